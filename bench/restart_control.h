@@ -1,0 +1,129 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "bench/restart_data.h"
+#include "bench/shared_file.h"
+
+namespace flugs::bench {
+
+inline constexpr std::uint32_t kRestartWritersMax = 16;
+/// Rows whose RowIds are remembered for checking.
+inline constexpr std::uint32_t kRestartSamplesMax = 10'000;
+
+/// What a restart benchmark consists of; constant while it lasts.
+struct RestartPlan {
+  char pool_path[512] = {};
+  std::uint64_t rows = 1'000'000;
+  std::uint64_t distinct = 100'000;
+  std::uint64_t seed = 1;
+  Type type = Type::kInt32;
+  bool killed = false;                 ///< every life but the last ends with SIGKILL under load
+  std::uint32_t load_threads = 1;
+  std::uint32_t recovery_threads = 0;
+  std::uint32_t writers = 2;           ///< of the load under which it is killed
+  std::uint32_t scm_read_ns = 0;
+  std::uint32_t scm_write_ns = 0;
+
+  RestartData data() const noexcept { return {distinct, seed, type}; }
+  /// Each so many rows one is a sample.
+  std::uint64_t sample_step() const noexcept { return rows / kRestartSamplesMax + 1; }
+  std::uint64_t samples() const noexcept { return (rows + sample_step() - 1) / sample_step(); }
+};
+
+/// What the rows of the table add up to; sums wrap.
+struct RestartTotals {
+  std::uint64_t rows = 0;
+  std::uint64_t matches = 0;  ///< rows in which c1 is the wanted value
+  std::uint64_t sum = 0;      ///< of c1
+
+  RestartTotals& operator+=(const RestartTotals& other) noexcept {
+    rows += other.rows;
+    matches += other.matches;
+    sum += other.sum;
+    return *this;
+  }
+  friend bool operator==(const RestartTotals&, const RestartTotals&) = default;
+};
+
+/// One transaction of the load under which the process is killed: it inserts eight rows and changes
+/// c2 of the first row of the writer's transaction before.
+struct RestartEntry {
+  static constexpr std::size_t kRows = 8;
+  enum State : std::uint32_t { kNothing = 0, kBegun = 1, kAcknowledged = 2 };
+
+  std::uint32_t rows[kRows] = {};  ///< RowIds
+  std::uint32_t updated = 0;       ///< RowId of the changed row's new version
+  std::uint32_t life = 0;
+  std::uint32_t state = kNothing;
+};
+
+/// What one opening and its first answer took. Times are CLOCK_MONOTONIC nanoseconds.
+struct RestartTimes {
+  struct Phase {
+    char name[32] = {};
+    double us = 0;
+    std::uint64_t items = 0;
+  };
+  static constexpr std::size_t kPhasesMax = 16;
+
+  std::uint64_t spawned_ns = 0;       ///< right before the process was started
+  std::uint64_t main_ns = 0;          ///< main was entered
+  std::uint64_t opened_ns = 0;        ///< Database::open returned, all indexes are there
+  std::uint64_t first_answer_ns = 0;
+  std::uint64_t minor_faults = 0;     ///< until the first answer
+  std::uint64_t major_faults = 0;
+  std::uint64_t dram_bytes = 0;
+  double select_scan_ms = 0;          ///< select c1, c2, c3, c4 where c1 = v
+  double sum_ms = 0;                  ///< select sum(c1): pages in all codes
+  std::uint64_t phase_count = 0;
+  Phase phases[kPhasesMax];
+  std::uint64_t threads = 0;
+  std::uint64_t acknowledged_checked = 0;  ///< transactions of the life before
+};
+
+enum class RestartStage : std::uint32_t { kStarting, kLoading, kProbing, kUnderLoad, kDone };
+
+struct RestartStatus {
+  std::atomic<RestartStage> stage{RestartStage::kStarting};
+  std::atomic<std::uint64_t> rows_loaded{0};
+  std::atomic<std::uint64_t> transactions_under_load{0};  ///< of this life
+  std::uint32_t life = 0;       ///< processes so far that had the pool open
+  double load_seconds = 0;
+  std::uint64_t pool_bytes = 0;       ///< after the bulk load
+  std::uint64_t pool_used_bytes = 0;
+  std::uint64_t load_dram_bytes = 0;
+  RestartTotals totals;         ///< of what is certain to be there
+  RestartTimes times;           ///< of the last probe
+  char medium[32] = {};
+  char guarantee[256] = {};
+};
+
+/// What the processes of a restart benchmark share: plan, results, samples, and the writers' log,
+/// which survives their being killed.
+class RestartControl {
+ public:
+  /// Fails as SharedFile::create.
+  static Result<RestartControl> create(const std::string& path, const RestartPlan& plan);
+  /// Fails as SharedFile::open.
+  static Result<RestartControl> open(const std::string& path);
+
+  const RestartPlan& plan() const noexcept;
+  RestartStatus& status() const noexcept;
+  /// RowId of the row `index * plan().sample_step()`.
+  std::span<std::uint32_t> samples() const noexcept;
+  /// Of one writer; a life's entries begin at the front.
+  std::span<RestartEntry> log(std::uint32_t writer) const noexcept;
+
+ private:
+  struct Header;
+  Header& header() const noexcept { return *reinterpret_cast<Header*>(file_.data()); }
+
+  SharedFile file_;
+};
+
+}  // namespace flugs::bench

@@ -1,0 +1,182 @@
+#include "bench/restart_load.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/clock.h"
+
+namespace flugs::bench {
+
+namespace {
+
+constexpr std::uint64_t kRowsPerTransaction = 10'000;
+
+/// What the loading threads share.
+struct BulkLoad {
+  Database& database;
+  TableId table;
+  RestartControl& control;
+  RestartData data;
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<bool> failed{false};
+};
+
+Status load_range(BulkLoad& load, std::uint64_t begin, std::uint64_t end, RestartTotals& totals) {
+  const std::uint64_t step = load.control.plan().sample_step();
+  const std::span<std::uint32_t> samples = load.control.samples();
+  const std::uint64_t wanted = load.data.wanted_ordinal();
+  Result<Transaction> transaction = load.database.begin();
+  if (!transaction.ok()) return transaction.status();
+  RestartRow row;
+  for (std::uint64_t i = begin; i < end; ++i) {
+    load.data.row(i, row);
+    const Result<RowId> id = transaction->insert(load.table, std::span<const Value>(row));
+    if (!id.ok()) return id.status();
+    if (i % step == 0) samples[i / step] = id.value().value();
+    totals.sum += static_cast<std::uint64_t>(row[0].raw());
+    totals.matches += load.data.ordinal(0, i) == wanted ? 1 : 0;
+  }
+  totals.rows += end - begin;
+  return transaction->commit();
+}
+
+Status load_share(BulkLoad& load, RestartTotals& totals) {
+  const std::uint64_t rows = load.control.plan().rows;
+  while (!load.failed.load(std::memory_order_relaxed)) {
+    const std::uint64_t begin = load.next.fetch_add(kRowsPerTransaction);
+    if (begin >= rows) break;
+    const std::uint64_t end = std::min(begin + kRowsPerTransaction, rows);
+    Status status = load_range(load, begin, end, totals);
+    if (!status.ok()) {
+      load.failed.store(true, std::memory_order_relaxed);
+      return status;
+    }
+    load.control.status().rows_loaded.fetch_add(end - begin, std::memory_order_relaxed);
+  }
+  return {};
+}
+
+/// Stores before this come before stores after it, as far as the compiler is concerned; that is all
+/// that a killed process needs.
+void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+/// One writer of the load under which the process is killed.
+class Writer {
+ public:
+  Writer(Database& database, TableId table, RestartControl& control, std::uint32_t index)
+      : database_(database),
+        table_(table),
+        status_(control.status()),
+        log_(control.log(index)),
+        data_(control.plan().data()),
+        index_(index),
+        life_(control.status().life) {}
+
+  Status run(const std::atomic<bool>& failed) {
+    for (std::uint64_t number = 0; !failed.load(std::memory_order_relaxed); ++number) {
+      if (number == log_.size())
+        return Status(StatusCode::kOutOfSpace, "the writers' log is full: nobody killed the load");
+      Status status = transact(number);
+      if (!status.ok()) return status;
+      status_.transactions_under_load.fetch_add(1, std::memory_order_relaxed);
+    }
+    return {};
+  }
+
+ private:
+  Status transact(std::uint64_t number) {
+    RestartEntry& entry = log_[number];
+    entry.state = RestartEntry::kNothing;
+    keep_order();
+    entry.life = life_;
+    entry.updated = 0;
+    keep_order();
+    entry.state = RestartEntry::kBegun;
+    keep_order();
+    Result<Transaction> transaction = database_.begin();
+    if (!transaction.ok()) return transaction.status();
+    RestartRow row;
+    for (std::size_t slot = 0; slot < RestartEntry::kRows; ++slot) {
+      data_.load_row(restart_serial(life_, index_, number, slot), row);
+      const Result<RowId> id = transaction->insert(table_, std::span<const Value>(row));
+      if (!id.ok()) return id.status();
+      entry.rows[slot] = id.value().value();
+    }
+    if (number > 0) {
+      const std::uint64_t ordinal = data_.load_ordinal(
+          1, restart_serial(life_, index_, number, RestartEntry::kRows));
+      const Result<RowId> id = transaction->update(table_, RowId(log_[number - 1].rows[0]),
+                                                   {{ColumnId{1}, data_.value(1, ordinal)}});
+      if (!id.ok()) return id.status();
+      entry.updated = id.value().value();
+    }
+    Status status = transaction->commit();
+    if (!status.ok()) return status;
+    keep_order();
+    entry.state = RestartEntry::kAcknowledged;
+    keep_order();
+    return {};
+  }
+
+  Database& database_;
+  TableId table_;
+  RestartStatus& status_;
+  std::span<RestartEntry> log_;
+  RestartData data_;
+  std::uint32_t index_;
+  std::uint32_t life_;
+};
+
+}  // namespace
+
+Result<TableId> create_restart_table(Database& database, Type type) {
+  TableSchema schema("r");
+  for (std::size_t column = 1; column <= kRestartColumns; ++column) {
+    schema.column("c" + std::to_string(column), type).not_null();
+    schema.columns.back().encoding = Encoding::kDictionary;
+  }
+  return database.create_table(schema);
+}
+
+Status load_restart_rows(Database& database, TableId table, RestartControl& control) {
+  const std::uint32_t threads_wanted = control.plan().load_threads;
+  BulkLoad load{database, table, control, control.plan().data(), {}, {}};
+  const std::uint64_t begin = monotonic_ns();
+  std::vector<RestartTotals> totals(threads_wanted);
+  std::vector<Status> statuses(threads_wanted);
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < threads_wanted; ++i)
+    threads.emplace_back([&, i] { statuses[i] = load_share(load, totals[i]); });
+  for (std::thread& thread : threads) thread.join();
+  control.status().load_seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
+  for (std::uint32_t i = 0; i < threads_wanted; ++i) {
+    if (!statuses[i].ok()) return statuses[i];
+    control.status().totals += totals[i];
+  }
+  return {};
+}
+
+Status run_restart_writers(Database& database, TableId table, RestartControl& control) {
+  std::atomic<bool> failed{false};
+  std::mutex mutex;  // protects failure
+  Status failure;
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < control.plan().writers; ++i)
+    threads.emplace_back([&, i] {
+      Writer writer(database, table, control, i);
+      Status status = writer.run(failed);
+      if (status.ok()) return;
+      failed.store(true, std::memory_order_relaxed);
+      const std::lock_guard lock(mutex);
+      if (failure.ok()) failure = status;
+    });
+  for (std::thread& thread : threads) thread.join();
+  return failure;
+}
+
+}  // namespace flugs::bench

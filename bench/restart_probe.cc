@@ -1,0 +1,194 @@
+#include "bench/restart_probe.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/clock.h"
+#include "bench/restart_load.h"
+
+namespace flugs::bench {
+
+namespace {
+
+Status wrong(std::string what) {
+  return Status(StatusCode::kCorrupt, "wrong answer: " + std::move(what));
+}
+
+/// That the row is visible and holds exactly `expected`.
+Status expect_row(const Transaction& transaction, TableId table, std::uint32_t id,
+                  const RestartRow& expected) {
+  const Result<Row> row = transaction.read(table, RowId(id));
+  if (row.code() == StatusCode::kNotFound) return wrong(fmt::format("row {} is not there", id));
+  if (!row.ok()) return row.status();
+  RestartRow values;
+  row.value().get_all(values);
+  for (std::size_t column = 0; column < kRestartColumns; ++column)
+    if (values[column] != expected[column])
+      return wrong(fmt::format("c{} of row {} is {} instead of {}", column + 1, id,
+                               values[column].to_string(), expected[column].to_string()));
+  return {};
+}
+
+Status expect_sample(const Transaction& transaction, TableId table, const RestartControl& control,
+                     std::uint64_t index) {
+  RestartRow expected;
+  control.plan().data().row(index * control.plan().sample_step(), expected);
+  return expect_row(transaction, table, control.samples()[index], expected);
+}
+
+/// What the writers of the life before did for certain, and transactions that may have happened.
+struct Aftermath {
+  RestartTotals certain;
+  std::vector<RestartTotals> possible;
+  std::uint64_t acknowledged = 0;
+};
+
+RestartTotals totals_of(const RestartControl& control, std::uint32_t life, std::uint32_t writer,
+                        std::uint64_t number) {
+  const RestartData data = control.plan().data();
+  RestartTotals totals;
+  totals.rows = RestartEntry::kRows;
+  for (std::size_t slot = 0; slot < RestartEntry::kRows; ++slot) {
+    const std::uint64_t ordinal =
+        data.load_ordinal(0, restart_serial(life, writer, number, slot));
+    totals.sum += static_cast<std::uint64_t>(data.integer(0, ordinal));
+    totals.matches += ordinal == data.wanted_ordinal() ? 1 : 0;
+  }
+  return totals;
+}
+
+/// The rows of an acknowledged transaction; the first one unless the next transaction, which
+/// changes it, was begun.
+Status expect_entry(const Transaction& transaction, TableId table, const RestartControl& control,
+                    std::uint32_t writer, std::uint64_t number, bool next_begun) {
+  const RestartData data = control.plan().data();
+  const RestartEntry& entry = control.log(writer)[number];
+  RestartRow expected;
+  for (std::size_t slot = next_begun ? 1 : 0; slot < RestartEntry::kRows; ++slot) {
+    data.load_row(restart_serial(entry.life, writer, number, slot), expected);
+    Status status = expect_row(transaction, table, entry.rows[slot], expected);
+    if (!status.ok()) return status;
+  }
+  if (number == 0) return {};
+  data.load_row(restart_serial(entry.life, writer, number - 1, 0), expected);
+  const std::uint64_t ordinal = data.load_ordinal(
+      1, restart_serial(entry.life, writer, number, RestartEntry::kRows));
+  expected[1] = data.value(1, ordinal);
+  return expect_row(transaction, table, entry.updated, expected);
+}
+
+/// Goes through what the writers of `life` logged.
+Status audit_writers(const Transaction& transaction, TableId table, const RestartControl& control,
+                     std::uint32_t life, Aftermath& aftermath) {
+  for (std::uint32_t writer = 0; writer < control.plan().writers; ++writer) {
+    const std::span<const RestartEntry> log = control.log(writer);
+    const auto begun = [&](std::uint64_t number) {
+      return number < log.size() && log[number].life == life &&
+             log[number].state != RestartEntry::kNothing;
+    };
+    for (std::uint64_t number = 0; begun(number); ++number) {
+      if (log[number].state != RestartEntry::kAcknowledged) {
+        aftermath.possible.push_back(totals_of(control, life, writer, number));
+        break;
+      }
+      ++aftermath.acknowledged;
+      aftermath.certain += totals_of(control, life, writer, number);
+      Status status = expect_entry(transaction, table, control, writer, number, begun(number + 1));
+      if (!status.ok()) return status;
+    }
+  }
+  return {};
+}
+
+/// Some of the transactions in flight happened entirely, the others not at all: whether there is
+/// such a choice with which everything found adds up. Keeps it in `certain`.
+bool explain(Aftermath& aftermath, RestartTotals before, const RestartTotals& found) {
+  for (std::uint32_t choice = 0; choice < (1u << aftermath.possible.size()); ++choice) {
+    RestartTotals expected = before;
+    expected += aftermath.certain;
+    for (std::size_t i = 0; i < aftermath.possible.size(); ++i)
+      if ((choice >> i & 1) != 0) expected += aftermath.possible[i];
+    if (expected != found) continue;
+    aftermath.certain = expected;
+    return true;
+  }
+  return false;
+}
+
+double ms_since(std::uint64_t begin_ns) {
+  return static_cast<double>(monotonic_ns() - begin_ns) * 1e-6;
+}
+
+Status select_by_value(const Transaction& transaction, TableId table, const RestartControl& control,
+                       std::uint64_t& matches, double& ms) {
+  const RestartData data = control.plan().data();
+  const Value wanted = data.value(0, data.wanted_ordinal());
+  const std::array<ColumnId, kRestartColumns> columns = {ColumnId{0}, ColumnId{1}, ColumnId{2},
+                                                         ColumnId{3}};
+  bool all_equal = true;
+  const std::uint64_t begin = monotonic_ns();
+  Status status = transaction.scan(table, columns, Predicate::equal(columns[0], wanted),
+                                   [&](const ScanBatch& batch) {
+                                     matches += batch.row_count();
+                                     for (const std::int64_t value : batch.integers(0))
+                                       all_equal = all_equal && value == wanted.raw();
+                                     return true;
+                                   });
+  ms = ms_since(begin);
+  if (!status.ok()) return status;
+  if (!all_equal) return wrong("select where c1 = v returned a row in which c1 is not v");
+  return {};
+}
+
+Status sum_first_column(const Transaction& transaction, TableId table, RestartTotals& found,
+                        double& ms) {
+  const std::uint64_t begin = monotonic_ns();
+  Status status = transaction.scan(table, {ColumnId{0}}, [&](const ScanBatch& batch) {
+    found.rows += batch.row_count();
+    for (const std::int64_t value : batch.integers(0))
+      found.sum += static_cast<std::uint64_t>(value);
+    return true;
+  });
+  ms = ms_since(begin);
+  return status;
+}
+
+}  // namespace
+
+Status ask_first_query(Database& database, TableId table, const RestartControl& control) {
+  Result<Transaction> transaction = database.begin(AccessMode::kReadOnly);
+  if (!transaction.ok()) return transaction.status();
+  const std::uint64_t index = mix64(control.status().life) % control.plan().samples();
+  return expect_sample(*transaction, table, control, index);
+}
+
+Status check_restart_answers(Database& database, TableId table, RestartControl& control) {
+  RestartStatus& result = control.status();
+  Result<Transaction> transaction = database.begin(AccessMode::kReadOnly);
+  if (!transaction.ok()) return transaction.status();
+  for (std::uint64_t index = 0; index < control.plan().samples(); ++index) {
+    Status status = expect_sample(*transaction, table, control, index);
+    if (!status.ok()) return status;
+  }
+  RestartTotals found;
+  Status status = select_by_value(*transaction, table, control, found.matches,
+                                  result.times.select_scan_ms);
+  if (status.ok()) status = sum_first_column(*transaction, table, found, result.times.sum_ms);
+  Aftermath aftermath;
+  if (status.ok())
+    status = audit_writers(*transaction, table, control, result.life - 1, aftermath);
+  if (!status.ok()) return status;
+  result.times.acknowledged_checked = aftermath.acknowledged;
+  if (!explain(aftermath, result.totals, found))
+    return wrong(fmt::format("{} rows, {} with c1 = v, sum(c1) {}; {} rows were there before and "
+                             "{} acknowledged since, {} transactions were in flight",
+                             found.rows, found.matches, found.sum, result.totals.rows,
+                             aftermath.certain.rows, aftermath.possible.size()));
+  result.totals = aftermath.certain;
+  return {};
+}
+
+}  // namespace flugs::bench

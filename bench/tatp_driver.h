@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "bench/histogram.h"
+#include "bench/tatp_transactions.h"
+#include "bench/witness.h"
+#include "flugs/database.h"
+
+namespace flugs::bench {
+
+/// A run of TATP: every user is a thread that issues one transaction after the other.
+struct TatpRunOptions {
+  std::uint32_t users = 1;
+  double ramp_up_seconds = 0;
+  double seconds = 10;  ///< of sampling
+  TatpMix mix = TatpMix::kFull;
+  TatpDistribution distribution = TatpDistribution::kNuRand;
+  std::uint64_t seed = 1;
+  /// Where users log what they were promised and count what they did; null: nowhere.
+  Witness* witness = nullptr;
+  /// Told now and then with the seconds gone and the seconds in all; returning false stops the run.
+  std::function<bool(double, double)> progress;
+};
+
+/// What became of one type's transactions that began within the sampling period.
+struct TatpTypeResult {
+  std::uint64_t executed = 0;
+  std::uint64_t found = 0;  ///< found or changed something
+  Histogram latency;        ///< of those that rule B counts, retries included
+};
+
+struct TatpRunResult {
+  double seconds = 0;  ///< sampled, as measured
+  std::array<TatpTypeResult, kTatpTypes> types;
+  Histogram latency;   ///< of all types
+  std::uint64_t retries = 0;                ///< of conflicts, within the sampling period
+  std::uint64_t foreign_key_missing = 0;    ///< INSERT_CALL_FORWARDING, within the sampling period
+  std::uint64_t forwarding_inserted = 0;    ///< committed, ramp-up included
+  std::uint64_t forwarding_deleted = 0;
+  std::vector<double> tps_by_second;        ///< executed, ramp-up left out
+  Statistics before;                        ///< at the begin of sampling
+  Statistics after;
+  std::uint64_t dram_bytes = 0;             ///< of the process, at the end of sampling
+  std::uint64_t checksum = 0;               ///< of everything read
+  Status failure;                           ///< the first transaction that may not fail and did
+
+  std::uint64_t executed() const noexcept;
+  /// Rule A leaves out failed inserts, B also updates and deletes that found no row, C every
+  /// transaction that found nothing (workload description, "what counts").
+  std::uint64_t counted_by_rule_a() const noexcept;
+  std::uint64_t counted_by_rule_b() const noexcept;
+  std::uint64_t counted_by_rule_c() const noexcept;
+};
+
+TatpRunResult run_tatp(Database& database, const TatpTables& tables, const Population& population,
+                       const TatpRunOptions& options);
+
+}  // namespace flugs::bench

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "bench/shared_file.h"
+#include "bench/tatp_state.h"
+#include "flugs/status.h"
+
+namespace flugs::bench {
+
+/// What users of TATP have been promised, kept where no crash of the database's process reaches it:
+/// a shared mapping of a file outside of the pool. Each user logs every write transaction before it
+/// begins, and again when commit has returned; whoever audits the database afterwards holds it
+/// against these logs.
+///
+/// A killed process leaves in the mapping exactly the stores that it had executed, in program order,
+/// so ordering them against the compiler is all it takes.
+///
+/// A *life* is one process's use of the pool, 1 first. The *base* is the state of every subscriber
+/// that the audit of an earlier life found; logs of lives up to the base's are history.
+
+/// One write transaction of one user.
+struct WitnessEntry {
+  enum State : std::uint8_t {
+    kNothing = 0,       ///< ends the log: no effect, or not used yet
+    kBegun = 1,         ///< may have been in flight at the crash
+    kAcknowledged = 2,  ///< commit has returned ok
+  };
+  std::uint64_t commit_timestamp = 0;
+  std::uint32_t s_id = 0;
+  std::uint32_t value = 0;  ///< vlr_location; slot value; bit_1 << 8 | data_a
+  std::uint32_t life = 0;
+  TatpType type = TatpType::kGetSubscriberData;
+  std::uint8_t sf_type = 0;
+  std::uint8_t start_time = 0;
+  std::uint8_t state = kNothing;
+};
+static_assert(sizeof(WitnessEntry) == 24);
+
+/// Where a process of a crash run is.
+enum class Stage : std::uint32_t { kStarting, kPopulating, kOpening, kChecking, kRunning, kDone };
+
+inline constexpr std::uint32_t kUsersMax = 64;
+
+/// What a crash run consists of; constant while it lasts.
+struct CrashPlan {
+  char pool_path[512] = {};
+  PopulationOptions population;
+  std::uint32_t users = 1;
+  std::uint32_t load_threads = 1;
+  TatpMix mix = TatpMix::kFull;
+  TatpDistribution distribution = TatpDistribution::kNuRand;
+  std::uint32_t scm_read_ns = 0;
+  std::uint32_t scm_write_ns = 0;
+  std::uint64_t log_entries = 0;  ///< for each user
+};
+
+/// What the running process tells the one that watches. Times are CLOCK_MONOTONIC nanoseconds.
+struct CrashStatus {
+  std::atomic<Stage> stage{Stage::kStarting};
+  std::atomic<std::uint64_t> progress_done{0};
+  std::atomic<std::uint64_t> progress_total{0};
+  std::atomic<std::uint64_t> main_ns{0};     ///< main was entered
+  std::atomic<std::uint64_t> opened_ns{0};   ///< Database::open returned
+  std::atomic<std::uint64_t> rows_loaded{0};
+  std::atomic<double> load_seconds{0};
+  std::atomic<std::uint64_t> lost_acknowledged{0};  ///< by the last audit
+  std::atomic<std::uint64_t> audited_entries{0};    ///< by the last audit
+  std::atomic<std::uint64_t> recovery_completed{0};  ///< transactions, as the report says
+  std::atomic<std::uint64_t> recovery_undone{0};
+  std::atomic<std::uint32_t> invariants[8] = {};     ///< bench::Check, by the last audit
+  std::atomic<std::uint64_t> pool_bytes{0};
+  char medium[32] = {};      ///< written before `opened_ns`
+  char guarantee[256] = {};
+};
+
+struct alignas(64) UserStatus {
+  std::atomic<std::uint64_t> executed{0};        ///< transactions since the run began, all lives
+  std::atomic<std::uint64_t> first_answer_ns{0}; ///< of this life
+};
+
+class Witness {
+ public:
+  /// Makes the file. Fails with kIoError, kAlreadyExists, kInvalidArgument.
+  static Result<Witness> create(const std::string& path, const CrashPlan& plan);
+  /// Maps an existing one. Fails with kIoError, kIncompatible.
+  static Result<Witness> open(const std::string& path);
+
+  Witness() noexcept = default;
+
+  const CrashPlan& plan() const noexcept;
+  CrashStatus& status() const noexcept;
+  UserStatus& user(std::uint32_t index) const noexcept;
+  std::uint64_t executed() const noexcept;  ///< of all users
+  /// When the first user of this life had its first answer; 0: none yet.
+  std::uint64_t first_answer_ns() const noexcept;
+
+  /// Begins the next life: returns its number; nobody has answered in it yet.
+  std::uint32_t begin_life() noexcept;
+  std::uint32_t life() const noexcept;
+  /// 0: the base is the population.
+  std::uint32_t base_life() const noexcept;
+  const TatpState& base(std::uint32_t s_id) const noexcept;
+
+  /// Makes what `store_next_base` was given for every subscriber the base of all lives before this
+  /// one, in one step: a process killed before leaves the old base with its logs.
+  void store_next_base(std::uint32_t s_id, const TatpState& state) noexcept;
+  void publish_next_base() noexcept;
+
+  /// The log of one user since the base.
+  std::span<const WitnessEntry> log(std::uint32_t user) const noexcept;
+  std::span<WitnessEntry> log_space(std::uint32_t user) noexcept;
+
+ private:
+  struct Header;
+  Header& header() const noexcept { return *reinterpret_cast<Header*>(file_.data()); }
+  TatpState* base_buffer(std::uint32_t index) const noexcept;
+  WitnessEntry* log_begin(std::uint32_t user) const noexcept;
+
+  SharedFile file_;
+};
+
+/// One user's pen. Thread-safety: one thread.
+class WitnessLog {
+ public:
+  WitnessLog(Witness& witness, std::uint32_t user) noexcept;
+
+  bool full() const noexcept { return next_ == space_.size(); }
+  /// Before a write transaction begins. Must not be full.
+  void begin(const TatpRequest& request) noexcept;
+  /// commit has returned ok.
+  void acknowledge(std::uint64_t commit_timestamp) noexcept;
+  /// It ended without effect.
+  void forget() noexcept;
+
+ private:
+  std::span<WitnessEntry> space_;
+  std::size_t next_ = 0;
+  std::uint32_t life_ = 0;
+};
+
+}  // namespace flugs::bench

@@ -1,0 +1,60 @@
+# The functions every CMakeLists.txt of the project is written with.
+
+# What each of our targets is compiled with: warnings in developer mode, the sanitizer asked for.
+function(flugs_settings target)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  if(FLUGS_DEVELOPER)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+    # GCC 12 sees an overlapping copy in every `"text" + std::string` (GCC bug 105651).
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  endif()
+  # GCC's instrumentation makes it see uninitialised reads inside the standard library.
+  set(flags -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  if(FLUGS_SANITIZE STREQUAL "address")
+    list(APPEND flags -fsanitize=address,undefined -fno-sanitize-recover=all)
+  elseif(FLUGS_SANITIZE STREQUAL "thread")
+    # GCC warns that it does not model std::atomic_thread_fence; the fences we have order stores to
+    # the medium, not memory accesses between threads.
+    list(APPEND flags -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+  else()
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE ${flags})
+  target_link_options(${target} PRIVATE ${flags})
+endfunction()
+
+# One folder of the library: flugs_layer(columns SOURCES column.cc ... USES words pmem fmt::fmt).
+# USES names the layers below, which must exist already, and packages; tools/tidy.py holds every
+# #include to the same order.
+function(flugs_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+  if(NOT arg_SOURCES)  # headers only
+    add_library(flugs_${name} INTERFACE)
+    return()
+  endif()
+  add_library(flugs_${name} OBJECT ${arg_SOURCES})
+  target_include_directories(flugs_${name} PRIVATE ${PROJECT_SOURCE_DIR}
+                                                   ${PROJECT_SOURCE_DIR}/engine/include)
+  foreach(used IN LISTS arg_USES)
+    if(used MATCHES "::")
+      target_link_libraries(flugs_${name} PRIVATE ${used})
+    elseif(NOT TARGET flugs_${used})
+      message(FATAL_ERROR "layer ${name} uses ${used}, which is not below it")
+    endif()
+  endforeach()
+  flugs_settings(flugs_${name})
+  set_property(GLOBAL APPEND PROPERTY FLUGS_LAYER_OBJECTS $<TARGET_OBJECTS:flugs_${name}>)
+endfunction()
+
+# A program: flugs_program(target SOURCES ... USES ...), on jemalloc unless a sanitizer brings its
+# own allocator. The library itself never forces an allocator on its users.
+function(flugs_program target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE flugs_internals ${arg_USES})
+  if(NOT FLUGS_SANITIZE)
+    target_link_libraries(${target} PRIVATE PkgConfig::JEMALLOC)
+  endif()
+  flugs_settings(${target})
+endfunction()

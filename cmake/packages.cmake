@@ -1,0 +1,30 @@
+# Every package the project uses, with the one place that asks for it.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(TBB REQUIRED CONFIG)
+find_package(fmt REQUIRED CONFIG)
+pkg_check_modules(PMEMOBJ REQUIRED IMPORTED_TARGET libpmemobj>=1.12)
+pkg_check_modules(PMEM REQUIRED IMPORTED_TARGET libpmem>=1.12)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+
+# What a program that links the static library has to link too; also in cmake/flugs-config.cmake.in
+# and cmake/flugs.pc.in.
+set(FLUGS_PACKAGES PkgConfig::PMEMOBJ PkgConfig::PMEM PkgConfig::XXHASH TBB::tbb fmt::fmt
+                   Threads::Threads)
+
+if(FLUGS_DEVELOPER)
+  find_package(CLI11 REQUIRED CONFIG)
+  find_package(nlohmann_json REQUIRED CONFIG)
+  find_package(Catch2 2.13 REQUIRED CONFIG)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+endif()

@@ -1,0 +1,44 @@
+# flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...])
+#
+# One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
+# the test cases of that file. Labels: fast, crash, concurrency, slow (tools/test says which of
+# them runs where); the target tests_<label> builds what carries one. Tests run in parallel, so each
+# takes its pools from test/support, which gives every one a path of its own.
+function(flugs_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;USES")
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  set(target flugs_${name}_test)
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE flugs_test_support ${arg_USES})
+  flugs_settings(${target})
+  # What the macros of Catch2 expand to is not ours to tidy.
+  set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
+  foreach(label IN LISTS arg_LABELS)
+    add_dependencies(tests_${label} ${target})
+  endforeach()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  foreach(source IN LISTS arg_SOURCES)
+    if(NOT source MATCHES "_test\\.cc$")
+      continue()
+    endif()
+    cmake_path(GET source STEM stem)
+    # Each test case carries its file as a tag; a file without test cases is a failure.
+    add_test(NAME ${name}/${stem} COMMAND ${target} --warn NoTests --filenames-as-tags "[#${stem}]")
+    set_tests_properties(${name}/${stem} PROPERTIES
+      LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${FLUGS_TEST_ENVIRONMENT}")
+    if("concurrency" IN_LIST arg_LABELS)
+      set_tests_properties(${name}/${stem} PROPERTIES PROCESSORS 2)
+    endif()
+  endforeach()
+endfunction()
+
+foreach(label fast crash concurrency slow)
+  add_custom_target(tests_${label})
+endforeach()
+set(FLUGS_TEST_ENVIRONMENT
+    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1"
+    "UBSAN_OPTIONS=print_stacktrace=1")

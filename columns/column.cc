@@ -1,0 +1,151 @@
+#include "columns/column.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "columns/hash.h"
+
+namespace flugs::columns {
+
+namespace {
+
+constexpr std::size_t kTextBytesMax = std::numeric_limits<std::int32_t>::max();
+
+}  // namespace
+
+Value normalised(const Value& value, Type column_type) noexcept {
+  if (value.is_null()) return value;
+  if (column_type == Type::kDouble && value.type() == Type::kDouble) {
+    const double v = value.as_double();
+    if (std::isnan(v)) return Value::real(std::numeric_limits<double>::quiet_NaN());
+    if (v == 0.0) return Value::real(0.0);
+  }
+  if (column_type == Type::kInt64 && value.type() == Type::kInt32)
+    return Value::int64(value.as_int32());
+  return value;
+}
+
+Column::Column(pmem::Pool& pool, ColumnLayout& layout, std::string name, const std::string& table)
+    : pool_(pool),
+      layout_(layout),
+      name_(std::move(name)),
+      owner_(fmt::format("table {}, column {}", table, name_)),
+      type_(static_cast<Type>(layout.type)),
+      nullable_(layout.nullable != 0),
+      is_dictionary_(layout.encoding == static_cast<std::uint8_t>(Encoding::kDictionary)),
+      is_text_(type_ == Type::kString || type_ == Type::kBytes),
+      is_narrow_(type_ == Type::kInt32 || type_ == Type::kDate),
+      heap_(pool, layout.heap, owner_),
+      dictionary_(pool, layout.dictionary, heap_, type_, owner_) {}
+
+void Column::initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept {
+  layout.type = static_cast<std::uint8_t>(schema.type);
+  layout.encoding = static_cast<std::uint8_t>(schema.encoding);
+  layout.nullable = schema.nullable ? 1 : 0;
+  layout.scale = schema.scale;
+  layout.expected_distinct = schema.expected_distinct;
+}
+
+Status Column::load() {
+  if (Status s = heap_.load(); !s.ok()) return s;
+  return dictionary_.load();
+}
+
+Status Column::check(const Value& value) const {
+  if (value.is_null()) {
+    if (nullable_) return {};
+    return Status(StatusCode::kConstraintViolated, fmt::format("{}: NULL is not allowed", owner_));
+  }
+  const bool widened = type_ == Type::kInt64 && value.type() == Type::kInt32;
+  if (value.type() != type_ && !widened)
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("{}: expected {}, found {}", owner_, to_string(type_),
+                              to_string(value.type())));
+  if (is_text_ && value.as_string().size() > kTextBytesMax)
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("{}: {} bytes, at most {} are allowed", owner_,
+                              value.as_string().size(), kTextBytesMax));
+  return {};
+}
+
+Result<Cell> Column::encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister) {
+  if (is_dictionary_) {
+    Result<std::uint32_t> code = dictionary_.encode(value, unflushed, persister);
+    if (!code.ok()) return std::move(code).status();
+    return Cell{*code, 0, false};
+  }
+  if (is_text_) {
+    if (value.is_null()) {
+      Cell cell = text_cell::make_inline({});
+      cell.is_null = true;
+      return cell;
+    }
+    const std::string_view text = value.as_string();
+    if (text.size() <= text_cell::kInlineBytesMax) return text_cell::make_inline(text);
+    Result<Cell> cell = heap_.append(text, persister);
+    if (cell.ok()) unflushed.add(pool_.base() + cell->low, text.size());
+    return cell;
+  }
+  Cell cell;
+  cell.is_null = value.is_null();
+  if (!cell.is_null) {
+    cell.low = static_cast<std::uint64_t>(value.raw());
+    if (is_narrow_) cell.low &= 0xFFFFFFFFu;
+  }
+  return cell;
+}
+
+std::uint8_t Column::bits_for(const Cell& cell) const noexcept {
+  if (is_dictionary_) return code_bits_for(cell.low + 1);
+  if (is_text_) return 128;
+  if (type_ == Type::kBool) return 1;
+  return is_narrow_ || cell.low <= 0xFFFFFFFFu ? 32 : 64;
+}
+
+CellNeed Column::need(std::uint8_t bits) const noexcept {
+  if (!is_dictionary_) {
+    std::uint8_t least = is_text_ ? 128 : type_ == Type::kBool ? 1 : 32;
+    if (type_ == Type::kDouble || type_ == Type::kTimestamp) least = 64;
+    return {is_text_ ? CellKind::kText : CellKind::kInteger, std::max(bits, least), nullable_};
+  }
+  // Each widening opens a new chunk: leave room for the dictionary to double, unless its size was
+  // foretold and holds so far.
+  const std::uint64_t expected = layout_.expected_distinct;
+  const std::uint64_t count = dictionary_.count();
+  const bool foretold = expected != 0 && count <= expected;
+  const std::uint64_t codes = foretold ? expected : std::max<std::uint64_t>(count * 2, 256);
+  return {CellKind::kCode, std::max(bits, code_bits_for(codes)), false};
+}
+
+Value Column::direct_value(const RowLayout& layout, const std::byte* row,
+                           std::size_t index) const noexcept {
+  if (layout.load_null(row, index)) return Value::null();
+  if (is_text_) return Value::from_bytes(type_, text(layout, row, index));
+  return Value::from_raw(type_, from_bits(layout.load(row, index)));
+}
+
+bool Column::equals(const RowLayout& layout, const std::byte* row, std::size_t index,
+                    const Value& value) const noexcept {
+  const bool null = is_null(layout, row, index);
+  if (null || value.is_null()) return null && value.is_null();
+  if (is_text_) return text(layout, row, index) == value.as_string();
+  return integer(layout, row, index) == value.raw();
+}
+
+bool Column::is_plausible(const RowLayout& layout, const std::byte* row,
+                          std::size_t index) const noexcept {
+  if (is_dictionary_) return layout.load(row, index) < dictionary_.count();
+  if (!is_text_) return true;
+  const Cell cell = layout.load_cell(row, index);
+  return text_cell::is_plausible(cell.low, cell.high, pool_.medium().bytes());
+}
+
+void Column::release_all() {
+  dictionary_.release_all();
+  heap_.release_all();
+}
+
+}  // namespace flugs::columns

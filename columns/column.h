@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "columns/cell.h"
+#include "columns/column_layout.h"
+#include "columns/dictionary.h"
+#include "columns/row_layout.h"
+#include "columns/string_heap.h"
+#include "columns/unflushed.h"
+#include "flugs/schema.h"
+#include "flugs/value.h"
+#include "pmem/pool.h"
+
+namespace flugs::columns {
+
+/// One column of a table: turns values into cells of rows and back. A column maps a row position to
+/// nothing by itself: rows and their visibility are the table's.
+/// Thread-safety: any thread, except load.
+/// Source: SOFORT (DaMoN 2014), section 2 (PColumn).
+class Column {
+ public:
+  /// `layout` has been initialised (`initialise`) or comes from the pool and was checked by its
+  /// owner's checksum.
+  Column(pmem::Pool& pool, ColumnLayout& layout, std::string name, const std::string& table);
+
+  /// Fills the layout of a new column; `schema.encoding` must not be kAuto.
+  static void initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept;
+  /// Opening: claims what the column owns. Fails with kCorrupt.
+  Status load();
+
+  const std::string& name() const noexcept { return name_; }
+  Type type() const noexcept { return type_; }
+  bool nullable() const noexcept { return nullable_; }
+  bool is_dictionary() const noexcept { return is_dictionary_; }
+  bool is_text() const noexcept { return is_text_; }
+  Dictionary& dictionary() noexcept { return dictionary_; }
+  const Dictionary& dictionary() const noexcept { return dictionary_; }
+  std::uint64_t bytes_in_pool() const { return dictionary_.bytes_in_pool() + heap_.bytes_in_pool(); }
+
+  /// Whether a value may stand in this column. kConstraintViolated says why not.
+  Status check(const Value& value) const;
+  /// The cell for a checked value. What must be flushed before a row with it commits goes into
+  /// `unflushed`. Fails with kOutOfSpace.
+  Result<Cell> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
+  /// The narrowest cell for it.
+  std::uint8_t bits_for(const Cell& cell) const noexcept;
+  /// What to ask of a new chunk's layout, at least `bits` wide: with room for codes to come.
+  CellNeed need(std::uint8_t bits) const noexcept;
+
+  Value value(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
+    if (is_dictionary_) return dictionary_.value(static_cast<std::uint32_t>(layout.load(row, index)));
+    return direct_value(layout, row, index);
+  }
+  bool is_null(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
+    if (!is_dictionary_) return layout.load_null(row, index);
+    return layout.load(row, index) == dictionary_.null_code();
+  }
+  /// Payload of a fixed-width column; 0 for NULL.
+  std::int64_t integer(const RowLayout& layout, const std::byte* row,
+                       std::size_t index) const noexcept {
+    const std::uint64_t bits = layout.load(row, index);
+    if (!is_dictionary_) return layout.load_null(row, index) ? 0 : from_bits(bits);
+    return dictionary_.integer(static_cast<std::uint32_t>(bits));
+  }
+  /// Text of a text column; empty for NULL.
+  std::string_view text(const RowLayout& layout, const std::byte* row,
+                        std::size_t index) const noexcept {
+    if (is_dictionary_)
+      return dictionary_.text(static_cast<std::uint32_t>(layout.load(row, index)));
+    return text_cell::view(layout.text_cell(row, index), pool_.base(), pool_.medium().bytes());
+  }
+  /// Whether the row's value equals a checked, normalised one (NULL equals NULL).
+  bool equals(const RowLayout& layout, const std::byte* row, std::size_t index,
+              const Value& value) const noexcept;
+
+  /// Whether a cell from the pool can be decoded: code below the dictionary's count, text inside
+  /// the pool. For audits.
+  bool is_plausible(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept;
+  void release_all();
+
+ private:
+  Value direct_value(const RowLayout& layout, const std::byte* row,
+                     std::size_t index) const noexcept;
+  std::int64_t from_bits(std::uint64_t bits) const noexcept {
+    // 32-bit types keep their sign; 64-bit payloads in 32 bits are those from 0 to 2^32 - 1.
+    return is_narrow_ ? static_cast<std::int64_t>(static_cast<std::int32_t>(bits))
+                      : static_cast<std::int64_t>(bits);
+  }
+
+  pmem::Pool& pool_;
+  ColumnLayout& layout_;
+  std::string name_;
+  std::string owner_;
+  Type type_;
+  bool nullable_;
+  bool is_dictionary_;
+  bool is_text_;
+  bool is_narrow_;
+  StringHeap heap_;
+  Dictionary dictionary_;
+};
+
+/// The one form of a value that is stored and compared: -0.0 becomes 0.0, every NaN one NaN, an
+/// int32 given for an int64 column an int64.
+Value normalised(const Value& value, Type column_type) noexcept;
+
+}  // namespace flugs::columns

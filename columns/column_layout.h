@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "pmem/chunk_list_layout.h"
+
+namespace flugs::columns {
+
+/// In the pool: bytes of strings that do not fit a cell.
+struct StringHeapLayout {
+  pmem::ChunkListLayout chunks;
+  /// Chunk index in the upper 24 bits, bytes in the lower 40: below it, strings may stand; the
+  /// next string after a crash is written behind it.
+  std::uint64_t reserved_end;
+  std::uint64_t reserved[7];
+};
+static_assert(sizeof(StringHeapLayout) == 128);
+
+/// First 64 bytes of every heap chunk.
+struct StringHeapChunkLayout {
+  static constexpr std::uint64_t kMagic = 0x50414548'47554c46u;  // "FLUGHEAP"
+  std::uint64_t magic;
+  std::uint64_t bytes;     ///< of the chunk, this header included
+  std::uint64_t checksum;  ///< XXH3-64 of the two words above
+  std::uint64_t reserved[5];
+};
+static_assert(sizeof(StringHeapChunkLayout) == 64);
+
+/// In the pool: the values of a column, by ValueID. Entries are
+///   types of up to 4 bytes   8 bytes: value, 32-bit proof
+///   types of 8 bytes        16 bytes: value, 64-bit proof
+///   string and bytes        32 bytes: text cell (16), 64-bit proof, 8 reserved
+/// A proof is a hash of value and ValueID, never 0; an entry whose proof does not fit was torn by
+/// a crash before any commit could refer to it.
+struct DictionaryLayout {
+  pmem::ChunkListLayout chunks;
+  std::uint64_t reserved[8];
+};
+static_assert(sizeof(DictionaryLayout) == 128);
+
+/// In the pool, in the table's extent: what a column owns.
+struct ColumnLayout {
+  std::uint8_t type;             ///< flugs::Type; immutable, as all before `dictionary`
+  std::uint8_t encoding;         ///< flugs::Encoding, kDictionary or kDirect
+  std::uint8_t nullable;         ///< 0 or 1
+  std::uint8_t scale;
+  std::uint32_t expected_distinct;
+  std::uint64_t reserved[7];
+  DictionaryLayout dictionary;
+  StringHeapLayout heap;
+};
+static_assert(sizeof(ColumnLayout) == 320);
+static_assert(std::is_trivially_copyable_v<ColumnLayout> &&
+              std::is_standard_layout_v<ColumnLayout>);
+
+}  // namespace flugs::columns

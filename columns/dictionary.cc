@@ -1,0 +1,412 @@
+#include "columns/dictionary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "columns/hash.h"
+#include "pmem/check.h"
+
+namespace flugs::columns {
+
+namespace {
+
+// Entries that one transaction proves and flushes for others at most, to keep the durable prefix
+// growing; more than a few are only behind when many transactions add values at once.
+constexpr std::uint32_t kHelpedEntriesMax = 256;
+constexpr std::uint64_t kNullSalt = 0x4e554c4c4e554c4cu;
+// A look-up ahead hides the cache miss of an index insert behind some others.
+constexpr std::size_t kPrefetchDistance = 32;
+
+bool is_text_type(Type type) noexcept { return type == Type::kString || type == Type::kBytes; }
+
+std::uint32_t entry_bytes_of(Type type) noexcept {
+  switch (type) {
+    case Type::kBool:
+    case Type::kInt32:
+    case Type::kDate: return 8;
+    case Type::kString:
+    case Type::kBytes: return 32;
+    default: return 16;
+  }
+}
+
+std::uint64_t proof_of(std::uint64_t content_hash, std::uint32_t id, std::uint64_t salt) noexcept {
+  return mix64(content_hash ^ salt ^ (std::uint64_t{id} * 0x9e3779b97f4a7c15u)) | 1;
+}
+
+std::uint64_t load_word(const std::byte* address) noexcept {
+  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(address), __ATOMIC_ACQUIRE);
+}
+void store_word(std::byte* address, std::uint64_t word) noexcept {
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(address), word, __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& heap, Type type,
+                       const std::string& owner)
+    : pool_(pool),
+      heap_(heap),
+      type_(type),
+      is_text_(is_text_type(type)),
+      entry_bytes_(entry_bytes_of(type)),
+      owner_(owner + ", dictionary"),
+      chunks_in_dram_(kChunkBitsMax - kFirstChunkBits + 1 + (kEntriesMax >> kChunkBitsMax) + 1),
+      chunks_(pool, layout.chunks, owner_) {}
+
+std::uint32_t Dictionary::first_id_of(std::size_t chunk) noexcept {
+  if (chunk == 0) return 0;
+  if (chunk <= kChunkBitsMax - kFirstChunkBits)
+    return std::uint32_t{1} << (kFirstChunkBits + chunk - 1);
+  return static_cast<std::uint32_t>((chunk - (kChunkBitsMax - kFirstChunkBits)) << kChunkBitsMax);
+}
+
+std::uint64_t Dictionary::entries_in(std::size_t chunk) noexcept {
+  return std::uint64_t{first_id_of(chunk + 1)} - first_id_of(chunk);
+}
+
+Status Dictionary::load() {
+  Status loaded = chunks_.load([&](std::size_t chunk, std::uint64_t offset) -> Result<std::uint64_t> {
+    const std::uint64_t bytes = entries_in(chunk) * entry_bytes_;
+    if (chunk >= chunks_in_dram_.capacity() || offset > pool_.medium().bytes() - bytes)
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: {}: chunk {} of {} bytes at offset {} lies outside the pool",
+                                pool_.path(), owner_, chunk, bytes, offset));
+    chunks_in_dram_[chunk] = pool_.base() + offset;
+    bytes_in_pool_.fetch_add(bytes, std::memory_order_relaxed);
+    return bytes;
+  });
+  if (!loaded.ok()) return loaded;
+  chunk_count_.store(chunks_.count(), std::memory_order_release);
+  return {};
+}
+
+// Protocol clear_torn, at opening.
+//   step  store                          made durable by    power cut just after it: recovery
+//   1     zeros over an entry whose      flush, fence       finds it torn or absent: the same
+//         proof does not fit             by the caller
+// Behind the last entry that is not all zero nothing was ever referred to durably: ValueIDs go on
+// there.
+void Dictionary::begin_rebuild() {
+  const std::size_t chunks = chunk_count_.load(std::memory_order_relaxed);
+  std::uint32_t end = first_id_of(chunks);
+  for (std::size_t chunk = chunks; chunk > 0 && end == first_id_of(chunk); --chunk) {
+    const std::byte* first = chunks_in_dram_[chunk - 1];
+    std::size_t words = entries_in(chunk - 1) * entry_bytes_ / 8;
+    const auto* data = reinterpret_cast<const std::uint64_t*>(first);
+    while (words > 0 && data[words - 1] == 0) --words;
+    end = first_id_of(chunk - 1) + static_cast<std::uint32_t>((words * 8 + entry_bytes_ - 1) / entry_bytes_);
+  }
+  count_.store(end, std::memory_order_relaxed);
+  index_.reserve(end);
+}
+
+std::uint32_t Dictionary::rebuild_parts(std::uint32_t wanted) const noexcept {
+  std::uint32_t parts = 1;
+  while (parts * 2 <= wanted && index_.can_partition(parts * 2)) parts *= 2;
+  return parts;
+}
+
+void Dictionary::rebuild_part(std::uint32_t part, std::uint32_t parts, RebuildCounts& counts,
+                              pmem::Persister& persister) {
+  struct Pending {
+    std::uint64_t hash;
+    std::uint32_t id;
+  };
+  Pending ring[kPrefetchDistance];
+  std::size_t filled = 0;
+  const std::uint32_t end = count_.load(std::memory_order_relaxed);
+  for (std::uint32_t id = 0; id < end; ++id) {
+    switch (prove(id)) {
+      case Proof::kAbsent: continue;
+      case Proof::kTorn:
+        if (part == 0) clear_torn(id, persister);
+        counts.dropped += part == 0 ? 1 : 0;
+        continue;
+      case Proof::kNull:
+        null_code_.store(id, std::memory_order_relaxed);
+        counts.entries += part == 0 ? 1 : 0;
+        continue;
+      case Proof::kValue: break;
+    }
+    const std::uint64_t hash = hash_of_entry(id);
+    if (HashIndex::partition_of(hash, parts) != part) continue;
+    index_.prefetch(hash);
+    Pending& slot = ring[filled % kPrefetchDistance];
+    if (filled >= kPrefetchDistance) index_.bulk_insert(slot.hash, slot.id);
+    slot = {hash, id};
+    ++filled;
+    ++counts.entries;
+  }
+  const std::size_t left = std::min(filled, kPrefetchDistance);
+  for (std::size_t i = 0; i < left; ++i) index_.bulk_insert(ring[i].hash, ring[i].id);
+}
+
+// Its ValueID stays unused; its bytes must not be taken for a text by a damaged code.
+void Dictionary::clear_torn(std::uint32_t id, pmem::Persister& persister) noexcept {
+  std::byte* address = entry(id);
+  for (std::uint32_t byte = 0; byte < entry_bytes_; byte += 8) store_word(address + byte, 0);
+  persister.flush(address, entry_bytes_, "clear_torn/1");
+}
+
+void Dictionary::finish_rebuild() {
+  durable_.store(count_.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+std::uint64_t Dictionary::hash_of(const Value& value) const noexcept {
+  return is_text_ ? hash_text(value.as_string()) : hash_integer(value.raw());
+}
+
+std::uint64_t Dictionary::hash_of_entry(std::uint32_t id) const noexcept {
+  return is_text_ ? hash_text(text(id)) : hash_integer(integer(id));
+}
+
+std::int64_t Dictionary::integer(std::uint32_t code) const noexcept {
+  const std::byte* address = entry(code);
+  if (address == nullptr) return 0;
+  pool_.medium().before_cold_read(address);
+  if (entry_bytes_ == 8) return static_cast<std::int32_t>(load_word(address));
+  return static_cast<std::int64_t>(load_word(address));
+}
+
+std::string_view Dictionary::text(std::uint32_t code) const noexcept {
+  const std::byte* address = entry(code);
+  if (address == nullptr) return {};
+  pool_.medium().before_cold_read(address);
+  return text_cell::view(address, pool_.base(), pool_.medium().bytes());
+}
+
+Value Dictionary::value(std::uint32_t code) const noexcept {
+  if (code == null_code()) return Value::null();
+  if (is_text_) return Value::from_bytes(type_, text(code));
+  return Value::from_raw(type_, integer(code));
+}
+
+bool Dictionary::is(std::uint32_t id, const Value& value) const noexcept {
+  return is_text_ ? text(id) == value.as_string() : integer(id) == value.raw();
+}
+
+std::uint32_t Dictionary::find(const Value& value) const {
+  if (value.is_null()) return null_code();
+  Candidates candidates;
+  index_.lookup(hash_of(value), candidates);
+  for (const std::uint32_t id : candidates.view())
+    if (is(id, value)) return id;
+  return kNone;
+}
+
+Result<std::uint32_t> Dictionary::encode(const Value& value, Unflushed& unflushed,
+                                         pmem::Persister& persister) {
+  std::uint32_t id = find(value);
+  if (id == kNone) {
+    Result<std::uint32_t> appended =
+        value.is_null()
+            ? encode_null(persister)
+            : index_.edit(hash_of(value), [&](HashIndex::Editor& editor) -> Result<std::uint32_t> {
+                std::uint32_t found = kNone;
+                editor.any([&](std::uint32_t candidate) {
+                  if (!is(candidate, value)) return false;
+                  found = candidate;
+                  return true;
+                });
+                if (found != kNone) return found;
+                Result<std::uint32_t> fresh = append(value, persister);
+                if (fresh.ok()) editor.insert(*fresh);
+                return fresh;
+              });
+    if (!appended.ok()) return appended;
+    id = *appended;
+  }
+  rely_on(id, unflushed);
+  return id;
+}
+
+Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
+  const std::lock_guard guard(null_mutex_);
+  if (const std::uint32_t known = null_code(); known != kNone) return known;
+  Result<std::uint32_t> id = reserve_id(persister);
+  if (!id.ok()) return id;
+  const Cell zero = is_text_ ? text_cell::make_inline({}) : Cell{};
+  write_entry(*id, zero, proof_of(0, *id, kNullSalt));
+  null_code_.store(*id, std::memory_order_release);
+  return id;
+}
+
+// Protocol dictionary. An entry may be referred to durably after step 3.
+//   step  store                        made durable by      power cut just after it: recovery
+//   1     zeros of a new chunk         chunk_list/3         chunk unreachable: free space
+//   2     pointer to the chunk         chunk_list/4         finds no entries in it
+//   3     value, then its proof        commit/1 of every    entry proven: indexed; torn: dropped,
+//                                      transaction that     and no committed row refers to it
+//                                      uses the entry
+// Must hold:  3 before commit/2 of whoever uses the ValueID, also when another transaction wrote
+//             the entry: rely_on puts it on the user's own list of what to flush.
+//             One ValueID per value: entries are appended under the lock of the value's segment.
+Result<std::uint32_t> Dictionary::append(const Value& value, pmem::Persister& persister) {
+  Cell cell;
+  if (!is_text_) {
+    cell.low = static_cast<std::uint64_t>(value.raw());
+  } else if (value.as_string().size() <= text_cell::kInlineBytesMax) {
+    cell = text_cell::make_inline(value.as_string());
+  } else {
+    Result<Cell> stored = heap_.append(value.as_string(), persister);
+    if (!stored.ok()) return std::move(stored).status();
+    cell = *stored;
+  }
+  Result<std::uint32_t> id = reserve_id(persister);
+  if (id.ok()) write_entry(*id, cell, proof_of(hash_of(value), *id, cell.high));
+  return id;
+}
+
+void Dictionary::write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept {
+  std::byte* address = entry(id);
+  if (entry_bytes_ == 8) {
+    store_word(address, (cell.low & 0xFFFFFFFFu) | (proof << 32) | (std::uint64_t{1} << 32));
+    return;
+  }
+  store_word(address, cell.low);
+  if (is_text_) store_word(address + 8, cell.high);
+  store_word(address + (is_text_ ? 16 : 8), proof);
+}
+
+Dictionary::Proof Dictionary::prove(std::uint32_t id) const noexcept {
+  const std::byte* address = entry(id);
+  const std::uint64_t low = load_word(address);
+  if (entry_bytes_ == 8) {
+    if (low == 0) return Proof::kAbsent;
+    const auto value = static_cast<std::int32_t>(low);
+    const std::uint64_t found = low >> 32;
+    if (found == ((proof_of(hash_integer(value), id, 0) & 0xFFFFFFFFu) | 1)) return Proof::kValue;
+    return found == ((proof_of(0, id, kNullSalt) & 0xFFFFFFFFu) | 1) ? Proof::kNull : Proof::kTorn;
+  }
+  const std::uint64_t high = is_text_ ? load_word(address + 8) : 0;
+  const std::uint64_t proof = load_word(address + (is_text_ ? 16 : 8));
+  if (low == 0 && high == 0 && proof == 0) return Proof::kAbsent;
+  if (proof == 0) return Proof::kTorn;
+  if (proof == proof_of(0, id, kNullSalt)) return Proof::kNull;
+  if (!is_text_) {
+    const bool fits = proof == proof_of(hash_integer(static_cast<std::int64_t>(low)), id, 0);
+    return fits ? Proof::kValue : Proof::kTorn;
+  }
+  if (!text_cell::is_plausible(low, high, pool_.medium().bytes())) return Proof::kTorn;
+  return proof == proof_of(hash_text(text(id)), id, high) ? Proof::kValue : Proof::kTorn;
+}
+
+Result<std::uint32_t> Dictionary::reserve_id(pmem::Persister& persister) {
+  for (;;) {
+    std::uint32_t id = count_.load(std::memory_order_acquire);
+    if (id >= kEntriesMax)
+      return Status(StatusCode::kOutOfSpace,
+                    fmt::format("{}: {}: all {} ValueIDs are in use", pool_.path(), owner_, id));
+    const std::size_t chunk = chunk_of(id);
+    if (chunk >= chunk_count_.load(std::memory_order_acquire)) {
+      if (Status s = grow(chunk, persister); !s.ok()) return s;
+      continue;
+    }
+    if (count_.compare_exchange_weak(id, id + 1, std::memory_order_acq_rel)) return id;
+  }
+}
+
+Status Dictionary::grow(std::size_t chunk, pmem::Persister& persister) {
+  const std::lock_guard guard(grow_mutex_);
+  if (chunk < chunks_.count()) return {};
+  const std::uint64_t bytes = entries_in(chunk) * entry_bytes_;
+  Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister);
+  if (!extent.ok()) return std::move(extent).status();
+  chunks_in_dram_[chunk] = pool_.base() + extent->offset;
+  if (Status s = chunks_.append(*extent, persister); !s.ok()) {
+    pool_.allocator().release(*extent);
+    return s;
+  }
+  bytes_in_pool_.fetch_add(bytes, std::memory_order_relaxed);
+  chunk_count_.store(chunk + 1, std::memory_order_release);
+  return {};
+}
+
+bool Dictionary::all_written(std::uint32_t first, std::uint32_t last) const noexcept {
+  for (std::uint32_t id = first; id <= last; ++id) {
+    const Proof proof = prove(id);
+    if (proof != Proof::kValue && proof != Proof::kNull) return false;
+  }
+  return true;
+}
+
+// The entry may be another transaction's, not yet flushed by it. The prefix of entries known to be
+// durable grows with it when all entries up to it are written.
+void Dictionary::rely_on(std::uint32_t id, Unflushed& unflushed) {
+  const std::uint32_t durable = durable_.load(std::memory_order_acquire);
+  if (id < durable) return;
+  Unflushed::Entries* mine = unflushed.growing_entries(*this);
+  if (mine != nullptr && id >= mine->first && id < mine->end) return;
+  const std::uint32_t from = mine != nullptr ? std::max(mine->end, durable) : durable;
+  if (id >= from && id - from < kHelpedEntriesMax && all_written(from, id)) {
+    if (mine == nullptr) {
+      unflushed.add_entries(*this, from, id + 1);
+    } else {
+      if (mine->end < durable) mine->first = durable;
+      mine->end = id + 1;
+    }
+    return;
+  }
+  // Not the first of its dictionary on the list, so that it never grows: only flushed.
+  if (mine == nullptr) unflushed.add_entries(*this, id, id);
+  unflushed.add_entries(*this, id, id + 1);
+}
+
+void Dictionary::flush_entries(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
+                               pmem::Label label) const noexcept {
+  while (first < end) {
+    const std::size_t chunk = chunk_of(first);
+    const std::uint32_t chunk_end = std::min(end, first_id_of(chunk + 1));
+    persister.flush(entry(first), std::size_t{chunk_end - first} * entry_bytes_, label);
+    for (std::uint32_t id = first; is_text_ && id < chunk_end; ++id)
+      if (const std::string_view bytes = text(id); bytes.size() > text_cell::kInlineBytesMax)
+        persister.flush(bytes.data(), bytes.size(), label);
+    first = chunk_end;
+  }
+}
+
+void Dictionary::mark_durable(std::uint32_t first, std::uint32_t end) noexcept {
+  std::uint32_t durable = durable_.load(std::memory_order_relaxed);
+  while (first <= durable && durable < end &&
+         !durable_.compare_exchange_weak(durable, end, std::memory_order_acq_rel)) {
+  }
+}
+
+Status Dictionary::verify() const {
+  const std::uint32_t end = count();
+  std::uint64_t values = 0;
+  for (std::uint32_t id = 0; id < end; ++id) {
+    const Proof proof = prove(id);
+    if (proof == Proof::kValue) {
+      ++values;
+      if (const std::uint32_t found = find(value(id)); found != id)
+        return Status(StatusCode::kCorrupt,
+                      fmt::format("{}: {}: the value {} of ValueID {} is indexed under ValueID {}",
+                                  pool_.path(), owner_, value(id).to_string(), id, found));
+    }
+  }
+  if (const std::size_t indexed = index_.size(); indexed != values)
+    return Status(StatusCode::kCorrupt, fmt::format("{}: {}: {} entries, but {} in the index",
+                                                    pool_.path(), owner_, values, indexed));
+  return {};
+}
+
+void Dictionary::release_all() {
+  chunks_.release_all([&](std::size_t chunk, std::uint64_t) { return entries_in(chunk) * entry_bytes_; });
+}
+
+void Unflushed::flush(pmem::Persister& persister, pmem::Label label) const noexcept {
+  for (const Range& range : ranges_) persister.flush(range.address, range.bytes, label);
+  for (const Entries& entries : entries_)
+    entries.dictionary->flush_entries(entries.first, entries.end, persister, label);
+}
+
+void Unflushed::mark_durable() noexcept {
+  for (const Entries& entries : entries_)
+    entries.dictionary->mark_durable(entries.first, entries.end);
+}
+
+}  // namespace flugs::columns

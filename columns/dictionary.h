@@ -1,0 +1,129 @@
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "columns/cell.h"
+#include "columns/column_layout.h"
+#include "columns/hash_index.h"
+#include "columns/stable_array.h"
+#include "columns/string_heap.h"
+#include "columns/unflushed.h"
+#include "flugs/value.h"
+#include "pmem/chunk_list.h"
+#include "pmem/pool.h"
+
+namespace flugs::columns {
+
+/// A column's persistent dictionary: ValueID -> value in the pool, append-only; value -> ValueID
+/// in a DRAM index that is rebuilt at restart. NULL is an entry like any other.
+///
+/// Each value gets one ValueID: an append happens under the lock of the value's index segment.
+/// A ValueID is valid for reading once `encode` returned it; it may be referred to durably only
+/// after a fence that covers its entry, which `encode` arranges through Unflushed.
+///
+/// Thread-safety: any thread, except load and rebuild.
+/// Source: SOFORT (DaMoN 2014), section 2 (PDict. and dictionary index).
+class Dictionary {
+ public:
+  /// First chunk 256 entries; the i-th as many as all before it, up to 2^18; then 2^18 each.
+  static constexpr unsigned kFirstChunkBits = 8;
+  static constexpr unsigned kChunkBitsMax = 18;
+  /// ValueIDs end long before the 32 bits do, with a clear error.
+  static constexpr std::uint32_t kEntriesMax = 0xF0000000u;
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+  Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& heap, Type type,
+             const std::string& owner);
+
+  /// Opening, step 1: claims the chunks and finds how many ValueIDs may be in use.
+  Status load();
+  /// Opening, step 2: rebuilds the index. begin_rebuild once, then rebuild_part for every part
+  /// (parts may run in parallel, each reads all entries), then finish_rebuild.
+  struct RebuildCounts {
+    std::uint64_t entries = 0;
+    std::uint64_t dropped = 0;  ///< torn
+  };
+  void begin_rebuild();
+  std::uint32_t rebuild_parts(std::uint32_t wanted) const noexcept;
+  void rebuild_part(std::uint32_t part, std::uint32_t parts, RebuildCounts& counts,
+                    pmem::Persister& persister);
+  void finish_rebuild();
+
+  /// The value's ValueID; appended if it is new. `unflushed` takes what must be flushed before the
+  /// ValueID is referred to durably. Fails with kOutOfSpace.
+  Result<std::uint32_t> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
+  /// The value's ValueID, kNone if it has none.
+  std::uint32_t find(const Value& value) const;
+
+  /// Payload of a fixed-width type, without looking whether it is NULL.
+  std::int64_t integer(std::uint32_t code) const noexcept;
+  std::string_view text(std::uint32_t code) const noexcept;
+  Value value(std::uint32_t code) const noexcept;
+  std::uint32_t null_code() const noexcept { return null_code_.load(std::memory_order_acquire); }
+
+  /// ValueIDs below it have been handed out.
+  std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
+  std::uint64_t bytes_in_pool() const noexcept { return bytes_in_pool_.load(std::memory_order_relaxed); }
+  std::size_t index_bytes() const noexcept { return index_.memory_bytes(); }
+  /// Full audit: every entry proven, found through the index under its own ValueID only.
+  Status verify() const;
+  void release_all();
+
+ private:
+  friend class Unflushed;
+  enum class Proof : std::uint8_t { kAbsent, kTorn, kValue, kNull };
+
+  static std::size_t chunk_of(std::uint32_t id) noexcept {
+    if (id < (std::uint32_t{1} << kFirstChunkBits)) return 0;
+    if (id < (std::uint32_t{1} << kChunkBitsMax)) return std::bit_width(id) - kFirstChunkBits;
+    return kChunkBitsMax - kFirstChunkBits + (id >> kChunkBitsMax);
+  }
+  static std::uint32_t first_id_of(std::size_t chunk) noexcept;
+  static std::uint64_t entries_in(std::size_t chunk) noexcept;
+  /// Null when there is no such chunk: ValueIDs in rows are not checked one by one.
+  std::byte* entry(std::uint32_t id) const noexcept {
+    const std::size_t chunk = chunk_of(id);
+    if (id >= kEntriesMax || chunks_in_dram_[chunk] == nullptr) return nullptr;
+    return chunks_in_dram_[chunk] + std::size_t{id - first_id_of(chunk)} * entry_bytes_;
+  }
+
+  Result<std::uint32_t> append(const Value& value, pmem::Persister& persister);
+  Result<std::uint32_t> reserve_id(pmem::Persister& persister);
+  Result<std::uint32_t> encode_null(pmem::Persister& persister);
+  Status grow(std::size_t chunk, pmem::Persister& persister);
+  void clear_torn(std::uint32_t id, pmem::Persister& persister) noexcept;
+  void write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept;
+  Proof prove(std::uint32_t id) const noexcept;
+  void rely_on(std::uint32_t id, Unflushed& unflushed);
+  bool all_written(std::uint32_t first, std::uint32_t last) const noexcept;
+  void flush_entries(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
+                     pmem::Label label) const noexcept;
+  void mark_durable(std::uint32_t first, std::uint32_t end) noexcept;
+  bool is(std::uint32_t id, const Value& value) const noexcept;
+  std::uint64_t hash_of(const Value& value) const noexcept;
+  std::uint64_t hash_of_entry(std::uint32_t id) const noexcept;
+
+  pmem::Pool& pool_;
+  StringHeap& heap_;
+  Type type_;
+  bool is_text_;
+  std::uint32_t entry_bytes_;
+  std::string owner_;
+  StableArray<std::byte*> chunks_in_dram_;  // written under grow_mutex_, before count_ passes it
+  HashIndex index_;
+  std::atomic<std::uint32_t> count_{0};
+  std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable
+  std::atomic<std::uint32_t> null_code_{kNone};
+  std::atomic<std::size_t> chunk_count_{0};
+  std::atomic<std::uint64_t> bytes_in_pool_{0};
+  std::mutex null_mutex_;  // makes NULL's entry once; rank: before grow_mutex_
+  std::mutex grow_mutex_;  // protects chunks_; rank: after a HashIndex segment
+  pmem::ChunkList chunks_;
+};
+
+}  // namespace flugs::columns

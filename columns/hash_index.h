@@ -1,0 +1,228 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "pmem/spin_lock.h"
+#include "pmem/check.h"
+
+namespace flugs::columns {
+
+/// What a look-up found: payloads whose fingerprint fits. The caller verifies each against the
+/// truth (the dictionary, the row).
+class Candidates {
+ public:
+  void clear() noexcept { count_ = 0; }
+  void push(std::uint32_t payload) {
+    if (count_ < inline_.size()) {
+      inline_[count_++] = payload;
+      return;
+    }
+    if (count_ == inline_.size()) spill_.assign(inline_.begin(), inline_.end());
+    spill_.push_back(payload);
+    ++count_;
+  }
+  std::span<const std::uint32_t> view() const noexcept {
+    return count_ <= inline_.size() ? std::span<const std::uint32_t>(inline_.data(), count_)
+                                    : std::span<const std::uint32_t>(spill_);
+  }
+
+ private:
+  std::size_t count_ = 0;
+  std::array<std::uint32_t, 14> inline_;  // two buckets
+  std::vector<std::uint32_t> spill_;
+};
+
+/// A DRAM multimap from 64-bit hashes to 32-bit payloads: extendible hashing over segments of
+/// 256 one-line buckets. A look-up costs one cache miss and takes no lock; writers lock one
+/// segment; growing splits one segment at a time, so it never stops anybody else.
+///
+/// Layout, in one place:
+///   slot    8 bytes = fingerprint (hash bits 32..63) in the upper half, payload + 1 in the lower;
+///           0 is empty
+///   bucket  64 bytes = 7 slots and the address of an overflow bucket
+///   segment fingerprint bits 0..7 choose the bucket; the segment holds the fingerprints that
+///           share their upper `depth` bits
+///   directory  2^depth segment pointers, indexed by the upper bits of the fingerprint
+///
+/// Payloads up to 2^32 - 2. Thread-safety: look-ups and edits from any thread; bulk functions as
+/// they say.
+class HashIndex {
+  struct Bucket;
+  struct Segment;
+
+ public:
+  HashIndex();
+  ~HashIndex();
+  HashIndex(const HashIndex&) = delete;
+  HashIndex& operator=(const HashIndex&) = delete;
+
+  /// Replaces `out` by the candidates for `hash`. Sees every insert that happened before.
+  void lookup(std::uint64_t hash, Candidates& out) const;
+
+  /// Starts loading the cache line that `lookup(hash)` will read.
+  void prefetch(std::uint64_t hash) const noexcept {
+    const std::uint32_t fingerprint = fingerprint_of(hash);
+    const Segment* segment = find_segment(fingerprint);
+    __builtin_prefetch(&segment->buckets[fingerprint & kBucketMask]);
+  }
+
+  /// The entries of one hash while its segment is locked against other writers.
+  class Editor {
+   public:
+    /// Calls visit(payload) for each candidate until it returns true; true if one did.
+    template <typename F>
+    bool any(F&& visit) const {
+      for (const Bucket* b = &bucket_; b != nullptr; b = b->next.load(std::memory_order_relaxed))
+        for (const auto& slot : b->slots) {
+          const std::uint64_t word = slot.load(std::memory_order_relaxed);
+          if (matches(word, fingerprint_) && visit(payload_of(word))) return true;
+        }
+      return false;
+    }
+    void insert(std::uint32_t payload) { index_.insert_locked(segment_, bucket_, fingerprint_, payload); }
+    /// Both return false when there is no entry with `payload`.
+    bool replace(std::uint32_t payload, std::uint32_t replacement) noexcept;
+    bool erase(std::uint32_t payload) noexcept;
+
+   private:
+    friend class HashIndex;
+    Editor(HashIndex& index, Segment& segment, std::uint32_t fingerprint) noexcept
+        : index_(index),
+          segment_(segment),
+          bucket_(segment.buckets[fingerprint & kBucketMask]),
+          fingerprint_(fingerprint) {}
+    HashIndex& index_;
+    Segment& segment_;
+    Bucket& bucket_;
+    std::uint32_t fingerprint_;
+  };
+
+  /// Calls edit(Editor&) with the segment of `hash` locked, and returns what it returns. `edit`
+  /// must not call the same index again and should be short.
+  template <typename F>
+  auto edit(std::uint64_t hash, F&& edit_function) {
+    const std::uint32_t fingerprint = fingerprint_of(hash);
+    Segment& segment = lock_segment(fingerprint);
+    struct Unlock {
+      HashIndex& index;
+      Segment& segment;
+      ~Unlock() {
+        segment.lock.unlock();
+        if (segment.wants_split.load(std::memory_order_relaxed)) index.split(segment);
+      }
+    } unlock{*this, segment};
+    Editor editor(*this, segment, fingerprint);
+    return edit_function(editor);
+  }
+
+  /// Makes room for `count` entries at once. The index must be empty and nobody else at it.
+  void reserve(std::size_t count);
+  /// Inserts without locks, for a rebuild after `reserve`: threads must keep to disjoint values of
+  /// `partition_of(hash, partitions)`.
+  void bulk_insert(std::uint64_t hash, std::uint32_t payload);
+  static std::uint32_t partition_of(std::uint64_t hash, std::uint32_t partitions) noexcept {
+    return static_cast<std::uint32_t>((hash >> 32) * partitions >> 32);
+  }
+  /// Whether partitions can be told apart by segment: otherwise use one.
+  bool can_partition(std::uint32_t partitions) const noexcept;
+
+  /// Calls visit(payload) for every entry; nobody may write meanwhile.
+  template <typename F>
+  void for_each(F&& visit) const {
+    for (const Segment* segment : segments_)
+      for (const Bucket& first : segment->buckets)
+        for (const Bucket* b = &first; b != nullptr; b = b->next.load(std::memory_order_relaxed))
+          for (const auto& slot : b->slots)
+            if (const std::uint64_t word = slot.load(std::memory_order_relaxed); word != 0)
+              visit(payload_of(word));
+  }
+
+  /// Entries; exact when nobody writes.
+  std::size_t size() const;
+  std::size_t memory_bytes() const noexcept { return memory_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::size_t kBuckets = 256;
+  static constexpr std::uint32_t kBucketMask = kBuckets - 1;
+  static constexpr std::size_t kSlots = 7;
+  // Above 5 of 7 slots per bucket overflow buckets become common: split then.
+  static constexpr std::uint32_t kSplitAtCount = kBuckets * 5;
+  static constexpr std::uint32_t kDepthMax = 24;  // 32 fingerprint bits less 8 that choose buckets
+
+  struct alignas(64) Bucket {
+    std::array<std::atomic<std::uint64_t>, kSlots> slots;
+    std::atomic<Bucket*> next;
+  };
+  static_assert(sizeof(Bucket) == 64);
+
+  struct alignas(64) Segment {
+    pmem::SpinLock lock;                           // protects writes to slots, count, depth; rank: innermost
+    std::atomic<std::uint32_t> version{0};   // grows when entries have moved away by a split
+    std::uint32_t depth = 0;                 // upper fingerprint bits that its entries share
+    std::uint32_t count = 0;
+    std::uint32_t split_at = kSplitAtCount;
+    std::atomic<bool> wants_split{false};
+    std::array<Bucket, kBuckets> buckets;
+  };
+
+  struct Directory {
+    explicit Directory(std::uint32_t directory_depth)
+        : depth(directory_depth), segments(std::size_t{1} << directory_depth) {}
+    std::uint32_t depth;
+    std::vector<std::atomic<Segment*>> segments;
+    std::size_t index_of(std::uint32_t fingerprint) const noexcept {
+      return static_cast<std::size_t>(std::uint64_t{fingerprint} >> (32 - depth));
+    }
+  };
+
+  static std::uint32_t fingerprint_of(std::uint64_t hash) noexcept {
+    return static_cast<std::uint32_t>(hash >> 32);
+  }
+  static bool matches(std::uint64_t word, std::uint32_t fingerprint) noexcept {
+    return (word >> 32) == fingerprint && word != 0;
+  }
+  static std::uint32_t payload_of(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word) - 1;
+  }
+  static std::uint64_t make_slot(std::uint32_t fingerprint, std::uint32_t payload) noexcept {
+    return (std::uint64_t{fingerprint} << 32) | (payload + 1);
+  }
+
+  Segment* find_segment(std::uint32_t fingerprint) const noexcept {
+    const Directory* directory = directory_.load(std::memory_order_acquire);
+    return directory->segments[directory->index_of(fingerprint)].load(std::memory_order_acquire);
+  }
+  Segment& lock_segment(std::uint32_t fingerprint);
+  void insert_locked(Segment& segment, Bucket& bucket, std::uint32_t fingerprint,
+                     std::uint32_t payload);
+  void insert_slot(Segment& segment, Bucket& bucket, std::uint64_t word);
+  void split(Segment& segment);
+  static std::uint32_t count_with_bit(const Segment& segment, std::uint32_t bit) noexcept;
+  void double_directory();
+  Segment* new_segment(std::uint32_t depth);
+  Bucket* new_overflow_bucket();
+  void* allocate_memory(std::size_t bytes);
+
+  std::atomic<Directory*> directory_;
+  // Protects directory changes, segments_ and memory; rank: before a segment's lock.
+  mutable std::mutex structure_mutex_;
+  std::vector<std::unique_ptr<Directory>> directories_;  // old ones too: readers may be in them
+  std::vector<Segment*> segments_;
+  pmem::SpinLock memory_lock_;  // protects the slab below; rank: after a segment's lock
+  struct Slab {
+    void* memory;
+    std::size_t bytes;
+  };
+  std::vector<Slab> slabs_;
+  std::size_t slab_used_ = 0;
+  std::atomic<std::size_t> memory_bytes_{0};
+};
+
+}  // namespace flugs::columns

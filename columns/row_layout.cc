@@ -1,0 +1,127 @@
+#include "columns/row_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "pmem/check.h"
+
+namespace flugs::columns {
+
+namespace {
+
+// 16, 32, 64, or a multiple of 64: so that a row touches as few lines as it can.
+std::uint32_t padded_row_bytes(std::uint32_t bits) noexcept {
+  const std::uint32_t bytes = (bits + 7) / 8;
+  for (const std::uint32_t size : {32u, 64u})
+    if (bytes <= size) return size;
+  return (bytes + 63) / 64 * 64;
+}
+
+}  // namespace
+
+Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs) {
+  std::vector<std::size_t> order(needs.size());
+  std::iota(order.begin(), order.end(), 0);
+  // Widths are powers of two: placed wide ones first, none straddles a word.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return needs[a].bits > needs[b].bits; });
+  RowLayout layout;
+  layout.cells_.resize(needs.size());
+  std::uint32_t bit = kStampBytes * 8;
+  for (const std::size_t column : order) {
+    const CellNeed& need = needs[column];
+    layout.cells_[column] = {static_cast<std::uint16_t>(bit), static_cast<std::uint8_t>(need.kind),
+                             need.bits, 0, 0};
+    bit += need.bits;
+    if (bit > kRowBytesMax * 8) break;
+  }
+  for (std::size_t column = 0; column < needs.size() && bit <= kRowBytesMax * 8; ++column)
+    if (needs[column].null_bit) layout.cells_[column].null_bit_offset = static_cast<std::uint16_t>(bit++);
+  if (bit > kRowBytesMax * 8)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("a row of {} columns needs more than {} bytes", needs.size(),
+                              kRowBytesMax));
+  layout.row_bytes_ = padded_row_bytes(bit);
+  layout.derive_access();
+  return layout;
+}
+
+Result<RowLayout> RowLayout::from_pool(std::span<const CellLayout> cells, std::uint32_t row_bytes) {
+  const auto corrupt = [](std::size_t column, const char* what, std::uint64_t found) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("row layout, column {}: {} {}", column, what, found));
+  };
+  if (row_bytes < 32 || row_bytes > kRowBytesMax || (row_bytes > 32 && row_bytes % 64 != 0))
+    return corrupt(0, "impossible row size", row_bytes);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const CellLayout& cell = cells[i];
+    const auto kind = static_cast<CellKind>(cell.kind);
+    const bool power_of_two = cell.bits != 0 && (cell.bits & (cell.bits - 1)) == 0;
+    if (kind != CellKind::kCode && kind != CellKind::kInteger && kind != CellKind::kText)
+      return corrupt(i, "unknown kind of cell", cell.kind);
+    if (!power_of_two || (kind == CellKind::kText) != (cell.bits == 128) ||
+        (kind == CellKind::kCode && cell.bits > 32))
+      return corrupt(i, "impossible width in bits", cell.bits);
+    const std::uint32_t alignment = std::min<std::uint32_t>(cell.bits, 64);
+    if (cell.bit_offset < kStampBytes * 8 || cell.bit_offset % alignment != 0 ||
+        cell.bit_offset + cell.bits > row_bytes * 8)
+      return corrupt(i, "impossible bit offset", cell.bit_offset);
+    if (cell.null_bit_offset != 0 &&
+        (cell.null_bit_offset < kStampBytes * 8 || cell.null_bit_offset >= row_bytes * 8))
+      return corrupt(i, "impossible offset of the NULL bit", cell.null_bit_offset);
+  }
+  RowLayout layout;
+  layout.cells_.assign(cells.begin(), cells.end());
+  layout.row_bytes_ = row_bytes;
+  layout.derive_access();
+  return layout;
+}
+
+void RowLayout::derive_access() {
+  access_.clear();
+  access_.reserve(cells_.size());
+  for (const CellLayout& cell : cells_) {
+    Access a{};
+    a.mask = cell.bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << cell.bits) - 1;
+    a.word = static_cast<std::uint16_t>(cell.bit_offset / 64);
+    a.shift = static_cast<std::uint8_t>(cell.bit_offset % 64);
+    a.null_word = static_cast<std::uint16_t>(cell.null_bit_offset / 64);
+    a.null_shift = static_cast<std::uint8_t>(cell.null_bit_offset % 64);
+    a.kind = static_cast<CellKind>(cell.kind);
+    access_.push_back(a);
+  }
+}
+
+void RowLayout::store(std::byte* row, std::size_t column, const Cell& cell) const noexcept {
+  const Access& a = access_[column];
+  if (a.kind == CellKind::kText) {
+    store_word(row, a.word, cell.low);
+    store_word(row, a.word + 1u, cell.high);
+  } else {
+    FLUGS_DCHECK((cell.low & ~a.mask) == 0);
+    const std::uint64_t others = load_word(row, a.word) & ~(a.mask << a.shift);
+    store_word(row, a.word, others | (cell.low << a.shift));
+  }
+  if (a.null_word != 0) {
+    const std::uint64_t bit = std::uint64_t{1} << a.null_shift;
+    const std::uint64_t others = load_word(row, a.null_word) & ~bit;
+    store_word(row, a.null_word, cell.is_null ? others | bit : others);
+  }
+}
+
+Cell RowLayout::load_cell(const std::byte* row, std::size_t column) const noexcept {
+  const Access& a = access_[column];
+  Cell cell;
+  if (a.kind == CellKind::kText) {
+    cell.low = load_word(row, a.word);
+    cell.high = load_word(row, a.word + 1u);
+  } else {
+    cell.low = load(row, column);
+  }
+  cell.is_null = load_null(row, column);
+  return cell;
+}
+
+}  // namespace flugs::columns

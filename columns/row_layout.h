@@ -1,0 +1,108 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "columns/cell.h"
+#include "flugs/status.h"
+
+namespace flugs::columns {
+
+/// The numeric values are part of the pool format.
+enum class CellKind : std::uint8_t {
+  kCode = 1,     ///< a ValueID, 1 to 32 bits
+  kInteger = 2,  ///< the payload of a fixed-width type, 1, 32 or 64 bits
+  kText = 3,     ///< a text cell, 128 bits
+};
+
+/// In the pool, in a chunk's header: where a column's cell lies in the chunk's rows.
+struct CellLayout {
+  std::uint16_t bit_offset;       ///< from the beginning of the row
+  std::uint8_t kind;              ///< CellKind
+  std::uint8_t bits;              ///< 1, 2, 4, 8, 16, 32, 64 or 128: cells never straddle words
+  std::uint16_t null_bit_offset;  ///< 0: none; the bit is 1 when the value is NULL
+  std::uint16_t reserved;
+  friend bool operator==(const CellLayout&, const CellLayout&) = default;
+};
+static_assert(sizeof(CellLayout) == 8);
+
+/// What a column needs of its cell.
+struct CellNeed {
+  CellKind kind = CellKind::kCode;
+  std::uint8_t bits = 1;
+  bool null_bit = false;
+};
+
+/// How the rows of a chunk are laid out: 16 bytes of MVCC stamps, then the cells of all columns
+/// side by side, wide ones first. A row never straddles a cache line if it fits into one.
+class RowLayout {
+ public:
+  static constexpr std::size_t kStampBytes = 16;
+  static constexpr std::size_t kRowBytesMax = 4096;
+
+  /// Fails with kInvalidArgument when a row would be larger than kRowBytesMax.
+  static Result<RowLayout> make(std::span<const CellNeed> needs);
+  /// From a chunk's header. Fails with kCorrupt when a cell is impossible.
+  static Result<RowLayout> from_pool(std::span<const CellLayout> cells, std::uint32_t row_bytes);
+
+  std::uint32_t row_bytes() const noexcept { return row_bytes_; }
+  std::span<const CellLayout> cells() const noexcept { return cells_; }
+  std::uint8_t bits(std::size_t column) const noexcept { return cells_[column].bits; }
+  friend bool operator==(const RowLayout& a, const RowLayout& b) noexcept {
+    return a.row_bytes_ == b.row_bytes_ && a.cells_ == b.cells_;
+  }
+
+  /// The cell's bits; 64 at most. Words are read as relaxed atomics: a key probe may look at a row
+  /// whose other cells its owner is still changing.
+  std::uint64_t load(const std::byte* row, std::size_t column) const noexcept {
+    const Access& a = access_[column];
+    return (load_word(row, a.word) >> a.shift) & a.mask;
+  }
+  bool load_null(const std::byte* row, std::size_t column) const noexcept {
+    const Access& a = access_[column];
+    return a.null_word != 0 && ((load_word(row, a.null_word) >> a.null_shift) & 1) != 0;
+  }
+  /// Address of a text cell.
+  const std::byte* text_cell(const std::byte* row, std::size_t column) const noexcept {
+    return row + std::size_t{access_[column].word} * 8;
+  }
+  CellKind kind(std::size_t column) const noexcept { return access_[column].kind; }
+
+  /// Puts a cell into a row that only the caller writes.
+  void store(std::byte* row, std::size_t column, const Cell& cell) const noexcept;
+  Cell load_cell(const std::byte* row, std::size_t column) const noexcept;
+
+ private:
+  struct Access {
+    std::uint64_t mask;
+    std::uint16_t word;
+    std::uint16_t null_word;  // 0: none, as word 0 is a stamp
+    std::uint8_t shift;
+    std::uint8_t null_shift;
+    CellKind kind;
+  };
+
+  static std::uint64_t load_word(const std::byte* row, std::size_t word) noexcept {
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(row) + word, __ATOMIC_RELAXED);
+  }
+  static void store_word(std::byte* row, std::size_t word, std::uint64_t value) noexcept {
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(row) + word, value, __ATOMIC_RELAXED);
+  }
+  void derive_access();
+
+  std::vector<CellLayout> cells_;
+  std::vector<Access> access_;
+  std::uint32_t row_bytes_ = 0;
+};
+
+/// The narrowest cell for codes 0 to `codes` - 1.
+constexpr std::uint8_t code_bits_for(std::uint64_t codes) noexcept {
+  std::uint8_t bits = 1;
+  while (bits < 32 && codes > (std::uint64_t{1} << bits)) bits = static_cast<std::uint8_t>(bits * 2);
+  return bits;
+}
+
+}  // namespace flugs::columns

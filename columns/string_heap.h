@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "columns/cell.h"
+#include "columns/column_layout.h"
+#include "flugs/status.h"
+#include "pmem/chunk_list.h"
+#include "pmem/pool.h"
+
+namespace flugs::columns {
+
+/// Append-only persistent bytes of strings too long for a cell. What dead rows and unused
+/// dictionary entries leave behind stays until the table is dropped or merged.
+/// Thread-safety: any thread.
+class StringHeap {
+ public:
+  StringHeap(pmem::Pool& pool, StringHeapLayout& layout, const std::string& owner)
+      : pool_(pool), layout_(layout), owner_(owner + ", strings"), chunks_(pool, layout.chunks, owner_) {}
+
+  /// Opening: claims the chunks. Fails with kCorrupt.
+  Status load();
+
+  /// Copies `text` into the pool and returns its cell; the caller flushes the bytes before the
+  /// cell is referred to durably. Fails with kOutOfSpace.
+  Result<Cell> append(std::string_view text, pmem::Persister& persister);
+
+  std::uint64_t bytes_in_pool() const;
+  /// Dropping: gives all chunks back.
+  void release_all();
+
+ private:
+  Status grow(std::uint64_t text_bytes, pmem::Persister& persister);
+  Status add_chunk(std::uint64_t bytes, pmem::Persister& persister);
+  void begin_chunk(std::uint64_t index) noexcept;
+  Status extend_reservation(std::uint64_t end, pmem::Persister& persister);
+
+  pmem::Pool& pool_;
+  StringHeapLayout& layout_;
+  std::string owner_;
+  mutable std::mutex mutex_;  // protects everything below; rank: after a HashIndex segment
+  pmem::ChunkList chunks_;
+  std::uint64_t current_offset_ = 0;  // of the chunk that is being filled; 0: none
+  std::uint64_t current_index_ = 0;
+  std::uint64_t current_bytes_ = 0;
+  std::uint64_t used_ = 0;            // of the current chunk
+  std::uint64_t reserved_used_ = 0;   // durable upper bound of used_
+  std::uint64_t total_bytes_ = 0;
+};
+
+}  // namespace flugs::columns

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "pmem/persist.h"
+
+namespace flugs::columns {
+
+class Dictionary;
+
+/// What a transaction has stored in the pool, or relies on, and what is perhaps not durable yet.
+/// It is flushed in one go just before the transaction's first fence: a locked instruction behind
+/// a flush would wait for it.
+class Unflushed {
+ public:
+  struct Range {
+    const void* address;
+    std::size_t bytes;
+  };
+
+  void add(const void* address, std::size_t bytes) { ranges_.push_back({address, bytes}); }
+
+  /// Dictionary entries [first, end) that the transaction refers to and that no fence is known to
+  /// cover: flushed with everything else, whoever wrote them.
+  struct Entries {
+    Dictionary* dictionary;
+    std::uint32_t first;
+    std::uint32_t end;
+  };
+  /// The range of `dictionary` that may still grow at its end; null when there is none.
+  Entries* growing_entries(const Dictionary& dictionary) noexcept {
+    for (Entries& entries : entries_)
+      if (entries.dictionary == &dictionary) return &entries;
+    return nullptr;
+  }
+  void add_entries(Dictionary& dictionary, std::uint32_t first, std::uint32_t end) {
+    entries_.push_back({&dictionary, first, end});
+  }
+
+  void flush(pmem::Persister& persister, pmem::Label label) const noexcept;
+  /// To be called when everything flushed before is durable.
+  void mark_durable() noexcept;
+  void clear() noexcept {
+    ranges_.clear();
+    entries_.clear();
+  }
+  bool empty() const noexcept { return ranges_.empty() && entries_.empty(); }
+
+ private:
+  std::vector<Range> ranges_;
+  std::vector<Entries> entries_;
+};
+
+}  // namespace flugs::columns

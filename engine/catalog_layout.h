@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "columns/column_layout.h"
+#include "pmem/chunk_list_layout.h"
+#include "pmem/pool.h"
+
+namespace flugs::engine {
+
+/// In the pool: the application root.
+struct DatabaseLayout {
+  static constexpr std::uint64_t kMagic = 0x31304244534c4746u;  // "FGLSDB01"
+  std::uint64_t magic;       ///< stored last when a database is created
+  std::uint64_t catalog;     ///< offset of a CatalogLayout
+  std::uint64_t slot_array;  ///< offset of an mvcc::SlotArrayLayout
+  std::uint64_t reserved[5];
+};
+static_assert(sizeof(DatabaseLayout) == 64 && sizeof(DatabaseLayout) <= pmem::kApplicationRootBytes);
+
+/// In the pool: the tables, each by the offset of its TableLayout; 0 is a free place.
+struct CatalogLayout {
+  static constexpr std::size_t kTablesMax = 511;
+  std::uint64_t tables[kTablesMax];
+  std::uint64_t reserved;
+};
+static_assert(sizeof(CatalogLayout) == 4096);
+
+/// In the pool: a table, in one extent: this header, `column_count` ColumnLayouts, the schema.
+struct TableLayout {
+  static constexpr std::uint64_t kMagic = 0x454c424154474c46u;  // "FLGTABLE"
+  std::uint64_t magic;
+  std::uint64_t bytes;     ///< of the extent
+  std::uint64_t checksum;  ///< XXH3-64 of the two words above, the 40 bytes below and the schema, chained by seed
+  std::uint32_t table_id;
+  std::uint16_t column_count;
+  std::uint8_t rows_per_chunk_log2;
+  std::uint8_t reserved0;
+  std::uint64_t schema_offset;  ///< from the beginning of this structure
+  std::uint64_t schema_bytes;
+  std::uint64_t reserved1[2];
+  pmem::ChunkListLayout row_chunks;
+};
+static_assert(sizeof(TableLayout) == 128);
+
+/// In the pool, at the beginning of every row chunk: this header, `column_count` CellLayouts, padding
+/// to a line, then 2^rows_per_chunk_log2 rows.
+struct RowChunkLayout {
+  static constexpr std::uint64_t kMagic = 0x4b4e484357524c46u;  // "FLRWCHNK"
+  std::uint64_t magic;
+  std::uint64_t checksum;  ///< XXH3-64 of everything below and the CellLayouts
+  std::uint32_t table_id;
+  std::uint32_t chunk_index;
+  std::uint32_t row_bytes;
+  std::uint32_t row_count;
+  std::uint16_t column_count;
+  std::uint16_t reserved0;
+  std::uint32_t reserved1;
+  std::uint64_t reserved2[3];
+};
+static_assert(sizeof(RowChunkLayout) == 64);
+static_assert(std::is_trivially_copyable_v<TableLayout> && std::is_standard_layout_v<TableLayout> &&
+              std::is_trivially_copyable_v<RowChunkLayout>);
+
+}  // namespace flugs::engine

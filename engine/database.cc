@@ -1,0 +1,101 @@
+#include "flugs/database.h"
+
+#include <fmt/format.h>
+
+#include "engine/database_core.h"
+
+namespace flugs {
+
+Database::Database() noexcept = default;
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+Result<Database> Database::open(const OpenOptions& options) {
+  Result<std::unique_ptr<engine::DatabaseCore>> core = engine::DatabaseCore::open(options);
+  if (!core.ok()) return std::move(core).status();
+  Database database;
+  database.core_ = std::move(*core);
+  return database;
+}
+
+namespace {
+
+Status closed() { return Status(StatusCode::kInvalidArgument, "the database is not open"); }
+Status no_table() { return Status(StatusCode::kNotFound, "no such table"); }
+
+}  // namespace
+
+Result<TableId> Database::create_table(const TableSchema& schema) {
+  return core_ == nullptr ? Result<TableId>(closed()) : core_->create_table(schema);
+}
+
+Status Database::drop_table(TableId table) {
+  return core_ == nullptr ? closed() : core_->drop_table(table);
+}
+
+Result<TableId> Database::find_table(std::string_view name) const {
+  return core_ == nullptr ? Result<TableId>(closed()) : core_->find_table(name);
+}
+
+Result<TableSchema> Database::schema(TableId table) const {
+  if (core_ == nullptr) return closed();
+  const engine::Table* found = core_->table(table);
+  if (found == nullptr) return no_table();
+  return found->schema();
+}
+
+Result<ColumnId> Database::find_column(TableId table, std::string_view name) const {
+  if (core_ == nullptr) return closed();
+  const engine::Table* found = core_->table(table);
+  if (found == nullptr) return no_table();
+  const auto& columns = found->schema().columns;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].name == name) return ColumnId(static_cast<std::uint16_t>(i));
+  return Status(StatusCode::kNotFound, fmt::format("table {}: no column '{}'", found->name(), name));
+}
+
+Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
+  if (core_ == nullptr) return closed();
+  const engine::Table* found = core_->table(table);
+  if (found == nullptr) return no_table();
+  const auto& keys = found->schema().keys;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (keys[i].name == name) return KeyId{table, static_cast<std::uint16_t>(i)};
+  return Status(StatusCode::kNotFound, fmt::format("table {}: no key '{}'", found->name(), name));
+}
+
+std::vector<TableId> Database::tables() const {
+  return core_ == nullptr ? std::vector<TableId>() : core_->tables();
+}
+
+Result<Transaction> Database::begin(AccessMode mode) {
+  return core_ == nullptr ? Result<Transaction>(closed()) : core_->begin(mode);
+}
+
+const RecoveryReport& Database::recovery_report() const noexcept {
+  static const RecoveryReport empty;
+  return core_ == nullptr ? empty : core_->report();
+}
+
+Statistics Database::statistics() const {
+  return core_ == nullptr ? Statistics() : core_->statistics();
+}
+
+Result<TableStatistics> Database::table_statistics(TableId table) const {
+  if (core_ == nullptr) return closed();
+  const engine::Table* found = core_->table(table);
+  if (found == nullptr) return no_table();
+  return found->statistics();
+}
+
+Status Database::verify(const std::function<void(const Progress&)>& progress) {
+  return core_ == nullptr ? closed() : core_->verify(progress);
+}
+
+const std::string& Database::path() const noexcept {
+  static const std::string none;
+  return core_ == nullptr ? none : core_->pool().path();
+}
+
+}  // namespace flugs

@@ -1,0 +1,318 @@
+#include "engine/database_core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "engine/schema_codec.h"
+#include "pmem/check.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Dead rows are looked after every so many commits of a slot: finding the oldest snapshot reads a
+// line per slot.
+constexpr std::uint64_t kCommitsPerCollection = 32;
+constexpr std::size_t kLocalFreeRowsMax = 512;
+constexpr std::chrono::milliseconds kDropPatience{1000};
+
+// Threads start looking for a slot at different places and come back to their last one.
+std::uint32_t& preferred_slot() noexcept {
+  static std::atomic<std::uint32_t> next{0};
+  thread_local std::uint32_t preferred = next.fetch_add(1, std::memory_order_relaxed);
+  return preferred;
+}
+
+}  // namespace
+
+DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options)
+    : pool_(std::move(pool)), options_(options), tables_by_id_(kTableIdsMax) {
+  slots_ = std::make_unique<mvcc::TransactionSlots>(*pool_, root().slot_array);
+}
+
+DatabaseCore::~DatabaseCore() {
+  if (slots_ != nullptr) FLUGS_CHECK(slots_->taken() == 0);  // a transaction is still open
+}
+
+void DatabaseCore::start() {
+  slots_->start(options_.slots_max);
+  contexts_.resize(slots_->slot_count());
+  for (auto& context : contexts_) context = std::make_unique<TransactionContext>();
+}
+
+// --------------------------------------------------------------------------------- transactions
+
+Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode) {
+  std::uint32_t& preferred = preferred_slot();
+  mvcc::Slot* slot = slots_->acquire(preferred);
+  if (slot == nullptr)
+    return Status(StatusCode::kTooManyTransactions,
+                  fmt::format("{} transactions are open, which is slots_max",
+                              slots_->slot_count()));
+  preferred = slot->index();
+  TransactionContext& context = *contexts_[slot->index()];
+  context.slot = slot;
+  context.mode = mode;
+  context.is_writing = false;
+  context.visibility =
+      mvcc::Visibility(slots_->mirrors(), slots_->begin_snapshot(*slot), mvcc::kNoStamp);
+  return &context;
+}
+
+Result<Transaction> DatabaseCore::begin(AccessMode mode) {
+  Result<TransactionContext*> context = take_context(mode);
+  if (!context.ok()) return std::move(context).status();
+  Transaction transaction;
+  transaction.database_ = this;
+  transaction.context_ = *context;
+  return transaction;
+}
+
+Status DatabaseCore::prepare_write(TransactionContext* context) {
+  if (context == nullptr)
+    return Status(StatusCode::kInvalidArgument, "the transaction has ended");
+  if (context->is_writing) return {};
+  if (context->mode == AccessMode::kReadOnly)
+    return Status(StatusCode::kReadOnly, "the transaction was begun read-only");
+  slots_->begin_writing(*context->slot);
+  context->is_writing = true;
+  context->visibility = mvcc::Visibility(slots_->mirrors(), context->visibility.snapshot(),
+                                         context->slot->tag());
+  return {};
+}
+
+void DatabaseCore::end(TransactionContext& context) noexcept {
+  context.writes.clear();
+  context.index_changes.clear();
+  context.dying.clear();
+  context.unflushed.clear();
+  slots_->end_snapshot(*context.slot);
+  if (context.is_writing) collect_garbage(context);
+  slots_->release(*context.slot);
+}
+
+Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
+  if (context.writes.empty()) {
+    abort(context);
+    return std::uint64_t{0};
+  }
+  mvcc::Commit protocol(*slots_);
+  Result<std::uint64_t> timestamp = protocol.run(
+      *context.slot, context.writes,
+      [&](pmem::Persister& persister) { context.unflushed.flush(persister, "commit/1"); },
+      [&] { context.unflushed.mark_durable(); });
+  if (!timestamp.ok()) {
+    abort(context);
+    return timestamp;
+  }
+  for (DeadRow& dead : context.dying) {
+    dead.since = *timestamp;
+    context.dead.push_back(dead);
+  }
+  context.commits.add();
+  end(context);
+  return timestamp;
+}
+
+void DatabaseCore::abort(TransactionContext& context) noexcept {
+  if (context.is_writing) {
+    for (auto change = context.index_changes.rbegin(); change != context.index_changes.rend();
+         ++change)
+      change->table->undo_index_change(*change);
+    mvcc::Commit(*slots_).undo(*context.slot, context.writes);
+    for (const mvcc::Write& write : context.writes)
+      if (!write.deletes)
+        if (Table* owner = table(TableId(write.table)); owner != nullptr)
+          context.unreachable.push_back({owner, ~std::uint64_t{0}, 0, write.row, 0});
+    if (!context.writes.empty()) context.aborts.add();
+  }
+  end(context);
+}
+
+// Rows that a committed transaction deleted leave the indexes when no snapshot sees them any more,
+// and are used again when no reader can have their row id from an index (protocol recycle).
+void DatabaseCore::collect_garbage(TransactionContext& context) {
+  for (auto row = context.unreachable.rbegin();
+       row != context.unreachable.rend() && row->since == ~std::uint64_t{0}; ++row) {
+    row->since = slots_->now();
+    row->fences = context.commits.get();
+  }
+  if (context.dead.empty() && context.unreachable.empty()) return;
+  if (context.commits.get() % kCommitsPerCollection != 0) return;
+  const std::uint64_t oldest = slots_->oldest_snapshot();
+  reuse_rows(context, oldest);
+  unlink_dead_rows(context, oldest);
+}
+
+void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::uint64_t oldest) {
+  while (!context.dead.empty() && context.dead.front().since <= oldest) {
+    DeadRow dead = context.dead.front();
+    context.dead.pop_front();
+    if (dead.table->is_dropped()) continue;
+    dead.table->unlink_dead(dead);
+    context.slot->flush_later(dead.table->rows().version(dead.row));
+    dead.since = slots_->now();
+    dead.fences = context.commits.get();
+    context.unreachable.push_back(dead);
+  }
+}
+
+void DatabaseCore::reuse_rows(TransactionContext& context, std::uint64_t oldest) {
+  while (!context.unreachable.empty() && context.unreachable.front().since < oldest &&
+         context.unreachable.front().fences < context.commits.get()) {
+    const DeadRow row = context.unreachable.front();
+    context.unreachable.pop_front();
+    if (row.table->is_dropped()) continue;
+    LocalRows& local = context.local_rows_of(*row.table);
+    local.free.push_back(row.row);
+    if (local.free.size() > kLocalFreeRowsMax) {
+      row.table->add_free_rows(local.free);
+      local.free.clear();
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------- tables
+
+Table* DatabaseCore::adopt(std::unique_ptr<Table> table) {
+  Table* raw = table.get();
+  owned_tables_.push_back(std::move(table));
+  __atomic_store_n(&tables_by_id_[raw->id().value()], raw, __ATOMIC_RELEASE);
+  return raw;
+}
+
+Result<TableId> DatabaseCore::find_table(std::string_view name) const {
+  const std::lock_guard guard(ddl_mutex_);
+  for (const auto& table : owned_tables_)
+    if (!table->is_dropped() && table->name() == name) return table->id();
+  return Status(StatusCode::kNotFound, fmt::format("no table '{}'", name));
+}
+
+std::vector<TableId> DatabaseCore::tables() const {
+  const std::lock_guard guard(ddl_mutex_);
+  std::vector<TableId> ids;
+  for (const auto& table : owned_tables_)
+    if (!table->is_dropped()) ids.push_back(table->id());
+  return ids;
+}
+
+// Protocol create_table. The table exists after step 2.
+//   step  store                             made durable by     power cut just after it: recovery
+//   1     layout, columns, schema           flush, fence        extent unreachable: free space
+//   2     its offset in the catalogue       persist (8 bytes)   loads the empty table
+// Must hold:  1 before 2, else the catalogue would name noise.
+Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
+  Result<TableSchema> schema = complete_schema(wanted);
+  if (!schema.ok()) return std::move(schema).status();
+  if (find_table(schema->name).ok())
+    return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema->name));
+  const std::lock_guard guard(ddl_mutex_);
+  for (const auto& table : owned_tables_)
+    if (!table->is_dropped() && table->name() == schema->name)
+      return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema->name));
+  std::uint64_t* place = std::find(std::begin(catalog().tables), std::end(catalog().tables), 0u);
+  if (place == std::end(catalog().tables) || next_table_id_ >= kTableIdsMax)
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("{}: {} tables at a time and {} in a pool's life at most",
+                              pool_->path(), CatalogLayout::kTablesMax, kTableIdsMax - 1));
+  pmem::Persister persister(pool_->medium());
+  Result<pmem::Extent> extent = Table::make_layout(*pool_, *schema, next_table_id_,
+                                                   options_.segment_bytes, persister);
+  if (!extent.ok()) {
+    persister.fence("create_table/1");
+    return std::move(extent).status();
+  }
+  persister.fence("create_table/1");
+  std::atomic_ref(*place).store(extent->offset, std::memory_order_relaxed);
+  persister.persist(place, sizeof *place, "create_table/2");
+  ++next_table_id_;
+  auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{extent->offset});
+  return adopt(std::make_unique<Table>(*pool_, layout, std::move(*schema)))->id();
+}
+
+bool DatabaseCore::wait_for_transactions() noexcept {
+  const std::uint64_t barrier = slots_->advance();
+  const auto deadline = std::chrono::steady_clock::now() + kDropPatience;
+  while (slots_->oldest_snapshot() < barrier) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+// Protocol drop_table. The table is gone after step 1.
+//   step  store                          made durable by     power cut just after it: recovery
+//   1     catalogue entry := 0           persist (8 bytes)   the table's extents are unreachable:
+//                                                            free space
+// Must hold:  no transaction that could see the table is left before step 1; then the extents may
+//             be handed out at once.
+Status DatabaseCore::drop_table(TableId id) {
+  const std::lock_guard guard(ddl_mutex_);
+  Table* dropped = table(id);
+  if (dropped == nullptr) return Status(StatusCode::kNotFound, "no such table");
+  dropped->set_dropped(true);
+  if (!wait_for_transactions()) {
+    dropped->set_dropped(false);
+    return Status(StatusCode::kBusy,
+                  fmt::format("table {}: a transaction that began earlier is still open",
+                              dropped->name()));
+  }
+  for (std::uint64_t& entry : catalog().tables) {
+    if (entry == 0) continue;
+    const auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{entry});
+    if (layout.table_id != id.value()) continue;
+    const pmem::Extent extent{entry, layout.bytes};
+    pmem::Persister persister(pool_->medium());
+    std::atomic_ref(entry).store(0, std::memory_order_relaxed);
+    persister.persist(&entry, sizeof entry, "drop_table/1");
+    dropped->release_all();
+    pool_->allocator().release(extent);
+    break;
+  }
+  return {};
+}
+
+Statistics DatabaseCore::statistics() const {
+  Statistics statistics;
+  const pmem::Medium& medium = pool_->medium();
+  statistics.medium = std::string(to_string(medium.kind()));
+  statistics.guarantee = std::string(guarantee_of(medium.kind()));
+  const pmem::SpaceReport space = pool_->allocator().space();
+  statistics.pool_reserved_bytes = space.reserved_bytes;
+  statistics.pool_allocated_bytes = space.allocated_bytes;
+  statistics.pool_used_bytes = space.used_bytes;
+  const pmem::PersistCounters counters = medium.counters();
+  statistics.lines_flushed = counters.lines_flushed;
+  statistics.fences = counters.fences;
+  statistics.bytes_written = counters.bytes_written;
+  for (const auto& context : contexts_) {
+    statistics.transactions_committed += context->commits.get();
+    statistics.transactions_aborted += context->aborts.get();
+    statistics.conflicts += context->conflicts.get();
+  }
+  statistics.transactions_open = slots_->taken();
+  const std::lock_guard guard(ddl_mutex_);
+  for (const auto& table : owned_tables_)
+    if (!table->is_dropped()) statistics.dram_index_bytes += table->index_bytes();
+  return statistics;
+}
+
+Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress) {
+  if (slots_->taken() != 0)
+    return Status(StatusCode::kBusy, fmt::format("{} transactions are open", slots_->taken()));
+  const std::vector<TableId> ids = tables();
+  const mvcc::Visibility now(slots_->mirrors(), slots_->now(), mvcc::kNoStamp);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (progress) progress({"verify", i, ids.size()});
+    if (const Table* checked = table(ids[i]); checked != nullptr)
+      if (Status s = checked->verify(now); !s.ok()) return s;
+  }
+  if (progress) progress({"verify", ids.size(), ids.size()});
+  return {};
+}
+
+}  // namespace flugs::engine

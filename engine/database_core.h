@@ -1,0 +1,96 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "columns/stable_array.h"
+#include "engine/catalog_layout.h"
+#include "engine/table.h"
+#include "engine/transaction_context.h"
+#include "flugs/database.h"
+#include "mvcc/transaction_slots.h"
+#include "pmem/pool.h"
+#include "recovery/phases.h"
+
+namespace flugs::engine {
+
+/// An open database behind the public classes: pool, catalogue, transaction slots.
+/// Thread-safety: any thread, except opening and closing.
+class DatabaseCore {
+ public:
+  static Result<std::unique_ptr<DatabaseCore>> open(const OpenOptions& options);
+  /// On a pool that is open already (tests and crash images: a plain buffer).
+  static Result<std::unique_ptr<DatabaseCore>> open(std::unique_ptr<pmem::Pool> pool, bool created,
+                                                    const OpenOptions& options);
+  ~DatabaseCore();
+
+  Result<TableId> create_table(const TableSchema& schema);
+  Status drop_table(TableId id);
+  Result<TableId> find_table(std::string_view name) const;
+  std::vector<TableId> tables() const;
+  /// Null when there is no such table or it was dropped.
+  Table* table(TableId id) const noexcept {
+    if (id.value() >= kTableIdsMax) return nullptr;
+    Table* found = __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
+    return found == nullptr || found->is_dropped() ? nullptr : found;
+  }
+
+  Result<Transaction> begin(AccessMode mode);
+  /// The transaction's context, made ready to write; null and `why` when it may not.
+  Status prepare_write(TransactionContext* context);
+  Result<std::uint64_t> commit(TransactionContext& context);
+  void abort(TransactionContext& context) noexcept;
+
+  pmem::Pool& pool() noexcept { return *pool_; }
+  const RecoveryReport& report() const noexcept { return report_; }
+  Statistics statistics() const;
+  Status verify(const std::function<void(const Progress&)>& progress);
+
+ private:
+  static constexpr std::uint32_t kTableIdsMax = 1u << 22;  // creations in a pool's life
+
+  DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options);
+  DatabaseLayout& root() const noexcept {
+    return *reinterpret_cast<DatabaseLayout*>(pool_->application_root());
+  }
+  CatalogLayout& catalog() const noexcept {
+    return *pool_->at(pmem::OffsetPtr<CatalogLayout>{root().catalog});
+  }
+
+  Status create();
+  Status recover(recovery::Phases& phases);
+  Result<std::uint64_t> load_catalog();
+  Status load_table(std::uint64_t offset);
+  Result<std::uint64_t> resolve_transactions();
+  Result<std::uint64_t> rebuild_dictionary_indexes(recovery::Phases& phases);
+  Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);
+  Status sweep_tables(recovery::Phases& phases);
+  void start();
+
+  Result<TransactionContext*> take_context(AccessMode mode);
+  void end(TransactionContext& context) noexcept;
+  void collect_garbage(TransactionContext& context);
+  void unlink_dead_rows(TransactionContext& context, std::uint64_t oldest);
+  void reuse_rows(TransactionContext& context, std::uint64_t oldest);
+  bool wait_for_transactions() noexcept;
+  Table* adopt(std::unique_ptr<Table> table);
+
+  std::unique_ptr<pmem::Pool> pool_;
+  OpenOptions options_;
+  RecoveryReport report_;
+  std::unique_ptr<mvcc::TransactionSlots> slots_;
+  std::vector<std::unique_ptr<TransactionContext>> contexts_;  // by slot
+  mutable std::mutex ddl_mutex_;  // protects the catalogue and owned_tables_; rank: outermost
+  std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
+  columns::StableArray<Table*> tables_by_id_;
+  std::uint32_t next_table_id_ = 1;
+};
+
+}  // namespace flugs::engine

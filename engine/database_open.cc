@@ -1,0 +1,247 @@
+// Opening a database: creating it, or recovering it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "engine/database_core.h"
+#include "engine/schema_codec.h"
+#include "recovery/rebuild_dictionaries.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Below it a second thread costs more than it brings: every part reads all rows.
+constexpr std::uint32_t kRowsPerPartMin = 1u << 16;
+// Chunks at the end of a table without keys that opening searches for unused rows.
+constexpr std::size_t kChunksSweptWithoutKeys = 2;
+
+Status check_options(const OpenOptions& options) {
+  if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("slots_max is {}, allowed are 1 to {}", options.slots_max,
+                              mvcc::kSlotsMax));
+  return {};
+}
+
+pmem::PoolOptions pool_options(const OpenOptions& options) {
+  pmem::PoolOptions pool;
+  pool.path = options.path;
+  pool.max_bytes = options.max_bytes;
+  pool.segment_bytes = options.segment_bytes;
+  pool.grow_ahead_bytes = options.grow_ahead_bytes;
+  pool.latency = {options.scm_read_ns, options.scm_write_ns};
+  return pool;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& options) {
+  if (Status s = check_options(options); !s.ok()) return s;
+  const auto start = std::chrono::steady_clock::now();
+  const pmem::PoolOptions wanted = pool_options(options);
+  bool created = false;
+  Result<std::unique_ptr<pmem::Pool>> pool =
+      options.mode == OpenMode::kCreate ? pmem::Pool::create(wanted) : pmem::Pool::open(wanted);
+  if (options.mode == OpenMode::kCreate) created = pool.ok();
+  if (options.mode == OpenMode::kOpenOrCreate && pool.code() == StatusCode::kNotFound) {
+    pool = pmem::Pool::create(wanted);
+    created = pool.ok();
+  }
+  if (!pool.ok()) return std::move(pool).status();
+  const double mapped_us =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+  Result<std::unique_ptr<DatabaseCore>> core = open(std::move(*pool), created, options);
+  if (core.ok()) {
+    RecoveryReport& report = (*core)->report_;
+    report.phases.insert(report.phases.begin(), {"map", mapped_us, 1});
+    report.total_us += mapped_us;
+  }
+  return core;
+}
+
+Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::Pool> pool,
+                                                         bool created, const OpenOptions& options) {
+  if (Status s = check_options(options); !s.ok()) return s;
+  std::unique_ptr<DatabaseCore> core(new DatabaseCore(std::move(pool), options));
+  core->report_.created = created;
+  recovery::ProgressFunction progress;
+  if (options.progress)
+    progress = [&options](std::string_view phase, std::uint64_t done, std::uint64_t total) {
+      options.progress({phase, done, total});
+    };
+  recovery::Phases phases(core->report_, options.recovery_threads, progress);
+  DatabaseLayout& root = core->root();
+  if (root.magic != 0 && root.magic != DatabaseLayout::kMagic)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: application root: magic expected {:016x}, found {:016x}",
+                              core->pool_->path(), DatabaseLayout::kMagic, root.magic));
+  // Without the magic a crash interrupted the creation: nothing in the pool is reachable yet.
+  const bool is_new = root.magic == 0;
+  if (is_new && !created) core->pool_->allocator().finish_claims();
+  Status s = is_new ? core->create() : core->recover(phases);
+  if (!s.ok()) return s;
+  phases.finish();
+  return core;
+}
+
+// Protocol create_database. The database exists after step 3.
+//   step  store                          made durable by     power cut just after it: recovery
+//   1     empty catalogue                flush, fence        creates again: nothing is reachable
+//         the root's pointer to it                           while the magic is 0
+//   2     slot array                     slot_array/2        the same
+//   3     magic of the root              persist (8 bytes)   opens the empty database
+// Must hold:  1 and 2 before 3.
+Status DatabaseCore::create() {
+  pmem::Persister persister(pool_->medium());
+  Result<pmem::Extent> extent = pool_->allocator().allocate(sizeof(CatalogLayout), persister);
+  if (!extent.ok()) return std::move(extent).status();
+  root().catalog = extent->offset;
+  persister.flush(&root().catalog, sizeof root().catalog, "create_database/1");
+  persister.fence("create_database/1");
+  if (Status s = slots_->create(options_.slots_max); !s.ok()) return s;
+  std::atomic_ref(root().magic).store(DatabaseLayout::kMagic, std::memory_order_relaxed);
+  persister.persist(&root().magic, sizeof root().magic, "create_database/3");
+  start();
+  return {};
+}
+
+Status DatabaseCore::recover(recovery::Phases& phases) {
+  if (Status s = phases.run("catalog", [&] { return load_catalog(); }); !s.ok()) return s;
+  if (Status s = phases.run("transactions", [&] { return resolve_transactions(); }); !s.ok())
+    return s;
+  Status s = phases.run("dictionary indexes", [&] { return rebuild_dictionary_indexes(phases); });
+  if (!s.ok()) return s;
+  return phases.run("key indexes", [&] { return rebuild_key_indexes(phases); });
+}
+
+Status DatabaseCore::load_table(std::uint64_t offset) {
+  Result<TableSchema> schema = Table::check_layout(*pool_, offset);
+  if (!schema.ok()) return std::move(schema).status();
+  auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{offset});
+  const std::string owner = fmt::format("table {}", schema->name);
+  if (Status s = pool_->allocator().claim({offset, layout.bytes}, owner); !s.ok()) return s;
+  if (layout.table_id == 0 || layout.table_id >= kTableIdsMax ||
+      table(TableId(layout.table_id)) != nullptr)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}: impossible or repeated table id {}", pool_->path(), owner,
+                              layout.table_id));
+  auto loaded = std::make_unique<Table>(*pool_, layout, std::move(*schema));
+  if (Status s = loaded->load(); !s.ok()) return s;
+  next_table_id_ = std::max(next_table_id_, layout.table_id + 1);
+  adopt(std::move(loaded));
+  return {};
+}
+
+Result<std::uint64_t> DatabaseCore::load_catalog() {
+  const std::uint64_t offset = root().catalog;
+  const std::uint64_t pool_bytes = pool_->medium().bytes();
+  if (offset == 0 || offset % 64 != 0 || offset > pool_bytes - sizeof(CatalogLayout))
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: catalogue at offset {}, expected inside the pool of {} bytes",
+                              pool_->path(), offset, pool_bytes));
+  if (Status s = pool_->allocator().claim({offset, sizeof(CatalogLayout)}, "catalogue"); !s.ok())
+    return s;
+  for (const std::uint64_t entry : catalog().tables)
+    if (entry != 0)
+      if (Status s = load_table(entry); !s.ok()) return s;
+  std::sort(owned_tables_.begin(), owned_tables_.end(),
+            [](const auto& a, const auto& b) { return a->id() < b->id(); });
+  return std::uint64_t{owned_tables_.size()};
+}
+
+Result<std::uint64_t> DatabaseCore::resolve_transactions() {
+  mvcc::TransactionSlots::LoadCounts counts;
+  const auto locate = [&](std::uint32_t id, std::uint32_t row) -> mvcc::VersionLayout* {
+    const Table* owner = table(TableId(id));
+    if (owner == nullptr || !owner->rows().exists(row)) return nullptr;
+    return &owner->rows().version(row);
+  };
+  if (Status s = slots_->load(locate, counts); !s.ok()) return s;
+  report_.transactions_completed = counts.completed;
+  report_.transactions_undone = counts.undone;
+  pool_->allocator().finish_claims();
+  if (Status s = slots_->grow(options_.slots_max); !s.ok()) return s;
+  start();
+  return counts.completed + counts.undone;
+}
+
+Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases& phases) {
+  std::vector<columns::Dictionary*> dictionaries;
+  for (const auto& table : owned_tables_)
+    for (const auto& column : table->columns())
+      if (column->is_dictionary()) dictionaries.push_back(&column->dictionary());
+  return recovery::rebuild_dictionaries(dictionaries, *pool_, "dictionary indexes", phases,
+                                        report_);
+}
+
+Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
+  struct Swept {
+    Table* table;
+    std::size_t chunk;
+    std::vector<std::uint32_t> free;
+    Table::SweepCounts counts;
+  };
+  std::vector<Swept> parts;
+  for (const auto& table : owned_tables_) {
+    const std::size_t chunks = table->rows().chunk_count();
+    // Without keys nothing is rebuilt from the rows: opening must not depend on their number.
+    const std::size_t first = table->keys().empty() && chunks > kChunksSweptWithoutKeys
+                                  ? chunks - kChunksSweptWithoutKeys
+                                  : 0;
+    for (std::size_t chunk = first; chunk < chunks; ++chunk)
+      parts.push_back({table.get(), chunk, {}, {}});
+  }
+  std::vector<std::function<Status()>> tasks;
+  tasks.reserve(parts.size());
+  for (Swept& part : parts)
+    tasks.emplace_back([&part, this] {
+      pmem::Persister persister(pool_->medium());
+      Status s = part.table->sweep(part.chunk, part.free, slots_->timestamp_limit(), persister,
+                                   part.counts);
+      persister.fence("sweep/1");
+      return s;
+    });
+  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
+  for (const Swept& part : parts) {
+    part.table->add_free_rows(part.free);
+    report_.rows_indexed += part.table->keys().empty() ? 0 : part.counts.live;
+    report_.rows_recycled += part.counts.recycled;
+  }
+  return {};
+}
+
+Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases) {
+  if (Status s = sweep_tables(phases); !s.ok()) return s;
+  std::vector<std::function<Status()>> tasks;
+  for (const auto& owned : owned_tables_) {
+    Table* table = owned.get();
+    const std::uint32_t rows = table->rows().rows_end();
+    for (std::size_t key = 0; key < table->keys().size(); ++key) {
+      KeyIndex& index = *table->keys()[key];
+      if (index.is_ordered())
+        tasks.emplace_back([table, key] {
+          table->rebuild_ordered(key);
+          return Status();
+        });
+      if (!index.is_unique()) continue;
+      index.hash().reserve(rows);
+      std::uint32_t parts = 1;
+      while (rows >= kRowsPerPartMin && parts * 2 <= phases.threads() &&
+             index.hash().can_partition(parts * 2))
+        parts *= 2;
+      for (std::uint32_t part = 0; part < parts; ++part)
+        tasks.emplace_back([table, key, part, parts] {
+          table->rebuild_hash(key, part, parts);
+          return Status();
+        });
+    }
+  }
+  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
+  return report_.rows_indexed;
+}
+
+}  // namespace flugs::engine

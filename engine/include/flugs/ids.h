@@ -1,0 +1,40 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace flugs {
+
+namespace detail {
+/// An integer that is not interchangeable with other integers: made and read explicitly.
+template <typename Tag, typename Integer>
+class Id {
+ public:
+  constexpr Id() noexcept = default;
+  constexpr explicit Id(Integer value) noexcept : value_(value) {}
+  constexpr Integer value() const noexcept { return value_; }
+  friend constexpr auto operator<=>(Id, Id) noexcept = default;
+
+ private:
+  Integer value_ = 0;
+};
+}  // namespace detail
+
+/// A table of one database, valid until the table is dropped or the database is closed.
+using TableId = detail::Id<struct TableIdTag, std::uint32_t>;
+
+/// A column by its position in the schema, 0 first.
+using ColumnId = detail::Id<struct ColumnIdTag, std::uint16_t>;
+
+/// One version of a row. Stable while a transaction that can see the version is open; an update
+/// makes a new version with a new RowId.
+using RowId = detail::Id<struct RowIdTag, std::uint32_t>;
+
+/// A key of a table: the primary key or one of the secondary keys, by position in the schema.
+struct KeyId {
+  TableId table;
+  std::uint16_t index = 0;
+  friend constexpr bool operator==(KeyId, KeyId) noexcept = default;
+};
+
+}  // namespace flugs

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "flugs/ids.h"
+#include "flugs/value.h"
+
+namespace flugs {
+
+/// Which rows a scan or a select returns. Without a column: all.
+struct Predicate {
+  bool has_column = false;
+  ColumnId column;
+  Value equals;  ///< NULL selects the rows in which the column is NULL
+
+  static Predicate all() { return {}; }
+  static Predicate equal(ColumnId column, Value value) { return {true, column, value}; }
+};
+
+/// Some visible rows of a scan, columnar: the values of one column stand side by side.
+/// Valid during the callback that received it (strings: until the transaction ends).
+class ScanBatch {
+ public:
+  /// Rows in a batch at most.
+  static constexpr std::size_t kRowsMax = 1024;
+
+  std::size_t row_count() const noexcept { return row_count_; }
+  std::span<const RowId> row_ids() const noexcept { return {row_ids_.data(), row_count_}; }
+
+  /// Values of the `index`-th column asked for, which must be of type bool, int32, int64, decimal,
+  /// date or timestamp. What stands at a NULL is 0.
+  std::span<const std::int64_t> integers(std::size_t index) const noexcept {
+    return {columns_[index].integers.data(), row_count_};
+  }
+  /// The same for a column of type double.
+  std::span<const double> doubles(std::size_t index) const noexcept {
+    return {columns_[index].doubles.data(), row_count_};
+  }
+  /// The same for a column of type string or bytes.
+  std::span<const std::string_view> strings(std::size_t index) const noexcept {
+    return {columns_[index].strings.data(), row_count_};
+  }
+  /// 1 where the value is NULL, else 0; empty when the batch holds no NULL in this column.
+  std::span<const std::uint8_t> nulls(std::size_t index) const noexcept {
+    if (!columns_[index].has_nulls) return {};
+    return {columns_[index].nulls.data(), row_count_};
+  }
+  /// One value, whatever its type.
+  Value value(std::size_t index, std::size_t row) const noexcept;
+
+  /// What the batch is made of; filled by the engine.
+  struct Column {
+    Type type = Type::kInt64;
+    bool has_nulls = false;
+    std::vector<std::int64_t> integers;
+    std::vector<double> doubles;
+    std::vector<std::string_view> strings;
+    std::vector<std::uint8_t> nulls;
+  };
+  std::vector<Column>& columns() noexcept { return columns_; }
+  std::vector<RowId>& row_id_buffer() noexcept { return row_ids_; }
+  void set_row_count(std::size_t count) noexcept { row_count_ = count; }
+
+ private:
+  std::size_t row_count_ = 0;
+  std::vector<RowId> row_ids_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace flugs

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flugs/value.h"
+
+namespace flugs {
+
+/// How a column's values lie in the rows of the delta.
+enum class Encoding : std::uint8_t {
+  /// Direct for a column that is a unique key by itself (so that every value is new anyway) unless
+  /// it is of bytes or nullable; dictionary for everything else.
+  kAuto = 0,
+  /// The row holds a ValueID; the column's dictionary holds each value once (SOFORT, section 2).
+  kDictionary = 1,
+  /// The row holds the value itself. For columns in which nearly every value is new: an update
+  /// then adds nothing to a dictionary.
+  kDirect = 2,
+};
+
+/// One column. Names are 1 to 63 bytes of UTF-8 and unique within the table.
+struct ColumnSchema {
+  std::string name;
+  Type type = Type::kInt64;
+  bool nullable = true;
+  Encoding encoding = Encoding::kAuto;
+  std::uint8_t scale = 0;               ///< decimal digits after the point, kDecimal only, 0 to 18
+  std::uint32_t expected_distinct = 0;  ///< a hint for the width of codes; 0: unknown. Never a limit.
+};
+
+/// A key. Every unique key finds its row by hash in about one cache miss; an ordered key can also
+/// be walked by prefix and range. A key that is not unique is always ordered.
+///
+/// A unique key admits any number of rows in which one of its columns is NULL (the SQL rule);
+/// columns of a primary key must not be nullable.
+struct KeySchema {
+  std::string name;
+  std::vector<std::string> columns;  ///< 1 to 16, in key order
+  bool unique = false;
+  bool ordered = false;
+  /// Leading columns that the hash covers; 0: all of them. With fewer than all, an equality
+  /// look-up on just these columns is a hash look-up too; meant for prefixes with few rows each.
+  std::uint8_t hashed_columns = 0;
+};
+
+/// A table: columns and keys. `keys[0]` is the primary key when `has_primary_key`.
+struct TableSchema {
+  std::string name;  ///< 1 to 63 bytes, unique within the database
+  std::vector<ColumnSchema> columns;  ///< 1 to 1024
+  bool has_primary_key = false;
+  std::vector<KeySchema> keys;  ///< at most 16
+
+  TableSchema() = default;
+  explicit TableSchema(std::string table_name) : name(std::move(table_name)) {}
+
+  /// Adds a column; returns *this so that a schema reads as one sentence.
+  TableSchema& column(std::string column_name, Type type) {
+    ColumnSchema c;
+    c.name = std::move(column_name);
+    c.type = type;
+    columns.push_back(std::move(c));
+    return *this;
+  }
+  // The following four speak of the column added last.
+  TableSchema& not_null() {
+    columns.back().nullable = false;
+    return *this;
+  }
+  TableSchema& direct() {
+    columns.back().encoding = Encoding::kDirect;
+    return *this;
+  }
+  TableSchema& scale(std::uint8_t digits) {
+    columns.back().scale = digits;
+    return *this;
+  }
+  TableSchema& expect_distinct(std::uint32_t values) {
+    columns.back().expected_distinct = values;
+    return *this;
+  }
+
+  /// The primary key: unique, its columns become NOT NULL. At most one, declared before other keys.
+  TableSchema& primary_key(std::vector<std::string> column_names) {
+    for (const std::string& name_of_key : column_names)
+      for (ColumnSchema& c : columns)
+        if (c.name == name_of_key) c.nullable = false;
+    KeySchema k;
+    k.name = "primary";
+    k.columns = std::move(column_names);
+    k.unique = true;
+    keys.insert(keys.begin(), std::move(k));
+    has_primary_key = true;
+    return *this;
+  }
+  TableSchema& unique_key(std::string key_name, std::vector<std::string> column_names) {
+    KeySchema k;
+    k.name = std::move(key_name);
+    k.columns = std::move(column_names);
+    k.unique = true;
+    keys.push_back(std::move(k));
+    return *this;
+  }
+  TableSchema& key(std::string key_name, std::vector<std::string> column_names) {
+    KeySchema k;
+    k.name = std::move(key_name);
+    k.columns = std::move(column_names);
+    k.ordered = true;
+    keys.push_back(std::move(k));
+    return *this;
+  }
+  /// Makes the key added last (or the primary key, if no other was) ordered as well as hashed.
+  TableSchema& ordered() {
+    keys.back().ordered = true;
+    return *this;
+  }
+  /// Hashes only the first `count` columns of the key added last.
+  TableSchema& hash_prefix(std::uint8_t count) {
+    keys.back().hashed_columns = count;
+    return *this;
+  }
+};
+
+}  // namespace flugs

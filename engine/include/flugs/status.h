@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace flugs {
+
+/// Why an operation did not do what was asked. The numeric values are stable and may be stored.
+enum class StatusCode : std::uint8_t {
+  kOk = 0,
+  kNotFound = 1,             ///< No such table, column, key or row is visible to the transaction.
+  kAlreadyExists = 2,        ///< A table, or a row with this unique key, exists already.
+  kConflict = 3,             ///< Another transaction got there first; abort and retry.
+  kConstraintViolated = 4,   ///< A value breaks the schema (NULL where forbidden, wrong type, ...).
+  kInvalidArgument = 5,      ///< The call itself is wrong; nothing was changed.
+  kOutOfSpace = 6,           ///< The pool, the medium or an id space is full; nothing was changed.
+  kCorrupt = 7,              ///< Bytes in the pool contradict the format.
+  kIncompatible = 8,         ///< The pool was written by another format version or is no flugs pool.
+  kBusy = 9,                 ///< Somebody else holds what is needed (a second opener, an open transaction).
+  kTooManyTransactions = 10, ///< Every transaction slot is taken (`OpenOptions::slots_max`).
+  kReadOnly = 11,            ///< A write was asked of a read-only transaction or file.
+  kIoError = 12,             ///< The operating system refused (the message carries its words).
+};
+
+/// The name of `code` as it is written in messages, e.g. "conflict".
+std::string_view to_string(StatusCode code) noexcept;
+
+/// The outcome of an operation: ok, or a code with a message for people.
+///
+/// Outcomes that are part of ordinary work (not found, conflict) carry a message only where it
+/// costs nothing; a Status without a message never allocates.
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;
+  explicit Status(StatusCode code) noexcept : code_(code) {}
+  Status(StatusCode code, std::string message)
+      : code_(code), message_(std::make_unique<std::string>(std::move(message))) {}
+  Status(Status&&) noexcept = default;
+  Status& operator=(Status&&) noexcept = default;
+  Status(const Status& other)
+      : code_(other.code_),
+        message_(other.message_ ? std::make_unique<std::string>(*other.message_) : nullptr) {}
+  Status& operator=(const Status& other) {
+    if (this != &other) *this = Status(other);
+    return *this;
+  }
+  ~Status() = default;
+
+  bool ok() const noexcept { return code_ == StatusCode::kOk; }
+  StatusCode code() const noexcept { return code_; }
+  /// The message, without the code; empty when there is none.
+  std::string_view message() const noexcept {
+    return message_ ? std::string_view(*message_) : std::string_view();
+  }
+  /// "code: message", for logs and terminals.
+  std::string to_string() const;
+
+ private:
+  StatusCode code_ = StatusCode::kOk;
+  std::unique_ptr<std::string> message_;
+};
+
+namespace detail {
+/// Ends the process: a value was taken out of a failed Result.
+[[noreturn]] void bad_result_access(const Status& status) noexcept;
+}  // namespace detail
+
+/// A `T`, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
+    if (status_.ok()) detail::bad_result_access(status_);
+  }
+
+  bool ok() const noexcept { return status_.ok(); }
+  explicit operator bool() const noexcept { return ok(); }
+  StatusCode code() const noexcept { return status_.code(); }
+  const Status& status() const& noexcept { return status_; }
+  Status status() && noexcept { return std::move(status_); }
+
+  /// The value. Must be ok: anything else ends the process with the status on stderr.
+  T& value() & {
+    if (!ok()) detail::bad_result_access(status_);
+    return *value_;
+  }
+  const T& value() const& {
+    if (!ok()) detail::bad_result_access(status_);
+    return *value_;
+  }
+  T&& value() && {
+    if (!ok()) detail::bad_result_access(status_);
+    return std::move(*value_);
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  Status status_;
+  std::optional<T> value_;
+};
+
+}  // namespace flugs

@@ -1,0 +1,187 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "flugs/function_ref.h"
+#include "flugs/ids.h"
+#include "flugs/scan.h"
+#include "flugs/status.h"
+#include "flugs/value.h"
+
+namespace flugs {
+
+namespace engine {
+class Table;
+class TransactionContext;
+class DatabaseCore;
+}  // namespace engine
+namespace columns {
+class RowLayout;
+}  // namespace columns
+
+enum class AccessMode : std::uint8_t {
+  kReadWrite,
+  kReadOnly,  ///< a snapshot that never aborts, blocks nobody and takes no slot in the pool
+};
+
+/// One visible version of a row, read in place: getting a value copies at most its eight bytes,
+/// strings are views into the pool. Valid until the transaction that returned it ends or writes to
+/// this row. Reading a column as another type than its own ends the process in debug builds and
+/// gives an unspecified value in release builds; `get` gives the value with its type.
+///
+/// Thread-safety: as the transaction's.
+class Row {
+ public:
+  Row() noexcept = default;
+
+  RowId id() const noexcept { return id_; }
+  Value get(ColumnId column) const noexcept;
+  bool is_null(ColumnId column) const noexcept;
+  bool get_bool(ColumnId column) const noexcept { return get_int64(column) != 0; }
+  std::int32_t get_int32(ColumnId column) const noexcept {
+    return static_cast<std::int32_t>(get_int64(column));
+  }
+  /// Also for decimal (units), date (days), timestamp (microseconds), int32 and bool; 0 for NULL.
+  std::int64_t get_int64(ColumnId column) const noexcept;
+  double get_double(ColumnId column) const noexcept;
+  /// String or bytes; empty for NULL.
+  std::string_view get_string(ColumnId column) const noexcept;
+  /// Several columns at once, faster than one by one. `out` has the size of `columns`.
+  void get(std::span<const ColumnId> columns, std::span<Value> out) const noexcept;
+  /// All columns in schema order; `out` has the size of the schema.
+  void get_all(std::span<Value> out) const noexcept;
+
+ private:
+  friend class engine::Table;
+  const engine::Table* table_ = nullptr;
+  const columns::RowLayout* layout_ = nullptr;
+  const std::byte* cells_ = nullptr;
+  RowId id_;
+};
+
+/// A column and its new value.
+struct ColumnValue {
+  ColumnId column;
+  Value value;
+};
+
+/// One end of a range on an ordered key: values for the first columns of the key (a prefix).
+struct KeyBound {
+  std::span<const Value> values;  ///< empty: unbounded
+  bool inclusive = true;
+};
+
+/// A unit of work on one snapshot of the database: all of it takes effect, or nothing.
+///
+/// Isolation is snapshot isolation: it reads what was committed when it began, and its own writes;
+/// two concurrent transactions that change the same row conflict, and the second one to try is
+/// told at once (kConflict). After kConflict, kAlreadyExists, kConstraintViolated, kNotFound or
+/// kInvalidArgument the transaction stays usable: the failed call had no effect.
+///
+/// Thread-safety: one thread at a time. Destroying it aborts it.
+/// Source: SOFORT (DaMoN 2014), section 4 and appendix A, extended to many rows per transaction.
+class Transaction {
+ public:
+  Transaction() noexcept = default;
+  Transaction(Transaction&& other) noexcept
+      : database_(other.database_), context_(std::exchange(other.context_, nullptr)) {}
+  Transaction& operator=(Transaction&& other) noexcept;
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  ~Transaction() {
+    if (context_ != nullptr) abort();
+  }
+
+  /// Adds a row: one value per column, in schema order.
+  /// Durable when: commit returns ok.
+  /// Fails with: kAlreadyExists (a unique key is taken), kConflict (a concurrent transaction
+  /// inserted or deleted a row with the same unique key), kConstraintViolated (NULL or type),
+  /// kInvalidArgument (number of values, no such table), kOutOfSpace, kReadOnly.
+  Result<RowId> insert(TableId table, std::span<const Value> values);
+  Result<RowId> insert(TableId table, std::initializer_list<Value> values) {
+    return insert(table, std::span<const Value>(values.begin(), values.size()));
+  }
+
+  /// Makes a new version of a row with some columns changed, and returns its id.
+  /// Durable when: commit returns ok.
+  /// Fails with: kNotFound (the row is not visible), kConflict (somebody else changed or deleted
+  /// it), and as insert.
+  Result<RowId> update(TableId table, RowId row, std::span<const ColumnValue> changes);
+  Result<RowId> update(TableId table, RowId row, std::initializer_list<ColumnValue> changes) {
+    return update(table, row, std::span<const ColumnValue>(changes.begin(), changes.size()));
+  }
+
+  /// Deletes a row. Durable when: commit returns ok.
+  /// Fails with: kNotFound, kConflict, kInvalidArgument, kReadOnly.
+  Status remove(TableId table, RowId row);
+
+  /// The row, if this transaction sees this version of it. Fails with kNotFound, kInvalidArgument.
+  Result<Row> read(TableId table, RowId row) const;
+
+  /// The row whose unique key equals `key` (a value per column of the key).
+  /// Fails with kNotFound, kInvalidArgument (key not unique, wrong number or type of values).
+  Result<Row> find(KeyId key, std::span<const Value> values) const;
+  Result<Row> find(KeyId key, std::initializer_list<Value> values) const {
+    return find(key, std::span<const Value>(values.begin(), values.size()));
+  }
+  /// Starts fetching what `find` with the same arguments will need; several prefetches before
+  /// several finds overlap their cache misses. Never fails, changes nothing.
+  void prefetch(KeyId key, std::span<const Value> values) const noexcept;
+  void prefetch(KeyId key, std::initializer_list<Value> values) const noexcept {
+    prefetch(key, std::span<const Value>(values.begin(), values.size()));
+  }
+
+  /// Calls `visit` with every visible row whose key begins with `prefix` (one value per leading
+  /// column) until it returns false; in key order when the key is ordered, else in no order, and
+  /// then `prefix` must cover the hashed columns. Do not write to the table from within `visit`.
+  /// Fails with kInvalidArgument.
+  Status find_all(KeyId key, std::span<const Value> prefix,
+                  FunctionRef<bool(const Row&)> visit) const;
+  Status find_all(KeyId key, std::initializer_list<Value> prefix,
+                  FunctionRef<bool(const Row&)> visit) const {
+    return find_all(key, std::span<const Value>(prefix.begin(), prefix.size()), visit);
+  }
+
+  /// Calls `visit` with every visible row between two bounds of an ordered key, in ascending key
+  /// order (NULL first), until it returns false. Fails with kInvalidArgument.
+  Status range(KeyId key, KeyBound lower, KeyBound upper,
+               FunctionRef<bool(const Row&)> visit) const;
+
+  /// Reads chosen columns of every visible row that fulfils `where`, a batch at a time in no
+  /// particular order, until `visit` returns false. Fails with kInvalidArgument.
+  Status scan(TableId table, std::span<const ColumnId> columns, const Predicate& where,
+              FunctionRef<bool(const ScanBatch&)> visit) const;
+  Status scan(TableId table, std::initializer_list<ColumnId> columns,
+              FunctionRef<bool(const ScanBatch&)> visit) const {
+    return scan(table, std::span<const ColumnId>(columns.begin(), columns.size()),
+                Predicate::all(), visit);
+  }
+
+  /// Makes all writes durable, then visible. Two fences, whatever the number of rows; none when
+  /// nothing was written. Ends the transaction, also when it fails: then nothing took effect.
+  /// Fails with kOutOfSpace (the list of what it wrote does not fit the pool).
+  Status commit();
+
+  /// Ends the transaction without effect. Safe to call on an ended one.
+  void abort() noexcept;
+
+  bool is_open() const noexcept { return context_ != nullptr; }
+  /// The time-stamp whose database this transaction reads.
+  std::uint64_t snapshot() const noexcept;
+  /// After a commit that wrote: its commit time-stamp; 0 before, and for one that wrote nothing.
+  std::uint64_t commit_timestamp() const noexcept { return commit_timestamp_; }
+
+ private:
+  friend class engine::DatabaseCore;
+  engine::DatabaseCore* database_ = nullptr;
+  engine::TransactionContext* context_ = nullptr;
+  std::uint64_t commit_timestamp_ = 0;
+};
+
+}  // namespace flugs

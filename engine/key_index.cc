@@ -1,0 +1,299 @@
+#include "engine/key_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "columns/hash.h"
+
+namespace flugs::engine {
+
+namespace {
+
+constexpr std::size_t kPrefixBytes = 8;
+
+// The first bytes of the key in a form whose byte order is the order of keys: per nullable column a
+// byte that puts NULL first, then integers big-endian with the sign bit turned, doubles likewise, text
+// with 0 escaped. What does not fit is left to the full comparison.
+class PrefixWriter {
+ public:
+  void value(const Value& v, bool nullable) noexcept {
+    if (nullable) byte(v.is_null() ? 0 : 1);
+    if (v.is_null()) return;
+    switch (v.type()) {
+      case Type::kBool: byte(static_cast<std::uint8_t>(v.raw())); break;
+      case Type::kInt32:
+      case Type::kDate:
+        integer(static_cast<std::uint64_t>(v.raw()) ^ 0x80000000u, 4);
+        break;
+      case Type::kDouble: real(v); break;
+      case Type::kString:
+      case Type::kBytes: text(v.as_string()); break;
+      default: integer(static_cast<std::uint64_t>(v.raw()) ^ (std::uint64_t{1} << 63), 8);
+    }
+  }
+  std::uint64_t prefix() const noexcept {
+    return used_ == 0 ? 0 : bits_ << (8 * (kPrefixBytes - used_));
+  }
+
+ private:
+  void byte(std::uint8_t b) noexcept {
+    if (used_ == kPrefixBytes) return;
+    bits_ = (bits_ << 8) | b;
+    ++used_;
+  }
+  void integer(std::uint64_t v, int bytes) noexcept {
+    for (int i = bytes - 1; i >= 0; --i) byte(static_cast<std::uint8_t>(v >> (8 * i)));
+  }
+  void real(const Value& v) noexcept {
+    auto bits = static_cast<std::uint64_t>(v.raw());
+    if (std::isnan(v.as_double())) bits = ~std::uint64_t{0};
+    else if ((bits >> 63) != 0) bits = ~bits;
+    else bits |= std::uint64_t{1} << 63;
+    integer(bits, 8);
+  }
+  void text(std::string_view t) noexcept {
+    for (const char c : t) {
+      if (used_ == kPrefixBytes) return;
+      byte(static_cast<std::uint8_t>(c));
+      if (c == 0) byte(0xFF);
+    }
+    byte(0);
+    byte(0);
+  }
+
+  std::uint64_t bits_ = 0;
+  std::size_t used_ = 0;
+};
+
+template <typename T>
+int three_way(T a, T b) noexcept {
+  return a < b ? -1 : (b < a ? 1 : 0);
+}
+
+}  // namespace
+
+int compare_values(const Value& a, const Value& b) noexcept {
+  if (a.is_null() || b.is_null()) return (a.is_null() ? 0 : 1) - (b.is_null() ? 0 : 1);
+  switch (a.type()) {
+    case Type::kString:
+    case Type::kBytes: return three_way(a.as_string().compare(b.as_string()), 0);
+    case Type::kDouble: {
+      const bool a_nan = std::isnan(a.as_double());
+      const bool b_nan = std::isnan(b.as_double());
+      if (a_nan || b_nan) return (a_nan ? 1 : 0) - (b_nan ? 1 : 0);
+      return three_way(a.as_double(), b.as_double());
+    }
+    default: return three_way(a.raw(), b.raw());
+  }
+}
+
+KeyIndex::KeyIndex(const RowStore& rows, std::span<const std::unique_ptr<columns::Column>> columns,
+                   const KeySchema& schema, std::vector<std::uint16_t> key_columns)
+    : rows_(rows),
+      columns_(columns),
+      name_(schema.name),
+      key_columns_(std::move(key_columns)),
+      unique_(schema.unique),
+      hashed_columns_(schema.hashed_columns) {
+  if (schema.ordered) ordered_ = std::make_unique<columns::OrderedIndex>(this);
+}
+
+bool KeyIndex::has_column(std::size_t column) const noexcept {
+  return std::find(key_columns_.begin(), key_columns_.end(), column) != key_columns_.end();
+}
+
+Value KeyIndex::value(std::uint32_t row, std::size_t key_position) const noexcept {
+  const std::uint16_t column = key_columns_[key_position];
+  return columns_[column]->value(rows_.layout(row), rows_.address(row), column);
+}
+
+bool KeyIndex::matches(std::uint32_t row, std::span<const Value> values) const noexcept {
+  const columns::RowLayout& layout = rows_.layout(row);
+  const std::byte* cells = rows_.address(row);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint16_t column = key_columns_[i];
+    if (!columns_[column]->equals(layout, cells, column, values[i])) return false;
+  }
+  return true;
+}
+
+bool KeyIndex::same_key(std::uint32_t a, std::uint32_t b) const noexcept {
+  for (std::size_t i = 0; i < key_columns_.size(); ++i)
+    if (!(value(a, i) == value(b, i))) return false;
+  return true;
+}
+
+bool KeyIndex::has_null(std::uint32_t row) const noexcept {
+  for (const std::uint16_t column : key_columns_)
+    if (columns_[column]->nullable() &&
+        columns_[column]->is_null(rows_.layout(row), rows_.address(row), column))
+      return true;
+  return false;
+}
+
+std::uint64_t KeyIndex::hash_of(std::uint32_t row) const noexcept {
+  const columns::RowLayout& layout = rows_.layout(row);
+  const std::byte* cells = rows_.address(row);
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < hashed_columns_; ++i) {
+    const std::uint16_t position = key_columns_[i];
+    const columns::Column& column = *columns_[position];
+    std::uint64_t part = columns::kHashOfNull;
+    if (!column.nullable() || !column.is_null(layout, cells, position))
+      part = column.is_text() ? columns::hash_text(column.text(layout, cells, position))
+                              : columns::hash_integer(column.integer(layout, cells, position));
+    hash = i == 0 ? part : columns::combine_hashes(hash, part);
+  }
+  return hash;
+}
+
+std::uint64_t KeyIndex::hash_of(std::span<const Value> values) const noexcept {
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < hashed_columns_; ++i) {
+    const Value& v = values[i];
+    std::uint64_t part = columns::kHashOfNull;
+    if (!v.is_null())
+      part = columns_[key_columns_[i]]->is_text() ? columns::hash_text(v.as_string())
+                                                  : columns::hash_integer(v.raw());
+    hash = i == 0 ? part : columns::combine_hashes(hash, part);
+  }
+  return hash;
+}
+
+// What an existing entry with the same key means for a transaction that inserts the key.
+Status KeyIndex::judge(std::uint32_t candidate, const mvcc::Visibility& visibility) const {
+  using Fate = mvcc::Visibility::Fate;
+  const mvcc::VersionLayout& version = rows_.version(candidate);
+  const mvcc::Visibility::Resolved created = visibility.resolve(version.created);
+  if (created.fate == Fate::kNothing) return {};
+  if (created.fate == Fate::kInFlight) return Status(StatusCode::kConflict);
+  const mvcc::Visibility::Resolved deleted = visibility.resolve(version.deleted);
+  switch (deleted.fate) {
+    case Fate::kOwn: return {};
+    case Fate::kInFlight: return Status(StatusCode::kConflict);
+    case Fate::kCommitted:
+      // Gone in our snapshot, or only after it: then whoever deleted it was concurrent.
+      return deleted.timestamp <= visibility.snapshot() ? Status() : Status(StatusCode::kConflict);
+    case Fate::kNothing: break;
+  }
+  const bool concurrent =
+      created.fate == Fate::kCommitted && created.timestamp > visibility.snapshot();
+  return Status(concurrent ? StatusCode::kConflict : StatusCode::kAlreadyExists);
+}
+
+Status KeyIndex::insert(std::uint32_t row, const mvcc::Visibility& visibility) {
+  Status outcome;
+  if (unique_) {
+    const bool may_repeat = has_null(row);
+    outcome = hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
+      Status found;
+      if (!may_repeat)
+        editor.any([&](std::uint32_t candidate) {
+          if (same_key(candidate, row)) found = judge(candidate, visibility);
+          return !found.ok();
+        });
+      if (found.ok()) editor.insert(row);
+      return found;
+    });
+  }
+  if (outcome.ok() && ordered_ != nullptr) ordered_->insert(ordered_entry(row));
+  return outcome;
+}
+
+void KeyIndex::replace(std::uint32_t row, std::uint32_t replacement) {
+  if (unique_)
+    hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
+      FLUGS_CHECK(editor.replace(row, replacement));
+      return true;
+    });
+  if (ordered_ != nullptr) ordered_->insert(ordered_entry(replacement));
+}
+
+void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
+  if (unique_)
+    hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
+      FLUGS_CHECK(editor.replace(replacement, row));
+      return true;
+    });
+  if (ordered_ != nullptr) ordered_->erase(ordered_entry(replacement));
+}
+
+void KeyIndex::erase_superseded(std::uint32_t row) {
+  if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
+}
+
+void KeyIndex::erase(std::uint32_t row) {
+  if (unique_)
+    hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });
+  if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
+}
+
+columns::OrderedEntry KeyIndex::ordered_entry(std::uint32_t row) const noexcept {
+  PrefixWriter writer;
+  for (std::size_t i = 0; i < key_columns_.size(); ++i)
+    writer.value(value(row, i), columns_[key_columns_[i]]->nullable());
+  return {writer.prefix(), row};
+}
+
+int KeyIndex::rows(std::uint32_t a, std::uint32_t b) const {
+  for (std::size_t i = 0; i < key_columns_.size(); ++i)
+    if (const int order = compare_values(value(a, i), value(b, i)); order != 0) return order;
+  return 0;
+}
+
+int KeyIndex::compare(std::uint32_t row, std::span<const Value> values) const noexcept {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (const int order = compare_values(value(row, i), values[i]); order != 0) return order;
+  return 0;
+}
+
+void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
+                    std::span<const Value> upper, bool upper_inclusive,
+                    FunctionRef<bool(std::uint32_t row)> visit) const {
+  PrefixWriter writer;
+  for (std::size_t i = 0; i < lower.size(); ++i)
+    writer.value(lower[i], columns_[key_columns_[i]]->nullable());
+  const auto probe = [&](const columns::OrderedEntry& entry) {
+    if (!lower.empty()) {
+      const int order = compare(entry.row, lower);
+      if (order < 0 || (order == 0 && !lower_inclusive)) return -1;
+    }
+    if (!upper.empty()) {
+      const int order = compare(entry.row, upper);
+      if (order > 0 || (order == 0 && !upper_inclusive)) return 1;
+    }
+    return 0;
+  };
+  ordered_->scan(writer.prefix(), probe,
+                 [&](const columns::OrderedEntry& entry) { return visit(entry.row); });
+}
+
+void KeyIndex::build_ordered(std::vector<std::uint32_t> live_rows) {
+  std::vector<columns::OrderedEntry> entries;
+  entries.reserve(live_rows.size());
+  for (const std::uint32_t row : live_rows) entries.push_back(ordered_entry(row));
+  std::sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
+    if (a.prefix != b.prefix) return a.prefix < b.prefix;
+    const int order = rows(a.row, b.row);
+    return order != 0 ? order < 0 : a.row < b.row;
+  });
+  ordered_->build_sorted(entries);
+}
+
+Status KeyIndex::check_ordered(std::size_t expected_entries) const {
+  if (Status s = ordered_->check(); !s.ok()) return s;
+  if (ordered_->size() < expected_entries)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("key {}: {} entries in the ordered index, but {} live rows", name_,
+                              ordered_->size(), expected_entries));
+  return {};
+}
+
+std::size_t KeyIndex::memory_bytes() const noexcept {
+  return hash_.memory_bytes() + (ordered_ != nullptr ? ordered_->memory_bytes() : 0);
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "columns/column.h"
+#include "columns/hash_index.h"
+#include "columns/ordered_index.h"
+#include "engine/row_store.h"
+#include "flugs/schema.h"
+#include "flugs/value.h"
+#include "mvcc/visibility.h"
+
+namespace flugs::engine {
+
+/// One key of a table, in DRAM. A unique key has a hash index with an entry per key value and
+/// record: the newest version of the row, from which older ones are reached (RowStore::previous).
+/// An ordered key has an entry per version in a B+-tree.
+///
+/// An index never decides what is visible: it gives rows to look at.
+/// Thread-safety: any thread, except rebuilding.
+class KeyIndex final : public columns::OrderedIndexCompare {
+ public:
+  KeyIndex(const RowStore& rows, std::span<const std::unique_ptr<columns::Column>> columns,
+           const KeySchema& schema, std::vector<std::uint16_t> key_columns);
+
+  const std::string& name() const noexcept { return name_; }
+  std::span<const std::uint16_t> columns() const noexcept { return key_columns_; }
+  bool is_unique() const noexcept { return unique_; }
+  bool is_ordered() const noexcept { return ordered_ != nullptr; }
+  std::size_t hashed_columns() const noexcept { return hashed_columns_; }
+  bool has_column(std::size_t column) const noexcept;
+
+  /// Whether the values of the key's first columns equal `values` (checked and normalised).
+  bool matches(std::uint32_t row, std::span<const Value> values) const noexcept;
+  /// Whether two rows have the same key (NULL equals NULL).
+  bool same_key(std::uint32_t a, std::uint32_t b) const noexcept;
+  bool has_null(std::uint32_t row) const noexcept;
+  std::uint64_t hash_of(std::uint32_t row) const noexcept;
+  std::uint64_t hash_of(std::span<const Value> values) const noexcept;
+
+  /// Puts a new version into the index whose key no newer version of its record had. Fails with
+  /// kAlreadyExists or kConflict when the key is unique and taken, or may turn out to be.
+  Status insert(std::uint32_t row, const mvcc::Visibility& visibility);
+  /// A new version with an unchanged key takes the place of the one it was made from.
+  void replace(std::uint32_t row, std::uint32_t replacement);
+  void undo_replace(std::uint32_t row, std::uint32_t replacement);
+  /// Takes `row` out if it stands in the index.
+  void erase(std::uint32_t row);
+  /// The same for a row that `replace` has put another in the place of.
+  void erase_superseded(std::uint32_t row);
+
+  columns::HashIndex& hash() noexcept { return hash_; }
+  const columns::HashIndex& hash() const noexcept { return hash_; }
+
+  /// Calls visit(row) with every entry whose key lies between the bounds, in order.
+  void walk(std::span<const Value> lower, bool lower_inclusive, std::span<const Value> upper,
+            bool upper_inclusive, FunctionRef<bool(std::uint32_t row)> visit) const;
+
+  /// Rebuild at restart: an ordered key from all live rows at once.
+  void build_ordered(std::vector<std::uint32_t> rows);
+  columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept;
+  Status check_ordered(std::size_t expected_entries) const;
+
+  std::size_t memory_bytes() const noexcept;
+  int rows(std::uint32_t a, std::uint32_t b) const override;
+
+ private:
+  Value value(std::uint32_t row, std::size_t key_position) const noexcept;
+  /// The row's first columns against `values`.
+  int compare(std::uint32_t row, std::span<const Value> values) const noexcept;
+  Status judge(std::uint32_t candidate, const mvcc::Visibility& visibility) const;
+
+  const RowStore& rows_;
+  std::span<const std::unique_ptr<columns::Column>> columns_;
+  std::string name_;
+  std::vector<std::uint16_t> key_columns_;
+  bool unique_;
+  std::size_t hashed_columns_;
+  columns::HashIndex hash_;
+  std::unique_ptr<columns::OrderedIndex> ordered_;
+};
+
+/// Order of values of one type: NULL first, numbers by size (NaN last), text byte by byte.
+int compare_values(const Value& a, const Value& b) noexcept;
+
+}  // namespace flugs::engine

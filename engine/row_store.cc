@@ -1,0 +1,258 @@
+#include "engine/row_store.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "pmem/check.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Rows granted at once: a slot that ends in a crash leaves at most so many unused ones behind.
+constexpr std::uint32_t kGrantedRows = 64;
+// Chunks of about 1 MB: 100 M rows of 32 bytes are 3052 of them, which opening walks in 0.1 ms.
+constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kChunkBytesMin = std::uint64_t{2} << 10;
+// A small table has no chunk made ahead: its widths may still change.
+constexpr std::size_t kChunksBeforeAhead = 4;
+
+std::uint64_t header_bytes(std::size_t columns) noexcept {
+  return (sizeof(RowChunkLayout) + columns * sizeof(columns::CellLayout) + 63) / 64 * 64;
+}
+
+std::uint64_t checksum_of(const RowChunkLayout& chunk) noexcept {
+  const auto* from = reinterpret_cast<const std::byte*>(&chunk.table_id);
+  const auto* end = reinterpret_cast<const std::byte*>(&chunk + 1) +
+                    chunk.column_count * sizeof(columns::CellLayout);
+  return XXH3_64bits(from, static_cast<std::size_t>(end - from));
+}
+
+}  // namespace
+
+RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, std::string owner)
+    : pool_(pool),
+      layout_(layout),
+      owner_(std::move(owner)),
+      shift_(layout.rows_per_chunk_log2),
+      mask_((std::uint32_t{1} << layout.rows_per_chunk_log2) - 1),
+      chunks_in_dram_(pmem::ChunkListLayout::kChunksMax),
+      chunk_list_(pool, layout.row_chunks, owner_) {}
+
+RowStore::~RowStore() {
+  for (std::size_t i = 0; i < chunk_count(); ++i) std::free(chunks_in_dram_[i].previous);
+}
+
+std::uint8_t RowStore::rows_per_chunk_log2(std::uint32_t row_bytes, std::uint64_t segment_bytes) {
+  const std::uint64_t target = std::clamp(segment_bytes / 64, kChunkBytesMin, kChunkBytes);
+  std::uint8_t log2 = 4;
+  while ((std::uint64_t{2} << log2) * row_bytes <= target) ++log2;
+  return log2;
+}
+
+const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
+  for (const auto& known : layouts_)
+    if (*known == layout) return known.get();
+  layouts_.push_back(std::make_unique<columns::RowLayout>(std::move(layout)));
+  return layouts_.back().get();
+}
+
+void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
+                         const columns::RowLayout* layout) {
+  Chunk& chunk = chunks_in_dram_[index];
+  chunk.rows = pool_.base() + offset + header_bytes(layout->cells().size());
+  chunk.layout = layout;
+  chunk.row_bytes = layout->row_bytes();
+  bytes_.fetch_add(header_bytes(layout->cells().size()) +
+                       std::uint64_t{layout->row_bytes()} * rows_per_chunk(),
+                   std::memory_order_relaxed);
+  chunk_count_.store(index + 1, std::memory_order_release);
+  row_limit_.store(std::uint64_t{index + 1} << shift_, std::memory_order_release);
+}
+
+Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offset,
+                                           std::size_t columns) {
+  const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}: chunk {} at offset {}: {}: expected {}, found {}",
+                              pool_.path(), owner_, index, offset, what, expected, found));
+  };
+  const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{offset});
+  if (header.magic != RowChunkLayout::kMagic)
+    return corrupt("magic", RowChunkLayout::kMagic, header.magic);
+  if (header.column_count != columns) return corrupt("columns", columns, header.column_count);
+  if (offset > pool_.medium().bytes() - header_bytes(columns))
+    return corrupt("end of header inside pool, pool bytes", pool_.medium().bytes(), offset);
+  if (header.checksum != checksum_of(header))
+    return corrupt("checksum", checksum_of(header), header.checksum);
+  if (header.table_id != layout_.table_id) return corrupt("table", layout_.table_id, header.table_id);
+  if (header.chunk_index != index) return corrupt("chunk index", index, header.chunk_index);
+  if (header.row_count != rows_per_chunk())
+    return corrupt("rows", rows_per_chunk(), header.row_count);
+  const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
+  Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
+  if (!layout.ok()) return std::move(layout).status();
+  const std::uint64_t bytes =
+      header_bytes(columns) + std::uint64_t{header.row_bytes} * rows_per_chunk();
+  if ((index + 1) << shift_ > std::uint64_t{kNoRow} || offset > pool_.medium().bytes() - bytes)
+    return corrupt("chunk inside pool, pool bytes", pool_.medium().bytes(), offset + bytes);
+  put_chunk(index, offset, shared(std::move(*layout)));
+  return bytes;
+}
+
+Status RowStore::load(std::size_t column_count) {
+  Status loaded = chunk_list_.load([&](std::size_t index, std::uint64_t offset) {
+    return load_chunk(index, offset, column_count);
+  });
+  if (loaded.ok()) find_tail();
+  return loaded;
+}
+
+// A row was never granted, or never got as far as its stamps, if both are 0. The unused end of the
+// table is at most one chunk made ahead and the rest of the one before: the scan is short.
+void RowStore::find_tail() noexcept {
+  std::uint32_t end = static_cast<std::uint32_t>(row_limit_.load(std::memory_order_relaxed));
+  while (end > 0 && version(end - 1).created == 0 && version(end - 1).deleted == 0) --end;
+  next_row_.store(end, std::memory_order_relaxed);
+  if (chunk_count() == 0) return;
+  const std::size_t chunk = std::min<std::size_t>(end >> shift_, chunk_count() - 1);
+  current_layout_.store(chunks_in_dram_[chunk].layout, std::memory_order_relaxed);
+}
+
+std::uint32_t RowStore::previous(std::uint32_t row) const noexcept {
+  const Chunk& chunk = chunks_in_dram_[row >> shift_];
+  std::uint32_t* links =
+      __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
+  if (links == nullptr) return kNoRow;
+  return __atomic_load_n(&links[row & mask_], __ATOMIC_RELAXED) - 1;  // stored + 1: 0 is none
+}
+
+void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
+  Chunk& chunk = chunks_in_dram_[row >> shift_];
+  std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
+  if (links == nullptr) {
+    auto* fresh = static_cast<std::uint32_t*>(std::calloc(rows_per_chunk(), sizeof(std::uint32_t)));
+    FLUGS_CHECK(fresh != nullptr);
+    if (__atomic_compare_exchange_n(&chunk.previous, &links, fresh, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+      links = fresh;
+      previous_bytes_.fetch_add(rows_per_chunk() * sizeof(std::uint32_t),
+                                std::memory_order_relaxed);
+    } else {
+      std::free(fresh);
+    }
+  }
+  __atomic_store_n(&links[row & mask_], previous + 1, __ATOMIC_RELAXED);
+}
+
+void RowStore::forget_previous(std::uint32_t row) noexcept {
+  std::uint32_t* links =
+      __atomic_load_n(&chunks_in_dram_[row >> shift_].previous, __ATOMIC_ACQUIRE);
+  if (links != nullptr) __atomic_store_n(&links[row & mask_], 0, __ATOMIC_RELAXED);
+}
+
+bool RowStore::fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) noexcept {
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    if (layout.bits(i) < bits[i]) return false;
+  return true;
+}
+
+// Protocol row_chunk. Rows of the chunk may be granted after step 3.
+//   step  store                       made durable by       power cut just after it: recovery
+//   1     zero rows                   chunk_list/3          chunk unreachable: free space
+//   2     header with cell layouts    chunk_list/3          chunk unreachable: free space
+//   3     pointer to the chunk        chunk_list/4          finds only unused rows in it
+// Must hold:  1 and 2 before 3, else noise would read as rows.
+Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
+                           pmem::Persister& persister) {
+  const std::lock_guard guard(grow_mutex_);
+  if (chunk_list_.count() != expected_count) return {};  // somebody else did
+  const std::size_t columns = layout.cells().size();
+  const std::size_t index = expected_count;
+  if ((std::uint64_t{index} + 1) << shift_ > kNoRow)
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("{}: {}: all {} rows are in use", pool_.path(), owner_,
+                              row_limit_.load(std::memory_order_relaxed)));
+  const std::uint64_t bytes =
+      header_bytes(columns) + std::uint64_t{layout.row_bytes()} * rows_per_chunk();
+  Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister);
+  if (!extent.ok()) return std::move(extent).status();
+  auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{extent->offset});
+  header.magic = RowChunkLayout::kMagic;
+  header.table_id = layout_.table_id;
+  header.chunk_index = static_cast<std::uint32_t>(index);
+  header.row_bytes = layout.row_bytes();
+  header.row_count = rows_per_chunk();
+  header.column_count = static_cast<std::uint16_t>(columns);
+  std::memcpy(&header + 1, layout.cells().data(), columns * sizeof(columns::CellLayout));
+  header.checksum = checksum_of(header);
+  persister.flush(&header, header_bytes(columns), "row_chunk/2");
+  if (Status s = chunk_list_.append(*extent, persister); !s.ok()) {
+    persister.fence("row_chunk/2");  // no flush may stay behind unfenced
+    pool_.allocator().release(*extent);
+    return s;
+  }
+  put_chunk(index, extent->offset, shared(layout));
+  return {};
+}
+
+// Called with tail_mutex_ held: the rest of the last chunk stays unused.
+Status RowStore::widen(std::span<const std::uint8_t> bits,
+                       std::span<const std::unique_ptr<columns::Column>> columns,
+                       pmem::Persister& persister) {
+  const columns::RowLayout* current = current_layout();
+  std::vector<columns::CellNeed> needs;
+  needs.reserve(columns.size());
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    needs.push_back(columns[i]->need(std::max(bits[i], current != nullptr ? current->bits(i) : bits[i])));
+  Result<columns::RowLayout> layout = columns::RowLayout::make(needs);
+  if (!layout.ok()) return std::move(layout).status();
+  const std::size_t index = chunk_count();
+  if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
+  if (chunk_count() != index + 1 || !fits(*chunks_in_dram_[index].layout, bits)) return {};
+  current_layout_.store(chunks_in_dram_[index].layout, std::memory_order_release);
+  next_row_.store(static_cast<std::uint32_t>(index << shift_), std::memory_order_release);
+  return {};
+}
+
+Status RowStore::grant(std::span<const std::uint8_t> bits,
+                       std::span<const std::unique_ptr<columns::Column>> columns, RowRange& range,
+                       pmem::Persister& persister) {
+  bool ahead = false;
+  {
+    const std::lock_guard guard(tail_mutex_);
+    while (current_layout() == nullptr || !fits(*current_layout(), bits))
+      if (Status s = widen(bits, columns, persister); !s.ok()) return s;
+    const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
+    while (next >= row_limit_.load(std::memory_order_relaxed))
+      if (Status s = add_chunk(chunk_count(), *current_layout(), persister); !s.ok()) return s;
+    const columns::RowLayout* layout = chunks_in_dram_[next >> shift_].layout;
+    current_layout_.store(layout, std::memory_order_release);
+    const std::uint32_t chunk_end = (next | mask_) + 1;
+    range = {next, std::min(next + kGrantedRows, chunk_end), layout};
+    next_row_.store(range.end, std::memory_order_release);
+    const std::size_t chunk = next >> shift_;
+    ahead = chunk + 1 == chunk_count() && chunk >= kChunksBeforeAhead &&
+            (next & mask_) >= rows_per_chunk() / 2;
+  }
+  if (ahead) {
+    // Nobody waits for this one: if it fails, whoever needs the chunk gets the error.
+    const Status ignored = add_chunk((range.next >> shift_) + 1, *range.layout, persister);
+    static_cast<void>(ignored);
+  }
+  return {};
+}
+
+void RowStore::release_all() {
+  chunk_list_.release_all([&](std::size_t index, std::uint64_t) {
+    const columns::RowLayout& layout = *chunks_in_dram_[index].layout;
+    return header_bytes(layout.cells().size()) +
+           std::uint64_t{layout.row_bytes()} * rows_per_chunk();
+  });
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,438 @@
+#include "engine/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "mvcc/commit.h"
+
+namespace flugs::engine {
+
+namespace {
+
+constexpr std::size_t kKeyColumnsMax = 16;
+// Rows that a slot takes from the table's free ones at a time.
+constexpr std::size_t kFreeRowsTaken = 64;
+
+std::vector<std::unique_ptr<columns::Column>> make_columns(pmem::Pool& pool, TableLayout& layout,
+                                                           const TableSchema& schema) {
+  auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&layout + 1);
+  std::vector<std::unique_ptr<columns::Column>> made;
+  made.reserve(schema.columns.size());
+  for (std::size_t i = 0; i < schema.columns.size(); ++i)
+    made.push_back(std::make_unique<columns::Column>(pool, column_layouts[i],
+                                                     schema.columns[i].name, schema.name));
+  return made;
+}
+
+std::vector<std::uint16_t> positions_of(const TableSchema& schema, const KeySchema& key) {
+  std::vector<std::uint16_t> positions;
+  for (const std::string& name : key.columns)
+    for (std::size_t i = 0; i < schema.columns.size(); ++i)
+      if (schema.columns[i].name == name) positions.push_back(static_cast<std::uint16_t>(i));
+  return positions;
+}
+
+}  // namespace
+
+Table::Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema)
+    : pool_(pool),
+      layout_(layout),
+      schema_(std::move(schema)),
+      columns_(make_columns(pool, layout, schema_)),
+      rows_(pool, layout, fmt::format("table {}, rows", schema_.name)) {
+  for (const KeySchema& key : schema_.keys)
+    keys_.push_back(std::make_unique<KeyIndex>(rows_, columns_, key, positions_of(schema_, key)));
+}
+
+Status Table::load() {
+  for (const auto& column : columns_)
+    if (Status s = column->load(); !s.ok()) return s;
+  return rows_.load(columns_.size());
+}
+
+Row Table::make_row(std::uint32_t row) const noexcept {
+  Row result;
+  result.table_ = this;
+  result.layout_ = &rows_.layout(row);
+  result.cells_ = rows_.address(row);
+  result.id_ = RowId(row);
+  return result;
+}
+
+// ---------------------------------------------------------------------------------------- reading
+
+Result<Row> Table::read(const TransactionContext& context, RowId row) const {
+  if (!rows_.exists(row.value()) || !context.visibility.sees(rows_.version(row.value())))
+    return Status(StatusCode::kNotFound);
+  return make_row(row.value());
+}
+
+// From the newest version with the key to the one that the snapshot sees. A version with another
+// key ends the chain: what lies behind it has an entry of its own.
+std::uint32_t Table::visible_version(const KeyIndex& key, std::uint32_t head,
+                                     std::span<const Value> values,
+                                     const mvcc::Visibility& visibility) const noexcept {
+  for (std::uint32_t row = head; row != kNoRow; row = rows_.previous(row)) {
+    pool_.medium().before_cold_read(rows_.address(row));
+    if (!key.matches(row, values)) return kNoRow;
+    if (visibility.sees(rows_.version(row))) return row;
+  }
+  return kNoRow;
+}
+
+Status Table::check_key_values(const KeyIndex& key, std::span<const Value> values) const {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const columns::Column& column = *columns_[key.columns()[i]];
+    const bool widened = column.type() == Type::kInt64 && values[i].type() == Type::kInt32;
+    if (!values[i].is_null() && values[i].type() != column.type() && !widened)
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}, key {}, column {}: expected {}, found {}", name(),
+                                key.name(), column.name(), to_string(column.type()),
+                                to_string(values[i].type())));
+  }
+  return {};
+}
+
+std::span<const Value> Table::normalise(TransactionContext& context, const KeyIndex& key,
+                                        std::span<const Value> values) const {
+  context.values.clear();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    context.values.push_back(columns::normalised(values[i], columns_[key.columns()[i]]->type()));
+  return context.values;
+}
+
+Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
+                        std::span<const Value> values) const {
+  const KeyIndex& key = *keys_[key_index];
+  if (!key.is_unique() || values.size() != key.columns().size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: find needs a unique key and {} values, found {}",
+                              name(), key.name(), key.columns().size(), values.size()));
+  if (Status s = check_key_values(key, values); !s.ok()) return s;
+  const std::span<const Value> wanted = normalise(context, key, values);
+  key.hash().lookup(key.hash_of(wanted), context.candidates);
+  const std::span<const std::uint32_t> heads = context.candidates.view();
+  for (const std::uint32_t head : heads) __builtin_prefetch(rows_.address(head));
+  for (const std::uint32_t head : heads)
+    if (const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
+        row != kNoRow)
+      return make_row(row);
+  return Status(StatusCode::kNotFound);
+}
+
+void Table::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
+  const KeyIndex& key = *keys_[key_index];
+  if (!key.is_unique() || values.size() < key.hashed_columns()) return;
+  std::array<Value, kKeyColumnsMax> wanted;
+  for (std::size_t i = 0; i < key.hashed_columns(); ++i)
+    wanted[i] = columns::normalised(values[i], columns_[key.columns()[i]]->type());
+  key.hash().prefetch(key.hash_of(std::span(wanted.data(), key.hashed_columns())));
+}
+
+Status Table::find_all(TransactionContext& context, std::size_t key_index,
+                       std::span<const Value> prefix, FunctionRef<bool(const Row&)> visit) const {
+  const KeyIndex& key = *keys_[key_index];
+  if (prefix.size() > key.columns().size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: {} values for {} columns", name(), key.name(),
+                              prefix.size(), key.columns().size()));
+  if (key.is_ordered()) return range(context, key_index, {prefix, true}, {prefix, true}, visit);
+  if (prefix.size() < key.hashed_columns())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: not ordered, so that a look-up must cover the {} "
+                              "hashed columns; found {} values",
+                              name(), key.name(), key.hashed_columns(), prefix.size()));
+  if (Status s = check_key_values(key, prefix); !s.ok()) return s;
+  // A local copy: the visitor may call find, which uses the context's scratch space.
+  std::array<Value, kKeyColumnsMax> copy;
+  const std::span<const Value> normal = normalise(context, key, prefix);
+  std::copy(normal.begin(), normal.end(), copy.begin());
+  const std::span<const Value> wanted(copy.data(), prefix.size());
+  columns::Candidates candidates;
+  key.hash().lookup(key.hash_of(wanted), candidates);
+  for (const std::uint32_t head : candidates.view()) __builtin_prefetch(rows_.address(head));
+  for (const std::uint32_t head : candidates.view()) {
+    // The chain belongs to one full key: the head's, of which `prefix` may be a part.
+    const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
+    if (row == kNoRow || (row != head && !key.same_key(row, head))) continue;
+    if (!visit(make_row(row))) break;
+  }
+  return {};
+}
+
+Status Table::normalise_bounds(const KeyIndex& key, const KeyBound& bound,
+                               std::vector<Value>& values) const {
+  if (bound.values.size() > key.columns().size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: a bound of {} values for {} columns", name(),
+                              key.name(), bound.values.size(), key.columns().size()));
+  if (Status s = check_key_values(key, bound.values); !s.ok()) return s;
+  for (std::size_t i = 0; i < bound.values.size(); ++i)
+    values.push_back(columns::normalised(bound.values[i], columns_[key.columns()[i]]->type()));
+  return {};
+}
+
+Status Table::range(TransactionContext& context, std::size_t key_index, const KeyBound& lower,
+                    const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const {
+  const KeyIndex& key = *keys_[key_index];
+  if (!key.is_ordered())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: not ordered", name(), key.name()));
+  std::vector<Value> low;
+  std::vector<Value> high;
+  if (Status s = normalise_bounds(key, lower, low); !s.ok()) return s;
+  if (Status s = normalise_bounds(key, upper, high); !s.ok()) return s;
+  key.walk(low, lower.inclusive, high, upper.inclusive, [&](std::uint32_t row) {
+    return !context.visibility.sees(rows_.version(row)) || visit(make_row(row));
+  });
+  return {};
+}
+
+// ---------------------------------------------------------------------------------------- writing
+
+Status Table::check_values(std::span<const Value> values) const {
+  if (values.size() != columns_.size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: {} values for {} columns", name(), values.size(),
+                              columns_.size()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (Status s = columns_[i]->check(values[i]); !s.ok()) return s;
+  return {};
+}
+
+// A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
+Result<std::uint32_t> Table::take_row(TransactionContext& context) {
+  LocalRows& local = context.local_rows_of(*this);
+  const columns::RowLayout* layout = rows_.current_layout();
+  if (local.free.empty() && free_count_.load(std::memory_order_relaxed) != 0) {
+    const std::lock_guard guard(free_mutex_);
+    const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
+    local.free.assign(free_rows_.end() - static_cast<std::ptrdiff_t>(taken), free_rows_.end());
+    free_rows_.resize(free_rows_.size() - taken);
+    free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+  }
+  const auto fits = [&](const columns::RowLayout& l) {
+    for (std::size_t i = 0; i < context.bits.size(); ++i)
+      if (l.bits(i) < context.bits[i]) return false;
+    return true;
+  };
+  while (!local.free.empty()) {
+    const std::uint32_t row = local.free.back();
+    // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
+    if (&rows_.layout(row) == layout && !fits(*layout)) break;
+    local.free.pop_back();
+    if (&rows_.layout(row) == layout) return row;
+  }
+  if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout))
+    if (Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
+        !s.ok())
+      return s;
+  return local.range.next++;
+}
+
+void Table::give_back(TransactionContext& context, std::uint32_t row) {
+  // Other transactions may have found it in an index and go on to its previous version.
+  context.unreachable.push_back({this, ~std::uint64_t{0}, 0, row, 0});
+}
+
+// Enters a written row, its created word being the transaction's tag already, into every index. On
+// failure what was entered is taken out again.
+Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
+                            std::uint16_t& changed_keys) {
+  const std::size_t first_change = context.index_changes.size();
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    const auto key = static_cast<std::uint16_t>(i);
+    if (replaced != kNoRow && (changed_keys & (1u << i)) == 0) {
+      keys_[i]->replace(replaced, row);
+      context.index_changes.push_back({this, row, replaced, key});
+      continue;
+    }
+    Status s = keys_[i]->insert(row, context.visibility);
+    if (!s.ok()) {
+      while (context.index_changes.size() > first_change) {
+        undo_index_change(context.index_changes.back());
+        context.index_changes.pop_back();
+      }
+      if (s.code() == StatusCode::kConflict) context.conflicts.add();
+      return Status(s.code(), fmt::format("table {}, key {}", name(), keys_[i]->name()));
+    }
+    context.index_changes.push_back({this, row, kNoRow, key});
+  }
+  return {};
+}
+
+void Table::undo_index_change(const IndexChange& change) {
+  KeyIndex& key = *keys_[change.key];
+  if (change.replaced == kNoRow) {
+    key.erase(change.row);
+  } else {
+    key.undo_replace(change.replaced, change.row);
+  }
+}
+
+void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
+  context.writes.push_back({&rows_.version(row), layout_.table_id, row,
+                            rows_.layout(row).row_bytes(), false});
+}
+
+Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
+  if (Status s = check_values(values); !s.ok()) return s;
+  context.cells.clear();
+  context.bits.clear();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Result<columns::Cell> cell =
+        columns_[i]->encode(columns::normalised(values[i], columns_[i]->type()),
+                            context.unflushed, context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context.cells.push_back(*cell);
+    context.bits.push_back(columns_[i]->bits_for(*cell));
+  }
+  Result<std::uint32_t> row = take_row(context);
+  if (!row.ok()) return std::move(row).status();
+
+  std::byte* cells = rows_.address(*row);
+  const columns::RowLayout& layout = rows_.layout(*row);
+  for (std::size_t i = 0; i < context.cells.size(); ++i) layout.store(cells, i, context.cells[i]);
+  mvcc::VersionLayout& version = rows_.version(*row);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context.visibility.own_tag());
+  rows_.forget_previous(*row);
+
+  std::uint16_t changed_keys = all_keys();
+  if (Status s = enter_indexes(context, *row, kNoRow, changed_keys); !s.ok()) {
+    mvcc::store_stamp(version.created, mvcc::kNoStamp);
+    give_back(context, *row);
+    return s;
+  }
+  note_inserted(context, *row);
+  return RowId(*row);
+}
+
+Status Table::lock_row(TransactionContext& context, std::uint32_t row) {
+  if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
+    return Status(StatusCode::kNotFound);
+  switch (mvcc::Commit::lock(rows_.version(row), context.visibility)) {
+    case mvcc::Commit::Lock::kLocked: return {};
+    case mvcc::Commit::Lock::kDeletedBySelf: return Status(StatusCode::kNotFound);
+    case mvcc::Commit::Lock::kConflict: break;
+  }
+  context.conflicts.add();
+  return Status(StatusCode::kConflict);
+}
+
+Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
+                             std::span<const ColumnValue> changes) {
+  for (const ColumnValue& change : changes) {
+    if (change.column.value() >= columns_.size())
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}: no column {}, it has {}", name(),
+                                change.column.value(), columns_.size()));
+    if (Status s = columns_[change.column.value()]->check(change.value); !s.ok()) return s;
+  }
+  const columns::RowLayout& layout = rows_.layout(row);
+  context.bits.resize(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) context.bits[i] = layout.bits(i);
+  context.cells.clear();
+  for (const ColumnValue& change : changes) {
+    const std::size_t i = change.column.value();
+    Result<columns::Cell> cell =
+        columns_[i]->encode(columns::normalised(change.value, columns_[i]->type()),
+                            context.unflushed, context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context.cells.push_back(*cell);
+    context.bits[i] = std::max(context.bits[i], columns_[i]->bits_for(*cell));
+  }
+  return {};
+}
+
+// A row that this transaction inserted itself is not visible to anybody else: no new version.
+bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
+                            std::span<const ColumnValue> changes) {
+  if (mvcc::load_stamp(rows_.version(row).created) != context.visibility.own_tag()) return false;
+  const columns::RowLayout& layout = rows_.layout(row);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const std::size_t column = changes[i].column.value();
+    if (layout.bits(column) < context.bits[column]) return false;
+    for (const auto& key : keys_)
+      if (key->has_column(column)) return false;
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    layout.store(rows_.address(row), changes[i].column.value(), context.cells[i]);
+  return true;
+}
+
+// A copy of the row, its cells packed for the chunk it lands in; not yet stamped.
+Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint32_t row) {
+  Result<std::uint32_t> fresh = take_row(context);
+  if (!fresh.ok()) return fresh;
+  const columns::RowLayout& from = rows_.layout(row);
+  const columns::RowLayout& to = rows_.layout(*fresh);
+  const std::byte* source = rows_.address(row);
+  std::byte* target = rows_.address(*fresh);
+  if (&from == &to) {
+    const auto* source_words = reinterpret_cast<const std::uint64_t*>(source);
+    auto* target_words = reinterpret_cast<std::uint64_t*>(target);
+    for (std::size_t word = columns::RowLayout::kStampBytes / 8; word < from.row_bytes() / 8; ++word)
+      __atomic_store_n(target_words + word,
+                       __atomic_load_n(source_words + word, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+  } else {
+    for (std::size_t i = 0; i < columns_.size(); ++i) to.store(target, i, from.load_cell(source, i));
+  }
+  return fresh;
+}
+
+Result<RowId> Table::update(TransactionContext& context, RowId row_id,
+                            std::span<const ColumnValue> changes) {
+  const std::uint32_t row = row_id.value();
+  if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
+    return Status(StatusCode::kNotFound);
+  if (Status s = encode_changes(context, row, changes); !s.ok()) return s;
+  if (update_in_place(context, row, changes)) return row_id;
+  if (Status s = lock_row(context, row); !s.ok()) return s;
+  const auto unlock = [&] {
+    mvcc::store_stamp(rows_.version(row).deleted, mvcc::kNoStamp);
+  };
+  Result<std::uint32_t> fresh = make_version(context, row);
+  if (!fresh.ok()) {
+    unlock();
+    return std::move(fresh).status();
+  }
+  const columns::RowLayout& layout = rows_.layout(*fresh);
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    layout.store(rows_.address(*fresh), changes[i].column.value(), context.cells[i]);
+  mvcc::VersionLayout& version = rows_.version(*fresh);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context.visibility.own_tag());
+  rows_.set_previous(*fresh, row);
+
+  std::uint16_t changed_keys = 0;
+  for (std::size_t k = 0; k < keys_.size(); ++k)
+    for (const ColumnValue& change : changes)
+      if (keys_[k]->has_column(change.column.value()) && !keys_[k]->same_key(row, *fresh))
+        changed_keys |= static_cast<std::uint16_t>(1u << k);
+  if (Status s = enter_indexes(context, *fresh, row, changed_keys); !s.ok()) {
+    mvcc::store_stamp(version.created, mvcc::kNoStamp);
+    give_back(context, *fresh);
+    unlock();
+    return s;
+  }
+  note_inserted(context, *fresh);
+  context.writes.push_back(
+      {&rows_.version(row), layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
+  context.dying.push_back({this, 0, 0, row, changed_keys});
+  return RowId(*fresh);
+}
+
+Status Table::remove(TransactionContext& context, RowId row_id) {
+  const std::uint32_t row = row_id.value();
+  if (Status s = lock_row(context, row); !s.ok()) return s;
+  context.writes.push_back(
+      {&rows_.version(row), layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
+  context.dying.push_back({this, 0, 0, row, all_keys()});
+  return {};
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "columns/column.h"
+#include "engine/catalog_layout.h"
+#include "engine/key_index.h"
+#include "engine/row_store.h"
+#include "engine/transaction_context.h"
+#include "flugs/database.h"
+#include "flugs/scan.h"
+#include "flugs/schema.h"
+#include "flugs/transaction.h"
+
+namespace flugs::engine {
+
+/// A table: joins columns, rows with their MVCC entries, and keys. Every function that reads or
+/// writes rows runs inside a transaction.
+/// Thread-safety: any thread with its own context, except opening and dropping.
+/// Source: SOFORT (DaMoN 2014), sections 2 and 4.
+class Table {
+ public:
+  Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema);
+
+  /// A new table's extent: layout and schema, flushed but not fenced.
+  static Result<pmem::Extent> make_layout(pmem::Pool& pool, const TableSchema& schema,
+                                          std::uint32_t table_id, std::uint64_t segment_bytes,
+                                          pmem::Persister& persister);
+  /// Checks a table's extent and reads its schema; fails with kCorrupt.
+  static Result<TableSchema> check_layout(pmem::Pool& pool, std::uint64_t offset);
+  /// Opening: claims columns and rows.
+  Status load();
+
+  TableId id() const noexcept { return TableId(layout_.table_id); }
+  const TableSchema& schema() const noexcept { return schema_; }
+  const std::string& name() const noexcept { return schema_.name; }
+  bool is_dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
+  void set_dropped(bool dropped) noexcept { dropped_.store(dropped, std::memory_order_seq_cst); }
+
+  Result<RowId> insert(TransactionContext& context, std::span<const Value> values);
+  Result<RowId> update(TransactionContext& context, RowId row, std::span<const ColumnValue> changes);
+  Status remove(TransactionContext& context, RowId row);
+  Result<Row> read(const TransactionContext& context, RowId row) const;
+  Result<Row> find(TransactionContext& context, std::size_t key, std::span<const Value> values) const;
+  void prefetch(std::size_t key, std::span<const Value> values) const noexcept;
+  Status find_all(TransactionContext& context, std::size_t key, std::span<const Value> prefix,
+                  FunctionRef<bool(const Row&)> visit) const;
+  Status range(TransactionContext& context, std::size_t key, const KeyBound& lower,
+               const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const;
+  Status scan(const TransactionContext& context, std::span<const ColumnId> columns,
+              const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const;
+
+  /// Ends of a transaction, called by the database for what the context lists.
+  void undo_index_change(const IndexChange& change);
+  /// Garbage collection, step 1: out of every index that names it, then never created again.
+  void unlink_dead(const DeadRow& dead);
+
+  /// Rebuilding at opening, see engine/table_rebuild.cc.
+  struct SweepCounts {
+    std::uint64_t live = 0;
+    std::uint64_t recycled = 0;
+  };
+  Status sweep(std::size_t chunk, std::vector<std::uint32_t>& free, std::uint64_t timestamp_limit,
+               pmem::Persister& persister, SweepCounts& counts) const;
+  void add_free_rows(const std::vector<std::uint32_t>& rows);
+  void rebuild_hash(std::size_t key, std::uint32_t part, std::uint32_t parts);
+  void rebuild_ordered(std::size_t key);
+
+  RowStore& rows() noexcept { return rows_; }
+  const RowStore& rows() const noexcept { return rows_; }
+  std::span<const std::unique_ptr<columns::Column>> columns() const noexcept { return columns_; }
+  std::vector<std::unique_ptr<KeyIndex>>& keys() noexcept { return keys_; }
+  const std::vector<std::unique_ptr<KeyIndex>>& keys() const noexcept { return keys_; }
+
+  TableStatistics statistics() const;
+  std::size_t index_bytes() const noexcept;
+  /// Full audit of a quiet table: rows, dictionaries, indexes.
+  Status verify(const mvcc::Visibility& visibility) const;
+  /// Dropping: gives everything but the table's own extent back.
+  void release_all();
+
+ private:
+  friend class flugs::Row;
+  Row make_row(std::uint32_t row) const noexcept;
+  std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head,
+                                std::span<const Value> values,
+                                const mvcc::Visibility& visibility) const noexcept;
+  Status check_values(std::span<const Value> values) const;
+  Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
+  std::span<const Value> normalise(TransactionContext& context, const KeyIndex& key,
+                                   std::span<const Value> values) const;
+  Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
+                          std::vector<Value>& values) const;
+  Result<std::uint32_t> take_row(TransactionContext& context);
+  void give_back(TransactionContext& context, std::uint32_t row);
+  Status enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
+                       std::uint16_t& changed_keys);
+  void note_inserted(TransactionContext& context, std::uint32_t row);
+  Status lock_row(TransactionContext& context, std::uint32_t row);
+  Status encode_changes(TransactionContext& context, std::uint32_t row,
+                        std::span<const ColumnValue> changes);
+  bool update_in_place(TransactionContext& context, std::uint32_t row,
+                       std::span<const ColumnValue> changes);
+  Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row);
+  Status verify_row(std::uint32_t row) const;
+  std::uint16_t all_keys() const noexcept { return static_cast<std::uint16_t>((1u << keys_.size()) - 1); }
+
+  pmem::Pool& pool_;
+  TableLayout& layout_;
+  TableSchema schema_;
+  std::vector<std::unique_ptr<columns::Column>> columns_;
+  RowStore rows_;
+  std::vector<std::unique_ptr<KeyIndex>> keys_;
+  std::atomic<bool> dropped_{false};
+  std::mutex free_mutex_;  // protects free_rows_; a leaf
+  std::vector<std::uint32_t> free_rows_;
+  std::atomic<std::size_t> free_count_{0};
+};
+
+}  // namespace flugs::engine

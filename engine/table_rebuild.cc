@@ -1,0 +1,284 @@
+// What opening and garbage collection do to a table, and the table's way into and out of the pool.
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/schema_codec.h"
+#include "engine/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// A look-up ahead hides the cache miss of an index insert behind some others.
+constexpr std::size_t kPrefetchDistance = 32;
+
+std::uint64_t checksum_of(const TableLayout& layout) noexcept {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&layout);
+  std::uint64_t sum = XXH3_64bits(&layout.magic, 16);
+  sum = XXH3_64bits_withSeed(&layout.table_id, 40, sum);
+  return XXH3_64bits_withSeed(bytes + layout.schema_offset, layout.schema_bytes, sum);
+}
+
+}  // namespace
+
+Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& schema,
+                                        std::uint32_t table_id, std::uint64_t segment_bytes,
+                                        pmem::Persister& persister) {
+  std::vector<columns::CellNeed> needs(schema.columns.size());
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    const ColumnSchema& column = schema.columns[i];
+    const bool text = column.type == Type::kString || column.type == Type::kBytes;
+    const bool direct = column.encoding == Encoding::kDirect;
+    needs[i].bits = direct ? (text ? 128 : 64) : 32;
+    needs[i].kind = direct ? columns::CellKind::kInteger : columns::CellKind::kCode;
+  }
+  // Refuses rows that could not grow to their full width.
+  Result<columns::RowLayout> widest = columns::RowLayout::make(needs);
+  if (!widest.ok())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: {}", schema.name, widest.status().message()));
+
+  const std::string schema_bytes = encode_schema(schema);
+  const std::uint64_t schema_offset =
+      sizeof(TableLayout) + schema.columns.size() * sizeof(columns::ColumnLayout);
+  Result<pmem::Extent> extent =
+      pool.allocator().allocate(schema_offset + schema_bytes.size(), persister);
+  if (!extent.ok()) return extent;
+  auto* layout = pool.at(pmem::OffsetPtr<TableLayout>{extent->offset});
+  layout->magic = TableLayout::kMagic;
+  layout->bytes = extent->bytes;
+  layout->table_id = table_id;
+  layout->column_count = static_cast<std::uint16_t>(schema.columns.size());
+  layout->rows_per_chunk_log2 = RowStore::rows_per_chunk_log2(widest->row_bytes(), segment_bytes);
+  layout->schema_offset = schema_offset;
+  layout->schema_bytes = schema_bytes.size();
+  auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(layout + 1);
+  for (std::size_t i = 0; i < schema.columns.size(); ++i)
+    columns::Column::initialise(column_layouts[i], schema.columns[i]);
+  std::memcpy(reinterpret_cast<std::byte*>(layout) + schema_offset, schema_bytes.data(),
+              schema_bytes.size());
+  layout->checksum = checksum_of(*layout);
+  persister.flush(layout, schema_offset + schema_bytes.size(), "create_table/1");
+  return extent;
+}
+
+Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) {
+  const std::uint64_t pool_bytes = pool.medium().bytes();
+  const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: table at offset {}: {}: expected {}, found {}", pool.path(),
+                              offset, what, expected, found));
+  };
+  if (offset % 64 != 0 || offset > pool_bytes - sizeof(TableLayout))
+    return corrupt("offset aligned to 64 and inside the pool of bytes", pool_bytes, offset);
+  const auto& layout = *pool.at(pmem::OffsetPtr<TableLayout>{offset});
+  if (layout.magic != TableLayout::kMagic) return corrupt("magic", TableLayout::kMagic, layout.magic);
+  const std::uint64_t columns_end =
+      sizeof(TableLayout) + std::uint64_t{layout.column_count} * sizeof(columns::ColumnLayout);
+  if (layout.bytes > pool_bytes - offset || layout.schema_offset != columns_end ||
+      layout.schema_offset > layout.bytes ||
+      layout.schema_bytes > layout.bytes - layout.schema_offset)
+    return corrupt("schema inside the extent of bytes", layout.bytes,
+                   layout.schema_offset + layout.schema_bytes);
+  if (layout.checksum != checksum_of(layout))
+    return corrupt("checksum", checksum_of(layout), layout.checksum);
+  const auto* bytes = reinterpret_cast<const char*>(&layout) + layout.schema_offset;
+  Result<TableSchema> schema = decode_schema({bytes, layout.schema_bytes});
+  if (!schema.ok()) return schema;
+  if (schema->columns.size() != layout.column_count)
+    return corrupt("columns in the schema", layout.column_count, schema->columns.size());
+  if (layout.rows_per_chunk_log2 < 1 || layout.rows_per_chunk_log2 > 30)
+    return corrupt("rows per chunk, as a power of two up to", 30, layout.rows_per_chunk_log2);
+  const auto* columns = reinterpret_cast<const columns::ColumnLayout*>(&layout + 1);
+  for (std::size_t i = 0; i < schema->columns.size(); ++i)
+    if (columns[i].type != static_cast<std::uint8_t>(schema->columns[i].type) ||
+        columns[i].encoding != static_cast<std::uint8_t>(schema->columns[i].encoding) ||
+        columns[i].nullable != (schema->columns[i].nullable ? 1 : 0))
+      return corrupt("column as in the schema, column", i, columns[i].type);
+  return schema;
+}
+
+// Protocol sweep, at opening, on every row before anybody reads it.
+//   step  store                                     made durable by   power cut just after it
+//   1     created := 0 of rows that are dead or     flush, fence      sweeps again: such a row may
+//         were never committed                      by the caller     be reused after the fence
+//   2     deleted := 0 where a stale tag is left    flush, fence      the tag is stale again
+// Must hold:  1 durable before the row is written again, else old stamps and new cells could meet.
+Status Table::sweep(std::size_t chunk, std::vector<std::uint32_t>& free,
+                    std::uint64_t timestamp_limit, pmem::Persister& persister,
+                    SweepCounts& counts) const {
+  const std::uint64_t first = std::uint64_t{chunk} * rows_.rows_per_chunk();
+  const std::uint64_t end =
+      std::min<std::uint64_t>(rows_.rows_end(), first + rows_.rows_per_chunk());
+  for (std::uint64_t i = first; i < end; ++i) {
+    const auto row = static_cast<std::uint32_t>(i);
+    mvcc::VersionLayout& version = rows_.version(row);
+    const bool created = version.created != mvcc::kNoStamp && !mvcc::is_tag(version.created);
+    const bool deleted = version.deleted != mvcc::kNoStamp && !mvcc::is_tag(version.deleted);
+    const std::uint64_t latest =
+        std::max(created ? version.created : 0, deleted ? version.deleted : 0);
+    if (latest > timestamp_limit)
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: table {}, row {}: time-stamp expected at most {}, found {}",
+                                pool_.path(), name(), row, timestamp_limit, latest));
+    if (!created || deleted) {
+      if (version.created != mvcc::kNoStamp) {
+        mvcc::store_stamp(version.created, mvcc::kNoStamp);
+        persister.flush(&version, sizeof version, "sweep/1");
+      }
+      free.push_back(row);
+      continue;
+    }
+    ++counts.live;
+    if (version.deleted != mvcc::kNoStamp) {
+      mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+      persister.flush(&version, sizeof version, "sweep/2");
+    }
+    // Codes are looked up without another check from here on.
+    if (Status s = verify_row(row); !s.ok()) return s;
+  }
+  counts.recycled += free.size();
+  return {};
+}
+
+Status Table::verify_row(std::uint32_t row) const {
+  const columns::RowLayout& layout = rows_.layout(row);
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    if (!columns_[i]->is_plausible(layout, rows_.address(row), i))
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: table {}, row {}, column {}: expected a ValueID below {} or "
+                                "text inside the pool, found {}",
+                                pool_.path(), name(), row, columns_[i]->name(),
+                                columns_[i]->dictionary().count(),
+                                layout.load_cell(rows_.address(row), i).low));
+  return {};
+}
+
+void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
+  const std::lock_guard guard(free_mutex_);
+  free_rows_.insert(free_rows_.end(), rows.begin(), rows.end());
+  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+}
+
+void Table::rebuild_hash(std::size_t key_index, std::uint32_t part, std::uint32_t parts) {
+  KeyIndex& key = *keys_[key_index];
+  struct Pending {
+    std::uint64_t hash;
+    std::uint32_t row;
+  };
+  Pending ring[kPrefetchDistance];
+  std::size_t filled = 0;
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t row = 0; row < end; ++row) {
+    if (mvcc::load_stamp(rows_.version(row).created) == mvcc::kNoStamp) continue;
+    const std::uint64_t hash = key.hash_of(row);
+    if (columns::HashIndex::partition_of(hash, parts) != part) continue;
+    key.hash().prefetch(hash);
+    Pending& slot = ring[filled % kPrefetchDistance];
+    if (filled >= kPrefetchDistance) key.hash().bulk_insert(slot.hash, slot.row);
+    slot = {hash, row};
+    ++filled;
+  }
+  const std::size_t left = std::min(filled, kPrefetchDistance);
+  for (std::size_t i = 0; i < left; ++i) key.hash().bulk_insert(ring[i].hash, ring[i].row);
+}
+
+void Table::rebuild_ordered(std::size_t key_index) {
+  std::vector<std::uint32_t> live;
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t row = 0; row < end; ++row)
+    if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp) live.push_back(row);
+  keys_[key_index]->build_ordered(std::move(live));
+}
+
+// Protocol recycle: a committed dead row becomes reusable.
+//   step  store             made durable by                    power cut just after it: recovery
+//   1     created := 0      flush with commit/1 of the         sweep finds the row dead either way
+//                           slot's next commit
+//   2     cells and stamps  commit/1 of who reuses the row     created is 0 or a tag that is not
+//         of a new row                                         committed: the row is not there
+// Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
+//             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
+void Table::unlink_dead(const DeadRow& dead) {
+  for (std::size_t k = 0; k < keys_.size(); ++k) {
+    if ((dead.changed_keys & (1u << k)) != 0) {
+      keys_[k]->erase(dead.row);
+    } else {
+      keys_[k]->erase_superseded(dead.row);
+    }
+  }
+  mvcc::store_stamp(rows_.version(dead.row).created, mvcc::kNoStamp);
+}
+
+TableStatistics Table::statistics() const {
+  TableStatistics statistics;
+  statistics.name = name();
+  statistics.rows_reserved = rows_.rows_end();
+  statistics.rows_free = free_count_.load(std::memory_order_relaxed);
+  statistics.chunks = rows_.chunk_count();
+  statistics.chunk_bytes = rows_.chunk_bytes();
+  const columns::RowLayout* layout = rows_.current_layout();
+  statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
+  for (const auto& key : keys_) statistics.key_index_bytes += key->memory_bytes();
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const columns::Column& column = *columns_[i];
+    statistics.columns.push_back({column.name(), column.type(), column.is_dictionary(),
+                                  column.dictionary().count(), column.bytes_in_pool(),
+                                  layout != nullptr ? layout->bits(i) : 0u});
+  }
+  return statistics;
+}
+
+std::size_t Table::index_bytes() const noexcept {
+  std::size_t bytes = rows_.dram_bytes();
+  for (const auto& key : keys_) bytes += key->memory_bytes();
+  for (const auto& column : columns_)
+    if (column->is_dictionary()) bytes += column->dictionary().index_bytes();
+  return bytes;
+}
+
+Status Table::verify(const mvcc::Visibility& visibility) const {
+  for (const auto& column : columns_)
+    if (Status s = column->dictionary().verify(); !s.ok()) return s;
+  std::uint64_t live = 0;
+  columns::Candidates candidates;
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t row = 0; row < end; ++row) {
+    if (!visibility.sees(rows_.version(row))) continue;
+    ++live;
+    if (Status s = verify_row(row); !s.ok()) return s;
+    for (const auto& key : keys_) {
+      if (!key->is_unique()) continue;
+      key->hash().lookup(key->hash_of(row), candidates);
+      std::size_t found = 0;
+      std::size_t others = 0;
+      for (const std::uint32_t candidate : candidates.view()) {
+        found += candidate == row ? 1 : 0;
+        others += candidate != row && visibility.sees(rows_.version(candidate)) &&
+                          !key->has_null(row) && key->same_key(candidate, row)
+                      ? 1
+                      : 0;
+      }
+      if (found != 1 || others != 0)
+        return Status(StatusCode::kCorrupt,
+                      fmt::format("{}: table {}, key {}, row {}: expected one entry and no other "
+                                  "row with this key, found {} and {}",
+                                  pool_.path(), name(), key->name(), row, found, others));
+    }
+  }
+  for (const auto& key : keys_)
+    if (key->is_ordered())
+      if (Status s = key->check_ordered(live); !s.ok()) return s;
+  return {};
+}
+
+void Table::release_all() {
+  for (const auto& column : columns_) column->release_all();
+  rows_.release_all();
+}
+
+}  // namespace flugs::engine

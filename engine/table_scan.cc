@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "engine/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+enum class Match : std::uint8_t { kEveryRow, kNoRow, kCode, kValue };
+
+// A predicate made ready for the rows: on a dictionary column it is one comparison of codes.
+struct Filter {
+  Match match = Match::kEveryRow;
+  std::size_t column = 0;
+  std::uint64_t code = 0;
+  Value value;
+
+  bool admits(const columns::Column& on, const columns::RowLayout& layout,
+              const std::byte* row) const noexcept {
+    if (match == Match::kEveryRow) return true;
+    if (match == Match::kCode) return layout.load(row, column) == code;
+    return on.equals(layout, row, column, value);
+  }
+};
+
+Filter make_filter(std::span<const std::unique_ptr<columns::Column>> columns,
+                   const Predicate& where) {
+  Filter filter;
+  if (!where.has_column) return filter;
+  filter.column = where.column.value();
+  const columns::Column& column = *columns[filter.column];
+  filter.value = columns::normalised(where.equals, column.type());
+  filter.match = Match::kValue;
+  if (column.is_dictionary()) {
+    filter.code = column.dictionary().find(filter.value);
+    filter.match = filter.code == columns::Dictionary::kNone ? Match::kNoRow : Match::kCode;
+  }
+  return filter;
+}
+
+void prepare_batch(ScanBatch& batch, std::span<const std::unique_ptr<columns::Column>> columns,
+                   std::span<const ColumnId> wanted) {
+  batch.row_id_buffer().resize(ScanBatch::kRowsMax);
+  batch.columns().resize(wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    ScanBatch::Column& out = batch.columns()[i];
+    const columns::Column& column = *columns[wanted[i].value()];
+    out.type = column.type();
+    if (column.is_text()) {
+      out.strings.resize(ScanBatch::kRowsMax);
+    } else if (column.type() == Type::kDouble) {
+      out.doubles.resize(ScanBatch::kRowsMax);
+    } else {
+      out.integers.resize(ScanBatch::kRowsMax);
+    }
+    out.nulls.resize(ScanBatch::kRowsMax);
+  }
+}
+
+// Column by column: the loop over the rows of one column keeps its dictionary in the caches.
+void decode_batch(ScanBatch& batch, std::span<const std::unique_ptr<columns::Column>> columns,
+                  std::span<const ColumnId> wanted, const RowStore& rows) {
+  const std::span<const RowId> ids = batch.row_ids();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::size_t index = wanted[i].value();
+    const columns::Column& column = *columns[index];
+    ScanBatch::Column& out = batch.columns()[i];
+    out.has_nulls = false;
+    for (std::size_t r = 0; r < ids.size(); ++r) {
+      const columns::RowLayout& layout = rows.layout(ids[r].value());
+      const std::byte* row = rows.address(ids[r].value());
+      const bool null = column.nullable() && column.is_null(layout, row, index);
+      out.nulls[r] = null ? 1 : 0;
+      out.has_nulls |= null;
+      if (column.is_text()) {
+        out.strings[r] = null ? std::string_view() : column.text(layout, row, index);
+      } else if (column.type() == Type::kDouble) {
+        out.doubles[r] = null ? 0 : column.value(layout, row, index).as_double();
+      } else {
+        out.integers[r] = null ? 0 : column.integer(layout, row, index);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Status Table::scan(const TransactionContext& context, std::span<const ColumnId> wanted,
+                   const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const {
+  for (const ColumnId id : wanted)
+    if (id.value() >= columns_.size())
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}: no column {}", name(), id.value()));
+  if (where.has_column) {
+    if (where.column.value() >= columns_.size())
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}: no column {}", name(), where.column.value()));
+    const columns::Column& column = *columns_[where.column.value()];
+    const Status type_fits = column.check(where.equals);
+    if (!where.equals.is_null() && !type_fits.ok())
+      return Status(StatusCode::kInvalidArgument, std::string(type_fits.message()));
+  }
+  const Filter filter = make_filter(columns_, where);
+  if (filter.match == Match::kNoRow) return {};
+  const columns::Column& filtered = *columns_[filter.column];
+
+  ScanBatch batch;
+  prepare_batch(batch, columns_, wanted);
+  std::size_t filled = 0;
+  const auto deliver = [&] {
+    batch.set_row_count(filled);
+    filled = 0;
+    decode_batch(batch, columns_, wanted, rows_);
+    return visit(batch);
+  };
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t row = 0; row < end; ++row) {
+    const std::byte* cells = rows_.address(row);
+    if (!context.visibility.sees(rows_.version(row)) ||
+        !filter.admits(filtered, rows_.layout(row), cells))
+      continue;
+    batch.row_id_buffer()[filled++] = RowId(row);
+    if (filled == ScanBatch::kRowsMax && !deliver()) return {};
+  }
+  if (filled != 0) deliver();
+  return {};
+}
+
+}  // namespace flugs::engine

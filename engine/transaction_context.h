@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "columns/cell.h"
+#include "columns/hash_index.h"
+#include "columns/unflushed.h"
+#include "engine/row_store.h"
+#include "flugs/transaction.h"
+#include "mvcc/commit.h"
+#include "mvcc/transaction_slots.h"
+#include "mvcc/visibility.h"
+
+namespace flugs::engine {
+
+class Table;
+
+/// A counter that one thread writes and any reads.
+class OwnedCounter {
+ public:
+  void add() noexcept { value_.store(get() + 1, std::memory_order_relaxed); }
+  std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// What was done to a key index on behalf of a transaction, to be undone in reverse order.
+struct IndexChange {
+  Table* table;
+  std::uint32_t row;
+  std::uint32_t replaced;  ///< kNoRow: `row` was inserted; else it took this row's place
+  std::uint16_t key;
+};
+
+/// A row nobody will read again once every snapshot has passed `since`.
+struct DeadRow {
+  Table* table;
+  std::uint64_t since;
+  std::uint64_t fences;        ///< commits of the slot when it was taken out of the indexes
+  std::uint32_t row;
+  std::uint16_t changed_keys;  ///< bit per key whose index still names the row
+};
+
+/// What a slot keeps per table between transactions: rows that it may use next.
+struct LocalRows {
+  const Table* table = nullptr;
+  RowRange range;
+  std::vector<std::uint32_t> free;
+};
+
+/// Everything one transaction needs besides its slot; reused by the next one, so that a transaction
+/// allocates nothing once its vectors have grown. One thread at a time.
+class TransactionContext {
+ public:
+  mvcc::Slot* slot = nullptr;
+  mvcc::Visibility visibility;
+  AccessMode mode = AccessMode::kReadOnly;
+  bool is_writing = false;
+
+  std::vector<mvcc::Write> writes;
+  std::vector<IndexChange> index_changes;
+  columns::Unflushed unflushed;
+
+  // Scratch space of single calls.
+  std::vector<columns::Cell> cells;
+  std::vector<std::uint8_t> bits;
+  std::vector<Value> values;
+  columns::Candidates candidates;
+
+  // Kept from transaction to transaction.
+  std::vector<LocalRows> local_rows;
+  std::vector<DeadRow> dying;      // rows deleted by the transaction that runs
+  std::deque<DeadRow> dead;        // committed; still in indexes
+  std::deque<DeadRow> unreachable; // out of every index; reusable when no reader can hold them
+  OwnedCounter commits;
+  OwnedCounter aborts;
+  OwnedCounter conflicts;
+
+  LocalRows& local_rows_of(const Table& table) {
+    for (LocalRows& local : local_rows)
+      if (local.table == &table) return local;
+    local_rows.emplace_back();
+    local_rows.back().table = &table;
+    return local_rows.back();
+  }
+};
+
+}  // namespace flugs::engine

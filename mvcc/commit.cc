@@ -1,0 +1,176 @@
+#include "mvcc/commit.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "pmem/check.h"
+
+namespace flugs::mvcc {
+
+namespace {
+
+// Above it a transaction flushes its stamps itself instead of leaving them to the next one.
+constexpr std::size_t kStampsLeftMax = 64;
+
+void store_word(std::uint64_t& word, std::uint64_t value) noexcept {
+  std::atomic_ref(word).store(value, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::uint64_t Commit::check_of(std::uint32_t slot, std::uint64_t generation,
+                               std::uint64_t timestamp) noexcept {
+  const std::uint64_t words[3] = {slot, generation, timestamp};
+  return XXH3_64bits(words, sizeof words);
+}
+
+Commit::Lock Commit::lock(VersionLayout& version, const Visibility& visibility) noexcept {
+  for (;;) {
+    const Visibility::Resolved found = visibility.resolve(version.deleted);
+    switch (found.fate) {
+      case Visibility::Fate::kOwn: return Lock::kDeletedBySelf;
+      case Visibility::Fate::kInFlight:
+      case Visibility::Fate::kCommitted: return Lock::kConflict;
+      case Visibility::Fate::kNothing: break;
+    }
+    if (exchange_stamp(version.deleted, found.seen, visibility.own_tag())) return Lock::kLocked;
+  }
+}
+
+Status Commit::enlarge_overflow(Slot& slot, std::uint32_t half_index, std::uint64_t intents) {
+  SlotHalfLayout& half = slots_.slot_layout(slot.index_).half[half_index];
+  const std::uint64_t needed = sizeof(IntentBlockLayout) + intents * sizeof(Intent);
+  const std::uint64_t old_bytes = slot.overflow_bytes_[half_index];
+  if (needed <= old_bytes) return {};
+  pmem::Persister& persister = *slot.persister_;
+  Result<pmem::Extent> extent =
+      slots_.pool_.allocator().allocate(std::max(needed, old_bytes * 2), persister);
+  if (!extent.ok()) return std::move(extent).status();
+  auto* block = slots_.pool_.at(pmem::OffsetPtr<IntentBlockLayout>{extent->offset});
+  block->magic = IntentBlockLayout::kMagic;
+  block->bytes = extent->bytes;
+  block->checksum = XXH3_64bits(block, 16);
+  persister.persist(block, sizeof *block, "intent_block/1");
+  const std::uint64_t old_offset = half.overflow;
+  store_word(half.overflow, extent->offset);
+  persister.persist(&half.overflow, sizeof half.overflow, "intent_block/2");
+  slot.overflow_bytes_[half_index] = extent->bytes;
+  if (old_offset != 0) slots_.pool_.allocator().release({old_offset, old_bytes});
+  return {};
+}
+
+// Protocol intent_block: a larger place for a slot's intents.
+//   step  store                        made durable by     power cut just after it: recovery
+//   1     header of the block          persist             block unreachable: free space
+//   2     the half's pointer to it     persist (8 bytes)   claims the block, its old one is free
+// Must hold:  1 before 2. The half's former transaction has its stamps durable (commit/4), so that
+//             losing its intents loses nothing.
+Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
+  const std::uint32_t half_index = slot.generation_ & 1;
+  SlotHalfLayout& half = slots_.slot_layout(slot.index_).half[half_index];
+  constexpr std::size_t kInline = SlotHalfLayout::kInlineIntents;
+  const auto intent_of = [&](std::size_t i) {
+    return make_intent(writes[i].deletes, writes[i].table, writes[i].row);
+  };
+  if (writes.size() <= kInline) {
+    for (std::size_t i = 0; i < kInline; ++i)
+      store_word(half.intents[i], i < writes.size() ? intent_of(i) : 0);
+  } else {
+    const std::size_t rest = writes.size() - (kInline - 1);
+    if (Status s = enlarge_overflow(slot, half_index, rest); !s.ok()) return s;
+    for (std::size_t i = 0; i + 1 < kInline; ++i) store_word(half.intents[i], intent_of(i));
+    store_word(half.intents[kInline - 1], rest);
+    auto* more = slots_.pool_.at(
+        pmem::OffsetPtr<Intent>{half.overflow + sizeof(IntentBlockLayout)});
+    for (std::size_t i = 0; i < rest; ++i) more[i] = intent_of(kInline - 1 + i);
+    slot.persister_->flush(more, rest * sizeof(Intent), "commit/1");
+  }
+  slot.persister_->flush(&half, sizeof half, "commit/1");
+  return {};
+}
+
+// Protocol commit. The transaction is durable after step 2 and visible after step 3.
+//   step  store                                  made durable by  power cut just after it: recovery
+//   0     rows' deleted words := tag (locks),    -                tags are stale: rows never
+//         new rows: cells, created := tag                         created, not deleted
+//   1     all of step 0, what the rows refer     flush, one       the same
+//         to, the intents; the stamps of the     fence
+//         slot's former transaction
+//   2     commit record: generation, time-       flush, one       completes step 4 from the intents
+//         stamp and their check, in one line     fence
+//   3     (DRAM) mirror := committed             -                the same
+//   4     created and deleted words := time-     flush with step  the same; done: no row bears the
+//         stamp                                  1 of the slot's  tag any more
+//                                                next commit
+// Must hold:  1 before 2, else a committed row could be missing or torn.
+//             2 before 3, else a reader could see what a power cut takes back (P1).
+//             4 durable before the half's intents are overwritten: halves alternate, and the fence
+//             of step 1 of the other half lies between.
+// Need not:   any order inside step 1, inside the record of step 2, inside step 4.
+Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
+                                  FunctionRef<void(pmem::Persister&)> flush_rest,
+                                  FunctionRef<void()> is_durable) {
+  pmem::Persister& persister = *slot.persister_;
+  const std::uint32_t half_index = slot.generation_ & 1;
+  SlotMirror::Half& mirror = slots_.mirrors_[slot.index_].half[half_index];
+  SlotHalfLayout& half = slots_.slot_layout(slot.index_).half[half_index];
+
+  if (Status s = store_intents(slot, writes); !s.ok()) return s;
+  for (const Write& write : writes) persister.flush(write.version, write.row_bytes, "commit/1");
+  flush_rest(persister);
+  for (const VersionLayout* version : slot.unflushed_stamps_)
+    persister.flush(version, sizeof *version, "commit/4");
+  slot.unflushed_stamps_.clear();
+  persister.fence("commit/1");
+  is_durable();
+
+  // Announced before the time-stamp is taken: whoever has a snapshot at or above it finds us
+  // committing and waits (pairs with Visibility::tag_happened).
+  mirror.timestamp.store(0, std::memory_order_relaxed);
+  mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitting),
+                     std::memory_order_release);
+  const std::uint64_t timestamp = slots_.clock_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  FLUGS_CHECK(timestamp <= kTimestampMax);
+  mirror.timestamp.store(timestamp, std::memory_order_release);
+
+  store_word(half.commit_timestamp, timestamp);
+  store_word(half.commit_generation, slot.generation_);
+  store_word(half.commit_check, check_of(slot.index_, slot.generation_, timestamp));
+  persister.flush(&half, 3 * sizeof(std::uint64_t), "commit/2");
+  persister.fence("commit/2");
+
+  mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitted),
+                     std::memory_order_release);
+  const bool flush_now = writes.size() > kStampsLeftMax;
+  for (const Write& write : writes) {
+    Stamp& stamp = write.deletes ? write.version->deleted : write.version->created;
+    store_stamp(stamp, timestamp);
+    if (flush_now) {
+      persister.flush(&stamp, sizeof stamp, "commit/4");
+    } else {
+      slot.unflushed_stamps_.push_back(write.version);
+    }
+  }
+  if (flush_now) persister.fence("commit/4");
+  slot.generation_ += 1;
+  return timestamp;
+}
+
+// Nothing needs to become durable: a tag that stays on the medium is stale, as its generation is
+// never used again. In DRAM the words must be free before the generation changes.
+void Commit::undo(Slot& slot, const std::vector<Write>& writes) noexcept {
+  const Stamp tag = slot.tag();
+  for (const Write& write : writes) {
+    Stamp& stamp = write.deletes ? write.version->deleted : write.version->created;
+    if (load_stamp(stamp) == tag) store_stamp(stamp, kNoStamp);
+  }
+  SlotMirror::Half& mirror = slots_.mirrors_[slot.index_].half[slot.generation_ & 1];
+  mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kAborted),
+                     std::memory_order_release);
+  // The half stays: the stamps of the other half's transaction may not be durable yet.
+  slot.generation_ += 2;
+}
+
+}  // namespace flugs::mvcc

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+#include "mvcc/stamps.h"
+#include "mvcc/transaction_slots.h"
+#include "mvcc/transaction_slots_layout.h"
+#include "mvcc/visibility.h"
+
+namespace flugs::mvcc {
+
+/// A row that a transaction inserted or deleted (an update does both).
+struct Write {
+  VersionLayout* version;
+  std::uint32_t table;
+  std::uint32_t row;
+  std::uint32_t row_bytes;  ///< to be flushed from `version` on; of a delete, the MVCC entry only
+  bool deletes;
+};
+
+/// The commit protocol and its counterpart, the abort.
+/// Source: SOFORT (DaMoN 2014), section 4.1 (Algorithms 1 to 3), for any number of rows.
+class Commit {
+ public:
+  explicit Commit(TransactionSlots& slots) noexcept : slots_(slots) {}
+
+  enum class Lock : std::uint8_t { kLocked, kConflict, kDeletedBySelf };
+  /// Locks a row that the transaction sees, so that it alone may delete it: the first updater wins.
+  /// A tag that an aborted or crashed transaction left behind does not lock.
+  static Lock lock(VersionLayout& version, const Visibility& visibility) noexcept;
+
+  /// Makes `writes` durable, then visible, and returns the commit time-stamp. `flush_rest` flushes
+  /// what the rows refer to and is called before the first fence. `is_durable` is called when all
+  /// of that is durable. Fails with kOutOfSpace (no room for the intents): abort then.
+  Result<std::uint64_t> run(Slot& slot, const std::vector<Write>& writes,
+                            FunctionRef<void(pmem::Persister&)> flush_rest,
+                            FunctionRef<void()> is_durable);
+
+  /// Takes the locks and tags of `writes` back. The caller has taken the rows out of every index.
+  void undo(Slot& slot, const std::vector<Write>& writes) noexcept;
+
+  static bool is_committed(std::uint32_t slot, const SlotHalfLayout& half) noexcept {
+    return half.commit_timestamp != 0 &&
+           half.commit_check == check_of(slot, half.commit_generation, half.commit_timestamp);
+  }
+  static std::uint64_t check_of(std::uint32_t slot, std::uint64_t generation,
+                                std::uint64_t timestamp) noexcept;
+
+ private:
+  Status store_intents(Slot& slot, const std::vector<Write>& writes);
+  Status enlarge_overflow(Slot& slot, std::uint32_t half, std::uint64_t intents);
+
+  TransactionSlots& slots_;
+};
+
+}  // namespace flugs::mvcc

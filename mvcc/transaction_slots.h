@@ -1,0 +1,123 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+#include "mvcc/slot_mirror.h"
+#include "mvcc/stamps.h"
+#include "mvcc/transaction_slots_layout.h"
+#include "mvcc/visibility.h"
+#include "pmem/extent_allocator.h"
+#include "pmem/pool.h"
+
+namespace flugs::mvcc {
+
+/// A slot in the hands of one transaction: everything that only its owner touches.
+class Slot {
+ public:
+  std::uint32_t index() const noexcept { return index_; }
+  Stamp tag() const noexcept { return make_tag(index_, generation_); }
+  pmem::Persister& persister() noexcept { return *persister_; }
+  /// The entry's line becomes durable with the first fence of the slot's next commit.
+  void flush_later(VersionLayout& version) { unflushed_stamps_.push_back(&version); }
+
+ private:
+  friend class TransactionSlots;
+  friend class Commit;
+  std::uint32_t index_ = 0;
+  std::uint64_t generation_ = 0;        // of the transaction that runs, or of the next one
+  std::uint64_t generation_limit_ = 0;  // generations below it are durably taken; 0: not read yet
+  std::unique_ptr<pmem::Persister> persister_;
+  // Rows that the last transaction stamped and nobody has flushed yet.
+  std::vector<VersionLayout*> unflushed_stamps_;
+  std::uint64_t overflow_bytes_[2] = {0, 0};  // of the halves' intent blocks
+};
+
+/// The persistent slot array with its DRAM mirrors, the clock, and the registry of snapshots.
+/// Thread-safety: any thread, except load.
+/// Source: SOFORT (DaMoN 2014), section 2 (TRX array).
+class TransactionSlots {
+ public:
+  /// `array_offset` is the word in the application root that names the slot array.
+  TransactionSlots(pmem::Pool& pool, std::uint64_t& array_offset) : pool_(pool), root_(array_offset) {}
+  ~TransactionSlots();
+
+  /// A new pool: makes the array. Durable on return. Fails with kOutOfSpace.
+  Status create(std::uint32_t slot_count);
+
+  struct LoadCounts {
+    std::uint64_t completed = 0;
+    std::uint64_t undone = 0;
+  };
+  /// Opening: claims the array and resolves what was in flight. `locate` gives the MVCC entry of a
+  /// row, null when there is no such table or row. Idempotent. Fails with kCorrupt.
+  Status load(FunctionRef<VersionLayout*(std::uint32_t table, std::uint32_t row)> locate,
+              LoadCounts& counts);
+  /// After load, when space can be allocated: makes the array larger if it is smaller than that.
+  Status grow(std::uint32_t slot_count);
+  /// Uses the first `slot_count` slots from here on.
+  void start(std::uint32_t slot_count);
+
+  /// Takes a slot, preferably `hint`; null when all are taken.
+  Slot* acquire(std::uint32_t hint) noexcept;
+  void release(Slot& slot) noexcept;
+
+  /// Takes the snapshot of a transaction that begins and registers it.
+  std::uint64_t begin_snapshot(Slot& slot) noexcept {
+    // Registered first, with a full barrier, then read again: whoever computes the oldest snapshot
+    // and misses the registration has done so before our second look at the clock.
+    mirrors_[slot.index_].snapshot.store(clock_.load(std::memory_order_acquire),
+                                         std::memory_order_seq_cst);
+    return clock_.load(std::memory_order_seq_cst);
+  }
+  /// Makes a transaction that will write visible as active; its generation is new and durable.
+  void begin_writing(Slot& slot);
+
+  std::span<SlotMirror> mirrors() noexcept { return {mirrors_.get(), slot_count_}; }
+  /// No open or future transaction has a snapshot below it.
+  std::uint64_t oldest_snapshot() const noexcept;
+  /// A time-stamp above every snapshot taken so far and not above any taken from now on.
+  std::uint64_t advance() noexcept { return clock_.fetch_add(1, std::memory_order_seq_cst) + 1; }
+  /// Ends a transaction's claim on its snapshot; the slot stays taken.
+  void end_snapshot(Slot& slot) noexcept {
+    mirrors_[slot.index_].snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
+  }
+  std::uint64_t now() const noexcept { return clock_.load(std::memory_order_seq_cst); }
+  std::uint32_t slot_count() const noexcept { return slot_count_; }
+  std::uint32_t taken() const noexcept;
+  /// Every stamp in the pool must be at most that.
+  std::uint64_t timestamp_limit() const noexcept { return now(); }
+  std::uint64_t bytes_in_pool() const noexcept;
+
+ private:
+  friend class Commit;
+  static std::uint64_t array_bytes(std::uint64_t slot_count) noexcept;
+  Result<std::uint64_t> make_array(std::uint64_t slot_count, pmem::Persister& persister);
+  SlotArrayLayout& array() noexcept;
+  std::uint64_t& generation_limit(std::uint32_t slot) noexcept;
+  TransactionSlotLayout& slot_layout(std::uint32_t slot) noexcept;
+  Status check_array() const;
+  Status claim_overflow(std::uint32_t slot, std::uint32_t half);
+  std::span<const Intent> overflow_of(const SlotHalfLayout& half, std::uint64_t block_bytes) const;
+  void complete(std::uint32_t slot, const SlotHalfLayout& half, std::uint64_t block_bytes,
+                FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
+                pmem::Persister& persister);
+  static bool has_live_intents(const SlotHalfLayout& half) noexcept;
+
+  pmem::Pool& pool_;
+  std::uint64_t& root_;
+  std::uint32_t array_slots_ = 0;  // in the pool
+  std::uint32_t slot_count_ = 0;   // in use
+  std::uint64_t generation_floor_ = 0;
+  std::vector<std::uint64_t> overflow_bytes_;  // found by load, two per slot
+  std::unique_ptr<SlotMirror[]> mirrors_;
+  std::vector<Slot> slots_;
+  alignas(64) std::atomic<std::uint64_t> clock_{0};
+};
+
+}  // namespace flugs::mvcc

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <span>
+
+#include "mvcc/slot_mirror.h"
+#include "mvcc/stamps.h"
+#include "pmem/spin_lock.h"
+
+namespace flugs::mvcc {
+
+/// What a transaction sees: rows created at or before its snapshot and not deleted by then, and its
+/// own writes. Takes no lock; a reader that meets a transaction in the middle of its commit waits
+/// for that one fence only if the time-stamp is, or may turn out, not above its snapshot: else a
+/// later commit could be visible before an earlier one.
+///
+/// Thread-safety: const, any thread.
+class Visibility {
+ public:
+  Visibility() = default;
+  Visibility(std::span<SlotMirror> mirrors, std::uint64_t snapshot, Stamp own_tag) noexcept
+      : mirrors_(mirrors), snapshot_(snapshot), own_tag_(own_tag) {}
+
+  std::uint64_t snapshot() const noexcept { return snapshot_; }
+  Stamp own_tag() const noexcept { return own_tag_; }
+
+  bool sees(const VersionLayout& version) const noexcept {
+    return happened(version.created) && !happened(version.deleted);
+  }
+
+  /// Whether what `stamp` records has happened in this transaction's snapshot.
+  bool happened(const Stamp& stamp) const noexcept {
+    const Stamp seen = load_stamp(stamp);
+    if (seen == kNoStamp) return false;
+    if (!is_tag(seen)) return seen <= snapshot_;
+    return seen == own_tag_ || tag_happened(stamp, seen);
+  }
+
+  /// The truth about a stamp now, whatever the snapshot.
+  enum class Fate : std::uint8_t {
+    kNothing,    ///< 0, or left behind by an aborted or crashed transaction
+    kOwn,        ///< this transaction's own tag
+    kInFlight,   ///< another transaction that has not ended
+    kCommitted,  ///< `timestamp` is set
+  };
+  struct Resolved {
+    Fate fate = Fate::kNothing;
+    Stamp seen = kNoStamp;          ///< the word the fate was derived from
+    std::uint64_t timestamp = 0;
+  };
+  Resolved resolve(const Stamp& stamp) const noexcept;
+
+ private:
+  bool tag_happened(const Stamp& stamp, Stamp seen) const noexcept;
+
+  std::span<SlotMirror> mirrors_;
+  std::uint64_t snapshot_ = 0;
+  Stamp own_tag_ = kNoStamp;
+};
+
+}  // namespace flugs::mvcc

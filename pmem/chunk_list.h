@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+#include "pmem/chunk_list_layout.h"
+#include "pmem/extent_allocator.h"
+#include "pmem/pool.h"
+
+namespace flugs::pmem {
+
+/// Writes and reads a ChunkListLayout. Thread-safety: one thread at a time; whoever needs chunks
+/// concurrently keeps their addresses in DRAM.
+class ChunkList {
+ public:
+  /// `owner` names the list in messages, e.g. "table orders, rows".
+  ChunkList(Pool& pool, ChunkListLayout& layout, std::string owner)
+      : pool_(pool), layout_(layout), owner_(std::move(owner)) {}
+
+  /// Opening: walks the list and claims every chunk and page. `visit(index, offset)` is called in
+  /// order with chunks whose first 64 bytes are inside the pool; it returns the chunk's size in
+  /// bytes after checking what it can. Fails with kCorrupt.
+  Status load(FunctionRef<Result<std::uint64_t>(std::size_t index, std::uint64_t offset)> visit);
+
+  /// Makes an initialised and durable extent the next chunk. Durable on return.
+  /// Fails with kOutOfSpace (no room for a page, or the list is full); then nothing changed.
+  Status append(Extent chunk, Persister& persister);
+
+  /// Gives every chunk and page back to the allocator; `bytes_of` as visit in load. The list
+  /// itself must be durably unreachable.
+  void release_all(FunctionRef<std::uint64_t(std::size_t index, std::uint64_t offset)> bytes_of);
+
+  std::size_t count() const noexcept { return count_; }
+  std::uint64_t offset(std::size_t index) const noexcept;
+
+ private:
+  Result<std::uint64_t*> slot_for_append(std::size_t index, Persister& persister);
+  Result<std::uint64_t> new_page(std::uint64_t& pointer, Persister& persister);
+  Status check_page(std::uint64_t offset, const char* kind) const;
+
+  Pool& pool_;
+  ChunkListLayout& layout_;
+  std::string owner_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace flugs::pmem

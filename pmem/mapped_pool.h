@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "pmem/pool.h"
+#include "pmem/pool_format.h"
+#include "pmem/segment_allocator.h"
+#include "pmem/segment_source.h"
+
+namespace flugs::pmem {
+
+/// What pools on a file and in a buffer have in common: everything but where the bytes come from.
+class MappedPool : public Pool, public SegmentSource {
+ public:
+  Medium& medium() noexcept override { return *medium_; }
+  ExtentAllocator& allocator() noexcept override { return *allocator_; }
+  std::byte* application_root() noexcept override { return root_->application_root.data(); }
+  const std::string& path() const noexcept override { return path_; }
+  std::uint64_t uuid() const noexcept override { return root_->headers[0].uuid; }
+  std::uint32_t format_version() const noexcept override {
+    return root_->headers[0].format_version;
+  }
+
+ protected:
+  explicit MappedPool(std::string path) : path_(std::move(path)) {}
+
+  /// The pool is mapped, its root is at `root`. Once, before anything below.
+  void attach(MediumKind kind, std::span<std::byte> mapping, const PoolOptions& options,
+              PoolRoot* root);
+  /// Makes a pool of it: arenas as given, the first segment provided, the header last.
+  Status make(const PoolOptions& options, std::span<const ArenaRecord> arenas);
+  /// Takes it for what its header says. `root_capacity` bytes are there for root and arena table.
+  Status take(std::uint64_t root_capacity);
+  /// Stops using the mapping. Before it goes away.
+  void detach() noexcept;
+
+  SegmentAllocator& segments() noexcept { return *allocator_; }
+  PoolRoot* root() noexcept { return root_; }
+
+ private:
+  std::string path_;
+  std::optional<Medium> medium_;
+  PoolRoot* root_ = nullptr;
+  std::optional<SegmentAllocator> allocator_;
+};
+
+}  // namespace flugs::pmem

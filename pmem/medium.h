@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "flugs/status.h"
+#include "pmem/persist.h"
+
+namespace flugs::pmem {
+
+/// What the pool lies on, which decides what a returned commit survives.
+enum class MediumKind : std::uint8_t {
+  kDax,       ///< mapped with MAP_SYNC: flush + fence survive power loss
+  kEmulated,  ///< tmpfs: the same instructions; survives the death of the process, not a reboot
+  kFile,      ///< any other file system: msync stands for flush + fence; survives power loss
+  kMemory,    ///< a plain buffer: survives nothing; for tests and the crash-state explorer
+};
+std::string_view to_string(MediumKind kind) noexcept;
+/// One sentence on what a commit that returned survives on this medium.
+std::string_view guarantee_of(MediumKind kind) noexcept;
+
+/// Latency of the emulated SCM in nanoseconds; 0 leaves the machine's own.
+///
+/// `read_ns` and `write_ns` are total latencies as in SOFORT, section 5.1, where DRAM is 90 ns: a
+/// modelled cache miss waits read_ns - 90 longer, a fence with flushed lines write_ns longer, and
+/// write_ns / 8 for each further line (eight lines in flight). Misses are modelled per thread by a
+/// direct-mapped table of 2^18 lines (16 MB); see docs/benchmarks.md.
+struct Latency {
+  std::uint32_t read_ns = 0;
+  std::uint32_t write_ns = 0;
+};
+
+/// Sees every flush and fence; the crash-state explorer is one.
+class PersistObserver {
+ public:
+  virtual ~PersistObserver() = default;
+  virtual void on_flush(const void* address, std::size_t bytes, Label label) = 0;
+  /// Called before the fence takes effect.
+  virtual void on_fence(Label label) = 0;
+
+  /// The same with the Persister that acts, for observers to whom it matters that a fence makes
+  /// certain only what its own Persister flushed. These are what is called.
+  virtual void on_flush_by(const Persister& /*by*/, const void* address, std::size_t bytes,
+                           Label label) {
+    on_flush(address, bytes, label);
+  }
+  virtual void on_fence_by(const Persister& /*by*/, Label label) { on_fence(label); }
+};
+
+/// One mapped pool and how stores to it become durable. Owns no mapping: the Pool does.
+class Medium {
+ public:
+  Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency latency);
+  Medium(const Medium&) = delete;
+  Medium& operator=(const Medium&) = delete;
+  /// No Persister may outlive its medium (checked).
+  ~Medium();
+
+  MediumKind kind() const noexcept { return kind_; }
+  std::byte* base() const noexcept { return base_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+  Latency latency() const noexcept { return latency_; }
+  /// nullptr to stop observing. While nobody flushes.
+  void set_observer(PersistObserver* observer) noexcept;
+
+  /// To be called where a dependent load from the pool is likely to miss the caches (a row after an
+  /// index probe, a dictionary entry, a string). Free unless read latency is injected.
+  void before_cold_read(const void* address) const noexcept {
+    if (__builtin_expect(latency_.read_ns != 0, 0)) charge_read(address);
+  }
+
+  /// Sum over all Persisters of this medium, alive and gone. Thread-safety: any thread.
+  PersistCounters counters() const noexcept;
+
+ private:
+  friend class Persister;
+  void charge_read(const void* address) const noexcept;
+  void enter(const Persister& persister);
+  void leave(const Persister& persister) noexcept;
+
+  FlushRoute route_;
+  MediumKind kind_;
+  Latency latency_;
+  std::byte* base_;
+  std::size_t bytes_;
+  PersistObserver* observer_ = nullptr;
+
+  mutable std::mutex persisters_mutex_;  // protects the two below; held alone
+  std::vector<const Persister*> persisters_;
+  PersistCounters gone_;
+};
+
+}  // namespace flugs::pmem

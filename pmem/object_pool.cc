@@ -1,0 +1,343 @@
+#include "pmem/object_pool.h"
+
+#include <fmt/format.h>
+#include <libpmemobj/action_base.h>
+#include <libpmemobj/atomic_base.h>
+#include <libpmemobj/ctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+namespace flugs::pmem {
+
+namespace {
+
+constexpr const char* kLayoutName = "flugs";
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kArenaType = 1;  // libpmemobj's type number of our arenas
+
+// What of libpmemobj's layout, major version 6, is needed to judge a file before libpmemobj does.
+constexpr std::array<char, 8> kSignature = {'P', 'M', 'E', 'M', 'O', 'B', 'J', '\0'};
+constexpr std::uint32_t kMajor = 6;
+constexpr std::uint64_t kMajorOffset = 8;
+constexpr std::uint64_t kLayoutNameOffset = 4096;
+constexpr std::uint64_t kRootOffsetOffset = 6144;
+constexpr std::uint64_t kDescriptorBytes = 8192;
+constexpr std::uint64_t kLanesBytes = 1024 * 3072;
+constexpr std::uint64_t kZonesOffset = kDescriptorBytes + kLanesBytes + 1024;  // a heap header
+constexpr std::uint64_t kChunkBytes = 256 * 1024;
+constexpr std::uint64_t kZoneChunks = 65528;
+constexpr std::uint64_t kZoneMetadataBytes = 64 + kZoneChunks * 8;  // header, a word per chunk
+constexpr std::uint64_t kZoneBytes = kZoneMetadataBytes + kZoneChunks * kChunkBytes;
+/// Up to the metadata of the first zone, that, and the chunk of the root object with some to spare.
+constexpr std::uint64_t kHeadBytes = kZonesOffset + kZoneMetadataBytes + 2 * kChunkBytes;
+
+/// Step in which space is populated: the kernel holds its lock on the address space for each.
+constexpr std::uint64_t kPopulateStepBytes = std::uint64_t{2} << 20;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
+  return (value + step - 1) / step * step;
+}
+
+template <typename T>
+T load(std::span<const std::byte> bytes, std::uint64_t offset) noexcept {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+/// The first `bytes` as people can read them.
+std::string printable(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    const char c = static_cast<char>(byte);
+    text += c >= ' ' && c <= '~' ? c : '.';
+  }
+  return text;
+}
+
+Status objects_failed(const std::string& path, const char* what) {
+  const int error = errno;
+  StatusCode code = StatusCode::kIoError;
+  if (error == EAGAIN || error == EWOULDBLOCK) code = StatusCode::kBusy;
+  if (error == EACCES || error == EPERM || error == EROFS) code = StatusCode::kReadOnly;
+  if (error == ENOSPC || error == EFBIG) code = StatusCode::kOutOfSpace;
+  if (error == EINVAL) code = StatusCode::kCorrupt;
+  return Status(code,
+                fmt::format("{}: libpmemobj cannot {} it: {}", path, what, pmemobj_errormsg()));
+}
+
+/// Whole chunks in each zone of libpmemobj's heap in a pool of that size: first the whole zones in
+/// the middle, then the first one, in which the root object lies, then the last one.
+std::vector<std::uint64_t> zone_chunks(std::uint64_t max_bytes) {
+  std::vector<std::uint64_t> chunks;
+  for (std::uint64_t zone = kZonesOffset; zone + kZoneMetadataBytes + kChunkBytes <= max_bytes;
+       zone += kZoneBytes) {
+    chunks.push_back(std::min((max_bytes - zone - kZoneMetadataBytes) / kChunkBytes, kZoneChunks));
+  }
+  if (chunks.size() > 2) std::rotate(chunks.begin(), chunks.begin() + 1, chunks.end() - 1);
+  return chunks;
+}
+
+}  // namespace
+
+ObjectPool::~ObjectPool() {
+  detach();
+  if (objects_ != nullptr) pmemobj_close(objects_);
+}
+
+Result<std::unique_ptr<Pool>> ObjectPool::create(const PoolOptions& options) {
+  Status status = check_options(options);
+  if (!status.ok()) return status;
+  if (options.max_bytes < kFilePoolBytesMin || options.max_bytes > kPoolBytesMax) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("{}: max_bytes is {}, must be at least {} and at most {}",
+                              options.path, options.max_bytes, kFilePoolBytesMin, kPoolBytesMax));
+  }
+  Result<PoolFile> file = PoolFile::create(options.path);
+  if (!file.ok()) return file.status();
+  std::unique_ptr<ObjectPool> pool(new ObjectPool(*std::move(file)));
+  status = pool->make_file(options);
+  if (!status.ok()) {
+    pool->file_.remove();
+    return status;
+  }
+  pool->segments().grow_ahead(options.grow_ahead_bytes);
+  return std::unique_ptr<Pool>(std::move(pool));
+}
+
+Result<std::unique_ptr<Pool>> ObjectPool::open(const PoolOptions& options) {
+  Result<PoolFile> file = PoolFile::open(options.path);
+  if (!file.ok()) return file.status();
+  std::unique_ptr<ObjectPool> pool(new ObjectPool(*std::move(file)));
+  Status status = pool->take_file(options);
+  if (!status.ok()) return status;
+  pool->segments().grow_ahead(options.grow_ahead_bytes);
+  return std::unique_ptr<Pool>(std::move(pool));
+}
+
+Status ObjectPool::make_file(const PoolOptions& options) {
+  const Result<MediumKind> kind = file_.detect_medium();
+  if (!kind.ok()) return kind.status();
+  kind_ = *kind;
+  const std::uint64_t max_bytes = options.max_bytes / kPageBytes * kPageBytes;
+  Status status = file_.resize(max_bytes);
+  if (status.ok()) status = provide_metadata(max_bytes);
+  if (status.ok()) status = file_.sync();
+  if (status.ok()) status = create_mapping();
+  if (!status.ok()) return status;
+  const std::uint64_t bytes = root_bytes(zone_chunks(max_bytes).size()) + kLineBytes;
+  if (OID_IS_NULL(pmemobj_root(objects_, bytes))) return objects_failed(path(), "make a root in");
+  Result<std::vector<ArenaRecord>> arenas = make_arenas(options, max_bytes);
+  if (!arenas.ok()) return arenas.status();
+  status = attach_root(options, max_bytes, root_bytes(arenas->size()));
+  if (!status.ok()) return status;
+  return make(options, *arenas);
+}
+
+/// The file is sparse; what libpmemobj itself writes to is taken from the medium before, as a full
+/// one would otherwise kill with SIGBUS: the head with descriptor, lanes and root, then of each
+/// zone of the heap the metadata and the page where the header of its first object lies.
+Status ObjectPool::provide_metadata(std::uint64_t max_bytes) {
+  Status status = file_.allocate(0, std::min(kHeadBytes, max_bytes));
+  for (std::uint64_t zone = kZonesOffset; status.ok() && zone < max_bytes; zone += kZoneBytes) {
+    const std::uint64_t end = std::min(zone + kZoneMetadataBytes + kPageBytes, max_bytes);
+    status = file_.allocate(zone, end - zone);
+  }
+  return status;
+}
+
+/// Has libpmemobj make the empty file a pool of its own. Two of its settings, which are of the
+/// process, must be changed for that time: that it allocates the whole file, and that newer
+/// versions refuse media without a counter of unsafe shutdowns.
+Status ObjectPool::create_mapping() {
+  static std::mutex settings_mutex;  // held alone
+  const std::scoped_lock lock(settings_mutex);
+  constexpr std::array<const char*, 2> kSettings = {"fallocate.at_create", "sds.at_create"};
+  std::array<int, kSettings.size()> before{};
+  for (std::size_t i = 0; i < kSettings.size(); ++i) {
+    int off = 0;
+    if (pmemobj_ctl_get(nullptr, kSettings[i], &before[i]) != 0 ||
+        pmemobj_ctl_set(nullptr, kSettings[i], &off) != 0) {
+      return objects_failed(path(), "be configured for");
+    }
+  }
+  objects_ = pmemobj_create(path().c_str(), kLayoutName, 0, S_IRUSR | S_IWUSR);
+  Status status = objects_ == nullptr ? objects_failed(path(), "create") : Status();
+  for (std::size_t i = 0; i < kSettings.size(); ++i) {
+    pmemobj_ctl_set(nullptr, kSettings[i], &before[i]);
+  }
+  return status;
+}
+
+Status ObjectPool::open_mapping() {
+  objects_ = pmemobj_open(path().c_str(), kLayoutName);
+  if (objects_ == nullptr) return objects_failed(path(), "open");
+  return {};
+}
+
+/// One object for each zone, as large as the zone; that of the first gives way to the root. In the
+/// order of zone_chunks() each object gets a zone of its own and begins where it begins: libpmemobj
+/// writes a header in front of an object, and the medium must have been provided there.
+Result<std::vector<ArenaRecord>> ObjectPool::make_arenas(const PoolOptions& options,
+                                                         std::uint64_t max_bytes) {
+  constexpr std::uint64_t kRootChunksMax = 4;
+  const std::uint64_t unit = options.extent_unit_bytes;
+  const std::uint64_t alignment = std::max(unit, kPageBytes);
+  const std::vector<std::uint64_t> zones = zone_chunks(max_bytes);
+  std::vector<ArenaRecord> arenas;
+  for (std::size_t i = 0; i < zones.size(); ++i) {
+    const bool is_first_zone = zones.size() == 1 || i + 2 == zones.size();
+    PMEMoid object = OID_NULL;
+    for (std::uint64_t less = is_first_zone ? 1 : 0;
+         OID_IS_NULL(object) && less <= kRootChunksMax && less < zones[i]; ++less) {
+      const std::uint64_t bytes = (zones[i] - less) * kChunkBytes - kLineBytes;
+      if (pmemobj_alloc(objects_, &object, bytes, kArenaType, nullptr, nullptr) != 0) {
+        object = OID_NULL;
+      }
+    }
+    if (OID_IS_NULL(object)) {
+      if (is_first_zone) return objects_failed(path(), "make an arena in");
+      continue;  // a last zone of next to nothing
+    }
+    const std::uint64_t end = object.off + pmemobj_alloc_usable_size(object);
+    const std::uint64_t begin = round_up(object.off, alignment);
+    arenas.push_back({.offset = begin,
+                      .bytes = (end - begin) / unit * unit,
+                      .allocated_limit = begin,
+                      .touched_limit = begin});
+  }
+  std::sort(arenas.begin(), arenas.end(),
+            [](const ArenaRecord& a, const ArenaRecord& b) { return a.offset < b.offset; });
+  return arenas;
+}
+
+Status ObjectPool::attach_root(const PoolOptions& options, std::uint64_t bytes,
+                               std::uint64_t capacity) {
+  const std::uint64_t object_bytes = pmemobj_root_size(objects_);
+  if (object_bytes < capacity + kLineBytes) {
+    return Status(StatusCode::kCorrupt, fmt::format("{}: root object has {} bytes, expected {}",
+                                                    path(), object_bytes, capacity + kLineBytes));
+  }
+  const PMEMoid object = pmemobj_root(objects_, object_bytes);  // as it is: never makes it larger
+  if (OID_IS_NULL(object)) return objects_failed(path(), "find the root in");
+  auto* const base = reinterpret_cast<std::byte*>(objects_);
+  ::madvise(base, bytes, MADV_DONTFORK);  // a forked child would write past the lock
+  auto* const root = reinterpret_cast<PoolRoot*>(base + round_up(object.off, kLineBytes));
+  attach(kind_, {base, bytes}, options, root);
+  return {};
+}
+
+Status ObjectPool::take_file(const PoolOptions& options) {
+  const Result<MediumKind> kind = file_.detect_medium();
+  if (!kind.ok()) return kind.status();
+  kind_ = *kind;
+  const Result<std::uint64_t> bytes = file_.size();
+  if (!bytes.ok()) return bytes.status();
+  Status status = check_before_opening(*bytes);
+  if (status.ok()) status = open_mapping();
+  if (status.ok()) status = attach_root(options, *bytes, sizeof(PoolRoot));
+  if (!status.ok()) return status;
+  return take(pmemobj_root_size(objects_) - kLineBytes);
+}
+
+/// Everything that can be judged without libpmemobj, which trusts what it finds: what the file is,
+/// that our header is whole and of this version, and that the medium still has all of the space.
+Status ObjectPool::check_before_opening(std::uint64_t bytes) {
+  std::array<std::byte, kDescriptorBytes> head{};
+  const auto known = std::span(head).first(std::min<std::uint64_t>(bytes, head.size()));
+  Status status = file_.read(0, known);
+  if (!status.ok()) return status;
+  if (std::all_of(known.begin(), known.end(), [](std::byte b) { return b == std::byte{0}; })) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}, a pool whose creation was cut short or that lost its head",
+                              path(), bytes == 0 ? "is empty" : "begins with zeros only"));
+  }
+  if (load<std::array<char, 8>>(head, 0) != kSignature) {
+    return Status(StatusCode::kIncompatible,
+                  fmt::format("{}: is no flugs pool: begins with \"{}\", expected \"PMEMOBJ.\"",
+                              path(), printable(known.first(std::min<std::size_t>(8, bytes)))));
+  }
+  if (bytes < kFilePoolBytesMin) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: truncated: {} bytes, the smallest pool has {}", path(), bytes,
+                              kFilePoolBytesMin));
+  }
+  const auto major = load<std::uint32_t>(head, kMajorOffset);
+  if (major != kMajor) {
+    return Status(StatusCode::kIncompatible,
+                  fmt::format("{}: libpmemobj layout version {}, this program reads {}", path(),
+                              major, kMajor));
+  }
+  if (std::memcmp(head.data() + kLayoutNameOffset, kLayoutName, sizeof("flugs")) != 0) {
+    return Status(
+        StatusCode::kIncompatible,
+        fmt::format("{}: is no flugs pool: libpmemobj layout is \"{}\", expected \"{}\"", path(),
+                    printable(std::span(head).subspan(kLayoutNameOffset, 16)), kLayoutName));
+  }
+  const auto root = load<std::uint64_t>(head, kRootOffsetOffset);
+  if (root < kDescriptorBytes || root > bytes - sizeof(PoolRoot) - kLineBytes) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: root at offset {}, expected between {} and {}", path(), root,
+                              kDescriptorBytes, bytes));
+  }
+  return check_root_in_file(round_up(root, kLineBytes), bytes);
+}
+
+Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes) {
+  std::array<PoolHeader, 2> headers;
+  Status status = file_.read(offset, std::as_writable_bytes(std::span(headers)));
+  if (!status.ok()) return status;
+  const Result<PoolHeader> header = choose_header(headers, bytes, path());
+  if (!header.ok()) return header.status();
+  std::vector<ArenaRecord> arenas(header->arena_count);
+  status = file_.read(offset + sizeof(PoolRoot), std::as_writable_bytes(std::span(arenas)));
+  if (status.ok()) {
+    status = check_arenas(*header, arenas, offset + root_bytes(arenas.size()), path());
+  }
+  if (!status.ok()) return status;
+  // What there must be at least: all before the first arena, the metadata of the other zones, and
+  // what the arenas have been provided with.
+  std::uint64_t needed = arenas[0].offset + (arenas.size() - 1) * kZoneMetadataBytes;
+  for (const ArenaRecord& arena : arenas) needed += arena.allocated_limit - arena.offset;
+  const Result<std::uint64_t> occupied = file_.occupied_bytes();
+  if (!occupied.ok()) return occupied.status();
+  if (*occupied >= needed) return {};
+  // A copy without its zeros (cp --sparse): take the space now rather than die by SIGBUS later.
+  status = provide_metadata(bytes);
+  for (const ArenaRecord& arena : arenas) {
+    if (!status.ok()) return status;
+    if (arena.allocated_limit == arena.offset) continue;
+    status = file_.allocate(arena.offset, arena.allocated_limit - arena.offset);
+  }
+  return status;
+}
+
+Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
+  Status status = file_.allocate(offset, bytes);
+  if (status.ok() && kind_ != MediumKind::kEmulated) status = file_.sync();
+  return status;
+}
+
+void ObjectPool::populate(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  // On a file a page made writable is a page to be written, so there we stop at reading it in.
+  const int advice = kind_ == MediumKind::kFile ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
+  auto* const base = reinterpret_cast<std::byte*>(objects_);
+  const std::uint64_t end = offset + bytes;
+  for (std::uint64_t at = offset / kPageBytes * kPageBytes; at < end; at += kPopulateStepBytes) {
+    const std::uint64_t step = round_up(std::min(kPopulateStepBytes, end - at), kPageBytes);
+    if (::madvise(base + at, step, advice) == 0) continue;
+    // Kernels before 5.14: or nothing into a byte of each page, atomically, because others may be
+    // writing there already; in assembler, because it races with them on purpose.
+    for (std::uint64_t page = at; page < at + step; page += kPageBytes) {
+      asm volatile("lock orb $0, (%0)" ::"r"(base + page) : "memory");
+    }
+  }
+}
+
+}  // namespace flugs::pmem

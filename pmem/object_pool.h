@@ -1,0 +1,48 @@
+#pragma once
+
+#include <libpmemobj/base.h>
+#include <libpmemobj/pool_base.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pmem/mapped_pool.h"
+#include "pmem/pool_file.h"
+
+namespace flugs::pmem {
+
+/// Smallest pool on a file: libpmemobj's own smallest, which leaves about 4 MB for extents.
+inline constexpr std::uint64_t kFilePoolBytesMin = PMEMOBJ_MIN_POOL;
+
+/// A pool in a file that libpmemobj manages: identity, a second lock, the root, and the arenas,
+/// large objects that stay allocated. After creation nothing is allocated through it, so its
+/// metadata never changes again and an allocation of ours costs none of its fences.
+class ObjectPool final : public MappedPool {
+ public:
+  static Result<std::unique_ptr<Pool>> create(const PoolOptions& options);
+  static Result<std::unique_ptr<Pool>> open(const PoolOptions& options);
+  ~ObjectPool() override;
+
+  Status provide(std::uint64_t offset, std::uint64_t bytes) override;
+  void populate(std::uint64_t offset, std::uint64_t bytes) noexcept override;
+
+ private:
+  explicit ObjectPool(PoolFile file) : MappedPool(file.path()), file_(std::move(file)) {}
+
+  Status make_file(const PoolOptions& options);
+  Status provide_metadata(std::uint64_t max_bytes);
+  Status create_mapping();
+  Result<std::vector<ArenaRecord>> make_arenas(const PoolOptions& options, std::uint64_t max_bytes);
+  Status take_file(const PoolOptions& options);
+  Status check_before_opening(std::uint64_t bytes);
+  Status check_root_in_file(std::uint64_t offset, std::uint64_t bytes);
+  Status open_mapping();
+  Status attach_root(const PoolOptions& options, std::uint64_t bytes, std::uint64_t capacity);
+
+  PoolFile file_;
+  MediumKind kind_ = MediumKind::kFile;
+  PMEMobjpool* objects_ = nullptr;  // also the base of the mapping
+};
+
+}  // namespace flugs::pmem

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+namespace flugs::pmem {
+
+/// A persistent pointer: the distance in bytes from the base of the pool, 0 for none. Eight bytes,
+/// so that storing one is failure-atomic. The pool may map elsewhere next time, hence no address.
+///
+/// Source: SOFORT (DaMoN 2014), section 3.2 (PMPtr), without the page id: a pool is one mapping.
+template <typename T>
+struct OffsetPtr {
+  std::uint64_t offset;
+
+  bool is_null() const noexcept { return offset == 0; }
+};
+
+static_assert(sizeof(OffsetPtr<int>) == 8);
+
+}  // namespace flugs::pmem

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace flugs::pmem {
+
+class Medium;
+
+inline constexpr std::size_t kLineBytes = 64;
+
+/// Where in the sources a store is made durable: "commit/1" is step 1 of protocol "commit", whose
+/// table stands above the function that performs it. Recorders and checkers tell sites apart by it.
+using Label = const char*;
+
+/// What was done to make stores durable. Counts since the object it was asked of was made.
+struct PersistCounters {
+  std::uint64_t lines_flushed = 0;
+  std::uint64_t fences = 0;
+  std::uint64_t bytes_written = 0;  ///< bytes handed to flush(), before rounding to lines
+
+  PersistCounters& operator+=(const PersistCounters& other) noexcept {
+    lines_flushed += other.lines_flushed;
+    fences += other.fences;
+    bytes_written += other.bytes_written;
+    return *this;
+  }
+};
+
+/// The instruction that writes a line back, best last. What the processor has is found at run time;
+/// the environment variable FLUGS_FLUSH (clflush, clflushopt, clwb) overrides it, because Valgrind
+/// knows fewer than the processor.
+enum class FlushInstruction : std::uint8_t { kClflush, kClflushopt, kClwb };
+FlushInstruction flush_instruction() noexcept;
+
+/// How a Persister of one medium goes about its work; the Medium keeps it up to date.
+struct FlushRoute {
+  bool is_direct = false;  ///< instructions and counters only: no observer, latency or msync
+  FlushInstruction instruction = FlushInstruction::kClflush;
+};
+
+/// The one flush primitive: everything that reaches the medium for certain goes through an object
+/// of this class. One owner thread at a time; what one Persister flushed is made certain by the
+/// fence of the same Persister only.
+///
+/// A locked instruction right after a flush waits for the write-back (160 ns): flush last.
+///
+/// Source: SOFORT (DaMoN 2014), section 3.1, with CLWB where the processor has it.
+class Persister {
+ public:
+  explicit Persister(Medium& medium);
+  Persister(const Persister&) = delete;
+  Persister& operator=(const Persister&) = delete;
+  /// Must not be destroyed between a flush and its fence (checked).
+  ~Persister();
+
+  /// Begins to write back every line that [address, address + bytes) touches.
+  void flush(const void* address, std::size_t bytes, Label label) noexcept {
+    if (bytes == 0) return;
+    const std::uintptr_t first = line_of(address);
+    const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(address) + bytes;
+    const std::uint64_t lines = (end - first + kLineBytes - 1) / kLineBytes;
+    unfenced_lines_ += lines;
+    add(counters_.lines_flushed, lines);
+    add(counters_.bytes_written, bytes);
+    if (__builtin_expect(route_.is_direct, 1)) {
+      write_back(first, end, route_.instruction);
+    } else {
+      flush_indirect(address, bytes, label);
+    }
+  }
+
+  /// On return everything flushed through this object before is durable. A fence with nothing
+  /// flushed before it costs nothing and is not counted.
+  void fence(Label label) noexcept {
+    if (unfenced_lines_ == 0) return;
+    add(counters_.fences, 1);
+    if (__builtin_expect(route_.is_direct, 1)) {
+      drain();
+    } else {
+      fence_indirect(label);
+    }
+    unfenced_lines_ = 0;
+  }
+
+  /// flush and fence.
+  void persist(const void* address, std::size_t bytes, Label label) noexcept {
+    flush(address, bytes, label);
+    fence(label);
+  }
+
+  /// Stores zeros and flushes them.
+  void zero(void* address, std::size_t bytes, Label label) noexcept;
+
+  bool has_unfenced_flushes() const noexcept { return unfenced_lines_ != 0; }
+
+  /// Thread-safety: any thread; the owner's latest steps may be missing.
+  PersistCounters counters() const noexcept;
+
+ private:
+  static std::uintptr_t line_of(const void* address) noexcept {
+    return reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{kLineBytes - 1};
+  }
+  /// One thread writes a counter, so a relaxed load and store do: no locked instruction may follow
+  /// a flush. Partner: counters().
+  static void add(std::uint64_t& counter, std::uint64_t amount) noexcept {
+    const std::atomic_ref<std::uint64_t> ref(counter);
+    ref.store(ref.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  /// The instructions are spelt in assembler because the compiler's intrinsics for them can only be
+  /// inlined where the whole caller is compiled for a processor that has them.
+  static void write_back(std::uintptr_t first, std::uintptr_t end,
+                         FlushInstruction instruction) noexcept {
+    asm volatile("" ::: "memory");  // the stores before must not be moved behind the flush
+    switch (instruction) {
+      case FlushInstruction::kClwb:
+        for (; first < end; first += kLineBytes) asm volatile("clwb (%0)" ::"r"(first) : "memory");
+        break;
+      case FlushInstruction::kClflushopt:
+        for (; first < end; first += kLineBytes) {
+          asm volatile("clflushopt (%0)" ::"r"(first) : "memory");
+        }
+        break;
+      case FlushInstruction::kClflush:
+        for (; first < end; first += kLineBytes) {
+          asm volatile("clflush (%0)" ::"r"(first) : "memory");
+        }
+        break;
+    }
+  }
+  static void drain() noexcept { asm volatile("sfence" ::: "memory"); }
+
+  void flush_indirect(const void* address, std::size_t bytes, Label label) noexcept;
+  void fence_indirect(Label label) noexcept;
+  void sync_file_span() noexcept;
+
+  // Owned and written by one thread, read by any: relaxed atomics, via std::atomic_ref.
+  alignas(64) PersistCounters counters_;
+  std::uint64_t unfenced_lines_ = 0;
+  const FlushRoute& route_;
+  Medium& medium_;
+  // Medium kFile: what the next fence has to msync, as addresses; empty when both are 0.
+  std::uintptr_t file_span_begin_ = 0;
+  std::uintptr_t file_span_end_ = 0;
+};
+
+}  // namespace flugs::pmem

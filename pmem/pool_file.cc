@@ -1,0 +1,165 @@
+#include "pmem/pool_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace flugs::pmem {
+
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kStatBlockBytes = 512;  // the unit of st_blocks, whatever the file system
+
+StatusCode code_of(int error) noexcept {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return StatusCode::kNotFound;
+    case EEXIST:
+      return StatusCode::kAlreadyExists;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ETXTBSY:
+      return StatusCode::kReadOnly;
+    case ELOOP:
+    case EISDIR:
+    case ENXIO:
+    case ENAMETOOLONG:
+      return StatusCode::kInvalidArgument;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return StatusCode::kOutOfSpace;
+    case EAGAIN:
+      return StatusCode::kBusy;
+    default:
+      return StatusCode::kIoError;
+  }
+}
+
+}  // namespace
+
+Status PoolFile::failed(const char* what, int error) const {
+  const char* hint = error == ELOOP ? " (a symbolic link is not followed)" : "";
+  return Status(code_of(error),
+                fmt::format("{}: {}: {}{}", path_, what, std::strerror(error), hint));
+}
+
+Result<PoolFile> PoolFile::create(const std::string& path) {
+  const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  PoolFile file(path, ::open(path.c_str(), flags, S_IRUSR | S_IWUSR));
+  if (file.fd_ < 0) return file.failed("cannot create", errno);
+  Status status = file.lock();
+  if (!status.ok()) return status;
+  return file;
+}
+
+Result<PoolFile> PoolFile::open(const std::string& path) {
+  // O_NONBLOCK, lest opening a named pipe waits for its other end.
+  PoolFile file(path, ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (file.fd_ < 0) return file.failed("cannot open for writing", errno);
+  struct stat info{};
+  if (::fstat(file.fd_, &info) != 0) return file.failed("fstat", errno);
+  if (!S_ISREG(info.st_mode)) {
+    return Status(StatusCode::kInvalidArgument, fmt::format("{}: is no regular file", path));
+  }
+  Status status = file.lock();
+  if (!status.ok()) return status;
+  return file;
+}
+
+PoolFile::~PoolFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+/// Our own lock beside libpmemobj's, which is of another sort (flock): it is held from before the
+/// first byte is read or written, so nobody sees a pool half created.
+Status PoolFile::lock() const {
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(fd_, F_OFD_SETLK, &whole) == 0) return {};
+  if (errno == EAGAIN || errno == EACCES) {
+    return Status(StatusCode::kBusy,
+                  fmt::format("{}: another process, or this one, has it open", path_));
+  }
+  return failed("cannot lock", errno);
+}
+
+Result<std::uint64_t> PoolFile::size() const {
+  struct stat info{};
+  if (::fstat(fd_, &info) != 0) return failed("fstat", errno);
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+Result<std::uint64_t> PoolFile::occupied_bytes() const {
+  struct stat info{};
+  if (::fstat(fd_, &info) != 0) return failed("fstat", errno);
+  return static_cast<std::uint64_t>(info.st_blocks) * kStatBlockBytes;
+}
+
+Status PoolFile::resize(std::uint64_t bytes) const {
+  if (::ftruncate(fd_, static_cast<off_t>(bytes)) == 0) return {};
+  return failed(fmt::format("cannot give it a size of {} bytes", bytes).c_str(), errno);
+}
+
+Status PoolFile::read(std::uint64_t offset, std::span<std::byte> out) const {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got =
+        ::pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (got > 0) {
+      done += static_cast<std::size_t>(got);
+    } else if (got == 0) {
+      return Status(StatusCode::kCorrupt, fmt::format("{}: ends at {}, expected at least {} bytes",
+                                                      path_, offset + done, offset + out.size()));
+    } else if (errno != EINTR) {
+      return failed("cannot read", errno);
+    }
+  }
+  return {};
+}
+
+Status PoolFile::allocate(std::uint64_t offset, std::uint64_t bytes) const {
+  const std::uint64_t begin = offset / kPageBytes * kPageBytes;
+  const std::uint64_t end = offset + bytes;
+  int error = EINTR;
+  while (error == EINTR) {
+    // Keeping the size, so that the last page may reach beyond it.
+    const int result = ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+                                   static_cast<off_t>(end - begin));
+    error = result == 0 ? 0 : errno;
+  }
+  if (error == 0) return {};
+  return failed(fmt::format("cannot get {} bytes from the file system", bytes).c_str(), error);
+}
+
+Status PoolFile::sync() const {
+  if (::fsync(fd_) == 0) return {};
+  return failed("fsync", errno);
+}
+
+void PoolFile::remove() const noexcept { ::unlink(path_.c_str()); }
+
+Result<MediumKind> PoolFile::detect_medium() const {
+  struct statfs info{};
+  if (::fstatfs(fd_, &info) != 0) return failed("fstatfs", errno);
+  if (static_cast<std::uint64_t>(info.f_type) == TMPFS_MAGIC) return MediumKind::kEmulated;
+  // Only where the file system itself vouches for synchronous page faults are flushes enough.
+  void* page =
+      ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd_, 0);
+  if (page == MAP_FAILED) return MediumKind::kFile;
+  ::munmap(page, kPageBytes);
+  return MediumKind::kDax;
+}
+
+}  // namespace flugs::pmem

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "flugs/status.h"
+#include "pmem/medium.h"
+
+namespace flugs::pmem {
+
+/// An open file that holds, or is to hold, a pool, locked against other openers. What the operating
+/// system refuses comes back as a Status that names the path and its words.
+class PoolFile {
+ public:
+  /// A new empty file of mode 0600. kAlreadyExists when the path exists, also as a symbolic link.
+  static Result<PoolFile> create(const std::string& path);
+  /// An existing regular file, for reading and writing; no symbolic link. kNotFound, kBusy,
+  /// kReadOnly, kInvalidArgument, kIoError.
+  static Result<PoolFile> open(const std::string& path);
+
+  PoolFile(PoolFile&& other) noexcept : path_(std::move(other.path_)), fd_(other.fd_) {
+    other.fd_ = -1;
+  }
+  PoolFile& operator=(PoolFile&&) = delete;
+  ~PoolFile();
+
+  const std::string& path() const noexcept { return path_; }
+  Result<std::uint64_t> size() const;
+  Status resize(std::uint64_t bytes) const;
+  /// Space taken from the file system, which for a sparse file is less than its size.
+  Result<std::uint64_t> occupied_bytes() const;
+  /// Fills `out` from `offset`; fewer bytes than asked for are kCorrupt.
+  Status read(std::uint64_t offset, std::span<std::byte> out) const;
+  /// Takes the blocks of the range from the file system. Contents stay. kOutOfSpace, kIoError.
+  Status allocate(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Makes size and allocation durable.
+  Status sync() const;
+  /// Removes the path; for a creation that failed.
+  void remove() const noexcept;
+  /// Finds out what the file lies on. Nothing in the environment promotes a file to what it is not.
+  Result<MediumKind> detect_medium() const;
+
+ private:
+  PoolFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  Status lock() const;
+  Status failed(const char* what, int error) const;
+
+  std::string path_;
+  int fd_;
+};
+
+}  // namespace flugs::pmem

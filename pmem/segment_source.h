@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "flugs/status.h"
+
+namespace flugs::pmem {
+
+/// What the medium provides of a pool, behind which a file and a buffer look the same.
+class SegmentSource {
+ public:
+  virtual ~SegmentSource() = default;
+  /// Makes [offset, offset + bytes) of the pool usable: durably allocated on the medium, reading
+  /// zero unless it was provided before. Doing it twice is harmless. Fails with kOutOfSpace or
+  /// kIoError and leaves what was provided usable.
+  virtual Status provide(std::uint64_t offset, std::uint64_t bytes) = 0;
+  /// Touches every page of it, without changing a byte, so that writers meet no page fault.
+  virtual void populate(std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
+};
+
+}  // namespace flugs::pmem

@@ -1,0 +1,70 @@
+#include "recovery/phases.h"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <atomic>
+#include <exception>
+#include <thread>
+
+namespace flugs::recovery {
+
+namespace {
+
+double microseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+Phases::Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress)
+    : report_(report),
+      threads_(threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency())),
+      progress_(std::move(progress)),
+      start_(Clock::now()) {
+  report_.threads = threads_;
+}
+
+Status Phases::run(const std::string& name, const std::function<Result<std::uint64_t>()>& work) {
+  const Clock::time_point start = Clock::now();
+  Result<std::uint64_t> items = work();
+  if (!items.ok()) return std::move(items).status();
+  report_.phases.push_back({name, microseconds_since(start), *items});
+  return {};
+}
+
+Status Phases::run_parallel(const std::string& phase,
+                            const std::vector<std::function<Status()>>& tasks) {
+  Status first_failure;
+  std::atomic<bool> failed{false};
+  std::uint64_t done = 0;
+  const auto run_one = [&](const std::function<Status()>& task) {
+    if (failed.load(std::memory_order_relaxed)) return;
+    Status s = task();
+    const std::lock_guard guard(mutex_);
+    if (!s.ok() && first_failure.ok()) {
+      first_failure = std::move(s);
+      failed.store(true, std::memory_order_relaxed);
+    }
+    if (progress_) progress_(phase, ++done, tasks.size());
+  };
+  if (tasks.empty()) return {};
+  if (threads_ == 1 || tasks.size() == 1) {
+    for (const auto& task : tasks) run_one(task);
+    return first_failure;
+  }
+  try {
+    tbb::task_arena arena(static_cast<int>(threads_));
+    arena.execute([&] {
+      tbb::parallel_for(std::size_t{0}, tasks.size(), [&](std::size_t i) { run_one(tasks[i]); },
+                        tbb::simple_partitioner());
+    });
+  } catch (const std::exception& e) {
+    return Status(StatusCode::kIoError, std::string("threads for recovery: ") + e.what());
+  }
+  return first_failure;
+}
+
+void Phases::finish() { report_.total_us = microseconds_since(start_); }
+
+}  // namespace flugs::recovery

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flugs/recovery_report.h"
+#include "flugs/status.h"
+
+namespace flugs::recovery {
+
+/// What tells the caller of open how far it has come; may be empty.
+using ProgressFunction =
+    std::function<void(std::string_view phase, std::uint64_t done, std::uint64_t total)>;
+
+/// Runs the phases of an opening one after the other, measures each, and writes the report.
+/// Thread-safety: one thread; the tasks of a phase run in parallel.
+/// Source: SOFORT (DaMoN 2014), section 3.3 and Figure 4.
+class Phases {
+ public:
+  /// `threads` 0: one per processor.
+  Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress);
+
+  std::uint32_t threads() const noexcept { return threads_; }
+
+  /// Runs `work` as phase `name`; it returns how many items it went through.
+  Status run(const std::string& name, const std::function<Result<std::uint64_t>()>& work);
+
+  /// Runs all tasks in parallel with oneTBB, inside a phase. The first failure wins; the tasks that
+  /// have not begun by then are skipped.
+  Status run_parallel(const std::string& phase, const std::vector<std::function<Status()>>& tasks);
+
+  /// Writes the total; call it last.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  RecoveryReport& report_;
+  std::uint32_t threads_;
+  ProgressFunction progress_;
+  Clock::time_point start_;
+  std::mutex mutex_;  // protects the first failure and calls of progress_; a leaf
+};
+
+}  // namespace flugs::recovery

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "columns/dictionary.h"
+#include "pmem/pool.h"
+#include "recovery/phases.h"
+
+namespace flugs::recovery {
+
+/// Rebuilds the DRAM indexes of all dictionaries in parallel: large ones in parts, so that a single
+/// column keeps every thread busy. Returns the number of entries, and adds to the report.
+/// Source: SOFORT (DaMoN 2014), section 3.3: the time-consuming part of restart.
+Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary*>& dictionaries,
+                                           pmem::Pool& pool, const std::string& phase,
+                                           Phases& phases, RecoveryReport& report);
+
+}  // namespace flugs::recovery

@@ -1,0 +1,35 @@
+# Installs flugs into a prefix of its own and builds and runs test/api/consumer against it, once
+# with find_package and once with pkg-config.
+#   cmake -D BUILD_DIR=... -D SOURCE_DIR=... -D CXX=... -P installed_package.cmake
+
+set(work ${BUILD_DIR}/installed_package)
+file(REMOVE_RECURSE ${work})
+
+function(must)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output
+                  ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGV " " command)
+    message(FATAL_ERROR "${command}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+must(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${work}/prefix)
+# Moved, so that a path of the build that got into the package is noticed.
+file(RENAME ${work}/prefix ${work}/moved)
+
+must(${CMAKE_COMMAND} -S ${SOURCE_DIR}/test/api/consumer -B ${work}/by_cmake -G Ninja
+     -D CMAKE_PREFIX_PATH=${work}/moved -D CMAKE_CXX_COMPILER=${CXX})
+must(${CMAKE_COMMAND} --build ${work}/by_cmake)
+must(${work}/by_cmake/consumer ${work}/by_cmake.pool)
+
+file(GLOB_RECURSE package_file ${work}/moved/*/flugs.pc)
+cmake_path(GET package_file PARENT_PATH package_dir)
+set(ENV{PKG_CONFIG_PATH} ${package_dir})
+must(pkg-config --cflags --libs flugs)
+separate_arguments(flags UNIX_COMMAND "${output}")
+cmake_path(GET package_dir PARENT_PATH library_dir)
+must(${CXX} -std=c++20 ${SOURCE_DIR}/test/api/consumer/consumer.cc -o ${work}/by_pkg_config
+     ${flags} -Wl,-rpath,${library_dir})
+must(${work}/by_pkg_config ${work}/by_pkg_config.pool)

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "columns/ordered_index.h"
+
+// Keys are compared outside of all locks. So a comparison is a place where any other thread may get
+// in between, and where a test can do so on purpose, at each of them in turn: no race is needed to
+// show what happens when the tree changes under a descent.
+namespace flugs::columns {
+namespace {
+
+// 46 leaves of 73 rows below two inner nodes below a root; all prefixes are the same.
+constexpr std::uint32_t kLeafRows = 73;
+constexpr std::uint32_t kLeaves = 46;
+constexpr std::uint32_t kRows = kLeaves * kLeafRows;
+constexpr std::uint32_t kRootSeparatorLeaf = 22;
+constexpr std::uint32_t kSpareRows = 4'000;
+constexpr std::uint32_t kGap = 10'000;  // between the keys of neighbours
+
+class MeddlingKeys final : public OrderedIndexCompare {
+ public:
+  MeddlingKeys() : key_of(kRows + kSpareRows) {
+    for (std::uint32_t row = 0; row < kRows; ++row) key_of[row] = (row + 1) * kGap;
+  }
+  int rows(std::uint32_t a, std::uint32_t b) const override {
+    if (calls_left > 0) {
+      --calls_left;
+      if (calls_left == 0) meddle();
+    }
+    return key_of[a] < key_of[b] ? -1 : key_of[a] > key_of[b] ? 1 : 0;
+  }
+
+  std::vector<std::uint32_t> key_of;
+  std::function<void()> meddle;
+  mutable std::uint32_t calls_left = 0;
+};
+
+// An index and what must be in it.
+class Bed {
+ public:
+  Bed() : index(&keys) {
+    std::vector<OrderedEntry> entries;
+    entries.reserve(kRows);
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      entries.push_back({0, row});
+      expected.insert(expected.end(), {keys.key_of[row], row});
+    }
+    index.build_sorted(entries);
+  }
+  // Returns the row of a new entry.
+  std::uint32_t insert(std::uint32_t key) {
+    const std::uint32_t row = next_row++;
+    keys.key_of[row] = key;
+    expected.insert({key, row});
+    index.insert({0, row});
+    return row;
+  }
+  bool erase(std::uint32_t row) {
+    const bool erased = index.erase({0, row});
+    return expected.erase({keys.key_of[row], row}) != 0 && erased;
+  }
+  void require_sound() const {
+    const Status status = index.check();
+    INFO(status.to_string());
+    REQUIRE(status.ok());
+    std::vector<std::uint32_t> found;
+    index.scan(
+        0, [](const OrderedEntry&) { return 0; },
+        [&](const OrderedEntry& entry) {
+          found.push_back(entry.row);
+          return true;
+        });
+    REQUIRE(std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
+                       [](std::uint32_t row, const auto& key) { return row == key.second; }));
+  }
+
+  MeddlingKeys keys;
+  OrderedIndex index;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> expected;  // key, row
+  std::uint32_t next_row = kRows;
+};
+
+using Act = std::function<void(Bed&, std::uint32_t row)>;
+
+// What may happen in between. `row` is the largest of its leaf, and a separator.
+const std::vector<std::pair<const char*, Act>> kMeddling = {
+    {"erase the separator", [](Bed& bed, std::uint32_t row) { bed.erase(row); }},
+    {"erase and insert again",
+     [](Bed& bed, std::uint32_t row) {
+       bed.erase(row);
+       bed.insert(bed.keys.key_of[row] - 3);
+     }},
+    {"join the leaf with its neighbours",
+     [](Bed& bed, std::uint32_t row) {
+       for (std::uint32_t r = row + 1 - kLeafRows; r <= row + kLeafRows && r < kRows; ++r)
+         if (r % 7 != 0) bed.erase(r);
+     }},
+    {"join inner nodes",
+     [](Bed& bed, std::uint32_t row) {
+       for (std::uint32_t r = 0; r < kRows; ++r)
+         if (r + 10 < row || r > row + 10) bed.erase(r);
+     }},
+    {"split the leaf",
+     [](Bed& bed, std::uint32_t row) {
+       for (std::uint32_t i = 1; i < 100; ++i) bed.insert(bed.keys.key_of[row] - 20 * i);
+     }},
+    {"split the inner node above",
+     [](Bed& bed, std::uint32_t row) {  // by inserts at both ends of it, so that the leaf stays
+       const bool left = row / kLeafRows <= kRootSeparatorLeaf;
+       const std::uint32_t first = left ? 5 : (kRootSeparatorLeaf + 1) * kLeafRows + 5;
+       const std::uint32_t last = left ? kRootSeparatorLeaf * kLeafRows + 5 : kRows - 5;
+       for (std::uint32_t i = 1; i < 1'500; ++i) {
+         bed.insert(bed.keys.key_of[first] + i);
+         bed.insert(bed.keys.key_of[last] + i);
+       }
+     }},
+};
+
+// What is under way meanwhile.
+const std::vector<std::pair<const char*, Act>> kUnderWay = {
+    {"insert before the separator",
+     [](Bed& bed, std::uint32_t row) { bed.insert(bed.keys.key_of[row] - 5); }},
+    {"insert behind the separator",
+     [](Bed& bed, std::uint32_t row) { bed.insert(bed.keys.key_of[row] + 5); }},
+    {"erase the separator",
+     [](Bed& bed, std::uint32_t row) {
+       const bool erased = bed.index.erase({0, row});
+       const bool meddler_was_first = bed.expected.erase({bed.keys.key_of[row], row}) == 0;
+       REQUIRE(erased != meddler_was_first);
+     }},
+    {"erase what comes before it", [](Bed& bed, std::uint32_t row) { bed.erase(row - 1); }},
+};
+
+TEST_CASE("an ordered index may change at any comparison of an insert or erase") {
+  for (const std::uint32_t leaf : {0u, 6u, 11u, 17u, kRootSeparatorLeaf, 30u})
+    for (const auto& [meddling_name, meddling] : kMeddling)
+      for (const auto& [under_way_name, under_way] : kUnderWay) {
+        const std::uint32_t row = (leaf + 1) * kLeafRows - 1;
+        for (std::uint32_t call = 1;; ++call) {
+          INFO(under_way_name << " of leaf " << leaf << ", at comparison " << call << ": "
+                              << meddling_name);
+          Bed bed;
+          bool meddled = false;
+          const auto& meddle = meddling;
+          bed.keys.meddle = [&] {
+            meddled = true;
+            meddle(bed, row);
+          };
+          bed.keys.calls_left = call;
+          under_way(bed, row);
+          bed.keys.calls_left = 0;
+          bed.require_sound();
+          if (!meddled) break;
+        }
+      }
+}
+
+TEST_CASE("an ordered index may change at any comparison of a scan") {
+  for (const std::uint32_t leaf : {0u, 11u, kRootSeparatorLeaf})
+    for (const auto& [meddling_name, meddling] : kMeddling) {
+      const std::uint32_t row = (leaf + 1) * kLeafRows - 1;
+      for (std::uint32_t call = 1;; call += call < 40 ? 1 : 7) {
+        INFO("scan at leaf " << leaf << ", at comparison " << call << ": " << meddling_name);
+        Bed bed;
+        const std::uint32_t first = row - 60;
+        const std::uint32_t last = row + 60;
+        std::uint32_t calls_left = call;
+        std::vector<std::uint32_t> found;
+        bed.index.scan(
+            0,
+            [&](const OrderedEntry& entry) {
+              if (calls_left > 0) {
+                --calls_left;
+                if (calls_left == 0) meddling(bed, row);
+              }
+              const std::uint32_t key = bed.keys.key_of[entry.row];
+              return key < bed.keys.key_of[first] ? -1 : key > bed.keys.key_of[last] ? 1 : 0;
+            },
+            [&](const OrderedEntry& entry) {
+              found.push_back(entry.row);
+              return true;
+            });
+        // Ascending, and no row is missing that was there all the time.
+        REQUIRE(std::is_sorted(found.begin(), found.end(), [&](std::uint32_t a, std::uint32_t b) {
+          return std::pair(bed.keys.key_of[a], a) < std::pair(bed.keys.key_of[b], b);
+        }));
+        REQUIRE(std::adjacent_find(found.begin(), found.end()) == found.end());
+        const std::set<std::uint32_t> seen(found.begin(), found.end());
+        for (std::uint32_t r = first; r <= last; ++r)
+          if (bed.expected.contains({bed.keys.key_of[r], r})) REQUIRE(seen.contains(r));
+        bed.require_sound();
+        if (calls_left > 0) break;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace flugs::columns

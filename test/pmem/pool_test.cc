@@ -1,0 +1,234 @@
+#include "pmem/pool.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "pmem/extent_allocator.h"
+#include "pmem/pool_format.h"
+#include "test/support/temporary_pool.h"
+
+namespace flugs::pmem {
+namespace {
+
+using test::PoolBuffer;
+using test::TemporaryPath;
+
+PoolOptions options_for(const TemporaryPath& path) {
+  PoolOptions options;
+  options.path = path.string();
+  options.grow_ahead_bytes = 0;
+  options.segment_bytes = std::uint64_t{1} << 20;
+  return options;
+}
+
+bool is_zero(const std::byte* bytes, std::size_t count) {
+  return std::all_of(bytes, bytes + count, [](std::byte b) { return b == std::byte{0}; });
+}
+
+TEST_CASE("a pool keeps identity, root and extents over closing and opening", "[pmem][pool]") {
+  const std::string directory = GENERATE("/dev/shm", "/tmp");
+  const TemporaryPath path(directory);
+  PoolOptions options = options_for(path);
+  options.max_bytes = GENERATE(std::uint64_t{8} << 20, std::uint64_t{64} << 30);
+  std::uint64_t uuid = 0;
+  OffsetPtr<std::uint64_t> where{};
+  {
+    auto pool = Pool::create(options);
+    REQUIRE(pool.status().to_string() == "ok");
+    Pool& p = **pool;
+    CHECK(p.medium().bytes() == options.max_bytes);
+    CHECK(p.path() == path.string());
+    CHECK(p.format_version() == 1);
+    CHECK(reinterpret_cast<std::uintptr_t>(p.application_root()) % 64 == 0);
+    CHECK(is_zero(p.application_root(), kApplicationRootBytes));
+    uuid = p.uuid();
+    Persister persister(p.medium());
+    auto extent = p.allocator().allocate(100000, persister);
+    REQUIRE(extent.ok());
+    where = {extent->offset};
+    *p.at(where) = 4711;
+    persister.persist(p.at(where), 8, "test/1");
+    std::memcpy(p.application_root(), &where, sizeof where);
+    persister.persist(p.application_root(), sizeof where, "test/2");
+    CHECK(p.offset_of(p.at(where)).offset == where.offset);
+  }
+  for (int round = 0; round < 3; ++round) {
+    auto pool = Pool::open(options);
+    REQUIRE(pool.status().to_string() == "ok");
+    Pool& p = **pool;
+    CHECK(p.uuid() == uuid);
+    OffsetPtr<std::uint64_t> found{};
+    std::memcpy(&found, p.application_root(), sizeof found);
+    REQUIRE(found.offset == where.offset);
+    CHECK(*p.at(found) == 4711);
+    CHECK(p.allocator().claim({found.offset, 102400}, "test").ok());
+    p.allocator().finish_claims();
+    CHECK(p.allocator().space().used_bytes == 102400);
+  }
+}
+
+TEST_CASE("pools have different identities", "[pmem][pool]") {
+  const PoolBuffer a(131072);
+  const PoolBuffer b(131072);
+  auto first = Pool::create_in_memory(a.span(), {});
+  auto second = Pool::create_in_memory(b.span(), {});
+  CHECK((*first)->uuid() != (*second)->uuid());
+}
+
+TEST_CASE("the medium is found out and what it survives is said", "[pmem][pool]") {
+  const TemporaryPath emulated("/dev/shm");
+  const TemporaryPath file("/tmp");
+  const PoolBuffer memory(131072);
+  setenv("PMEM_IS_PMEM_FORCE", "1", 1);  // promotes nothing
+  CHECK((*Pool::create(options_for(emulated)))->medium().kind() == MediumKind::kEmulated);
+  CHECK((*Pool::create(options_for(file)))->medium().kind() == MediumKind::kFile);
+  CHECK((*Pool::open(options_for(file)))->medium().kind() == MediumKind::kFile);
+  unsetenv("PMEM_IS_PMEM_FORCE");
+  CHECK((*Pool::create_in_memory(memory.span(), {}))->medium().kind() == MediumKind::kMemory);
+  CHECK(to_string(MediumKind::kEmulated) == "emulated");
+  CHECK(guarantee_of(MediumKind::kFile).find("msync") != std::string_view::npos);
+}
+
+TEST_CASE("a pool in memory of 128 KB is created and opened in place", "[pmem][pool]") {
+  const PoolBuffer buffer(131072);
+  std::uint64_t uuid = 0;
+  {
+    auto pool = Pool::create_in_memory(buffer.span(), {});
+    REQUIRE(pool.ok());
+    uuid = (*pool)->uuid();
+    CHECK((*pool)->path() == "(memory)");
+    CHECK((*pool)->allocator().free_bytes() >= 120000);
+    (*pool)->application_root()[7] = std::byte{1};
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr int kRounds = 1000;
+  for (int i = 0; i < kRounds; ++i) {
+    auto pool = Pool::open_in_memory(buffer.span(), {});
+    REQUIRE(pool.ok());
+    REQUIRE((*pool)->uuid() == uuid);
+    REQUIRE((*pool)->application_root()[7] == std::byte{1});
+  }
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+  CHECK(took.count() / kRounds < 100);  // microseconds each, sanitizers included
+}
+
+TEST_CASE("a pool file is sparse, private and takes no more than it uses", "[pmem][pool]") {
+  const TemporaryPath path;
+  PoolOptions options = options_for(path);
+  options.max_bytes = std::uint64_t{256} << 30;
+  auto pool = Pool::create(options);
+  REQUIRE(pool.ok());
+  struct stat info{};
+  REQUIRE(stat(path.string().c_str(), &info) == 0);
+  CHECK((info.st_mode & 07777) == 0600);
+  CHECK(static_cast<std::uint64_t>(info.st_size) == options.max_bytes);
+  CHECK((*pool)->allocator().space().overhead_bytes < 17 * (3 << 19));
+  // Head and first segment, and half a megabyte of metadata for each 16 GB.
+  CHECK(info.st_blocks * 512 < (4 << 20) + (1 << 20) + (17 << 19) + (1 << 20));
+  CHECK((*pool)->allocator().space().reserved_bytes == options.max_bytes);
+}
+
+TEST_CASE("a pool grows by itself over segments, up to its largest size", "[pmem][pool]") {
+  const TemporaryPath path(GENERATE("/dev/shm", "/tmp"));
+  PoolOptions options = options_for(path);
+  options.max_bytes = std::uint64_t{48} << 20;
+  options.grow_ahead_bytes = GENERATE(std::uint64_t{0}, std::uint64_t{8} << 20);
+  constexpr std::uint64_t kExtentBytes = 1 << 20;
+  std::vector<Extent> extents;
+  {
+    auto pool = Pool::create(options);
+    REQUIRE(pool.ok());
+    Pool& p = **pool;
+    std::byte* const base = p.base();
+    Persister persister(p.medium());
+    for (;;) {
+      auto extent = p.allocator().allocate(kExtentBytes, persister);
+      if (!extent.ok()) {
+        CHECK(extent.code() == StatusCode::kOutOfSpace);
+        CHECK(extent.status().message().find("1048576 bytes wanted") != std::string_view::npos);
+        break;
+      }
+      REQUIRE(is_zero(p.base() + extent->offset, kExtentBytes));
+      std::memset(p.base() + extent->offset, static_cast<int>(extents.size() + 1), kExtentBytes);
+      persister.persist(p.base() + extent->offset, kExtentBytes, "test/1");
+      extents.push_back(*extent);
+    }
+    CHECK(p.base() == base);
+    CHECK(extents.size() >= 43);
+    const SpaceReport space = p.allocator().space();
+    CHECK(space.used_bytes == extents.size() * kExtentBytes);
+    CHECK(space.used_bytes + p.allocator().free_bytes() + space.overhead_bytes ==
+          space.allocated_bytes);
+    CHECK(space.allocated_bytes <= options.max_bytes);
+  }
+  auto pool = Pool::open(options);
+  REQUIRE(pool.ok());
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    CHECK((*pool)->base()[extents[i].offset + 12345] == static_cast<std::byte>(i + 1));
+    CHECK((*pool)->allocator().claim(extents[i], "test").ok());
+  }
+}
+
+TEST_CASE("space ahead of need is provided and touched in the background", "[pmem][pool]") {
+  const TemporaryPath path;
+  PoolOptions options = options_for(path);
+  options.grow_ahead_bytes = std::uint64_t{16} << 20;
+  auto pool = Pool::create(options);
+  REQUIRE(pool.ok());
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while ((*pool)->allocator().free_bytes() < options.grow_ahead_bytes &&
+         std::chrono::steady_clock::now() < deadline) {
+    usleep(1000);
+  }
+  CHECK((*pool)->allocator().free_bytes() >= options.grow_ahead_bytes);
+}
+
+TEST_CASE("a forked child cannot reach the mapping", "[pmem][pool]") {
+  const TemporaryPath path;
+  auto pool = Pool::create(options_for(path));
+  REQUIRE(pool.ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    // A write to a page that is not mapped fails with EFAULT rather than killing.
+    const int null = open("/dev/zero", O_RDONLY);
+    const bool is_there = read(null, (*pool)->application_root(), 1) == 1;
+    _exit(is_there ? 1 : 0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
+TEST_CASE("a sparse copy of a pool gets its space back when it is opened", "[pmem][pool]") {
+  const TemporaryPath path;
+  PoolOptions options = options_for(path);
+  options.segment_bytes = std::uint64_t{4} << 20;
+  {
+    REQUIRE(Pool::create(options).ok());
+  }
+  const int fd = open(path.string().c_str(), O_RDWR);
+  REQUIRE(fd >= 0);
+  // The first segment holds zeros only, beyond the head and the first page.
+  REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 5 << 20, 3 << 20) == 0);
+  struct stat sparse{};
+  REQUIRE(fstat(fd, &sparse) == 0);
+  {
+    REQUIRE(Pool::open(options).ok());
+  }
+  struct stat whole{};
+  REQUIRE(fstat(fd, &whole) == 0);
+  close(fd);
+  const bool needed_it = sparse.st_blocks * 512 < (4 << 20);
+  CHECK((!needed_it || whole.st_blocks > sparse.st_blocks));
+}
+
+}  // namespace
+}  // namespace flugs::pmem

@@ -1,0 +1,349 @@
+#include "test/support/crash_explorer.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <random>
+#include <unordered_map>
+
+namespace flugs::test {
+
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kWordBytes = 8;
+constexpr std::size_t kWordsPerLine = pmem::kLineBytes / kWordBytes;
+
+struct AlignedDelete {
+  void operator()(std::byte* memory) const noexcept {
+    ::operator delete[](memory, std::align_val_t{pmem::kLineBytes});
+  }
+};
+using Image = std::unique_ptr<std::byte[], AlignedDelete>;
+
+Image new_image(std::size_t bytes) {
+  return Image(
+      static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{pmem::kLineBytes})));
+}
+
+}  // namespace
+
+/// What an explorer and those of nested crashes have in common.
+struct CrashExplorer::Shared {
+  CrashCheck check;
+  ExplorerOptions options;
+  ExplorerReport report;
+  std::mt19937_64 random;
+  // Images judged at the present outermost crash point, and to what depth; the expectation of the
+  // check is constant until the next one.
+  std::unordered_map<std::uint64_t, std::uint32_t> judged;
+  std::vector<Image> spare;
+
+  Image take_image(std::size_t bytes) {
+    if (spare.empty()) return new_image(bytes);
+    Image image = std::move(spare.back());
+    spare.pop_back();
+    return image;
+  }
+  bool is_done() const noexcept {
+    return report.used_up || report.failure_count >= options.failures_max;
+  }
+};
+
+std::string CrashFailure::to_string() const {
+  std::string where;
+  for (const auto& [point, image] : replay) where += fmt::format("{{{}, {}}}, ", point, image);
+  return fmt::format("crash at {}: {}\n  {}\n  to repeat: seed = {}, replay = {{{}}}", label,
+                     status.to_string(), versions, seed,
+                     where.empty() ? where : where.substr(0, where.size() - 2));
+}
+
+std::string ExplorerReport::to_string() const {
+  std::string text = fmt::format(
+      "{} crash points ({} sampled), {} images checked ({} nested), {} skipped, at most {} "
+      "uncertain "
+      "lines, {} failures{}",
+      crash_points, sampled_points, images_checked, nested_images, images_skipped,
+      lines_uncertain_max, failure_count, used_up ? "; budget used up" : "");
+  for (const CrashFailure& failure : failures) text += "\n" + failure.to_string();
+  return text;
+}
+
+pmem::PersistObserver* ExplorerContext::observer() const noexcept { return child_; }
+
+void ExplorerContext::crash_now(const char* label) const {
+  if (child_ != nullptr) child_->crash_now(label);
+}
+
+CrashExplorer::CrashExplorer(std::span<std::byte> memory, CrashCheck check, ExplorerOptions options)
+    : CrashExplorer(memory, std::make_shared<Shared>(), 0, "", {}) {
+  shared_->random.seed(options.seed);
+  shared_->check = std::move(check);
+  shared_->options = std::move(options);
+}
+
+CrashExplorer::CrashExplorer(std::span<std::byte> memory, std::shared_ptr<Shared> shared,
+                             std::uint32_t depth, std::string context,
+                             std::vector<std::pair<std::uint64_t, std::uint64_t>> replay)
+    : memory_(memory),
+      shared_(std::move(shared)),
+      depth_(depth),
+      context_(std::move(context)),
+      path_(std::move(replay)),
+      durable_(memory.begin(), memory.end()) {}
+
+CrashExplorer::~CrashExplorer() = default;
+
+bool CrashExplorer::is_done() const noexcept { return shared_->is_done(); }
+
+const ExplorerReport& CrashExplorer::report() const noexcept { return shared_->report; }
+
+CrashExplorer::LineBytes CrashExplorer::line_of(const std::byte* base, std::size_t index) const {
+  LineBytes line{};
+  const std::size_t offset = index * pmem::kLineBytes;
+  std::memcpy(line.data(), base + offset, std::min(line.size(), memory_.size() - offset));
+  return line;
+}
+
+void CrashExplorer::on_flush(const void* /*address*/, std::size_t /*bytes*/,
+                             pmem::Label /*label*/) {
+  std::abort();  // never called: on_flush_by is
+}
+
+void CrashExplorer::on_fence(pmem::Label /*label*/) { std::abort(); }
+
+void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, std::size_t bytes,
+                                pmem::Label label) {
+  const std::scoped_lock lock(mutex_);
+  if (label == shared_->options.ignored_flush) return;
+  const auto begin =
+      static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
+  if (begin >= memory_.size()) return;  // not of this pool
+  const std::size_t last = std::min(begin + bytes, memory_.size()) - 1;
+  for (std::size_t i = begin / pmem::kLineBytes; i <= last / pmem::kLineBytes; ++i) {
+    std::vector<FlushedVersion>& versions = flushed_[i];
+    const LineBytes content = line_of(memory_.data(), i);
+    if (versions.empty() || versions.back().content != content) versions.push_back({content, {}});
+    versions.back().by.push_back(&by);
+  }
+}
+
+void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
+  const std::scoped_lock lock(mutex_);
+  if (label == shared_->options.ignored_fence) return;
+  explore(label);
+  for (auto it = flushed_.begin(); it != flushed_.end();) {
+    std::vector<FlushedVersion>& versions = it->second;
+    const auto newest = std::find_if(versions.rbegin(), versions.rend(), [&](const auto& version) {
+      return std::find(version.by.begin(), version.by.end(), &by) != version.by.end();
+    });
+    if (newest != versions.rend()) {
+      // This version is durable for certain, so older ones cannot come back.
+      const std::size_t offset = it->first * pmem::kLineBytes;
+      std::memcpy(durable_.data() + offset, newest->content.data(),
+                  std::min(pmem::kLineBytes, memory_.size() - offset));
+      versions.erase(versions.begin(), newest.base());
+    }
+    it = versions.empty() ? flushed_.erase(it) : std::next(it);
+  }
+}
+
+void CrashExplorer::crash_now(const char* label) {
+  const std::scoped_lock lock(mutex_);
+  explore(label);
+}
+
+/// Adds every subset of the words in which the durable and the newest version differ.
+void CrashExplorer::add_torn(UncertainLine& line) const {
+  const LineBytes durable = line.versions[0];
+  const LineBytes newest = line.versions[line.newest];
+  std::vector<std::size_t> words;
+  for (std::size_t i = 0; i < kWordsPerLine; ++i) {
+    const std::size_t at = i * kWordBytes;
+    if (std::memcmp(&durable[at], &newest[at], kWordBytes) != 0) words.push_back(at);
+  }
+  const std::size_t subsets = std::size_t{1} << words.size();
+  for (std::size_t subset = 1; subset + 1 < subsets; ++subset) {
+    LineBytes torn = durable;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if ((subset >> i & 1) != 0) std::memcpy(&torn[words[i]], &newest[words[i]], kWordBytes);
+    }
+    if (std::find(line.versions.begin(), line.versions.end(), torn) == line.versions.end()) {
+      line.versions.push_back(torn);
+    }
+  }
+}
+
+void CrashExplorer::add_line(std::size_t index, std::vector<UncertainLine>& lines) const {
+  UncertainLine line{index, {line_of(durable_.data(), index)}, 0};
+  const auto add = [&line](const LineBytes& content) {
+    const auto known = std::find(line.versions.begin(), line.versions.end(), content);
+    line.newest = static_cast<std::size_t>(known - line.versions.begin());
+    if (known == line.versions.end()) line.versions.push_back(content);
+  };
+  if (const auto it = flushed_.find(index); it != flushed_.end()) {
+    for (const FlushedVersion& version : it->second) add(version.content);
+  }
+  add(line_of(memory_.data(), index));
+  if (line.versions.size() == 1) return;
+  if (shared_->options.tears_words) add_torn(line);
+  lines.push_back(std::move(line));
+}
+
+std::vector<CrashExplorer::UncertainLine> CrashExplorer::uncertain_lines() const {
+  std::vector<UncertainLine> lines;
+  auto flushed = flushed_.begin();
+  for (std::size_t page = 0; page < memory_.size(); page += kPageBytes) {
+    const std::size_t end = std::min(page + kPageBytes, memory_.size());
+    const bool is_flushed = flushed != flushed_.end() && flushed->first * pmem::kLineBytes < end;
+    if (!is_flushed && std::memcmp(&memory_[page], &durable_[page], end - page) == 0) continue;
+    for (std::size_t at = page; at < end; at += pmem::kLineBytes) {
+      const std::size_t index = at / pmem::kLineBytes;
+      const bool line_is_flushed = flushed != flushed_.end() && flushed->first == index;
+      if (line_is_flushed) ++flushed;
+      const std::size_t bytes = std::min(pmem::kLineBytes, end - at);
+      if (line_is_flushed || std::memcmp(&memory_[at], &durable_[at], bytes) != 0) {
+        add_line(index, lines);
+      }
+    }
+  }
+  return lines;
+}
+
+void CrashExplorer::explore(const char* label) {
+  if (shared_->is_done()) return;
+  const std::uint64_t point = point_++;
+  image_ = 0;
+  const auto& replay = shared_->options.replay;
+  if (depth_ < replay.size() && replay[depth_].first != point) return;
+  if (depth_ == 0) shared_->judged.clear();
+  const std::vector<UncertainLine> lines = uncertain_lines();
+  ExplorerReport& report = shared_->report;
+  ++report.crash_points;
+  report.lines_uncertain_max = std::max<std::uint64_t>(report.lines_uncertain_max, lines.size());
+  std::uint64_t combinations = 1;
+  for (const UncertainLine& line : lines) {
+    combinations *= line.versions.size();
+    if (combinations > shared_->options.combinations_max) break;
+  }
+  if (combinations <= shared_->options.combinations_max) {
+    explore_all(lines, label);
+  } else {
+    ++report.sampled_points;
+    explore_some(lines, label);
+  }
+}
+
+void CrashExplorer::explore_all(const std::vector<UncertainLine>& lines, const char* label) {
+  Choice choice(lines.size(), 0);
+  for (;;) {
+    try_choice(lines, choice, label);
+    std::size_t digit = 0;  // counts up, one digit per line
+    while (digit < lines.size() && ++choice[digit] == lines[digit].versions.size()) {
+      choice[digit++] = 0;
+    }
+    if (digit == lines.size()) return;
+  }
+}
+
+void CrashExplorer::explore_some(const std::vector<UncertainLine>& lines, const char* label) {
+  const Choice none(lines.size(), 0);
+  Choice all(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) all[i] = lines[i].newest;
+  try_choice(lines, none, label);
+  try_choice(lines, all, label);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    for (std::size_t version = 0; version < lines[i].versions.size(); ++version) {
+      Choice missing = all;
+      missing[i] = version;
+      if (version != all[i]) try_choice(lines, missing, label);
+      Choice only = none;
+      only[i] = version;
+      if (version != 0) try_choice(lines, only, label);
+    }
+  }
+  for (std::uint32_t n = 0; n < shared_->options.random_images; ++n) {
+    Choice choice(lines.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      choice[i] = shared_->random() % lines[i].versions.size();
+    }
+    try_choice(lines, choice, label);
+  }
+}
+
+bool CrashExplorer::is_replayed(std::uint64_t image) const {
+  const auto& replay = shared_->options.replay;
+  return depth_ >= replay.size() || replay[depth_].second == image;
+}
+
+void CrashExplorer::try_choice(const std::vector<UncertainLine>& lines, const Choice& choice,
+                               const char* label) {
+  Shared& shared = *shared_;
+  const std::uint64_t image_index = image_++;
+  if (shared.is_done() || !is_replayed(image_index)) return;
+  Image image = shared.take_image(memory_.size());
+  std::memcpy(image.get(), durable_.data(), durable_.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::size_t offset = lines[i].index * pmem::kLineBytes;
+    std::memcpy(image.get() + offset, lines[i].versions[choice[i]].data(),
+                std::min(pmem::kLineBytes, memory_.size() - offset));
+  }
+  path_.emplace_back(point_ - 1, image_index);
+  Status status = judge({image.get(), memory_.size()}, label);
+  if (!status.ok()) report_failure(lines, choice, label, std::move(status));
+  path_.pop_back();
+  shared.spare.push_back(std::move(image));
+}
+
+/// What the check says, or ok when it has judged the same image at this crash point already.
+Status CrashExplorer::judge(std::span<std::byte> image, const char* label) {
+  Shared& shared = *shared_;
+  ExplorerReport& report = shared.report;
+  const std::uint32_t depth_left = shared.options.nested_depth - depth_;
+  const std::uint64_t hash = XXH3_64bits(image.data(), image.size());
+  const auto [judged, is_new] = shared.judged.try_emplace(hash, depth_left);
+  if (!is_new && judged->second >= depth_left) {
+    ++report.images_skipped;
+    return {};
+  }
+  if (report.images_checked >= shared.options.images_max) {
+    report.used_up = true;
+    return {};
+  }
+  judged->second = depth_left;
+  ++report.images_checked;
+  if (depth_ > 0) ++report.nested_images;
+  std::unique_ptr<CrashExplorer> child;
+  if (depth_left > 0) {
+    child.reset(new CrashExplorer(image, shared_, depth_ + 1, context_ + label + " > ", path_));
+  }
+  ExplorerContext context(child.get(), depth_);
+  return shared.check(image, context);
+}
+
+void CrashExplorer::report_failure(const std::vector<UncertainLine>& lines, const Choice& choice,
+                                   const char* label, Status status) {
+  ExplorerReport& report = shared_->report;
+  ++report.failure_count;
+  constexpr std::size_t kFailuresKept = 16;
+  if (report.failures.size() == kFailuresKept) return;
+  CrashFailure failure;
+  failure.label = context_ + label;
+  failure.seed = shared_->options.seed;
+  failure.replay = path_;
+  failure.status = std::move(status);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const char* what = "flushed or torn";
+    if (choice[i] == lines[i].newest) what = "newest";
+    if (choice[i] == 0) what = "old";
+    failure.versions += fmt::format("{}line {:#x}: {}", i == 0 ? "" : ", ",
+                                    lines[i].index * pmem::kLineBytes, what);
+  }
+  report.failures.push_back(std::move(failure));
+}
+
+}  // namespace flugs::test

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flugs/status.h"
+#include "pmem/medium.h"
+#include "pmem/persist.h"
+
+// The crash-state explorer: at each fence of a running program it makes up every state in which a
+// power cut just then could have left the medium, and has each one judged.
+//
+// Fault model. The program works on a plain buffer. Per 64-byte line the explorer knows what is
+// durable, which contents were flushed but not fenced, and what the line holds now. Between two
+// fences any line may reach the medium at any time without being flushed, lines in any order, so a
+// power cut leaves any combination of: the durable content, each flushed one, the present one. With
+// `tears_words`, lines also tear: any subset of their changed 8-byte words. A fence makes durable
+// what the same Persister flushed, and nothing else.
+//
+// Not modelled: contents a line had between two flushes and has no longer (there is no hook at
+// stores); torn 8-byte words, which the processor excludes.
+
+namespace flugs::test {
+
+class CrashExplorer;
+
+struct ExplorerOptions {
+  bool tears_words = false;
+  /// Up to so many combinations at a crash point all are tried; beyond: none, all, each line
+  /// missing, each line only, and `random_images` at random.
+  std::uint64_t combinations_max = 4096;
+  std::uint32_t random_images = 64;
+  std::uint64_t seed = 1;
+  /// How deep to crash inside the recovery from a crash; 0 does not.
+  std::uint32_t nested_depth = 0;
+  /// Images to check in all, nested ones included; when it is used up, exploring ends.
+  std::uint64_t images_max = std::numeric_limits<std::uint64_t>::max();
+  /// Exploring ends after so many failures.
+  std::uint32_t failures_max = 1;
+  /// As if this flush or fence were missing in the sources: a test of the test.
+  std::string ignored_flush;
+  std::string ignored_fence;
+  /// From CrashFailure::replay: tries only this image at only this crash point; per depth.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> replay;
+};
+
+struct CrashFailure {
+  std::string label;     ///< crash point: the label of the fence or of crash_now(), per depth
+  std::string versions;  ///< which lines held what
+  std::uint64_t seed = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> replay;
+  Status status;  ///< what the check said
+
+  std::string to_string() const;
+};
+
+struct ExplorerReport {
+  std::uint64_t crash_points = 0;  ///< nested ones included, as in the next three
+  std::uint64_t images_checked = 0;
+  std::uint64_t images_skipped = 0;  ///< checked before at the same crash point
+  std::uint64_t sampled_points = 0;  ///< where not all combinations were tried
+  std::uint64_t nested_images = 0;   ///< of images_checked, crashes inside recovery
+  std::uint64_t lines_uncertain_max = 0;
+  std::uint64_t failure_count = 0;
+  bool used_up = false;  ///< images_max ended it
+  std::vector<CrashFailure> failures;
+
+  bool ok() const noexcept { return failure_count == 0; }
+  std::string to_string() const;  ///< for Catch2's INFO
+};
+
+/// What a check may know about the image it judges.
+class ExplorerContext {
+ public:
+  /// To be set as PoolOptions::observer, or at the medium, of the pool that is opened on the image,
+  /// so that crashes inside the recovery are explored with the same check; nullptr when deep
+  /// enough. To be taken off before new transactions are run.
+  pmem::PersistObserver* observer() const noexcept;
+  std::uint32_t depth() const noexcept { return depth_; }
+  /// Crash point: recovery is over.
+  void crash_now(const char* label) const;
+
+ private:
+  friend class CrashExplorer;
+  ExplorerContext(CrashExplorer* child, std::uint32_t depth) : child_(child), depth_(depth) {}
+  CrashExplorer* child_;
+  std::uint32_t depth_;
+};
+
+/// Judges one image: ok when recovery from it gives a state that is allowed at this point. It may
+/// write to the image, which is its own, 64-byte aligned and kept until it returns.
+using CrashCheck = std::function<Status(std::span<std::byte> image, ExplorerContext& context)>;
+
+/// Observes a pool in memory and explores at each fence. Thread-safety: any thread may flush and
+/// fence; while a check runs, the others wait at their next flush.
+class CrashExplorer final : public pmem::PersistObserver {
+ public:
+  /// All that `memory` holds now counts as durable.
+  CrashExplorer(std::span<std::byte> memory, CrashCheck check, ExplorerOptions options = {});
+  ~CrashExplorer() override;
+  CrashExplorer(const CrashExplorer&) = delete;
+  CrashExplorer& operator=(const CrashExplorer&) = delete;
+
+  void on_flush(const void* address, std::size_t bytes, pmem::Label label) override;
+  void on_fence(pmem::Label label) override;
+  void on_flush_by(const pmem::Persister& by, const void* address, std::size_t bytes,
+                   pmem::Label label) override;
+  void on_fence_by(const pmem::Persister& by, pmem::Label label) override;
+
+  /// Crash point: now, for instance because a commit has just been acknowledged.
+  void crash_now(const char* label);
+  /// Whether exploring has ended early, by failures or budget: the program may stop as well.
+  bool is_done() const noexcept;
+  const ExplorerReport& report() const noexcept;
+
+ private:
+  struct Shared;
+  using LineBytes = std::array<std::byte, pmem::kLineBytes>;
+  struct FlushedVersion {
+    LineBytes content;
+    std::vector<const pmem::Persister*> by;  // whose next fence makes it durable
+  };
+  /// A line whose content after a power cut is not certain; versions[0] is the durable one,
+  /// `newest` what it holds now.
+  struct UncertainLine {
+    std::size_t index;
+    std::vector<LineBytes> versions;
+    std::size_t newest;
+  };
+  using Choice = std::vector<std::size_t>;  // per uncertain line an index into its versions
+
+  CrashExplorer(std::span<std::byte> memory, std::shared_ptr<Shared> shared, std::uint32_t depth,
+                std::string context, std::vector<std::pair<std::uint64_t, std::uint64_t>> replay);
+
+  void explore(const char* label);
+  std::vector<UncertainLine> uncertain_lines() const;
+  void add_line(std::size_t index, std::vector<UncertainLine>& lines) const;
+  void add_torn(UncertainLine& line) const;
+  void explore_all(const std::vector<UncertainLine>& lines, const char* label);
+  void explore_some(const std::vector<UncertainLine>& lines, const char* label);
+  void try_choice(const std::vector<UncertainLine>& lines, const Choice& choice, const char* label);
+  Status judge(std::span<std::byte> image, const char* label);
+  bool is_replayed(std::uint64_t image) const;
+  void report_failure(const std::vector<UncertainLine>& lines, const Choice& choice,
+                      const char* label, Status status);
+  LineBytes line_of(const std::byte* base, std::size_t index) const;
+
+  std::span<std::byte> memory_;
+  std::shared_ptr<Shared> shared_;  // with the explorers of nested crashes
+  std::uint32_t depth_ = 0;
+  std::string context_;  // labels of the crash points around this one
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> path_;
+  std::mutex mutex_;
+  std::vector<std::byte> durable_;
+  std::map<std::size_t, std::vector<FlushedVersion>> flushed_;  // by line, oldest first
+  std::uint64_t point_ = 0;                                     // crash points so far
+  std::uint64_t image_ = 0;                                     // images tried at this crash point
+};
+
+}  // namespace flugs::test

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "bench/json.h"
+#include "flugs/status.h"
+
+namespace flugs::tools {
+
+/// Exit statuses of every sub-command, as `flugs --help` says.
+inline constexpr int kExitOk = 0;           ///< every check held
+inline constexpr int kExitCheckFailed = 1;  ///< a check failed
+inline constexpr int kExitCouldNotRun = 2;  ///< bad usage, or it could not run
+
+/// What the command line asked for; gives the exit status.
+using Action = std::function<int()>;
+
+// One sub-command each: adds itself to `app` and puts what it does into `action` when it is chosen.
+void add_demo(CLI::App& app, Action& action);
+void add_tatp(CLI::App& app, Action& action);
+void add_restart(CLI::App& app, Action& action);
+void add_kill_loop(CLI::App& app, Action& action);
+void add_info(CLI::App& app, Action& action);
+void add_stats(CLI::App& app, Action& action);
+// The processes that demo, kill-loop and restart start, kill and start again; not in --help.
+void add_crash_child(CLI::App& app, Action& action);
+void add_restart_child(CLI::App& app, Action& action);
+
+/// Prints "flugs: <status>" to standard error and gives kExitCouldNotRun.
+int could_not_run(const Status& status);
+
+/// Writes `json` to the file `path`, to nowhere when that is empty. Gives `exit_status`, or
+/// kExitCouldNotRun when it cannot be written.
+int finish_with_json(const std::string& path, const bench::Json& json, int exit_status);
+
+}  // namespace flugs::tools

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bench/tatp_invariants.h"
+#include "bench/witness.h"
+#include "tools/child_process.h"
+#include "tools/cleanup.h"
+#include "tools/pool_file.h"
+#include "tools/progress_bar.h"
+
+namespace flugs::tools {
+
+/// What a process of a crash run does with the pool, in this order.
+struct CrashTask {
+  bool populate = false;  ///< creates the pool first
+  bool check = false;     ///< audits it against the witness
+  bool verify = false;    ///< Database::verify
+  bool run = false;       ///< TATP until killed
+};
+
+/// TATP in processes that are killed and started again on one pool, with a witness of what their
+/// users were promised.
+class CrashRun {
+ public:
+  /// `plan`'s pool path is filled in.
+  static Result<CrashRun> prepare(bench::CrashPlan plan, const std::string& pool_path, bool keep);
+
+  bench::Witness& witness() noexcept { return witness_; }
+  const PoolFile& pool() const noexcept { return pool_; }
+
+  Status start(const CrashTask& task);
+  /// Kills the process, without warning.
+  void kill() { child_.kill(); }
+  /// Until the process runs TATP. Fails when it ends instead.
+  Status wait_until_running(ProgressBar& bar);
+  /// Until the process has ended by itself. `exit_status` is its own.
+  Status wait_until_done(ProgressBar& bar, int& exit_status);
+  /// Fails when the process has ended by itself.
+  Status expect_alive();
+
+  /// What the last check in a process found; the problems themselves went to standard error.
+  bench::InvariantReport invariants() const;
+
+ private:
+  void draw(ProgressBar& bar) const;
+
+  PoolFile pool_;
+  TemporaryFile witness_file_;
+  bench::Witness witness_;
+  ChildProcess child_;
+};
+
+}  // namespace flugs::tools

@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/environment.h"
+#include "flugs/database.h"
+#include "tools/command.h"
+#include "tools/text_table.h"
+
+namespace flugs::tools {
+
+namespace {
+
+struct PoolOptions {
+  std::string pool;
+  std::string json;
+};
+
+const char* name_of(Encoding encoding) {
+  switch (encoding) {
+    case Encoding::kAuto: return "auto";
+    case Encoding::kDictionary: return "dictionary";
+    case Encoding::kDirect: return "direct";
+  }
+  return "unknown";
+}
+
+bench::Json to_json(const TableSchema& schema) {
+  bench::Json json;
+  json["name"] = schema.name;
+  json["columns"] = bench::Json::array();
+  for (const ColumnSchema& column : schema.columns) {
+    bench::Json entry = {{"name", column.name},
+                         {"type", to_string(column.type)},
+                         {"nullable", column.nullable},
+                         {"encoding", name_of(column.encoding)}};
+    if (column.type == Type::kDecimal) entry["scale"] = column.scale;
+    json["columns"].push_back(entry);
+  }
+  json["keys"] = bench::Json::array();
+  for (const KeySchema& key : schema.keys)
+    json["keys"].push_back({{"name", key.name},
+                            {"columns", key.columns},
+                            {"unique", key.unique},
+                            {"ordered", key.ordered},
+                            {"hashed_columns", key.hashed_columns}});
+  return json;
+}
+
+bench::Json to_json(const TableStatistics& table) {
+  bench::Json json = {{"name", table.name},
+                      {"rows_reserved", table.rows_reserved},
+                      {"rows_free", table.rows_free},
+                      {"chunks", table.chunks},
+                      {"chunk_bytes", table.chunk_bytes},
+                      {"row_bytes", table.row_bytes},
+                      {"key_index_bytes", table.key_index_bytes}};
+  json["columns"] = bench::Json::array();
+  for (const ColumnStatistics& column : table.columns)
+    json["columns"].push_back({{"name", column.name},
+                               {"type", to_string(column.type)},
+                               {"dictionary_encoded", column.dictionary_encoded},
+                               {"dictionary_entries", column.dictionary_entries},
+                               {"dictionary_bytes", column.dictionary_bytes},
+                               {"cell_bits", column.cell_bits}});
+  return json;
+}
+
+void print_head(const Database& database, const Statistics& statistics) {
+  fmt::print("pool: {}, medium {}: {}\n", database.path(), statistics.medium,
+             statistics.guarantee);
+  fmt::print("{} in use, {} taken from the medium, can grow to {}; indexes in DRAM {}\n\n",
+             format_bytes(statistics.pool_used_bytes),
+             format_bytes(statistics.pool_allocated_bytes),
+             format_bytes(statistics.pool_reserved_bytes),
+             format_bytes(statistics.dram_index_bytes));
+}
+
+void print_schema(const TableSchema& schema) {
+  fmt::print("table {}\n", schema.name);
+  TextTable columns({"column", "type", "null", "encoding"});
+  for (const ColumnSchema& column : schema.columns) {
+    std::string type(to_string(column.type));
+    if (column.type == Type::kDecimal) type += fmt::format("(18,{})", column.scale);
+    columns.add({column.name, type, column.nullable ? "yes" : "no", name_of(column.encoding)});
+  }
+  fmt::print("{}", columns.to_string());
+  for (const KeySchema& key : schema.keys) {
+    std::string names;
+    for (const std::string& name : key.columns) names += (names.empty() ? "" : ", ") + name;
+    fmt::print("key {} ({}){}{}\n", key.name, names, key.unique ? ", unique" : "",
+               key.ordered ? ", ordered" : "");
+  }
+  fmt::print("\n");
+}
+
+void print_report(const RecoveryReport& report) {
+  TextTable table({"opening it", "ms", "items"});
+  for (const RecoveryReport::Phase& phase : report.phases)
+    table.add({phase.name, fmt::format("{:.3f}", phase.duration_us * 1e-3),
+               fmt::format("{}", phase.items)});
+  table.add({"in all", fmt::format("{:.3f}", report.total_us * 1e-3), ""});
+  fmt::print("{}", table.to_string());
+  fmt::print("transactions completed {}, undone {}; dictionary entries {} ({} dropped); rows "
+             "indexed {}, ready for reuse {}; {} threads\n",
+             report.transactions_completed, report.transactions_undone, report.dictionary_entries,
+             report.dictionary_entries_dropped, report.rows_indexed, report.rows_recycled,
+             report.threads);
+}
+
+Result<Database> open_existing(const std::string& path) {
+  OpenOptions options;
+  options.path = path;
+  options.mode = OpenMode::kOpen;
+  options.grow_ahead_bytes = 0;  // only looked at
+  return Database::open(options);
+}
+
+int run_info(const PoolOptions& options) {
+  const Result<Database> database = open_existing(options.pool);
+  if (!database.ok()) return could_not_run(database.status());
+  const Statistics statistics = database.value().statistics();
+  print_head(database.value(), statistics);
+  bench::Json json = {{"commit", bench::environment().commit},
+                      {"pool", database.value().path()},
+                      {"medium", statistics.medium},
+                      {"guarantee", statistics.guarantee},
+                      {"pool_reserved_bytes", statistics.pool_reserved_bytes},
+                      {"pool_bytes", statistics.pool_allocated_bytes},
+                      {"pool_used_bytes", statistics.pool_used_bytes},
+                      {"dram_index_bytes", statistics.dram_index_bytes}};
+  json["tables"] = bench::Json::array();
+  for (const TableId table : database.value().tables()) {
+    const Result<TableSchema> schema = database.value().schema(table);
+    if (!schema.ok()) return could_not_run(schema.status());
+    print_schema(schema.value());
+    json["tables"].push_back(to_json(schema.value()));
+  }
+  print_report(database.value().recovery_report());
+  json["recovery"] = bench::to_json(database.value().recovery_report());
+  return finish_with_json(options.json, json, kExitOk);
+}
+
+void print_table_statistics(const TableStatistics& table) {
+  fmt::print("table {}: {} rows reserved, {} free; {} chunks, {}; {} bytes a row; key indexes {}\n",
+             table.name, table.rows_reserved, table.rows_free, table.chunks,
+             format_bytes(table.chunk_bytes), table.row_bytes, format_bytes(table.key_index_bytes));
+  TextTable columns({"column", "type", "bits", "dictionary entries", "bytes"});
+  for (const ColumnStatistics& column : table.columns)
+    columns.add({column.name, std::string(to_string(column.type)),
+                 fmt::format("{}", column.cell_bits),
+                 column.dictionary_encoded ? fmt::format("{}", column.dictionary_entries) : "-",
+                 column.dictionary_encoded ? format_bytes(column.dictionary_bytes) : "-"});
+  fmt::print("{}\n", columns.to_string());
+}
+
+int run_stats(const PoolOptions& options) {
+  const Result<Database> database = open_existing(options.pool);
+  if (!database.ok()) return could_not_run(database.status());
+  const Statistics statistics = database.value().statistics();
+  print_head(database.value(), statistics);
+  bench::Json json = {{"commit", bench::environment().commit},
+                      {"pool", database.value().path()},
+                      {"medium", statistics.medium},
+                      {"pool_bytes", statistics.pool_allocated_bytes},
+                      {"pool_used_bytes", statistics.pool_used_bytes},
+                      {"dram_index_bytes", statistics.dram_index_bytes},
+                      {"dram_bytes", bench::dram_bytes()},
+                      {"lines_flushed", statistics.lines_flushed},
+                      {"fences", statistics.fences},
+                      {"bytes_written", statistics.bytes_written},
+                      {"transactions_committed", statistics.transactions_committed},
+                      {"transactions_aborted", statistics.transactions_aborted},
+                      {"conflicts", statistics.conflicts}};
+  json["tables"] = bench::Json::array();
+  for (const TableId table : database.value().tables()) {
+    const Result<TableStatistics> found = database.value().table_statistics(table);
+    if (!found.ok()) return could_not_run(found.status());
+    print_table_statistics(found.value());
+    json["tables"].push_back(to_json(found.value()));
+  }
+  fmt::print("since it was opened: {} lines flushed, {} fences, {} written\n",
+             statistics.lines_flushed, statistics.fences, format_bytes(statistics.bytes_written));
+  return finish_with_json(options.json, json, kExitOk);
+}
+
+void add_pool_command(CLI::App& app, Action& action, const char* name, const char* description,
+                      int (*run)(const PoolOptions&)) {
+  auto options = std::make_shared<PoolOptions>();
+  CLI::App* command = app.add_subcommand(name, description);
+  command->add_option("POOL", options->pool, "An existing pool that nobody has open")->required();
+  command->add_option("--json", options->json, "Write the results to this file")
+      ->type_name("FILE");
+  command->callback([options, &action, run] { action = [options, run] { return run(*options); }; });
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Action& action) {
+  add_pool_command(app, action, "info", "What a pool is: schema, medium, sizes, what opening did",
+                   run_info);
+}
+
+void add_stats(CLI::App& app, Action& action) {
+  add_pool_command(app, action, "stats", "How full a pool is: tables, dictionaries, counters",
+                   run_stats);
+}
+
+}  // namespace flugs::tools

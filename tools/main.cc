@@ -1,0 +1,59 @@
+#include <cstdio>
+#include <exception>
+
+#include "tools/command.h"
+
+namespace flugs::tools {
+
+int could_not_run(const Status& status) {
+  std::fprintf(stderr, "flugs: %s\n", status.to_string().c_str());
+  return kExitCouldNotRun;
+}
+
+int finish_with_json(const std::string& path, const bench::Json& json, int exit_status) {
+  if (path.empty()) return exit_status;
+  const Status status = bench::write_json(path, json);
+  return status.ok() ? exit_status : could_not_run(status);
+}
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "flugs: a log-less, hybrid SCM-DRAM column store.\n"
+      "Pools default to a fresh one on /dev/shm (where that is too small, in the temporary "
+      "directory),\nwhich is removed afterwards.");
+  app.name("flugs");
+  app.footer(
+      "Exit status: 0 every check held, 1 a check failed, 2 bad usage or could not run.\n"
+      "What can be done with a sub-command: flugs SUBCOMMAND --help");
+  app.require_subcommand(1);
+  Action action;
+  add_demo(app, action);
+  add_tatp(app, action);
+  add_restart(app, action);
+  add_kill_loop(app, action);
+  add_info(app, action);
+  add_stats(app, action);
+  add_crash_child(app, action);
+  add_restart_child(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitCouldNotRun;
+  }
+  return action();
+}
+
+}  // namespace
+
+}  // namespace flugs::tools
+
+int main(int argc, char** argv) {
+  try {
+    return flugs::tools::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "flugs: %s\n", error.what());
+    return flugs::tools::kExitCouldNotRun;
+  }
+}

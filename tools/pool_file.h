@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flugs/status.h"
+#include "tools/cleanup.h"
+
+namespace flugs::tools {
+
+/// Where a sub-command's pool lies, and whether it stays. A pool that was there before is never
+/// removed; one that we made is, unless it was given a path and asked to be kept.
+class PoolFile {
+ public:
+  /// `path` empty: a fresh name on /dev/shm, or in the temporary directory when /dev/shm has not
+  /// `bytes_wanted` to give. Fails with kOutOfSpace, kIoError.
+  static Result<PoolFile> choose(const std::string& path, bool keep, std::uint64_t bytes_wanted);
+
+  const std::string& path() const noexcept { return path_; }
+  bool existed() const noexcept { return existed_; }
+  /// Something about the choice that the user should know; empty: nothing.
+  const std::string& remark() const noexcept { return remark_; }
+
+ private:
+  std::string path_;
+  bool existed_ = false;
+  std::string remark_;
+  TemporaryFile temporary_;
+};
+
+/// A name that nobody has taken for a file of ours, on /dev/shm if that has `bytes_wanted` to give,
+/// else in the temporary directory.
+std::string fresh_shared_path(const std::string& suffix, std::uint64_t bytes_wanted);
+
+}  // namespace flugs::tools

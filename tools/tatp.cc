@@ -1,0 +1,338 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "bench/clock.h"
+#include "bench/environment.h"
+#include "bench/tatp_driver.h"
+#include "bench/tatp_invariants.h"
+#include "tools/cleanup.h"
+#include "tools/command.h"
+#include "tools/pool_file.h"
+#include "tools/progress_bar.h"
+#include "tools/tatp_options.h"
+#include "tools/text_table.h"
+
+namespace flugs::tools {
+
+namespace {
+
+struct TatpOptions {
+  std::string pool;
+  bench::PopulationOptions population;
+  std::uint32_t users = 1;
+  double seconds = 10;
+  double ramp_up = 2;
+  bench::TatpMix mix = bench::TatpMix::kFull;
+  bench::TatpDistribution distribution = bench::TatpDistribution::kNuRand;
+  ScmLatency latency;
+  std::uint32_t load_threads = default_load_threads();
+  bool keep = false;
+  bool check = true;
+  bool witness = false;
+  std::string json;
+};
+
+/// Everything a run gave.
+struct TatpFigures {
+  std::string pool_path;
+  bench::LoadResult load;
+  bench::TatpRunResult run;
+  bench::InvariantReport invariants;
+
+  double per_second(std::uint64_t count) const {
+    return run.seconds > 0 ? static_cast<double>(count) / run.seconds : 0;
+  }
+  /// A counter's growth within the sampling period for each committed write transaction.
+  double per_write(std::uint64_t Statistics::*counter) const {
+    const std::uint64_t writes =
+        run.after.transactions_committed - run.before.transactions_committed;
+    if (writes == 0) return 0;
+    return static_cast<double>(run.after.*counter - run.before.*counter) /
+           static_cast<double>(writes);
+  }
+};
+
+bench::Json latency_json(const bench::TatpRunResult& run) {
+  bench::Json json;
+  json["all"] = bench::to_json(run.latency);
+  for (std::size_t i = 0; i < bench::kTatpTypes; ++i)
+    json[std::string(bench::kTatpTypeNames[i])] = bench::to_json(run.types[i].latency);
+  return json;
+}
+
+bench::Json types_json(const bench::TatpRunResult& run) {
+  bench::Json json = bench::Json::object();
+  for (std::size_t i = 0; i < bench::kTatpTypes; ++i)
+    json[std::string(bench::kTatpTypeNames[i])] = {{"executed", run.types[i].executed},
+                                                   {"found", run.types[i].found}};
+  return json;
+}
+
+bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures) {
+  const bench::TatpRunResult& run = figures.run;
+  const bench::Environment environment = bench::environment();
+  bench::Json json;
+  json["commit"] = environment.commit;
+  json["medium"] = run.after.medium;
+  json["guarantee"] = run.after.guarantee;
+  json["subscribers"] = options.population.subscribers;
+  json["users"] = options.users;
+  json["mix"] = to_string(options.mix);
+  json["distribution"] = to_string(options.distribution);
+  json["seconds"] = run.seconds;
+  json["ramp_up_seconds"] = options.ramp_up;
+  json["seed"] = options.population.seed;
+  json["reference_end_time"] = options.population.reference_end_time;
+  json["verify_t8"] = options.population.parity;
+  json["scm_latency_ns"] = {{"read", options.latency.read_ns}, {"write", options.latency.write_ns}};
+  json["isolation"] = "snapshot";
+  json["executed_tps"] = figures.per_second(run.executed());
+  json["rule_a_tps"] = figures.per_second(run.counted_by_rule_a());
+  json["rule_b_tps"] = figures.per_second(run.counted_by_rule_b());
+  json["rule_c_tps"] = figures.per_second(run.counted_by_rule_c());
+  json["latency_rule"] = "B";
+  json["latency_clock"] = bench::Ticks::instance().name();
+  json["latency_ns"] = latency_json(run);
+  json["transactions"] = types_json(run);
+  json["retries"] = run.retries;
+  json["tps_by_second"] = run.tps_by_second;
+  json["per_write_txn"] = {{"fences", figures.per_write(&Statistics::fences)},
+                           {"lines_flushed", figures.per_write(&Statistics::lines_flushed)},
+                           {"bytes_written", figures.per_write(&Statistics::bytes_written)}};
+  json["invariants"] = invariants_json(figures.invariants);
+  json["problems"] = figures.invariants.problems();
+  json["pool_bytes"] = run.after.pool_allocated_bytes;
+  json["pool_used_bytes"] = run.after.pool_used_bytes;
+  json["dram_bytes"] = run.dram_bytes;
+  json["dram_index_bytes"] = run.after.dram_index_bytes;
+  json["load"] = {{"rows", figures.load.rows},
+                  {"seconds", figures.load.seconds},
+                  {"rows_per_s", static_cast<double>(figures.load.rows) / figures.load.seconds},
+                  {"threads", options.load_threads}};
+  json["machine"] = bench::to_json(environment);
+  return json;
+}
+
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "-";
+  return fmt::format("{:.1f}", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+void add_latency_cells(std::vector<std::string>& cells, const bench::Histogram& latency) {
+  for (const double fraction : {0.5, 0.9, 0.99, 0.999})
+    cells.push_back(format_ns(latency.percentile(fraction)));
+  cells.push_back(format_ns(latency.max()));
+}
+
+void print_transactions(const bench::TatpRunResult& run) {
+  TextTable table(
+      {"transaction", "executed", "% of all", "% found", "p50", "p90", "p99", "p99.9", "max"});
+  const auto add = [&](std::string name, std::uint64_t executed, std::uint64_t found,
+                       const bench::Histogram& latency) {
+    std::vector<std::string> cells = {std::move(name), format_count(static_cast<double>(executed)),
+                                      percent(executed, run.executed()), percent(found, executed)};
+    add_latency_cells(cells, latency);
+    table.add(std::move(cells));
+  };
+  for (std::size_t i = 0; i < bench::kTatpTypes; ++i) {
+    const bench::TatpTypeResult& type = run.types[i];
+    if (type.executed > 0)
+      add(std::string(bench::kTatpTypeNames[i]), type.executed, type.found, type.latency);
+  }
+  add("all", run.executed(), run.counted_by_rule_c(), run.latency);
+  fmt::print("{}latency of transactions that rule B counts, retries included; clock: {}\n\n",
+             table.to_string(), bench::Ticks::instance().name());
+}
+
+void print_figures(const TatpOptions& options, const TatpFigures& figures) {
+  const bench::TatpRunResult& run = figures.run;
+  fmt::print("TATP, {} subscribers, {} user{}, {} mix, {} ids, {:.1f} s after {:.1f} s ramp-up\n",
+             options.population.subscribers, options.users, options.users == 1 ? "" : "s",
+             to_string(options.mix), to_string(options.distribution), run.seconds, options.ramp_up);
+  fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, run.after.medium,
+             run.after.guarantee);
+  fmt::print("loaded {} rows in {:.2f} s ({} rows/s)\n\n", figures.load.rows, figures.load.seconds,
+             format_count(static_cast<double>(figures.load.rows) / figures.load.seconds));
+  print_transactions(run);
+  fmt::print("transactions per second   executed {}   rule A {}   rule B {}   rule C {}\n",
+             format_count(figures.per_second(run.executed())),
+             format_count(figures.per_second(run.counted_by_rule_a())),
+             format_count(figures.per_second(run.counted_by_rule_b())),
+             format_count(figures.per_second(run.counted_by_rule_c())));
+  std::string curve;
+  for (const double tps : run.tps_by_second) curve += " " + format_count(tps);
+  if (!curve.empty()) fmt::print("second by second         {}\n", curve);
+  fmt::print("per write transaction     fences {:.2f}   lines flushed {:.2f}   bytes {:.0f}\n",
+             figures.per_write(&Statistics::fences), figures.per_write(&Statistics::lines_flushed),
+             figures.per_write(&Statistics::bytes_written));
+  fmt::print("conflicts retried {}\n", run.retries);
+  fmt::print("pool {} ({} used), DRAM {} ({} indexes)\n",
+             format_bytes(run.after.pool_allocated_bytes), format_bytes(run.after.pool_used_bytes),
+             format_bytes(run.dram_bytes), format_bytes(run.after.dram_index_bytes));
+  fmt::print("invariants: {}\n", describe_invariants(figures.invariants));
+  for (const std::string& problem : figures.invariants.problems())
+    fmt::print(stderr, "flugs: {}\n", problem);
+}
+
+/// The witness's plan: only what it needs for keeping logs.
+Result<bench::Witness> make_witness(const TatpOptions& options, const std::string& path) {
+  constexpr double kWritesPerSecondMax = 2e6;  // of one user; space not touched is not taken
+  bench::CrashPlan plan;
+  plan.population = options.population;
+  plan.users = options.users;
+  plan.log_entries = static_cast<std::uint64_t>(
+      kWritesPerSecondMax * (options.seconds + options.ramp_up + 1));
+  Result<bench::Witness> witness = bench::Witness::create(path, plan);
+  if (witness.ok()) witness.value().begin_life();
+  return witness;
+}
+
+class TatpCommand {
+ public:
+  explicit TatpCommand(const TatpOptions& options) : options_(options) {}
+
+  Status run(TatpFigures& figures) {
+    Result<PoolFile> pool = PoolFile::choose(options_.pool, options_.keep,
+                                             tatp_pool_bytes(options_.population.subscribers));
+    if (!pool.ok()) return std::move(pool).status();
+    if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
+    figures.pool_path = pool->path();
+    std::optional<bench::Witness> witness;
+    TemporaryFile witness_file;
+    if (options_.witness) {
+      witness_file = TemporaryFile(fresh_shared_path(".witness", std::uint64_t{1} << 30));
+      Result<bench::Witness> made = make_witness(options_, witness_file.path());
+      if (!made.ok()) return std::move(made).status();
+      witness = std::move(made).value();
+    }
+    Result<Database> database =
+        Database::open(tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users,
+                                         options_.latency));
+    if (!database.ok()) return std::move(database).status();
+    return run_on(*database, witness ? &*witness : nullptr, figures);
+  }
+
+ private:
+  Status run_on(Database& database, bench::Witness* witness, TatpFigures& figures) {
+    const Result<bench::TatpTables> tables = bench::create_tatp_tables(database);
+    if (tables.code() == StatusCode::kAlreadyExists)
+      return Status(StatusCode::kAlreadyExists,
+                    "the pool holds TATP's tables already; a run needs a fresh population: name "
+                    "another pool, or none");
+    if (!tables.ok()) return tables.status();
+    const bench::Population population(options_.population);
+    Result<bench::LoadResult> load = bench::load_population(
+        database, tables.value(), population, options_.load_threads,
+        [this](std::uint64_t done, std::uint64_t total) { bar_.update("loading", done, total); });
+    bar_.clear();
+    if (!load.ok()) return std::move(load).status();
+    figures.load = load.value();
+
+    bench::TatpRunOptions run_options;
+    run_options.users = options_.users;
+    run_options.ramp_up_seconds = options_.ramp_up;
+    run_options.seconds = options_.seconds;
+    run_options.mix = options_.mix;
+    run_options.distribution = options_.distribution;
+    run_options.seed = options_.population.seed;
+    run_options.witness = witness;
+    run_options.progress = [this](double gone, double all) {
+      bar_.update("running", static_cast<std::uint64_t>(gone * 1000),
+                  static_cast<std::uint64_t>(all * 1000));
+      return true;
+    };
+    figures.run = bench::run_tatp(database, tables.value(), population, run_options);
+    bar_.clear();
+    if (!figures.run.failure.ok()) return figures.run.failure;
+    if (!options_.check) return {};
+    return check(database, tables.value(), population, witness, figures);
+  }
+
+  Status check(Database& database, const bench::TatpTables& tables,
+               const bench::Population& population, bench::Witness* witness, TatpFigures& figures) {
+    bench::InvariantOptions check_options;
+    check_options.threads = options_.load_threads;
+    check_options.witness = witness;
+    check_options.forwarding_rows = figures.load.forwarding_rows + figures.run.forwarding_inserted -
+                                    figures.run.forwarding_deleted;
+    check_options.progress = [this](std::uint64_t done, std::uint64_t total) {
+      bar_.update("checking", done, total);
+    };
+    Result<bench::InvariantReport> report =
+        bench::check_tatp(database, tables, population, check_options);
+    bar_.clear();
+    if (!report.ok()) return std::move(report).status();
+    figures.invariants = report.value();
+    return {};
+  }
+
+  const TatpOptions& options_;
+  ProgressBar bar_;
+};
+
+int run_command(const TatpOptions& options) {
+  TatpFigures figures;
+  Status status = TatpCommand(options).run(figures);
+  if (!figures.run.failure.ok()) {
+    fmt::print(stderr, "flugs: a transaction failed that must not: {}\n", status.to_string());
+    return kExitCheckFailed;
+  }
+  if (!status.ok()) return could_not_run(status);
+  print_figures(options, figures);
+  return finish_with_json(options.json, figures_json(options, figures),
+                          figures.invariants.all_held() ? kExitOk : kExitCheckFailed);
+}
+
+}  // namespace
+
+void add_tatp(CLI::App& app, Action& action) {
+  auto options = std::make_shared<TatpOptions>();
+  CLI::App* command = app.add_subcommand(
+      "tatp", "TATP: population, run, response times, three counting rules, invariants");
+  command->add_option("--pool", options->pool, "Pool to use; a new one is removed afterwards")
+      ->type_name("PATH");
+  command->add_option("--subscribers", options->population.subscribers, "Size of the population")
+      ->check(CLI::Range(1u, bench::TatpState::kSubscribersMax))
+      ->capture_default_str();
+  command->add_option("--users", options->users, "Concurrent users, a thread each")
+      ->check(CLI::Range(1u, bench::kUsersMax))
+      ->capture_default_str();
+  command->add_option("--seconds", options->seconds, "Sampling period")
+      ->check(CLI::Range(0.01, 1e6))
+      ->capture_default_str();
+  command->add_option("--ramp-up", options->ramp_up, "Seconds before sampling begins")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  add_mix_option(*command, options->mix);
+  add_distribution_option(*command, options->distribution);
+  add_scm_latency_option(*command, options->latency);
+  command->add_flag("--reference-end-time", options->population.reference_end_time,
+                    "end_time - start_time up to 24 as the reference loader has it, not up to 8");
+  command->add_flag("--verify-t8", options->population.parity,
+                    "Make atomicity of UPDATE_SUBSCRIBER_DATA visible, and check it (not TATP)");
+  command->add_flag("--witness", options->witness,
+                    "Log what users were promised outside of the pool, and check T6 and T7 (slower)");
+  command->add_option("--seed", options->population.seed, "Of all random numbers")
+      ->capture_default_str();
+  command->add_option("--load-threads", options->load_threads, "Threads that load and check")
+      ->check(CLI::Range(1u, 256u))
+      ->capture_default_str();
+  command->add_flag("--keep", options->keep, "Do not remove the pool");
+  command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
+  command->add_option("--json", options->json, "Write the results to this file")
+      ->type_name("FILE");
+  command->callback([options, &action] {
+    action = [options] {
+      Cleanup::install();
+      return run_command(*options);
+    };
+  });
+}
+
+}  // namespace flugs::tools

@@ -1,0 +1,131 @@
+#include "tools/tatp_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "bench/environment.h"
+
+namespace flugs::tools {
+
+namespace {
+
+const std::map<std::string, bench::TatpMix> kMixes = {{"full", bench::TatpMix::kFull},
+                                                      {"read", bench::TatpMix::kRead},
+                                                      {"get-sub", bench::TatpMix::kGetSubscriber}};
+const std::map<std::string, bench::TatpDistribution> kDistributions = {
+    {"nurand", bench::TatpDistribution::kNuRand}, {"uniform", bench::TatpDistribution::kUniform}};
+
+template <typename Enum>
+std::string name_in(const std::map<std::string, Enum>& names, Enum wanted) {
+  for (const auto& [name, value] : names)
+    if (value == wanted) return name;
+  return "unknown";
+}
+
+/// An option that takes one of the names.
+template <typename Enum>
+void add_named_option(CLI::App& command, const std::string& option,
+                      const std::map<std::string, Enum>& names, Enum& value,
+                      const std::string& description) {
+  std::string choices;
+  for (const auto& [name, unused] : names) choices += (choices.empty() ? "" : "|") + name;
+  command
+      .add_option_function<std::string>(
+          option,
+          [&names, &value, option, choices](const std::string& text) {
+            const auto found = names.find(text);
+            if (found == names.end())
+              throw CLI::ValidationError(option, "'" + text + "' is none of " + choices);
+            value = found->second;
+          },
+          description)
+      ->type_name(choices)
+      ->default_str(name_in(names, value));
+}
+
+bool parse_number(std::string_view text, std::uint32_t& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+}  // namespace
+
+void add_mix_option(CLI::App& command, bench::TatpMix& mix) {
+  add_named_option(command, "--mix", kMixes, mix, "Transactions");
+}
+
+void add_distribution_option(CLI::App& command, bench::TatpDistribution& distribution) {
+  add_named_option(command, "--distribution", kDistributions, distribution,
+                   "Of subscriber ids; uniform is not comparable with other results");
+}
+
+void add_scm_latency_option(CLI::App& command, ScmLatency& latency) {
+  command
+      .add_option_function<std::string>(
+          "--scm-latency",
+          [&latency](const std::string& text) {
+            const std::size_t colon = text.find(':');
+            const std::string_view view = text;
+            if (colon == std::string::npos || !parse_number(view.substr(0, colon), latency.read_ns) ||
+                !parse_number(view.substr(colon + 1), latency.write_ns))
+              throw CLI::ValidationError("--scm-latency",
+                                         "'" + text + "' is not READ_NS:WRITE_NS");
+          },
+          "Latency of emulated SCM for reads and writes")
+      ->type_name("READ_NS:WRITE_NS")
+      ->default_str("0:0");
+}
+
+std::string to_string(bench::TatpMix mix) { return name_in(kMixes, mix); }
+
+std::string to_string(bench::TatpDistribution distribution) {
+  return name_in(kDistributions, distribution);
+}
+
+bench::Json invariants_json(const bench::InvariantReport& report) {
+  bench::Json json = bench::Json::object();
+  for (std::size_t i = 0; i < bench::kInvariants; ++i) {
+    const std::string name = fmt::format("T{}", i + 1);
+    if (report.state(i) == bench::Check::kNotChecked)
+      json[name] = "not checked";
+    else
+      json[name] = report.state(i) == bench::Check::kHeld;
+  }
+  return json;
+}
+
+std::string describe_invariants(const bench::InvariantReport& report) {
+  std::string text;
+  for (const auto& [state, words] :
+       {std::pair{bench::Check::kHeld, "held"}, std::pair{bench::Check::kBroken, "BROKEN"},
+        std::pair{bench::Check::kNotChecked, "not checked"}}) {
+    std::string names;
+    for (std::size_t i = 0; i < bench::kInvariants; ++i)
+      if (report.state(i) == state) names += fmt::format("T{} ", i + 1);
+    if (!names.empty()) text += fmt::format("{}{}{}", text.empty() ? "" : "; ", names, words);
+  }
+  return text;
+}
+
+std::uint64_t tatp_pool_bytes(std::uint32_t subscribers) {
+  constexpr std::uint64_t kBytesPerSubscriber = 1500;  // ten rows with their strings and stamps
+  return kBytesPerSubscriber * subscribers + (std::uint64_t{512} << 20);
+}
+
+OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,
+                              ScmLatency latency) {
+  OpenOptions options;
+  options.path = path;
+  options.mode = mode;
+  options.slots_max = std::max(options.slots_max, 4 * users);
+  options.scm_read_ns = latency.read_ns;
+  options.scm_write_ns = latency.write_ns;
+  return options;
+}
+
+std::uint32_t default_load_threads() { return std::max(1u, bench::environment().cores); }
+
+}  // namespace flugs::tools

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "bench/tatp_invariants.h"
+#include "bench/tatp_request.h"
+#include "bench/json.h"
+#include "flugs/database.h"
+
+namespace flugs::tools {
+
+/// Latencies of emulated SCM, as "READ_NS:WRITE_NS".
+struct ScmLatency {
+  std::uint32_t read_ns = 0;
+  std::uint32_t write_ns = 0;
+};
+
+// Options that several sub-commands have in common.
+void add_mix_option(CLI::App& command, bench::TatpMix& mix);
+void add_distribution_option(CLI::App& command, bench::TatpDistribution& distribution);
+void add_scm_latency_option(CLI::App& command, ScmLatency& latency);
+
+std::string to_string(bench::TatpMix mix);
+std::string to_string(bench::TatpDistribution distribution);
+
+/// {"T1": true, ..., "T8": "not checked"}.
+bench::Json invariants_json(const bench::InvariantReport& report);
+/// "T1 T2 T3 held; T6 broken; T8 not checked".
+std::string describe_invariants(const bench::InvariantReport& report);
+
+/// What a pool for `subscribers` will take at most, roughly.
+std::uint64_t tatp_pool_bytes(std::uint32_t subscribers);
+
+/// How the runners open a pool for `users` users.
+OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,
+                              ScmLatency latency);
+
+/// One loader thread for each processor.
+std::uint32_t default_load_threads();
+
+}  // namespace flugs::tools

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Plants each violation that tidy.py promises to find in a small tree, and a clean tree beside."""
+
+import os
+import shutil
+import tempfile
+import unittest
+
+import cxx_text
+import tidy
+
+CLEAN = {
+    "CMakeLists.txt": "project(planted)\n",
+    "pmem/CMakeLists.txt": "flugs_layer(pmem SOURCES pool.cc)\n",
+    "columns/CMakeLists.txt": "flugs_layer(columns SOURCES column.cc)\n",
+    "test/pmem/CMakeLists.txt": "flugs_test(pmem SOURCES pool_test.cc LABELS fast)\n",
+    "engine/include/flugs/value.h": "#pragma once\n\n#include <cstdint>\n",
+    "engine/include/flugs/database.h": '#pragma once\n\n#include "flugs/value.h"\n',
+    "pmem/pool.h": '#pragma once\n\n#include <libpmemobj.h>\n\n#include "flugs/value.h"\n',
+    "pmem/pool.cc": (
+        '#include "pmem/pool.h"\n\n'
+        "// Protocol pool. Created after step 2.\n"
+        "//   step  store      made durable by   recovery\n"
+        "//   1     header     flush             refuses\n"
+        "//   2     magic      persist           opens\n"
+        "void create(Persister& p, char* header) {\n"
+        '  p.flush(header, 64, "pool/1");\n'
+        '  p.persist(header, 8, "pool/2");\n'
+        "}\n"),
+    "columns/column.cc": '#include "pmem/pool.h"\n\nint column() { return 1; }\n',
+    "test/pmem/pool_test.cc": (
+        '#include <catch2/catch.hpp>\n\n#include "pmem/pool.h"\n\n'
+        'TEST_CASE("a pool opens again", "[pmem]") { _mm_sfence(); }\n'),
+    "docs/persistence.md": "pool/1 header, pool/2 magic\n",
+}
+
+
+class PlantedTree(unittest.TestCase):
+    """check() answers which rules fire where in CLEAN with some files replaced or added."""
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def check(self, files=None):
+        for path, content in {**CLEAN, **(files or {})}.items():
+            full = os.path.join(self.root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(content)
+        return [(v.path, v.rule) for v in tidy.Tidy(self.root).run()]
+
+    def assert_fires(self, path, content, rule):
+        self.assertEqual(self.check(files={path: content}), [(path, rule)])
+
+    def test_a_clean_tree_passes(self):
+        self.assertEqual(self.check(), [])
+
+    def test_long_line(self):
+        self.assert_fires("columns/column.cc", "// " + "x" * 98 + "\n", "line")
+        self.assertEqual(self.check(files={"columns/column.cc": "// " + "x" * 97 + "\n"}), [])
+
+    def test_long_file(self):
+        self.assert_fires("columns/column.cc", "//\n" * 601, "file")
+        self.assertEqual(self.check(files={"columns/column.cc": "//\n" * 600}), [])
+
+    def test_long_function(self):
+        body = "  step();\n"
+        self.assert_fires("columns/column.cc", "int f() {\n" + body * 59 + "}\n", "function")
+        self.assertEqual(self.check(
+            files={"columns/column.cc": "int f() {\n" + body * 58 + "}\n"}), [])
+
+    def test_unfinished_work(self):
+        for phrase in ("TO" "DO: more", "FIX" "ME", "XX" "X", "good enough for " "now",
+                       "Not " "implemented"):
+            self.assert_fires("columns/column.cc", f"// {phrase}\n", "unfinished")
+
+    def test_missing_pragma_once(self):
+        self.assert_fires("columns/column.h", "int column();\n", "pragma-once")
+
+    def test_layering(self):
+        for path, name in (("pmem/pool.cc", "columns/column.h"),
+                           ("columns/column.cc", "mvcc/stamps.h"),
+                           ("columns/column.cc", "flugs/database.h"),
+                           ("engine/include/flugs/value.h", "pmem/pool.h")):
+            self.assert_fires(path, f'#pragma once\n#include "{name}"\n', "layering")
+        self.assert_fires("engine/include/flugs/value.h", "#pragma once\n#include <fmt/core.h>\n",
+                          "layering")
+
+    def test_commented_include_is_none(self):
+        text = '/*\n#include "mvcc/stamps.h"\n*/\n'
+        self.assertEqual(self.check(files={"columns/column.cc": text}), [])
+
+    def test_include_without_folder(self):
+        self.assert_fires("columns/column.cc", '#include "column.h"\n', "include")
+        self.assert_fires("columns/column.cc", "#include <pmem/pool.h>\n", "include")
+
+    def test_persistence_outside_pmem(self):
+        for code in ("_mm_clwb(p);", "_mm_sfence();", "pmemobj_alloc();", "pmem_persist(p, 8);",
+                     "msync(p, 8, 0);", 'asm volatile("clwb %0" : "+m"(*p));'):
+            self.assert_fires("columns/column.cc", f"void f(char* p) {{ {code} }}\n",
+                              "persistence")
+        self.assert_fires("columns/column.cc", "#include <libpmem.h>\n", "persistence")
+        harmless = '// msync() and _mm_sfence()\nauto text = "pmem_persist msync()";\n'
+        self.assertEqual(self.check(files={"columns/column.cc": harmless}), [])
+
+    def test_unlisted_source(self):
+        path = "test/pmem/lost_test.cc"
+        self.assert_fires(path, 'TEST_CASE("lost") {}\n', "listed")
+
+    def test_listed_under_a_longer_name_is_not_listed(self):
+        self.assert_fires("columns/umn.cc", "int umn();\n", "listed")
+
+    def test_label_without_table(self):
+        text = CLEAN["pmem/pool.cc"].replace("//   2 ", "//   3 ")
+        self.assert_fires("pmem/pool.cc", text, "label")
+
+    def test_label_not_in_the_document(self):
+        fired = self.check(files={"docs/persistence.md": "pool/1 and pool/22\n"})
+        self.assertEqual(fired, [("pmem/pool.cc", "label")])
+
+    def test_malformed_label(self):
+        text = CLEAN["pmem/pool.cc"] + 'void f(Persister& p) { p.fence("oops"); }\n'
+        self.assert_fires("pmem/pool.cc", text, "label")
+
+    def test_label_in_a_constant(self):
+        fired = self.check(files={"columns/column.cc": 'constexpr Label kStep = "column/1";\n'})
+        self.assertEqual(fired, [("columns/column.cc", "label")] * 2)
+
+    def test_disabled_test(self):
+        for tag in ("[.]", "[.slow]", "[!hide]", "[!mayfail]"):
+            self.assert_fires("test/pmem/pool_test.cc", f'TEST_CASE("x", "{tag}") {{}}\n',
+                              "disabled")
+        self.assert_fires("columns/column.cc", "#if 0\n#endif\n", "disabled")
+
+
+class Formatting(unittest.TestCase):
+    @unittest.skipUnless(shutil.which(tidy.CLANG_FORMAT), tidy.CLANG_FORMAT + " is missing")
+    def test_unformatted_source(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "pmem"))
+            with open(os.path.join(root, ".clang-format"), "w", encoding="utf-8") as file:
+                file.write("BasedOnStyle: Google\n")
+            with open(os.path.join(root, "pmem/a.h"), "w", encoding="utf-8") as file:
+                file.write("#pragma once\nint   a( );\n")
+            tree = tidy.Tidy(root)
+            tree.check_format()
+            self.assertEqual([(v.path, v.rule) for v in tree.violations], [("pmem/a.h", "format")])
+
+
+class CxxText(unittest.TestCase):
+    """What counts as a function, where text is hard to read."""
+
+    def assert_functions(self, text, expected):
+        self.assertEqual(cxx_text.functions(text), expected)
+
+    def test_scopes_that_are_no_functions(self):
+        self.assert_functions("namespace a {\nclass alignas(64) B {\n int c_ = f(2);\n};\n}\n", [])
+        self.assert_functions("enum class E { kA };\nconst int t[] = {f(1),\n f(2)};\n", [])
+
+    def test_functions_in_scopes(self):
+        self.assert_functions("class A {\n void f() {\n  if (x) {\n  }\n }\n};\n", [(2, 5)])
+
+    def test_templates_and_initialisers(self):
+        self.assert_functions("template <class T>\nvoid f(T) {\n}\n", [(1, 3)])
+        self.assert_functions("A::A(int b) : b_(b) {\n}\n", [(1, 2)])
+
+    def test_literals_do_not_confuse(self):
+        self.assert_functions("char f() {\n return '{'; // {\n}\n", [(1, 3)])
+        self.assert_functions('auto f() {\n return R"x(}})x" "\\"}";\n}\n', [(1, 3)])
+        self.assert_functions("int f() {\n return 1'000'000;\n}\n", [(1, 3)])
+
+    def test_test_cases_are_functions(self):
+        self.assert_functions('TEST_CASE("x") {\n SECTION("y") {\n }\n}\n', [(1, 4)])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""The rules of CONTRIBUTING.md that a program can check. No file is exempt from any of them.
+
+tools/tidy.py          checks; prints one line per violation; exit status 1 if there is any
+tools/tidy.py --fix    formats the C++ sources first
+"""
+
+import argparse
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import cxx_text
+
+LINE_MAX = 100
+FILE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 60
+CLANG_FORMAT = "clang-format-19"
+
+# Folder -> folders whose headers its files may include, besides their own. Public headers count as
+# "flugs", the few of them that every layer may use as "words".
+MAY_INCLUDE = {
+    "flugs": {"flugs"},
+    "words": {"words"},
+    "pmem": {"words"},
+    "columns": {"words", "pmem"},
+    "mvcc": {"words", "pmem"},
+    "recovery": {"words", "pmem", "columns", "mvcc"},
+    "engine": {"words", "flugs", "pmem", "columns", "mvcc", "recovery"},
+    "bench": {"words", "flugs"},
+    "tools": {"words", "flugs", "bench"},
+    "examples": {"words", "flugs"},
+    "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
+}
+LAYERS = ("words", "pmem", "columns", "mvcc", "recovery", "engine")
+PUBLIC_DIR = "engine/include/flugs/"
+PUBLIC_WORDS = {"status", "ids", "schema", "value", "function_ref", "recovery_report"}
+# Folders that may speak to the medium themselves.
+PERSISTENCE_DIRS = ("pmem/", "test/pmem/", "test/support/")
+PERSISTENCE_DOC = "docs/persistence.md"
+
+SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools",
+               "examples", "test")
+CXX = (".h", ".cc")
+TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
+
+# Written in halves so that this file does not violate its own rule.
+UNFINISHED = re.compile(
+    r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b|(?i:\bfor " r"now\b|\bnot (yet )?" r"implemented\b)")
+PERSISTENCE_CODE = re.compile(
+    r"\b_mm_(clwb|clflush|clflushopt|sfence|mfence|stream_\w+)\b"
+    r"|\b__builtin_ia32_(clwb|clflush\w*|sfence|mfence)\b"
+    r"|\bpmemobj_\w+|\bpmem_(persist|flush|drain|deep_\w+|msync|map_file|mem\w+|is_pmem|has_\w+)\b"
+    r"|\bmsync\s*\(|<libpmem\w*\.h>|<libpmemobj/")
+PERSISTENCE_ASM = re.compile(r"\basm\b[^;]*\b(clwb|clflush|clflushopt|sfence|mfence|movnt\w+)\b")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
+LABEL = re.compile(r"^([a-z][a-z0-9_-]*)/([0-9]+[a-z]?)$")
+PROTOCOL = re.compile(r"^\s*//+\s*Protocol ([a-z][a-z0-9_-]*)\b")
+PROTOCOL_STEP = re.compile(r"^\s*//+\s+([0-9]+[a-z]?)\s+\S")
+DISABLED = re.compile(r"\[\.|\[!(hide|mayfail|shouldfail)\]")
+
+Violation = collections.namedtuple("Violation", "path line rule message")
+
+
+def source_files(root):
+    """Every text file of the project that has rules, as paths from `root` with '/'."""
+    found = []
+    for top in SOURCE_DIRS + ("cmake", ".ci"):
+        for folder, folders, names in os.walk(os.path.join(root, top)):
+            folders[:] = sorted(f for f in folders if f not in ("build", "__pycache__"))
+            for name in sorted(names):
+                path = os.path.join(folder, name)
+                if name.endswith(TEXTS) or (os.access(path, os.X_OK) and "." not in name):
+                    found.append(os.path.relpath(path, root).replace(os.sep, "/"))
+    return found + [name for name in ("CMakeLists.txt", "CMakePresets.json")
+                    if os.path.exists(os.path.join(root, name))]
+
+
+class Tidy:
+    """One look at one tree: reads each file once, collects the violations."""
+
+    def __init__(self, root):
+        self.root = root
+        self.paths = source_files(root)
+        self.text = {path: self._read(path) for path in self.paths}
+        self.violations = []
+
+    def _read(self, path):
+        try:
+            with open(os.path.join(self.root, path), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def _report(self, path, line, rule, message):
+        self.violations.append(Violation(path, line, rule, message))
+
+    def run(self):
+        for path in self.paths:
+            self._check_size(path)
+            self._check_unfinished(path)
+            if path.endswith(CXX):
+                self._check_pragma_once(path)
+                self._check_includes(path)
+                self._check_persistence(path)
+                self._check_functions(path)
+                self._check_disabled(path)
+                self._check_listed(path)
+        self._check_labels()
+        return self.violations
+
+    def _check_size(self, path):
+        lines = self.text[path].split("\n")
+        for number, line in enumerate(lines, 1):
+            if len(line) > LINE_MAX:
+                self._report(path, number, "line", f"{len(line)} columns, at most {LINE_MAX}")
+        count = len(lines) - (lines[-1] == "")
+        if count > FILE_LINES_MAX:
+            self._report(path, count, "file", f"{count} lines, at most {FILE_LINES_MAX}")
+
+    def _check_unfinished(self, path):
+        for number, line in enumerate(self.text[path].split("\n"), 1):
+            match = UNFINISHED.search(line)
+            if match:
+                self._report(path, number, "unfinished", f"'{match[0]}': finish it or leave it out")
+
+    def _check_pragma_once(self, path):
+        if path.endswith(".h") and not re.search(r"^#pragma once$", self.text[path], re.MULTILINE):
+            self._report(path, 1, "pragma-once", "a header without #pragma once")
+
+    def _check_includes(self, path):
+        folder = "flugs" if path.startswith(PUBLIC_DIR) else path.split("/")[0]
+        text = cxx_text.without_comments(self.text[path])
+        for match in INCLUDE.finditer(text):
+            line = cxx_text.line_of(text, match.start())
+            self._check_include(path, line, folder, match[1], match[2])
+
+    def _check_include(self, path, line, folder, bracket, name):
+        if bracket == "<":
+            own = name.split("/")[0] in MAY_INCLUDE
+            if own:
+                self._report(path, line, "include", f'our own headers are included as "{name}"')
+            elif folder == "flugs" and re.search(r"[./]", name):
+                self._report(path, line, "layering", f"public headers know no <{name}>")
+            return
+        target, _, rest = name.partition("/")
+        if target not in MAY_INCLUDE or not rest:
+            self._report(path, line, "include", f'"{name}" must be written as "folder/file.h"')
+            return
+        if target == "flugs" and rest.removesuffix(".h") in PUBLIC_WORDS:
+            target = "words"
+        allowed = MAY_INCLUDE[folder] | {folder} | ({"words"} if folder == "flugs" else set())
+        if target not in allowed:
+            self._report(path, line, "layering", f'{folder} must not know "{name}"')
+
+    def _check_persistence(self, path):
+        if path.startswith(PERSISTENCE_DIRS):
+            return
+        text = self.text[path]
+        code = cxx_text.code_only(text)
+        plain = cxx_text.without_comments(text)
+        found = list(PERSISTENCE_CODE.finditer(code)) + list(PERSISTENCE_ASM.finditer(plain))
+        for match in found:
+            line = cxx_text.line_of(text, match.start())
+            self._report(path, line, "persistence", f"'{match[0]}' belongs into pmem/")
+
+    def _check_functions(self, path):
+        for first, last in cxx_text.functions(self.text[path]):
+            count = last - first + 1
+            if count > FUNCTION_LINES_MAX:
+                message = f"a function of {count} lines, at most {FUNCTION_LINES_MAX}"
+                self._report(path, first, "function", message)
+
+    def _check_disabled(self, path):
+        text = self.text[path]
+        if path.startswith("test/"):
+            for start, end in cxx_text.calls(cxx_text.code_only(text), r"\w*TEST_CASE\w*"):
+                match = DISABLED.search(text, start, end)
+                if match:
+                    line = cxx_text.line_of(text, match.start())
+                    self._report(path, line, "disabled", f"'{match[0]}' disables a test")
+        for match in re.finditer(r"^[ \t]*#[ \t]*if[ \t]+0\b", text, re.MULTILINE):
+            line = cxx_text.line_of(text, match.start())
+            self._report(path, line, "disabled", "code that is switched off")
+
+    def _check_listed(self, path):
+        """A source that no CMakeLists.txt names is a source that is not built, a test not run."""
+        if not path.endswith(".cc"):
+            return
+        folder, _, name = path.rpartition("/")
+        while folder:
+            listed = self.text.get(folder + "/CMakeLists.txt", "")
+            inside = path[len(folder) + 1:]
+            if re.search(r"(?<![\w/])%s(?![\w/])" % re.escape(inside), listed):
+                return
+            folder = folder.rpartition("/")[0]
+        self._report(path, 1, "listed", f"{name} is in no CMakeLists.txt")
+
+    def _protocol_steps(self):
+        """{"commit/1", ...}: the steps of every protocol table."""
+        steps = set()
+        for path in self.paths:
+            if not path.endswith(CXX) or path.split("/")[0] not in LAYERS:
+                continue
+            name = None
+            for line in self.text[path].split("\n"):
+                match = PROTOCOL.match(line)
+                if match:
+                    name = match[1]
+                elif not line.lstrip().startswith("//"):
+                    name = None
+                elif name and (match := PROTOCOL_STEP.match(line)):
+                    steps.add(f"{name}/{match[1]}")
+        return steps
+
+    def _check_labels(self):
+        steps = self._protocol_steps()
+        document = self._read(PERSISTENCE_DOC)
+        for path in self.paths:
+            if not path.endswith(CXX) or path.split("/")[0] not in LAYERS:
+                continue
+            text = self.text[path]
+            calls = list(cxx_text.calls(cxx_text.code_only(text), r"(?:flush|fence|persist)\w*"))
+            for position, label in cxx_text.literals(text):
+                line = cxx_text.line_of(text, position)
+                if LABEL.match(label):
+                    if label not in steps:
+                        self._report(path, line, "label", f'"{label}" is in no protocol table')
+                    if not re.search(r"(?<![\w/-])%s(?!\w)" % re.escape(label), document):
+                        self._report(path, line, "label", f'"{label}" is not in {PERSISTENCE_DOC}')
+                elif any(start <= position < end for start, end in calls):
+                    self._report(path, line, "label", f'"{label}" is not a label like "commit/1"')
+
+    def cxx_paths(self):
+        return [os.path.join(self.root, p) for p in self.paths if p.endswith(CXX)]
+
+    def check_format(self):
+        if not self.cxx_paths():
+            return
+        command = [CLANG_FORMAT, "--dry-run", "-Werror", "--ferror-limit=1"] + self.cxx_paths()
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        errors = re.findall(r"^(.+?):(\d+):\d+: error: .*clang-format", result.stderr, re.MULTILINE)
+        for name, line in errors:
+            path = os.path.relpath(name, self.root)
+            self._report(path, int(line), "format", "run tools/tidy.py --fix")
+        if result.returncode != 0 and not errors:
+            self._report(".clang-format", 1, "format", result.stderr.strip())
+
+
+def main():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--root", default=root, help="the tree to check")
+    parser.add_argument("--fix", action="store_true", help="format the C++ sources first")
+    arguments = parser.parse_args()
+
+    tidy = Tidy(os.path.abspath(arguments.root))
+    if arguments.fix:
+        subprocess.run([CLANG_FORMAT, "-i"] + tidy.cxx_paths(), check=True)
+        tidy = Tidy(tidy.root)
+    tidy.run()
+    if shutil.which(CLANG_FORMAT):
+        tidy.check_format()
+    else:
+        print(f"tidy: formatting NOT checked: {CLANG_FORMAT} is missing (tools/setup --tests)")
+    for violation in sorted(tidy.violations):
+        print(f"{violation.path}:{violation.line}: [{violation.rule}] {violation.message}")
+    print(f"tidy: {len(tidy.paths)} files, {len(tidy.violations)} violations")
+    return 1 if tidy.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
