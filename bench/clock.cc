@@ -28,21 +28,41 @@ bool machine_has_constant_counter() {
   return false;
 }
 
+/// Both clocks at one moment, as exactly as a few attempts allow.
+struct Moment {
+  std::uint64_t ns = 0;
+  std::uint64_t ticks = 0;
+};
+
+Moment read_both(const Ticks& clock) {
+  Moment best;
+  std::uint64_t narrowest = ~std::uint64_t{0};
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const std::uint64_t before = clock.now();
+    const std::uint64_t ns = monotonic_ns();
+    const std::uint64_t after = clock.now();
+    if (after - before >= narrowest) continue;
+    narrowest = after - before;
+    best = {ns, before + narrowest / 2};
+  }
+  return best;
+}
+
 }  // namespace
 
 Ticks::Ticks() noexcept : counter_usable_(machine_has_constant_counter()) {
   if (!counter_usable_) return;
-  const std::uint64_t ns_begin = monotonic_ns();
-  const std::uint64_t ticks_begin = now();
-  while (monotonic_ns() - ns_begin < 20'000'000) {
+  // 1 ms: reading both takes some 50 ns, so the rate is right to a ten-thousandth.
+  const Moment begin = read_both(*this);
+  while (monotonic_ns() - begin.ns < 1'000'000) {
   }
-  const std::uint64_t ns = monotonic_ns() - ns_begin;
-  const std::uint64_t ticks = now() - ticks_begin;
-  if (ticks == 0) {
+  const Moment end = read_both(*this);
+  if (end.ticks <= begin.ticks) {
     counter_usable_ = false;
     return;
   }
-  ns_per_tick_scaled_ = static_cast<std::uint64_t>((static_cast<Wide>(ns) << 32) / ticks);
+  ns_per_tick_scaled_ = static_cast<std::uint64_t>((static_cast<Wide>(end.ns - begin.ns) << 32) /
+                                                   (end.ticks - begin.ticks));
 }
 
 const Ticks& Ticks::instance() noexcept {

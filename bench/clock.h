@@ -16,7 +16,7 @@ std::uint64_t monotonic_ns() noexcept;
 /// machine says that it runs at a constant rate, else CLOCK_MONOTONIC.
 class Ticks {
  public:
-  /// Measures the counter's rate, about 20 ms, the first time that it is called.
+  /// Measures the counter's rate, about 1 ms, the first time that it is called.
   static const Ticks& instance() noexcept;
 
   std::uint64_t now() const noexcept {

@@ -7,19 +7,20 @@ namespace flugs::bench {
 
 /// Where and of what a figure was made.
 struct Environment {
-  std::string commit;       ///< git revision that was configured, "unknown" outside of a checkout
-  std::string cpu;          ///< model name
-  unsigned cores = 0;       ///< this process may run on
+  std::string commit;  ///< git revision that was configured, "unknown" outside of a checkout
+  std::string cpu;     ///< model name
+  unsigned cores = 0;  ///< this process may run on
   std::uint64_t memory_bytes = 0;
-  std::string kernel;       ///< name and release
-  std::string huge_pages;   ///< state of huge pages for shared memory and for anonymous memory
+  std::string kernel;      ///< name and release
+  std::string huge_pages;  ///< state of huge pages for shared memory and for anonymous memory
   std::string compiler;
-  std::string build;        ///< "release" or "debug"
+  std::string build;  ///< "release" or "debug"
 };
 
 Environment environment();
 
-/// What the process has in DRAM for itself: anonymous resident pages. The pool's are not among them.
+/// What the process has in DRAM for itself: anonymous resident pages. The pool's are not among
+/// them.
 std::uint64_t dram_bytes();
 
 /// Page faults of this process so far.

@@ -29,9 +29,8 @@ Json to_json(const Environment& environment) {
 Json to_json(const RecoveryReport& report) {
   Json phases = Json::array();
   for (const RecoveryReport::Phase& phase : report.phases)
-    phases.push_back({{"name", phase.name},
-                      {"duration_us", phase.duration_us},
-                      {"items", phase.items}});
+    phases.push_back(
+        {{"name", phase.name}, {"duration_us", phase.duration_us}, {"items", phase.items}});
   return {{"phases", phases},
           {"total_us", report.total_us},
           {"created", report.created},

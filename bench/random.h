@@ -62,7 +62,8 @@ class Random {
 /// walked until it comes back into range (at most four steps on average).
 class Permutation {
  public:
-  constexpr Permutation(std::uint64_t size, std::uint64_t seed) noexcept : size_(size), seed_(seed) {
+  constexpr Permutation(std::uint64_t size, std::uint64_t seed) noexcept
+      : size_(size), seed_(seed) {
     while (half_bits_ < 31 && (std::uint64_t{1} << (2 * half_bits_)) < size) ++half_bits_;
   }
 

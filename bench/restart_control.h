@@ -22,10 +22,10 @@ struct RestartPlan {
   std::uint64_t distinct = 100'000;
   std::uint64_t seed = 1;
   Type type = Type::kInt32;
-  bool killed = false;                 ///< every life but the last ends with SIGKILL under load
+  bool killed = false;  ///< every life but the last ends with SIGKILL under load
   std::uint32_t load_threads = 1;
   std::uint32_t recovery_threads = 0;
-  std::uint32_t writers = 2;           ///< of the load under which it is killed
+  std::uint32_t writers = 2;  ///< of the load under which it is killed
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;
 
@@ -71,15 +71,15 @@ struct RestartTimes {
   };
   static constexpr std::size_t kPhasesMax = 16;
 
-  std::uint64_t spawned_ns = 0;       ///< right before the process was started
-  std::uint64_t main_ns = 0;          ///< main was entered
-  std::uint64_t opened_ns = 0;        ///< Database::open returned, all indexes are there
+  std::uint64_t spawned_ns = 0;  ///< right before the process was started
+  std::uint64_t main_ns = 0;     ///< main was entered
+  std::uint64_t opened_ns = 0;   ///< Database::open returned, all indexes are there
   std::uint64_t first_answer_ns = 0;
-  std::uint64_t minor_faults = 0;     ///< until the first answer
+  std::uint64_t minor_faults = 0;  ///< until the first answer
   std::uint64_t major_faults = 0;
   std::uint64_t dram_bytes = 0;
-  double select_scan_ms = 0;          ///< select c1, c2, c3, c4 where c1 = v
-  double sum_ms = 0;                  ///< select sum(c1): pages in all codes
+  double select_scan_ms = 0;  ///< select c1, c2, c3, c4 where c1 = v
+  double sum_ms = 0;          ///< select sum(c1): pages in all codes
   std::uint64_t phase_count = 0;
   Phase phases[kPhasesMax];
   std::uint64_t threads = 0;
@@ -92,13 +92,13 @@ struct RestartStatus {
   std::atomic<RestartStage> stage{RestartStage::kStarting};
   std::atomic<std::uint64_t> rows_loaded{0};
   std::atomic<std::uint64_t> transactions_under_load{0};  ///< of this life
-  std::uint32_t life = 0;       ///< processes so far that had the pool open
+  std::uint32_t life = 0;  ///< processes so far that had the pool open
   double load_seconds = 0;
-  std::uint64_t pool_bytes = 0;       ///< after the bulk load
+  std::uint64_t pool_bytes = 0;  ///< after the bulk load
   std::uint64_t pool_used_bytes = 0;
   std::uint64_t load_dram_bytes = 0;
-  RestartTotals totals;         ///< of what is certain to be there
-  RestartTimes times;           ///< of the last probe
+  RestartTotals totals;  ///< of what is certain to be there
+  RestartTimes times;    ///< of the last probe
   char medium[32] = {};
   char guarantee[256] = {};
 };

@@ -108,8 +108,8 @@ class Writer {
       entry.rows[slot] = id.value().value();
     }
     if (number > 0) {
-      const std::uint64_t ordinal = data_.load_ordinal(
-          1, restart_serial(life_, index_, number, RestartEntry::kRows));
+      const std::uint64_t ordinal =
+          data_.load_ordinal(1, restart_serial(life_, index_, number, RestartEntry::kRows));
       const Result<RowId> id = transaction->update(table_, RowId(log_[number - 1].rows[0]),
                                                    {{ColumnId{1}, data_.value(1, ordinal)}});
       if (!id.ok()) return id.status();
@@ -150,6 +150,7 @@ Status load_restart_rows(Database& database, TableId table, RestartControl& cont
   std::vector<RestartTotals> totals(threads_wanted);
   std::vector<Status> statuses(threads_wanted);
   std::vector<std::thread> threads;
+  threads.reserve(threads_wanted);
   for (std::uint32_t i = 0; i < threads_wanted; ++i)
     threads.emplace_back([&, i] { statuses[i] = load_share(load, totals[i]); });
   for (std::thread& thread : threads) thread.join();
@@ -166,6 +167,7 @@ Status run_restart_writers(Database& database, TableId table, RestartControl& co
   std::mutex mutex;  // protects failure
   Status failure;
   std::vector<std::thread> threads;
+  threads.reserve(control.plan().writers);
   for (std::uint32_t i = 0; i < control.plan().writers; ++i)
     threads.emplace_back([&, i] {
       Writer writer(database, table, control, i);

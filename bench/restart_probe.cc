@@ -52,8 +52,7 @@ RestartTotals totals_of(const RestartControl& control, std::uint32_t life, std::
   RestartTotals totals;
   totals.rows = RestartEntry::kRows;
   for (std::size_t slot = 0; slot < RestartEntry::kRows; ++slot) {
-    const std::uint64_t ordinal =
-        data.load_ordinal(0, restart_serial(life, writer, number, slot));
+    const std::uint64_t ordinal = data.load_ordinal(0, restart_serial(life, writer, number, slot));
     totals.sum += static_cast<std::uint64_t>(data.integer(0, ordinal));
     totals.matches += ordinal == data.wanted_ordinal() ? 1 : 0;
   }
@@ -74,8 +73,8 @@ Status expect_entry(const Transaction& transaction, TableId table, const Restart
   }
   if (number == 0) return {};
   data.load_row(restart_serial(entry.life, writer, number - 1, 0), expected);
-  const std::uint64_t ordinal = data.load_ordinal(
-      1, restart_serial(entry.life, writer, number, RestartEntry::kRows));
+  const std::uint64_t ordinal =
+      data.load_ordinal(1, restart_serial(entry.life, writer, number, RestartEntry::kRows));
   expected[1] = data.value(1, ordinal);
   return expect_row(transaction, table, entry.updated, expected);
 }
@@ -174,19 +173,19 @@ Status check_restart_answers(Database& database, TableId table, RestartControl& 
     if (!status.ok()) return status;
   }
   RestartTotals found;
-  Status status = select_by_value(*transaction, table, control, found.matches,
-                                  result.times.select_scan_ms);
+  Status status =
+      select_by_value(*transaction, table, control, found.matches, result.times.select_scan_ms);
   if (status.ok()) status = sum_first_column(*transaction, table, found, result.times.sum_ms);
   Aftermath aftermath;
-  if (status.ok())
-    status = audit_writers(*transaction, table, control, result.life - 1, aftermath);
+  if (status.ok()) status = audit_writers(*transaction, table, control, result.life - 1, aftermath);
   if (!status.ok()) return status;
   result.times.acknowledged_checked = aftermath.acknowledged;
   if (!explain(aftermath, result.totals, found))
-    return wrong(fmt::format("{} rows, {} with c1 = v, sum(c1) {}; {} rows were there before and "
-                             "{} acknowledged since, {} transactions were in flight",
-                             found.rows, found.matches, found.sum, result.totals.rows,
-                             aftermath.certain.rows, aftermath.possible.size()));
+    return wrong(
+        fmt::format("{} rows, {} with c1 = v, sum(c1) {}; {} rows were there before and "
+                    "{} acknowledged since, {} transactions were in flight",
+                    found.rows, found.matches, found.sum, result.totals.rows,
+                    aftermath.certain.rows, aftermath.possible.size()));
   result.totals = aftermath.certain;
   return {};
 }

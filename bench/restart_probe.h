@@ -13,8 +13,9 @@ namespace flugs::bench {
 Status ask_first_query(Database& database, TableId table, const RestartControl& control);
 
 /// Everything that can be asked of the table: all samples, what the writers of the life before were
-/// promised, `select ... where c1 = v` and `sum(c1)` with their times. What is found of transactions
-/// that were in flight becomes part of the totals. Gives kCorrupt with the first wrong answer.
+/// promised, `select ... where c1 = v` and `sum(c1)` with their times. What is found of
+/// transactions that were in flight becomes part of the totals. Gives kCorrupt with the first wrong
+/// answer.
 Status check_restart_answers(Database& database, TableId table, RestartControl& control);
 
 }  // namespace flugs::bench

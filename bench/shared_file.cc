@@ -35,7 +35,7 @@ Result<SharedFile> SharedFile::create(const std::string& path, std::uint64_t byt
 Result<SharedFile> SharedFile::open(const std::string& path, std::uint64_t bytes_min) {
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return io_error("cannot open", path);
-  struct stat info {};
+  struct stat info{};
   if (fstat(file, &info) != 0) {
     Status status = io_error("cannot read the size of", path);
     ::close(file);

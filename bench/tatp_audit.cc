@@ -79,7 +79,9 @@ void TatpAudit::add(const WitnessEntry& entry) {
   else if (entry.commit_timestamp == 0)
     ++unstamped_;
   switch (entry.type) {
-    case TatpType::kUpdateLocation: effect.field = TatpState::kVlrLocation; break;
+    case TatpType::kUpdateLocation:
+      effect.field = TatpState::kVlrLocation;
+      break;
     case TatpType::kUpdateSubscriberData:
       effect.field = TatpState::kBit1;
       effect.value = entry.value >> 8;
@@ -97,8 +99,8 @@ void TatpAudit::add(const WitnessEntry& entry) {
 
 void TatpAudit::sort() { std::sort(effects_.begin(), effects_.end(), before); }
 
-void TatpAudit::check_subscriber(std::uint32_t s_id, const TatpState& base,
-                                 const TatpState& actual, InvariantReport& report) const {
+void TatpAudit::check_subscriber(std::uint32_t s_id, const TatpState& base, const TatpState& actual,
+                                 InvariantReport& report) const {
   auto begin = std::lower_bound(
       effects_.begin(), effects_.end(), s_id,
       [](const TatpEffect& effect, std::uint32_t wanted) { return effect.s_id < wanted; });
@@ -110,10 +112,9 @@ void TatpAudit::check_subscriber(std::uint32_t s_id, const TatpState& base,
     } else if (base[field] != actual[field]) {
       const Invariant invariant =
           field < TatpState::kSlots ? Invariant::kAcknowledged : Invariant::kSlots;
-      report.broken(invariant,
-                    fmt::format("{}: nobody changed it, yet it went from {} to {}",
-                                field_name(s_id, static_cast<std::uint16_t>(field)), base[field],
-                                actual[field]));
+      report.broken(invariant, fmt::format("{}: nobody changed it, yet it went from {} to {}",
+                                           field_name(s_id, static_cast<std::uint16_t>(field)),
+                                           base[field], actual[field]));
     }
     begin = end;
   }
@@ -127,11 +128,10 @@ void TatpAudit::check_field(std::span<const TatpEffect> effects, std::uint32_t b
   Occupation slot{base == 0, base != 0};
   bool acknowledged_any = false;
   for (auto life = effects.begin(); life != effects.end();) {
-    const auto life_end = std::find_if(life, effects.end(), [&](const TatpEffect& effect) {
-      return effect.life != life->life;
-    });
-    const auto flight = std::find_if(life, life_end,
-                                     [](const TatpEffect& effect) { return effect.in_flight; });
+    const auto life_end = std::find_if(
+        life, effects.end(), [&](const TatpEffect& effect) { return effect.life != life->life; });
+    const auto flight =
+        std::find_if(life, life_end, [](const TatpEffect& effect) { return effect.in_flight; });
     if (is_slot && !alternate({life, flight}, {flight, life_end}, slot)) {
       report.broken(invariant,
                     fmt::format("{}: acknowledged inserts and deletes do not alternate in life {}",

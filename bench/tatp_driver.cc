@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -139,8 +140,9 @@ class alignas(64) User {
 using Users = std::vector<std::unique_ptr<User>>;
 
 std::uint64_t executed_by(const Users& users) {
-  return std::accumulate(users.begin(), users.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const auto& user) { return sum + user->executed(); });
+  return std::accumulate(
+      users.begin(), users.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const auto& user) { return sum + user->executed(); });
 }
 
 double seconds_since(std::uint64_t begin_ns) {
@@ -159,12 +161,15 @@ class Watch {
     const double seconds_all = options_.ramp_up_seconds + options_.seconds;
     std::uint64_t mark = executed_by(users_);
     double mark_seconds = 0;
-    for (double gone = 0; gone < seconds && !control_.failed.load(); gone = seconds_since(begin_ns)) {
+    for (double gone = 0; gone < seconds; gone = seconds_since(begin_ns)) {
+      if (control_.failed.load()) return;
       if (options_.progress && !options_.progress(seconds_before + gone, seconds_all)) return;
-      const double slice = std::min({0.1, seconds - gone, mark_seconds + 1 - gone});
-      std::this_thread::sleep_for(std::chrono::duration<double>(std::max(slice, 0.0005)));
+      // The curve has a point each whole second.
+      const double next_point = std::floor(gone) + 1;
+      const double slice = std::min({0.1, seconds - gone, next_point - gone});
+      std::this_thread::sleep_for(std::chrono::duration<double>(slice));
       const double now = seconds_since(begin_ns);
-      if (tps_by_second == nullptr || now < mark_seconds + 1) continue;
+      if (tps_by_second == nullptr || now < next_point) continue;
       const std::uint64_t executed = executed_by(users_);
       tps_by_second->push_back(static_cast<double>(executed - mark) / (now - mark_seconds));
       mark = executed;
@@ -187,8 +192,7 @@ TatpRunResult run_tatp(Database& database, const TatpTables& tables, const Popul
   Users users;
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < options.users; ++i)
-    users.push_back(
-        std::make_unique<User>(control, database, tables, population, options, i));
+    users.push_back(std::make_unique<User>(control, database, tables, population, options, i));
   for (const auto& user : users) threads.emplace_back([&user] { user->run(); });
 
   Watch watch(control, options, users);
@@ -221,9 +225,7 @@ std::uint64_t TatpRunResult::counted_by_rule_a() const noexcept {
   return executed() - (insert.executed - insert.found);
 }
 
-std::uint64_t TatpRunResult::counted_by_rule_b() const noexcept {
-  return latency.count();
-}
+std::uint64_t TatpRunResult::counted_by_rule_b() const noexcept { return latency.count(); }
 
 std::uint64_t TatpRunResult::counted_by_rule_c() const noexcept {
   std::uint64_t sum = 0;

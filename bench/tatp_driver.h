@@ -36,17 +36,17 @@ struct TatpTypeResult {
 struct TatpRunResult {
   double seconds = 0;  ///< sampled, as measured
   std::array<TatpTypeResult, kTatpTypes> types;
-  Histogram latency;   ///< of all types
-  std::uint64_t retries = 0;                ///< of conflicts, within the sampling period
-  std::uint64_t foreign_key_missing = 0;    ///< INSERT_CALL_FORWARDING, within the sampling period
-  std::uint64_t forwarding_inserted = 0;    ///< committed, ramp-up included
+  Histogram latency;                      ///< of all types
+  std::uint64_t retries = 0;              ///< of conflicts, within the sampling period
+  std::uint64_t foreign_key_missing = 0;  ///< INSERT_CALL_FORWARDING, within the sampling period
+  std::uint64_t forwarding_inserted = 0;  ///< committed, ramp-up included
   std::uint64_t forwarding_deleted = 0;
-  std::vector<double> tps_by_second;        ///< executed, ramp-up left out
-  Statistics before;                        ///< at the begin of sampling
+  std::vector<double> tps_by_second;  ///< executed, ramp-up left out
+  Statistics before;                  ///< at the begin of sampling
   Statistics after;
-  std::uint64_t dram_bytes = 0;             ///< of the process, at the end of sampling
-  std::uint64_t checksum = 0;               ///< of everything read
-  Status failure;                           ///< the first transaction that may not fail and did
+  std::uint64_t dram_bytes = 0;  ///< of the process, at the end of sampling
+  std::uint64_t checksum = 0;    ///< of everything read
+  Status failure;                ///< the first transaction that may not fail and did
 
   std::uint64_t executed() const noexcept;
   /// Rule A leaves out failed inserts, B also updates and deletes that found no row, C every

@@ -21,8 +21,7 @@ void InvariantReport::check(Invariant invariant) noexcept {
 void InvariantReport::broken(Invariant invariant, std::string problem) {
   states_[static_cast<std::size_t>(invariant)] = Check::kBroken;
   if (problems_.size() < kProblemsMax)
-    problems_.push_back(
-        fmt::format("T{}: {}", static_cast<std::size_t>(invariant) + 1, problem));
+    problems_.push_back(fmt::format("T{}: {}", static_cast<std::size_t>(invariant) + 1, problem));
 }
 
 void InvariantReport::merge(const InvariantReport& other) {
@@ -127,9 +126,9 @@ class Checker {
     if (options_.forwarding_rows) {
       report.check(Invariant::kCount);
       if (forwarding.value() != *options_.forwarding_rows)
-        report.broken(Invariant::kCount, fmt::format("call_forwarding has {} rows instead of {}",
-                                                     forwarding.value(),
-                                                     *options_.forwarding_rows));
+        report.broken(Invariant::kCount,
+                      fmt::format("call_forwarding has {} rows instead of {}", forwarding.value(),
+                                  *options_.forwarding_rows));
     }
     if (audit_) {
       audit_->check_count(total.base_forwarding, forwarding.value(), report);
@@ -140,8 +139,8 @@ class Checker {
 
  private:
   Status check_subscribers(Share& share) {
-    for (const Invariant invariant : {Invariant::kPopulation, Invariant::kNumbers,
-                                      Invariant::kDomains, Invariant::kParents})
+    for (const Invariant invariant :
+         {Invariant::kPopulation, Invariant::kNumbers, Invariant::kDomains, Invariant::kParents})
       share.report.check(invariant);
     if (population_.options().parity) share.report.check(Invariant::kAtomicity);
     if (audit_) {
@@ -153,8 +152,7 @@ class Checker {
     while (!failed_.load(std::memory_order_relaxed)) {
       const std::uint32_t begin = next_.fetch_add(kSubscribersPerStep);
       if (begin >= population_.subscribers()) break;
-      const std::uint32_t end =
-          std::min(begin + kSubscribersPerStep, population_.subscribers());
+      const std::uint32_t end = std::min(begin + kSubscribersPerStep, population_.subscribers());
       for (std::uint32_t s_id = begin + 1; s_id <= end; ++s_id) {
         Status status = check_subscriber(*transaction, s_id, share);
         if (!status.ok()) return status;
@@ -201,6 +199,7 @@ Result<InvariantReport> check_tatp(Database& database, const TatpTables& tables,
   std::vector<Checker::Share> shares(options.threads);
   std::atomic<unsigned> running{options.threads};
   std::vector<std::thread> threads;
+  threads.reserve(shares.size());
   for (Checker::Share& share : shares)
     threads.emplace_back([&] {
       checker.run(share);

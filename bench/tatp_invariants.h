@@ -18,14 +18,14 @@ enum class Check : std::uint8_t { kNotChecked, kHeld, kBroken };
 
 /// The invariants of the workload description.
 enum class Invariant : std::uint8_t {
-  kPopulation,     ///< T1: all rows of the population and their constant columns are as loaded
-  kNumbers,        ///< T2: sub_nbr = pad15(s_id), both keys lead to the same row
-  kDomains,        ///< T3
-  kParents,        ///< T4: every CALL_FORWARDING row has its parent, keys are unique
-  kCount,          ///< T5: |CALL_FORWARDING| = initial + inserted - deleted
-  kSlots,          ///< T6: each slot is as its last acknowledged insert or delete left it
-  kAcknowledged,   ///< T7: every other value is the one acknowledged last
-  kAtomicity,      ///< T8: both halves of UPDATE_SUBSCRIBER_DATA or neither
+  kPopulation,    ///< T1: all rows of the population and their constant columns are as loaded
+  kNumbers,       ///< T2: sub_nbr = pad15(s_id), both keys lead to the same row
+  kDomains,       ///< T3
+  kParents,       ///< T4: every CALL_FORWARDING row has its parent, keys are unique
+  kCount,         ///< T5: |CALL_FORWARDING| = initial + inserted - deleted
+  kSlots,         ///< T6: each slot is as its last acknowledged insert or delete left it
+  kAcknowledged,  ///< T7: every other value is the one acknowledged last
+  kAtomicity,     ///< T8: both halves of UPDATE_SUBSCRIBER_DATA or neither
 };
 inline constexpr std::size_t kInvariants = 8;
 

@@ -71,9 +71,10 @@ Status insert_facilities(Transaction& transaction, const TatpTables& tables,
       const ForwardingRecord& forwarding = facility.forwarding[i];
       if (!forwarding.present) continue;
       const SubNbr numberx(forwarding.numberx);
-      const Result<RowId> child = transaction.insert(
-          tables.call_forwarding, {s_id, sf_type, Value::int32(kStartTimes[i]),
-                                   Value::int32(forwarding.end_time), Value::string(numberx.text())});
+      const Result<RowId> child =
+          transaction.insert(tables.call_forwarding,
+                             {s_id, sf_type, Value::int32(kStartTimes[i]),
+                              Value::int32(forwarding.end_time), Value::string(numberx.text())});
       if (!child.ok()) return child.status();
       ++result.rows;
       ++result.forwarding_rows;
@@ -89,7 +90,8 @@ Status insert_subscriber(Transaction& transaction, const TatpTables& tables,
   std::array<Value, TatpColumns::kSubscriberColumns> values;
   values[0] = s_id;
   values[1] = Value::string(number.text());
-  for (std::size_t i = 0; i < record.small.size(); ++i) values[2 + i] = Value::int32(record.small[i]);
+  for (std::size_t i = 0; i < record.small.size(); ++i)
+    values[2 + i] = Value::int32(record.small[i]);
   values[32] = Value::int64(record.msc_location);
   values[33] = Value::int64(record.vlr_location);
   const Result<RowId> row = transaction.insert(tables.subscriber, std::span<const Value>(values));
@@ -196,8 +198,8 @@ SubscriberRecord Population::subscriber(std::uint32_t s_id) const noexcept {
       ForwardingRecord& forwarding = facility.forwarding[slot];
       if ((slots >> slot & 1) == 0) continue;
       forwarding.present = true;
-      forwarding.end_time = static_cast<std::uint8_t>(kStartTimes[slot] +
-                                                      random.between(1, longest_forwarding()));
+      forwarding.end_time =
+          static_cast<std::uint8_t>(kStartTimes[slot] + random.between(1, longest_forwarding()));
       forwarding.numberx = random.between(1, options_.subscribers);
     }
   }
@@ -218,6 +220,7 @@ Result<LoadResult> load_population(
   std::vector<LoadResult> results(threads);
   std::atomic<unsigned> running{threads};
   std::vector<std::thread> loaders;
+  loaders.reserve(threads);
   for (unsigned i = 0; i < threads; ++i)
     loaders.emplace_back([&, i] {
       loader.run(statuses[i], results[i]);

@@ -40,7 +40,7 @@ struct SubscriberRecord {
   std::array<std::uint8_t, 30> small{};  ///< bit_1..10, hex_1..10, byte2_1..10
   std::uint32_t msc_location = 0;
   std::uint32_t vlr_location = 0;
-  std::array<AccessInfoRecord, kTypesMax> access{};     ///< by ai_type - 1
+  std::array<AccessInfoRecord, kTypesMax> access{};    ///< by ai_type - 1
   std::array<FacilityRecord, kTypesMax> facilities{};  ///< by sf_type - 1
 };
 

@@ -36,8 +36,7 @@ class Reader {
   }
 
   Result<std::optional<SubscriberRecord>> read() {
-    const Result<Row> row =
-        transaction_.find(tables_.subscriber_by_id, {integer(record_.s_id)});
+    const Result<Row> row = transaction_.find(tables_.subscriber_by_id, {integer(record_.s_id)});
     if (row.code() == StatusCode::kNotFound) {
       report_.broken(Invariant::kPopulation, fmt::format("subscriber {} is missing", record_.s_id));
       return std::optional<SubscriberRecord>();
@@ -59,8 +58,11 @@ class Reader {
     std::array<Value, TatpColumns::kSubscriberColumns> values;
     row.get_all(values);
     for (std::size_t i = 0; i < record_.small.size(); ++i) {
-      record_.small[i] = static_cast<std::uint8_t>(
-          small(values[2 + i], i < 10 ? 1 : i < 20 ? 15 : 255, "bit, hex or byte2"));
+      record_.small[i] = static_cast<std::uint8_t>(small(values[2 + i],
+                                                         i < 10   ? 1
+                                                         : i < 20 ? 15
+                                                                  : 255,
+                                                         "bit, hex or byte2"));
     }
     record_.msc_location = location(values[32]);
     record_.vlr_location = location(values[33]);
@@ -73,16 +75,15 @@ class Reader {
   Status check_number(const Row& row) {
     const SubNbr number(record_.s_id);
     if (row.get_string(TatpColumns::kSubNbr) != number.text())
-      report_.broken(Invariant::kNumbers, fmt::format("subscriber {} has the number '{}'",
-                                                      record_.s_id,
-                                                      row.get_string(TatpColumns::kSubNbr)));
+      report_.broken(Invariant::kNumbers,
+                     fmt::format("subscriber {} has the number '{}'", record_.s_id,
+                                 row.get_string(TatpColumns::kSubNbr)));
     const Result<Row> same =
         transaction_.find(tables_.subscriber_by_number, {Value::string(number.text())});
     if (!same.ok() && same.code() != StatusCode::kNotFound) return same.status();
     if (!same.ok() || same.value().id() != row.id())
-      report_.broken(Invariant::kNumbers,
-                     fmt::format("number {} does not lead to subscriber {}", number.text(),
-                                 record_.s_id));
+      report_.broken(Invariant::kNumbers, fmt::format("number {} does not lead to subscriber {}",
+                                                      number.text(), record_.s_id));
     return {};
   }
 
@@ -93,10 +94,10 @@ class Reader {
     if (!row.ok()) return row.status();
     AccessInfoRecord& access = record_.access[type - 1];
     access.present = true;
-    access.data1 = static_cast<std::uint8_t>(
-        small(row.value().get(TatpColumns::kAccessData1), 255, "data1"));
-    access.data2 = static_cast<std::uint8_t>(
-        small(row.value().get(TatpColumns::kAccessData2), 255, "data2"));
+    access.data1 =
+        static_cast<std::uint8_t>(small(row.value().get(TatpColumns::kAccessData1), 255, "data1"));
+    access.data2 =
+        static_cast<std::uint8_t>(small(row.value().get(TatpColumns::kAccessData2), 255, "data2"));
     letters(row.value().get_string(TatpColumns::kAccessData3), access.data3);
     letters(row.value().get_string(TatpColumns::kAccessData4), access.data4);
     return {};
@@ -137,13 +138,12 @@ class Reader {
     forwarding.present = true;
     const std::int64_t end = row.get_int64(TatpColumns::kEndTime);
     const std::int64_t end_max = 16 + std::int64_t{population_.longest_forwarding()};
-    const auto named =
-        named_by(row.get_string(TatpColumns::kNumberx), population_.subscribers());
+    const auto named = named_by(row.get_string(TatpColumns::kNumberx), population_.subscribers());
     if (end < 1 || end > end_max || !named)
-      report_.broken(Invariant::kDomains,
-                     fmt::format("call forwarding ({}, {}, {}): end time {}, number '{}'",
-                                 record_.s_id, type, start, end,
-                                 row.get_string(TatpColumns::kNumberx)));
+      report_.broken(
+          Invariant::kDomains,
+          fmt::format("call forwarding ({}, {}, {}): end time {}, number '{}'", record_.s_id, type,
+                      start, end, row.get_string(TatpColumns::kNumberx)));
     forwarding.end_time = static_cast<std::uint8_t>(end);
     forwarding.numberx = named.value_or(0);
   }
@@ -164,8 +164,8 @@ class Reader {
   std::uint32_t small(const Value& value, std::int64_t max, const char* what) {
     if (!value.is_null() && value.raw() >= 0 && value.raw() <= max)
       return static_cast<std::uint32_t>(value.raw());
-    report_.broken(Invariant::kDomains, fmt::format("subscriber {}: {} is {}", record_.s_id, what,
-                                                    value.to_string()));
+    report_.broken(Invariant::kDomains,
+                   fmt::format("subscriber {}: {} is {}", record_.s_id, what, value.to_string()));
     return 0;
   }
   std::uint32_t location(const Value& value) {
@@ -203,8 +203,8 @@ Result<std::optional<SubscriberRecord>> read_subscriber(const Transaction& trans
 
 void check_constant_columns(const SubscriberRecord& expected, const SubscriberRecord& actual,
                             InvariantReport& report) {
-  const bool small_ones = std::equal(expected.small.begin() + 1, expected.small.end(),
-                                     actual.small.begin() + 1);
+  const bool small_ones =
+      std::equal(expected.small.begin() + 1, expected.small.end(), actual.small.begin() + 1);
   if (!small_ones || expected.msc_location != actual.msc_location)
     report.broken(Invariant::kPopulation,
                   fmt::format("subscriber {}: a constant column has changed", expected.s_id));

@@ -41,14 +41,14 @@ enum class TatpDistribution : std::uint8_t { kNuRand, kUniform };
 /// One transaction with all its inputs; which of them it uses depends on the type.
 struct TatpRequest {
   TatpType type = TatpType::kGetSubscriberData;
-  std::uint8_t sub_type = 1;    ///< ai_type or sf_type
+  std::uint8_t sub_type = 1;  ///< ai_type or sf_type
   std::uint8_t start_time = 0;
   std::uint8_t end_time = 1;
-  std::uint8_t bit = 0;         ///< new bit_1
+  std::uint8_t bit = 0;  ///< new bit_1
   std::uint8_t data_a = 0;
   std::uint32_t s_id = 1;
   std::uint32_t vlr_location = 1;
-  std::uint32_t numberx = 1;    ///< the subscriber whose number it is
+  std::uint32_t numberx = 1;  ///< the subscriber whose number it is
 };
 
 /// A of NURand for a population of `subscribers`.
@@ -59,7 +59,8 @@ constexpr std::uint32_t nurand_a(std::uint32_t subscribers) noexcept {
 }
 
 /// NURand(A, 1, P) = ((random(0, A) OR random(1, P)) mod P) + 1. With A = 0 it is uniform.
-constexpr std::uint32_t nurand(Random& random, std::uint32_t a, std::uint32_t subscribers) noexcept {
+constexpr std::uint32_t nurand(Random& random, std::uint32_t a,
+                               std::uint32_t subscribers) noexcept {
   const std::uint32_t left = random.between(0, a);
   return (left | random.between(1, subscribers)) % subscribers + 1;
 }
@@ -73,9 +74,15 @@ class TatpGenerator {
         random_(seed),
         a_(distribution == TatpDistribution::kNuRand ? nurand_a(population.subscribers()) : 0) {
     switch (mix) {
-      case TatpMix::kFull: shares_ = {35, 45, 80, 82, 96, 98, 100}; break;
-      case TatpMix::kRead: shares_ = {33, 66, 100, 100, 100, 100, 100}; break;
-      case TatpMix::kGetSubscriber: shares_ = {100, 100, 100, 100, 100, 100, 100}; break;
+      case TatpMix::kFull:
+        shares_ = {35, 45, 80, 82, 96, 98, 100};
+        break;
+      case TatpMix::kRead:
+        shares_ = {33, 66, 100, 100, 100, 100, 100};
+        break;
+      case TatpMix::kGetSubscriber:
+        shares_ = {100, 100, 100, 100, 100, 100, 100};
+        break;
     }
   }
 
@@ -86,13 +93,18 @@ class TatpGenerator {
     request.type = static_cast<TatpType>(type);
     request.s_id = nurand(random_, a_, population_.subscribers());
     switch (request.type) {
-      case TatpType::kGetSubscriberData: break;
-      case TatpType::kGetAccessData: draw_type(request); break;
+      case TatpType::kGetSubscriberData:
+        break;
+      case TatpType::kGetAccessData:
+        draw_type(request);
+        break;
       case TatpType::kGetNewDestination:
         draw_type(request);
         draw_times(request);
         break;
-      case TatpType::kUpdateSubscriberData: draw_subscriber_data(request); break;
+      case TatpType::kUpdateSubscriberData:
+        draw_subscriber_data(request);
+        break;
       case TatpType::kUpdateLocation:
         request.vlr_location = random_.between(1, 0xffffffffu);
         break;

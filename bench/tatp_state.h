@@ -14,18 +14,20 @@ class TatpState {
  public:
   static constexpr std::size_t kVlrLocation = 0;
   static constexpr std::size_t kBit1 = 1;
-  static constexpr std::size_t kDataA = 2;  ///< of facility types 1 to 4
+  static constexpr std::size_t kDataA = 2;                   ///< of facility types 1 to 4
   static constexpr std::size_t kSlots = kDataA + kTypesMax;  ///< by type, then by start time
   static constexpr std::size_t kFields = kSlots + kTypesMax * kStartTimes.size();
 
   static constexpr std::size_t data_a_field(std::uint32_t sf_type) noexcept {
     return kDataA + sf_type - 1;
   }
-  static constexpr std::size_t slot_field(std::uint32_t sf_type, std::uint32_t start_time) noexcept {
+  static constexpr std::size_t slot_field(std::uint32_t sf_type,
+                                          std::uint32_t start_time) noexcept {
     return kSlots + (sf_type - 1) * kStartTimes.size() + start_time / 8;
   }
   /// What a slot holds: 0 for no CALL_FORWARDING row; end times are never 0.
-  static constexpr std::uint32_t slot_value(std::uint32_t end_time, std::uint32_t numberx) noexcept {
+  static constexpr std::uint32_t slot_value(std::uint32_t end_time,
+                                            std::uint32_t numberx) noexcept {
     return numberx << kEndTimeBits | end_time;
   }
   /// Subscribers whose numbers a slot value can name.

@@ -39,13 +39,20 @@ TatpOutcome TatpClient::run(const TatpRequest& request) {
 
 Result<TatpOutcome> TatpClient::attempt(const TatpRequest& request) {
   switch (request.type) {
-    case TatpType::kGetSubscriberData: return get_subscriber_data(request);
-    case TatpType::kGetNewDestination: return get_new_destination(request);
-    case TatpType::kGetAccessData: return get_access_data(request);
-    case TatpType::kUpdateSubscriberData: return update_subscriber_data(request);
-    case TatpType::kUpdateLocation: return update_location(request);
-    case TatpType::kInsertCallForwarding: return insert_call_forwarding(request);
-    case TatpType::kDeleteCallForwarding: return delete_call_forwarding(request);
+    case TatpType::kGetSubscriberData:
+      return get_subscriber_data(request);
+    case TatpType::kGetNewDestination:
+      return get_new_destination(request);
+    case TatpType::kGetAccessData:
+      return get_access_data(request);
+    case TatpType::kUpdateSubscriberData:
+      return update_subscriber_data(request);
+    case TatpType::kUpdateLocation:
+      return update_location(request);
+    case TatpType::kInsertCallForwarding:
+      return insert_call_forwarding(request);
+    case TatpType::kDeleteCallForwarding:
+      return delete_call_forwarding(request);
   }
   return Status(StatusCode::kInvalidArgument, "no such TATP transaction");
 }
@@ -78,8 +85,8 @@ Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) 
   if (!facility.ok()) return not_found_or(facility.status());
   if (facility.value().get_int32(TatpColumns::kIsActive) != 1) return TatpOutcome::kNotFound;
   std::size_t matches = 0;
-  Status status = transaction->find_all(
-      tables_.call_forwarding_key, facility_key, [&](const Row& forwarding) {
+  Status status =
+      transaction->find_all(tables_.call_forwarding_key, facility_key, [&](const Row& forwarding) {
         if (forwarding.get_int32(TatpColumns::kStartTime) <= request.start_time &&
             request.end_time < forwarding.get_int32(TatpColumns::kEndTime)) {
           ++matches;
@@ -116,9 +123,8 @@ Result<TatpOutcome> TatpClient::update_subscriber_data(const TatpRequest& reques
   transaction->prefetch(tables_.special_facility_key, facility_key);
   const Result<Row> subscriber = transaction->find(tables_.subscriber_by_id, {facility_key[0]});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
-  const Result<RowId> changed =
-      transaction->update(tables_.subscriber, subscriber.value().id(),
-                          {{TatpColumns::kBit1, integer(request.bit)}});
+  const Result<RowId> changed = transaction->update(tables_.subscriber, subscriber.value().id(),
+                                                    {{TatpColumns::kBit1, integer(request.bit)}});
   if (!changed.ok()) return changed.status();
   const Result<Row> facility = transaction->find(tables_.special_facility_key, facility_key);
   if (!facility.ok()) return not_found_or(facility.status());
@@ -180,9 +186,8 @@ Result<TatpOutcome> TatpClient::delete_call_forwarding(const TatpRequest& reques
       transaction->find(tables_.subscriber_by_number, {Value::string(number.text())});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
   const Value s_id = Value::int32(subscriber.value().get_int32(TatpColumns::kSubscriberId));
-  const Result<Row> forwarding =
-      transaction->find(tables_.call_forwarding_key,
-                        {s_id, integer(request.sub_type), integer(request.start_time)});
+  const Result<Row> forwarding = transaction->find(
+      tables_.call_forwarding_key, {s_id, integer(request.sub_type), integer(request.start_time)});
   if (!forwarding.ok()) return not_found_or(forwarding.status());
   Status status = transaction->remove(tables_.call_forwarding, forwarding.value().id());
   if (!status.ok()) return status;

@@ -15,12 +15,14 @@ void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst)
 
 std::uint32_t value_of(const TatpRequest& request) noexcept {
   switch (request.type) {
-    case TatpType::kUpdateLocation: return request.vlr_location;
+    case TatpType::kUpdateLocation:
+      return request.vlr_location;
     case TatpType::kUpdateSubscriberData:
       return std::uint32_t{request.bit} << 8 | request.data_a;
     case TatpType::kInsertCallForwarding:
       return TatpState::slot_value(request.end_time, request.numberx);
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -51,8 +53,8 @@ Result<Witness> Witness::create(const std::string& path, const CrashPlan& plan) 
     return Status(StatusCode::kInvalidArgument, "too many subscribers for the witness");
   Header sizes;
   sizes.plan = plan;
-  const std::uint64_t bytes = whole_pages(sizeof(Header)) + 2 * sizes.base_bytes() +
-                              plan.users * sizes.log_bytes();
+  const std::uint64_t bytes =
+      whole_pages(sizeof(Header)) + 2 * sizes.base_bytes() + plan.users * sizes.log_bytes();
   Result<SharedFile> file = SharedFile::create(path, bytes);
   if (!file.ok()) return std::move(file).status();
   Witness witness;
@@ -73,15 +75,11 @@ Result<Witness> Witness::open(const std::string& path) {
   return witness;
 }
 
-const CrashPlan& Witness::plan() const noexcept {
-  return header().plan;
-}
+const CrashPlan& Witness::plan() const noexcept { return header().plan; }
 
 CrashStatus& Witness::status() const noexcept { return header().status; }
 
-UserStatus& Witness::user(std::uint32_t index) const noexcept {
-  return header().users[index];
-}
+UserStatus& Witness::user(std::uint32_t index) const noexcept { return header().users[index]; }
 
 std::uint64_t Witness::executed() const noexcept {
   std::uint64_t sum = 0;
@@ -105,9 +103,7 @@ std::uint32_t Witness::begin_life() noexcept {
   return header().life.fetch_add(1) + 1;
 }
 
-std::uint32_t Witness::life() const noexcept {
-  return header().life.load();
-}
+std::uint32_t Witness::life() const noexcept { return header().life.load(); }
 
 std::uint32_t Witness::base_life() const noexcept {
   return static_cast<std::uint32_t>(header().base.load());

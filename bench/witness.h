@@ -17,8 +17,8 @@ namespace flugs::bench {
 /// begins, and again when commit has returned; whoever audits the database afterwards holds it
 /// against these logs.
 ///
-/// A killed process leaves in the mapping exactly the stores that it had executed, in program order,
-/// so ordering them against the compiler is all it takes.
+/// A killed process leaves in the mapping exactly the stores that it had executed, in program
+/// order, so ordering them against the compiler is all it takes.
 ///
 /// A *life* is one process's use of the pool, 1 first. The *base* is the state of every subscriber
 /// that the audit of an earlier life found; logs of lives up to the base's are history.
@@ -64,23 +64,23 @@ struct CrashStatus {
   std::atomic<Stage> stage{Stage::kStarting};
   std::atomic<std::uint64_t> progress_done{0};
   std::atomic<std::uint64_t> progress_total{0};
-  std::atomic<std::uint64_t> main_ns{0};     ///< main was entered
-  std::atomic<std::uint64_t> opened_ns{0};   ///< Database::open returned
+  std::atomic<std::uint64_t> main_ns{0};    ///< main was entered
+  std::atomic<std::uint64_t> opened_ns{0};  ///< Database::open returned
   std::atomic<std::uint64_t> rows_loaded{0};
   std::atomic<double> load_seconds{0};
-  std::atomic<std::uint64_t> lost_acknowledged{0};  ///< by the last audit
-  std::atomic<std::uint64_t> audited_entries{0};    ///< by the last audit
+  std::atomic<std::uint64_t> lost_acknowledged{0};   ///< by the last audit
+  std::atomic<std::uint64_t> audited_entries{0};     ///< by the last audit
   std::atomic<std::uint64_t> recovery_completed{0};  ///< transactions, as the report says
   std::atomic<std::uint64_t> recovery_undone{0};
-  std::atomic<std::uint32_t> invariants[8] = {};     ///< bench::Check, by the last audit
+  std::atomic<std::uint32_t> invariants[8] = {};  ///< bench::Check, by the last audit
   std::atomic<std::uint64_t> pool_bytes{0};
-  char medium[32] = {};      ///< written before `opened_ns`
+  char medium[32] = {};  ///< written before `opened_ns`
   char guarantee[256] = {};
 };
 
 struct alignas(64) UserStatus {
-  std::atomic<std::uint64_t> executed{0};        ///< transactions since the run began, all lives
-  std::atomic<std::uint64_t> first_answer_ns{0}; ///< of this life
+  std::atomic<std::uint64_t> executed{0};         ///< transactions since the run began, all lives
+  std::atomic<std::uint64_t> first_answer_ns{0};  ///< of this life
 };
 
 class Witness {

@@ -14,6 +14,17 @@ namespace {
 
 constexpr std::size_t kTextBytesMax = std::numeric_limits<std::int32_t>::max();
 
+DecodeKind decode_kind(Type type, bool is_dictionary) noexcept {
+  switch (type) {
+    case Type::kString:
+    case Type::kBytes: return is_dictionary ? DecodeKind::kCodeText : DecodeKind::kText;
+    case Type::kInt32:
+    case Type::kDate: return is_dictionary ? DecodeKind::kCode8 : DecodeKind::kNarrow;
+    case Type::kBool: return is_dictionary ? DecodeKind::kCode8 : DecodeKind::kWide;
+    default: return is_dictionary ? DecodeKind::kCode16 : DecodeKind::kWide;
+  }
+}
+
 }  // namespace
 
 Value normalised(const Value& value, Type column_type) noexcept {
@@ -28,8 +39,10 @@ Value normalised(const Value& value, Type column_type) noexcept {
   return value;
 }
 
-Column::Column(pmem::Pool& pool, ColumnLayout& layout, std::string name, const std::string& table)
+Column::Column(pmem::Pool& pool, ColumnLayout& layout, Decoder& decoder, std::string name,
+               const std::string& table)
     : pool_(pool),
+      medium_(pool.medium()),
       layout_(layout),
       name_(std::move(name)),
       owner_(fmt::format("table {}, column {}", table, name_)),
@@ -39,7 +52,10 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, std::string name, const s
       is_text_(type_ == Type::kString || type_ == Type::kBytes),
       is_narrow_(type_ == Type::kInt32 || type_ == Type::kDate),
       heap_(pool, layout.heap, owner_),
-      dictionary_(pool, layout.dictionary, heap_, type_, owner_) {}
+      dictionary_(pool, layout.dictionary, heap_, type_, decoder, owner_) {
+  decoder.type = type_;
+  decoder.kind = decode_kind(type_, is_dictionary_);
+}
 
 void Column::initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept {
   layout.type = static_cast<std::uint8_t>(schema.type);
@@ -96,6 +112,20 @@ Result<Cell> Column::encode(const Value& value, Unflushed& unflushed, pmem::Pers
     if (is_narrow_) cell.low &= 0xFFFFFFFFu;
   }
   return cell;
+}
+
+Status Column::encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
+                           std::span<Cell> cells, Unflushed& unflushed,
+                           pmem::Persister& persister) {
+  const bool as_given = type_ != Type::kDouble && type_ != Type::kInt64;
+  if (is_dictionary_ && as_given)
+    return dictionary_.encode_many(values, first, stride, cells, unflushed, persister);
+  for (std::size_t i = first; i < values.size(); i += stride) {
+    Result<Cell> cell = encode(normalised(values[i], type_), unflushed, persister);
+    if (!cell.ok()) return std::move(cell).status();
+    cells[i] = *cell;
+  }
+  return {};
 }
 
 std::uint8_t Column::bits_for(const Cell& cell) const noexcept {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "columns/cell.h"
@@ -24,7 +25,8 @@ class Column {
  public:
   /// `layout` has been initialised (`initialise`) or comes from the pool and was checked by its
   /// owner's checksum.
-  Column(pmem::Pool& pool, ColumnLayout& layout, std::string name, const std::string& table);
+  Column(pmem::Pool& pool, ColumnLayout& layout, Decoder& decoder, std::string name,
+         const std::string& table);
 
   /// Fills the layout of a new column; `schema.encoding` must not be kAuto.
   static void initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept;
@@ -45,6 +47,9 @@ class Column {
   /// The cell for a checked value. What must be flushed before a row with it commits goes into
   /// `unflushed`. Fails with kOutOfSpace.
   Result<Cell> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
+  /// The same for every `stride`-th of `values`, from `first` on, into the same places of `cells`.
+  Status encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
+                     std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);
   /// The narrowest cell for it.
   std::uint8_t bits_for(const Cell& cell) const noexcept;
   /// What to ask of a new chunk's layout, at least `bits` wide: with room for codes to come.
@@ -70,7 +75,7 @@ class Column {
                         std::size_t index) const noexcept {
     if (is_dictionary_)
       return dictionary_.text(static_cast<std::uint32_t>(layout.load(row, index)));
-    return text_cell::view(layout.text_cell(row, index), pool_.base(), pool_.medium().bytes());
+    return text_cell::view(layout.text_cell(row, index), medium_.base(), medium_.bytes());
   }
   /// Whether the row's value equals a checked, normalised one (NULL equals NULL).
   bool equals(const RowLayout& layout, const std::byte* row, std::size_t index,
@@ -91,6 +96,7 @@ class Column {
   }
 
   pmem::Pool& pool_;
+  const pmem::Medium& medium_;
   ColumnLayout& layout_;
   std::string name_;
   std::string owner_;

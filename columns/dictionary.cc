@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "columns/hash.h"
@@ -16,9 +17,6 @@ namespace {
 // growing; more than a few are only behind when many transactions add values at once.
 constexpr std::uint32_t kHelpedEntriesMax = 256;
 constexpr std::uint64_t kNullSalt = 0x4e554c4c4e554c4cu;
-// A look-up ahead hides the cache miss of an index insert behind some others.
-constexpr std::size_t kPrefetchDistance = 32;
-
 bool is_text_type(Type type) noexcept { return type == Type::kString || type == Type::kBytes; }
 
 std::uint32_t entry_bytes_of(Type type) noexcept {
@@ -46,9 +44,11 @@ void store_word(std::byte* address, std::uint64_t word) noexcept {
 }  // namespace
 
 Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& heap, Type type,
-                       const std::string& owner)
+                       Decoder& decoder, const std::string& owner)
     : pool_(pool),
+      medium_(pool.medium()),
       heap_(heap),
+      decoder_(decoder),
       type_(type),
       is_text_(is_text_type(type)),
       entry_bytes_(entry_bytes_of(type)),
@@ -67,6 +67,11 @@ std::uint64_t Dictionary::entries_in(std::size_t chunk) noexcept {
   return std::uint64_t{first_id_of(chunk + 1)} - first_id_of(chunk);
 }
 
+void Dictionary::put_chunk(std::size_t chunk, std::byte* entries) noexcept {
+  chunks_in_dram_[chunk] = entries;
+  if (chunk == 0) decoder_.first_entries.store(entries, std::memory_order_release);
+}
+
 Status Dictionary::load() {
   Status loaded = chunks_.load([&](std::size_t chunk, std::uint64_t offset) -> Result<std::uint64_t> {
     const std::uint64_t bytes = entries_in(chunk) * entry_bytes_;
@@ -74,7 +79,7 @@ Status Dictionary::load() {
       return Status(StatusCode::kCorrupt,
                     fmt::format("{}: {}: chunk {} of {} bytes at offset {} lies outside the pool",
                                 pool_.path(), owner_, chunk, bytes, offset));
-    chunks_in_dram_[chunk] = pool_.base() + offset;
+    put_chunk(chunk, pool_.base() + offset);
     bytes_in_pool_.fetch_add(bytes, std::memory_order_relaxed);
     return bytes;
   });
@@ -100,48 +105,29 @@ void Dictionary::begin_rebuild() {
     end = first_id_of(chunk - 1) + static_cast<std::uint32_t>((words * 8 + entry_bytes_ - 1) / entry_bytes_);
   }
   count_.store(end, std::memory_order_relaxed);
-  index_.reserve(end);
 }
 
-std::uint32_t Dictionary::rebuild_parts(std::uint32_t wanted) const noexcept {
-  std::uint32_t parts = 1;
-  while (parts * 2 <= wanted && index_.can_partition(parts * 2)) parts *= 2;
-  return parts;
-}
-
-void Dictionary::rebuild_part(std::uint32_t part, std::uint32_t parts, RebuildCounts& counts,
-                              pmem::Persister& persister) {
-  struct Pending {
-    std::uint64_t hash;
-    std::uint32_t id;
-  };
-  Pending ring[kPrefetchDistance];
-  std::size_t filled = 0;
-  const std::uint32_t end = count_.load(std::memory_order_relaxed);
-  for (std::uint32_t id = 0; id < end; ++id) {
-    switch (prove(id)) {
-      case Proof::kAbsent: continue;
+void Dictionary::rebuild_range(std::uint32_t first, std::uint32_t end,
+                               HashIndexBuilder::Source& source, RebuildCounts& counts,
+                               pmem::Persister& persister) {
+  for (std::uint32_t id = first; id < end; ++id) {
+    std::uint64_t hash = 0;
+    switch (prove(id, hash)) {
+      case Proof::kAbsent: break;
       case Proof::kTorn:
-        if (part == 0) clear_torn(id, persister);
-        counts.dropped += part == 0 ? 1 : 0;
-        continue;
+        clear_torn(id, persister);
+        ++counts.dropped;
+        break;
       case Proof::kNull:
-        null_code_.store(id, std::memory_order_relaxed);
-        counts.entries += part == 0 ? 1 : 0;
-        continue;
-      case Proof::kValue: break;
+        decoder_.null_code.store(id, std::memory_order_relaxed);
+        ++counts.entries;
+        break;
+      case Proof::kValue:
+        source.add(hash, id);
+        ++counts.entries;
+        break;
     }
-    const std::uint64_t hash = hash_of_entry(id);
-    if (HashIndex::partition_of(hash, parts) != part) continue;
-    index_.prefetch(hash);
-    Pending& slot = ring[filled % kPrefetchDistance];
-    if (filled >= kPrefetchDistance) index_.bulk_insert(slot.hash, slot.id);
-    slot = {hash, id};
-    ++filled;
-    ++counts.entries;
   }
-  const std::size_t left = std::min(filled, kPrefetchDistance);
-  for (std::size_t i = 0; i < left; ++i) index_.bulk_insert(ring[i].hash, ring[i].id);
 }
 
 // Its ValueID stays unused; its bytes must not be taken for a text by a damaged code.
@@ -159,14 +145,10 @@ std::uint64_t Dictionary::hash_of(const Value& value) const noexcept {
   return is_text_ ? hash_text(value.as_string()) : hash_integer(value.raw());
 }
 
-std::uint64_t Dictionary::hash_of_entry(std::uint32_t id) const noexcept {
-  return is_text_ ? hash_text(text(id)) : hash_integer(integer(id));
-}
-
 std::int64_t Dictionary::integer(std::uint32_t code) const noexcept {
   const std::byte* address = entry(code);
   if (address == nullptr) return 0;
-  pool_.medium().before_cold_read(address);
+  medium_.before_cold_read(address);
   if (entry_bytes_ == 8) return static_cast<std::int32_t>(load_word(address));
   return static_cast<std::int64_t>(load_word(address));
 }
@@ -174,8 +156,8 @@ std::int64_t Dictionary::integer(std::uint32_t code) const noexcept {
 std::string_view Dictionary::text(std::uint32_t code) const noexcept {
   const std::byte* address = entry(code);
   if (address == nullptr) return {};
-  pool_.medium().before_cold_read(address);
-  return text_cell::view(address, pool_.base(), pool_.medium().bytes());
+  medium_.before_cold_read(address);
+  return text_cell::view(address, medium_.base(), medium_.bytes());
 }
 
 Value Dictionary::value(std::uint32_t code) const noexcept {
@@ -201,26 +183,65 @@ Result<std::uint32_t> Dictionary::encode(const Value& value, Unflushed& unflushe
                                          pmem::Persister& persister) {
   std::uint32_t id = find(value);
   if (id == kNone) {
-    Result<std::uint32_t> appended =
-        value.is_null()
-            ? encode_null(persister)
-            : index_.edit(hash_of(value), [&](HashIndex::Editor& editor) -> Result<std::uint32_t> {
-                std::uint32_t found = kNone;
-                editor.any([&](std::uint32_t candidate) {
-                  if (!is(candidate, value)) return false;
-                  found = candidate;
-                  return true;
-                });
-                if (found != kNone) return found;
-                Result<std::uint32_t> fresh = append(value, persister);
-                if (fresh.ok()) editor.insert(*fresh);
-                return fresh;
-              });
-    if (!appended.ok()) return appended;
-    id = *appended;
+    Result<std::uint32_t> added = value.is_null() ? encode_null(persister)
+                                                  : encode_new(value, hash_of(value), persister);
+    if (!added.ok()) return added;
+    id = *added;
   }
   rely_on(id, unflushed);
   return id;
+}
+
+// Looks again under the lock, so that a value that two transactions add gets one ValueID.
+Result<std::uint32_t> Dictionary::encode_new(const Value& value, std::uint64_t hash,
+                                             pmem::Persister& persister) {
+  return index_.edit(hash, [&](HashIndex::Editor& editor) -> Result<std::uint32_t> {
+    std::uint32_t found = kNone;
+    editor.any([&](std::uint32_t candidate) {
+      if (!is(candidate, value)) return false;
+      found = candidate;
+      return true;
+    });
+    if (found != kNone) return found;
+    Result<std::uint32_t> fresh = append(value, hash, persister);
+    if (fresh.ok()) editor.insert(*fresh);
+    return fresh;
+  });
+}
+
+Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
+                               std::size_t stride, std::span<Cell> cells, Unflushed& unflushed,
+                               pmem::Persister& persister) {
+  std::array<std::uint64_t, kBatchMax> hashes;
+  std::array<std::uint32_t, kBatchMax> guesses;
+  Candidates candidates;
+  std::size_t n = 0;
+  for (std::size_t i = first; i < values.size(); i += stride, ++n) {
+    hashes[n] = values[i].is_null() ? 0 : hash_of(values[i]);
+    index_.prefetch(hashes[n]);
+  }
+  n = 0;
+  for (std::size_t i = first; i < values.size(); i += stride, ++n) {
+    index_.lookup(hashes[n], candidates);
+    guesses[n] = candidates.view().empty() ? kNone : candidates.view().front();
+    if (guesses[n] != kNone) __builtin_prefetch(entry(guesses[n]));
+  }
+  n = 0;
+  for (std::size_t i = first; i < values.size(); i += stride, ++n) {
+    const Value& value = values[i];
+    if (guesses[n] != kNone && !value.is_null() && is(guesses[n], value)) {
+      cells[i] = {guesses[n], 0, false};
+      rely_on(guesses[n], unflushed);
+      continue;
+    }
+    Result<std::uint32_t> id = guesses[n] == kNone && !value.is_null()
+                                   ? encode_new(value, hashes[n], persister)
+                                   : encode(value, unflushed, persister);
+    if (!id.ok()) return std::move(id).status();
+    rely_on(*id, unflushed);
+    cells[i] = {*id, 0, false};
+  }
+  return {};
 }
 
 Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
@@ -230,7 +251,7 @@ Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
   if (!id.ok()) return id;
   const Cell zero = is_text_ ? text_cell::make_inline({}) : Cell{};
   write_entry(*id, zero, proof_of(0, *id, kNullSalt));
-  null_code_.store(*id, std::memory_order_release);
+  decoder_.null_code.store(*id, std::memory_order_release);
   return id;
 }
 
@@ -244,7 +265,8 @@ Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
 // Must hold:  3 before commit/2 of whoever uses the ValueID, also when another transaction wrote
 //             the entry: rely_on puts it on the user's own list of what to flush.
 //             One ValueID per value: entries are appended under the lock of the value's segment.
-Result<std::uint32_t> Dictionary::append(const Value& value, pmem::Persister& persister) {
+Result<std::uint32_t> Dictionary::append(const Value& value, std::uint64_t hash,
+                                         pmem::Persister& persister) {
   Cell cell;
   if (!is_text_) {
     cell.low = static_cast<std::uint64_t>(value.raw());
@@ -256,14 +278,14 @@ Result<std::uint32_t> Dictionary::append(const Value& value, pmem::Persister& pe
     cell = *stored;
   }
   Result<std::uint32_t> id = reserve_id(persister);
-  if (id.ok()) write_entry(*id, cell, proof_of(hash_of(value), *id, cell.high));
+  if (id.ok()) write_entry(*id, cell, proof_of(hash, *id, cell.high));
   return id;
 }
 
 void Dictionary::write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept {
   std::byte* address = entry(id);
   if (entry_bytes_ == 8) {
-    store_word(address, (cell.low & 0xFFFFFFFFu) | (proof << 32) | (std::uint64_t{1} << 32));
+    store_word(address, (cell.low & 0xFFFFFFFFu) | (proof << 32));
     return;
   }
   store_word(address, cell.low);
@@ -271,15 +293,15 @@ void Dictionary::write_entry(std::uint32_t id, const Cell& cell, std::uint64_t p
   store_word(address + (is_text_ ? 16 : 8), proof);
 }
 
-Dictionary::Proof Dictionary::prove(std::uint32_t id) const noexcept {
+Dictionary::Proof Dictionary::prove(std::uint32_t id, std::uint64_t& hash) const noexcept {
   const std::byte* address = entry(id);
   const std::uint64_t low = load_word(address);
   if (entry_bytes_ == 8) {
     if (low == 0) return Proof::kAbsent;
-    const auto value = static_cast<std::int32_t>(low);
     const std::uint64_t found = low >> 32;
-    if (found == ((proof_of(hash_integer(value), id, 0) & 0xFFFFFFFFu) | 1)) return Proof::kValue;
-    return found == ((proof_of(0, id, kNullSalt) & 0xFFFFFFFFu) | 1) ? Proof::kNull : Proof::kTorn;
+    hash = hash_integer(static_cast<std::int32_t>(low));
+    if (found == (proof_of(hash, id, 0) & 0xFFFFFFFFu)) return Proof::kValue;
+    return found == (proof_of(0, id, kNullSalt) & 0xFFFFFFFFu) ? Proof::kNull : Proof::kTorn;
   }
   const std::uint64_t high = is_text_ ? load_word(address + 8) : 0;
   const std::uint64_t proof = load_word(address + (is_text_ ? 16 : 8));
@@ -287,11 +309,12 @@ Dictionary::Proof Dictionary::prove(std::uint32_t id) const noexcept {
   if (proof == 0) return Proof::kTorn;
   if (proof == proof_of(0, id, kNullSalt)) return Proof::kNull;
   if (!is_text_) {
-    const bool fits = proof == proof_of(hash_integer(static_cast<std::int64_t>(low)), id, 0);
-    return fits ? Proof::kValue : Proof::kTorn;
+    hash = hash_integer(static_cast<std::int64_t>(low));
+    return proof == proof_of(hash, id, 0) ? Proof::kValue : Proof::kTorn;
   }
   if (!text_cell::is_plausible(low, high, pool_.medium().bytes())) return Proof::kTorn;
-  return proof == proof_of(hash_text(text(id)), id, high) ? Proof::kValue : Proof::kTorn;
+  hash = hash_text(text(id));
+  return proof == proof_of(hash, id, high) ? Proof::kValue : Proof::kTorn;
 }
 
 Result<std::uint32_t> Dictionary::reserve_id(pmem::Persister& persister) {
@@ -315,7 +338,7 @@ Status Dictionary::grow(std::size_t chunk, pmem::Persister& persister) {
   const std::uint64_t bytes = entries_in(chunk) * entry_bytes_;
   Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister);
   if (!extent.ok()) return std::move(extent).status();
-  chunks_in_dram_[chunk] = pool_.base() + extent->offset;
+  put_chunk(chunk, pool_.base() + extent->offset);
   if (Status s = chunks_.append(*extent, persister); !s.ok()) {
     pool_.allocator().release(*extent);
     return s;
@@ -327,31 +350,37 @@ Status Dictionary::grow(std::size_t chunk, pmem::Persister& persister) {
 
 bool Dictionary::all_written(std::uint32_t first, std::uint32_t last) const noexcept {
   for (std::uint32_t id = first; id <= last; ++id) {
-    const Proof proof = prove(id);
+    std::uint64_t hash = 0;
+    const Proof proof = prove(id, hash);
     if (proof != Proof::kValue && proof != Proof::kNull) return false;
   }
   return true;
 }
 
-// The entry may be another transaction's, not yet flushed by it. The prefix of entries known to be
-// durable grows with it when all entries up to it are written.
+// The entry may be another transaction's, not yet flushed by it. Entries are listed as ranges; one
+// that begins at or below the durable prefix moves that prefix to its end after the fence.
 void Dictionary::rely_on(std::uint32_t id, Unflushed& unflushed) {
   const std::uint32_t durable = durable_.load(std::memory_order_acquire);
   if (id < durable) return;
-  Unflushed::Entries* mine = unflushed.growing_entries(*this);
-  if (mine != nullptr && id >= mine->first && id < mine->end) return;
-  const std::uint32_t from = mine != nullptr ? std::max(mine->end, durable) : durable;
-  if (id >= from && id - from < kHelpedEntriesMax && all_written(from, id)) {
-    if (mine == nullptr) {
-      unflushed.add_entries(*this, from, id + 1);
-    } else {
-      if (mine->end < durable) mine->first = durable;
-      mine->end = id + 1;
-    }
+  Unflushed::Last* last = unflushed.last(*this);
+  if (last == nullptr) {
+    const bool near = id - durable < kHelpedEntriesMax && all_written(durable, id);
+    unflushed.add_entries(*this, near ? durable : id, id + 1);
     return;
   }
-  // Not the first of its dictionary on the list, so that it never grows: only flushed.
-  if (mine == nullptr) unflushed.add_entries(*this, id, id);
+  Unflushed::Entries& range = unflushed.entries(last->index);
+  if (id >= range.first && id < range.end) return;
+  if (id >= range.end && id - range.end < kHelpedEntriesMax && all_written(range.end, id)) {
+    range.end = id + 1;
+    return;
+  }
+  // With gaps between the ranges of several transactions the prefix would stay behind: help it on.
+  const std::uint32_t behind = std::max(durable, last->helped_until);
+  const std::uint32_t ahead = std::min(behind + kHelpedEntriesMax, id);
+  if (behind < ahead && all_written(behind, ahead - 1)) {
+    last->helped_until = ahead;
+    unflushed.add_entries(*this, behind, ahead);
+  }
   unflushed.add_entries(*this, id, id + 1);
 }
 
@@ -379,8 +408,8 @@ Status Dictionary::verify() const {
   const std::uint32_t end = count();
   std::uint64_t values = 0;
   for (std::uint32_t id = 0; id < end; ++id) {
-    const Proof proof = prove(id);
-    if (proof == Proof::kValue) {
+    std::uint64_t hash = 0;
+    if (prove(id, hash) == Proof::kValue) {
       ++values;
       if (const std::uint32_t found = find(value(id)); found != id)
         return Status(StatusCode::kCorrupt,

@@ -4,12 +4,14 @@
 #include <bit>
 #include <cstdint>
 #include <mutex>
-#include <optional>
+#include <span>
 #include <string>
 
 #include "columns/cell.h"
 #include "columns/column_layout.h"
+#include "columns/decoder.h"
 #include "columns/hash_index.h"
+#include "columns/hash_index_builder.h"
 #include "columns/stable_array.h"
 #include "columns/string_heap.h"
 #include "columns/unflushed.h"
@@ -37,34 +39,43 @@ class Dictionary {
   static constexpr std::uint32_t kEntriesMax = 0xF0000000u;
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
+  /// `decoder` is kept up to date for whoever reads rows.
   Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& heap, Type type,
-             const std::string& owner);
+             Decoder& decoder, const std::string& owner);
 
   /// Opening, step 1: claims the chunks and finds how many ValueIDs may be in use.
   Status load();
-  /// Opening, step 2: rebuilds the index. begin_rebuild once, then rebuild_part for every part
-  /// (parts may run in parallel, each reads all entries), then finish_rebuild.
+  /// Opening, step 2: rebuilds the index: begin_rebuild once, then rebuild_range for ranges of
+  /// ValueIDs (in parallel), then the builder's groups, then finish_rebuild.
   struct RebuildCounts {
     std::uint64_t entries = 0;
     std::uint64_t dropped = 0;  ///< torn
   };
   void begin_rebuild();
-  std::uint32_t rebuild_parts(std::uint32_t wanted) const noexcept;
-  void rebuild_part(std::uint32_t part, std::uint32_t parts, RebuildCounts& counts,
-                    pmem::Persister& persister);
+  void rebuild_range(std::uint32_t first, std::uint32_t end, HashIndexBuilder::Source& source,
+                     RebuildCounts& counts, pmem::Persister& persister);
+  HashIndex& index() noexcept { return index_; }
   void finish_rebuild();
 
   /// The value's ValueID; appended if it is new. `unflushed` takes what must be flushed before the
   /// ValueID is referred to durably. Fails with kOutOfSpace.
   Result<std::uint32_t> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
+  /// The same for every `stride`-th of `values` from `first` on, the ValueIDs into the same places
+  /// of `cells`; the cache misses of the look-ups overlap. At most kBatchMax values.
+  static constexpr std::size_t kBatchMax = 64;
+  Status encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
+                     std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);
   /// The value's ValueID, kNone if it has none.
   std::uint32_t find(const Value& value) const;
 
-  /// Payload of a fixed-width type, without looking whether it is NULL.
+  /// Payload of a fixed-width type, without looking whether it is NULL; 0 for a ValueID that was
+  /// never given out.
   std::int64_t integer(std::uint32_t code) const noexcept;
   std::string_view text(std::uint32_t code) const noexcept;
   Value value(std::uint32_t code) const noexcept;
-  std::uint32_t null_code() const noexcept { return null_code_.load(std::memory_order_acquire); }
+  std::uint32_t null_code() const noexcept {
+    return decoder_.null_code.load(std::memory_order_acquire);
+  }
 
   /// ValueIDs below it have been handed out.
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
@@ -92,13 +103,17 @@ class Dictionary {
     return chunks_in_dram_[chunk] + std::size_t{id - first_id_of(chunk)} * entry_bytes_;
   }
 
-  Result<std::uint32_t> append(const Value& value, pmem::Persister& persister);
+  Result<std::uint32_t> append(const Value& value, std::uint64_t hash, pmem::Persister& persister);
   Result<std::uint32_t> reserve_id(pmem::Persister& persister);
   Result<std::uint32_t> encode_null(pmem::Persister& persister);
   Status grow(std::size_t chunk, pmem::Persister& persister);
+  void put_chunk(std::size_t chunk, std::byte* entries) noexcept;
   void clear_torn(std::uint32_t id, pmem::Persister& persister) noexcept;
   void write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept;
-  Proof prove(std::uint32_t id) const noexcept;
+  /// Sets `hash` to the value's hash when it is one.
+  Proof prove(std::uint32_t id, std::uint64_t& hash) const noexcept;
+  Result<std::uint32_t> encode_new(const Value& value, std::uint64_t hash,
+                                   pmem::Persister& persister);
   void rely_on(std::uint32_t id, Unflushed& unflushed);
   bool all_written(std::uint32_t first, std::uint32_t last) const noexcept;
   void flush_entries(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
@@ -106,10 +121,11 @@ class Dictionary {
   void mark_durable(std::uint32_t first, std::uint32_t end) noexcept;
   bool is(std::uint32_t id, const Value& value) const noexcept;
   std::uint64_t hash_of(const Value& value) const noexcept;
-  std::uint64_t hash_of_entry(std::uint32_t id) const noexcept;
 
   pmem::Pool& pool_;
+  const pmem::Medium& medium_;
   StringHeap& heap_;
+  Decoder& decoder_;  // holds null_code
   Type type_;
   bool is_text_;
   std::uint32_t entry_bytes_;
@@ -118,7 +134,6 @@ class Dictionary {
   HashIndex index_;
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable
-  std::atomic<std::uint32_t> null_code_{kNone};
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_in_pool_{0};
   std::mutex null_mutex_;  // makes NULL's entry once; rank: before grow_mutex_

@@ -21,6 +21,25 @@ constexpr std::uint32_t kLopsided = 16;
 // What `reserve` aims at: 4.2 of 7 slots, 3 % of the buckets overflow (Poisson).
 constexpr double kReserveFill = 4.2;
 
+// Fresh zero memory; from 2 MB on aligned to and made of huge pages, which spares a look-up most of
+// its TLB misses.
+void* map_slab(std::size_t bytes) {
+  const bool huge = bytes >= kHugePageBytes;
+  const std::size_t mapped = huge ? bytes + kHugePageBytes : bytes;
+  void* memory =
+      ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  FLUGS_CHECK(memory != MAP_FAILED);
+  if (!huge) return memory;
+  const auto start = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t aligned = (start + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+  if (aligned != start) ::munmap(memory, aligned - start);
+  const std::uintptr_t end = start + mapped;
+  if (aligned + bytes != end)
+    ::munmap(reinterpret_cast<void*>(aligned + bytes), end - (aligned + bytes));
+  ::madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
+  return reinterpret_cast<void*>(aligned);
+}
+
 }  // namespace
 
 HashIndex::HashIndex() {
@@ -38,10 +57,7 @@ void* HashIndex::allocate_memory(std::size_t bytes) {
   if (slabs_.empty() || slab_used_ + bytes > slabs_.back().bytes) {
     std::size_t slab_bytes = slabs_.empty() ? kFirstSlabBytes : slabs_.back().bytes * 2;
     slab_bytes = std::max(std::min(slab_bytes, kSlabBytesMax), bytes);
-    void* memory = ::mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    FLUGS_CHECK(memory != MAP_FAILED);
-    if (slab_bytes >= kHugePageBytes) ::madvise(memory, slab_bytes, MADV_HUGEPAGE);
+    void* memory = map_slab(slab_bytes);
     slabs_.push_back({memory, slab_bytes});
     slab_used_ = 0;
     memory_bytes_.fetch_add(slab_bytes, std::memory_order_relaxed);
@@ -52,14 +68,16 @@ void* HashIndex::allocate_memory(std::size_t bytes) {
 }
 
 HashIndex::Segment* HashIndex::new_segment(std::uint32_t depth) {
-  auto* segment = new (allocate_memory(sizeof(Segment))) Segment;
+  // Fresh memory is zero, which is an empty segment; constructing it would write all of it again.
+  auto* segment = static_cast<Segment*>(allocate_memory(sizeof(Segment)));
+  segment->split_at.store(kSplitAtOverflows, std::memory_order_relaxed);
   segment->depth = depth;
   segments_.push_back(segment);
   return segment;
 }
 
 HashIndex::Bucket* HashIndex::new_overflow_bucket() {
-  return new (allocate_memory(sizeof(Bucket))) Bucket;
+  return static_cast<Bucket*>(allocate_memory(sizeof(Bucket)));
 }
 
 void HashIndex::lookup(std::uint64_t hash, Candidates& out) const {
@@ -72,7 +90,7 @@ void HashIndex::lookup(std::uint64_t hash, Candidates& out) const {
     // second look at the directory finds the new segment.
     if (find_segment(fingerprint) != segment) continue;
     for (const Bucket* bucket = &segment->buckets[fingerprint & kBucketMask]; bucket != nullptr;
-         bucket = bucket->next.load(std::memory_order_acquire)) {
+         bucket = bucket->overflow()) {
       for (const auto& slot : bucket->slots) {
         // Acquire pairs with the release in insert_slot (what the payload names is written), and
         // keeps the load before the second look at the version.
@@ -85,43 +103,44 @@ void HashIndex::lookup(std::uint64_t hash, Candidates& out) const {
   }
 }
 
-HashIndex::Segment& HashIndex::lock_segment(std::uint32_t fingerprint) {
+HashIndex::Segment& HashIndex::lock_bucket(std::uint32_t fingerprint) {
   for (;;) {
     Segment* segment = find_segment(fingerprint);
-    segment->lock.lock();
+    Bucket& bucket = segment->buckets[fingerprint & kBucketMask];
+    bucket.lock();
     if (find_segment(fingerprint) == segment) return *segment;
-    segment->lock.unlock();  // it was split meanwhile
+    bucket.unlock();  // it was split meanwhile
   }
 }
 
 void HashIndex::insert_slot(Segment& segment, Bucket& bucket, std::uint64_t word) {
   Bucket* last = &bucket;
-  for (Bucket* b = &bucket; b != nullptr; b = b->next.load(std::memory_order_relaxed)) {
+  for (Bucket* b = &bucket; b != nullptr; b = b->overflow()) {
     for (auto& slot : b->slots) {
       if (slot.load(std::memory_order_relaxed) != 0) continue;
       slot.store(word, std::memory_order_release);  // pairs with lookup
-      ++segment.count;
       return;
     }
     last = b;
   }
   Bucket* overflow = new_overflow_bucket();
   overflow->slots[0].store(word, std::memory_order_relaxed);
-  last->next.store(overflow, std::memory_order_release);  // pairs with lookup
-  ++segment.count;
+  last->set_overflow(overflow);
+  segment.overflows.fetch_add(1, std::memory_order_relaxed);
 }
 
 void HashIndex::insert_locked(Segment& segment, Bucket& bucket, std::uint32_t fingerprint,
                               std::uint32_t payload) {
   FLUGS_CHECK(payload != 0xFFFFFFFFu);
   insert_slot(segment, bucket, make_slot(fingerprint, payload));
-  if (segment.count >= segment.split_at && segment.depth < kDepthMax)
+  if (segment.overflows.load(std::memory_order_relaxed) >=
+      segment.split_at.load(std::memory_order_relaxed))
     segment.wants_split.store(true, std::memory_order_relaxed);
 }
 
 bool HashIndex::Editor::replace(std::uint32_t payload, std::uint32_t replacement) noexcept {
   const std::uint64_t wanted = make_slot(fingerprint_, payload);
-  for (Bucket* b = &bucket_; b != nullptr; b = b->next.load(std::memory_order_relaxed))
+  for (Bucket* b = &bucket_; b != nullptr; b = b->overflow())
     for (auto& slot : b->slots)
       if (slot.load(std::memory_order_relaxed) == wanted) {
         slot.store(make_slot(fingerprint_, replacement), std::memory_order_release);
@@ -132,11 +151,10 @@ bool HashIndex::Editor::replace(std::uint32_t payload, std::uint32_t replacement
 
 bool HashIndex::Editor::erase(std::uint32_t payload) noexcept {
   const std::uint64_t wanted = make_slot(fingerprint_, payload);
-  for (Bucket* b = &bucket_; b != nullptr; b = b->next.load(std::memory_order_relaxed))
+  for (Bucket* b = &bucket_; b != nullptr; b = b->overflow())
     for (auto& slot : b->slots)
       if (slot.load(std::memory_order_relaxed) == wanted) {
         slot.store(0, std::memory_order_release);
-        --segment_.count;
         return true;
       }
   return false;
@@ -154,41 +172,52 @@ void HashIndex::double_directory() {
   directories_.push_back(std::move(doubled));
 }
 
-std::uint32_t HashIndex::count_with_bit(const Segment& segment, std::uint32_t bit) noexcept {
+std::uint32_t HashIndex::count_with_bits(const Segment& segment, std::uint32_t bits) noexcept {
   std::uint32_t count = 0;
   for (const Bucket& first : segment.buckets)
-    for (const Bucket* b = &first; b != nullptr; b = b->next.load(std::memory_order_relaxed))
-      for (const auto& slot : b->slots)
-        count += (fingerprint_of(slot.load(std::memory_order_relaxed)) & bit) != 0 ? 1 : 0;
+    for (const Bucket* b = &first; b != nullptr; b = b->overflow())
+      for (const auto& slot : b->slots) {
+        const std::uint64_t word = slot.load(std::memory_order_relaxed);
+        count += word != 0 && (fingerprint_of(word) & bits) == bits ? 1 : 0;
+      }
   return count;
 }
 
 // Splits by the next fingerprint bit: entries with the bit set move to a new segment. Readers are
 // never held up: the copies are in place before the directory shows them, the directory shows them
-// before the version says that the originals may go.
+// before the version says that the originals may go. Writers to this segment wait.
 void HashIndex::split(Segment& segment) {
   const std::lock_guard structure(structure_mutex_);
-  const std::lock_guard guard(segment.lock);
-  if (!segment.wants_split.load(std::memory_order_relaxed)) return;
-  segment.wants_split.store(false, std::memory_order_relaxed);
-
+  if (!segment.wants_split.exchange(false, std::memory_order_relaxed)) return;
+  for (Bucket& bucket : segment.buckets) bucket.lock();
   const std::uint32_t bit = std::uint32_t{1} << (31 - segment.depth);
-  const std::uint32_t moving = count_with_bit(segment, bit);
-  // Many entries of few hashes do not come apart by splitting: let their buckets overflow.
-  if (std::min(moving, segment.count - moving) < segment.count / kLopsided) {
-    segment.split_at = segment.count * 2;
-    return;
+  const std::uint32_t count = count_with_bits(segment, 0);
+  const std::uint32_t moving = count_with_bits(segment, bit);
+  if (segment.depth >= kDepthMax || std::min(moving, count - moving) < count / kLopsided) {
+    // Many entries of few hashes do not come apart by splitting: let their buckets overflow.
+    segment.split_at.store(segment.overflows.load(std::memory_order_relaxed) * 2,
+                           std::memory_order_relaxed);
+  } else {
+    move_entries(segment, bit);
   }
+  for (Bucket& bucket : segment.buckets) bucket.unlock();
+}
+
+void HashIndex::move_entries(Segment& segment, std::uint32_t bit) {
+  const auto for_each_moving = [&](auto&& visit) {
+    for (std::size_t i = 0; i < kBuckets; ++i)
+      for (Bucket* b = &segment.buckets[i]; b != nullptr; b = b->overflow())
+        for (auto& slot : b->slots)
+          if (const std::uint64_t word = slot.load(std::memory_order_relaxed);
+              word != 0 && (fingerprint_of(word) & bit) != 0)
+            visit(i, slot, word);
+  };
   Segment* sibling = new_segment(segment.depth + 1);
   std::uint32_t prefix = 0;  // of the sibling; from any entry that moves
-  for (std::size_t i = 0; i < kBuckets; ++i)
-    for (Bucket* b = &segment.buckets[i]; b != nullptr; b = b->next.load(std::memory_order_relaxed))
-      for (auto& slot : b->slots) {
-        const std::uint64_t word = slot.load(std::memory_order_relaxed);
-        if (word == 0 || (fingerprint_of(word) & bit) == 0) continue;
-        insert_slot(*sibling, sibling->buckets[i], word);
-        prefix = fingerprint_of(word);
-      }
+  for_each_moving([&](std::size_t i, auto&, std::uint64_t word) {
+    insert_slot(*sibling, sibling->buckets[i], word);
+    prefix = fingerprint_of(word);
+  });
   if (directory_.load(std::memory_order_relaxed)->depth == segment.depth) double_directory();
   Directory& directory = *directory_.load(std::memory_order_relaxed);
   const std::size_t span = std::size_t{1} << (directory.depth - segment.depth - 1);
@@ -196,20 +225,16 @@ void HashIndex::split(Segment& segment) {
   for (std::size_t i = first; i < first + span; ++i)
     directory.segments[i].store(sibling, std::memory_order_release);
   ++segment.depth;
+  segment.overflows.store(0, std::memory_order_relaxed);
   segment.version.fetch_add(1, std::memory_order_release);
-  for (std::size_t i = 0; i < kBuckets; ++i)
-    for (Bucket* b = &segment.buckets[i]; b != nullptr; b = b->next.load(std::memory_order_relaxed))
-      for (auto& slot : b->slots) {
-        const std::uint64_t word = slot.load(std::memory_order_relaxed);
-        if (word == 0 || (fingerprint_of(word) & bit) == 0) continue;
-        slot.store(0, std::memory_order_release);
-        --segment.count;
-      }
+  for_each_moving([&](std::size_t, auto& slot, std::uint64_t) {
+    slot.store(0, std::memory_order_release);
+  });
 }
 
 void HashIndex::reserve(std::size_t count) {
   const std::lock_guard structure(structure_mutex_);
-  FLUGS_CHECK(segments_.size() == 1 && segments_[0]->count == 0);
+  FLUGS_CHECK(segments_.size() == 1 && count_with_bits(*segments_[0], 0) == 0);
   std::uint32_t depth = 0;
   while (depth < kDepthMax &&
          static_cast<double>(count) > kReserveFill * kBuckets * static_cast<double>(1u << depth))
@@ -224,28 +249,17 @@ void HashIndex::reserve(std::size_t count) {
   directories_.push_back(std::move(directory));
 }
 
-bool HashIndex::can_partition(std::uint32_t partitions) const noexcept {
-  const Directory& directory = *directory_.load(std::memory_order_acquire);
-  // partition_of is the floor of fingerprint * partitions / 2^32: aligned to segments only for
-  // powers of two not above the number of segments.
-  return (partitions & (partitions - 1)) == 0 && directory.segments.size() >= partitions &&
-         segments_.size() == directory.segments.size();
-}
-
-void HashIndex::bulk_insert(std::uint64_t hash, std::uint32_t payload) {
-  const std::uint32_t fingerprint = fingerprint_of(hash);
+void HashIndex::bulk_insert(std::uint64_t entry) {
+  const std::uint32_t fingerprint = fingerprint_of(entry);
   Segment& segment = *find_segment(fingerprint);
-  insert_slot(segment, segment.buckets[fingerprint & kBucketMask],
-              make_slot(fingerprint, payload));
+  insert_slot(segment, segment.buckets[fingerprint & kBucketMask], entry);
 }
 
 std::size_t HashIndex::size() const {
   const std::lock_guard structure(structure_mutex_);
   std::size_t total = 0;
-  for (Segment* segment : segments_) {
-    const std::lock_guard guard(segment->lock);
-    total += segment->count;
-  }
+  for (const Segment* segment : segments_)
+    total += count_with_bits(*segment, 0);
   return total;
 }
 

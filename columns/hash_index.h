@@ -41,12 +41,13 @@ class Candidates {
 
 /// A DRAM multimap from 64-bit hashes to 32-bit payloads: extendible hashing over segments of
 /// 256 one-line buckets. A look-up costs one cache miss and takes no lock; writers lock one
-/// segment; growing splits one segment at a time, so it never stops anybody else.
+/// bucket, by a bit in its line; growing splits one segment at a time, and only writers to that
+/// segment wait for it.
 ///
 /// Layout, in one place:
 ///   slot    8 bytes = fingerprint (hash bits 32..63) in the upper half, payload + 1 in the lower;
 ///           0 is empty
-///   bucket  64 bytes = 7 slots and the address of an overflow bucket
+///   bucket  64 bytes = 7 slots and a link: address of an overflow bucket, bit 0 the lock
 ///   segment fingerprint bits 0..7 choose the bucket; the segment holds the fingerprints that
 ///           share their upper `depth` bits
 ///   directory  2^depth segment pointers, indexed by the upper bits of the fingerprint
@@ -72,21 +73,29 @@ class HashIndex {
     const Segment* segment = find_segment(fingerprint);
     __builtin_prefetch(&segment->buckets[fingerprint & kBucketMask]);
   }
+  /// The same for `edit(hash)`.
+  void prefetch_for_edit(std::uint64_t hash) noexcept {
+    const std::uint32_t fingerprint = fingerprint_of(hash);
+    __builtin_prefetch(&find_segment(fingerprint)->buckets[fingerprint & kBucketMask], 1);
+  }
 
-  /// The entries of one hash while its segment is locked against other writers.
+  /// The entries of one hash while its bucket is locked against other writers.
   class Editor {
    public:
     /// Calls visit(payload) for each candidate until it returns true; true if one did.
     template <typename F>
     bool any(F&& visit) const {
-      for (const Bucket* b = &bucket_; b != nullptr; b = b->next.load(std::memory_order_relaxed))
+      for (const Bucket* b = &bucket_; b != nullptr; b = b->overflow())
         for (const auto& slot : b->slots) {
           const std::uint64_t word = slot.load(std::memory_order_relaxed);
           if (matches(word, fingerprint_) && visit(payload_of(word))) return true;
         }
       return false;
     }
-    void insert(std::uint32_t payload) { index_.insert_locked(segment_, bucket_, fingerprint_, payload); }
+    void insert(std::uint32_t payload) {
+      inserted_ = true;
+      index_.insert_locked(segment_, bucket_, fingerprint_, payload);
+    }
     /// Both return false when there is no entry with `payload`.
     bool replace(std::uint32_t payload, std::uint32_t replacement) noexcept;
     bool erase(std::uint32_t payload) noexcept;
@@ -102,43 +111,57 @@ class HashIndex {
     Segment& segment_;
     Bucket& bucket_;
     std::uint32_t fingerprint_;
+    bool inserted_ = false;
   };
 
-  /// Calls edit(Editor&) with the segment of `hash` locked, and returns what it returns. `edit`
+  /// Calls edit(Editor&) with the bucket of `hash` locked, and returns what it returns. `edit`
   /// must not call the same index again and should be short.
   template <typename F>
   auto edit(std::uint64_t hash, F&& edit_function) {
     const std::uint32_t fingerprint = fingerprint_of(hash);
-    Segment& segment = lock_segment(fingerprint);
+    Segment& segment = lock_bucket(fingerprint);
     struct Unlock {
       HashIndex& index;
       Segment& segment;
+      Bucket& bucket;
+      bool may_split = false;
       ~Unlock() {
-        segment.lock.unlock();
-        if (segment.wants_split.load(std::memory_order_relaxed)) index.split(segment);
+        bucket.unlock();
+        if (may_split && segment.wants_split.load(std::memory_order_relaxed)) index.split(segment);
       }
-    } unlock{*this, segment};
+    } unlock{*this, segment, segment.buckets[fingerprint & kBucketMask]};
     Editor editor(*this, segment, fingerprint);
+    // Only an insert looks at the segment's header, which is another cache line.
+    struct NoteInsert {
+      Unlock& unlock;
+      Editor& editor;
+      ~NoteInsert() { unlock.may_split = editor.inserted_; }
+    } note{unlock, editor};
     return edit_function(editor);
   }
 
   /// Makes room for `count` entries at once. The index must be empty and nobody else at it.
   void reserve(std::size_t count);
-  /// Inserts without locks, for a rebuild after `reserve`: threads must keep to disjoint values of
-  /// `partition_of(hash, partitions)`.
-  void bulk_insert(std::uint64_t hash, std::uint32_t payload);
-  static std::uint32_t partition_of(std::uint64_t hash, std::uint32_t partitions) noexcept {
-    return static_cast<std::uint32_t>((hash >> 32) * partitions >> 32);
+  /// For a rebuild after `reserve` (HashIndexBuilder). An entry as it will stand in a slot, and its
+  /// insertion without a lock: threads must keep to disjoint sets of segments.
+  static std::uint64_t make_entry(std::uint64_t hash, std::uint32_t payload) noexcept {
+    return make_slot(fingerprint_of(hash), payload);
   }
-  /// Whether partitions can be told apart by segment: otherwise use one.
-  bool can_partition(std::uint32_t partitions) const noexcept;
+  void bulk_insert(std::uint64_t entry);
+  /// The entry's segment, and how many there are: a power of two.
+  std::size_t segment_of(std::uint64_t entry) const noexcept {
+    return directory_.load(std::memory_order_acquire)->index_of(fingerprint_of(entry));
+  }
+  std::size_t segment_count() const noexcept {
+    return directory_.load(std::memory_order_acquire)->segments.size();
+  }
 
   /// Calls visit(payload) for every entry; nobody may write meanwhile.
   template <typename F>
   void for_each(F&& visit) const {
     for (const Segment* segment : segments_)
       for (const Bucket& first : segment->buckets)
-        for (const Bucket* b = &first; b != nullptr; b = b->next.load(std::memory_order_relaxed))
+        for (const Bucket* b = &first; b != nullptr; b = b->overflow())
           for (const auto& slot : b->slots)
             if (const std::uint64_t word = slot.load(std::memory_order_relaxed); word != 0)
               visit(payload_of(word));
@@ -152,22 +175,46 @@ class HashIndex {
   static constexpr std::size_t kBuckets = 256;
   static constexpr std::uint32_t kBucketMask = kBuckets - 1;
   static constexpr std::size_t kSlots = 7;
-  // Above 5 of 7 slots per bucket overflow buckets become common: split then.
-  static constexpr std::uint32_t kSplitAtCount = kBuckets * 5;
+  // One bucket in ten overflows when buckets hold 4.7 entries on average (Poisson).
+  static constexpr std::uint32_t kSplitAtOverflows = kBuckets / 10;
   static constexpr std::uint32_t kDepthMax = 24;  // 32 fingerprint bits less 8 that choose buckets
 
   struct alignas(64) Bucket {
     std::array<std::atomic<std::uint64_t>, kSlots> slots;
-    std::atomic<Bucket*> next;
+    std::atomic<std::uintptr_t> link;
+
+    static constexpr std::uintptr_t kLocked = 1;  // in the link of a segment's own buckets
+
+    Bucket* overflow() const noexcept {
+      return reinterpret_cast<Bucket*>(link.load(std::memory_order_acquire) & ~kLocked);
+    }
+    void set_overflow(Bucket* bucket) noexcept {
+      const std::uintptr_t lock_bit = link.load(std::memory_order_relaxed) & kLocked;
+      link.store(reinterpret_cast<std::uintptr_t>(bucket) | lock_bit, std::memory_order_release);
+    }
+    void lock() noexcept {
+      pmem::SpinWait wait;
+      for (;;) {
+        std::uintptr_t seen = link.load(std::memory_order_relaxed);
+        if ((seen & kLocked) == 0 &&
+            link.compare_exchange_weak(seen, seen | kLocked, std::memory_order_acquire))
+          return;
+        wait.once();
+      }
+    }
+    void unlock() noexcept {
+      link.store(link.load(std::memory_order_relaxed) & ~kLocked, std::memory_order_release);
+    }
   };
   static_assert(sizeof(Bucket) == 64);
 
   struct alignas(64) Segment {
-    pmem::SpinLock lock;                           // protects writes to slots, count, depth; rank: innermost
-    std::atomic<std::uint32_t> version{0};   // grows when entries have moved away by a split
-    std::uint32_t depth = 0;                 // upper fingerprint bits that its entries share
-    std::uint32_t count = 0;
-    std::uint32_t split_at = kSplitAtCount;
+    // A bucket's lock protects its slots and overflow buckets; all of them together protect the
+    // segment's place in the directory. Rank: innermost, in ascending order of buckets.
+    std::atomic<std::uint32_t> version{0};  // grows when entries have moved away by a split
+    std::atomic<std::uint32_t> overflows{0};  // overflow buckets made since the last split
+    std::atomic<std::uint32_t> split_at{kSplitAtOverflows};
+    std::uint32_t depth = 0;  // upper fingerprint bits that its entries share
     std::atomic<bool> wants_split{false};
     std::array<Bucket, kBuckets> buckets;
   };
@@ -199,23 +246,24 @@ class HashIndex {
     const Directory* directory = directory_.load(std::memory_order_acquire);
     return directory->segments[directory->index_of(fingerprint)].load(std::memory_order_acquire);
   }
-  Segment& lock_segment(std::uint32_t fingerprint);
+  Segment& lock_bucket(std::uint32_t fingerprint);
   void insert_locked(Segment& segment, Bucket& bucket, std::uint32_t fingerprint,
                      std::uint32_t payload);
   void insert_slot(Segment& segment, Bucket& bucket, std::uint64_t word);
   void split(Segment& segment);
-  static std::uint32_t count_with_bit(const Segment& segment, std::uint32_t bit) noexcept;
+  void move_entries(Segment& segment, std::uint32_t bit);
+  static std::uint32_t count_with_bits(const Segment& segment, std::uint32_t bits) noexcept;
   void double_directory();
   Segment* new_segment(std::uint32_t depth);
   Bucket* new_overflow_bucket();
   void* allocate_memory(std::size_t bytes);
 
   std::atomic<Directory*> directory_;
-  // Protects directory changes, segments_ and memory; rank: before a segment's lock.
+  // Protects directory changes, segments_ and depths; rank: before a bucket's lock.
   mutable std::mutex structure_mutex_;
   std::vector<std::unique_ptr<Directory>> directories_;  // old ones too: readers may be in them
   std::vector<Segment*> segments_;
-  pmem::SpinLock memory_lock_;  // protects the slab below; rank: after a segment's lock
+  pmem::SpinLock memory_lock_;  // protects the slab below; rank: after a bucket's lock
   struct Slab {
     void* memory;
     std::size_t bytes;

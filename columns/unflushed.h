@@ -29,14 +29,25 @@ class Unflushed {
     std::uint32_t first;
     std::uint32_t end;
   };
-  /// The range of `dictionary` that may still grow at its end; null when there is none.
-  Entries* growing_entries(const Dictionary& dictionary) noexcept {
-    for (Entries& entries : entries_)
-      if (entries.dictionary == &dictionary) return &entries;
+  /// Where the list stands for one dictionary.
+  struct Last {
+    const Dictionary* dictionary;
+    std::size_t index;           ///< of the range that was added last
+    std::uint32_t helped_until;  ///< other transactions' entries below it are on the list
+  };
+  Last* last(const Dictionary& dictionary) noexcept {
+    for (Last& candidate : last_)
+      if (candidate.dictionary == &dictionary) return &candidate;
     return nullptr;
   }
+  Entries& entries(std::size_t index) noexcept { return entries_[index]; }
   void add_entries(Dictionary& dictionary, std::uint32_t first, std::uint32_t end) {
     entries_.push_back({&dictionary, first, end});
+    if (Last* known = last(dictionary); known != nullptr) {
+      known->index = entries_.size() - 1;
+    } else {
+      last_.push_back({&dictionary, entries_.size() - 1, 0});
+    }
   }
 
   void flush(pmem::Persister& persister, pmem::Label label) const noexcept;
@@ -45,12 +56,14 @@ class Unflushed {
   void clear() noexcept {
     ranges_.clear();
     entries_.clear();
+    last_.clear();
   }
   bool empty() const noexcept { return ranges_.empty() && entries_.empty(); }
 
  private:
   std::vector<Range> ranges_;
   std::vector<Entries> entries_;
+  std::vector<Last> last_;  // one per dictionary
 };
 
 }  // namespace flugs::columns

@@ -14,18 +14,14 @@ namespace flugs::engine {
 
 namespace {
 
-// Dead rows are looked after every so many commits of a slot: finding the oldest snapshot reads a
-// line per slot.
-constexpr std::uint64_t kCommitsPerCollection = 32;
+// Finding the oldest snapshot interrupts the other processors: once in so many commits of a slot,
+// or in so many dead rows if transactions are large.
+constexpr std::uint64_t kCommitsPerOldest = 2048;
+constexpr std::size_t kDeadRowsPerOldest = 16384;
+// Then a few rows per commit, more than a transaction usually leaves behind: no commit pays for all.
+constexpr std::size_t kRowsPerCollection = 8;
 constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::chrono::milliseconds kDropPatience{1000};
-
-// Threads start looking for a slot at different places and come back to their last one.
-std::uint32_t& preferred_slot() noexcept {
-  static std::atomic<std::uint32_t> next{0};
-  thread_local std::uint32_t preferred = next.fetch_add(1, std::memory_order_relaxed);
-  return preferred;
-}
 
 }  // namespace
 
@@ -47,13 +43,11 @@ void DatabaseCore::start() {
 // --------------------------------------------------------------------------------- transactions
 
 Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode) {
-  std::uint32_t& preferred = preferred_slot();
-  mvcc::Slot* slot = slots_->acquire(preferred);
+  mvcc::Slot* slot = slots_->acquire();
   if (slot == nullptr)
     return Status(StatusCode::kTooManyTransactions,
                   fmt::format("{} transactions are open, which is slots_max",
                               slots_->slot_count()));
-  preferred = slot->index();
   TransactionContext& context = *contexts_[slot->index()];
   context.slot = slot;
   context.mode = mode;
@@ -86,12 +80,12 @@ Status DatabaseCore::prepare_write(TransactionContext* context) {
 }
 
 void DatabaseCore::end(TransactionContext& context) noexcept {
+  slots_->end_snapshot(*context.slot);
+  if (context.is_writing) collect_garbage(context);
   context.writes.clear();
   context.index_changes.clear();
   context.dying.clear();
   context.unflushed.clear();
-  slots_->end_snapshot(*context.slot);
-  if (context.is_writing) collect_garbage(context);
   slots_->release(*context.slot);
 }
 
@@ -109,10 +103,8 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
     abort(context);
     return timestamp;
   }
-  for (DeadRow& dead : context.dying) {
-    dead.since = *timestamp;
-    context.dead.push_back(dead);
-  }
+  for (const DeadRow& dead : context.dying)
+    context.dead.emplace_back(dead.table, *timestamp, 0, dead.row, dead.changed_keys);
   context.commits.add();
   end(context);
   return timestamp;
@@ -142,14 +134,22 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
     row->fences = context.commits.get();
   }
   if (context.dead.empty() && context.unreachable.empty()) return;
-  if (context.commits.get() % kCommitsPerCollection != 0) return;
-  const std::uint64_t oldest = slots_->oldest_snapshot();
-  reuse_rows(context, oldest);
-  unlink_dead_rows(context, oldest);
+  const std::uint64_t commits = context.commits.get();
+  if (commits - context.oldest_snapshot_commits >= kCommitsPerOldest ||
+      context.dead.size() > context.dead_rows_after_oldest + kDeadRowsPerOldest) {
+    context.oldest_snapshot = slots_->oldest_snapshot();
+    context.oldest_snapshot_commits = commits;
+    context.dead_rows_after_oldest = context.dead.size();
+  }
+  const std::size_t rows = kRowsPerCollection + context.dying.size() * 2;
+  reuse_rows(context, rows);
+  unlink_dead_rows(context, rows);
 }
 
-void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::uint64_t oldest) {
-  while (!context.dead.empty() && context.dead.front().since <= oldest) {
+void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t rows_max) {
+  for (std::size_t i = 0; i < rows_max && !context.dead.empty() &&
+                          context.dead.front().since <= context.oldest_snapshot;
+       ++i) {
     DeadRow dead = context.dead.front();
     context.dead.pop_front();
     if (dead.table->is_dropped()) continue;
@@ -161,9 +161,11 @@ void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::uint64_t o
   }
 }
 
-void DatabaseCore::reuse_rows(TransactionContext& context, std::uint64_t oldest) {
-  while (!context.unreachable.empty() && context.unreachable.front().since < oldest &&
-         context.unreachable.front().fences < context.commits.get()) {
+void DatabaseCore::reuse_rows(TransactionContext& context, std::size_t rows_max) {
+  for (std::size_t i = 0; i < rows_max && !context.unreachable.empty() &&
+                          context.unreachable.front().since < context.oldest_snapshot &&
+                          context.unreachable.front().fences < context.commits.get();
+       ++i) {
     const DeadRow row = context.unreachable.front();
     context.unreachable.pop_front();
     if (row.table->is_dropped()) continue;

@@ -72,13 +72,14 @@ class DatabaseCore {
   Result<std::uint64_t> rebuild_dictionary_indexes(recovery::Phases& phases);
   Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);
   Status sweep_tables(recovery::Phases& phases);
+  Status rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases);
   void start();
 
   Result<TransactionContext*> take_context(AccessMode mode);
   void end(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);
-  void unlink_dead_rows(TransactionContext& context, std::uint64_t oldest);
-  void reuse_rows(TransactionContext& context, std::uint64_t oldest);
+  void unlink_dead_rows(TransactionContext& context, std::size_t rows_max);
+  void reuse_rows(TransactionContext& context, std::size_t rows_max);
   bool wait_for_transactions() noexcept;
   Table* adopt(std::unique_ptr<Table> table);
 

@@ -14,8 +14,6 @@ namespace flugs::engine {
 
 namespace {
 
-// Below it a second thread costs more than it brings: every part reads all rows.
-constexpr std::uint32_t kRowsPerPartMin = 1u << 16;
 // Chunks at the end of a table without keys that opening searches for unused rows.
 constexpr std::size_t kChunksSweptWithoutKeys = 2;
 
@@ -41,6 +39,8 @@ pmem::PoolOptions pool_options(const OpenOptions& options) {
 
 Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& options) {
   if (Status s = check_options(options); !s.ok()) return s;
+  // Before there are threads: then the kernel need not wait for every processor.
+  mvcc::has_membarrier();
   const auto start = std::chrono::steady_clock::now();
   const pmem::PoolOptions wanted = pool_options(options);
   bool created = false;
@@ -214,33 +214,46 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   return {};
 }
 
+// One key by all threads.
+Status DatabaseCore::rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases) {
+  const std::size_t chunks = std::min<std::size_t>(
+      table.rows().chunk_count(),
+      (table.rows().rows_end() + table.rows().rows_per_chunk() - 1) / table.rows().rows_per_chunk());
+  const std::size_t sources = std::min<std::size_t>(phases.threads() * 4, std::max<std::size_t>(chunks, 1));
+  columns::HashIndexBuilder builder(table.keys()[key]->hash(), table.rows().rows_end(), sources);
+  std::vector<std::function<Status()>> tasks;
+  for (std::size_t i = 0; i < sources; ++i)
+    tasks.emplace_back([&, i] {
+      for (std::size_t chunk = i; chunk < chunks; chunk += sources)
+        table.rebuild_hash(key, chunk, builder.source(i));
+      return Status();
+    });
+  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
+  tasks.clear();
+  for (std::size_t group = 0; group < builder.groups(); ++group)
+    tasks.emplace_back([&, group] {
+      builder.insert_group(group);
+      return Status();
+    });
+  return phases.run_parallel("key indexes", tasks);
+}
+
 Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases) {
   if (Status s = sweep_tables(phases); !s.ok()) return s;
-  std::vector<std::function<Status()>> tasks;
+  std::vector<std::function<Status()>> ordered;
   for (const auto& owned : owned_tables_) {
     Table* table = owned.get();
-    const std::uint32_t rows = table->rows().rows_end();
     for (std::size_t key = 0; key < table->keys().size(); ++key) {
-      KeyIndex& index = *table->keys()[key];
-      if (index.is_ordered())
-        tasks.emplace_back([table, key] {
+      if (table->keys()[key]->is_unique())
+        if (Status s = rebuild_hash(*table, key, phases); !s.ok()) return s;
+      if (table->keys()[key]->is_ordered())
+        ordered.emplace_back([table, key] {
           table->rebuild_ordered(key);
-          return Status();
-        });
-      if (!index.is_unique()) continue;
-      index.hash().reserve(rows);
-      std::uint32_t parts = 1;
-      while (rows >= kRowsPerPartMin && parts * 2 <= phases.threads() &&
-             index.hash().can_partition(parts * 2))
-        parts *= 2;
-      for (std::uint32_t part = 0; part < parts; ++part)
-        tasks.emplace_back([table, key, part, parts] {
-          table->rebuild_hash(key, part, parts);
           return Status();
         });
     }
   }
-  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
+  if (Status s = phases.run_parallel("key indexes", ordered); !s.ok()) return s;
   return report_.rows_indexed;
 }
 

@@ -184,11 +184,12 @@ Status KeyIndex::judge(std::uint32_t candidate, const mvcc::Visibility& visibili
   return Status(concurrent ? StatusCode::kConflict : StatusCode::kAlreadyExists);
 }
 
-Status KeyIndex::insert(std::uint32_t row, const mvcc::Visibility& visibility) {
+Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash,
+                        const mvcc::Visibility& visibility) {
   Status outcome;
   if (unique_) {
     const bool may_repeat = has_null(row);
-    outcome = hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
+    outcome = hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
       Status found;
       if (!may_repeat)
         editor.any([&](std::uint32_t candidate) {
@@ -203,9 +204,9 @@ Status KeyIndex::insert(std::uint32_t row, const mvcc::Visibility& visibility) {
   return outcome;
 }
 
-void KeyIndex::replace(std::uint32_t row, std::uint32_t replacement) {
+void KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash) {
   if (unique_)
-    hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
+    hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
       FLUGS_CHECK(editor.replace(row, replacement));
       return true;
     });

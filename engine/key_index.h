@@ -44,9 +44,10 @@ class KeyIndex final : public columns::OrderedIndexCompare {
 
   /// Puts a new version into the index whose key no newer version of its record had. Fails with
   /// kAlreadyExists or kConflict when the key is unique and taken, or may turn out to be.
-  Status insert(std::uint32_t row, const mvcc::Visibility& visibility);
+  /// `hash` is hash_of(row).
+  Status insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility);
   /// A new version with an unchanged key takes the place of the one it was made from.
-  void replace(std::uint32_t row, std::uint32_t replacement);
+  void replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash);
   void undo_replace(std::uint32_t row, std::uint32_t replacement);
   /// Takes `row` out if it stands in the index.
   void erase(std::uint32_t row);

@@ -17,13 +17,14 @@ constexpr std::size_t kKeyColumnsMax = 16;
 constexpr std::size_t kFreeRowsTaken = 64;
 
 std::vector<std::unique_ptr<columns::Column>> make_columns(pmem::Pool& pool, TableLayout& layout,
+                                                           columns::Decoder* decoders,
                                                            const TableSchema& schema) {
   auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&layout + 1);
   std::vector<std::unique_ptr<columns::Column>> made;
   made.reserve(schema.columns.size());
   for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    made.push_back(std::make_unique<columns::Column>(pool, column_layouts[i],
-                                                     schema.columns[i].name, schema.name));
+    made.push_back(std::make_unique<columns::Column>(
+        pool, column_layouts[i], decoders[i], schema.columns[i].name, schema.name));
   return made;
 }
 
@@ -41,7 +42,8 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema)
     : pool_(pool),
       layout_(layout),
       schema_(std::move(schema)),
-      columns_(make_columns(pool, layout, schema_)),
+      decoders_(std::make_unique<columns::Decoder[]>(schema_.columns.size())),
+      columns_(make_columns(pool, layout, decoders_.get(), schema_)),
       rows_(pool, layout, fmt::format("table {}, rows", schema_.name)) {
   for (const KeySchema& key : schema_.keys)
     keys_.push_back(std::make_unique<KeyIndex>(rows_, columns_, key, positions_of(schema_, key)));
@@ -224,13 +226,18 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
     // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
     if (&rows_.layout(row) == layout && !fits(*layout)) break;
     local.free.pop_back();
-    if (&rows_.layout(row) == layout) return row;
+    if (&rows_.layout(row) != layout) continue;
+    if (!local.free.empty()) __builtin_prefetch(rows_.address(local.free.back()), 1);
+    return row;
   }
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout))
     if (Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
         !s.ok())
       return s;
-  return local.range.next++;
+  const std::uint32_t row = local.range.next++;
+  if (local.range.next != local.range.end)
+    __builtin_prefetch(rows_.address(local.range.next), 1);  // of the next transaction's row
+  return row;
 }
 
 void Table::give_back(TransactionContext& context, std::uint32_t row) {
@@ -238,19 +245,28 @@ void Table::give_back(TransactionContext& context, std::uint32_t row) {
   context.unreachable.push_back({this, ~std::uint64_t{0}, 0, row, 0});
 }
 
+// Hashes of some keys of a row, their places in the indexes on the way into the caches.
+void Table::hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) const noexcept {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if ((keys & (1u << i)) == 0 || !keys_[i]->is_unique()) continue;
+    hashes[i] = keys_[i]->hash_of(row);
+    keys_[i]->hash().prefetch_for_edit(hashes[i]);
+  }
+}
+
 // Enters a written row, its created word being the transaction's tag already, into every index. On
 // failure what was entered is taken out again.
 Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
-                            std::uint16_t& changed_keys) {
+                            std::uint16_t changed_keys, const KeyHashes& hashes) {
   const std::size_t first_change = context.index_changes.size();
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     const auto key = static_cast<std::uint16_t>(i);
     if (replaced != kNoRow && (changed_keys & (1u << i)) == 0) {
-      keys_[i]->replace(replaced, row);
+      keys_[i]->replace(replaced, row, hashes[i]);
       context.index_changes.push_back({this, row, replaced, key});
       continue;
     }
-    Status s = keys_[i]->insert(row, context.visibility);
+    Status s = keys_[i]->insert(row, hashes[i], context.visibility);
     if (!s.ok()) {
       while (context.index_changes.size() > first_change) {
         undo_index_change(context.index_changes.back());
@@ -290,25 +306,32 @@ Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> 
     context.cells.push_back(*cell);
     context.bits.push_back(columns_[i]->bits_for(*cell));
   }
-  Result<std::uint32_t> row = take_row(context);
-  if (!row.ok()) return std::move(row).status();
-
-  std::byte* cells = rows_.address(*row);
-  const columns::RowLayout& layout = rows_.layout(*row);
-  for (std::size_t i = 0; i < context.cells.size(); ++i) layout.store(cells, i, context.cells[i]);
-  mvcc::VersionLayout& version = rows_.version(*row);
-  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-  mvcc::store_stamp(version.created, context.visibility.own_tag());
-  rows_.forget_previous(*row);
-
-  std::uint16_t changed_keys = all_keys();
-  if (Status s = enter_indexes(context, *row, kNoRow, changed_keys); !s.ok()) {
-    mvcc::store_stamp(version.created, mvcc::kNoStamp);
-    give_back(context, *row);
+  std::uint32_t row = kNoRow;
+  if (Status s = write_new_row(context, context.cells, row); !s.ok()) return s;
+  KeyHashes hashes{};
+  hash_keys(row, all_keys(), hashes);
+  if (Status s = enter_indexes(context, row, kNoRow, all_keys(), hashes); !s.ok()) {
+    mvcc::store_stamp(rows_.version(row).created, mvcc::kNoStamp);
+    give_back(context, row);
     return s;
   }
-  note_inserted(context, *row);
-  return RowId(*row);
+  note_inserted(context, row);
+  return RowId(row);
+}
+
+// Cells and stamps of a row that no index names yet. `context.bits` holds the widths they need.
+Status Table::write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
+                            std::uint32_t& row) {
+  Result<std::uint32_t> taken = take_row(context);
+  if (!taken.ok()) return std::move(taken).status();
+  row = *taken;
+  const columns::RowLayout& layout = rows_.layout(row);
+  for (std::size_t i = 0; i < cells.size(); ++i) layout.store(rows_.address(row), i, cells[i]);
+  mvcc::VersionLayout& version = rows_.version(row);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context.visibility.own_tag());
+  rows_.forget_previous(row);
+  return {};
 }
 
 Status Table::lock_row(TransactionContext& context, std::uint32_t row) {
@@ -389,6 +412,8 @@ Result<RowId> Table::update(TransactionContext& context, RowId row_id,
   const std::uint32_t row = row_id.value();
   if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
     return Status(StatusCode::kNotFound);
+  KeyHashes hashes{};
+  hash_keys(row, all_keys(), hashes);
   if (Status s = encode_changes(context, row, changes); !s.ok()) return s;
   if (update_in_place(context, row, changes)) return row_id;
   if (Status s = lock_row(context, row); !s.ok()) return s;
@@ -413,7 +438,8 @@ Result<RowId> Table::update(TransactionContext& context, RowId row_id,
     for (const ColumnValue& change : changes)
       if (keys_[k]->has_column(change.column.value()) && !keys_[k]->same_key(row, *fresh))
         changed_keys |= static_cast<std::uint16_t>(1u << k);
-  if (Status s = enter_indexes(context, *fresh, row, changed_keys); !s.ok()) {
+  if (changed_keys != 0) hash_keys(*fresh, changed_keys, hashes);
+  if (Status s = enter_indexes(context, *fresh, row, changed_keys, hashes); !s.ok()) {
     mvcc::store_stamp(version.created, mvcc::kNoStamp);
     give_back(context, *fresh);
     unlock();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "columns/column.h"
+#include "columns/hash_index_builder.h"
 #include "engine/catalog_layout.h"
 #include "engine/key_index.h"
 #include "engine/row_store.h"
@@ -44,6 +46,8 @@ class Table {
   void set_dropped(bool dropped) noexcept { dropped_.store(dropped, std::memory_order_seq_cst); }
 
   Result<RowId> insert(TransactionContext& context, std::span<const Value> values);
+  /// Row after row, `values` holds a value per column; all of them or none.
+  Status insert_rows(TransactionContext& context, std::span<const Value> values);
   Result<RowId> update(TransactionContext& context, RowId row, std::span<const ColumnValue> changes);
   Status remove(TransactionContext& context, RowId row);
   Result<Row> read(const TransactionContext& context, RowId row) const;
@@ -69,12 +73,16 @@ class Table {
   Status sweep(std::size_t chunk, std::vector<std::uint32_t>& free, std::uint64_t timestamp_limit,
                pmem::Persister& persister, SweepCounts& counts) const;
   void add_free_rows(const std::vector<std::uint32_t>& rows);
-  void rebuild_hash(std::size_t key, std::uint32_t part, std::uint32_t parts);
+  void rebuild_hash(std::size_t key, std::size_t chunk,
+                    columns::HashIndexBuilder::Source& source) const;
   void rebuild_ordered(std::size_t key);
 
   RowStore& rows() noexcept { return rows_; }
   const RowStore& rows() const noexcept { return rows_; }
   std::span<const std::unique_ptr<columns::Column>> columns() const noexcept { return columns_; }
+  /// The value of a cell; the same as the column's, faster.
+  Value decode(const columns::RowLayout& layout, const std::byte* row,
+               std::size_t column) const noexcept;
   std::vector<std::unique_ptr<KeyIndex>>& keys() noexcept { return keys_; }
   const std::vector<std::unique_ptr<KeyIndex>>& keys() const noexcept { return keys_; }
 
@@ -99,8 +107,16 @@ class Table {
                           std::vector<Value>& values) const;
   Result<std::uint32_t> take_row(TransactionContext& context);
   void give_back(TransactionContext& context, std::uint32_t row);
+  using KeyHashes = std::array<std::uint64_t, 16>;
   Status enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
-                       std::uint16_t& changed_keys);
+                       std::uint16_t changed_keys, const KeyHashes& hashes);
+  void hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) const noexcept;
+  Status write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
+                       std::uint32_t& row);
+  Status insert_batch(TransactionContext& context, std::span<const Value> values,
+                      std::span<columns::Cell> cells);
+  void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
+  void undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes);
   void note_inserted(TransactionContext& context, std::uint32_t row);
   Status lock_row(TransactionContext& context, std::uint32_t row);
   Status encode_changes(TransactionContext& context, std::uint32_t row,
@@ -114,6 +130,7 @@ class Table {
   pmem::Pool& pool_;
   TableLayout& layout_;
   TableSchema schema_;
+  std::unique_ptr<columns::Decoder[]> decoders_;  // one per column
   std::vector<std::unique_ptr<columns::Column>> columns_;
   RowStore rows_;
   std::vector<std::unique_ptr<KeyIndex>> keys_;

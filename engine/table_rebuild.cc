@@ -13,9 +13,6 @@ namespace flugs::engine {
 
 namespace {
 
-// A look-up ahead hides the cache miss of an index insert behind some others.
-constexpr std::size_t kPrefetchDistance = 32;
-
 std::uint64_t checksum_of(const TableLayout& layout) noexcept {
   const auto* bytes = reinterpret_cast<const std::byte*>(&layout);
   std::uint64_t sum = XXH3_64bits(&layout.magic, 16);
@@ -164,27 +161,17 @@ void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
   free_count_.store(free_rows_.size(), std::memory_order_relaxed);
 }
 
-void Table::rebuild_hash(std::size_t key_index, std::uint32_t part, std::uint32_t parts) {
-  KeyIndex& key = *keys_[key_index];
-  struct Pending {
-    std::uint64_t hash;
-    std::uint32_t row;
-  };
-  Pending ring[kPrefetchDistance];
-  std::size_t filled = 0;
-  const std::uint32_t end = rows_.rows_end();
-  for (std::uint32_t row = 0; row < end; ++row) {
-    if (mvcc::load_stamp(rows_.version(row).created) == mvcc::kNoStamp) continue;
-    const std::uint64_t hash = key.hash_of(row);
-    if (columns::HashIndex::partition_of(hash, parts) != part) continue;
-    key.hash().prefetch(hash);
-    Pending& slot = ring[filled % kPrefetchDistance];
-    if (filled >= kPrefetchDistance) key.hash().bulk_insert(slot.hash, slot.row);
-    slot = {hash, row};
-    ++filled;
+void Table::rebuild_hash(std::size_t key_index, std::size_t chunk,
+                         columns::HashIndexBuilder::Source& source) const {
+  const KeyIndex& key = *keys_[key_index];
+  const std::uint64_t first = std::uint64_t{chunk} * rows_.rows_per_chunk();
+  const std::uint64_t end =
+      std::min<std::uint64_t>(rows_.rows_end(), first + rows_.rows_per_chunk());
+  for (std::uint64_t i = first; i < end; ++i) {
+    const auto row = static_cast<std::uint32_t>(i);
+    if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp)
+      source.add(key.hash_of(row), row);
   }
-  const std::size_t left = std::min(filled, kPrefetchDistance);
-  for (std::size_t i = 0; i < left; ++i) key.hash().bulk_insert(ring[i].hash, ring[i].row);
 }
 
 void Table::rebuild_ordered(std::size_t key_index) {

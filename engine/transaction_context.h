@@ -38,6 +38,10 @@ struct IndexChange {
 
 /// A row nobody will read again once every snapshot has passed `since`.
 struct DeadRow {
+  DeadRow(Table* of, std::uint64_t since_timestamp, std::uint64_t fence_count, std::uint32_t row_id,
+          std::uint16_t keys) noexcept
+      : table(of), since(since_timestamp), fences(fence_count), row(row_id), changed_keys(keys) {}
+
   Table* table;
   std::uint64_t since;
   std::uint64_t fences;        ///< commits of the slot when it was taken out of the indexes
@@ -76,6 +80,9 @@ class TransactionContext {
   std::vector<DeadRow> dying;      // rows deleted by the transaction that runs
   std::deque<DeadRow> dead;        // committed; still in indexes
   std::deque<DeadRow> unreachable; // out of every index; reusable when no reader can hold them
+  std::uint64_t oldest_snapshot = 0;         // as of some commits ago
+  std::uint64_t oldest_snapshot_commits = 0;  // the slot's commits when it was found out
+  std::size_t dead_rows_after_oldest = 0;     // size of `dead` then
   OwnedCounter commits;
   OwnedCounter aborts;
   OwnedCounter conflicts;

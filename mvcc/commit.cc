@@ -18,6 +18,27 @@ void store_word(std::uint64_t& word, std::uint64_t value) noexcept {
   std::atomic_ref(word).store(value, std::memory_order_relaxed);
 }
 
+// Rows of a bulk load lie side by side: each of their lines is flushed once.
+void flush_rows(pmem::Persister& persister, const std::vector<Write>& writes) noexcept {
+  for (std::size_t i = 0; i < writes.size();) {
+    const auto* first = reinterpret_cast<const std::byte*>(writes[i].version);
+    const std::byte* end = first + writes[i].row_bytes;
+    while (++i < writes.size() && reinterpret_cast<const std::byte*>(writes[i].version) == end)
+      end += writes[i].row_bytes;
+    persister.flush(first, static_cast<std::size_t>(end - first), "commit/1");
+  }
+}
+
+void flush_stamps(pmem::Persister& persister, const std::vector<Write>& writes) noexcept {
+  std::uintptr_t flushed_line = 0;
+  for (const Write& write : writes) {
+    const std::uintptr_t line = reinterpret_cast<std::uintptr_t>(write.version) / pmem::kLineBytes;
+    if (line != flushed_line)
+      persister.flush(write.version, sizeof *write.version, "commit/4");
+    flushed_line = line;
+  }
+}
+
 }  // namespace
 
 std::uint64_t Commit::check_of(std::uint32_t slot, std::uint64_t generation,
@@ -87,7 +108,6 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
     for (std::size_t i = 0; i < rest; ++i) more[i] = intent_of(kInline - 1 + i);
     slot.persister_->flush(more, rest * sizeof(Intent), "commit/1");
   }
-  slot.persister_->flush(&half, sizeof half, "commit/1");
   return {};
 }
 
@@ -118,22 +138,24 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
   SlotHalfLayout& half = slots_.slot_layout(slot.index_).half[half_index];
 
   if (Status s = store_intents(slot, writes); !s.ok()) return s;
-  for (const Write& write : writes) persister.flush(write.version, write.row_bytes, "commit/1");
-  flush_rest(persister);
-  for (const VersionLayout* version : slot.unflushed_stamps_)
-    persister.flush(version, sizeof *version, "commit/4");
-  slot.unflushed_stamps_.clear();
-  persister.fence("commit/1");
-  is_durable();
 
   // Announced before the time-stamp is taken: whoever has a snapshot at or above it finds us
-  // committing and waits (pairs with Visibility::tag_happened).
+  // committing and waits (pairs with Visibility::tag_happened). Before the flushes, because a
+  // locked instruction behind them would wait until they are done.
   mirror.timestamp.store(0, std::memory_order_relaxed);
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitting),
                      std::memory_order_release);
   const std::uint64_t timestamp = slots_.clock_.fetch_add(1, std::memory_order_seq_cst) + 1;
   FLUGS_CHECK(timestamp <= kTimestampMax);
   mirror.timestamp.store(timestamp, std::memory_order_release);
+
+  persister.flush(&half, sizeof half, "commit/1");
+  flush_rows(persister, writes);
+  flush_rest(persister);
+  for (const VersionLayout* version : slot.unflushed_stamps_)
+    persister.flush(version, sizeof *version, "commit/4");
+  slot.unflushed_stamps_.clear();
+  persister.fence("commit/1");
 
   store_word(half.commit_timestamp, timestamp);
   store_word(half.commit_generation, slot.generation_);
@@ -143,17 +165,15 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
 
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitted),
                      std::memory_order_release);
-  const bool flush_now = writes.size() > kStampsLeftMax;
-  for (const Write& write : writes) {
-    Stamp& stamp = write.deletes ? write.version->deleted : write.version->created;
-    store_stamp(stamp, timestamp);
-    if (flush_now) {
-      persister.flush(&stamp, sizeof stamp, "commit/4");
-    } else {
-      slot.unflushed_stamps_.push_back(write.version);
-    }
+  is_durable();
+  for (const Write& write : writes)
+    store_stamp(write.deletes ? write.version->deleted : write.version->created, timestamp);
+  if (writes.size() > kStampsLeftMax) {
+    flush_stamps(persister, writes);
+    persister.fence("commit/4");
+  } else {
+    for (const Write& write : writes) slot.unflushed_stamps_.push_back(write.version);
   }
-  if (flush_now) persister.fence("commit/4");
   slot.generation_ += 1;
   return timestamp;
 }

@@ -33,8 +33,8 @@ class Commit {
   static Lock lock(VersionLayout& version, const Visibility& visibility) noexcept;
 
   /// Makes `writes` durable, then visible, and returns the commit time-stamp. `flush_rest` flushes
-  /// what the rows refer to and is called before the first fence. `is_durable` is called when all
-  /// of that is durable. Fails with kOutOfSpace (no room for the intents): abort then.
+  /// what the rows refer to and is called before the first fence. `is_durable` is called behind the
+  /// last one. Fails with kOutOfSpace (no room for the intents): abort then.
   Result<std::uint64_t> run(Slot& slot, const std::vector<Write>& writes,
                             FunctionRef<void(pmem::Persister&)> flush_rest,
                             FunctionRef<void()> is_durable);

@@ -33,9 +33,11 @@ struct SlotMirror {
   static constexpr std::uint64_t kNoSnapshot = ~std::uint64_t{0};
 
   alignas(64) Half half[2];
-  // A line of its own: every begin writes it, and only garbage collection reads it.
+  // A line of its own: every begin writes it, and only garbage collection and threads that look
+  // for a slot read it.
   alignas(64) std::atomic<std::uint64_t> snapshot{kNoSnapshot};
-  std::atomic<std::uint32_t> taken{0};
+  std::atomic<std::uint64_t> owner{0};   ///< token of the thread that may take the slot; 0: any
+  std::atomic<std::uint32_t> active{0};  ///< 1 while a transaction has the slot
 };
 
 }  // namespace flugs::mvcc

@@ -19,7 +19,25 @@ std::uint64_t limits_bytes(std::uint64_t slot_count) noexcept { return (slot_cou
 std::uint64_t checksum_of(const SlotArrayLayout& array) noexcept { return XXH3_64bits(&array, 24); }
 std::uint64_t checksum_of(const IntentBlockLayout& block) noexcept { return XXH3_64bits(&block, 16); }
 
+// An owner that takes no part: its slot is being taken from somebody.
+constexpr std::uint64_t kNobodyYet = ~std::uint64_t{0};
+
+// The slot that this thread had last.
+struct ThreadSlot {
+  std::uint64_t token = 0;
+  std::uint64_t slots_id = 0;
+  std::uint32_t index = 0;
+};
+thread_local ThreadSlot thread_slot;
+std::atomic<std::uint64_t> next_token{1};
+std::atomic<std::uint64_t> next_slots_id{1};
+
 }  // namespace
+
+TransactionSlots::TransactionSlots(pmem::Pool& pool, std::uint64_t& array_offset)
+    : pool_(pool),
+      id_(next_slots_id.fetch_add(1, std::memory_order_relaxed)),
+      root_(array_offset) {}
 
 TransactionSlots::~TransactionSlots() {
   for (Slot& slot : slots_) {
@@ -222,25 +240,74 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
   return {};
 }
 
-Slot* TransactionSlots::acquire(std::uint32_t hint) noexcept {
+Slot* TransactionSlots::hold(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  if (slot.persister_ == nullptr)
+    slot.persister_ = std::make_unique<pmem::Persister>(pool_.medium());
+  return &slot;
+}
+
+Slot* TransactionSlots::take_free(std::uint64_t token, std::uint32_t first) noexcept {
   for (std::uint32_t i = 0; i < slot_count_; ++i) {
-    const std::uint32_t index = (hint + i) % slot_count_;
-    std::atomic<std::uint32_t>& taken = mirrors_[index].taken;
-    if (taken.load(std::memory_order_relaxed) == 0 &&
-        taken.exchange(1, std::memory_order_acquire) == 0) {
-      Slot& slot = slots_[index];
-      if (slot.persister_ == nullptr)
-        slot.persister_ = std::make_unique<pmem::Persister>(pool_.medium());
-      return &slot;
-    }
+    const std::uint32_t index = (first + i) % slot_count_;
+    SlotMirror& mirror = mirrors_[index];
+    std::uint64_t nobody = 0;
+    if (mirror.owner.load(std::memory_order_relaxed) != 0 ||
+        !mirror.owner.compare_exchange_strong(nobody, token, std::memory_order_acq_rel))
+      continue;
+    mirror.active.store(1, std::memory_order_relaxed);
+    return hold(index);
   }
   return nullptr;
+}
+
+// Every slot has an owner, but owners may be idle, or threads that are gone. Taking the ownership
+// away and looking at `active` is the mirror image of what the owner does in acquire.
+Slot* TransactionSlots::take_idle(std::uint64_t token) noexcept {
+  for (std::uint32_t index = 0; index < slot_count_; ++index) {
+    SlotMirror& mirror = mirrors_[index];
+    std::uint64_t owner = mirror.owner.load(std::memory_order_relaxed);
+    if (owner == 0) return take_free(token, index);
+    if (mirror.active.load(std::memory_order_acquire) != 0 || owner == kNobodyYet ||
+        !mirror.owner.compare_exchange_strong(owner, kNobodyYet, std::memory_order_acq_rel))
+      continue;
+    heavy_barrier();
+    if (mirror.active.load(std::memory_order_acquire) != 0) {
+      mirror.owner.store(owner, std::memory_order_release);
+      continue;
+    }
+    mirror.active.store(1, std::memory_order_relaxed);
+    mirror.owner.store(token, std::memory_order_release);
+    return hold(index);
+  }
+  return nullptr;
+}
+
+Slot* TransactionSlots::acquire() noexcept {
+  ThreadSlot& mine = thread_slot;
+  if (mine.token == 0) mine.token = next_token.fetch_add(1, std::memory_order_relaxed);
+  if (mine.slots_id == id_) {
+    SlotMirror& mirror = mirrors_[mine.index];
+    if (mirror.active.load(std::memory_order_acquire) == 0) {
+      mirror.active.store(1, std::memory_order_relaxed);
+      light_barrier();  // pairs with take_idle
+      if (mirror.owner.load(std::memory_order_acquire) == mine.token) return &slots_[mine.index];
+      mirror.active.store(0, std::memory_order_release);
+    }
+  }
+  Slot* slot = take_free(mine.token, static_cast<std::uint32_t>(mine.token % slot_count_));
+  if (slot == nullptr) slot = take_idle(mine.token);
+  if (slot != nullptr) {
+    mine.slots_id = id_;
+    mine.index = slot->index_;
+  }
+  return slot;
 }
 
 void TransactionSlots::release(Slot& slot) noexcept {
   SlotMirror& mirror = mirrors_[slot.index_];
   mirror.snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
-  mirror.taken.store(0, std::memory_order_release);  // pairs with acquire
+  mirror.active.store(0, std::memory_order_release);  // pairs with acquire and take_idle
 }
 
 // Protocol generation. A tag of a generation may be stored after step 1.
@@ -265,15 +332,16 @@ void TransactionSlots::begin_writing(Slot& slot) {
 
 std::uint64_t TransactionSlots::oldest_snapshot() const noexcept {
   std::uint64_t oldest = clock_.load(std::memory_order_seq_cst);
+  heavy_barrier();  // pairs with begin_snapshot
   for (std::uint32_t i = 0; i < slot_count_; ++i)
-    oldest = std::min(oldest, mirrors_[i].snapshot.load(std::memory_order_seq_cst));
+    oldest = std::min(oldest, mirrors_[i].snapshot.load(std::memory_order_acquire));
   return oldest;
 }
 
 std::uint32_t TransactionSlots::taken() const noexcept {
   std::uint32_t count = 0;
   for (std::uint32_t i = 0; i < slot_count_; ++i)
-    count += mirrors_[i].taken.load(std::memory_order_relaxed);
+    count += mirrors_[i].active.load(std::memory_order_acquire);
   return count;
 }
 

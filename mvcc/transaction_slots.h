@@ -8,6 +8,7 @@
 
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
+#include "mvcc/asymmetric_barrier.h"
 #include "mvcc/slot_mirror.h"
 #include "mvcc/stamps.h"
 #include "mvcc/transaction_slots_layout.h"
@@ -44,7 +45,7 @@ class Slot {
 class TransactionSlots {
  public:
   /// `array_offset` is the word in the application root that names the slot array.
-  TransactionSlots(pmem::Pool& pool, std::uint64_t& array_offset) : pool_(pool), root_(array_offset) {}
+  TransactionSlots(pmem::Pool& pool, std::uint64_t& array_offset);
   ~TransactionSlots();
 
   /// A new pool: makes the array. Durable on return. Fails with kOutOfSpace.
@@ -63,23 +64,26 @@ class TransactionSlots {
   /// Uses the first `slot_count` slots from here on.
   void start(std::uint32_t slot_count);
 
-  /// Takes a slot, preferably `hint`; null when all are taken.
-  Slot* acquire(std::uint32_t hint) noexcept;
+  /// Takes a slot for a transaction; null when all are taken. A thread comes back to its last slot
+  /// without a locked instruction, which would wait for the flushes of its former transaction.
+  Slot* acquire() noexcept;
   void release(Slot& slot) noexcept;
 
   /// Takes the snapshot of a transaction that begins and registers it.
   std::uint64_t begin_snapshot(Slot& slot) noexcept {
-    // Registered first, with a full barrier, then read again: whoever computes the oldest snapshot
-    // and misses the registration has done so before our second look at the clock.
+    // Registered first, then, behind the barrier, the clock is read again: whoever computes the
+    // oldest snapshot and misses the registration has read the clock before (pairs with
+    // oldest_snapshot).
     mirrors_[slot.index_].snapshot.store(clock_.load(std::memory_order_acquire),
-                                         std::memory_order_seq_cst);
-    return clock_.load(std::memory_order_seq_cst);
+                                         std::memory_order_relaxed);
+    light_barrier();
+    return clock_.load(std::memory_order_acquire);
   }
   /// Makes a transaction that will write visible as active; its generation is new and durable.
   void begin_writing(Slot& slot);
 
   std::span<SlotMirror> mirrors() noexcept { return {mirrors_.get(), slot_count_}; }
-  /// No open or future transaction has a snapshot below it.
+  /// No open or future transaction has a snapshot below it. Costs a few microseconds.
   std::uint64_t oldest_snapshot() const noexcept;
   /// A time-stamp above every snapshot taken so far and not above any taken from now on.
   std::uint64_t advance() noexcept { return clock_.fetch_add(1, std::memory_order_seq_cst) + 1; }
@@ -108,8 +112,12 @@ class TransactionSlots {
                 FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
                 pmem::Persister& persister);
   static bool has_live_intents(const SlotHalfLayout& half) noexcept;
+  Slot* take_free(std::uint64_t token, std::uint32_t first) noexcept;
+  Slot* take_idle(std::uint64_t token) noexcept;
+  Slot* hold(std::uint32_t index);
 
   pmem::Pool& pool_;
+  std::uint64_t id_;  // unlike any other TransactionSlots of this process
   std::uint64_t& root_;
   std::uint32_t array_slots_ = 0;  // in the pool
   std::uint32_t slot_count_ = 0;   // in use

@@ -6,57 +6,87 @@ namespace flugs::recovery {
 
 namespace {
 
-// Below it a second thread costs more than it brings: every part reads all entries.
-constexpr std::uint32_t kEntriesPerPartMin = 1u << 16;
+// ValueIDs that one task reads: enough to be worth a task, few enough to keep all threads busy.
+constexpr std::uint32_t kEntriesPerTask = 1u << 18;
 
-struct Part {
-  columns::Dictionary* dictionary;
-  std::uint32_t part;
-  std::uint32_t parts;
+struct Range {
+  std::uint32_t first;
+  std::uint32_t end;
   columns::Dictionary::RebuildCounts counts;
 };
+
+std::vector<Range> ranges_of(std::uint32_t entries) {
+  std::vector<Range> ranges;
+  for (std::uint32_t first = 0; first < entries; first += std::min(kEntriesPerTask, entries - first))
+    ranges.push_back({first, first + std::min(kEntriesPerTask, entries - first), {}});
+  if (ranges.empty()) ranges.push_back({0, 0, {}});
+  return ranges;
+}
+
+// One dictionary by all threads.
+Status rebuild_large(columns::Dictionary& dictionary, pmem::Pool& pool, const std::string& phase,
+                     Phases& phases, columns::Dictionary::RebuildCounts& counts) {
+  std::vector<Range> ranges = ranges_of(dictionary.count());
+  columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), ranges.size());
+  std::vector<std::function<Status()>> tasks;
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    tasks.emplace_back([&, i] {
+      pmem::Persister persister(pool.medium());
+      dictionary.rebuild_range(ranges[i].first, ranges[i].end, builder.source(i),
+                               ranges[i].counts, persister);
+      persister.fence("clear_torn/1");
+      return Status();
+    });
+  if (Status s = phases.run_parallel(phase, tasks); !s.ok()) return s;
+  tasks.clear();
+  for (std::size_t group = 0; group < builder.groups(); ++group)
+    tasks.emplace_back([&, group] {
+      builder.insert_group(group);
+      return Status();
+    });
+  if (Status s = phases.run_parallel(phase, tasks); !s.ok()) return s;
+  for (const Range& range : ranges) {
+    counts.entries += range.counts.entries;
+    counts.dropped += range.counts.dropped;
+  }
+  return {};
+}
+
+void rebuild_small(columns::Dictionary& dictionary, pmem::Pool& pool,
+                   columns::Dictionary::RebuildCounts& counts) {
+  pmem::Persister persister(pool.medium());
+  columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
+  dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
+  persister.fence("clear_torn/1");
+  for (std::size_t group = 0; group < builder.groups(); ++group) builder.insert_group(group);
+}
 
 }  // namespace
 
 Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary*>& dictionaries,
                                            pmem::Pool& pool, const std::string& phase,
                                            Phases& phases, RecoveryReport& report) {
-  std::vector<std::function<Status()>> beginnings;
-  beginnings.reserve(dictionaries.size());
-  for (columns::Dictionary* dictionary : dictionaries)
-    beginnings.emplace_back([dictionary] {
-      dictionary->begin_rebuild();
-      return Status();
-    });
-  if (Status s = phases.run_parallel(phase, beginnings); !s.ok()) return s;
-
-  std::vector<Part> parts;
-  for (columns::Dictionary* dictionary : dictionaries) {
-    const bool large = dictionary->count() >= kEntriesPerPartMin;
-    const std::uint32_t count = large ? dictionary->rebuild_parts(phases.threads()) : 1;
-    for (std::uint32_t part = 0; part < count; ++part) parts.push_back({dictionary, part, count, {}});
+  std::vector<columns::Dictionary::RebuildCounts> counts(dictionaries.size());
+  std::vector<std::function<Status()>> small;
+  for (std::size_t i = 0; i < dictionaries.size(); ++i) {
+    dictionaries[i]->begin_rebuild();
+    if (dictionaries[i]->count() <= kEntriesPerTask) {
+      small.emplace_back([&, i] {
+        rebuild_small(*dictionaries[i], pool, counts[i]);
+        return Status();
+      });
+    } else if (Status s = rebuild_large(*dictionaries[i], pool, phase, phases, counts[i]); !s.ok()) {
+      return s;
+    }
   }
-  // Large ones first, so that no thread is left with one at the end.
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return a.dictionary->count() / a.parts > b.dictionary->count() / b.parts;
-  });
-  std::vector<std::function<Status()>> tasks;
-  tasks.reserve(parts.size());
-  for (Part& part : parts)
-    tasks.emplace_back([&part, &pool] {
-      pmem::Persister persister(pool.medium());
-      part.dictionary->rebuild_part(part.part, part.parts, part.counts, persister);
-      persister.fence("clear_torn/1");
-      return Status();
-    });
-  if (Status s = phases.run_parallel(phase, tasks); !s.ok()) return s;
+  if (Status s = phases.run_parallel(phase, small); !s.ok()) return s;
 
   std::uint64_t entries = 0;
-  for (const Part& part : parts) {
-    entries += part.counts.entries;
-    report.dictionary_entries_dropped += part.counts.dropped;
+  for (std::size_t i = 0; i < dictionaries.size(); ++i) {
+    dictionaries[i]->finish_rebuild();
+    entries += counts[i].entries;
+    report.dictionary_entries_dropped += counts[i].dropped;
   }
-  for (columns::Dictionary* dictionary : dictionaries) dictionary->finish_rebuild();
   report.dictionary_entries = entries;
   return entries;
 }

@@ -63,8 +63,8 @@ class CrashChild {
   }
 
   int work(Database& database) {
-    const Result<bench::TatpTables> tables = task_.populate ? bench::create_tatp_tables(database)
-                                                            : bench::find_tatp_tables(database);
+    const Result<bench::TatpTables> tables =
+        task_.populate ? bench::create_tatp_tables(database) : bench::find_tatp_tables(database);
     if (!tables.ok()) return could_not_run(tables.status());
     if (task_.populate) {
       const Status status = populate(database, tables.value());

@@ -17,12 +17,18 @@ constexpr auto kPollInterval = std::chrono::milliseconds(1);
 
 const char* name_of(bench::Stage stage) {
   switch (stage) {
-    case bench::Stage::kStarting: return "starting";
-    case bench::Stage::kPopulating: return "loading";
-    case bench::Stage::kOpening: return "opening";
-    case bench::Stage::kChecking: return "checking";
-    case bench::Stage::kRunning: return "running";
-    case bench::Stage::kDone: return "done";
+    case bench::Stage::kStarting:
+      return "starting";
+    case bench::Stage::kPopulating:
+      return "loading";
+    case bench::Stage::kOpening:
+      return "opening";
+    case bench::Stage::kChecking:
+      return "checking";
+    case bench::Stage::kRunning:
+      return "running";
+    case bench::Stage::kDone:
+      return "done";
   }
   return "";
 }
@@ -76,9 +82,8 @@ Status CrashRun::expect_alive() {
   if (!child_.has_ended()) return {};
   return Status(StatusCode::kCorrupt,
                 fmt::format("the process that {} the database {}",
-                            witness_.status().stage.load() == bench::Stage::kRunning
-                                ? "worked with"
-                                : "opened",
+                            witness_.status().stage.load() == bench::Stage::kRunning ? "worked with"
+                                                                                     : "opened",
                             child_.describe_end()));
 }
 
@@ -101,8 +106,8 @@ Status CrashRun::wait_until_done(ProgressBar& bar, int& exit_status) {
   bar.clear();
   exit_status = child_.exit_status();
   if (exit_status >= 0) return {};
-  return Status(StatusCode::kCorrupt, "the process that opened the database " +
-                                          child_.describe_end());
+  return Status(StatusCode::kCorrupt,
+                "the process that opened the database " + child_.describe_end());
 }
 
 bench::InvariantReport CrashRun::invariants() const {

@@ -70,12 +70,13 @@ std::string CurveText::draw(std::span<const double> values) const {
   for (std::size_t line = height; line-- > 0;) {
     const bool labelled = line + 1 == height || line == 0 || line + 1 == height / 2;
     const double label = top * static_cast<double>(line + 1) / static_cast<double>(height);
-    text += fmt::format("{:>{}} |", labelled ? format_count(line == 0 ? 0 : label) : "", kAxisWidth);
+    text +=
+        fmt::format("{:>{}} |", labelled ? format_count(line == 0 ? 0 : label) : "", kAxisWidth);
     for (const double value : values) {
       const double level = top > 0 ? value / top * steps : 0;
-      const int filled = std::clamp(
-          static_cast<int>(std::lround(level)) - static_cast<int>(line) * kStepsPerLine, 0,
-          kStepsPerLine);
+      const int filled =
+          std::clamp(static_cast<int>(std::lround(level)) - static_cast<int>(line) * kStepsPerLine,
+                     0, kStepsPerLine);
       text += blocks ? kBlocks[static_cast<std::size_t>(filled)]
                      : (filled > kStepsPerLine / 2 ? "#" : " ");
     }

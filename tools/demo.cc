@@ -128,15 +128,14 @@ class Demo {
     figures.completed = status.recovery_completed.load();
     figures.undone = status.recovery_undone.load();
     // The first tenth is left out of the mean: page faults of a pool just made.
-    const std::uint64_t steady_ns =
-        figures.begin_ns + (figures.kill_ns - figures.begin_ns) / 10;
+    const std::uint64_t steady_ns = figures.begin_ns + (figures.kill_ns - figures.begin_ns) / 10;
     figures.before_tps = throughput(figures.samples, steady_ns, figures.kill_ns);
     if (figures.answer_ns == 0) return;
     figures.after_tps =
         throughput(figures.samples, figures.answer_ns, figures.samples.back().time_ns);
-    figures.full_speed_ns = time_of_throughput(
-        figures.samples, figures.answer_ns, kFullSpeedShare * figures.before_tps,
-        kFullSpeedWindowNs);
+    figures.full_speed_ns =
+        time_of_throughput(figures.samples, figures.answer_ns, kFullSpeedShare * figures.before_tps,
+                           kFullSpeedWindowNs);
   }
 
   Status audit(DemoFigures& figures) {
@@ -162,13 +161,11 @@ void print_curve(const DemoFigures& figures, std::uint64_t begin_ns, std::uint64
   std::vector<double> values;
   const std::uint64_t step = (end_ns - begin_ns) / kCurveWidth;
   for (std::size_t i = 0; i < kCurveWidth; ++i)
-    values.push_back(
-        throughput(figures.samples, begin_ns + i * step, begin_ns + (i + 1) * step));
+    values.push_back(throughput(figures.samples, begin_ns + i * step, begin_ns + (i + 1) * step));
   CurveText curve;
   curve.mark = static_cast<std::size_t>((figures.kill_ns - begin_ns) / step);
   const auto label = [&](std::uint64_t time_ns) {
-    const double ms =
-        (static_cast<double>(time_ns) - static_cast<double>(figures.kill_ns)) * 1e-6;
+    const double ms = (static_cast<double>(time_ns) - static_cast<double>(figures.kill_ns)) * 1e-6;
     return ms >= 2000 || ms <= -2000 ? fmt::format("{:+.0f} s", ms / 1000)
                                      : fmt::format("{:+.0f} ms", ms);
   };
@@ -191,7 +188,8 @@ void print_figures(const DemoFigures& figures) {
 
   TextTable table({"after SIGKILL", "ms"});
   const auto add = [&](const char* what, std::uint64_t time_ns) {
-    table.add({what, time_ns == 0 ? "never" : fmt::format("{:.1f}", figures.ms_after_kill(time_ns))});
+    table.add(
+        {what, time_ns == 0 ? "never" : fmt::format("{:.1f}", figures.ms_after_kill(time_ns))});
   };
   add("the killed process is gone", figures.gone_ns);
   add("the next one has started", figures.main_ns);
@@ -295,8 +293,7 @@ void add_demo(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "Of all random numbers")->capture_default_str();
   add_scm_latency_option(*command, options->latency);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
-  command->add_option("--json", options->json, "Write the results to this file")
-      ->type_name("FILE");
+  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
     action = [options] {
       Cleanup::install();

@@ -21,9 +21,12 @@ struct PoolOptions {
 
 const char* name_of(Encoding encoding) {
   switch (encoding) {
-    case Encoding::kAuto: return "auto";
-    case Encoding::kDictionary: return "dictionary";
-    case Encoding::kDirect: return "direct";
+    case Encoding::kAuto:
+      return "auto";
+    case Encoding::kDictionary:
+      return "dictionary";
+    case Encoding::kDirect:
+      return "direct";
   }
   return "unknown";
 }
@@ -70,13 +73,11 @@ bench::Json to_json(const TableStatistics& table) {
 }
 
 void print_head(const Database& database, const Statistics& statistics) {
-  fmt::print("pool: {}, medium {}: {}\n", database.path(), statistics.medium,
-             statistics.guarantee);
-  fmt::print("{} in use, {} taken from the medium, can grow to {}; indexes in DRAM {}\n\n",
-             format_bytes(statistics.pool_used_bytes),
-             format_bytes(statistics.pool_allocated_bytes),
-             format_bytes(statistics.pool_reserved_bytes),
-             format_bytes(statistics.dram_index_bytes));
+  fmt::print("pool: {}, medium {}: {}\n", database.path(), statistics.medium, statistics.guarantee);
+  fmt::print(
+      "{} in use, {} taken from the medium, can grow to {}; indexes in DRAM {}\n\n",
+      format_bytes(statistics.pool_used_bytes), format_bytes(statistics.pool_allocated_bytes),
+      format_bytes(statistics.pool_reserved_bytes), format_bytes(statistics.dram_index_bytes));
 }
 
 void print_schema(const TableSchema& schema) {
@@ -104,11 +105,11 @@ void print_report(const RecoveryReport& report) {
                fmt::format("{}", phase.items)});
   table.add({"in all", fmt::format("{:.3f}", report.total_us * 1e-3), ""});
   fmt::print("{}", table.to_string());
-  fmt::print("transactions completed {}, undone {}; dictionary entries {} ({} dropped); rows "
-             "indexed {}, ready for reuse {}; {} threads\n",
-             report.transactions_completed, report.transactions_undone, report.dictionary_entries,
-             report.dictionary_entries_dropped, report.rows_indexed, report.rows_recycled,
-             report.threads);
+  fmt::print(
+      "transactions completed {}, undone {}; dictionary entries {} ({} dropped); rows "
+      "indexed {}, ready for reuse {}; {} threads\n",
+      report.transactions_completed, report.transactions_undone, report.dictionary_entries,
+      report.dictionary_entries_dropped, report.rows_indexed, report.rows_recycled, report.threads);
 }
 
 Result<Database> open_existing(const std::string& path) {
@@ -192,8 +193,7 @@ void add_pool_command(CLI::App& app, Action& action, const char* name, const cha
   auto options = std::make_shared<PoolOptions>();
   CLI::App* command = app.add_subcommand(name, description);
   command->add_option("POOL", options->pool, "An existing pool that nobody has open")->required();
-  command->add_option("--json", options->json, "Write the results to this file")
-      ->type_name("FILE");
+  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action, run] { action = [options, run] { return run(*options); }; });
 }
 

@@ -35,14 +35,14 @@ struct KillLoopOptions {
 };
 
 struct KillLoopFigures {
-  std::uint32_t rounds = 0;             ///< processes killed
-  std::uint32_t killed_opening = 0;     ///< of these, perhaps before the database was open
-  std::uint64_t audited = 0;            ///< write transactions
-  std::uint64_t completed = 0;          ///< in flight, by restarts
+  std::uint32_t rounds = 0;          ///< processes killed
+  std::uint32_t killed_opening = 0;  ///< of these, perhaps before the database was open
+  std::uint64_t audited = 0;         ///< write transactions
+  std::uint64_t completed = 0;       ///< in flight, by restarts
   std::uint64_t undone = 0;
   std::uint64_t lost_acknowledged = 0;
   std::uint64_t failures = 0;
-  bench::InvariantReport invariants;    ///< of all audits
+  bench::InvariantReport invariants;  ///< of all audits
 };
 
 class KillLoop {
@@ -92,7 +92,8 @@ class KillLoop {
       status = wait_until_running();
       if (status.ok() && !first) add_audit();
       if (!status.ok()) return status;
-      std::this_thread::sleep_for(std::chrono::milliseconds(random_.between(1, options_.run_ms_max)));
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(random_.between(1, options_.run_ms_max)));
       status = crash_.expect_alive();
     }
     crash_.kill();
@@ -164,10 +165,11 @@ int run_command(const KillLoopOptions& options) {
   if (!status.ok())
     fmt::print(stderr, "flugs: round {}, seed {}: {}\n", figures.rounds, options.seed,
                status.to_string());
-  fmt::print("{} processes killed ({} while opening); {} write transactions audited, {} lost; "
-             "restarts completed {} and undid {}\n",
-             figures.rounds, figures.killed_opening, figures.audited, figures.lost_acknowledged,
-             figures.completed, figures.undone);
+  fmt::print(
+      "{} processes killed ({} while opening); {} write transactions audited, {} lost; "
+      "restarts completed {} and undid {}\n",
+      figures.rounds, figures.killed_opening, figures.audited, figures.lost_acknowledged,
+      figures.completed, figures.undone);
   fmt::print("invariants: {}\n", describe_invariants(figures.invariants));
   const bool good = figures.failures == 0 && figures.lost_acknowledged == 0;
   return finish_with_json(options.json, figures_json(options, *crash, figures),
@@ -196,8 +198,7 @@ void add_kill_loop(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all random numbers")->capture_default_str();
   command->add_flag("--keep", options->keep, "Do not remove the pool");
-  command->add_option("--json", options->json, "Write the results to this file")
-      ->type_name("FILE");
+  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
     action = [options] {
       Cleanup::install();

@@ -24,7 +24,7 @@ bool exists(const std::string& path) {
 
 /// What a file there can grow to; 0 when we may not write there.
 std::uint64_t bytes_free(const std::string& directory) {
-  struct statvfs info {};
+  struct statvfs info{};
   if (access(directory.c_str(), W_OK) != 0 || statvfs(directory.c_str(), &info) != 0) return 0;
   return std::uint64_t{info.f_bavail} * info.f_frsize;
 }
@@ -55,9 +55,9 @@ Result<PoolFile> PoolFile::choose(const std::string& path, bool keep, std::uint6
     if (shared_free < bytes_wanted) {
       directory = temporary_directory();
       const std::uint64_t other_free = bytes_free(directory);
-      pool.remark_ = fmt::format("{} has {} free, about {} are needed: the pool is in {}",
-                                 kSharedMemory, format_bytes(shared_free),
-                                 format_bytes(bytes_wanted), directory);
+      pool.remark_ =
+          fmt::format("{} has {} free, about {} are needed: the pool is in {}", kSharedMemory,
+                      format_bytes(shared_free), format_bytes(bytes_wanted), directory);
       if (other_free < bytes_wanted)
         return Status(StatusCode::kOutOfSpace,
                       fmt::format("about {} are needed for the pool; {} has {} free, {} has {}",

@@ -256,8 +256,8 @@ void print_figures(const RestartOptions& options, const RestartFigures& figures,
                    "p90", "max"});
   for (const Figure& figure : kFigures) {
     const Spread spread = spread_of(figures.runs, figure.get);
-    table.add({figure.words, fmt::format("{:.2f}", spread.median), fmt::format("{:.2f}", spread.p90),
-               fmt::format("{:.2f}", spread.max)});
+    table.add({figure.words, fmt::format("{:.2f}", spread.median),
+               fmt::format("{:.2f}", spread.p90), fmt::format("{:.2f}", spread.max)});
   }
   fmt::print("{}\n", table.to_string());
   TextTable phases({"phase of recovery", "median ms", "max ms", "items"});
@@ -307,13 +307,11 @@ int run_command(const RestartOptions& options) {
                                                "going to be crashed is made afresh"));
   pool->path().copy(plan.pool_path, sizeof plan.pool_path - 1);
   const TemporaryFile control_file(fresh_shared_path(".restart", kControlBytes));
-  Result<bench::RestartControl> control =
-      bench::RestartControl::create(control_file.path(), plan);
+  Result<bench::RestartControl> control = bench::RestartControl::create(control_file.path(), plan);
   if (!control.ok()) return could_not_run(control.status());
   RestartFigures figures;
   figures.status = &control->status();
-  const Status status =
-      RestartBenchmark(options, *control, control_file.path()).run(figures);
+  const Status status = RestartBenchmark(options, *control, control_file.path()).run(figures);
   if (!status.ok() && status.code() != StatusCode::kCorrupt) return could_not_run(status);
   if (!status.ok()) fmt::print(stderr, "flugs: {}\n", status.to_string());
   figures.answers_ok = status.ok();
@@ -354,8 +352,7 @@ void add_restart(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
   add_scm_latency_option(*command, options->latency);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
-  command->add_option("--json", options->json, "Write the results to this file")
-      ->type_name("FILE");
+  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
     action = [options] {
       Cleanup::install();

@@ -55,12 +55,12 @@ class RestartChild {
         open_options(control_.plan(), task_.load ? OpenMode::kCreate : OpenMode::kOpen));
     if (!database.ok()) return could_not_run(database.status());
     status_.times.opened_ns = bench::monotonic_ns();
-    const Result<TableId> table =
-        task_.load ? bench::create_restart_table(*database, control_.plan().type)
-                   : database->find_table("r");
+    const Result<TableId> table = task_.load
+                                      ? bench::create_restart_table(*database, control_.plan().type)
+                                      : database->find_table("r");
     if (!table.ok()) return could_not_run(table.status());
-    const Status status = task_.load ? load(*database, table.value())
-                                     : probe(*database, table.value());
+    const Status status =
+        task_.load ? load(*database, table.value()) : probe(*database, table.value());
     if (!status.ok()) return failed(status);
     if (!task_.under_load) {
       status_.stage.store(bench::RestartStage::kDone);

@@ -49,7 +49,7 @@ struct TatpFigures {
     return run.seconds > 0 ? static_cast<double>(count) / run.seconds : 0;
   }
   /// A counter's growth within the sampling period for each committed write transaction.
-  double per_write(std::uint64_t Statistics::*counter) const {
+  double per_write(std::uint64_t Statistics::* counter) const {
     const std::uint64_t writes =
         run.after.transactions_committed - run.before.transactions_committed;
     if (writes == 0) return 0;
@@ -155,8 +155,7 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
   fmt::print("TATP, {} subscribers, {} user{}, {} mix, {} ids, {:.1f} s after {:.1f} s ramp-up\n",
              options.population.subscribers, options.users, options.users == 1 ? "" : "s",
              to_string(options.mix), to_string(options.distribution), run.seconds, options.ramp_up);
-  fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, run.after.medium,
-             run.after.guarantee);
+  fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, run.after.medium, run.after.guarantee);
   fmt::print("loaded {} rows in {:.2f} s ({} rows/s)\n\n", figures.load.rows, figures.load.seconds,
              format_count(static_cast<double>(figures.load.rows) / figures.load.seconds));
   print_transactions(run);
@@ -186,8 +185,8 @@ Result<bench::Witness> make_witness(const TatpOptions& options, const std::strin
   bench::CrashPlan plan;
   plan.population = options.population;
   plan.users = options.users;
-  plan.log_entries = static_cast<std::uint64_t>(
-      kWritesPerSecondMax * (options.seconds + options.ramp_up + 1));
+  plan.log_entries =
+      static_cast<std::uint64_t>(kWritesPerSecondMax * (options.seconds + options.ramp_up + 1));
   Result<bench::Witness> witness = bench::Witness::create(path, plan);
   if (witness.ok()) witness.value().begin_life();
   return witness;
@@ -211,9 +210,8 @@ class TatpCommand {
       if (!made.ok()) return std::move(made).status();
       witness = std::move(made).value();
     }
-    Result<Database> database =
-        Database::open(tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users,
-                                         options_.latency));
+    Result<Database> database = Database::open(
+        tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.latency));
     if (!database.ok()) return std::move(database).status();
     return run_on(*database, witness ? &*witness : nullptr, figures);
   }
@@ -316,8 +314,9 @@ void add_tatp(CLI::App& app, Action& action) {
                     "end_time - start_time up to 24 as the reference loader has it, not up to 8");
   command->add_flag("--verify-t8", options->population.parity,
                     "Make atomicity of UPDATE_SUBSCRIBER_DATA visible, and check it (not TATP)");
-  command->add_flag("--witness", options->witness,
-                    "Log what users were promised outside of the pool, and check T6 and T7 (slower)");
+  command->add_flag(
+      "--witness", options->witness,
+      "Log what users were promised outside of the pool, and check T6 and T7 (slower)");
   command->add_option("--seed", options->population.seed, "Of all random numbers")
       ->capture_default_str();
   command->add_option("--load-threads", options->load_threads, "Threads that load and check")
@@ -325,8 +324,7 @@ void add_tatp(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
-  command->add_option("--json", options->json, "Write the results to this file")
-      ->type_name("FILE");
+  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
     action = [options] {
       Cleanup::install();

@@ -69,10 +69,10 @@ void add_scm_latency_option(CLI::App& command, ScmLatency& latency) {
           [&latency](const std::string& text) {
             const std::size_t colon = text.find(':');
             const std::string_view view = text;
-            if (colon == std::string::npos || !parse_number(view.substr(0, colon), latency.read_ns) ||
+            if (colon == std::string::npos ||
+                !parse_number(view.substr(0, colon), latency.read_ns) ||
                 !parse_number(view.substr(colon + 1), latency.write_ns))
-              throw CLI::ValidationError("--scm-latency",
-                                         "'" + text + "' is not READ_NS:WRITE_NS");
+              throw CLI::ValidationError("--scm-latency", "'" + text + "' is not READ_NS:WRITE_NS");
           },
           "Latency of emulated SCM for reads and writes")
       ->type_name("READ_NS:WRITE_NS")

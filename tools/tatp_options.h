@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "bench/json.h"
 #include "bench/tatp_invariants.h"
 #include "bench/tatp_request.h"
-#include "bench/json.h"
 #include "flugs/database.h"
 
 namespace flugs::tools {

@@ -44,8 +44,7 @@ std::string format_count(double count) {
 }
 
 std::string format_bytes(std::uint64_t bytes) {
-  return scaled(static_cast<double>(bytes), 1024,
-                std::array{" bytes", " KB", " MB", " GB", " TB"});
+  return scaled(static_cast<double>(bytes), 1024, std::array{" bytes", " KB", " MB", " GB", " TB"});
 }
 
 std::string format_ns(std::uint64_t ns) {

@@ -37,7 +37,6 @@ struct CrashExplorer::Shared {
   CrashCheck check;
   ExplorerOptions options;
   ExplorerReport report;
-  std::mt19937_64 random;
   // Images judged at the present outermost crash point, and to what depth; the expectation of the
   // check is constant until the next one.
   std::unordered_map<std::uint64_t, std::uint32_t> judged;
@@ -81,7 +80,6 @@ void ExplorerContext::crash_now(const char* label) const {
 
 CrashExplorer::CrashExplorer(std::span<std::byte> memory, CrashCheck check, ExplorerOptions options)
     : CrashExplorer(memory, std::make_shared<Shared>(), 0, "", {}) {
-  shared_->random.seed(options.seed);
   shared_->check = std::move(check);
   shared_->options = std::move(options);
 }
@@ -155,6 +153,26 @@ void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
 void CrashExplorer::crash_now(const char* label) {
   const std::scoped_lock lock(mutex_);
   explore(label);
+}
+
+std::vector<std::byte> CrashExplorer::crash_image(std::uint64_t choice) const {
+  std::mt19937_64 random(choice);
+  std::vector<std::byte> image = durable_;
+  for (const UncertainLine& line : uncertain_lines()) {
+    std::size_t version = 0;
+    if (choice == 1) version = line.newest;
+    if (choice > 1) version = random() % line.versions.size();
+    const std::size_t offset = line.index * pmem::kLineBytes;
+    std::memcpy(image.data() + offset, line.versions[version].data(),
+                std::min(pmem::kLineBytes, image.size() - offset));
+  }
+  return image;
+}
+
+void CrashExplorer::restart() {
+  const std::scoped_lock lock(mutex_);
+  durable_.assign(memory_.begin(), memory_.end());
+  flushed_.clear();
 }
 
 /// Adds every subset of the words in which the durable and the newest version differ.
@@ -251,6 +269,10 @@ void CrashExplorer::explore_all(const std::vector<UncertainLine>& lines, const c
 }
 
 void CrashExplorer::explore_some(const std::vector<UncertainLine>& lines, const char* label) {
+  // Seeded anew at each crash point: a replay comes here without having been at the others.
+  std::uint64_t seed = shared_->options.seed;
+  for (const auto& [point, image] : path_) seed = (seed * 0x9e3779b97f4a7c15u) ^ (point << 32) ^ image;
+  std::mt19937_64 random((seed * 0x9e3779b97f4a7c15u) ^ point_);
   const Choice none(lines.size(), 0);
   Choice all(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) all[i] = lines[i].newest;
@@ -269,7 +291,7 @@ void CrashExplorer::explore_some(const std::vector<UncertainLine>& lines, const 
   for (std::uint32_t n = 0; n < shared_->options.random_images; ++n) {
     Choice choice(lines.size());
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      choice[i] = shared_->random() % lines[i].versions.size();
+      choice[i] = random() % lines[i].versions.size();
     }
     try_choice(lines, choice, label);
   }

@@ -119,6 +119,11 @@ class CrashExplorer final : public pmem::PersistObserver {
 
   /// Crash point: now, for instance because a commit has just been acknowledged.
   void crash_now(const char* label);
+  /// One of the images that a power cut could leave now: with `choice` 0 nothing uncertain has
+  /// arrived, with 1 everything has, else that is drawn line by line, `choice` being the seed.
+  std::vector<std::byte> crash_image(std::uint64_t choice) const;
+  /// All that the memory holds now counts as durable: the power was cut, and it holds an image.
+  void restart();
   /// Whether exploring has ended early, by failures or budget: the program may stop as well.
   bool is_done() const noexcept;
   const ExplorerReport& report() const noexcept;

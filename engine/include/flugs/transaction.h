@@ -108,6 +108,11 @@ class Transaction {
     return insert(table, std::span<const Value>(values.begin(), values.size()));
   }
 
+  /// Adds many rows: `values` holds them one after the other, a value per column. Faster than as
+  /// many calls of insert; all rows are added or, when one fails, none.
+  /// Durable when: commit returns ok. Fails with: as insert.
+  Status insert_rows(TableId table, std::span<const Value> values);
+
   /// Makes a new version of a row with some columns changed, and returns its id.
   /// Durable when: commit returns ok.
   /// Fails with: kNotFound (the row is not visible), kConflict (somebody else changed or deleted

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+namespace flugs::test {
+
+/// SplitMix64: the same numbers everywhere for one seed.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t x = state_ += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  }
+  /// 0 to `bound` - 1.
+  std::uint64_t below(std::uint64_t bound) { return next() % bound; }
+  bool chance(unsigned percent) { return below(100) < percent; }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace flugs::test

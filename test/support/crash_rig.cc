@@ -1,0 +1,325 @@
+#include "test/support/crash_rig.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "pmem/check.h"
+#include "pmem/extent_allocator.h"
+#include "test/support/crash_probe.h"
+#include "test/support/crash_worker.h"
+
+namespace flugs::test {
+
+namespace {
+
+Status wrong(std::string what) { return Status(StatusCode::kCorrupt, std::move(what)); }
+
+OpenOptions open_options(std::uint32_t slots) {
+  OpenOptions options;
+  options.segment_bytes = std::uint64_t{16} << 10;
+  options.grow_ahead_bytes = 0;
+  options.slots_max = slots;
+  options.recovery_threads = 1;
+  return options;
+}
+
+Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
+                                                         pmem::PersistObserver* observer,
+                                                         std::uint32_t slots) {
+  pmem::PoolOptions options;
+  options.observer = observer;
+  auto pool = pmem::Pool::open_in_memory(memory, options);
+  if (!pool.ok()) return std::move(pool).status();
+  return engine::DatabaseCore::open(std::move(*pool), false, open_options(slots));
+}
+
+std::uint64_t used_bytes(engine::DatabaseCore& core) {
+  return core.pool().allocator().space().used_bytes;
+}
+
+}  // namespace
+
+/// Passes flushes and fences on to an explorer, except those that the mutation takes out.
+class CrashRig::Filter final : public pmem::PersistObserver {
+ public:
+  Filter(CrashRig& rig, std::span<const std::byte> memory, pmem::PersistObserver* next, bool is_live)
+      : rig_(rig), memory_(memory), next_(next), is_live_(is_live) {}
+
+  void on_flush(const void*, std::size_t, pmem::Label) override { std::abort(); }
+  void on_fence(pmem::Label) override { std::abort(); }
+  void on_flush_by(const pmem::Persister& by, const void* address, std::size_t bytes,
+                   pmem::Label label) override {
+    const Mutation& mutation = rig_.options_.mutation;
+    if (label == mutation.flush && (mutation.region == Region::kOther ||
+                                    region_of(memory_, address) == mutation.region))
+      return;
+    next_->on_flush_by(by, address, bytes, label);
+  }
+  void on_fence_by(const pmem::Persister& by, pmem::Label label) override {
+    if (is_live_ && rig_.before_fence && !is_in_hook_) {
+      is_in_hook_ = true;
+      rig_.before_fence(label);
+      is_in_hook_ = false;
+    }
+    if (label != rig_.options_.mutation.fence) next_->on_fence_by(by, label);
+  }
+
+ private:
+  CrashRig& rig_;
+  std::span<const std::byte> memory_;
+  pmem::PersistObserver* next_;
+  bool is_live_;
+  bool is_in_hook_ = false;
+};
+
+std::uint64_t crash_states_factor() {
+  const char* wanted = std::getenv("FLUGS_CRASH_STATES");
+  const std::uint64_t factor = wanted == nullptr ? 1 : std::strtoull(wanted, nullptr, 10);
+  return factor == 0 ? 1 : factor;
+}
+
+CrashRig::CrashRig(RigOptions options)
+    : options_(std::move(options)), buffer_(options_.pool_bytes) {
+  pmem::PoolOptions pool_options;
+  pool_options.segment_bytes = std::uint64_t{16} << 10;
+  pool_options.extent_unit_bytes = 256;
+  auto pool = pmem::Pool::create_in_memory(buffer_.span(), pool_options);
+  if (!pool.ok()) {
+    fail(std::move(pool).status());
+    return;
+  }
+  auto core = engine::DatabaseCore::open(std::move(*pool), true, open_options(options_.slots));
+  if (!core.ok()) {
+    fail(std::move(core).status());
+    return;
+  }
+  core_ = std::move(*core);
+}
+
+CrashRig::~CrashRig() {
+  if (core_ != nullptr) core_->pool().medium().set_observer(nullptr);
+  open_.clear();
+}
+
+void CrashRig::watch() {
+  if (!status_.ok()) return;
+  explorer_ = std::make_unique<CrashExplorer>(
+      buffer_.span(),
+      [this](std::span<std::byte> image, ExplorerContext& context) {
+        return check_on_worker(image, context);
+      },
+      options_.explorer);
+  filter_ = std::make_unique<Filter>(*this, buffer_.span(), explorer_.get(), true);
+  core_->pool().medium().set_observer(filter_.get());
+}
+
+void CrashRig::fail(Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+bool CrashRig::is_done() const noexcept {
+  return !status_.ok() || (explorer_ != nullptr && explorer_->is_done());
+}
+
+ExplorerReport CrashRig::report() const {
+  return explorer_ == nullptr ? ExplorerReport() : explorer_->report();
+}
+
+Status CrashRig::outcome() const {
+  if (explorer_ != nullptr && !explorer_->report().ok())
+    return wrong(explorer_->report().to_string());
+  return status_;
+}
+
+// ------------------------------------------------------------------------------ the live database
+
+/// What runs inside a fence of another transaction (before_fence) finds that one not committed.
+template <typename Work>
+void CrashRig::explored(Step step, Work&& work) {
+  if (is_done()) return;
+  const bool is_inside = after_.has_value();
+  Step outer = std::exchange(in_flight_, std::move(step));
+  after_ = state_;
+  FLUGS_CHECK(model_step(in_flight_, *after_));  // the script contradicts itself
+  Status status = work();
+  if (!status.ok()) fail(std::move(status));
+  state_ = std::move(*after_);
+  after_.reset();
+  in_flight_ = {};
+  if (explorer_ != nullptr) explorer_->crash_now("acknowledged");
+  if (!is_inside) return;
+  in_flight_ = std::move(outer);
+  after_ = state_;
+  FLUGS_CHECK(model_step(in_flight_, *after_));
+}
+
+void CrashRig::create_table(const TableSchema& schema) {
+  Step step;
+  step.created = schema;
+  explored(step, [&] { return run_step(step, *core_, nullptr); });
+}
+
+void CrashRig::drop_table(const std::string& name) {
+  Step step;
+  step.dropped = name;
+  explored(step, [&] { return run_step(step, *core_, nullptr); });
+}
+
+void CrashRig::commit(const Writes& writes) {
+  const Step step{.writes = writes};
+  explored(step, [&] { return run_step(step, *core_, nullptr); });
+}
+
+std::size_t CrashRig::begin(const Writes& writes) {
+  const std::size_t number = next_open_++;
+  if (is_done()) return number;
+  Result<Transaction> transaction = core_->begin(AccessMode::kReadWrite);
+  if (!transaction.ok()) {
+    fail(std::move(transaction).status());
+    return number;
+  }
+  if (Status s = write_all(*core_, *transaction, writes); !s.ok()) fail(std::move(s));
+  open_.emplace(number, Open{std::move(*transaction), writes});
+  return number;
+}
+
+void CrashRig::commit(std::size_t transaction) {
+  const auto found = open_.find(transaction);
+  if (found == open_.end()) return;
+  Open open = std::move(found->second);
+  open_.erase(found);
+  explored(Step{.writes = open.writes}, [&] { return open.transaction.commit(); });
+}
+
+void CrashRig::abort(std::size_t transaction) {
+  open_.erase(transaction);
+  if (explorer_ != nullptr) explorer_->crash_now("aborted");
+}
+
+void CrashRig::abort(const Writes& writes) { abort(begin(writes)); }
+
+Status CrashRig::open_live() {
+  auto core = open_image(buffer_.span(), filter_.get(), options_.slots);
+  if (!core.ok()) return std::move(core).status();
+  core_ = std::move(*core);
+  bool is_after = false;
+  return check_recovered(*core_, 0, is_after);
+}
+
+void CrashRig::reopen(std::uint32_t slots) {
+  if (is_done()) return;
+  FLUGS_CHECK(open_.empty());
+  core_.reset();
+  if (slots != 0) options_.slots = slots;
+  if (Status s = open_live(); !s.ok()) fail(std::move(s));
+}
+
+void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
+  if (is_done()) return;
+  const std::vector<std::byte> image = explorer_->crash_image(choice);
+  core_->pool().medium().set_observer(nullptr);
+  open_.clear();
+  core_.reset();
+  std::memcpy(buffer_.span().data(), image.data(), image.size());
+  explorer_->restart();
+  if (slots != 0) options_.slots = slots;
+  if (Status s = open_live(); !s.ok())
+    fail(Status(s.code(), fmt::format("after crash({}): {}", choice, s.message())));
+}
+
+// ------------------------------------------------------------------------------ judging an image
+
+/// Threads keep to their transaction slot; the checks must not move that of the live database.
+Status CrashRig::check_on_worker(std::span<std::byte> image, ExplorerContext& context) {
+  Status status;
+  run_on_worker([&] { status = check(image, context); });
+  return status;
+}
+
+Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after) {
+  {
+    Result<Transaction> reader = core.begin(AccessMode::kReadOnly);
+    if (!reader.ok()) return std::move(reader).status();
+    Result<DatabaseState> found = read_state(core, *reader);
+    if (!found.ok()) return std::move(found).status();
+    const std::string unlike_before = difference(state_, *found);
+    is_after = !unlike_before.empty();
+    if (is_after && (!after_ || !difference(*after_, *found).empty()))
+      return wrong(fmt::format(
+          "{}{}", unlike_before,
+          after_ ? "; nor after the step: " + difference(*after_, *found) : std::string()));
+  }
+  if (Status s = core.verify({}); !s.ok()) return s;
+  if (Status s = check_space(core); !s.ok()) return s;
+  const std::uint32_t outcome = is_after ? 2 : 1;
+  if (depth == 0 && (nested_outcomes_ & ~outcome) != 0)
+    return wrong("a crash inside this recovery made the next one decide otherwise");
+  nested_outcomes_ |= outcome;
+  return {};
+}
+
+Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
+                                      DatabaseState& state) {
+  const auto run = [&](const Step& step) -> Status {
+    if (!model_step(step, state)) return {};
+    return run_step(step, core, &state);
+  };
+  const bool has_step = !in_flight_.writes.empty() || in_flight_.created || !in_flight_.dropped.empty();
+  if (!is_after && has_step)
+    if (Status s = run(in_flight_); !s.ok()) return s;
+  for (const auto& [number, open] : open_)
+    if (Status s = run(Step{.writes = open.writes}); !s.ok()) return s;
+  std::vector<Transaction> holding;  // each keeps a slot, so that the next step takes another
+  for (std::uint32_t slot = 0; slot < options_.slots; ++slot) {
+    for (const auto& writes : probe_writes(core, state, slot))
+      if (Status s = run(Step{.writes = writes}); !s.ok()) return s;
+    Result<Transaction> holder = core.begin(AccessMode::kReadOnly);
+    if (!holder.ok()) return std::move(holder).status();
+    holding.push_back(std::move(*holder));
+  }
+  return {};
+}
+
+Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
+  if (context.depth() == 0) nested_outcomes_ = 0;
+  DatabaseState expected;
+  std::uint64_t used = 0;
+  const auto says = [](const char* when, Status s) {
+    return Status(s.code(), fmt::format("{}: {}", when, s.message()));
+  };
+  {
+    pmem::PersistObserver* nested = context.observer();
+    Filter filter(*this, image, nested, false);
+    auto core = open_image(image, nested == nullptr ? nullptr : &filter, options_.slots);
+    if (!core.ok()) return says("opening", std::move(core).status());
+    context.crash_now("recovered");
+    (*core)->pool().medium().set_observer(nullptr);
+    bool is_after = false;
+    if (Status s = check_recovered(**core, context.depth(), is_after); !s.ok())
+      return says("recovered", std::move(s));
+    expected = is_after ? *after_ : state_;
+    if (Status s = run_new_transactions(**core, is_after, expected); !s.ok())
+      return says("new transactions", std::move(s));
+    if (Status s = (*core)->verify({}); !s.ok()) return says("audit after them", std::move(s));
+    used = used_bytes(**core);
+  }
+  auto core = open_image(image, nullptr, options_.slots);
+  if (!core.ok()) return says("opening again", std::move(core).status());
+  if (used_bytes(**core) != used)
+    return wrong(fmt::format("{} bytes in use before a clean restart, {} behind it", used,
+                             used_bytes(**core)));
+  Result<Transaction> reader = (*core)->begin(AccessMode::kReadOnly);
+  if (!reader.ok()) return std::move(reader).status();
+  Result<DatabaseState> found = read_state(**core, *reader);
+  if (!found.ok()) return std::move(found).status();
+  if (std::string unlike = difference(expected, *found); !unlike.empty())
+    return wrong("second restart: " + unlike);
+  reader->abort();
+  if (Status s = (*core)->verify({}); !s.ok()) return says("audit of the second", std::move(s));
+  return check_space(**core);
+}
+
+}  // namespace flugs::test

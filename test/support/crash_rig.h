@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/database_core.h"
+#include "test/support/crash_explorer.h"
+#include "test/support/crash_mutation.h"
+#include "test/support/temporary_pool.h"
+
+// A database under the crash-state explorer, with a model of what it must hold.
+//
+// Each image is judged thus: ordinary recovery (crashed again, `nested_depth` deep); the state is
+// that before or that after the transaction in flight, and crashes inside recovery decide the same;
+// the audit is clean; the space in use, the free space and the overhead are all there is; then the
+// transaction in flight is run again, new ones insert, update, delete and insert again in every
+// table through every slot; then a second restart gives the same state and the same space in use.
+
+namespace flugs::test {
+
+/// A string or bytes that a Value can name for ever.
+std::string_view keep(std::string text);
+
+/// Rows by the integer in their first column, which is unique in each table of these tests.
+using TableRows = std::map<std::int32_t, std::vector<Value>>;
+using DatabaseState = std::map<std::string, TableRows>;
+
+struct RowWrite {
+  enum class Kind : std::uint8_t { kInsert, kUpdate, kRemove };
+  Kind kind;
+  std::string table;
+  std::int32_t id;
+  std::vector<Value> row = {};            // kInsert
+  std::vector<ColumnValue> changes = {};  // kUpdate
+};
+using Writes = std::vector<RowWrite>;
+
+RowWrite insert(std::string table, std::vector<Value> row);
+RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
+RowWrite remove(std::string table, std::int32_t id);
+
+/// One durable change of a database: a transaction, or a table created or dropped.
+struct Step {
+  Writes writes = {};
+  std::optional<TableSchema> created = {};
+  std::string dropped = {};
+};
+
+struct RigOptions {
+  std::size_t pool_bytes = std::size_t{128} << 10;
+  std::uint32_t slots = 2;
+  ExplorerOptions explorer;
+  Mutation mutation;
+};
+
+/// Reads `FLUGS_CRASH_STATES`, by which the number of states to explore is multiplied; 1 without.
+std::uint64_t crash_states_factor();
+
+class CrashRig {
+ public:
+  explicit CrashRig(RigOptions options);
+  ~CrashRig();
+  CrashRig(const CrashRig&) = delete;
+  CrashRig& operator=(const CrashRig&) = delete;
+
+  /// From here on every fence and every acknowledgement is a crash point.
+  void watch();
+
+  void create_table(const TableSchema& schema);
+  void drop_table(const std::string& name);
+  void commit(const Writes& writes);
+  void abort(const Writes& writes);
+  /// Transactions that stay open while others run; ended by number.
+  std::size_t begin(const Writes& writes);
+  void commit(std::size_t transaction);
+  void abort(std::size_t transaction);
+
+  /// Closes and opens, with that many slots from then on; 0: as many as before.
+  void reopen(std::uint32_t slots = 0);
+  /// Cuts the power (CrashExplorer::crash_image), and opens.
+  void crash(std::uint64_t choice, std::uint32_t slots = 0);
+
+  /// Called before each fence takes effect, and before it is explored. One at a time.
+  std::function<void(pmem::Label)> before_fence;
+
+  engine::DatabaseCore& core() { return *core_; }
+  const DatabaseState& state() const noexcept { return state_; }
+  /// Whether there is nothing left to explore: failed, or budget used up.
+  bool is_done() const noexcept;
+  /// What went wrong first, in the running database or in an image of it.
+  Status outcome() const;
+  ExplorerReport report() const;
+
+ private:
+  class Filter;
+  struct Open {
+    Transaction transaction;
+    Writes writes;
+  };
+
+  template <typename Work>
+  void explored(Step step, Work&& work);
+  void fail(Status status);
+  Status open_live();
+  void close_live();
+  Status check_on_worker(std::span<std::byte> image, ExplorerContext& context);
+  Status check(std::span<std::byte> image, ExplorerContext& context);
+  Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after);
+  Status run_new_transactions(engine::DatabaseCore& core, bool is_after, DatabaseState& state);
+
+  RigOptions options_;
+  PoolBuffer buffer_;
+  std::unique_ptr<CrashExplorer> explorer_;
+  std::unique_ptr<Filter> filter_;
+  std::unique_ptr<engine::DatabaseCore> core_;
+  DatabaseState state_;                 // acknowledged
+  std::optional<DatabaseState> after_;  // when what is in flight has taken effect
+  Step in_flight_;
+  std::map<std::size_t, Open> open_;
+  std::size_t next_open_ = 0;
+  Status status_;
+  std::uint32_t nested_outcomes_ = 0;  // bit 0: before, bit 1: after; of the image being judged
+};
+
+/// The same in the model; false when the model does not admit it.
+bool model_step(const Step& step, DatabaseState& state);
+/// Runs the step on a database; each transaction checks before its commit that it sees `expected`.
+Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected);
+/// All that a transaction sees.
+Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction);
+/// The first difference, in words; empty when there is none.
+std::string difference(const DatabaseState& expected, const DatabaseState& found);
+/// used + free + overhead = allocated.
+Status check_space(engine::DatabaseCore& core);
+
+}  // namespace flugs::test
