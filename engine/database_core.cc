@@ -14,9 +14,9 @@ namespace flugs::engine {
 
 namespace {
 
-// Finding the oldest snapshot interrupts the other processors: once in so many commits of a slot,
-// or in so many dead rows if transactions are large.
-constexpr std::uint64_t kCommitsPerOldest = 2048;
+// Finding the oldest snapshot interrupts the other processors: once in so many transactions of a
+// slot, or in so many dead rows if transactions are large.
+constexpr std::uint64_t kEndingsPerOldest = 2048;
 constexpr std::size_t kDeadRowsPerOldest = 16384;
 // Then a few rows per commit, more than a transaction usually leaves behind: no commit pays for all.
 constexpr std::size_t kRowsPerCollection = 8;
@@ -80,7 +80,6 @@ Status DatabaseCore::prepare_write(TransactionContext* context) {
 }
 
 void DatabaseCore::end(TransactionContext& context) noexcept {
-  slots_->end_snapshot(*context.slot);
   if (context.is_writing) collect_garbage(context);
   context.writes.clear();
   context.index_changes.clear();
@@ -128,17 +127,22 @@ void DatabaseCore::abort(TransactionContext& context) noexcept {
 // Rows that a committed transaction deleted leave the indexes when no snapshot sees them any more,
 // and are used again when no reader can have their row id from an index (protocol recycle).
 void DatabaseCore::collect_garbage(TransactionContext& context) {
+  ++context.endings;
   for (auto row = context.unreachable.rbegin();
-       row != context.unreachable.rend() && row->since == ~std::uint64_t{0}; ++row) {
+       row != context.unreachable.rend() && row->since == ~std::uint64_t{0}; ++row)
     row->since = slots_->now();
-    row->fences = context.commits.get();
-  }
   if (context.dead.empty() && context.unreachable.empty()) return;
-  const std::uint64_t commits = context.commits.get();
-  if (commits - context.oldest_snapshot_commits >= kCommitsPerOldest ||
-      context.dead.size() > context.dead_rows_after_oldest + kDeadRowsPerOldest) {
+  const bool looks_again =
+      context.endings - context.oldest_snapshot_endings >= kEndingsPerOldest ||
+      context.dead.size() > context.dead_rows_after_oldest + kDeadRowsPerOldest;
+  // Without commits the clock stands still, and rows of aborted transactions would never be free.
+  if (looks_again) slots_->advance();
+  // A snapshot of now instead of the transaction's: it holds up no collection, but drop_table waits
+  // for it, so that no table whose rows we touch goes away.
+  slots_->begin_snapshot(*context.slot);
+  if (looks_again) {
     context.oldest_snapshot = slots_->oldest_snapshot();
-    context.oldest_snapshot_commits = commits;
+    context.oldest_snapshot_endings = context.endings;
     context.dead_rows_after_oldest = context.dead.size();
   }
   const std::size_t rows = kRowsPerCollection + context.dying.size() * 2;
@@ -156,7 +160,7 @@ void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t row
     dead.table->unlink_dead(dead);
     context.slot->flush_later(dead.table->rows().version(dead.row));
     dead.since = slots_->now();
-    dead.fences = context.commits.get();
+    dead.fences = context.commits.get() + 1;
     context.unreachable.push_back(dead);
   }
 }
@@ -164,7 +168,7 @@ void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t row
 void DatabaseCore::reuse_rows(TransactionContext& context, std::size_t rows_max) {
   for (std::size_t i = 0; i < rows_max && !context.unreachable.empty() &&
                           context.unreachable.front().since < context.oldest_snapshot &&
-                          context.unreachable.front().fences < context.commits.get();
+                          context.unreachable.front().fences <= context.commits.get();
        ++i) {
     const DeadRow row = context.unreachable.front();
     context.unreachable.pop_front();

@@ -73,14 +73,18 @@ Result<Row> Table::read(const TransactionContext& context, RowId row) const {
 }
 
 // From the newest version with the key to the one that the snapshot sees. A version with another
-// key ends the chain: what lies behind it has an entry of its own.
+// key than the head's ends the chain: what lies behind it has an entry of its own. So does one that
+// is deleted in the snapshot: what lies behind it died before, and its row may be another record's.
 std::uint32_t Table::visible_version(const KeyIndex& key, std::uint32_t head,
                                      std::span<const Value> values,
                                      const mvcc::Visibility& visibility) const noexcept {
+  const bool is_part = values.size() < key.columns().size();
   for (std::uint32_t row = head; row != kNoRow; row = rows_.previous(row)) {
     pool_.medium().before_cold_read(rows_.address(row));
     if (!key.matches(row, values)) return kNoRow;
-    if (visibility.sees(rows_.version(row))) return row;
+    if (is_part && row != head && !key.same_key(row, head)) return kNoRow;
+    if (visibility.happened(rows_.version(row).deleted)) return kNoRow;
+    if (visibility.happened(rows_.version(row).created)) return row;
   }
   return kNoRow;
 }
@@ -157,9 +161,8 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
   key.hash().lookup(key.hash_of(wanted), candidates);
   for (const std::uint32_t head : candidates.view()) __builtin_prefetch(rows_.address(head));
   for (const std::uint32_t head : candidates.view()) {
-    // The chain belongs to one full key: the head's, of which `prefix` may be a part.
     const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
-    if (row == kNoRow || (row != head && !key.same_key(row, head))) continue;
+    if (row == kNoRow) continue;
     if (!visit(make_row(row))) break;
   }
   return {};

@@ -44,7 +44,7 @@ struct DeadRow {
 
   Table* table;
   std::uint64_t since;
-  std::uint64_t fences;        ///< commits of the slot when it was taken out of the indexes
+  std::uint64_t fences;        ///< as many commits of the slot make its removal durable; 0: no need
   std::uint32_t row;
   std::uint16_t changed_keys;  ///< bit per key whose index still names the row
 };
@@ -81,7 +81,8 @@ class TransactionContext {
   std::deque<DeadRow> dead;        // committed; still in indexes
   std::deque<DeadRow> unreachable; // out of every index; reusable when no reader can hold them
   std::uint64_t oldest_snapshot = 0;         // as of some commits ago
-  std::uint64_t oldest_snapshot_commits = 0;  // the slot's commits when it was found out
+  std::uint64_t endings = 0;                 // of transactions that wrote, or tried to
+  std::uint64_t oldest_snapshot_endings = 0; // as many when it was found out
   std::size_t dead_rows_after_oldest = 0;     // size of `dead` then
   OwnedCounter commits;
   OwnedCounter aborts;

@@ -133,7 +133,6 @@ TEST_CASE("no crash state of a slot that is used again and again loses a transac
   explore({.name = "slot_turns", .script = script_slot_turns});
   explore({.name = "slot_turns", .script = script_slot_turns, .tears_words = true});
   explore({.name = "crashed_slots", .script = script_crashed_slots});
-  explore({.name = "crashed_slots", .script = script_crashed_slots, .slots = 1});
 }
 
 }  // namespace

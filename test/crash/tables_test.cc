@@ -1,0 +1,185 @@
+// Protocols create_database, create_table, drop_table and slot_array, and the use of space that had
+// an owner before.
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "test/crash/scenarios.h"
+
+namespace flugs::test {
+
+void script_tables(CrashRig& rig) {
+  rig.create_table(log_schema());
+  rig.commit({insert("log", log_entry(1, 1))});
+  rig.watch();
+  rig.create_table(orders_schema());
+  rig.commit({insert("orders", order(1, 1, "first")), remove("log", 1)});
+  rig.drop_table("log");
+  rig.create_table(log_schema());
+  rig.commit({insert("log", log_entry(2, 2))});
+  rig.drop_table("orders");
+  rig.create_table(wide_schema());
+  rig.commit({insert("wide", wide_row(1)), update("log", 2, {set(1, Value::int64(5))})});
+  rig.reopen();
+  rig.drop_table("wide");
+  rig.drop_table("log");
+}
+
+// Whatever is allocated lies where a dropped table was: full of its bytes.
+void script_used_space(CrashRig& rig) {
+  for (int round = 0; round < 2; ++round) {
+    rig.create_table(people_schema());
+    rig.create_table(wide_schema());
+    for (std::int32_t i = 0; i < 7; ++i) {
+      Writes writes;
+      for (std::int32_t id = 0; id < 16; ++id)
+        writes.push_back(insert("wide", wide_row(100 * i + id)));
+      rig.commit(writes);
+      const std::string name(30 + static_cast<std::size_t>(i) * 100, static_cast<char>('a' + i));
+      rig.commit({insert("people", person(i, keep(name), keep(name), i, keep(name)))});
+    }
+    rig.drop_table("wide");
+    rig.drop_table("people");
+  }
+  rig.watch();
+  rig.create_table(people_schema());
+  const std::string_view text = "a text that is too long to stand in the row itself";
+  rig.commit({insert("people", person(1, text, "Kiel", 1, text))});
+  rig.commit({insert("people", person(2, "Bob", "Rome", 2, text))});
+  rig.create_table(wide_schema());
+  for (std::int32_t chunk = 0; chunk < 7 && !rig.is_done(); ++chunk) {
+    Writes inserts;
+    Writes removes;
+    for (std::int32_t i = 0; i < 16; ++i) {
+      inserts.push_back(insert("wide", wide_row(100 * chunk + i)));
+      removes.push_back(remove("wide", 100 * chunk + i));
+    }
+    rig.commit(inserts);
+    rig.commit(removes);
+  }
+}
+
+void script_slot_array(CrashRig& rig) {
+  rig.create_table(orders_schema());
+  rig.commit({insert("orders", order(1, 1, "first"))});
+  Writes many;
+  for (std::int32_t id = 10; id < 20; ++id) many.push_back(insert("orders", order(id, 1, "many")));
+  rig.commit(many);
+  rig.watch();
+  rig.commit({insert("orders", order(2, 1, "second")), remove("orders", 10)});
+  rig.begin({remove("orders", 1), insert("orders", order(3, 1, "lost"))});
+  rig.crash(1, 3);
+  rig.commit({insert("orders", order(4, 1, "fourth")), remove("orders", 11)});
+  rig.commit({remove("orders", 1)});
+  rig.create_table(log_schema());  // in the space of the former array
+  rig.commit({insert("log", log_entry(1, 1))});
+  rig.reopen(4);
+  rig.commit({insert("orders", order(5, 1, "fifth"))});
+  rig.reopen(2);
+  rig.commit({insert("orders", order(6, 1, "sixth"))});
+}
+
+namespace {
+
+TEST_CASE("no crash state of creating and dropping tables leaves half of one", "[crash]") {
+  explore({.name = "tables", .script = script_tables, .nested_depth = 2});
+  explore({.name = "tables", .script = script_tables, .tears_words = true, .nested_depth = 0});
+}
+
+TEST_CASE("no crash state shows what lay in the space before", "[crash]") {
+  explore({.name = "used_space", .script = script_used_space,
+           .pool_bytes = std::size_t{256} << 10, .images_max = 2500});
+}
+
+TEST_CASE("no crash state of more slots loses a transaction", "[crash]") {
+  explore({.name = "slot_array", .script = script_slot_array});
+  explore({.name = "slot_array", .script = script_slot_array, .tears_words = true});
+}
+
+/// Opens whatever is there, uses it and opens it again.
+Status check_created(std::span<std::byte> image, ExplorerContext& context, std::uint64_t& pools) {
+  OpenOptions options;
+  options.segment_bytes = std::uint64_t{16} << 10;
+  options.slots_max = 2;
+  options.recovery_threads = 1;
+  for (int round = 0; round < 2; ++round) {
+    pmem::PoolOptions pool_options;
+    if (round == 0) pool_options.observer = context.observer();
+    auto pool = pmem::Pool::open_in_memory(image, pool_options);
+    if (!pool.ok()) return round == 0 ? Status() : std::move(pool).status();  // no pool yet
+    ++pools;
+    auto core = engine::DatabaseCore::open(std::move(*pool), false, options);
+    if (!core.ok()) return std::move(core).status();
+    context.crash_now("recovered");
+    (*core)->pool().medium().set_observer(nullptr);
+    const std::size_t expected = round == 0 ? 0 : 1;
+    if ((*core)->tables().size() != expected)
+      return Status(StatusCode::kCorrupt, "tables in a database that was just created");
+    if (Status s = check_space(**core); !s.ok()) return s;
+    if (round != 0) break;
+    if (Status s = (*core)->create_table(log_schema()).status(); !s.ok()) return s;
+    const Step step{.writes = {insert("log", log_entry(1, 1))}};
+    const DatabaseState after = {{"log", {{1, log_entry(1, 1)}}}};
+    if (Status s = run_step(step, **core, &after); !s.ok()) return s;
+    if (Status s = (*core)->verify({}); !s.ok()) return s;
+  }
+  return {};
+}
+
+ExplorerReport explore_creation(ExplorerOptions explorer_options, std::uint64_t& pools) {
+  const PoolBuffer buffer(std::size_t{32} << 10);
+  CrashExplorer explorer(
+      buffer.span(),
+      [&pools](std::span<std::byte> image, ExplorerContext& context) {
+        return check_created(image, context, pools);
+      },
+      std::move(explorer_options));
+  pmem::PoolOptions pool_options;
+  pool_options.segment_bytes = std::uint64_t{16} << 10;
+  pool_options.extent_unit_bytes = 256;
+  pool_options.observer = &explorer;
+  auto pool = pmem::Pool::create_in_memory(buffer.span(), pool_options);
+  REQUIRE(pool.ok());
+  OpenOptions options;
+  options.segment_bytes = pool_options.segment_bytes;
+  options.slots_max = 2;
+  auto core = engine::DatabaseCore::open(std::move(*pool), true, options);
+  REQUIRE(core.ok());
+  explorer.crash_now("created");
+  (*core)->pool().medium().set_observer(nullptr);
+  return explorer.report();
+}
+
+TEST_CASE("a crash while a database is created leaves a database or none", "[crash]") {
+  ExplorerOptions options;
+  options.tears_words = GENERATE(false, true);
+  options.nested_depth = options.tears_words ? 1 : 2;
+  options.combinations_max = 256;
+  options.images_max = 4000 * crash_states_factor();
+  std::uint64_t pools = 0;
+  const ExplorerReport report = explore_creation(options, pools);
+  std::printf("creation: %s\n", report.to_string().c_str());
+  INFO(report.to_string());
+  CHECK(report.ok());
+  CHECK(pools > 100);
+}
+
+TEST_CASE("the flushes and fences of creating a database are needed", "[crash]") {
+  ExplorerOptions options;
+  options.tears_words = true;
+  options.combinations_max = 256;
+  options.images_max = 20000;
+  SECTION("flush") {
+    options.ignored_flush = GENERATE("slot_array/1", "create_database/3");
+  }
+  SECTION("fence") {
+    options.ignored_fence = GENERATE("slot_array/1", "create_database/3");
+  }
+  std::uint64_t pools = 0;
+  const ExplorerReport report = explore_creation(options, pools);
+  INFO(options.ignored_flush << " " << options.ignored_fence << ": " << report.to_string());
+  CHECK_FALSE(report.ok());
+}
+
+}  // namespace
+}  // namespace flugs::test
