@@ -1,5 +1,6 @@
 #include "bench/restart_load.h"
 
+#include <array>
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -15,6 +16,9 @@ namespace flugs::bench {
 namespace {
 
 constexpr std::uint64_t kRowsPerTransaction = 10'000;
+// Rows handed over in one call: their values stay in the caches.
+constexpr std::uint64_t kRowsPerCall = 250;
+static_assert(sizeof(RestartRow) == std::tuple_size_v<RestartRow> * sizeof(Value));
 
 /// What the loading threads share.
 struct BulkLoad {
@@ -32,14 +36,21 @@ Status load_range(BulkLoad& load, std::uint64_t begin, std::uint64_t end, Restar
   const std::uint64_t wanted = load.data.wanted_ordinal();
   Result<Transaction> transaction = load.database.begin();
   if (!transaction.ok()) return transaction.status();
-  RestartRow row;
-  for (std::uint64_t i = begin; i < end; ++i) {
-    load.data.row(i, row);
-    const Result<RowId> id = transaction->insert(load.table, std::span<const Value>(row));
-    if (!id.ok()) return id.status();
-    if (i % step == 0) samples[i / step] = id.value().value();
-    totals.sum += static_cast<std::uint64_t>(row[0].raw());
-    totals.matches += load.data.ordinal(0, i) == wanted ? 1 : 0;
+  std::array<RestartRow, kRowsPerCall> rows;
+  std::array<RowId, kRowsPerCall> ids;
+  for (std::uint64_t first = begin; first < end; first += kRowsPerCall) {
+    const std::size_t count = std::min<std::uint64_t>(kRowsPerCall, end - first);
+    for (std::size_t k = 0; k < count; ++k) {
+      load.data.row(first + k, rows[k]);
+      totals.sum += static_cast<std::uint64_t>(rows[k][0].raw());
+      totals.matches += load.data.ordinal(0, first + k) == wanted ? 1 : 0;
+    }
+    Status inserted = transaction->insert_rows(
+        load.table, std::span<const Value>(rows[0].data(), count * rows[0].size()),
+        std::span<RowId>(ids).first(count));
+    if (!inserted.ok()) return inserted;
+    for (std::size_t k = 0; k < count; ++k)
+      if ((first + k) % step == 0) samples[(first + k) / step] = ids[k].value();
   }
   totals.rows += end - begin;
   return transaction->commit();

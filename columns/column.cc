@@ -44,6 +44,7 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, Decoder& decoder, std::st
     : pool_(pool),
       medium_(pool.medium()),
       layout_(layout),
+      decoder_(decoder),
       name_(std::move(name)),
       owner_(fmt::format("table {}, column {}", table, name_)),
       type_(static_cast<Type>(layout.type)),
@@ -157,8 +158,8 @@ Value Column::direct_value(const RowLayout& layout, const std::byte* row,
   return Value::from_raw(type_, from_bits(layout.load(row, index)));
 }
 
-bool Column::equals(const RowLayout& layout, const std::byte* row, std::size_t index,
-                    const Value& value) const noexcept {
+bool Column::equals_in_general(const RowLayout& layout, const std::byte* row, std::size_t index,
+                               const Value& value) const noexcept {
   const bool null = is_null(layout, row, index);
   if (null || value.is_null()) return null && value.is_null();
   if (is_text_) return text(layout, row, index) == value.as_string();

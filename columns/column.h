@@ -79,7 +79,13 @@ class Column {
   }
   /// Whether the row's value equals a checked, normalised one (NULL equals NULL).
   bool equals(const RowLayout& layout, const std::byte* row, std::size_t index,
-              const Value& value) const noexcept;
+              const Value& value) const noexcept {
+    // The common key column: an integer that stands in the row and is never NULL.
+    if (decoder_.kind == DecodeKind::kNarrow && !nullable_)
+      return static_cast<std::int32_t>(layout.load(row, index)) == value.raw() &&
+             !value.is_null();
+    return equals_in_general(layout, row, index, value);
+  }
 
   /// Whether a cell from the pool can be decoded: code below the dictionary's count, text inside
   /// the pool. For audits.
@@ -87,6 +93,8 @@ class Column {
   void release_all();
 
  private:
+  bool equals_in_general(const RowLayout& layout, const std::byte* row, std::size_t index,
+                         const Value& value) const noexcept;
   Value direct_value(const RowLayout& layout, const std::byte* row,
                      std::size_t index) const noexcept;
   std::int64_t from_bits(std::uint64_t bits) const noexcept {
@@ -98,6 +106,7 @@ class Column {
   pmem::Pool& pool_;
   const pmem::Medium& medium_;
   ColumnLayout& layout_;
+  const Decoder& decoder_;
   std::string name_;
   std::string owner_;
   Type type_;

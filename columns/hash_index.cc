@@ -85,21 +85,29 @@ void HashIndex::lookup(std::uint64_t hash, Candidates& out) const {
   for (;;) {
     out.clear();
     const Segment* segment = find_segment(fingerprint);
-    const std::uint32_t version = segment->version.load(std::memory_order_acquire);
+    const Bucket& first = segment->buckets[fingerprint & kBucketMask];
+    const std::uintptr_t link = first.link.load(std::memory_order_acquire);
     // A split changes the directory before the version: seeing the new version implies that this
     // second look at the directory finds the new segment.
     if (find_segment(fingerprint) != segment) continue;
-    for (const Bucket* bucket = &segment->buckets[fingerprint & kBucketMask]; bucket != nullptr;
-         bucket = bucket->overflow()) {
+    const Bucket* bucket = &first;
+    Bucket* overflow = Bucket::overflow_in(link);
+    for (;;) {
       for (const auto& slot : bucket->slots) {
         // Acquire pairs with the release in insert_slot (what the payload names is written), and
         // keeps the load before the second look at the version.
         const std::uint64_t word = slot.load(std::memory_order_acquire);
         if (matches(word, fingerprint)) out.push(payload_of(word));
       }
+      if (overflow == nullptr) break;
+      bucket = overflow;
+      overflow = bucket->overflow();
     }
-    // Unchanged: no entry had begun to leave while we looked.
-    if (segment->version.load(std::memory_order_relaxed) == version) return;
+    // Unchanged: no entry had begun to leave while we looked. (An overflow bucket that was added
+    // meanwhile holds entries that were inserted meanwhile.)
+    if (first.link.load(std::memory_order_relaxed) >> Bucket::kVersionShift ==
+        link >> Bucket::kVersionShift)
+      return;
   }
 }
 
@@ -226,7 +234,7 @@ void HashIndex::move_entries(Segment& segment, std::uint32_t bit) {
     directory.segments[i].store(sibling, std::memory_order_release);
   ++segment.depth;
   segment.overflows.store(0, std::memory_order_relaxed);
-  segment.version.fetch_add(1, std::memory_order_release);
+  for (Bucket& bucket : segment.buckets) bucket.next_version();
   for_each_moving([&](std::size_t, auto& slot, std::uint64_t) {
     slot.store(0, std::memory_order_release);
   });

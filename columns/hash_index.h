@@ -47,7 +47,8 @@ class Candidates {
 /// Layout, in one place:
 ///   slot    8 bytes = fingerprint (hash bits 32..63) in the upper half, payload + 1 in the lower;
 ///           0 is empty
-///   bucket  64 bytes = 7 slots and a link: address of an overflow bucket, bit 0 the lock
+///   bucket  64 bytes = 7 slots and a link: address of an overflow bucket (bits 1..47), bit 0 the
+///           lock, bits 48..63 the version
 ///   segment fingerprint bits 0..7 choose the bucket; the segment holds the fingerprints that
 ///           share their upper `depth` bits
 ///   directory  2^depth segment pointers, indexed by the upper bits of the fingerprint
@@ -183,14 +184,24 @@ class HashIndex {
     std::array<std::atomic<std::uint64_t>, kSlots> slots;
     std::atomic<std::uintptr_t> link;
 
-    static constexpr std::uintptr_t kLocked = 1;  // in the link of a segment's own buckets
+    // Lock and version are used in the links of a segment's own buckets. The version grows when
+    // entries have moved away by a split; it stands in the bucket so that a look-up needs no other
+    // line. It wraps only after 2^16 splits of one segment; there are at most kDepthMax.
+    static constexpr std::uintptr_t kLocked = 1;
+    static constexpr int kVersionShift = 48;
+    static constexpr std::uintptr_t kAddress = ((std::uintptr_t{1} << kVersionShift) - 1) & ~kLocked;
 
-    Bucket* overflow() const noexcept {
-      return reinterpret_cast<Bucket*>(link.load(std::memory_order_acquire) & ~kLocked);
+    static Bucket* overflow_in(std::uintptr_t link_word) noexcept {
+      return reinterpret_cast<Bucket*>(link_word & kAddress);
     }
+    Bucket* overflow() const noexcept { return overflow_in(link.load(std::memory_order_acquire)); }
     void set_overflow(Bucket* bucket) noexcept {
-      const std::uintptr_t lock_bit = link.load(std::memory_order_relaxed) & kLocked;
-      link.store(reinterpret_cast<std::uintptr_t>(bucket) | lock_bit, std::memory_order_release);
+      const std::uintptr_t rest = link.load(std::memory_order_relaxed) & ~kAddress;
+      link.store(reinterpret_cast<std::uintptr_t>(bucket) | rest, std::memory_order_release);
+    }
+    void next_version() noexcept {
+      link.store(link.load(std::memory_order_relaxed) + (std::uintptr_t{1} << kVersionShift),
+                 std::memory_order_release);
     }
     void lock() noexcept {
       pmem::SpinWait wait;
@@ -211,7 +222,6 @@ class HashIndex {
   struct alignas(64) Segment {
     // A bucket's lock protects its slots and overflow buckets; all of them together protect the
     // segment's place in the directory. Rank: innermost, in ascending order of buckets.
-    std::atomic<std::uint32_t> version{0};  // grows when entries have moved away by a split
     std::atomic<std::uint32_t> overflows{0};  // overflow buckets made since the last split
     std::atomic<std::uint32_t> split_at{kSplitAtOverflows};
     std::uint32_t depth = 0;  // upper fingerprint bits that its entries share

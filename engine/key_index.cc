@@ -98,6 +98,9 @@ KeyIndex::KeyIndex(const RowStore& rows, std::span<const std::unique_ptr<columns
       key_columns_(std::move(key_columns)),
       unique_(schema.unique),
       hashed_columns_(schema.hashed_columns) {
+  for (const std::uint16_t column : key_columns_)
+    needs_normalising_ |= columns_[column]->type() == Type::kDouble ||
+                          columns_[column]->type() == Type::kInt64;
   if (schema.ordered) ordered_ = std::make_unique<columns::OrderedIndex>(this);
 }
 

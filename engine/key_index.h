@@ -32,6 +32,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool is_unique() const noexcept { return unique_; }
   bool is_ordered() const noexcept { return ordered_ != nullptr; }
   std::size_t hashed_columns() const noexcept { return hashed_columns_; }
+  /// Whether values for this key may have to be brought into their one form first.
+  bool needs_normalising() const noexcept { return needs_normalising_; }
   bool has_column(std::size_t column) const noexcept;
 
   /// Whether the values of the key's first columns equal `values` (checked and normalised).
@@ -80,6 +82,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   std::string name_;
   std::vector<std::uint16_t> key_columns_;
   bool unique_;
+  bool needs_normalising_ = false;
   std::size_t hashed_columns_;
   columns::HashIndex hash_;
   std::unique_ptr<columns::OrderedIndex> ordered_;

@@ -104,6 +104,7 @@ Status Table::check_key_values(const KeyIndex& key, std::span<const Value> value
 
 std::span<const Value> Table::normalise(TransactionContext& context, const KeyIndex& key,
                                         std::span<const Value> values) const {
+  if (!key.needs_normalising()) return values;
   context.values.clear();
   for (std::size_t i = 0; i < values.size(); ++i)
     context.values.push_back(columns::normalised(values[i], columns_[key.columns()[i]]->type()));

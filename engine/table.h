@@ -47,7 +47,8 @@ class Table {
 
   Result<RowId> insert(TransactionContext& context, std::span<const Value> values);
   /// Row after row, `values` holds a value per column; all of them or none.
-  Status insert_rows(TransactionContext& context, std::span<const Value> values);
+  Status insert_rows(TransactionContext& context, std::span<const Value> values,
+                     std::span<RowId> ids);
   Result<RowId> update(TransactionContext& context, RowId row, std::span<const ColumnValue> changes);
   Status remove(TransactionContext& context, RowId row);
   Result<Row> read(const TransactionContext& context, RowId row) const;
@@ -114,7 +115,7 @@ class Table {
   Status write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
                        std::uint32_t& row);
   Status insert_batch(TransactionContext& context, std::span<const Value> values,
-                      std::span<columns::Cell> cells);
+                      std::span<columns::Cell> cells, std::span<RowId> ids);
   void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
   void undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes);
   void note_inserted(TransactionContext& context, std::uint32_t row);

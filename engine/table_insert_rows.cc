@@ -31,14 +31,20 @@ void Table::undo_inserts(TransactionContext& context, std::size_t writes, std::s
   }
 }
 
-Status Table::insert_rows(TransactionContext& context, std::span<const Value> values) {
+Status Table::insert_rows(TransactionContext& context, std::span<const Value> values,
+                          std::span<RowId> ids) {
   const std::size_t width = columns_.size();
   if (values.size() % width != 0)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: {} values are no whole number of rows of {} columns",
                               name(), values.size(), width));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (Status s = columns_[i % width]->check(values[i]); !s.ok()) return s;
+  if (!ids.empty() && ids.size() != values.size() / width)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: room for {} row ids, but {} rows", name(), ids.size(),
+                              values.size() / width));
+  for (std::size_t i = 0; i < values.size(); i += width)
+    for (std::size_t column = 0; column < width; ++column)
+      if (Status s = columns_[column]->check(values[i + column]); !s.ok()) return s;
 
   const std::size_t writes = context.writes.size();
   const std::size_t changes = context.index_changes.size();
@@ -46,7 +52,10 @@ Status Table::insert_rows(TransactionContext& context, std::span<const Value> va
   for (std::size_t first = 0; first < values.size(); first += kRowsPerBatch * width) {
     const std::span<const Value> batch =
         values.subspan(first, std::min(kRowsPerBatch * width, values.size() - first));
-    if (Status s = insert_batch(context, batch, cells); !s.ok()) {
+    const std::size_t row = first / width;
+    const std::span<RowId> batch_ids =
+        ids.empty() ? ids : ids.subspan(row, batch.size() / width);
+    if (Status s = insert_batch(context, batch, cells, batch_ids); !s.ok()) {
       undo_inserts(context, writes, changes);
       return s;
     }
@@ -55,7 +64,7 @@ Status Table::insert_rows(TransactionContext& context, std::span<const Value> va
 }
 
 Status Table::insert_batch(TransactionContext& context, std::span<const Value> values,
-                           std::span<columns::Cell> cells) {
+                           std::span<columns::Cell> cells, std::span<RowId> ids) {
   const std::size_t width = columns_.size();
   const std::size_t rows = values.size() / width;
   context.bits.assign(width, 1);
@@ -82,6 +91,7 @@ Status Table::insert_batch(TransactionContext& context, std::span<const Value> v
       return s;
     }
     note_inserted(context, written[i]);
+    if (!ids.empty()) ids[i] = RowId(written[i]);
   }
   return {};
 }

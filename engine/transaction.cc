@@ -31,12 +31,13 @@ Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) 
   return target->insert(*context_, values);
 }
 
-Status Transaction::insert_rows(TableId table, std::span<const Value> values) {
+Status Transaction::insert_rows(TableId table, std::span<const Value> values,
+                                std::span<RowId> ids) {
   if (context_ == nullptr) return ended();
   engine::Table* target = database_->table(table);
   if (target == nullptr) return no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  return target->insert_rows(*context_, values);
+  return target->insert_rows(*context_, values, ids);
 }
 
 Result<RowId> Transaction::update(TableId table, RowId row, std::span<const ColumnValue> changes) {

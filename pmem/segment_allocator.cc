@@ -169,8 +169,8 @@ Status SegmentAllocator::claim(Extent extent, std::string_view owner) {
 
 void SegmentAllocator::finish_claims() {
   const std::scoped_lock lock(map_mutex_);
+  // The growing thread is woken by the first allocation: opening has the machine for itself.
   has_finished_claims_ = true;
-  space_wanted_.notify_one();
 }
 
 SpaceReport SegmentAllocator::space() const {

@@ -60,22 +60,23 @@ void script_large_transactions(CrashRig& rig) {
   for (std::int32_t i = 0; i < 3; ++i) rig.commit({remove("people", i + 1)});
 }
 
-// While one transaction is about to commit, another takes space and makes something durable in it.
+// While one transaction is about to commit with a larger block, another takes the former block and
+// commits first.
 void script_interleaved_intents(CrashRig& rig) {
   populate(rig);
-  std::int32_t round = 0;
-  const auto large = [&](std::int32_t writes_wanted) {
+  const auto many = [](std::int32_t first, std::int32_t count) {
     Writes writes;
-    for (std::int32_t i = 0; i < writes_wanted; ++i)
-      writes.push_back(insert("orders", order(100 * (round + 1) + i, 7, "many")));
+    for (std::int32_t i = 0; i < count; ++i)
+      writes.push_back(insert("orders", order(first + i, 7, "many")));
     return writes;
   };
-  for (; round < 2; ++round) rig.commit(large(6));
+  for (std::int32_t round = 0; round < 2; ++round) rig.commit(many(100 * (round + 1), 6));
+  std::int32_t first = 1000;
   rig.before_fence = [&](pmem::Label label) {
-    if (std::string_view(label) != "commit/1") return;
-    rig.create_table(log_schema("log" + std::to_string(round)));
+    if (std::string_view(label) == "commit/1") rig.commit(many(first += 100, 6));
   };
-  for (; round < 4 && !rig.is_done(); ++round) rig.commit(large(60));
+  for (std::int32_t round = 2; round < 4 && !rig.is_done(); ++round)
+    rig.commit(many(100 * (round + 1), 60));
   rig.before_fence = nullptr;
 }
 

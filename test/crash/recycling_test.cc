@@ -96,10 +96,8 @@ void script_generations(CrashRig& rig) {
 namespace {
 
 TEST_CASE("no crash state of using rows again brings a dead row back", "[crash]") {
-  explore({.name = "recycling", .script = script_recycling,
-           .pool_bytes = std::size_t{512} << 10, .nested_depth = 0, .images_max = 2000});
-  explore({.name = "recycling", .script = script_recycling,
-           .pool_bytes = std::size_t{512} << 10, .tears_words = true, .nested_depth = 0,
+  explore({.name = "recycling", .script = script_recycling, .nested_depth = 0, .images_max = 2000});
+  explore({.name = "recycling", .script = script_recycling, .tears_words = true, .nested_depth = 0,
            .images_max = 2000});
 }
 

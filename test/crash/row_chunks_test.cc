@@ -94,6 +94,17 @@ void script_chunk_pages(CrashRig& rig) {
   }
 }
 
+// Two transactions add chunks whose pointers lie in different lines, and the later one commits
+// first.
+void script_chunk_lines(CrashRig& rig) {
+  rig.create_table(wide_schema());
+  for (std::int32_t chunk = 0; chunk < 13; ++chunk) use_up_wide_chunk(rig, 100 * chunk + 100);
+  rig.watch();
+  const std::size_t first = rig.begin({insert("wide", wide_row(1))});
+  rig.commit({insert("wide", wide_row(2))});
+  rig.commit(first);
+}
+
 namespace {
 
 TEST_CASE("no crash state of a table that grows loses rows or space", "[crash]") {
@@ -107,6 +118,7 @@ TEST_CASE("no crash state of widening cells loses rows or space", "[crash]") {
 
 TEST_CASE("no crash state of the pages of a chunk list loses rows or space", "[crash]") {
   explore({.name = "chunk_pages", .script = script_chunk_pages, .images_max = 3000});
+  explore({.name = "chunk_lines", .script = script_chunk_lines, .images_max = 3000});
 }
 
 }  // namespace

@@ -44,6 +44,8 @@ void script_row_chunks(CrashRig& rig);
 void script_chunks_of_two(CrashRig& rig);
 void script_widening(CrashRig& rig);
 void script_chunk_pages(CrashRig& rig);
+void script_chunk_lines(CrashRig& rig);
+void script_creation(CrashRig& rig);
 void script_tables(CrashRig& rig);
 void script_used_space(CrashRig& rig);
 void script_slot_array(CrashRig& rig);
@@ -56,7 +58,6 @@ using Script = void (*)(CrashRig&);
 struct Exploration {
   std::string name;  ///< of the script, for the line that replays a failure
   Script script;
-  std::size_t pool_bytes = std::size_t{128} << 10;
   std::uint32_t slots = 2;
   bool tears_words = false;
   std::uint32_t nested_depth = 1;

@@ -2,11 +2,15 @@
 // an owner before.
 
 #include <catch2/catch.hpp>
-#include <cstdio>
 
 #include "test/crash/scenarios.h"
 
 namespace flugs::test {
+
+void script_creation(CrashRig& rig) {
+  rig.create_table(log_schema());
+  rig.commit({insert("log", log_entry(1, 1))});
+}
 
 void script_tables(CrashRig& rig) {
   rig.create_table(log_schema());
@@ -87,8 +91,7 @@ TEST_CASE("no crash state of creating and dropping tables leaves half of one", "
 }
 
 TEST_CASE("no crash state shows what lay in the space before", "[crash]") {
-  explore({.name = "used_space", .script = script_used_space,
-           .pool_bytes = std::size_t{256} << 10, .images_max = 2500});
+  explore({.name = "used_space", .script = script_used_space, .images_max = 2500});
 }
 
 TEST_CASE("no crash state of more slots loses a transaction", "[crash]") {
@@ -96,89 +99,13 @@ TEST_CASE("no crash state of more slots loses a transaction", "[crash]") {
   explore({.name = "slot_array", .script = script_slot_array, .tears_words = true});
 }
 
-/// Opens whatever is there, uses it and opens it again.
-Status check_created(std::span<std::byte> image, ExplorerContext& context, std::uint64_t& pools) {
-  OpenOptions options;
-  options.segment_bytes = std::uint64_t{16} << 10;
-  options.slots_max = 2;
-  options.recovery_threads = 1;
-  for (int round = 0; round < 2; ++round) {
-    pmem::PoolOptions pool_options;
-    if (round == 0) pool_options.observer = context.observer();
-    auto pool = pmem::Pool::open_in_memory(image, pool_options);
-    if (!pool.ok()) return round == 0 ? Status() : std::move(pool).status();  // no pool yet
-    ++pools;
-    auto core = engine::DatabaseCore::open(std::move(*pool), false, options);
-    if (!core.ok()) return std::move(core).status();
-    context.crash_now("recovered");
-    (*core)->pool().medium().set_observer(nullptr);
-    const std::size_t expected = round == 0 ? 0 : 1;
-    if ((*core)->tables().size() != expected)
-      return Status(StatusCode::kCorrupt, "tables in a database that was just created");
-    if (Status s = check_space(**core); !s.ok()) return s;
-    if (round != 0) break;
-    if (Status s = (*core)->create_table(log_schema()).status(); !s.ok()) return s;
-    const Step step{.writes = {insert("log", log_entry(1, 1))}};
-    const DatabaseState after = {{"log", {{1, log_entry(1, 1)}}}};
-    if (Status s = run_step(step, **core, &after); !s.ok()) return s;
-    if (Status s = (*core)->verify({}); !s.ok()) return s;
-  }
-  return {};
-}
-
-ExplorerReport explore_creation(ExplorerOptions explorer_options, std::uint64_t& pools) {
-  const PoolBuffer buffer(std::size_t{32} << 10);
-  CrashExplorer explorer(
-      buffer.span(),
-      [&pools](std::span<std::byte> image, ExplorerContext& context) {
-        return check_created(image, context, pools);
-      },
-      std::move(explorer_options));
-  pmem::PoolOptions pool_options;
-  pool_options.segment_bytes = std::uint64_t{16} << 10;
-  pool_options.extent_unit_bytes = 256;
-  pool_options.observer = &explorer;
-  auto pool = pmem::Pool::create_in_memory(buffer.span(), pool_options);
-  REQUIRE(pool.ok());
-  OpenOptions options;
-  options.segment_bytes = pool_options.segment_bytes;
-  options.slots_max = 2;
-  auto core = engine::DatabaseCore::open(std::move(*pool), true, options);
-  REQUIRE(core.ok());
-  explorer.crash_now("created");
-  (*core)->pool().medium().set_observer(nullptr);
-  return explorer.report();
-}
-
 TEST_CASE("a crash while a database is created leaves a database or none", "[crash]") {
-  ExplorerOptions options;
-  options.tears_words = GENERATE(false, true);
-  options.nested_depth = options.tears_words ? 1 : 2;
-  options.combinations_max = 256;
-  options.images_max = 4000 * crash_states_factor();
-  std::uint64_t pools = 0;
-  const ExplorerReport report = explore_creation(options, pools);
-  std::printf("creation: %s\n", report.to_string().c_str());
-  INFO(report.to_string());
-  CHECK(report.ok());
-  CHECK(pools > 100);
-}
-
-TEST_CASE("the flushes and fences of creating a database are needed", "[crash]") {
-  ExplorerOptions options;
-  options.tears_words = true;
-  options.combinations_max = 256;
-  options.images_max = 20000;
-  SECTION("flush") {
-    options.ignored_flush = GENERATE("slot_array/1", "create_database/3");
-  }
-  SECTION("fence") {
-    options.ignored_fence = GENERATE("slot_array/1", "create_database/3");
-  }
-  std::uint64_t pools = 0;
-  const ExplorerReport report = explore_creation(options, pools);
-  INFO(options.ignored_flush << " " << options.ignored_fence << ": " << report.to_string());
-  CHECK_FALSE(report.ok());
+  Exploration exploration{.name = "creation", .script = script_creation,
+                          .nested_depth = 2, .combinations_max = 256};
+  explore(exploration);
+  exploration.tears_words = true;
+  exploration.nested_depth = 1;
+  explore(exploration);
 }
 
 }  // namespace

@@ -114,9 +114,22 @@ void CrashExplorer::on_flush(const void* /*address*/, std::size_t /*bytes*/,
 
 void CrashExplorer::on_fence(pmem::Label /*label*/) { std::abort(); }
 
+/// A Persister may come to lie where an earlier one lay, which has a fence less than the program
+/// wrote when one is ignored. A flush of `lines` that are all its lines is the first of a new one.
+std::uint64_t CrashExplorer::identity_of(const pmem::Persister& by, std::uint64_t lines) {
+  const auto [known, is_new] = identities_.try_emplace(&by, next_identity_);
+  const bool is_first = lines != 0 && by.counters().lines_flushed == lines;
+  if (is_new || is_first) known->second = next_identity_++;
+  return known->second;
+}
+
 void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, std::size_t bytes,
                                 pmem::Label label) {
   const std::scoped_lock lock(mutex_);
+  const auto first_line = reinterpret_cast<std::uintptr_t>(address) / pmem::kLineBytes;
+  const auto last_line =
+      (reinterpret_cast<std::uintptr_t>(address) + bytes - 1) / pmem::kLineBytes;
+  const std::uint64_t identity = identity_of(by, last_line - first_line + 1);
   if (label == shared_->options.ignored_flush) return;
   const auto begin =
       static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
@@ -126,7 +139,7 @@ void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, 
     std::vector<FlushedVersion>& versions = flushed_[i];
     const LineBytes content = line_of(memory_.data(), i);
     if (versions.empty() || versions.back().content != content) versions.push_back({content, {}});
-    versions.back().by.push_back(&by);
+    versions.back().by.push_back(identity);
   }
 }
 
@@ -134,10 +147,11 @@ void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
   const std::scoped_lock lock(mutex_);
   if (label == shared_->options.ignored_fence) return;
   explore(label);
+  const std::uint64_t identity = identity_of(by, 0);
   for (auto it = flushed_.begin(); it != flushed_.end();) {
     std::vector<FlushedVersion>& versions = it->second;
     const auto newest = std::find_if(versions.rbegin(), versions.rend(), [&](const auto& version) {
-      return std::find(version.by.begin(), version.by.end(), &by) != version.by.end();
+      return std::find(version.by.begin(), version.by.end(), identity) != version.by.end();
     });
     if (newest != versions.rend()) {
       // This version is durable for certain, so older ones cannot come back.

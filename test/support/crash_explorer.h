@@ -133,7 +133,7 @@ class CrashExplorer final : public pmem::PersistObserver {
   using LineBytes = std::array<std::byte, pmem::kLineBytes>;
   struct FlushedVersion {
     LineBytes content;
-    std::vector<const pmem::Persister*> by;  // whose next fence makes it durable
+    std::vector<std::uint64_t> by;  // identities of those whose next fence makes it durable
   };
   /// A line whose content after a power cut is not certain; versions[0] is the durable one,
   /// `newest` what it holds now.
@@ -147,6 +147,7 @@ class CrashExplorer final : public pmem::PersistObserver {
   CrashExplorer(std::span<std::byte> memory, std::shared_ptr<Shared> shared, std::uint32_t depth,
                 std::string context, std::vector<std::pair<std::uint64_t, std::uint64_t>> replay);
 
+  std::uint64_t identity_of(const pmem::Persister& by, std::uint64_t lines);
   void explore(const char* label);
   std::vector<UncertainLine> uncertain_lines() const;
   void add_line(std::size_t index, std::vector<UncertainLine>& lines) const;
@@ -168,6 +169,8 @@ class CrashExplorer final : public pmem::PersistObserver {
   std::mutex mutex_;
   std::vector<std::byte> durable_;
   std::map<std::size_t, std::vector<FlushedVersion>> flushed_;  // by line, oldest first
+  std::map<const pmem::Persister*, std::uint64_t> identities_;
+  std::uint64_t next_identity_ = 0;
   std::uint64_t point_ = 0;                                     // crash points so far
   std::uint64_t image_ = 0;                                     // images tried at this crash point
 };

@@ -133,6 +133,16 @@ Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Wri
   return {};
 }
 
+Status commit_above(Transaction& transaction, std::uint64_t& timestamp) {
+  if (Status s = transaction.commit(); !s.ok()) return s;
+  if (transaction.commit_timestamp() <= timestamp)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("time-stamp {} was given out after {}",
+                              transaction.commit_timestamp(), timestamp));
+  timestamp = transaction.commit_timestamp();
+  return {};
+}
+
 bool model_step(const Step& step, DatabaseState& state) {
   if (step.created) return state.emplace(step.created->name, TableRows()).second;
   if (!step.dropped.empty()) return state.erase(step.dropped) == 1;
@@ -143,7 +153,8 @@ bool model_step(const Step& step, DatabaseState& state) {
   return true;
 }
 
-Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected) {
+Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected,
+                std::uint64_t& timestamp) {
   if (step.created) return core.create_table(*step.created).status();
   if (!step.dropped.empty()) {
     Result<TableId> table = core.find_table(step.dropped);
@@ -158,7 +169,7 @@ Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseStat
     if (const std::string unlike = difference(*expected, *seen); !unlike.empty())
       return Status(StatusCode::kCorrupt, "inside a transaction: " + unlike);
   }
-  return transaction->commit();
+  return commit_above(*transaction, timestamp);
 }
 
 Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction) {

@@ -10,6 +10,9 @@ namespace flugs::test {
 /// Runs the writes in a transaction. The first failure ends it.
 Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Writes& writes);
 
+/// Commits; the time-stamp must be above `timestamp`, which it then becomes.
+Status commit_above(Transaction& transaction, std::uint64_t& timestamp);
+
 /// New transactions for whatever a recovered database holds: rows inserted, updated, deleted and
 /// inserted again in every table, with values that are new, long or NULL. They differ by `slot`.
 std::vector<Writes> probe_writes(engine::DatabaseCore& core, const DatabaseState& state,

@@ -52,6 +52,7 @@ class CrashRig::Filter final : public pmem::PersistObserver {
   void on_fence(pmem::Label) override { std::abort(); }
   void on_flush_by(const pmem::Persister& by, const void* address, std::size_t bytes,
                    pmem::Label label) override {
+    if (is_live_) watched_sites().insert(std::string("flush ") + label);
     const Mutation& mutation = rig_.options_.mutation;
     if (label == mutation.flush && (mutation.region == Region::kOther ||
                                     region_of(memory_, address) == mutation.region))
@@ -59,6 +60,7 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     next_->on_flush_by(by, address, bytes, label);
   }
   void on_fence_by(const pmem::Persister& by, pmem::Label label) override {
+    if (is_live_) watched_sites().insert(std::string("fence ") + label);
     if (is_live_ && rig_.before_fence && !is_in_hook_) {
       is_in_hook_ = true;
       rig_.before_fence(label);
@@ -81,22 +83,40 @@ std::uint64_t crash_states_factor() {
   return factor == 0 ? 1 : factor;
 }
 
+std::set<std::string>& watched_sites() {
+  static std::set<std::string> sites;
+  return sites;
+}
+
 CrashRig::CrashRig(RigOptions options)
     : options_(std::move(options)), buffer_(options_.pool_bytes) {
+  if (options_.watches_creation) make_explorer();
+  if (Status s = create(filter_.get()); !s.ok()) fail(std::move(s));
+  is_creating_ = false;
+  if (explorer_ != nullptr) explorer_->crash_now("created");
+}
+
+Status CrashRig::create(pmem::PersistObserver* observer) {
   pmem::PoolOptions pool_options;
   pool_options.segment_bytes = std::uint64_t{16} << 10;
   pool_options.extent_unit_bytes = 256;
+  pool_options.observer = observer;
   auto pool = pmem::Pool::create_in_memory(buffer_.span(), pool_options);
-  if (!pool.ok()) {
-    fail(std::move(pool).status());
-    return;
-  }
+  if (!pool.ok()) return std::move(pool).status();
   auto core = engine::DatabaseCore::open(std::move(*pool), true, open_options(options_.slots));
-  if (!core.ok()) {
-    fail(std::move(core).status());
-    return;
-  }
+  if (!core.ok()) return std::move(core).status();
   core_ = std::move(*core);
+  return {};
+}
+
+void CrashRig::make_explorer() {
+  explorer_ = std::make_unique<CrashExplorer>(
+      buffer_.span(),
+      [this](std::span<std::byte> image, ExplorerContext& context) {
+        return check_on_worker(image, context);
+      },
+      options_.explorer);
+  filter_ = std::make_unique<Filter>(*this, buffer_.span(), explorer_.get(), true);
 }
 
 CrashRig::~CrashRig() {
@@ -105,14 +125,8 @@ CrashRig::~CrashRig() {
 }
 
 void CrashRig::watch() {
-  if (!status_.ok()) return;
-  explorer_ = std::make_unique<CrashExplorer>(
-      buffer_.span(),
-      [this](std::span<std::byte> image, ExplorerContext& context) {
-        return check_on_worker(image, context);
-      },
-      options_.explorer);
-  filter_ = std::make_unique<Filter>(*this, buffer_.span(), explorer_.get(), true);
+  if (!status_.ok() || explorer_ != nullptr) return;
+  make_explorer();
   core_->pool().medium().set_observer(filter_.get());
 }
 
@@ -159,18 +173,18 @@ void CrashRig::explored(Step step, Work&& work) {
 void CrashRig::create_table(const TableSchema& schema) {
   Step step;
   step.created = schema;
-  explored(step, [&] { return run_step(step, *core_, nullptr); });
+  explored(step, [&] { return run_step(step, *core_, nullptr, timestamp_); });
 }
 
 void CrashRig::drop_table(const std::string& name) {
   Step step;
   step.dropped = name;
-  explored(step, [&] { return run_step(step, *core_, nullptr); });
+  explored(step, [&] { return run_step(step, *core_, nullptr, timestamp_); });
 }
 
 void CrashRig::commit(const Writes& writes) {
   const Step step{.writes = writes};
-  explored(step, [&] { return run_step(step, *core_, nullptr); });
+  explored(step, [&] { return run_step(step, *core_, nullptr, timestamp_); });
 }
 
 std::size_t CrashRig::begin(const Writes& writes) {
@@ -191,7 +205,7 @@ void CrashRig::commit(std::size_t transaction) {
   if (found == open_.end()) return;
   Open open = std::move(found->second);
   open_.erase(found);
-  explored(Step{.writes = open.writes}, [&] { return open.transaction.commit(); });
+  explored(Step{.writes = open.writes}, [&] { return commit_above(open.transaction, timestamp_); });
 }
 
 void CrashRig::abort(std::size_t transaction) {
@@ -263,15 +277,21 @@ Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth
 
 Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
                                       DatabaseState& state) {
+  std::uint64_t timestamp = timestamp_;
   const auto run = [&](const Step& step) -> Status {
     if (!model_step(step, state)) return {};
-    return run_step(step, core, &state);
+    return run_step(step, core, &state, timestamp);
   };
   const bool has_step = !in_flight_.writes.empty() || in_flight_.created || !in_flight_.dropped.empty();
   if (!is_after && has_step)
     if (Status s = run(in_flight_); !s.ok()) return s;
   for (const auto& [number, open] : open_)
     if (Status s = run(Step{.writes = open.writes}); !s.ok()) return s;
+  if (state.empty()) {
+    TableSchema schema("probe");
+    schema.column("id", Type::kInt32).column("text", Type::kString).primary_key({"id"});
+    if (Status s = run(Step{.created = schema}); !s.ok()) return s;
+  }
   std::vector<Transaction> holding;  // each keeps a slot, so that the next step takes another
   for (std::uint32_t slot = 0; slot < options_.slots; ++slot) {
     for (const auto& writes : probe_writes(core, state, slot))
@@ -294,6 +314,8 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
     pmem::PersistObserver* nested = context.observer();
     Filter filter(*this, image, nested, false);
     auto core = open_image(image, nested == nullptr ? nullptr : &filter, options_.slots);
+    if (!core.ok() && is_creating_ && core.status().message().find("no whole header") != std::string_view::npos)
+      return {};
     if (!core.ok()) return says("opening", std::move(core).status());
     context.crash_now("recovered");
     (*core)->pool().medium().set_observer(nullptr);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,8 @@
 // that before or that after the transaction in flight, and crashes inside recovery decide the same;
 // the audit is clean; the space in use, the free space and the overhead are all there is; then the
 // transaction in flight is run again, new ones insert, update, delete and insert again in every
-// table through every slot; then a second restart gives the same state and the same space in use.
+// table through every slot, with time-stamps above all that were acknowledged; then a second restart
+// gives the same state and the same space in use.
 
 namespace flugs::test {
 
@@ -55,9 +57,13 @@ struct Step {
 struct RigOptions {
   std::size_t pool_bytes = std::size_t{128} << 10;
   std::uint32_t slots = 2;
+  bool watches_creation = false;
   ExplorerOptions explorer;
   Mutation mutation;
 };
+
+/// "flush <label>" and "fence <label>" of all that a rig has watched in this process.
+std::set<std::string>& watched_sites();
 
 /// Reads `FLUGS_CRASH_STATES`, by which the number of states to explore is multiplied; 1 without.
 std::uint64_t crash_states_factor();
@@ -106,6 +112,8 @@ class CrashRig {
 
   template <typename Work>
   void explored(Step step, Work&& work);
+  void make_explorer();
+  Status create(pmem::PersistObserver* observer);
   void fail(Status status);
   Status open_live();
   void close_live();
@@ -124,14 +132,18 @@ class CrashRig {
   Step in_flight_;
   std::map<std::size_t, Open> open_;
   std::size_t next_open_ = 0;
+  std::uint64_t timestamp_ = 0;  // the latest that was acknowledged
   Status status_;
+  bool is_creating_ = true;
   std::uint32_t nested_outcomes_ = 0;  // bit 0: before, bit 1: after; of the image being judged
 };
 
 /// The same in the model; false when the model does not admit it.
 bool model_step(const Step& step, DatabaseState& state);
-/// Runs the step on a database; each transaction checks before its commit that it sees `expected`.
-Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected);
+/// Runs the step on a database; a transaction checks before its commit that it sees `expected`.
+/// Takes the commit time-stamp over into `timestamp`, above which it must be.
+Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected,
+                std::uint64_t& timestamp);
 /// All that a transaction sees.
 Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction);
 /// The first difference, in words; empty when there is none.

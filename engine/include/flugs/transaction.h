@@ -109,9 +109,10 @@ class Transaction {
   }
 
   /// Adds many rows: `values` holds them one after the other, a value per column. Faster than as
-  /// many calls of insert; all rows are added or, when one fails, none.
+  /// many calls of insert; all rows are added or, when one fails, none. `ids`, unless empty, has an
+  /// element per row and takes their ids.
   /// Durable when: commit returns ok. Fails with: as insert.
-  Status insert_rows(TableId table, std::span<const Value> values);
+  Status insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids = {});
 
   /// Makes a new version of a row with some columns changed, and returns its id.
   /// Durable when: commit returns ok.

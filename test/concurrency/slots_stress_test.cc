@@ -1,0 +1,123 @@
+// Transaction slots between threads: who holds one, and what readers learn of its transactions.
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "test/support/complaint.h"
+#include "test/support/test_slots.h"
+
+namespace flugs::test {
+
+TEST_CASE("a slot is never held by two transactions at once", "[mvcc]") {
+  constexpr std::uint32_t kSlots = 3;
+  TestSlots slots(kSlots);
+  Complaint complaint;
+  std::vector<std::atomic<int>> held(kSlots);
+  std::atomic<std::uint64_t> acquired{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 60000 && !complaint.failed(); ++i) {
+        mvcc::Slot* slot = slots->acquire();
+        if (slot == nullptr) {
+          std::this_thread::yield();
+          continue;
+        }
+        acquired.fetch_add(1, std::memory_order_relaxed);
+        complaint.expect(held[slot->index()].fetch_add(1) == 0, "two hold one slot");
+        if (i % 16 == 0) std::this_thread::yield();
+        complaint.expect(held[slot->index()].fetch_sub(1) == 1, "two held one slot");
+        slots->release(*slot);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(complaint.what() == "");
+  CHECK(acquired > 60000);
+  CHECK(slots->taken() == 0);
+}
+
+TEST_CASE("slots that idle threads had last can be had by others", "[mvcc]") {
+  constexpr std::uint32_t kSlots = 4;
+  TestSlots slots(kSlots);
+  std::vector<mvcc::Slot*> mine;
+  for (std::uint32_t i = 0; i < kSlots; ++i) mine.push_back(slots->acquire());
+  CHECK(std::count(mine.begin(), mine.end(), nullptr) == 0);
+  CHECK(slots->acquire() == nullptr);
+  CHECK(slots->taken() == kSlots);
+  for (mvcc::Slot* slot : mine) slots->release(*slot);
+  std::uint32_t got = 0;
+  std::thread other([&] {
+    std::vector<mvcc::Slot*> theirs;
+    while (mvcc::Slot* slot = slots->acquire()) theirs.push_back(slot);
+    got = static_cast<std::uint32_t>(theirs.size());
+    for (mvcc::Slot* slot : theirs) slots->release(*slot);
+  });
+  other.join();
+  CHECK(got == kSlots);
+  CHECK(slots->taken() == 0);
+}
+
+TEST_CASE("a transaction that ends in another thread frees its slot", "[mvcc]") {
+  TestSlots slots(1);
+  for (int i = 0; i < 100; ++i) {
+    mvcc::Slot* slot = slots->acquire();
+    REQUIRE(slot != nullptr);
+    REQUIRE(slots->acquire() == nullptr);
+    std::thread other([&] { slots->release(*slot); });
+    other.join();
+    REQUIRE(slots->taken() == 0);
+  }
+}
+
+// A slot half goes from one transaction to the next while a reader resolves a tag of the former
+// one: it must get that one's time-stamp or the news that the tag is stale, nothing in between.
+TEST_CASE("a reader never takes a reused slot for the transaction it looks for", "[mvcc]") {
+  struct Ended {
+    mvcc::Stamp tag;
+    std::uint64_t timestamp;
+  };
+  constexpr std::size_t kRounds = 60000;
+  TestSlots slots(1);
+  mvcc::Slot& slot = *slots->acquire();
+  std::vector<Ended> ended(kRounds);
+  std::atomic<std::size_t> latest{0};
+  Complaint complaint;
+  std::thread reader([&] {
+    std::size_t round = 0;
+    while (round + 1 < kRounds && !complaint.failed()) {
+      round = latest.load(std::memory_order_acquire);
+      if (round == 0) continue;
+      const mvcc::Stamp stamp = ended[round].tag;
+      const mvcc::Visibility before(slots->mirrors(), ended[round].timestamp - 1, 0);
+      using Fate = mvcc::Visibility::Fate;
+      for (;;) {
+        const auto resolved = before.resolve(stamp);
+        if (resolved.fate != Fate::kCommitted) break;
+        complaint.expect(resolved.timestamp == ended[round].timestamp,
+                         "resolved to " + std::to_string(resolved.timestamp));
+        complaint.expect(!before.happened(stamp), "seen by a snapshot before it");
+        if (complaint.failed()) return;
+      }
+    }
+  });
+  for (std::size_t round = 1; round < kRounds; ++round) {
+    // Two transactions, one for each half; the reader looks for the second one.
+    for (int half = 0; half < 2; ++half) {
+      slots.begin(slot);
+      const mvcc::Stamp tag = slot.tag();
+      const auto timestamp = slots.commit(slot, {slots.insert(slot, 0)});
+      ended[round] = {tag, *timestamp};
+    }
+    latest.store(round, std::memory_order_release);
+  }
+  latest.store(kRounds - 1, std::memory_order_release);
+  reader.join();
+  CHECK(complaint.what() == "");
+  slots->release(slot);
+}
+
+}  // namespace flugs::test

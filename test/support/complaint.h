@@ -1,0 +1,32 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace flugs::test {
+
+/// What went wrong first, told by any thread: Catch's macros belong to the main thread.
+class Complaint {
+ public:
+  bool expect(bool condition, const std::string& what) {
+    if (condition) return true;
+    const std::lock_guard guard(mutex_);
+    if (what_.empty()) what_ = what;
+    failed_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  std::string what() const {
+    const std::lock_guard guard(mutex_);
+    return what_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string what_;
+  std::atomic<bool> failed_{false};
+};
+
+}  // namespace flugs::test
