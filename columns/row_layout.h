@@ -58,11 +58,26 @@ class RowLayout {
   /// The cell's bits; 64 at most. Words are read as relaxed atomics: a key probe may look at a row
   /// whose other cells its owner is still changing.
   std::uint64_t load(const std::byte* row, std::size_t column) const noexcept {
-    const Access& a = access_[column];
-    return (load_word(row, a.word) >> a.shift) & a.mask;
+    return load(row, access_[column]);
   }
   bool load_null(const std::byte* row, std::size_t column) const noexcept {
-    const Access& a = access_[column];
+    return load_null(row, access_[column]);
+  }
+
+  /// A cell's place, ready for use; one per column.
+  struct Access {
+    std::uint64_t mask;
+    std::uint16_t word;
+    std::uint16_t null_word;  // 0: none, as word 0 is a stamp
+    std::uint8_t shift;
+    std::uint8_t null_shift;
+    CellKind kind;
+  };
+  const Access* access() const noexcept { return access_.data(); }
+  static std::uint64_t load(const std::byte* row, const Access& a) noexcept {
+    return (load_word(row, a.word) >> a.shift) & a.mask;
+  }
+  static bool load_null(const std::byte* row, const Access& a) noexcept {
     return a.null_word != 0 && ((load_word(row, a.null_word) >> a.null_shift) & 1) != 0;
   }
   /// Address of a text cell.
@@ -76,15 +91,6 @@ class RowLayout {
   Cell load_cell(const std::byte* row, std::size_t column) const noexcept;
 
  private:
-  struct Access {
-    std::uint64_t mask;
-    std::uint16_t word;
-    std::uint16_t null_word;  // 0: none, as word 0 is a stamp
-    std::uint8_t shift;
-    std::uint8_t null_shift;
-    CellKind kind;
-  };
-
   static std::uint64_t load_word(const std::byte* row, std::size_t word) noexcept {
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(row) + word, __ATOMIC_RELAXED);
   }

@@ -5,33 +5,64 @@ namespace flugs {
 
 namespace engine {
 
-inline Value Table::decode(const columns::RowLayout& layout, const std::byte* row,
-                           std::size_t i) const noexcept {
-  const columns::Decoder& decoder = decoders_[i];
-  const std::uint64_t bits = layout.load(row, i);
+namespace {
+
+// The common cells, from pointers that the caller keeps in registers: stores of results could
+// otherwise be taken to change them. False: not one of them.
+inline bool decode_common(const columns::RowLayout::Access& access, const columns::Decoder& decoder,
+                          const std::byte* row, Value& out) noexcept {
+  const std::uint64_t bits = columns::RowLayout::load(row, access);
   switch (decoder.kind) {
     case columns::DecodeKind::kCode8:
     case columns::DecodeKind::kCode16: {
-      if (bits == decoder.null_code.load(std::memory_order_relaxed)) return Value::null();
       const std::byte* first = decoder.first_entries.load(std::memory_order_relaxed);
-      if (bits >= columns::Decoder::kFirstEntries || first == nullptr) break;
+      if (bits >= columns::Decoder::kFirstEntries || first == nullptr) return false;
+      if (bits == decoder.null_code.load(std::memory_order_relaxed)) {
+        out = Value::null();
+        return true;
+      }
       // Small dictionaries are in the caches: no latency of emulated SCM to charge.
-      if (decoder.kind == columns::DecodeKind::kCode8)
-        return Value::from_raw(decoder.type,
-                               *reinterpret_cast<const std::int32_t*>(first + bits * 8));
-      return Value::from_raw(decoder.type,
-                             *reinterpret_cast<const std::int64_t*>(first + bits * 16));
+      const bool narrow = decoder.kind == columns::DecodeKind::kCode8;
+      const std::byte* entry = first + bits * (narrow ? 8 : 16);
+      out = Value::from_raw(decoder.type, narrow ? *reinterpret_cast<const std::int32_t*>(entry)
+                                                 : *reinterpret_cast<const std::int64_t*>(entry));
+      return true;
     }
     case columns::DecodeKind::kNarrow:
-      if (layout.load_null(row, i)) return Value::null();
-      return Value::from_raw(decoder.type, static_cast<std::int32_t>(bits));
-    case columns::DecodeKind::kWide:
-      if (layout.load_null(row, i)) return Value::null();
-      return Value::from_raw(decoder.type, static_cast<std::int64_t>(bits));
+    case columns::DecodeKind::kWide: {
+      const bool narrow = decoder.kind == columns::DecodeKind::kNarrow;
+      if (columns::RowLayout::load_null(row, access)) {
+        out = Value::null();
+      } else {
+        out = Value::from_raw(decoder.type, narrow ? static_cast<std::int32_t>(bits)
+                                                   : static_cast<std::int64_t>(bits));
+      }
+      return true;
+    }
     case columns::DecodeKind::kCodeText:
     case columns::DecodeKind::kText: break;
   }
+  return false;
+}
+
+}  // namespace
+
+Value Table::decode(const columns::RowLayout& layout, const std::byte* row,
+                    std::size_t i) const noexcept {
+  Value value;
+  if (decode_common(layout.access()[i], decoders_[i], row, value)) return value;
   return columns_[i]->value(layout, row, i);
+}
+
+void Table::decode_all(const columns::RowLayout& layout, const std::byte* row,
+                       std::span<Value> out) const noexcept {
+  const columns::RowLayout::Access* access = layout.access();
+  const columns::Decoder* decoders = decoders_.get();
+  const std::size_t columns = out.size();
+  Value* target = out.data();
+  for (std::size_t i = 0; i < columns; ++i)
+    if (!decode_common(access[i], decoders[i], row, target[i]))
+      target[i] = columns_[i]->value(layout, row, i);
 }
 
 }  // namespace engine
@@ -68,8 +99,7 @@ void Row::get(std::span<const ColumnId> columns, std::span<Value> out) const noe
 }
 
 void Row::get_all(std::span<Value> out) const noexcept {
-  const std::size_t columns = table_->columns().size();
-  for (std::size_t i = 0; i < columns; ++i) out[i] = table_->decode(*layout_, cells_, i);
+  table_->decode_all(*layout_, cells_, out.first(table_->columns().size()));
 }
 
 Value ScanBatch::value(std::size_t index, std::size_t row) const noexcept {

@@ -84,6 +84,8 @@ class Table {
   /// The value of a cell; the same as the column's, faster.
   Value decode(const columns::RowLayout& layout, const std::byte* row,
                std::size_t column) const noexcept;
+  void decode_all(const columns::RowLayout& layout, const std::byte* row,
+                  std::span<Value> out) const noexcept;
   std::vector<std::unique_ptr<KeyIndex>>& keys() noexcept { return keys_; }
   const std::vector<std::unique_ptr<KeyIndex>>& keys() const noexcept { return keys_; }
 
