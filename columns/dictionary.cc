@@ -56,17 +56,6 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& h
       chunks_in_dram_(kChunkBitsMax - kFirstChunkBits + 1 + (kEntriesMax >> kChunkBitsMax) + 1),
       chunks_(pool, layout.chunks, owner_) {}
 
-std::uint32_t Dictionary::first_id_of(std::size_t chunk) noexcept {
-  if (chunk == 0) return 0;
-  if (chunk <= kChunkBitsMax - kFirstChunkBits)
-    return std::uint32_t{1} << (kFirstChunkBits + chunk - 1);
-  return static_cast<std::uint32_t>((chunk - (kChunkBitsMax - kFirstChunkBits)) << kChunkBitsMax);
-}
-
-std::uint64_t Dictionary::entries_in(std::size_t chunk) noexcept {
-  return std::uint64_t{first_id_of(chunk + 1)} - first_id_of(chunk);
-}
-
 void Dictionary::put_chunk(std::size_t chunk, std::byte* entries) noexcept {
   chunks_in_dram_[chunk] = entries;
   if (chunk == 0) decoder_.first_entries.store(entries, std::memory_order_release);

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <mutex>
 #include <span>
 #include <string>
 
 #include "columns/cell.h"
+#include "columns/chunk_geometry.h"
 #include "columns/column_layout.h"
 #include "columns/decoder.h"
 #include "columns/hash_index.h"
@@ -89,13 +89,14 @@ class Dictionary {
   friend class Unflushed;
   enum class Proof : std::uint8_t { kAbsent, kTorn, kValue, kNull };
 
-  static std::size_t chunk_of(std::uint32_t id) noexcept {
-    if (id < (std::uint32_t{1} << kFirstChunkBits)) return 0;
-    if (id < (std::uint32_t{1} << kChunkBitsMax)) return std::bit_width(id) - kFirstChunkBits;
-    return kChunkBitsMax - kFirstChunkBits + (id >> kChunkBitsMax);
+  static constexpr ChunkGeometry kGeometry{kFirstChunkBits, kChunkBitsMax};
+  static std::size_t chunk_of(std::uint32_t id) noexcept { return kGeometry.chunk_of(id); }
+  static std::uint32_t first_id_of(std::size_t chunk) noexcept {
+    return static_cast<std::uint32_t>(kGeometry.first_of(chunk));
   }
-  static std::uint32_t first_id_of(std::size_t chunk) noexcept;
-  static std::uint64_t entries_in(std::size_t chunk) noexcept;
+  static std::uint64_t entries_in(std::size_t chunk) noexcept {
+    return kGeometry.elements_in(chunk);
+  }
   /// Null when there is no such chunk: ValueIDs in rows are not checked one by one.
   std::byte* entry(std::uint32_t id) const noexcept {
     const std::size_t chunk = chunk_of(id);

@@ -35,8 +35,8 @@ struct TableLayout {
   std::uint64_t checksum;  ///< XXH3-64 of the two words above, the 40 bytes below and the schema, chained by seed
   std::uint32_t table_id;
   std::uint16_t column_count;
-  std::uint8_t rows_per_chunk_log2;
-  std::uint8_t reserved0;
+  std::uint8_t first_chunk_rows_log2;    ///< rows of the first chunk, as a power of two
+  std::uint8_t largest_chunk_rows_log2;  ///< chunks double up to that
   std::uint64_t schema_offset;  ///< from the beginning of this structure
   std::uint64_t schema_bytes;
   std::uint64_t reserved1[2];
@@ -45,7 +45,7 @@ struct TableLayout {
 static_assert(sizeof(TableLayout) == 128);
 
 /// In the pool, at the beginning of every row chunk: this header, `column_count` CellLayouts, padding
-/// to a line, then 2^rows_per_chunk_log2 rows.
+/// to a line, then `row_count` rows.
 struct RowChunkLayout {
   static constexpr std::uint64_t kMagic = 0x4b4e484357524c46u;  // "FLRWCHNK"
   std::uint64_t magic;

@@ -14,8 +14,11 @@ namespace flugs::engine {
 
 namespace {
 
-// Chunks at the end of a table without keys that opening searches for unused rows.
-constexpr std::size_t kChunksSweptWithoutKeys = 2;
+// Rows that one task goes through.
+constexpr std::uint32_t kRowsPerTask = 1u << 16;
+// Rows at the end of a table without keys that opening searches for unused ones: what slots had
+// been granted at the crash lies there.
+constexpr std::uint32_t kRowsSweptWithoutKeys = 1u << 13;
 
 Status check_options(const OpenOptions& options) {
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
@@ -181,27 +184,27 @@ Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases&
 Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   struct Swept {
     Table* table;
-    std::size_t chunk;
+    std::uint32_t first;
+    std::uint32_t end;
     std::vector<std::uint32_t> free;
     Table::SweepCounts counts;
   };
   std::vector<Swept> parts;
   for (const auto& table : owned_tables_) {
-    const std::size_t chunks = table->rows().chunk_count();
+    const std::uint32_t end = table->rows().rows_end();
     // Without keys nothing is rebuilt from the rows: opening must not depend on their number.
-    const std::size_t first = table->keys().empty() && chunks > kChunksSweptWithoutKeys
-                                  ? chunks - kChunksSweptWithoutKeys
-                                  : 0;
-    for (std::size_t chunk = first; chunk < chunks; ++chunk)
-      parts.push_back({table.get(), chunk, {}, {}});
+    std::uint32_t first =
+        table->keys().empty() ? end - std::min(end, kRowsSweptWithoutKeys) : 0;
+    for (; first < end; first += std::min(kRowsPerTask, end - first))
+      parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
   }
   std::vector<std::function<Status()>> tasks;
   tasks.reserve(parts.size());
   for (Swept& part : parts)
     tasks.emplace_back([&part, this] {
       pmem::Persister persister(pool_->medium());
-      Status s = part.table->sweep(part.chunk, part.free, slots_->timestamp_limit(), persister,
-                                   part.counts);
+      Status s = part.table->sweep(part.first, part.end, part.free, slots_->timestamp_limit(),
+                                   persister, part.counts);
       persister.fence("sweep/1");
       return s;
     });
@@ -216,16 +219,14 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
 
 // One key by all threads.
 Status DatabaseCore::rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases) {
-  const std::size_t chunks = std::min<std::size_t>(
-      table.rows().chunk_count(),
-      (table.rows().rows_end() + table.rows().rows_per_chunk() - 1) / table.rows().rows_per_chunk());
-  const std::size_t sources = std::min<std::size_t>(phases.threads() * 4, std::max<std::size_t>(chunks, 1));
-  columns::HashIndexBuilder builder(table.keys()[key]->hash(), table.rows().rows_end(), sources);
+  const std::uint64_t rows = table.rows().rows_end();
+  const std::uint64_t sources = std::min<std::uint64_t>(phases.threads() * 4, rows / kRowsPerTask + 1);
+  columns::HashIndexBuilder builder(table.keys()[key]->hash(), rows, sources);
   std::vector<std::function<Status()>> tasks;
-  for (std::size_t i = 0; i < sources; ++i)
+  for (std::uint64_t i = 0; i < sources; ++i)
     tasks.emplace_back([&, i] {
-      for (std::size_t chunk = i; chunk < chunks; chunk += sources)
-        table.rebuild_hash(key, chunk, builder.source(i));
+      table.rebuild_hash(key, static_cast<std::uint32_t>(rows * i / sources),
+                         static_cast<std::uint32_t>(rows * (i + 1) / sources), builder.source(i));
       return Status();
     });
   if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;

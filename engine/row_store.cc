@@ -15,8 +15,10 @@ namespace {
 
 // Rows granted at once: a slot that ends in a crash leaves at most so many unused ones behind.
 constexpr std::uint32_t kGrantedRows = 64;
-// Chunks of about 1 MB: 100 M rows of 32 bytes are 3052 of them, which opening walks in 0.1 ms.
-constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;
+// Chunks of 64 KB to 4 MB: 100 M rows of 32 bytes are 770 of them, each a page fault at opening.
+// Pools with small segments have smaller ones.
+constexpr std::uint64_t kFirstChunkBytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t kLargestChunkBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kChunkBytesMin = std::uint64_t{2} << 10;
 // A small table has no chunk made ahead: its widths may still change.
 constexpr std::size_t kChunksBeforeAhead = 4;
@@ -38,8 +40,7 @@ RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, std::string owner)
     : pool_(pool),
       layout_(layout),
       owner_(std::move(owner)),
-      shift_(layout.rows_per_chunk_log2),
-      mask_((std::uint32_t{1} << layout.rows_per_chunk_log2) - 1),
+      geometry_{layout.first_chunk_rows_log2, layout.largest_chunk_rows_log2},
       chunks_in_dram_(pmem::ChunkListLayout::kChunksMax),
       chunk_list_(pool, layout.row_chunks, owner_) {}
 
@@ -47,11 +48,20 @@ RowStore::~RowStore() {
   for (std::size_t i = 0; i < chunk_count(); ++i) std::free(chunks_in_dram_[i].previous);
 }
 
-std::uint8_t RowStore::rows_per_chunk_log2(std::uint32_t row_bytes, std::uint64_t segment_bytes) {
-  const std::uint64_t target = std::clamp(segment_bytes / 64, kChunkBytesMin, kChunkBytes);
-  std::uint8_t log2 = 4;
-  while ((std::uint64_t{2} << log2) * row_bytes <= target) ++log2;
-  return log2;
+columns::ChunkGeometry RowStore::geometry_for(std::uint32_t row_bytes,
+                                              std::uint64_t segment_bytes) {
+  const auto log2_of_rows = [&](std::uint64_t bytes) {
+    unsigned log2 = 4;
+    while ((std::uint64_t{2} << log2) * row_bytes <= bytes) ++log2;
+    return log2;
+  };
+  return {log2_of_rows(std::clamp(segment_bytes / 64, kChunkBytesMin, kFirstChunkBytes)),
+          log2_of_rows(std::clamp(segment_bytes / 16, kChunkBytesMin, kLargestChunkBytes))};
+}
+
+std::uint64_t RowStore::chunk_bytes_of(std::size_t chunk,
+                                       const columns::RowLayout& layout) const noexcept {
+  return header_bytes(layout.cells().size()) + layout.row_bytes() * rows_in(chunk);
 }
 
 const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
@@ -64,14 +74,15 @@ const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
 void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
                          const columns::RowLayout* layout) {
   Chunk& chunk = chunks_in_dram_[index];
-  chunk.rows = pool_.base() + offset + header_bytes(layout->cells().size());
-  chunk.layout = layout;
+  chunk.first_row = static_cast<std::uint32_t>(geometry_.first_of(index));
   chunk.row_bytes = layout->row_bytes();
-  bytes_.fetch_add(header_bytes(layout->cells().size()) +
-                       std::uint64_t{layout->row_bytes()} * rows_per_chunk(),
-                   std::memory_order_relaxed);
+  chunk.layout = layout;
+  chunk.row_zero = reinterpret_cast<std::uintptr_t>(pool_.base()) + offset +
+                   header_bytes(layout->cells().size()) -
+                   std::uintptr_t{chunk.first_row} * chunk.row_bytes;
+  bytes_.fetch_add(chunk_bytes_of(index, *layout), std::memory_order_relaxed);
   chunk_count_.store(index + 1, std::memory_order_release);
-  row_limit_.store(std::uint64_t{index + 1} << shift_, std::memory_order_release);
+  row_limit_.store(geometry_.first_of(index + 1), std::memory_order_release);
 }
 
 Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offset,
@@ -91,14 +102,12 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
     return corrupt("checksum", checksum_of(header), header.checksum);
   if (header.table_id != layout_.table_id) return corrupt("table", layout_.table_id, header.table_id);
   if (header.chunk_index != index) return corrupt("chunk index", index, header.chunk_index);
-  if (header.row_count != rows_per_chunk())
-    return corrupt("rows", rows_per_chunk(), header.row_count);
+  if (header.row_count != rows_in(index)) return corrupt("rows", rows_in(index), header.row_count);
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
   Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
   if (!layout.ok()) return std::move(layout).status();
-  const std::uint64_t bytes =
-      header_bytes(columns) + std::uint64_t{header.row_bytes} * rows_per_chunk();
-  if ((index + 1) << shift_ > std::uint64_t{kNoRow} || offset > pool_.medium().bytes() - bytes)
+  const std::uint64_t bytes = chunk_bytes_of(index, *layout);
+  if (geometry_.first_of(index + 1) > kNoRow || offset > pool_.medium().bytes() - bytes)
     return corrupt("chunk inside pool, pool bytes", pool_.medium().bytes(), offset + bytes);
   put_chunk(index, offset, shared(std::move(*layout)));
   return bytes;
@@ -119,40 +128,40 @@ void RowStore::find_tail() noexcept {
   while (end > 0 && version(end - 1).created == 0 && version(end - 1).deleted == 0) --end;
   next_row_.store(end, std::memory_order_relaxed);
   if (chunk_count() == 0) return;
-  const std::size_t chunk = std::min<std::size_t>(end >> shift_, chunk_count() - 1);
+  const std::size_t chunk = std::min(geometry_.chunk_of(end), chunk_count() - 1);
   current_layout_.store(chunks_in_dram_[chunk].layout, std::memory_order_relaxed);
 }
 
 std::uint32_t RowStore::previous(std::uint32_t row) const noexcept {
-  const Chunk& chunk = chunks_in_dram_[row >> shift_];
-  std::uint32_t* links =
-      __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
+  const Chunk& chunk = chunk_with(row);
+  std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) return kNoRow;
-  return __atomic_load_n(&links[row & mask_], __ATOMIC_RELAXED) - 1;  // stored + 1: 0 is none
+  return __atomic_load_n(&links[row - chunk.first_row], __ATOMIC_RELAXED) - 1;  // stored + 1: 0 is none
 }
 
 void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
-  Chunk& chunk = chunks_in_dram_[row >> shift_];
+  const std::size_t index = geometry_.chunk_of(row);
+  Chunk& chunk = chunks_in_dram_[index];
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) {
-    auto* fresh = static_cast<std::uint32_t*>(std::calloc(rows_per_chunk(), sizeof(std::uint32_t)));
+    auto* fresh = static_cast<std::uint32_t*>(std::calloc(rows_in(index), sizeof(std::uint32_t)));
     FLUGS_CHECK(fresh != nullptr);
     if (__atomic_compare_exchange_n(&chunk.previous, &links, fresh, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE)) {
       links = fresh;
-      previous_bytes_.fetch_add(rows_per_chunk() * sizeof(std::uint32_t),
+      previous_bytes_.fetch_add(rows_in(index) * sizeof(std::uint32_t),
                                 std::memory_order_relaxed);
     } else {
       std::free(fresh);
     }
   }
-  __atomic_store_n(&links[row & mask_], previous + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&links[row - chunk.first_row], previous + 1, __ATOMIC_RELAXED);
 }
 
 void RowStore::forget_previous(std::uint32_t row) noexcept {
-  std::uint32_t* links =
-      __atomic_load_n(&chunks_in_dram_[row >> shift_].previous, __ATOMIC_ACQUIRE);
-  if (links != nullptr) __atomic_store_n(&links[row & mask_], 0, __ATOMIC_RELAXED);
+  const Chunk& chunk = chunk_with(row);
+  std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
+  if (links != nullptr) __atomic_store_n(&links[row - chunk.first_row], 0, __ATOMIC_RELAXED);
 }
 
 bool RowStore::fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) noexcept {
@@ -173,12 +182,11 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   if (chunk_list_.count() != expected_count) return {};  // somebody else did
   const std::size_t columns = layout.cells().size();
   const std::size_t index = expected_count;
-  if ((std::uint64_t{index} + 1) << shift_ > kNoRow)
+  if (geometry_.first_of(index + 1) > kNoRow)
     return Status(StatusCode::kOutOfSpace,
                   fmt::format("{}: {}: all {} rows are in use", pool_.path(), owner_,
                               row_limit_.load(std::memory_order_relaxed)));
-  const std::uint64_t bytes =
-      header_bytes(columns) + std::uint64_t{layout.row_bytes()} * rows_per_chunk();
+  const std::uint64_t bytes = chunk_bytes_of(index, layout);
   Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister);
   if (!extent.ok()) return std::move(extent).status();
   auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{extent->offset});
@@ -186,7 +194,7 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   header.table_id = layout_.table_id;
   header.chunk_index = static_cast<std::uint32_t>(index);
   header.row_bytes = layout.row_bytes();
-  header.row_count = rows_per_chunk();
+  header.row_count = static_cast<std::uint32_t>(rows_in(index));
   header.column_count = static_cast<std::uint16_t>(columns);
   std::memcpy(&header + 1, layout.cells().data(), columns * sizeof(columns::CellLayout));
   header.checksum = checksum_of(header);
@@ -215,7 +223,7 @@ Status RowStore::widen(std::span<const std::uint8_t> bits,
   if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
   if (chunk_count() != index + 1 || !fits(*chunks_in_dram_[index].layout, bits)) return {};
   current_layout_.store(chunks_in_dram_[index].layout, std::memory_order_release);
-  next_row_.store(static_cast<std::uint32_t>(index << shift_), std::memory_order_release);
+  next_row_.store(chunks_in_dram_[index].first_row, std::memory_order_release);
   return {};
 }
 
@@ -230,18 +238,18 @@ Status RowStore::grant(std::span<const std::uint8_t> bits,
     const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
     while (next >= row_limit_.load(std::memory_order_relaxed))
       if (Status s = add_chunk(chunk_count(), *current_layout(), persister); !s.ok()) return s;
-    const columns::RowLayout* layout = chunks_in_dram_[next >> shift_].layout;
+    const std::size_t chunk = geometry_.chunk_of(next);
+    const columns::RowLayout* layout = chunks_in_dram_[chunk].layout;
     current_layout_.store(layout, std::memory_order_release);
-    const std::uint32_t chunk_end = (next | mask_) + 1;
+    const auto chunk_end = static_cast<std::uint32_t>(geometry_.first_of(chunk + 1));
     range = {next, std::min(next + kGrantedRows, chunk_end), layout};
     next_row_.store(range.end, std::memory_order_release);
-    const std::size_t chunk = next >> shift_;
     ahead = chunk + 1 == chunk_count() && chunk >= kChunksBeforeAhead &&
-            (next & mask_) >= rows_per_chunk() / 2;
+            chunk_end - next <= rows_in(chunk) / 2;
   }
   if (ahead) {
     // Nobody waits for this one: if it fails, whoever needs the chunk gets the error.
-    const Status ignored = add_chunk((range.next >> shift_) + 1, *range.layout, persister);
+    const Status ignored = add_chunk(geometry_.chunk_of(range.next) + 1, *range.layout, persister);
     static_cast<void>(ignored);
   }
   return {};
@@ -249,9 +257,7 @@ Status RowStore::grant(std::span<const std::uint8_t> bits,
 
 void RowStore::release_all() {
   chunk_list_.release_all([&](std::size_t index, std::uint64_t) {
-    const columns::RowLayout& layout = *chunks_in_dram_[index].layout;
-    return header_bytes(layout.cells().size()) +
-           std::uint64_t{layout.row_bytes()} * rows_per_chunk();
+    return chunk_bytes_of(index, *chunks_in_dram_[index].layout);
   });
 }
 

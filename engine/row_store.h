@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "columns/chunk_geometry.h"
 #include "columns/column.h"
 #include "columns/row_layout.h"
 #include "columns/stable_array.h"
@@ -43,8 +44,8 @@ class RowStore {
   RowStore(pmem::Pool& pool, TableLayout& layout, std::string owner);
   ~RowStore();
 
-  /// How many rows a chunk of a new table has, as a power of two.
-  static std::uint8_t rows_per_chunk_log2(std::uint32_t row_bytes, std::uint64_t segment_bytes);
+  /// How many rows the chunks of a new table have.
+  static columns::ChunkGeometry geometry_for(std::uint32_t row_bytes, std::uint64_t segment_bytes);
 
   /// Opening: claims and checks the chunks, then finds where unused rows begin.
   Status load(std::size_t column_count);
@@ -54,14 +55,14 @@ class RowStore {
   }
   /// `row` must exist.
   std::byte* address(std::uint32_t row) const noexcept {
-    const Chunk& chunk = chunks_in_dram_[row >> shift_];
-    return chunk.rows + std::size_t{row & mask_} * chunk.row_bytes;
+    const Chunk& chunk = chunk_with(row);
+    return reinterpret_cast<std::byte*>(chunk.row_zero + std::size_t{row} * chunk.row_bytes);
   }
   mvcc::VersionLayout& version(std::uint32_t row) const noexcept {
     return *reinterpret_cast<mvcc::VersionLayout*>(address(row));
   }
   const columns::RowLayout& layout(std::uint32_t row) const noexcept {
-    return *chunks_in_dram_[row >> shift_].layout;
+    return *chunk_with(row).layout;
   }
 
   /// The row's previous version in this process's life, kNoRow if none. To be set before the row
@@ -82,7 +83,6 @@ class RowStore {
 
   /// Rows below it may be in use.
   std::uint32_t rows_end() const noexcept { return next_row_.load(std::memory_order_acquire); }
-  std::uint32_t rows_per_chunk() const noexcept { return mask_ + 1; }
   std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
   std::uint64_t chunk_bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   std::size_t dram_bytes() const noexcept { return previous_bytes_.load(std::memory_order_relaxed); }
@@ -90,11 +90,18 @@ class RowStore {
 
  private:
   struct Chunk {
-    std::byte* rows;
+    std::uintptr_t row_zero;  // where row 0 would stand if all chunks were like this one
     const columns::RowLayout* layout;
     std::uint32_t* previous;  // through std::atomic_ref; made when a row of the chunk is updated
     std::uint32_t row_bytes;
+    std::uint32_t first_row;
   };
+
+  const Chunk& chunk_with(std::uint32_t row) const noexcept {
+    return chunks_in_dram_[geometry_.chunk_of(row)];
+  }
+  std::uint64_t rows_in(std::size_t chunk) const noexcept { return geometry_.elements_in(chunk); }
+  std::uint64_t chunk_bytes_of(std::size_t chunk, const columns::RowLayout& layout) const noexcept;
 
   Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset, std::size_t columns);
   void find_tail() noexcept;
@@ -110,8 +117,7 @@ class RowStore {
   pmem::Pool& pool_;
   TableLayout& layout_;
   std::string owner_;
-  std::uint32_t shift_;
-  std::uint32_t mask_;
+  columns::ChunkGeometry geometry_;
   columns::StableArray<Chunk> chunks_in_dram_;
   std::atomic<const columns::RowLayout*> current_layout_{nullptr};
   std::atomic<std::uint32_t> next_row_{0};

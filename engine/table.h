@@ -71,10 +71,11 @@ class Table {
     std::uint64_t live = 0;
     std::uint64_t recycled = 0;
   };
-  Status sweep(std::size_t chunk, std::vector<std::uint32_t>& free, std::uint64_t timestamp_limit,
-               pmem::Persister& persister, SweepCounts& counts) const;
+  Status sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uint32_t>& free,
+               std::uint64_t timestamp_limit, pmem::Persister& persister,
+               SweepCounts& counts) const;
   void add_free_rows(const std::vector<std::uint32_t>& rows);
-  void rebuild_hash(std::size_t key, std::size_t chunk,
+  void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
                     columns::HashIndexBuilder::Source& source) const;
   void rebuild_ordered(std::size_t key);
 

@@ -50,7 +50,10 @@ Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& sch
   layout->bytes = extent->bytes;
   layout->table_id = table_id;
   layout->column_count = static_cast<std::uint16_t>(schema.columns.size());
-  layout->rows_per_chunk_log2 = RowStore::rows_per_chunk_log2(widest->row_bytes(), segment_bytes);
+  const columns::ChunkGeometry geometry =
+      RowStore::geometry_for(widest->row_bytes(), segment_bytes);
+  layout->first_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.first_log2);
+  layout->largest_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.largest_log2);
   layout->schema_offset = schema_offset;
   layout->schema_bytes = schema_bytes.size();
   auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(layout + 1);
@@ -88,8 +91,9 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
   if (!schema.ok()) return schema;
   if (schema->columns.size() != layout.column_count)
     return corrupt("columns in the schema", layout.column_count, schema->columns.size());
-  if (layout.rows_per_chunk_log2 < 1 || layout.rows_per_chunk_log2 > 30)
-    return corrupt("rows per chunk, as a power of two up to", 30, layout.rows_per_chunk_log2);
+  if (layout.first_chunk_rows_log2 > layout.largest_chunk_rows_log2 ||
+      layout.largest_chunk_rows_log2 > 30)
+    return corrupt("rows of a chunk, as a power of two up to", 30, layout.largest_chunk_rows_log2);
   const auto* columns = reinterpret_cast<const columns::ColumnLayout*>(&layout + 1);
   for (std::size_t i = 0; i < schema->columns.size(); ++i)
     if (columns[i].type != static_cast<std::uint8_t>(schema->columns[i].type) ||
@@ -105,14 +109,10 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
 //         were never committed                      by the caller     be reused after the fence
 //   2     deleted := 0 where a stale tag is left    flush, fence      the tag is stale again
 // Must hold:  1 durable before the row is written again, else old stamps and new cells could meet.
-Status Table::sweep(std::size_t chunk, std::vector<std::uint32_t>& free,
+Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uint32_t>& free,
                     std::uint64_t timestamp_limit, pmem::Persister& persister,
                     SweepCounts& counts) const {
-  const std::uint64_t first = std::uint64_t{chunk} * rows_.rows_per_chunk();
-  const std::uint64_t end =
-      std::min<std::uint64_t>(rows_.rows_end(), first + rows_.rows_per_chunk());
-  for (std::uint64_t i = first; i < end; ++i) {
-    const auto row = static_cast<std::uint32_t>(i);
+  for (std::uint32_t row = first; row < end; ++row) {
     mvcc::VersionLayout& version = rows_.version(row);
     const bool created = version.created != mvcc::kNoStamp && !mvcc::is_tag(version.created);
     const bool deleted = version.deleted != mvcc::kNoStamp && !mvcc::is_tag(version.deleted);
@@ -161,14 +161,10 @@ void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
   free_count_.store(free_rows_.size(), std::memory_order_relaxed);
 }
 
-void Table::rebuild_hash(std::size_t key_index, std::size_t chunk,
+void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
                          columns::HashIndexBuilder::Source& source) const {
   const KeyIndex& key = *keys_[key_index];
-  const std::uint64_t first = std::uint64_t{chunk} * rows_.rows_per_chunk();
-  const std::uint64_t end =
-      std::min<std::uint64_t>(rows_.rows_end(), first + rows_.rows_per_chunk());
-  for (std::uint64_t i = first; i < end; ++i) {
-    const auto row = static_cast<std::uint32_t>(i);
+  for (std::uint32_t row = first; row < end; ++row) {
     if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp)
       source.add(key.hash_of(row), row);
   }

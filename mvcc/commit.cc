@@ -142,7 +142,7 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
   // Announced before the time-stamp is taken: whoever has a snapshot at or above it finds us
   // committing and waits (pairs with Visibility::tag_happened). Before the flushes, because a
   // locked instruction behind them would wait until they are done.
-  mirror.timestamp.store(0, std::memory_order_relaxed);
+  mirror.timestamp.store(0, std::memory_order_release);
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitting),
                      std::memory_order_release);
   const std::uint64_t timestamp = slots_.clock_.fetch_add(1, std::memory_order_seq_cst) + 1;

@@ -12,6 +12,18 @@ enum class SlotState : std::uint8_t {
   kAborted = 3,
 };
 
+/// A thread's word on the slot that it takes without a locked instruction, its home. Never freed:
+/// whoever looks for an idle slot may read it at any time; a thread that ends leaves it to the next.
+struct SlotClaim {
+  /// Names the home slot while a transaction has it, else 0. Only the claim's thread makes it other
+  /// than 0, and whoever ends the transaction makes it 0.
+  alignas(64) std::atomic<std::uint64_t> in_use{0};
+  // Its thread only.
+  std::uint64_t home_slots_id = 0;
+  std::uint32_t home_index = 0;
+  std::uint32_t number = 0;
+};
+
 /// DRAM: how other transactions see a slot (the slots' DRAM mirror of design section 5).
 ///
 /// `state` holds generation and SlotState in one word. Its owner stores with release; readers load
@@ -36,8 +48,10 @@ struct SlotMirror {
   // A line of its own: every begin writes it, and only garbage collection and threads that look
   // for a slot read it.
   alignas(64) std::atomic<std::uint64_t> snapshot{kNoSnapshot};
-  std::atomic<std::uint64_t> owner{0};   ///< token of the thread that may take the slot; 0: any
-  std::atomic<std::uint32_t> active{0};  ///< 1 while a transaction has the slot
+  /// Null: free. `pinned()`: a transaction has it until it ends. Else the claim of the thread whose
+  /// home it is; a transaction has it if and only if the claim's `in_use` names it.
+  std::atomic<SlotClaim*> owner{nullptr};
+  static SlotClaim* pinned() noexcept;
 };
 
 }  // namespace flugs::mvcc

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "mvcc/commit.h"
 #include "pmem/check.h"
@@ -19,20 +20,53 @@ std::uint64_t limits_bytes(std::uint64_t slot_count) noexcept { return (slot_cou
 std::uint64_t checksum_of(const SlotArrayLayout& array) noexcept { return XXH3_64bits(&array, 24); }
 std::uint64_t checksum_of(const IntentBlockLayout& block) noexcept { return XXH3_64bits(&block, 16); }
 
-// An owner that takes no part: its slot is being taken from somebody.
-constexpr std::uint64_t kNobodyYet = ~std::uint64_t{0};
-
-// The slot that this thread had last.
-struct ThreadSlot {
-  std::uint64_t token = 0;
-  std::uint64_t slots_id = 0;
-  std::uint32_t index = 0;
-};
-thread_local ThreadSlot thread_slot;
-std::atomic<std::uint64_t> next_token{1};
 std::atomic<std::uint64_t> next_slots_id{1};
 
+// Claims that no thread has. Both live to the end of the process: threads may outlive statics.
+std::mutex& idle_claims_mutex() noexcept {  // protects idle_claims; a leaf
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+std::vector<SlotClaim*>& idle_claims() noexcept {
+  static auto* claims = new std::vector<SlotClaim*>;
+  return *claims;
+}
+
+thread_local SlotClaim* thread_claim = nullptr;
+
+struct ClaimReturn {
+  ~ClaimReturn() {
+    const std::lock_guard guard(idle_claims_mutex());
+    idle_claims().push_back(thread_claim);
+    thread_claim = nullptr;
+  }
+};
+
+SlotClaim& new_claim_of_this_thread() {
+  thread_local const ClaimReturn at_exit;
+  static_cast<void>(at_exit);
+  const std::lock_guard guard(idle_claims_mutex());
+  if (idle_claims().empty()) {
+    static std::uint32_t next_number = 0;
+    thread_claim = new SlotClaim;
+    thread_claim->number = next_number++;
+  } else {
+    thread_claim = idle_claims().back();
+    idle_claims().pop_back();
+  }
+  return *thread_claim;
+}
+
+SlotClaim& claim_of_this_thread() {
+  return thread_claim != nullptr ? *thread_claim : new_claim_of_this_thread();
+}
+
 }  // namespace
+
+SlotClaim* SlotMirror::pinned() noexcept {
+  static SlotClaim nobody;
+  return &nobody;
+}
 
 TransactionSlots::TransactionSlots(pmem::Pool& pool, std::uint64_t& array_offset)
     : pool_(pool),
@@ -240,74 +274,75 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
   return {};
 }
 
-Slot* TransactionSlots::hold(std::uint32_t index) {
-  Slot& slot = slots_[index];
+bool TransactionSlots::pin_free(std::uint32_t index) noexcept {
+  std::atomic<SlotClaim*>& owner = mirrors_[index].owner;
+  SlotClaim* nobody = nullptr;
+  return owner.load(std::memory_order_relaxed) == nullptr &&
+         owner.compare_exchange_strong(nobody, SlotMirror::pinned(), std::memory_order_acq_rel);
+}
+
+// The home of a thread that has no transaction in it; perhaps the thread is gone. We store `owner`
+// and look at `in_use`; the thread, in acquire, stores `in_use` and looks at `owner`. With a barrier
+// between the two on either side, at least one sees the other and backs off.
+bool TransactionSlots::pin_idle(std::uint32_t index) noexcept {
+  SlotMirror& mirror = mirrors_[index];
+  SlotClaim* claim = mirror.owner.load(std::memory_order_acquire);
+  if (claim == nullptr) return pin_free(index);
+  if (claim == SlotMirror::pinned() ||
+      claim->in_use.load(std::memory_order_relaxed) == name_of(index) ||
+      !mirror.owner.compare_exchange_strong(claim, SlotMirror::pinned(), std::memory_order_acq_rel))
+    return false;
+  heavy_barrier();  // pairs with acquire
+  if (claim->in_use.load(std::memory_order_acquire) != name_of(index)) return true;
+  mirror.owner.store(claim, std::memory_order_release);
+  return false;
+}
+
+// Pins a slot and, if `home_of` is given, makes it that thread's home with a transaction in it.
+Slot* TransactionSlots::take_any(std::uint32_t first, SlotClaim* home_of) noexcept {
+  std::uint32_t tried = 0;
+  const auto at = [&](std::uint32_t i) { return (first + i) % slot_count_; };
+  while (tried < slot_count_ && !pin_free(at(tried))) ++tried;
+  if (tried == slot_count_)
+    for (tried = 0; tried < slot_count_ && !pin_idle(at(tried));) ++tried;
+  if (tried == slot_count_) return nullptr;
+  Slot& slot = slots_[at(tried)];
   if (slot.persister_ == nullptr)
     slot.persister_ = std::make_unique<pmem::Persister>(pool_.medium());
+  slot.claim_ = home_of;
+  if (home_of != nullptr) {
+    home_of->home_slots_id = id_;
+    home_of->home_index = slot.index_;
+    home_of->in_use.store(name_of(slot.index_), std::memory_order_relaxed);
+    mirrors_[slot.index_].owner.store(home_of, std::memory_order_release);
+  }
   return &slot;
 }
 
-Slot* TransactionSlots::take_free(std::uint64_t token, std::uint32_t first) noexcept {
-  for (std::uint32_t i = 0; i < slot_count_; ++i) {
-    const std::uint32_t index = (first + i) % slot_count_;
-    SlotMirror& mirror = mirrors_[index];
-    std::uint64_t nobody = 0;
-    if (mirror.owner.load(std::memory_order_relaxed) != 0 ||
-        !mirror.owner.compare_exchange_strong(nobody, token, std::memory_order_acq_rel))
-      continue;
-    mirror.active.store(1, std::memory_order_relaxed);
-    return hold(index);
-  }
-  return nullptr;
-}
-
-// Every slot has an owner, but owners may be idle, or threads that are gone. Taking the ownership
-// away and looking at `active` is the mirror image of what the owner does in acquire.
-Slot* TransactionSlots::take_idle(std::uint64_t token) noexcept {
-  for (std::uint32_t index = 0; index < slot_count_; ++index) {
-    SlotMirror& mirror = mirrors_[index];
-    std::uint64_t owner = mirror.owner.load(std::memory_order_relaxed);
-    if (owner == 0) return take_free(token, index);
-    if (mirror.active.load(std::memory_order_acquire) != 0 || owner == kNobodyYet ||
-        !mirror.owner.compare_exchange_strong(owner, kNobodyYet, std::memory_order_acq_rel))
-      continue;
-    heavy_barrier();
-    if (mirror.active.load(std::memory_order_acquire) != 0) {
-      mirror.owner.store(owner, std::memory_order_release);
-      continue;
-    }
-    mirror.active.store(1, std::memory_order_relaxed);
-    mirror.owner.store(token, std::memory_order_release);
-    return hold(index);
-  }
-  return nullptr;
-}
-
 Slot* TransactionSlots::acquire() noexcept {
-  ThreadSlot& mine = thread_slot;
-  if (mine.token == 0) mine.token = next_token.fetch_add(1, std::memory_order_relaxed);
-  if (mine.slots_id == id_) {
-    SlotMirror& mirror = mirrors_[mine.index];
-    if (mirror.active.load(std::memory_order_acquire) == 0) {
-      mirror.active.store(1, std::memory_order_relaxed);
-      light_barrier();  // pairs with take_idle
-      if (mirror.owner.load(std::memory_order_acquire) == mine.token) return &slots_[mine.index];
-      mirror.active.store(0, std::memory_order_release);
-    }
+  SlotClaim& mine = claim_of_this_thread();
+  // A second transaction of a thread pins a slot.
+  if (mine.in_use.load(std::memory_order_acquire) != 0)
+    return take_any(mine.number % slot_count_, nullptr);
+  if (mine.home_slots_id == id_) {
+    mine.in_use.store(name_of(mine.home_index), std::memory_order_relaxed);
+    light_barrier();  // pairs with pin_idle
+    if (mirrors_[mine.home_index].owner.load(std::memory_order_acquire) == &mine)
+      return &slots_[mine.home_index];
+    mine.in_use.store(0, std::memory_order_release);
   }
-  Slot* slot = take_free(mine.token, static_cast<std::uint32_t>(mine.token % slot_count_));
-  if (slot == nullptr) slot = take_idle(mine.token);
-  if (slot != nullptr) {
-    mine.slots_id = id_;
-    mine.index = slot->index_;
-  }
-  return slot;
+  return take_any(mine.number % slot_count_, &mine);
 }
 
 void TransactionSlots::release(Slot& slot) noexcept {
   SlotMirror& mirror = mirrors_[slot.index_];
   mirror.snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
-  mirror.active.store(0, std::memory_order_release);  // pairs with acquire and take_idle
+  // Both pair with acquire and pin_idle.
+  if (slot.claim_ != nullptr) {
+    slot.claim_->in_use.store(0, std::memory_order_release);
+  } else {
+    mirror.owner.store(nullptr, std::memory_order_release);
+  }
 }
 
 // Protocol generation. A tag of a generation may be stored after step 1.
@@ -325,7 +360,8 @@ void TransactionSlots::begin_writing(Slot& slot) {
     slot.persister_->persist(&limit, sizeof limit, "generation/1");
   }
   SlotMirror::Half& half = mirrors_[slot.index_].half[slot.generation_ & 1];
-  half.timestamp.store(0, std::memory_order_relaxed);
+  // The time-stamp stays until the commit: a reader that still looks for the former transaction
+  // must not find its state with another's time-stamp (pairs with Visibility).
   half.state.store(SlotMirror::pack(slot.generation_, SlotState::kActive),
                    std::memory_order_release);
 }
@@ -340,8 +376,13 @@ std::uint64_t TransactionSlots::oldest_snapshot() const noexcept {
 
 std::uint32_t TransactionSlots::taken() const noexcept {
   std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < slot_count_; ++i)
-    count += mirrors_[i].active.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < slot_count_; ++i) {
+    const SlotClaim* owner = mirrors_[i].owner.load(std::memory_order_acquire);
+    const bool is_taken =
+        owner == SlotMirror::pinned() ||
+        (owner != nullptr && owner->in_use.load(std::memory_order_acquire) == name_of(i));
+    count += is_taken ? 1 : 0;
+  }
   return count;
 }
 

@@ -34,6 +34,7 @@ class Slot {
   std::uint64_t generation_ = 0;        // of the transaction that runs, or of the next one
   std::uint64_t generation_limit_ = 0;  // generations below it are durably taken; 0: not read yet
   std::unique_ptr<pmem::Persister> persister_;
+  SlotClaim* claim_ = nullptr;  // names the slot while a transaction has it; null: pinned
   // Rows that the last transaction stamped and nobody has flushed yet.
   std::vector<VersionLayout*> unflushed_stamps_;
   std::uint64_t overflow_bytes_[2] = {0, 0};  // of the halves' intent blocks
@@ -112,9 +113,11 @@ class TransactionSlots {
                 FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
                 pmem::Persister& persister);
   static bool has_live_intents(const SlotHalfLayout& half) noexcept;
-  Slot* take_free(std::uint64_t token, std::uint32_t first) noexcept;
-  Slot* take_idle(std::uint64_t token) noexcept;
-  Slot* hold(std::uint32_t index);
+  /// Names a slot in SlotClaim::in_use.
+  std::uint64_t name_of(std::uint32_t index) const noexcept { return (id_ << 16) | (index + 1); }
+  Slot* take_any(std::uint32_t first, SlotClaim* home_of) noexcept;
+  bool pin_free(std::uint32_t index) noexcept;
+  bool pin_idle(std::uint32_t index) noexcept;
 
   pmem::Pool& pool_;
   std::uint64_t id_;  // unlike any other TransactionSlots of this process

@@ -72,10 +72,10 @@ void script_widening(CrashRig& rig) {
   rig.crash(0);
   rig.begin({insert("widths", widths_row(3, 1, kWide))});
   rig.crash(0);
-  for (std::int32_t i = 0; i < 4; ++i) {
+  for (std::int32_t i = 0; i < 5; ++i) {
     Writes writes;
     for (std::int32_t id = 0; id < 20; ++id)
-      writes.push_back(insert("widths", widths_row(100 * (i + 1) + id, i == 0 ? 1 : kWide + id, 3)));
+      writes.push_back(insert("widths", widths_row(100 * (i + 1) + id, i < 2 ? 1 : kWide + id, 3)));
     rig.commit(writes);
   }
   rig.commit({update("widths", 1, {set(2, Value::int64(kWide))})});

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -100,6 +101,8 @@ RigOptions rig_options(const Exploration& exploration) {
   options.watches_creation = exploration.script == script_creation;
   options.explorer.tears_words = exploration.tears_words;
   options.explorer.nested_depth = exploration.nested_depth;
+  options.explorer.nested_one_in =
+      static_cast<std::uint32_t>(exploration.nested_one_in / std::min<std::uint64_t>(factor, exploration.nested_one_in));
   options.explorer.images_max = exploration.images_max * factor;
   options.explorer.combinations_max = exploration.combinations_max * factor;
   options.explorer.random_images =

@@ -61,6 +61,7 @@ struct Exploration {
   std::uint32_t slots = 2;
   bool tears_words = false;
   std::uint32_t nested_depth = 1;
+  std::uint32_t nested_one_in = 16;  ///< divided by FLUGS_CRASH_STATES
   std::uint64_t images_max = 4000;  ///< times FLUGS_CRASH_STATES
   std::uint64_t combinations_max = 128;
   std::uint32_t random_images = 16;

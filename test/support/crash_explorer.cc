@@ -339,7 +339,11 @@ void CrashExplorer::try_choice(const std::vector<UncertainLine>& lines, const Ch
 Status CrashExplorer::judge(std::span<std::byte> image, const char* label) {
   Shared& shared = *shared_;
   ExplorerReport& report = shared.report;
-  const std::uint32_t depth_left = shared.options.nested_depth - depth_;
+  const bool is_nested =
+      depth_ < shared.options.replay.size()
+          ? depth_ + 1 < shared.options.replay.size()
+          : (point_ * 31 + image_) % std::max(shared.options.nested_one_in, 1U) == 0;
+  const std::uint32_t depth_left = is_nested ? shared.options.nested_depth - depth_ : 0;
   const std::uint64_t hash = XXH3_64bits(image.data(), image.size());
   const auto [judged, is_new] = shared.judged.try_emplace(hash, depth_left);
   if (!is_new && judged->second >= depth_left) {

@@ -43,6 +43,8 @@ struct ExplorerOptions {
   std::uint64_t seed = 1;
   /// How deep to crash inside the recovery from a crash; 0 does not.
   std::uint32_t nested_depth = 0;
+  /// Only one in so many images is crashed again, so that a budget is not spent on the first ones.
+  std::uint32_t nested_one_in = 1;
   /// Images to check in all, nested ones included; when it is used up, exploring ends.
   std::uint64_t images_max = std::numeric_limits<std::uint64_t>::max();
   /// Exploring ends after so many failures.

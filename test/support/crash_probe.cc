@@ -134,12 +134,14 @@ Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Wri
 }
 
 Status commit_above(Transaction& transaction, std::uint64_t& timestamp) {
+  const std::uint64_t before = timestamp;
   if (Status s = transaction.commit(); !s.ok()) return s;
-  if (transaction.commit_timestamp() <= timestamp)
+  const std::uint64_t given = transaction.commit_timestamp();
+  // One that ended meanwhile may have a later one, but not the same.
+  if (given <= before || given == timestamp)
     return Status(StatusCode::kCorrupt,
-                  fmt::format("time-stamp {} was given out after {}",
-                              transaction.commit_timestamp(), timestamp));
-  timestamp = transaction.commit_timestamp();
+                  fmt::format("time-stamp {} was given out after {}", given, timestamp));
+  timestamp = std::max(timestamp, given);
   return {};
 }
 

@@ -10,7 +10,7 @@ namespace flugs::test {
 /// Runs the writes in a transaction. The first failure ends it.
 Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Writes& writes);
 
-/// Commits; the time-stamp must be above `timestamp`, which it then becomes.
+/// Commits; `timestamp`, the latest that was acknowledged, must be below the new one.
 Status commit_above(Transaction& transaction, std::uint64_t& timestamp);
 
 /// New transactions for whatever a recovered database holds: rows inserted, updated, deleted and

@@ -1,6 +1,7 @@
 #include "test/support/crash_rig.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -90,6 +91,9 @@ std::set<std::string>& watched_sites() {
 
 CrashRig::CrashRig(RigOptions options)
     : options_(std::move(options)), buffer_(options_.pool_bytes) {
+  // Images come and go: without it each would be mapped anew, page fault by page fault.
+  ::mallopt(M_MMAP_THRESHOLD, 256 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   if (options_.watches_creation) make_explorer();
   if (Status s = create(filter_.get()); !s.ok()) fail(std::move(s));
   is_creating_ = false;
