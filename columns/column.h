@@ -23,8 +23,8 @@ namespace flugs::columns {
 /// Source: SOFORT (DaMoN 2014), section 2 (PColumn).
 class Column {
  public:
-  /// `layout` has been initialised (`initialise`) or comes from the pool and was checked by its
-  /// owner's checksum.
+  /// `layout` has been initialised (`initialise`) or comes from the pool; its type, encoding and
+  /// nullability were compared with the checksummed schema.
   Column(pmem::Pool& pool, ColumnLayout& layout, Decoder& decoder, std::string name,
          const std::string& table);
 

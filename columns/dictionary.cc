@@ -253,7 +253,7 @@ Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
 //                                      uses the entry
 // Must hold:  3 before commit/2 of whoever uses the ValueID, also when another transaction wrote
 //             the entry: rely_on puts it on the user's own list of what to flush.
-//             One ValueID per value: entries are appended under the lock of the value's segment.
+//             One ValueID per value: entries are appended under the lock of the value's bucket.
 Result<std::uint32_t> Dictionary::append(const Value& value, std::uint64_t hash,
                                          pmem::Persister& persister) {
   Cell cell;

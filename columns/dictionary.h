@@ -24,7 +24,7 @@ namespace flugs::columns {
 /// A column's persistent dictionary: ValueID -> value in the pool, append-only; value -> ValueID
 /// in a DRAM index that is rebuilt at restart. NULL is an entry like any other.
 ///
-/// Each value gets one ValueID: an append happens under the lock of the value's index segment.
+/// Each value gets one ValueID: an append happens under the lock of the value's index bucket.
 /// A ValueID is valid for reading once `encode` returned it; it may be referred to durably only
 /// after a fence that covers its entry, which `encode` arranges through Unflushed.
 ///
@@ -138,7 +138,7 @@ class Dictionary {
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_in_pool_{0};
   std::mutex null_mutex_;  // makes NULL's entry once; rank: before grow_mutex_
-  std::mutex grow_mutex_;  // protects chunks_; rank: after a HashIndex segment
+  std::mutex grow_mutex_;  // protects chunks_; rank: after a HashIndex bucket
   pmem::ChunkList chunks_;
 };
 

@@ -41,7 +41,7 @@ class StringHeap {
   pmem::Pool& pool_;
   StringHeapLayout& layout_;
   std::string owner_;
-  mutable std::mutex mutex_;  // protects everything below; rank: after a HashIndex segment
+  mutable std::mutex mutex_;  // protects everything below; rank: after a HashIndex bucket
   pmem::ChunkList chunks_;
   std::uint64_t current_offset_ = 0;  // of the chunk that is being filled; 0: none
   std::uint64_t current_index_ = 0;

@@ -103,7 +103,7 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
     return timestamp;
   }
   for (const DeadRow& dead : context.dying)
-    context.dead.emplace_back(dead.table, *timestamp, 0, dead.row, dead.changed_keys);
+    context.dead.push({dead.table, *timestamp, 0, dead.row, dead.changed_keys});
   context.commits.add();
   end(context);
   return timestamp;
@@ -117,8 +117,8 @@ void DatabaseCore::abort(TransactionContext& context) noexcept {
     mvcc::Commit(*slots_).undo(*context.slot, context.writes);
     for (const mvcc::Write& write : context.writes)
       if (!write.deletes)
-        if (Table* owner = table(TableId(write.table)); owner != nullptr)
-          context.unreachable.push_back({owner, ~std::uint64_t{0}, 0, write.row, 0});
+        if (Table* owner = known_table(TableId(write.table)); owner != nullptr)
+          context.unreachable.push({owner, ~std::uint64_t{0}, 0, write.row, 0});
     if (!context.writes.empty()) context.aborts.add();
   }
   end(context);
@@ -128,9 +128,10 @@ void DatabaseCore::abort(TransactionContext& context) noexcept {
 // and are used again when no reader can have their row id from an index (protocol recycle).
 void DatabaseCore::collect_garbage(TransactionContext& context) {
   ++context.endings;
-  for (auto row = context.unreachable.rbegin();
-       row != context.unreachable.rend() && row->since == ~std::uint64_t{0}; ++row)
-    row->since = slots_->now();
+  // Those that this transaction has left behind stand at the end.
+  for (std::size_t i = context.unreachable.size();
+       i > 0 && context.unreachable[i - 1].since == ~std::uint64_t{0}; --i)
+    context.unreachable[i - 1].since = slots_->now();
   if (context.dead.empty() && context.unreachable.empty()) return;
   const bool looks_again =
       context.endings - context.oldest_snapshot_endings >= kEndingsPerOldest ||
@@ -155,13 +156,15 @@ void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t row
                           context.dead.front().since <= context.oldest_snapshot;
        ++i) {
     DeadRow dead = context.dead.front();
-    context.dead.pop_front();
-    if (dead.table->is_dropped()) continue;
+    // A drop that is under way may still fail: leave the rows until it is decided.
+    if (dead.table->is_dropped() && !dead.table->is_gone()) return;
+    context.dead.pop();
+    if (dead.table->is_gone()) continue;
     dead.table->unlink_dead(dead);
     context.slot->flush_later(dead.table->rows().version(dead.row));
     dead.since = slots_->now();
     dead.fences = context.commits.get() + 1;
-    context.unreachable.push_back(dead);
+    context.unreachable.push(dead);
   }
 }
 
@@ -171,8 +174,8 @@ void DatabaseCore::reuse_rows(TransactionContext& context, std::size_t rows_max)
                           context.unreachable.front().fences <= context.commits.get();
        ++i) {
     const DeadRow row = context.unreachable.front();
-    context.unreachable.pop_front();
-    if (row.table->is_dropped()) continue;
+    context.unreachable.pop();
+    if (row.table->is_gone()) continue;
     LocalRows& local = context.local_rows_of(*row.table);
     local.free.push_back(row.row);
     if (local.free.size() > kLocalFreeRowsMax) {
@@ -275,6 +278,7 @@ Status DatabaseCore::drop_table(TableId id) {
     pmem::Persister persister(pool_->medium());
     std::atomic_ref(entry).store(0, std::memory_order_relaxed);
     persister.persist(&entry, sizeof entry, "drop_table/1");
+    dropped->set_gone();
     dropped->release_all();
     pool_->allocator().release(extent);
     break;

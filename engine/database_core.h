@@ -37,8 +37,7 @@ class DatabaseCore {
   std::vector<TableId> tables() const;
   /// Null when there is no such table or it was dropped.
   Table* table(TableId id) const noexcept {
-    if (id.value() >= kTableIdsMax) return nullptr;
-    Table* found = __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
+    Table* found = known_table(id);
     return found == nullptr || found->is_dropped() ? nullptr : found;
   }
 
@@ -75,6 +74,10 @@ class DatabaseCore {
   Status rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases);
   void start();
 
+  Table* known_table(TableId id) const noexcept {
+    if (id.value() >= kTableIdsMax) return nullptr;
+    return __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
+  }
   Result<TransactionContext*> take_context(AccessMode mode);
   void end(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);

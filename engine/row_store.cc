@@ -208,20 +208,26 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   return {};
 }
 
-// Called with tail_mutex_ held: the rest of the last chunk stays unused.
+// Called with tail_mutex_ held: the rest of the chunk that is being filled stays unused. Chunks
+// behind it, which a crash left before a row of them was used, are taken if they are wide enough;
+// if not, a new one is at least as wide as they are: rows go on through all of them.
 Status RowStore::widen(std::span<const std::uint8_t> bits,
                        std::span<const std::unique_ptr<columns::Column>> columns,
                        pmem::Persister& persister) {
-  const columns::RowLayout* current = current_layout();
-  std::vector<columns::CellNeed> needs;
-  needs.reserve(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    needs.push_back(columns[i]->need(std::max(bits[i], current != nullptr ? current->bits(i) : bits[i])));
-  Result<columns::RowLayout> layout = columns::RowLayout::make(needs);
-  if (!layout.ok()) return std::move(layout).status();
-  const std::size_t index = chunk_count();
-  if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
-  if (chunk_count() != index + 1 || !fits(*chunks_in_dram_[index].layout, bits)) return {};
+  const std::uint32_t next_row = next_row_.load(std::memory_order_relaxed);
+  std::size_t index = next_row == 0 ? 0 : geometry_.chunk_of(next_row - 1) + 1;
+  while (index < chunk_count() && !fits(*chunks_in_dram_[index].layout, bits)) ++index;
+  if (index == chunk_count()) {
+    const columns::RowLayout* last = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout;
+    std::vector<columns::CellNeed> needs;
+    needs.reserve(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      needs.push_back(columns[i]->need(std::max(bits[i], last != nullptr ? last->bits(i) : bits[i])));
+    Result<columns::RowLayout> layout = columns::RowLayout::make(needs);
+    if (!layout.ok()) return std::move(layout).status();
+    if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
+    if (!fits(*chunks_in_dram_[index].layout, bits)) return {};  // somebody else's, made ahead
+  }
   current_layout_.store(chunks_in_dram_[index].layout, std::memory_order_release);
   next_row_.store(chunks_in_dram_[index].first_row, std::memory_order_release);
   return {};

@@ -246,7 +246,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
 
 void Table::give_back(TransactionContext& context, std::uint32_t row) {
   // Other transactions may have found it in an index and go on to its previous version.
-  context.unreachable.push_back({this, ~std::uint64_t{0}, 0, row, 0});
+  context.unreachable.push({this, ~std::uint64_t{0}, 0, row, 0});
 }
 
 // Hashes of some keys of a row, their places in the indexes on the way into the caches.

@@ -44,6 +44,9 @@ class Table {
   const std::string& name() const noexcept { return schema_.name; }
   bool is_dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
   void set_dropped(bool dropped) noexcept { dropped_.store(dropped, std::memory_order_seq_cst); }
+  /// Dropped for good: its rows are not its own any more.
+  bool is_gone() const noexcept { return gone_.load(std::memory_order_acquire); }
+  void set_gone() noexcept { gone_.store(true, std::memory_order_release); }
 
   Result<RowId> insert(TransactionContext& context, std::span<const Value> values);
   /// Row after row, `values` holds a value per column; all of them or none.
@@ -139,6 +142,7 @@ class Table {
   RowStore rows_;
   std::vector<std::unique_ptr<KeyIndex>> keys_;
   std::atomic<bool> dropped_{false};
+  std::atomic<bool> gone_{false};
   std::mutex free_mutex_;  // protects free_rows_; a leaf
   std::vector<std::uint32_t> free_rows_;
   std::atomic<std::size_t> free_count_{0};

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "columns/cell.h"
@@ -49,6 +49,40 @@ struct DeadRow {
   std::uint16_t changed_keys;  ///< bit per key whose index still names the row
 };
 
+/// Dead rows in the order in which they died. A ring that keeps its memory: a std::deque would
+/// allocate a block for every twelve rows that pass through it.
+class DeadRowQueue {
+ public:
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+  DeadRow& operator[](std::size_t i) noexcept { return rows_[(first_ + i) & (rows_.size() - 1)]; }
+  DeadRow& front() noexcept { return (*this)[0]; }
+  void push(const DeadRow& row) {
+    if (size_ == rows_.size()) grow();
+    ++size_;
+    (*this)[size_ - 1] = row;
+  }
+  void pop() noexcept {
+    first_ = (first_ + 1) & (rows_.size() - 1);
+    --size_;
+  }
+
+ private:
+  static constexpr std::size_t kRowsAtFirst = 64;
+
+  void grow() {
+    std::vector<DeadRow> larger(rows_.empty() ? kRowsAtFirst : rows_.size() * 2,
+                                DeadRow(nullptr, 0, 0, 0, 0));
+    for (std::size_t i = 0; i < size_; ++i) larger[i] = (*this)[i];
+    rows_.swap(larger);
+    first_ = 0;
+  }
+
+  std::vector<DeadRow> rows_;  // a power of two of them
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
+};
+
 /// What a slot keeps per table between transactions: rows that it may use next.
 struct LocalRows {
   const Table* table = nullptr;
@@ -78,8 +112,8 @@ class TransactionContext {
   // Kept from transaction to transaction.
   std::vector<LocalRows> local_rows;
   std::vector<DeadRow> dying;      // rows deleted by the transaction that runs
-  std::deque<DeadRow> dead;        // committed; still in indexes
-  std::deque<DeadRow> unreachable; // out of every index; reusable when no reader can hold them
+  DeadRowQueue dead;               // committed; still in indexes
+  DeadRowQueue unreachable;        // out of every index; reusable when no reader can hold them
   std::uint64_t oldest_snapshot = 0;         // as of some commits ago
   std::uint64_t endings = 0;                 // of transactions that wrote, or tried to
   std::uint64_t oldest_snapshot_endings = 0; // as many when it was found out

@@ -169,8 +169,7 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
   for (const Write& write : writes)
     store_stamp(write.deletes ? write.version->deleted : write.version->created, timestamp);
   if (writes.size() > kStampsLeftMax) {
-    flush_stamps(persister, writes);
-    persister.fence("commit/4");
+    flush_stamps(persister, writes);  // the next commit's first fence waits for them, too
   } else {
     for (const Write& write : writes) slot.unflushed_stamps_.push_back(write.version);
   }

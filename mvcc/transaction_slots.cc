@@ -208,27 +208,36 @@ std::span<const Intent> TransactionSlots::overflow_of(const SlotHalfLayout& half
   return {intents, std::min(count, capacity)};
 }
 
-// Roll forward: a row whose stamp is still this very transaction's tag gets the time-stamp. Any
-// other word is none of its business: stamped already, or the row was reused since.
-void TransactionSlots::complete(
-    std::uint32_t slot, const SlotHalfLayout& half, std::uint64_t block_bytes,
-    FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate, pmem::Persister& persister) {
+// Roll forward: a row whose stamp is still the tag of the half's committed transaction gets the
+// time-stamp. A tag of another generation is of a transaction that did not commit, and stale; any
+// other word is none of our business: stamped already, or the row was reused since.
+void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
+                               std::uint64_t block_bytes,
+                               FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
+                               pmem::Persister& persister, LoadCounts& counts) {
+  const bool committed = Commit::is_committed(slot, half);
   const Stamp tag = make_tag(slot, half.commit_generation);
+  bool completed = false;
+  bool undone = false;
   const auto visit = [&](Intent intent) {
     if (!is_intent(intent)) return;
     VersionLayout* version = locate(intent_table(intent), intent_row(intent));
     if (version == nullptr) return;
     Stamp& stamp = intent_deletes(intent) ? version->deleted : version->created;
-    if (load_stamp(stamp) != tag) return;
+    const Stamp seen = load_stamp(stamp);
+    if (!is_tag(seen) || slot_of(seen) != slot) return;
+    if (!committed || seen != tag) {
+      undone = true;
+      return;
+    }
     store_stamp(stamp, half.commit_timestamp);
     persister.flush(&stamp, sizeof stamp, "resolve/1");
+    completed = true;
   };
   for (const Intent intent : half.intents) visit(intent);
   for (const Intent intent : overflow_of(half, block_bytes)) visit(intent);
-}
-
-bool TransactionSlots::has_live_intents(const SlotHalfLayout& half) noexcept {
-  return std::any_of(std::begin(half.intents), std::end(half.intents), is_intent);
+  counts.completed += completed ? 1 : 0;
+  counts.undone += undone ? 1 : 0;
 }
 
 // Protocol resolve, run at every opening before anybody reads a row.
@@ -255,12 +264,7 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
       const SlotHalfLayout& half = slot_layout(slot).half[index];
       // Old or new, a time-stamp that stands here was given out, also if its commit was torn.
       latest = std::max(latest, half.commit_timestamp);
-      if (Commit::is_committed(slot, half)) {
-        complete(slot, half, overflow_bytes_[slot * 2 + index], locate, persister);
-        ++counts.completed;
-      } else if (has_live_intents(half)) {
-        ++counts.undone;
-      }
+      resolve(slot, half, overflow_bytes_[slot * 2 + index], locate, persister, counts);
     }
   }
   if (latest >= kTimestampMax || generation_floor_ >= kGenerationMax - kGenerationBlock) {

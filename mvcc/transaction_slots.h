@@ -53,8 +53,8 @@ class TransactionSlots {
   Status create(std::uint32_t slot_count);
 
   struct LoadCounts {
-    std::uint64_t completed = 0;
-    std::uint64_t undone = 0;
+    std::uint64_t completed = 0;  ///< transactions with a stamp that had to be finished
+    std::uint64_t undone = 0;     ///< transactions that had begun to commit and left a tag behind
   };
   /// Opening: claims the array and resolves what was in flight. `locate` gives the MVCC entry of a
   /// row, null when there is no such table or row. Idempotent. Fails with kCorrupt.
@@ -109,10 +109,9 @@ class TransactionSlots {
   Status check_array() const;
   Status claim_overflow(std::uint32_t slot, std::uint32_t half);
   std::span<const Intent> overflow_of(const SlotHalfLayout& half, std::uint64_t block_bytes) const;
-  void complete(std::uint32_t slot, const SlotHalfLayout& half, std::uint64_t block_bytes,
-                FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
-                pmem::Persister& persister);
-  static bool has_live_intents(const SlotHalfLayout& half) noexcept;
+  void resolve(std::uint32_t slot, const SlotHalfLayout& half, std::uint64_t block_bytes,
+               FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
+               pmem::Persister& persister, LoadCounts& counts);
   /// Names a slot in SlotClaim::in_use.
   std::uint64_t name_of(std::uint32_t index) const noexcept { return (id_ << 16) | (index + 1); }
   Slot* take_any(std::uint32_t first, SlotClaim* home_of) noexcept;

@@ -105,7 +105,8 @@ void script_crashed_slots(CrashRig& rig) {
   rig.watch();
   for (std::uint64_t choice = 0; choice < 4 && !rig.is_done(); ++choice) {
     const auto id = static_cast<std::int32_t>(10 * choice + 10);
-    rig.commit({insert("wide", wide_row(id)), remove("wide", static_cast<std::int32_t>(choice) + 1)});
+    rig.commit(
+        {insert("wide", wide_row(id)), remove("wide", static_cast<std::int32_t>(choice) + 1)});
     rig.begin({insert("wide", wide_row(id + 1)), remove("wide", id)});
     rig.crash(choice);
     // The former rows' stamps were made by recovery; both halves of the slot are used over them.

@@ -50,13 +50,14 @@ void script_new_values(CrashRig& rig) {
   rig.commit({insert("words", words_row(1, 1))});
   rig.watch();
   rig.commit({insert("words", words_row(2, 2)), insert("words", words_row(3, 3, 40))});
-  rig.commit({insert("words", {Value::int32(4), Value::null(), Value::null(), Value::null(),
-                               Value::null()})});
+  rig.commit({insert(
+      "words", {Value::int32(4), Value::null(), Value::null(), Value::null(), Value::null()})});
   rig.abort({insert("words", words_row(5, 5, 40))});
   // Values that an aborted transaction entered and nobody has flushed.
   rig.commit({insert("words", words_row(6, 5, 40))});
-  rig.commit({update("words", 1, {set(1, Value::string(word(3, 40))), set(2, Value::int32(9)),
-                                  set(3, Value::int64(-9))})});
+  rig.commit({update(
+      "words", 1,
+      {set(1, Value::string(word(3, 40))), set(2, Value::int32(9)), set(3, Value::int64(-9))})});
 }
 
 // Values that one transaction enters and another commits first.
@@ -64,10 +65,10 @@ void script_shared_values(CrashRig& rig) {
   rig.create_table(words_schema());
   rig.commit({insert("words", words_row(1, 1))});
   rig.watch();
-  const std::size_t first = rig.begin(
-      {insert("words", words_row(2, 2, 40)), insert("words", words_row(3, 3)),
-       insert("words", {Value::int32(4), Value::null(), Value::null(), Value::null(),
-                        Value::null()})});
+  const std::size_t first =
+      rig.begin({insert("words", words_row(2, 2, 40)), insert("words", words_row(3, 3)),
+                 insert("words", {Value::int32(4), Value::null(), Value::null(), Value::null(),
+                                  Value::null()})});
   rig.commit({insert("words", words_row(5, 3)),
               update("words", 1, {set(1, Value::string(word(2, 40))), set(2, Value::null())})});
   rig.commit(first);
@@ -115,13 +116,15 @@ namespace {
 
 TEST_CASE("no crash state of entering values loses one or gives it two ValueIDs", "[crash]") {
   explore({.name = "new_values", .script = script_new_values, .nested_depth = 2});
-  explore({.name = "new_values", .script = script_new_values, .tears_words = true,
-           .nested_depth = 0});
+  explore(
+      {.name = "new_values", .script = script_new_values, .tears_words = true, .nested_depth = 0});
 }
 
 TEST_CASE("no commit rests on a value that another transaction has not made durable", "[crash]") {
   explore({.name = "shared_values", .script = script_shared_values});
-  explore({.name = "shared_values", .script = script_shared_values, .tears_words = true,
+  explore({.name = "shared_values",
+           .script = script_shared_values,
+           .tears_words = true,
            .nested_depth = 0});
 }
 

@@ -117,8 +117,8 @@ TEST_CASE("no crash state of widening cells loses rows or space", "[crash]") {
 }
 
 TEST_CASE("no crash state of the pages of a chunk list loses rows or space", "[crash]") {
-  explore({.name = "chunk_pages", .script = script_chunk_pages, .images_max = 3000});
-  explore({.name = "chunk_lines", .script = script_chunk_lines, .images_max = 3000});
+  explore({.name = "chunk_pages", .script = script_chunk_pages, .nested_one_in = 256});
+  explore({.name = "chunk_lines", .script = script_chunk_lines, .nested_one_in = 256});
 }
 
 }  // namespace

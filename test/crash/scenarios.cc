@@ -33,8 +33,8 @@ TableSchema people_schema() {
 std::vector<Value> person(std::int32_t id, std::string_view name, std::string_view city,
                           std::int64_t amount, std::string_view note) {
   const Value age = id % 4 == 3 ? Value::null() : Value::int32(20 + id % 7);
-  return {Value::int32(id), Value::string(name),   Value::string(city),
-          age,              Value::int64(amount), Value::string(note)};
+  return {Value::int32(id),     Value::string(name), Value::string(city), age,
+          Value::int64(amount), Value::string(note)};
 }
 
 TableSchema orders_schema() {
@@ -66,6 +66,21 @@ std::vector<Value> log_entry(std::int32_t id, std::int64_t amount) {
   return {Value::int32(id), Value::int64(amount)};
 }
 
+void fill_with_dead_rows(CrashRig& rig) {
+  constexpr std::uint32_t kRowsSwept = 1U << 13;  // as in engine/database_open.cc
+  const engine::Table& table = *rig.core().table(*rig.core().find_table("log"));
+  while (table.rows().rows_end() < kRowsSwept + 256) {
+    Writes inserts;
+    Writes removes;
+    for (std::int32_t id = 10000; id < 10064; ++id) {
+      inserts.push_back(insert("log", log_entry(id, id)));
+      removes.push_back(remove("log", id));
+    }
+    rig.commit(inserts);
+    rig.commit(removes);
+  }
+}
+
 TableSchema wide_schema() {
   TableSchema schema("wide");
   schema.column("id", Type::kInt32).primary_key({"id"});
@@ -89,7 +104,7 @@ std::size_t pool_bytes_of(Script script) {
   std::size_t kilobytes = 128;
   if (script == script_creation) kilobytes = 48;
   if (script == script_used_space || script == script_chunk_lines) kilobytes = 256;
-  if (script == script_recycling) kilobytes = 512;
+  if (script == script_recycling || script == script_generations) kilobytes = 512;
   return kilobytes << 10;
 }
 
@@ -101,12 +116,11 @@ RigOptions rig_options(const Exploration& exploration) {
   options.watches_creation = exploration.script == script_creation;
   options.explorer.tears_words = exploration.tears_words;
   options.explorer.nested_depth = exploration.nested_depth;
-  options.explorer.nested_one_in =
-      static_cast<std::uint32_t>(exploration.nested_one_in / std::min<std::uint64_t>(factor, exploration.nested_one_in));
+  options.explorer.nested_one_in = static_cast<std::uint32_t>(
+      exploration.nested_one_in / std::min<std::uint64_t>(factor, exploration.nested_one_in));
   options.explorer.images_max = exploration.images_max * factor;
   options.explorer.combinations_max = exploration.combinations_max * factor;
-  options.explorer.random_images =
-      static_cast<std::uint32_t>(exploration.random_images * factor);
+  options.explorer.random_images = static_cast<std::uint32_t>(exploration.random_images * factor);
   return options;
 }
 
@@ -114,8 +128,8 @@ std::string key_of(const Exploration& exploration) {
   return fmt::format("{}{}", exploration.name, exploration.tears_words ? "+torn" : "");
 }
 
-/// FLUGS_CRASH_REPLAY is "<key>:<point>,<image>[;<point>,<image>]..." as explore() printed it. False
-/// when it names another exploration.
+/// FLUGS_CRASH_REPLAY is "<key>:<point>,<image>[;<point>,<image>]..." as explore() printed it.
+/// False when it names another exploration.
 bool take_replay(const Exploration& exploration, ExplorerOptions& options) {
   const char* wanted = std::getenv("FLUGS_CRASH_REPLAY");
   if (wanted == nullptr) return true;
@@ -138,10 +152,11 @@ std::string replay_line(const Exploration& exploration, const CrashFailure& fail
   std::string points;
   for (const auto& [point, image] : failure.replay)
     points += fmt::format("{}{},{}", points.empty() ? "" : ";", point, image);
-  return fmt::format("to replay: FLUGS_CRASH_STATES={} FLUGS_CRASH_REPLAY='{}:{}' flugs_crash_test "
-                     "'{}'",
-                     crash_states_factor(), key_of(exploration), points,
-                     Catch::getResultCapture().getCurrentTestName());
+  return fmt::format(
+      "to replay: FLUGS_CRASH_STATES={} FLUGS_CRASH_REPLAY='{}:{}' flugs_crash_test "
+      "'{}'",
+      crash_states_factor(), key_of(exploration), points,
+      Catch::getResultCapture().getCurrentTestName());
 }
 
 }  // namespace

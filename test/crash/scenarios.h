@@ -19,9 +19,11 @@ std::vector<Value> person(std::int32_t id, std::string_view name, std::string_vi
 /// Primary key of two columns.
 TableSchema orders_schema();
 std::vector<Value> order(std::int32_t id, std::int32_t customer, std::string_view note);
-/// No key: rows of older chunks are not swept at opening.
+/// No key: opening sweeps the last rows only.
 TableSchema log_schema(std::string name = "log");
 std::vector<Value> log_entry(std::int32_t id, std::int64_t amount);
+/// Makes the table `log` so large that opening does not sweep its first rows, but leaves as many.
+void fill_with_dead_rows(CrashRig& rig);
 /// Rows of 256 bytes, 16 to a chunk.
 TableSchema wide_schema();
 std::vector<Value> wide_row(std::int32_t id);
@@ -62,7 +64,7 @@ struct Exploration {
   bool tears_words = false;
   std::uint32_t nested_depth = 1;
   std::uint32_t nested_one_in = 16;  ///< divided by FLUGS_CRASH_STATES
-  std::uint64_t images_max = 4000;  ///< times FLUGS_CRASH_STATES
+  std::uint64_t images_max = 2500;   ///< times FLUGS_CRASH_STATES
   std::uint64_t combinations_max = 128;
   std::uint32_t random_images = 16;
 };

@@ -100,8 +100,8 @@ TEST_CASE("no crash state of more slots loses a transaction", "[crash]") {
 }
 
 TEST_CASE("a crash while a database is created leaves a database or none", "[crash]") {
-  Exploration exploration{.name = "creation", .script = script_creation,
-                          .nested_depth = 2, .combinations_max = 256};
+  Exploration exploration{
+      .name = "creation", .script = script_creation, .nested_depth = 2, .combinations_max = 256};
   explore(exploration);
   exploration.tears_words = true;
   exploration.nested_depth = 1;

@@ -127,8 +127,7 @@ void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, 
                                 pmem::Label label) {
   const std::scoped_lock lock(mutex_);
   const auto first_line = reinterpret_cast<std::uintptr_t>(address) / pmem::kLineBytes;
-  const auto last_line =
-      (reinterpret_cast<std::uintptr_t>(address) + bytes - 1) / pmem::kLineBytes;
+  const auto last_line = (reinterpret_cast<std::uintptr_t>(address) + bytes - 1) / pmem::kLineBytes;
   const std::uint64_t identity = identity_of(by, last_line - first_line + 1);
   if (label == shared_->options.ignored_flush) return;
   const auto begin =
@@ -285,7 +284,8 @@ void CrashExplorer::explore_all(const std::vector<UncertainLine>& lines, const c
 void CrashExplorer::explore_some(const std::vector<UncertainLine>& lines, const char* label) {
   // Seeded anew at each crash point: a replay comes here without having been at the others.
   std::uint64_t seed = shared_->options.seed;
-  for (const auto& [point, image] : path_) seed = (seed * 0x9e3779b97f4a7c15u) ^ (point << 32) ^ image;
+  for (const auto& [point, image] : path_)
+    seed = (seed * 0x9e3779b97f4a7c15u) ^ (point << 32) ^ image;
   std::mt19937_64 random((seed * 0x9e3779b97f4a7c15u) ^ point_);
   const Choice none(lines.size(), 0);
   Choice all(lines.size());

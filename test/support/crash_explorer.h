@@ -173,8 +173,8 @@ class CrashExplorer final : public pmem::PersistObserver {
   std::map<std::size_t, std::vector<FlushedVersion>> flushed_;  // by line, oldest first
   std::map<const pmem::Persister*, std::uint64_t> identities_;
   std::uint64_t next_identity_ = 0;
-  std::uint64_t point_ = 0;                                     // crash points so far
-  std::uint64_t image_ = 0;                                     // images tried at this crash point
+  std::uint64_t point_ = 0;  // crash points so far
+  std::uint64_t image_ = 0;  // images tried at this crash point
 };
 
 }  // namespace flugs::test

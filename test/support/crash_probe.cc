@@ -17,15 +17,23 @@ Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t sal
   if (column.nullable && salt % 5 == 4) return Value::null();
   const std::int32_t number = static_cast<std::int32_t>(salt) * 100000 + id;
   switch (column.type) {
-    case Type::kBool: return Value::boolean(salt % 2 == 0);
-    case Type::kInt32: return Value::int32(number);
-    case Type::kDate: return Value::date(number);
-    case Type::kInt64: return Value::int64(number);
-    case Type::kDouble: return Value::real(number + 0.5);
-    case Type::kDecimal: return Value::decimal(number);
-    case Type::kTimestamp: return Value::timestamp(number);
+    case Type::kBool:
+      return Value::boolean(salt % 2 == 0);
+    case Type::kInt32:
+      return Value::int32(number);
+    case Type::kDate:
+      return Value::date(number);
+    case Type::kInt64:
+      return Value::int64(number);
+    case Type::kDouble:
+      return Value::real(number + 0.5);
+    case Type::kDecimal:
+      return Value::decimal(number);
+    case Type::kTimestamp:
+      return Value::timestamp(number);
     case Type::kString:
-    case Type::kBytes: break;
+    case Type::kBytes:
+      break;
   }
   const std::string text = salt % 2 == 0
                                ? fmt::format("p{}", number)
@@ -77,8 +85,7 @@ RowId row_id_of(engine::DatabaseCore& core, const Transaction& transaction, Tabl
 Status write_one(engine::DatabaseCore& core, Transaction& transaction, const RowWrite& write) {
   Result<TableId> table = core.find_table(write.table);
   if (!table.ok()) return std::move(table).status();
-  if (write.kind == RowWrite::Kind::kInsert)
-    return transaction.insert(*table, write.row).status();
+  if (write.kind == RowWrite::Kind::kInsert) return transaction.insert(*table, write.row).status();
   Status status;
   const RowId row = row_id_of(core, transaction, *table, write.id, status);
   if (!status.ok()) return status;
@@ -241,7 +248,8 @@ std::vector<Writes> probe_writes(engine::DatabaseCore& core, const DatabaseState
     if (rows.empty()) continue;
     const std::int32_t first = rows.begin()->first;
     const std::int32_t last = rows.rbegin()->first;
-    const std::int32_t middle = std::next(rows.begin(), static_cast<std::ptrdiff_t>(rows.size() / 2))->first;
+    const std::int32_t middle =
+        std::next(rows.begin(), static_cast<std::ptrdiff_t>(rows.size() / 2))->first;
     steps[0].push_back(update(name, first, probe_changes(schema, first, salt + 2)));
     if (last != first)
       steps[0].push_back(update(name, last, probe_changes(schema, last, salt + 3)));

@@ -46,7 +46,8 @@ std::uint64_t used_bytes(engine::DatabaseCore& core) {
 /// Passes flushes and fences on to an explorer, except those that the mutation takes out.
 class CrashRig::Filter final : public pmem::PersistObserver {
  public:
-  Filter(CrashRig& rig, std::span<const std::byte> memory, pmem::PersistObserver* next, bool is_live)
+  Filter(CrashRig& rig, std::span<const std::byte> memory, pmem::PersistObserver* next,
+         bool is_live)
       : rig_(rig), memory_(memory), next_(next), is_live_(is_live) {}
 
   void on_flush(const void*, std::size_t, pmem::Label) override { std::abort(); }
@@ -55,8 +56,8 @@ class CrashRig::Filter final : public pmem::PersistObserver {
                    pmem::Label label) override {
     if (is_live_) watched_sites().insert(std::string("flush ") + label);
     const Mutation& mutation = rig_.options_.mutation;
-    if (label == mutation.flush && (mutation.region == Region::kOther ||
-                                    region_of(memory_, address) == mutation.region))
+    if (label == mutation.flush &&
+        (mutation.region == Region::kOther || region_of(memory_, address) == mutation.region))
       return;
     next_->on_flush_by(by, address, bytes, label);
   }
@@ -286,7 +287,8 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
     if (!model_step(step, state)) return {};
     return run_step(step, core, &state, timestamp);
   };
-  const bool has_step = !in_flight_.writes.empty() || in_flight_.created || !in_flight_.dropped.empty();
+  const bool has_step =
+      !in_flight_.writes.empty() || in_flight_.created || !in_flight_.dropped.empty();
   if (!is_after && has_step)
     if (Status s = run(in_flight_); !s.ok()) return s;
   for (const auto& [number, open] : open_)
@@ -318,7 +320,8 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
     pmem::PersistObserver* nested = context.observer();
     Filter filter(*this, image, nested, false);
     auto core = open_image(image, nested == nullptr ? nullptr : &filter, options_.slots);
-    if (!core.ok() && is_creating_ && core.status().message().find("no whole header") != std::string_view::npos)
+    if (!core.ok() && is_creating_ &&
+        core.status().message().find("no whole header") != std::string_view::npos)
       return {};
     if (!core.ok()) return says("opening", std::move(core).status());
     context.crash_now("recovered");

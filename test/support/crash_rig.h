@@ -21,8 +21,8 @@
 // that before or that after the transaction in flight, and crashes inside recovery decide the same;
 // the audit is clean; the space in use, the free space and the overhead are all there is; then the
 // transaction in flight is run again, new ones insert, update, delete and insert again in every
-// table through every slot, with time-stamps above all that were acknowledged; then a second restart
-// gives the same state and the same space in use.
+// table through every slot, with time-stamps above all that were acknowledged; then a second
+// restart gives the same state and the same space in use.
 
 namespace flugs::test {
 

@@ -15,53 +15,59 @@
 
 namespace flugs {
 
-/// How far something long has come. `total` is 0 when it is not known.
+/// How far something long has come, in steps of unlike length. `total` is 0 when it is not known.
 struct Progress {
-  std::string_view phase;  ///< as in RecoveryReport::Phase::name
+  std::string_view phase;  ///< as in RecoveryReport::Phase::name, or "verify"
   std::uint64_t done = 0;
   std::uint64_t total = 0;
 };
 
 enum class OpenMode : std::uint8_t {
-  kOpen,          ///< the pool must exist
-  kCreate,        ///< the pool must not exist
+  kOpen,    ///< the pool must exist
+  kCreate,  ///< the pool must not exist
   kOpenOrCreate,
 };
 
 struct OpenOptions {
+  /// A regular file, created with mode 0600; no symbolic link is followed.
   std::string path;
   OpenMode mode = OpenMode::kOpenOrCreate;
-  /// Largest size the pool can grow to; fixed at creation. Space is taken as it is needed.
+  /// Largest size the pool can grow to, bytes, 8 MB to 16 TB; fixed at creation. The file has this
+  /// length and is sparse: space is taken as it is needed.
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
-  /// Step in which the pool grows; fixed at creation.
+  /// Step in which the pool grows, bytes, a multiple of 4096; fixed at creation. Chunks of tables
+  /// created by this opener have about a 64th of it, 1 MB at most.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
-  /// Free space kept allocated ahead of the writers by a background thread; 0: none.
+  /// Free space kept allocated and touched ahead of the writers by a background thread, bytes; 0:
+  /// no such thread.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
-  /// Transactions that can be open at one time, 1 to 4000.
+  /// Transactions that can be open at one time, read-only ones included, 1 to 4000. May differ from
+  /// one opening to the next.
   std::uint32_t slots_max = 128;
-  /// Threads that rebuild indexes; 0: one per processor.
+  /// Threads that rebuild indexes at opening; 0: one per processor.
   std::uint32_t recovery_threads = 0;
-  /// Latency of emulated SCM for reads and writes, nanoseconds; 0: the machine's own.
+  /// Total latency of emulated SCM for reads and writes, nanoseconds; 0: the machine's own. Reads
+  /// below 90, which DRAM is taken to have, change nothing. See docs/benchmarks.md.
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;
-  /// Called now and then while opening, from any thread, one call at a time.
+  /// Called now and then while opening, from any thread, one call at a time. Must not throw.
   std::function<void(const Progress&)> progress;
 };
 
-/// Counters and sizes of an open database.
+/// Counters and sizes of an open database. Sizes in bytes, counters since it was opened.
 struct Statistics {
-  std::string medium;     ///< "dax", "emulated", "file" or "memory"
-  std::string guarantee;  ///< what a commit that returned survives, one sentence
+  std::string medium;                      ///< "dax", "emulated", "file" or "memory"
+  std::string guarantee;                   ///< what a commit that returned survives, one sentence
   std::uint64_t pool_reserved_bytes = 0;   ///< the largest size it can grow to
   std::uint64_t pool_allocated_bytes = 0;  ///< taken from the medium
   std::uint64_t pool_used_bytes = 0;       ///< owned by tables and slots
   std::uint64_t dram_index_bytes = 0;      ///< dictionary and key indexes
   std::uint64_t lines_flushed = 0;         ///< cache lines written back since open
   std::uint64_t fences = 0;
-  std::uint64_t bytes_written = 0;         ///< bytes handed to flush, before rounding to lines
+  std::uint64_t bytes_written = 0;           ///< bytes handed to flush, before rounding to lines
   std::uint64_t transactions_committed = 0;  ///< that wrote something
-  std::uint64_t transactions_aborted = 0;
-  std::uint64_t conflicts = 0;             ///< calls that returned kConflict
+  std::uint64_t transactions_aborted = 0;    ///< that had written something
+  std::uint64_t conflicts = 0;               ///< calls that returned kConflict
   std::uint64_t transactions_open = 0;
 };
 
@@ -76,21 +82,26 @@ struct ColumnStatistics {
 
 struct TableStatistics {
   std::string name;
-  std::uint64_t rows_reserved = 0;   ///< row positions handed out: live, dead and never committed
-  std::uint64_t rows_free = 0;       ///< of these, ready to be reused
+  std::uint64_t rows_reserved = 0;  ///< row positions handed out: live, dead and never committed
+  std::uint64_t rows_free = 0;      ///< of these, ready to be reused
   std::uint64_t chunks = 0;
-  std::uint64_t chunk_bytes = 0;     ///< of all chunks
-  std::uint32_t row_bytes = 0;       ///< stride of a row in the newest chunk, MVCC stamps included
-  std::uint64_t key_index_bytes = 0; ///< DRAM
+  std::uint64_t chunk_bytes = 0;      ///< of all chunks
+  std::uint32_t row_bytes = 0;        ///< stride of a row in the newest chunk, MVCC stamps included
+  std::uint64_t key_index_bytes = 0;  ///< DRAM
   std::vector<ColumnStatistics> columns;
 };
 
 /// An open database. Opening is recovering: the database that comes back already answers queries.
 ///
-/// Thread-safety: every function may be called from any thread, unless it says otherwise. A
-/// process opens a pool once; a second opener gets kBusy.
+/// Thread-safety: every function may be called from any thread, except moving, assigning and
+/// destroying. A pool is open once at a time; a second opener, in this process or another, gets
+/// kBusy. A forked child must not use it: the mapping is not inherited.
+///
+/// On a Database that is not open every function fails with kInvalidArgument or returns something
+/// empty.
 class Database {
  public:
+  /// Opens a pool, or creates it, and recovers it; returns when every index is there.
   /// Durable when: it returns ok (a created pool).
   /// Fails with: kNotFound, kAlreadyExists, kBusy (open elsewhere), kIncompatible (foreign file,
   /// newer version), kCorrupt, kReadOnly, kOutOfSpace, kInvalidArgument, kIoError.
@@ -99,17 +110,20 @@ class Database {
   Database() noexcept;
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
-  /// Closes. Every transaction must have ended (checked).
+  /// Closes. Every transaction must have ended; one that is open ends the process.
   ~Database();
 
   /// Durable when: it returns ok.
-  /// Fails with: kAlreadyExists, kInvalidArgument (the schema, with the reason), kOutOfSpace.
+  /// Fails with: kAlreadyExists, kInvalidArgument (the schema, with the reason), kOutOfSpace (the
+  /// pool, or 511 tables).
   Result<TableId> create_table(const TableSchema& schema);
   /// Drops the table and gives its space back. Waits for transactions that are open, up to one
-  /// second; then kBusy. Durable when: it returns ok. Fails with: kNotFound, kBusy.
+  /// second; then kBusy, and the table is as before. Statements on it fail with kNotFound
+  /// meanwhile. Durable when: it returns ok. Fails with: kNotFound, kBusy.
   Status drop_table(TableId table);
-  /// Fails with: kNotFound.
+  /// Fails with: kNotFound; so do the next three.
   Result<TableId> find_table(std::string_view name) const;
+  /// As it was completed at creation: encodings chosen, columns of the primary key NOT NULL.
   Result<TableSchema> schema(TableId table) const;
   Result<ColumnId> find_column(TableId table, std::string_view name) const;
   /// `name` is the key's name; "primary" is the primary key.
@@ -122,11 +136,14 @@ class Database {
 
   /// What opening found and did. Valid while the database is open.
   const RecoveryReport& recovery_report() const noexcept;
+  /// Counters of running transactions may lag behind. Costs microseconds, more with many tables.
   Statistics statistics() const;
+  /// Fails with: kNotFound.
   Result<TableStatistics> table_statistics(TableId table) const;
 
-  /// Goes through everything: every extent reachable once, every visible row's codes inside their
-  /// dictionaries, every key index against the rows. Takes long; call it on a quiet database.
+  /// Goes through every table: every dictionary entry against its index, every visible row's cells,
+  /// every key index against the rows. (That every extent has one owner is checked at opening.)
+  /// Takes long; nobody may write meanwhile.
   /// Fails with: kCorrupt, saying what and where; kBusy when transactions are open.
   Status verify(const std::function<void(const Progress&)>& progress = {});
 

@@ -20,17 +20,21 @@ class Id {
 };
 }  // namespace detail
 
-/// A table of one database, valid until the table is dropped or the database is closed.
+/// A table of one database, valid until the table is dropped or the database is closed; look it up
+/// by name after opening. Starts at 1, so that a default one names no table.
 using TableId = detail::Id<struct TableIdTag, std::uint32_t>;
 
 /// A column by its position in the schema, 0 first.
 using ColumnId = detail::Id<struct ColumnIdTag, std::uint16_t>;
 
-/// One version of a row. Stable while a transaction that can see the version is open; an update
-/// makes a new version with a new RowId.
+/// One version of a row, by its position in the table. Stable while a transaction that can see the
+/// version is open; an update makes a new version with a new RowId. Once a version is dead and no
+/// open transaction sees it, its RowId may become another row's: to find a row again in a later
+/// transaction use a key, unless you know that nobody updates or deletes it.
 using RowId = detail::Id<struct RowIdTag, std::uint32_t>;
 
 /// A key of a table: the primary key or one of the secondary keys, by position in the schema.
+/// Database::find_key gives it.
 struct KeyId {
   TableId table;
   std::uint16_t index = 0;

@@ -12,22 +12,25 @@ namespace flugs {
 /// Source: SOFORT (DaMoN 2014), section 3.3 and Table 1.
 struct RecoveryReport {
   struct Phase {
-    std::string name;            ///< "map", "catalog", "transactions", "dictionary indexes", "key indexes"
-    double duration_us = 0;      ///< wall time
-    std::uint64_t items = 0;     ///< what it went through: extents, slots, entries, rows
+    /// "map", "catalog", "transactions", "dictionary indexes" or "key indexes".
+    std::string name;
+    double duration_us = 0;   ///< wall time
+    std::uint64_t items = 0;  ///< in this order: 1, tables, slot halves, entries, live rows
   };
 
   std::vector<Phase> phases;  ///< in the order in which they ran
   double total_us = 0;        ///< from the call of open to its return
 
-  bool created = false;                         ///< the pool was new: there was nothing to recover
-  std::uint64_t transactions_completed = 0;     ///< committed, their stamps finished by recovery
-  std::uint64_t transactions_undone = 0;        ///< begun to commit, not committed: left without effect
-  std::uint64_t dictionary_entries = 0;         ///< entries put into dictionary indexes
-  std::uint64_t dictionary_entries_dropped = 0; ///< torn leftovers of the crash, never to be used
-  std::uint64_t rows_indexed = 0;               ///< live rows put into key indexes
-  std::uint64_t rows_recycled = 0;              ///< dead or never committed rows ready for reuse
-  std::uint64_t threads = 0;                    ///< that rebuilt indexes
+  bool created = false;  ///< the pool was new: there was nothing to recover
+  /// Committed, as their slots say; what was missing of their stamps was finished.
+  std::uint64_t transactions_completed = 0;
+  /// Begun to commit, not committed: left without effect.
+  std::uint64_t transactions_undone = 0;
+  std::uint64_t dictionary_entries = 0;          ///< whole entries found, NULL's included
+  std::uint64_t dictionary_entries_dropped = 0;  ///< torn leftovers of the crash, never to be used
+  std::uint64_t rows_indexed = 0;                ///< live rows put into key indexes
+  std::uint64_t rows_recycled = 0;               ///< dead, never committed or unused: ready for use
+  std::uint64_t threads = 0;                     ///< that rebuilt indexes
 
   /// Wall microseconds of the phase `name`, 0 when it did not run.
   double phase_us(const std::string& name) const noexcept {

@@ -11,7 +11,8 @@
 
 namespace flugs {
 
-/// Which rows a scan or a select returns. Without a column: all.
+/// Which rows a scan returns. Without a column: all. On a dictionary column the value is looked up
+/// once and rows are compared by code.
 struct Predicate {
   bool has_column = false;
   ColumnId column;
@@ -23,6 +24,9 @@ struct Predicate {
 
 /// Some visible rows of a scan, columnar: the values of one column stand side by side.
 /// Valid during the callback that received it (strings: until the transaction ends).
+/// `index` counts the columns asked for, 0 first; it is not checked, nor is the type asked for.
+///
+/// Thread-safety: one thread, the one that called scan.
 class ScanBatch {
  public:
   /// Rows in a batch at most.

@@ -12,20 +12,21 @@
 namespace flugs {
 
 /// Why an operation did not do what was asked. The numeric values are stable and may be stored.
+/// Whatever the code, the failed call had no effect, unless its function says otherwise.
 enum class StatusCode : std::uint8_t {
   kOk = 0,
-  kNotFound = 1,             ///< No such table, column, key or row is visible to the transaction.
-  kAlreadyExists = 2,        ///< A table, or a row with this unique key, exists already.
-  kConflict = 3,             ///< Another transaction got there first; abort and retry.
-  kConstraintViolated = 4,   ///< A value breaks the schema (NULL where forbidden, wrong type, ...).
-  kInvalidArgument = 5,      ///< The call itself is wrong; nothing was changed.
-  kOutOfSpace = 6,           ///< The pool, the medium or an id space is full; nothing was changed.
-  kCorrupt = 7,              ///< Bytes in the pool contradict the format.
-  kIncompatible = 8,         ///< The pool was written by another format version or is no flugs pool.
-  kBusy = 9,                 ///< Somebody else holds what is needed (a second opener, an open transaction).
-  kTooManyTransactions = 10, ///< Every transaction slot is taken (`OpenOptions::slots_max`).
-  kReadOnly = 11,            ///< A write was asked of a read-only transaction or file.
-  kIoError = 12,             ///< The operating system refused (the message carries its words).
+  kNotFound = 1,              ///< No such table, column, key or row is visible to the transaction.
+  kAlreadyExists = 2,         ///< A table, or a row with this unique key, exists already.
+  kConflict = 3,              ///< Another transaction got there first; abort and retry.
+  kConstraintViolated = 4,    ///< A value breaks the schema (NULL where forbidden, type, length).
+  kInvalidArgument = 5,       ///< The call itself is wrong; nothing was changed.
+  kOutOfSpace = 6,            ///< The pool, the medium or an id space is full; nothing was changed.
+  kCorrupt = 7,               ///< Bytes in the pool contradict the format.
+  kIncompatible = 8,          ///< No flugs pool, or one of another format version.
+  kBusy = 9,                  ///< A second opener, or an open transaction, holds what is needed.
+  kTooManyTransactions = 10,  ///< Every transaction slot is taken (`OpenOptions::slots_max`).
+  kReadOnly = 11,             ///< A write was asked of a read-only transaction or file.
+  kIoError = 12,              ///< The operating system refused (the message carries its words).
 };
 
 /// The name of `code` as it is written in messages, e.g. "conflict".
@@ -34,7 +35,10 @@ std::string_view to_string(StatusCode code) noexcept;
 /// The outcome of an operation: ok, or a code with a message for people.
 ///
 /// Outcomes that are part of ordinary work (not found, conflict) carry a message only where it
-/// costs nothing; a Status without a message never allocates.
+/// costs nothing; a Status without a message never allocates. A message is for people and may
+/// change; programs look at the code.
+///
+/// Thread-safety: a plain value type. The same holds for Result.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -71,11 +75,12 @@ namespace detail {
 [[noreturn]] void bad_result_access(const Status& status) noexcept;
 }  // namespace detail
 
-/// A `T`, or the Status that says why there is none.
+/// A `T`, or the Status that says why there is none. Taking the value of one that failed ends the
+/// process: look first.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
   Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     if (status_.ok()) detail::bad_result_access(status_);
   }

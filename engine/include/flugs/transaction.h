@@ -26,14 +26,15 @@ class RowLayout;
 }  // namespace columns
 
 enum class AccessMode : std::uint8_t {
-  kReadWrite,
-  kReadOnly,  ///< a snapshot that never aborts, blocks nobody and takes no slot in the pool
+  kReadWrite,  ///< costs no more than kReadOnly until the first write
+  kReadOnly,   ///< a snapshot that never aborts, blocks nobody and stores nothing in the pool
 };
 
 /// One visible version of a row, read in place: getting a value copies at most its eight bytes,
 /// strings are views into the pool. Valid until the transaction that returned it ends or writes to
-/// this row. Reading a column as another type than its own ends the process in debug builds and
-/// gives an unspecified value in release builds; `get` gives the value with its type.
+/// this row. A column that the table does not have must not be asked for (not checked). Reading a
+/// column as another type than its own ends the process in debug builds and gives an unspecified
+/// value in release builds; `get` gives the value with its type. No function allocates or fails.
 ///
 /// Thread-safety: as the transaction's.
 class Row {
@@ -49,6 +50,7 @@ class Row {
   }
   /// Also for decimal (units), date (days), timestamp (microseconds), int32 and bool; 0 for NULL.
   std::int64_t get_int64(ColumnId column) const noexcept;
+  /// 0 for NULL.
   double get_double(ColumnId column) const noexcept;
   /// String or bytes; empty for NULL.
   std::string_view get_string(ColumnId column) const noexcept;
@@ -81,16 +83,24 @@ struct KeyBound {
 ///
 /// Isolation is snapshot isolation: it reads what was committed when it began, and its own writes;
 /// two concurrent transactions that change the same row conflict, and the second one to try is
-/// told at once (kConflict). After kConflict, kAlreadyExists, kConstraintViolated, kNotFound or
-/// kInvalidArgument the transaction stays usable: the failed call had no effect.
+/// told at once (kConflict). After a failed call of anything but commit the transaction stays
+/// usable: the call had no effect. After kConflict the usual thing is to abort and begin again,
+/// since this snapshot will not see what the other one did. Write skew is possible.
 ///
-/// Thread-safety: one thread at a time. Destroying it aborts it.
+/// Every function fails with kInvalidArgument after the transaction has ended, and with kNotFound
+/// when there is no such table (any more). A transaction left open keeps old versions alive, and
+/// drop_table waiting; it blocks no other transaction but the writers of rows that it wrote.
+///
+/// Thread-safety: one thread at a time; it may be handed to another thread in between. Destroying
+/// it aborts it. It must end before its database is closed.
 /// Source: SOFORT (DaMoN 2014), section 4 and appendix A, extended to many rows per transaction.
 class Transaction {
  public:
   Transaction() noexcept = default;
   Transaction(Transaction&& other) noexcept
-      : database_(other.database_), context_(std::exchange(other.context_, nullptr)) {}
+      : database_(other.database_),
+        context_(std::exchange(other.context_, nullptr)),
+        commit_timestamp_(other.commit_timestamp_) {}
   Transaction& operator=(Transaction&& other) noexcept;
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -101,8 +111,8 @@ class Transaction {
   /// Adds a row: one value per column, in schema order.
   /// Durable when: commit returns ok.
   /// Fails with: kAlreadyExists (a unique key is taken), kConflict (a concurrent transaction
-  /// inserted or deleted a row with the same unique key), kConstraintViolated (NULL or type),
-  /// kInvalidArgument (number of values, no such table), kOutOfSpace, kReadOnly.
+  /// inserted or deleted a row with the same unique key), kConstraintViolated (NULL, type, size),
+  /// kInvalidArgument (number of values), kNotFound (no such table), kOutOfSpace, kReadOnly.
   Result<RowId> insert(TableId table, std::span<const Value> values);
   Result<RowId> insert(TableId table, std::initializer_list<Value> values) {
     return insert(table, std::span<const Value>(values.begin(), values.size()));
@@ -114,24 +124,28 @@ class Transaction {
   /// Durable when: commit returns ok. Fails with: as insert.
   Status insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids = {});
 
-  /// Makes a new version of a row with some columns changed, and returns its id.
+  /// Makes a new version of a row with some columns changed, and returns its id. A row that this
+  /// transaction inserted itself may be changed in place and keep its id.
   /// Durable when: commit returns ok.
   /// Fails with: kNotFound (the row is not visible), kConflict (somebody else changed or deleted
-  /// it), and as insert.
+  /// it), kInvalidArgument (no such column), and as insert.
   Result<RowId> update(TableId table, RowId row, std::span<const ColumnValue> changes);
   Result<RowId> update(TableId table, RowId row, std::initializer_list<ColumnValue> changes) {
     return update(table, row, std::span<const ColumnValue>(changes.begin(), changes.size()));
   }
 
   /// Deletes a row. Durable when: commit returns ok.
-  /// Fails with: kNotFound, kConflict, kInvalidArgument, kReadOnly.
+  /// Fails with: kNotFound (the row is not visible, or deleted by this transaction), kConflict,
+  /// kReadOnly.
   Status remove(TableId table, RowId row);
 
-  /// The row, if this transaction sees this version of it. Fails with kNotFound, kInvalidArgument.
+  /// The row, if this transaction sees this version of it: not another version of the same record.
+  /// Fails with: kNotFound.
   Result<Row> read(TableId table, RowId row) const;
 
-  /// The row whose unique key equals `key` (a value per column of the key).
-  /// Fails with kNotFound, kInvalidArgument (key not unique, wrong number or type of values).
+  /// The row whose unique key equals `values`, one per column of the key. NULL equals NULL, and
+  /// then any one of the rows is found.
+  /// Fails with: kNotFound, kInvalidArgument (key not unique, wrong number or type of values).
   Result<Row> find(KeyId key, std::span<const Value> values) const;
   Result<Row> find(KeyId key, std::initializer_list<Value> values) const {
     return find(key, std::span<const Value>(values.begin(), values.size()));
@@ -155,30 +169,35 @@ class Transaction {
   }
 
   /// Calls `visit` with every visible row between two bounds of an ordered key, in ascending key
-  /// order (NULL first), until it returns false. Fails with kInvalidArgument.
+  /// order (NULL first), until it returns false. Do not write to the table from within `visit`.
+  /// Fails with: kInvalidArgument (key not ordered, bounds of a wrong type or number).
   Status range(KeyId key, KeyBound lower, KeyBound upper,
                FunctionRef<bool(const Row&)> visit) const;
 
   /// Reads chosen columns of every visible row that fulfils `where`, a batch at a time in no
-  /// particular order, until `visit` returns false. Fails with kInvalidArgument.
+  /// particular order, until `visit` returns false. One thread; reads every row of the table. Do
+  /// not write to the table from within `visit`.
+  /// Fails with: kInvalidArgument (no such column, another type).
   Status scan(TableId table, std::span<const ColumnId> columns, const Predicate& where,
               FunctionRef<bool(const ScanBatch&)> visit) const;
   Status scan(TableId table, std::initializer_list<ColumnId> columns,
               FunctionRef<bool(const ScanBatch&)> visit) const {
-    return scan(table, std::span<const ColumnId>(columns.begin(), columns.size()),
-                Predicate::all(), visit);
+    return scan(table, std::span<const ColumnId>(columns.begin(), columns.size()), Predicate::all(),
+                visit);
   }
 
-  /// Makes all writes durable, then visible. Two fences, whatever the number of rows; none when
-  /// nothing was written. Ends the transaction, also when it fails: then nothing took effect.
-  /// Fails with kOutOfSpace (the list of what it wrote does not fit the pool).
+  /// Makes all writes durable, then visible; ok means both. Two fences up to 64 written rows (an
+  /// update writes two), a third above, more only for new space; none when nothing was written.
+  /// What durable means is Statistics::guarantee. Ends the transaction, also when it fails: then
+  /// nothing took effect. Fails with: kOutOfSpace (the list of what it wrote does not fit the
+  /// pool).
   Status commit();
 
-  /// Ends the transaction without effect. Safe to call on an ended one.
+  /// Ends the transaction without effect. Costs no fence. Safe to call on an ended one.
   void abort() noexcept;
 
   bool is_open() const noexcept { return context_ != nullptr; }
-  /// The time-stamp whose database this transaction reads.
+  /// The time-stamp whose database this transaction reads; 0 once it has ended.
   std::uint64_t snapshot() const noexcept;
   /// After a commit that wrote: its commit time-stamp; 0 before, and for one that wrote nothing.
   std::uint64_t commit_timestamp() const noexcept { return commit_timestamp_; }

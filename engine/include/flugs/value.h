@@ -12,8 +12,8 @@ enum class Type : std::uint8_t {
   kBool = 1,       ///< true or false
   kInt32 = 2,      ///< 32-bit signed integer
   kInt64 = 3,      ///< 64-bit signed integer
-  kDouble = 4,     ///< IEEE 754 binary64; -0.0 is stored as 0.0, every NaN as one NaN
-  kDecimal = 5,    ///< 64-bit signed integer counting units of 10^-scale; scale is the column's, 0 to 18
+  kDouble = 4,     ///< IEEE 754 binary64; -0.0 is stored as 0.0, every NaN as one; NaN sorts last
+  kDecimal = 5,    ///< 64-bit signed, in units of 10^-scale; scale is the column's, 0 to 18
   kDate = 6,       ///< days since 1970-01-01 (proleptic Gregorian), 32-bit signed
   kTimestamp = 7,  ///< microseconds since 1970-01-01T00:00:00 UTC, 64-bit signed
   kString = 8,     ///< text of any length up to 2^31-1 bytes; compared byte by byte
@@ -24,7 +24,11 @@ enum class Type : std::uint8_t {
 std::string_view to_string(Type type) noexcept;
 
 /// One value, or NULL. A string or bytes Value is a view: whoever makes it keeps the bytes alive
-/// for the call; one that a row returned is valid until its transaction ends.
+/// for the call; one that a row returned is valid until its transaction ends or writes to that
+/// row.
+///
+/// The type must be the column's, except that an int32 may stand for an int64. The `as_` functions
+/// do not check the type: another one than the value's gives an unspecified result.
 ///
 /// Thread-safety: a plain value type.
 class Value {
@@ -42,13 +46,16 @@ class Value {
     return Value(Type::kDouble, bits);
   }
   /// `units` counts multiples of 10^-scale of the column: 12.34 at scale 2 is 1234.
-  static constexpr Value decimal(std::int64_t units) noexcept { return Value(Type::kDecimal, units); }
+  static constexpr Value decimal(std::int64_t units) noexcept {
+    return Value(Type::kDecimal, units);
+  }
   static constexpr Value date(std::int32_t days_since_epoch) noexcept {
     return Value(Type::kDate, days_since_epoch);
   }
   static constexpr Value timestamp(std::int64_t microseconds_since_epoch) noexcept {
     return Value(Type::kTimestamp, microseconds_since_epoch);
   }
+  /// At most 2^31 - 1 bytes, as for `bytes`; not copied.
   static constexpr Value string(std::string_view v) noexcept { return Value(Type::kString, v); }
   static constexpr Value bytes(std::string_view v) noexcept { return Value(Type::kBytes, v); }
 
@@ -66,6 +73,7 @@ class Value {
     std::memcpy(&v, &raw_, sizeof v);
     return v;
   }
+  /// Text or bytes; empty for any other type.
   constexpr std::string_view as_string() const noexcept { return {data_, size_}; }
 
   /// Equal type and payload; NULL equals NULL (this is identity, not SQL's three-valued `=`).
@@ -80,12 +88,18 @@ class Value {
 
   /// The value of `type` whose payload `raw` is; for code that is generic over types.
   static constexpr Value from_raw(Type type, std::int64_t raw) noexcept { return Value(type, raw); }
-  static constexpr Value from_bytes(Type type, std::string_view v) noexcept { return Value(type, v); }
+  static constexpr Value from_bytes(Type type, std::string_view v) noexcept {
+    return Value(type, v);
+  }
 
  private:
   constexpr Value(Type type, std::int64_t raw) noexcept : raw_(raw), type_(type), present_(true) {}
   constexpr Value(Type type, std::string_view v) noexcept
-      : data_(v.data()), size_(static_cast<std::uint32_t>(v.size())), type_(type), present_(true) {}
+      : data_(v.data()), size_(clamped(v.size())), type_(type), present_(true) {}
+  // What is too long for a column stays too long: 2^32 - 1 is more than any column takes.
+  static constexpr std::uint32_t clamped(std::size_t size) noexcept {
+    return size < 0xFFFFFFFFu ? static_cast<std::uint32_t>(size) : 0xFFFFFFFFu;
+  }
 
   std::int64_t raw_ = 0;
   const char* data_ = nullptr;
