@@ -1,7 +1,7 @@
 #include "bench/restart_load.h"
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <span>

@@ -50,8 +50,7 @@ inline std::string_view view(const std::byte* cell, const std::byte* base,
                              std::uint64_t pool_bytes) noexcept {
   std::uint64_t high = 0;
   std::memcpy(&high, cell + 8, 8);
-  if (tag_of(high) != kOutOfLine)
-    return {reinterpret_cast<const char*>(cell), tag_of(high)};
+  if (tag_of(high) != kOutOfLine) return {reinterpret_cast<const char*>(cell), tag_of(high)};
   std::uint64_t offset = 0;
   std::memcpy(&offset, cell, 8);
   if (offset > pool_bytes || static_cast<std::uint32_t>(high) > pool_bytes - offset) return {};

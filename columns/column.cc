@@ -17,11 +17,15 @@ constexpr std::size_t kTextBytesMax = std::numeric_limits<std::int32_t>::max();
 DecodeKind decode_kind(Type type, bool is_dictionary) noexcept {
   switch (type) {
     case Type::kString:
-    case Type::kBytes: return is_dictionary ? DecodeKind::kCodeText : DecodeKind::kText;
+    case Type::kBytes:
+      return is_dictionary ? DecodeKind::kCodeText : DecodeKind::kText;
     case Type::kInt32:
-    case Type::kDate: return is_dictionary ? DecodeKind::kCode8 : DecodeKind::kNarrow;
-    case Type::kBool: return is_dictionary ? DecodeKind::kCode8 : DecodeKind::kWide;
-    default: return is_dictionary ? DecodeKind::kCode16 : DecodeKind::kWide;
+    case Type::kDate:
+      return is_dictionary ? DecodeKind::kCode8 : DecodeKind::kNarrow;
+    case Type::kBool:
+      return is_dictionary ? DecodeKind::kCode8 : DecodeKind::kWide;
+    default:
+      return is_dictionary ? DecodeKind::kCode16 : DecodeKind::kWide;
   }
 }
 

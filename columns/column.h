@@ -40,7 +40,9 @@ class Column {
   bool is_text() const noexcept { return is_text_; }
   Dictionary& dictionary() noexcept { return dictionary_; }
   const Dictionary& dictionary() const noexcept { return dictionary_; }
-  std::uint64_t bytes_in_pool() const { return dictionary_.bytes_in_pool() + heap_.bytes_in_pool(); }
+  std::uint64_t bytes_in_pool() const {
+    return dictionary_.bytes_in_pool() + heap_.bytes_in_pool();
+  }
 
   /// Whether a value may stand in this column. kConstraintViolated says why not.
   Status check(const Value& value) const;
@@ -56,7 +58,8 @@ class Column {
   CellNeed need(std::uint8_t bits) const noexcept;
 
   Value value(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
-    if (is_dictionary_) return dictionary_.value(static_cast<std::uint32_t>(layout.load(row, index)));
+    if (is_dictionary_)
+      return dictionary_.value(static_cast<std::uint32_t>(layout.load(row, index)));
     return direct_value(layout, row, index);
   }
   bool is_null(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
@@ -82,14 +85,14 @@ class Column {
               const Value& value) const noexcept {
     // The common key column: an integer that stands in the row and is never NULL.
     if (decoder_.kind == DecodeKind::kNarrow && !nullable_)
-      return static_cast<std::int32_t>(layout.load(row, index)) == value.raw() &&
-             !value.is_null();
+      return static_cast<std::int32_t>(layout.load(row, index)) == value.raw() && !value.is_null();
     return equals_in_general(layout, row, index, value);
   }
 
   /// Whether a cell from the pool can be decoded: code below the dictionary's count, text inside
   /// the pool. For audits.
-  bool is_plausible(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept;
+  bool is_plausible(const RowLayout& layout, const std::byte* row,
+                    std::size_t index) const noexcept;
   void release_all();
 
  private:

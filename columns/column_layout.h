@@ -41,9 +41,9 @@ static_assert(sizeof(DictionaryLayout) == 128);
 
 /// In the pool, in the table's extent: what a column owns.
 struct ColumnLayout {
-  std::uint8_t type;             ///< flugs::Type; immutable, as all before `dictionary`
-  std::uint8_t encoding;         ///< flugs::Encoding, kDictionary or kDirect
-  std::uint8_t nullable;         ///< 0 or 1
+  std::uint8_t type;      ///< flugs::Type; immutable, as all before `dictionary`
+  std::uint8_t encoding;  ///< flugs::Encoding, kDictionary or kDirect
+  std::uint8_t nullable;  ///< 0 or 1
   std::uint8_t scale;
   std::uint32_t expected_distinct;
   std::uint64_t reserved[7];

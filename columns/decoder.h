@@ -10,17 +10,17 @@ namespace flugs::columns {
 
 /// How the values of a column are got from its cells.
 enum class DecodeKind : std::uint8_t {
-  kCode8,    ///< ValueID of an 8-byte entry (types of up to 4 bytes)
-  kCode16,   ///< ValueID of a 16-byte entry (types of 8 bytes)
-  kCodeText, ///< ValueID of a 32-byte entry
-  kNarrow,   ///< payload of a 32-bit type
-  kWide,     ///< payload of any other fixed-width type
-  kText,     ///< text cell
+  kCode8,     ///< ValueID of an 8-byte entry (types of up to 4 bytes)
+  kCode16,    ///< ValueID of a 16-byte entry (types of 8 bytes)
+  kCodeText,  ///< ValueID of a 32-byte entry
+  kNarrow,    ///< payload of a 32-bit type
+  kWide,      ///< payload of any other fixed-width type
+  kText,      ///< text cell
 };
 
-/// What decoding a row needs of each column, in 24 bytes: those of all columns of a table stand side
-/// by side, so that reading a whole row does not visit a Column object per cell. A dictionary keeps
-/// its column's up to date.
+/// What decoding a row needs of each column, in 24 bytes: those of all columns of a table stand
+/// side by side, so that reading a whole row does not visit a Column object per cell. A dictionary
+/// keeps its column's up to date.
 struct Decoder {
   static constexpr std::uint32_t kNoCode = 0xFFFFFFFFu;
   /// ValueIDs below it are in the dictionary's first chunk.

@@ -23,10 +23,13 @@ std::uint32_t entry_bytes_of(Type type) noexcept {
   switch (type) {
     case Type::kBool:
     case Type::kInt32:
-    case Type::kDate: return 8;
+    case Type::kDate:
+      return 8;
     case Type::kString:
-    case Type::kBytes: return 32;
-    default: return 16;
+    case Type::kBytes:
+      return 32;
+    default:
+      return 16;
   }
 }
 
@@ -62,7 +65,8 @@ void Dictionary::put_chunk(std::size_t chunk, std::byte* entries) noexcept {
 }
 
 Status Dictionary::load() {
-  Status loaded = chunks_.load([&](std::size_t chunk, std::uint64_t offset) -> Result<std::uint64_t> {
+  Status loaded = chunks_.load([&](std::size_t chunk,
+                                   std::uint64_t offset) -> Result<std::uint64_t> {
     const std::uint64_t bytes = entries_in(chunk) * entry_bytes_;
     if (chunk >= chunks_in_dram_.capacity() || offset > pool_.medium().bytes() - bytes)
       return Status(StatusCode::kCorrupt,
@@ -91,7 +95,8 @@ void Dictionary::begin_rebuild() {
     std::size_t words = entries_in(chunk - 1) * entry_bytes_ / 8;
     const auto* data = reinterpret_cast<const std::uint64_t*>(first);
     while (words > 0 && data[words - 1] == 0) --words;
-    end = first_id_of(chunk - 1) + static_cast<std::uint32_t>((words * 8 + entry_bytes_ - 1) / entry_bytes_);
+    end = first_id_of(chunk - 1) +
+          static_cast<std::uint32_t>((words * 8 + entry_bytes_ - 1) / entry_bytes_);
   }
   count_.store(end, std::memory_order_relaxed);
 }
@@ -102,7 +107,8 @@ void Dictionary::rebuild_range(std::uint32_t first, std::uint32_t end,
   for (std::uint32_t id = first; id < end; ++id) {
     std::uint64_t hash = 0;
     switch (prove(id, hash)) {
-      case Proof::kAbsent: break;
+      case Proof::kAbsent:
+        break;
       case Proof::kTorn:
         clear_torn(id, persister);
         ++counts.dropped;
@@ -172,8 +178,8 @@ Result<std::uint32_t> Dictionary::encode(const Value& value, Unflushed& unflushe
                                          pmem::Persister& persister) {
   std::uint32_t id = find(value);
   if (id == kNone) {
-    Result<std::uint32_t> added = value.is_null() ? encode_null(persister)
-                                                  : encode_new(value, hash_of(value), persister);
+    Result<std::uint32_t> added =
+        value.is_null() ? encode_null(persister) : encode_new(value, hash_of(value), persister);
     if (!added.ok()) return added;
     id = *added;
   }
@@ -198,8 +204,8 @@ Result<std::uint32_t> Dictionary::encode_new(const Value& value, std::uint64_t h
   });
 }
 
-Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
-                               std::size_t stride, std::span<Cell> cells, Unflushed& unflushed,
+Status Dictionary::encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
+                               std::span<Cell> cells, Unflushed& unflushed,
                                pmem::Persister& persister) {
   std::array<std::uint64_t, kBatchMax> hashes;
   std::array<std::uint32_t, kBatchMax> guesses;
@@ -413,7 +419,8 @@ Status Dictionary::verify() const {
 }
 
 void Dictionary::release_all() {
-  chunks_.release_all([&](std::size_t chunk, std::uint64_t) { return entries_in(chunk) * entry_bytes_; });
+  chunks_.release_all(
+      [&](std::size_t chunk, std::uint64_t) { return entries_in(chunk) * entry_bytes_; });
 }
 
 void Unflushed::flush(pmem::Persister& persister, pmem::Label label) const noexcept {

@@ -59,7 +59,8 @@ class Dictionary {
 
   /// The value's ValueID; appended if it is new. `unflushed` takes what must be flushed before the
   /// ValueID is referred to durably. Fails with kOutOfSpace.
-  Result<std::uint32_t> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
+  Result<std::uint32_t> encode(const Value& value, Unflushed& unflushed,
+                               pmem::Persister& persister);
   /// The same for every `stride`-th of `values` from `first` on, the ValueIDs into the same places
   /// of `cells`; the cache misses of the look-ups overlap. At most kBatchMax values.
   static constexpr std::size_t kBatchMax = 64;
@@ -79,7 +80,9 @@ class Dictionary {
 
   /// ValueIDs below it have been handed out.
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
-  std::uint64_t bytes_in_pool() const noexcept { return bytes_in_pool_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes_in_pool() const noexcept {
+    return bytes_in_pool_.load(std::memory_order_relaxed);
+  }
   std::size_t index_bytes() const noexcept { return index_.memory_bytes(); }
   /// Full audit: every entry proven, found through the index under its own ValueID only.
   Status verify() const;

@@ -235,17 +235,16 @@ void HashIndex::move_entries(Segment& segment, std::uint32_t bit) {
   ++segment.depth;
   segment.overflows.store(0, std::memory_order_relaxed);
   for (Bucket& bucket : segment.buckets) bucket.next_version();
-  for_each_moving([&](std::size_t, auto& slot, std::uint64_t) {
-    slot.store(0, std::memory_order_release);
-  });
+  for_each_moving(
+      [&](std::size_t, auto& slot, std::uint64_t) { slot.store(0, std::memory_order_release); });
 }
 
 void HashIndex::reserve(std::size_t count) {
   const std::lock_guard structure(structure_mutex_);
   FLUGS_CHECK(segments_.size() == 1 && count_with_bits(*segments_[0], 0) == 0);
   std::uint32_t depth = 0;
-  while (depth < kDepthMax &&
-         static_cast<double>(count) > kReserveFill * kBuckets * static_cast<double>(1u << depth))
+  while (depth<kDepthMax&& static_cast<double>(count)> kReserveFill * kBuckets *
+         static_cast<double>(1u << depth))
     ++depth;
   if (depth == 0) return;
   auto directory = std::make_unique<Directory>(depth);
@@ -266,8 +265,7 @@ void HashIndex::bulk_insert(std::uint64_t entry) {
 std::size_t HashIndex::size() const {
   const std::lock_guard structure(structure_mutex_);
   std::size_t total = 0;
-  for (const Segment* segment : segments_)
-    total += count_with_bits(*segment, 0);
+  for (const Segment* segment : segments_) total += count_with_bits(*segment, 0);
   return total;
 }
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "pmem/spin_lock.h"
 #include "pmem/check.h"
+#include "pmem/spin_lock.h"
 
 namespace flugs::columns {
 
@@ -170,7 +170,9 @@ class HashIndex {
 
   /// Entries; exact when nobody writes.
   std::size_t size() const;
-  std::size_t memory_bytes() const noexcept { return memory_bytes_.load(std::memory_order_relaxed); }
+  std::size_t memory_bytes() const noexcept {
+    return memory_bytes_.load(std::memory_order_relaxed);
+  }
 
  private:
   static constexpr std::size_t kBuckets = 256;
@@ -189,7 +191,8 @@ class HashIndex {
     // line. It wraps only after 2^16 splits of one segment; there are at most kDepthMax.
     static constexpr std::uintptr_t kLocked = 1;
     static constexpr int kVersionShift = 48;
-    static constexpr std::uintptr_t kAddress = ((std::uintptr_t{1} << kVersionShift) - 1) & ~kLocked;
+    static constexpr std::uintptr_t kAddress =
+        ((std::uintptr_t{1} << kVersionShift) - 1) & ~kLocked;
 
     static Bucket* overflow_in(std::uintptr_t link_word) noexcept {
       return reinterpret_cast<Bucket*>(link_word & kAddress);

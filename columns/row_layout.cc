@@ -38,11 +38,12 @@ Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs) {
     if (bit > kRowBytesMax * 8) break;
   }
   for (std::size_t column = 0; column < needs.size() && bit <= kRowBytesMax * 8; ++column)
-    if (needs[column].null_bit) layout.cells_[column].null_bit_offset = static_cast<std::uint16_t>(bit++);
+    if (needs[column].null_bit)
+      layout.cells_[column].null_bit_offset = static_cast<std::uint16_t>(bit++);
   if (bit > kRowBytesMax * 8)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("a row of {} columns needs more than {} bytes", needs.size(),
-                              kRowBytesMax));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("a row of {} columns needs more than {} bytes", needs.size(), kRowBytesMax));
   layout.row_bytes_ = padded_row_bytes(bit);
   layout.derive_access();
   return layout;

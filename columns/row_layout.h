@@ -107,7 +107,8 @@ class RowLayout {
 /// The narrowest cell for codes 0 to `codes` - 1.
 constexpr std::uint8_t code_bits_for(std::uint64_t codes) noexcept {
   std::uint8_t bits = 1;
-  while (bits < 32 && codes > (std::uint64_t{1} << bits)) bits = static_cast<std::uint8_t>(bits * 2);
+  while (bits < 32 && codes > (std::uint64_t{1} << bits))
+    bits = static_cast<std::uint8_t>(bits * 2);
   return bits;
 }
 

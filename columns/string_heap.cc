@@ -33,14 +33,15 @@ Status StringHeap::load() {
   const std::lock_guard guard(mutex_);
   const std::uint64_t end = layout_.reserved_end;
   const std::uint64_t end_chunk = end >> kOffsetBits;
-  Status loaded = chunks_.load([&](std::size_t index, std::uint64_t offset) -> Result<std::uint64_t> {
+  Status loaded = chunks_.load([&](std::size_t index,
+                                   std::uint64_t offset) -> Result<std::uint64_t> {
     const auto* header = pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{offset});
     if (header->magic != StringHeapChunkLayout::kMagic || header->checksum != checksum_of(*header))
-      return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: {}: chunk {} at offset {} has a damaged header (checksum "
-                                "expected {:016x}, found {:016x})",
-                                pool_.path(), owner_, index, offset, checksum_of(*header),
-                                header->checksum));
+      return Status(
+          StatusCode::kCorrupt,
+          fmt::format("{}: {}: chunk {} at offset {} has a damaged header (checksum "
+                      "expected {:016x}, found {:016x})",
+                      pool_.path(), owner_, index, offset, checksum_of(*header), header->checksum));
     total_bytes_ += header->bytes;
     if (index == end_chunk && end != 0) {
       current_offset_ = offset;
@@ -53,11 +54,11 @@ Status StringHeap::load() {
   if (end == 0) return {};
   reserved_used_ = used_ = end & kOffsetMask;
   if (current_offset_ == 0 || used_ < kHeader || used_ > current_bytes_)
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: {}: the end of the strings is given as chunk {}, byte {}: there "
-                              "are {} chunks, that one of {} bytes",
-                              pool_.path(), owner_, end_chunk, used_, chunks_.count(),
-                              current_bytes_));
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("{}: {}: the end of the strings is given as chunk {}, byte {}: there "
+                    "are {} chunks, that one of {} bytes",
+                    pool_.path(), owner_, end_chunk, used_, chunks_.count(), current_bytes_));
   return {};
 }
 
@@ -105,8 +106,7 @@ Status StringHeap::add_chunk(std::uint64_t bytes, pmem::Persister& persister) {
 void StringHeap::begin_chunk(std::uint64_t index) noexcept {
   current_index_ = index;
   current_offset_ = chunks_.offset(index);
-  current_bytes_ =
-      pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{current_offset_})->bytes;
+  current_bytes_ = pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{current_offset_})->bytes;
   used_ = kHeader;
   reserved_used_ = 0;
 }

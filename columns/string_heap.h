@@ -19,7 +19,10 @@ namespace flugs::columns {
 class StringHeap {
  public:
   StringHeap(pmem::Pool& pool, StringHeapLayout& layout, const std::string& owner)
-      : pool_(pool), layout_(layout), owner_(owner + ", strings"), chunks_(pool, layout.chunks, owner_) {}
+      : pool_(pool),
+        layout_(layout),
+        owner_(owner + ", strings"),
+        chunks_(pool, layout.chunks, owner_) {}
 
   /// Opening: claims the chunks. Fails with kCorrupt.
   Status load();
@@ -46,8 +49,8 @@ class StringHeap {
   std::uint64_t current_offset_ = 0;  // of the chunk that is being filled; 0: none
   std::uint64_t current_index_ = 0;
   std::uint64_t current_bytes_ = 0;
-  std::uint64_t used_ = 0;            // of the current chunk
-  std::uint64_t reserved_used_ = 0;   // durable upper bound of used_
+  std::uint64_t used_ = 0;           // of the current chunk
+  std::uint64_t reserved_used_ = 0;  // durable upper bound of used_
   std::uint64_t total_bytes_ = 0;
 };
 

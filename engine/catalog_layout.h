@@ -17,7 +17,8 @@ struct DatabaseLayout {
   std::uint64_t slot_array;  ///< offset of an mvcc::SlotArrayLayout
   std::uint64_t reserved[5];
 };
-static_assert(sizeof(DatabaseLayout) == 64 && sizeof(DatabaseLayout) <= pmem::kApplicationRootBytes);
+static_assert(sizeof(DatabaseLayout) == 64 &&
+              sizeof(DatabaseLayout) <= pmem::kApplicationRootBytes);
 
 /// In the pool: the tables, each by the offset of its TableLayout; 0 is a free place.
 struct CatalogLayout {
@@ -32,20 +33,21 @@ struct TableLayout {
   static constexpr std::uint64_t kMagic = 0x454c424154474c46u;  // "FLGTABLE"
   std::uint64_t magic;
   std::uint64_t bytes;     ///< of the extent
-  std::uint64_t checksum;  ///< XXH3-64 of the two words above, the 40 bytes below and the schema, chained by seed
+  std::uint64_t checksum;  ///< XXH3-64 of the two words above, the 40 bytes below and the schema,
+                           ///< chained by seed
   std::uint32_t table_id;
   std::uint16_t column_count;
   std::uint8_t first_chunk_rows_log2;    ///< rows of the first chunk, as a power of two
   std::uint8_t largest_chunk_rows_log2;  ///< chunks double up to that
-  std::uint64_t schema_offset;  ///< from the beginning of this structure
+  std::uint64_t schema_offset;           ///< from the beginning of this structure
   std::uint64_t schema_bytes;
   std::uint64_t reserved1[2];
   pmem::ChunkListLayout row_chunks;
 };
 static_assert(sizeof(TableLayout) == 128);
 
-/// In the pool, at the beginning of every row chunk: this header, `column_count` CellLayouts, padding
-/// to a line, then `row_count` rows.
+/// In the pool, at the beginning of every row chunk: this header, `column_count` CellLayouts,
+/// padding to a line, then `row_count` rows.
 struct RowChunkLayout {
   static constexpr std::uint64_t kMagic = 0x4b4e484357524c46u;  // "FLRWCHNK"
   std::uint64_t magic;

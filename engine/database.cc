@@ -52,7 +52,8 @@ Result<ColumnId> Database::find_column(TableId table, std::string_view name) con
   const auto& columns = found->schema().columns;
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].name == name) return ColumnId(static_cast<std::uint16_t>(i));
-  return Status(StatusCode::kNotFound, fmt::format("table {}: no column '{}'", found->name(), name));
+  return Status(StatusCode::kNotFound,
+                fmt::format("table {}: no column '{}'", found->name(), name));
 }
 
 Result<KeyId> Database::find_key(TableId table, std::string_view name) const {

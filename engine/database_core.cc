@@ -18,7 +18,8 @@ namespace {
 // slot, or in so many dead rows if transactions are large.
 constexpr std::uint64_t kEndingsPerOldest = 2048;
 constexpr std::size_t kDeadRowsPerOldest = 16384;
-// Then a few rows per commit, more than a transaction usually leaves behind: no commit pays for all.
+// Then a few rows per commit, more than a transaction usually leaves behind: no commit pays for
+// all.
 constexpr std::size_t kRowsPerCollection = 8;
 constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::chrono::milliseconds kDropPatience{1000};
@@ -45,9 +46,9 @@ void DatabaseCore::start() {
 Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode) {
   mvcc::Slot* slot = slots_->acquire();
   if (slot == nullptr)
-    return Status(StatusCode::kTooManyTransactions,
-                  fmt::format("{} transactions are open, which is slots_max",
-                              slots_->slot_count()));
+    return Status(
+        StatusCode::kTooManyTransactions,
+        fmt::format("{} transactions are open, which is slots_max", slots_->slot_count()));
   TransactionContext& context = *contexts_[slot->index()];
   context.slot = slot;
   context.mode = mode;
@@ -67,15 +68,14 @@ Result<Transaction> DatabaseCore::begin(AccessMode mode) {
 }
 
 Status DatabaseCore::prepare_write(TransactionContext* context) {
-  if (context == nullptr)
-    return Status(StatusCode::kInvalidArgument, "the transaction has ended");
+  if (context == nullptr) return Status(StatusCode::kInvalidArgument, "the transaction has ended");
   if (context->is_writing) return {};
   if (context->mode == AccessMode::kReadOnly)
     return Status(StatusCode::kReadOnly, "the transaction was begun read-only");
   slots_->begin_writing(*context->slot);
   context->is_writing = true;
-  context->visibility = mvcc::Visibility(slots_->mirrors(), context->visibility.snapshot(),
-                                         context->slot->tag());
+  context->visibility =
+      mvcc::Visibility(slots_->mirrors(), context->visibility.snapshot(), context->slot->tag());
   return {};
 }
 
@@ -229,8 +229,8 @@ Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
                   fmt::format("{}: {} tables at a time and {} in a pool's life at most",
                               pool_->path(), CatalogLayout::kTablesMax, kTableIdsMax - 1));
   pmem::Persister persister(pool_->medium());
-  Result<pmem::Extent> extent = Table::make_layout(*pool_, *schema, next_table_id_,
-                                                   options_.segment_bytes, persister);
+  Result<pmem::Extent> extent =
+      Table::make_layout(*pool_, *schema, next_table_id_, options_.segment_bytes, persister);
   if (!extent.ok()) {
     persister.fence("create_table/1");
     return std::move(extent).status();
@@ -266,9 +266,9 @@ Status DatabaseCore::drop_table(TableId id) {
   dropped->set_dropped(true);
   if (!wait_for_transactions()) {
     dropped->set_dropped(false);
-    return Status(StatusCode::kBusy,
-                  fmt::format("table {}: a transaction that began earlier is still open",
-                              dropped->name()));
+    return Status(
+        StatusCode::kBusy,
+        fmt::format("table {}: a transaction that began earlier is still open", dropped->name()));
   }
   for (std::uint64_t& entry : catalog().tables) {
     if (entry == 0) continue;

@@ -22,9 +22,8 @@ constexpr std::uint32_t kRowsSweptWithoutKeys = 1u << 13;
 
 Status check_options(const OpenOptions& options) {
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("slots_max is {}, allowed are 1 to {}", options.slots_max,
-                              mvcc::kSlotsMax));
+    return Status(StatusCode::kInvalidArgument, fmt::format("slots_max is {}, allowed are 1 to {}",
+                                                            options.slots_max, mvcc::kSlotsMax));
   return {};
 }
 
@@ -129,9 +128,8 @@ Status DatabaseCore::load_table(std::uint64_t offset) {
   if (Status s = pool_->allocator().claim({offset, layout.bytes}, owner); !s.ok()) return s;
   if (layout.table_id == 0 || layout.table_id >= kTableIdsMax ||
       table(TableId(layout.table_id)) != nullptr)
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: {}: impossible or repeated table id {}", pool_->path(), owner,
-                              layout.table_id));
+    return Status(StatusCode::kCorrupt, fmt::format("{}: {}: impossible or repeated table id {}",
+                                                    pool_->path(), owner, layout.table_id));
   auto loaded = std::make_unique<Table>(*pool_, layout, std::move(*schema));
   if (Status s = loaded->load(); !s.ok()) return s;
   next_table_id_ = std::max(next_table_id_, layout.table_id + 1);
@@ -193,8 +191,7 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   for (const auto& table : owned_tables_) {
     const std::uint32_t end = table->rows().rows_end();
     // Without keys nothing is rebuilt from the rows: opening must not depend on their number.
-    std::uint32_t first =
-        table->keys().empty() ? end - std::min(end, kRowsSweptWithoutKeys) : 0;
+    std::uint32_t first = table->keys().empty() ? end - std::min(end, kRowsSweptWithoutKeys) : 0;
     for (; first < end; first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
   }
@@ -220,7 +217,8 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
 // One key by all threads.
 Status DatabaseCore::rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases) {
   const std::uint64_t rows = table.rows().rows_end();
-  const std::uint64_t sources = std::min<std::uint64_t>(phases.threads() * 4, rows / kRowsPerTask + 1);
+  const std::uint64_t sources =
+      std::min<std::uint64_t>(phases.threads() * 4, rows / kRowsPerTask + 1);
   columns::HashIndexBuilder builder(table.keys()[key]->hash(), rows, sources);
   std::vector<std::function<Status()>> tasks;
   for (std::uint64_t i = 0; i < sources; ++i)

@@ -15,23 +15,30 @@ namespace {
 constexpr std::size_t kPrefixBytes = 8;
 
 // The first bytes of the key in a form whose byte order is the order of keys: per nullable column a
-// byte that puts NULL first, then integers big-endian with the sign bit turned, doubles likewise, text
-// with 0 escaped. What does not fit is left to the full comparison.
+// byte that puts NULL first, then integers big-endian with the sign bit turned, doubles likewise,
+// text with 0 escaped. What does not fit is left to the full comparison.
 class PrefixWriter {
  public:
   void value(const Value& v, bool nullable) noexcept {
     if (nullable) byte(v.is_null() ? 0 : 1);
     if (v.is_null()) return;
     switch (v.type()) {
-      case Type::kBool: byte(static_cast<std::uint8_t>(v.raw())); break;
+      case Type::kBool:
+        byte(static_cast<std::uint8_t>(v.raw()));
+        break;
       case Type::kInt32:
       case Type::kDate:
         integer(static_cast<std::uint64_t>(v.raw()) ^ 0x80000000u, 4);
         break;
-      case Type::kDouble: real(v); break;
+      case Type::kDouble:
+        real(v);
+        break;
       case Type::kString:
-      case Type::kBytes: text(v.as_string()); break;
-      default: integer(static_cast<std::uint64_t>(v.raw()) ^ (std::uint64_t{1} << 63), 8);
+      case Type::kBytes:
+        text(v.as_string());
+        break;
+      default:
+        integer(static_cast<std::uint64_t>(v.raw()) ^ (std::uint64_t{1} << 63), 8);
     }
   }
   std::uint64_t prefix() const noexcept {
@@ -49,9 +56,12 @@ class PrefixWriter {
   }
   void real(const Value& v) noexcept {
     auto bits = static_cast<std::uint64_t>(v.raw());
-    if (std::isnan(v.as_double())) bits = ~std::uint64_t{0};
-    else if ((bits >> 63) != 0) bits = ~bits;
-    else bits |= std::uint64_t{1} << 63;
+    if (std::isnan(v.as_double()))
+      bits = ~std::uint64_t{0};
+    else if ((bits >> 63) != 0)
+      bits = ~bits;
+    else
+      bits |= std::uint64_t{1} << 63;
     integer(bits, 8);
   }
   void text(std::string_view t) noexcept {
@@ -79,14 +89,16 @@ int compare_values(const Value& a, const Value& b) noexcept {
   if (a.is_null() || b.is_null()) return (a.is_null() ? 0 : 1) - (b.is_null() ? 0 : 1);
   switch (a.type()) {
     case Type::kString:
-    case Type::kBytes: return three_way(a.as_string().compare(b.as_string()), 0);
+    case Type::kBytes:
+      return three_way(a.as_string().compare(b.as_string()), 0);
     case Type::kDouble: {
       const bool a_nan = std::isnan(a.as_double());
       const bool b_nan = std::isnan(b.as_double());
       if (a_nan || b_nan) return (a_nan ? 1 : 0) - (b_nan ? 1 : 0);
       return three_way(a.as_double(), b.as_double());
     }
-    default: return three_way(a.raw(), b.raw());
+    default:
+      return three_way(a.raw(), b.raw());
   }
 }
 
@@ -99,8 +111,8 @@ KeyIndex::KeyIndex(const RowStore& rows, std::span<const std::unique_ptr<columns
       unique_(schema.unique),
       hashed_columns_(schema.hashed_columns) {
   for (const std::uint16_t column : key_columns_)
-    needs_normalising_ |= columns_[column]->type() == Type::kDouble ||
-                          columns_[column]->type() == Type::kInt64;
+    needs_normalising_ |=
+        columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64;
   if (schema.ordered) ordered_ = std::make_unique<columns::OrderedIndex>(this);
 }
 
@@ -175,20 +187,22 @@ Status KeyIndex::judge(std::uint32_t candidate, const mvcc::Visibility& visibili
   if (created.fate == Fate::kInFlight) return Status(StatusCode::kConflict);
   const mvcc::Visibility::Resolved deleted = visibility.resolve(version.deleted);
   switch (deleted.fate) {
-    case Fate::kOwn: return {};
-    case Fate::kInFlight: return Status(StatusCode::kConflict);
+    case Fate::kOwn:
+      return {};
+    case Fate::kInFlight:
+      return Status(StatusCode::kConflict);
     case Fate::kCommitted:
       // Gone in our snapshot, or only after it: then whoever deleted it was concurrent.
       return deleted.timestamp <= visibility.snapshot() ? Status() : Status(StatusCode::kConflict);
-    case Fate::kNothing: break;
+    case Fate::kNothing:
+      break;
   }
   const bool concurrent =
       created.fate == Fate::kCommitted && created.timestamp > visibility.snapshot();
   return Status(concurrent ? StatusCode::kConflict : StatusCode::kAlreadyExists);
 }
 
-Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash,
-                        const mvcc::Visibility& visibility) {
+Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility) {
   Status outcome;
   if (unique_) {
     const bool may_repeat = has_null(row);

@@ -40,7 +40,8 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
       return true;
     }
     case columns::DecodeKind::kCodeText:
-    case columns::DecodeKind::kText: break;
+    case columns::DecodeKind::kText:
+      break;
   }
   return false;
 }
@@ -106,10 +107,13 @@ Value ScanBatch::value(std::size_t index, std::size_t row) const noexcept {
   const Column& column = columns_[index];
   if (column.has_nulls && column.nulls[row] != 0) return Value::null();
   switch (column.type) {
-    case Type::kDouble: return Value::real(column.doubles[row]);
+    case Type::kDouble:
+      return Value::real(column.doubles[row]);
     case Type::kString:
-    case Type::kBytes: return Value::from_bytes(column.type, column.strings[row]);
-    default: return Value::from_raw(column.type, column.integers[row]);
+    case Type::kBytes:
+      return Value::from_bytes(column.type, column.strings[row]);
+    default:
+      return Value::from_raw(column.type, column.integers[row]);
   }
 }
 

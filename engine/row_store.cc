@@ -100,7 +100,8 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
     return corrupt("end of header inside pool, pool bytes", pool_.medium().bytes(), offset);
   if (header.checksum != checksum_of(header))
     return corrupt("checksum", checksum_of(header), header.checksum);
-  if (header.table_id != layout_.table_id) return corrupt("table", layout_.table_id, header.table_id);
+  if (header.table_id != layout_.table_id)
+    return corrupt("table", layout_.table_id, header.table_id);
   if (header.chunk_index != index) return corrupt("chunk index", index, header.chunk_index);
   if (header.row_count != rows_in(index)) return corrupt("rows", rows_in(index), header.row_count);
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
@@ -136,7 +137,8 @@ std::uint32_t RowStore::previous(std::uint32_t row) const noexcept {
   const Chunk& chunk = chunk_with(row);
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) return kNoRow;
-  return __atomic_load_n(&links[row - chunk.first_row], __ATOMIC_RELAXED) - 1;  // stored + 1: 0 is none
+  return __atomic_load_n(&links[row - chunk.first_row], __ATOMIC_RELAXED) -
+         1;  // stored + 1: 0 is none
 }
 
 void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
@@ -149,8 +151,7 @@ void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
     if (__atomic_compare_exchange_n(&chunk.previous, &links, fresh, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE)) {
       links = fresh;
-      previous_bytes_.fetch_add(rows_in(index) * sizeof(std::uint32_t),
-                                std::memory_order_relaxed);
+      previous_bytes_.fetch_add(rows_in(index) * sizeof(std::uint32_t), std::memory_order_relaxed);
     } else {
       std::free(fresh);
     }
@@ -222,7 +223,8 @@ Status RowStore::widen(std::span<const std::uint8_t> bits,
     std::vector<columns::CellNeed> needs;
     needs.reserve(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i)
-      needs.push_back(columns[i]->need(std::max(bits[i], last != nullptr ? last->bits(i) : bits[i])));
+      needs.push_back(
+          columns[i]->need(std::max(bits[i], last != nullptr ? last->bits(i) : bits[i])));
     Result<columns::RowLayout> layout = columns::RowLayout::make(needs);
     if (!layout.ok()) return std::move(layout).status();
     if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;

@@ -85,7 +85,9 @@ class RowStore {
   std::uint32_t rows_end() const noexcept { return next_row_.load(std::memory_order_acquire); }
   std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
   std::uint64_t chunk_bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
-  std::size_t dram_bytes() const noexcept { return previous_bytes_.load(std::memory_order_relaxed); }
+  std::size_t dram_bytes() const noexcept {
+    return previous_bytes_.load(std::memory_order_relaxed);
+  }
   void release_all();
 
  private:

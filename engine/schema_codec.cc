@@ -61,8 +61,8 @@ Status check_key(const TableSchema& schema, const KeySchema& key) {
       return invalid(fmt::format("{}: column '{}' occurs twice", where, column));
   }
   if (key.hashed_columns > key.columns.size())
-    return invalid(fmt::format("{}: {} hashed columns of {}", where, key.hashed_columns,
-                               key.columns.size()));
+    return invalid(
+        fmt::format("{}: {} hashed columns of {}", where, key.hashed_columns, key.columns.size()));
   if (!key.unique && key.hashed_columns != 0)
     return invalid(fmt::format("{}: only a unique key is hashed", where));
   return {};
@@ -70,8 +70,8 @@ Status check_key(const TableSchema& schema, const KeySchema& key) {
 
 Encoding chosen_encoding(const TableSchema& schema, const ColumnSchema& column) {
   if (column.encoding != Encoding::kAuto) return column.encoding;
-  const bool is_unique_key = std::any_of(
-      schema.keys.begin(), schema.keys.end(), [&](const KeySchema& key) {
+  const bool is_unique_key =
+      std::any_of(schema.keys.begin(), schema.keys.end(), [&](const KeySchema& key) {
         return key.unique && key.columns.size() == 1 && key.columns[0] == column.name;
       });
   const bool fits = !column.nullable && column.type != Type::kBytes;
@@ -150,8 +150,8 @@ Result<TableSchema> complete_schema(TableSchema schema) {
     return invalid(fmt::format("table {}: {} columns, allowed are 1 to {}", schema.name,
                                schema.columns.size(), kColumnsMax));
   if (schema.keys.size() > kKeysMax)
-    return invalid(fmt::format("table {}: {} keys, at most {}", schema.name, schema.keys.size(),
-                               kKeysMax));
+    return invalid(
+        fmt::format("table {}: {} keys, at most {}", schema.name, schema.keys.size(), kKeysMax));
   std::set<std::string> names;
   for (const ColumnSchema& column : schema.columns) {
     if (Status s = check_column(schema, column); !s.ok()) return s;
@@ -159,7 +159,8 @@ Result<TableSchema> complete_schema(TableSchema schema) {
       return invalid(fmt::format("table {}: column '{}' occurs twice", schema.name, column.name));
   }
   if (schema.has_primary_key && (schema.keys.empty() || !schema.keys[0].unique))
-    return invalid(fmt::format("table {}: the first key must be the unique primary key", schema.name));
+    return invalid(
+        fmt::format("table {}: the first key must be the unique primary key", schema.name));
   std::set<std::string> key_names;
   for (KeySchema& key : schema.keys) {
     if (Status s = check_key(schema, key); !s.ok()) return s;
@@ -230,8 +231,8 @@ Result<TableSchema> decode_schema(std::string_view bytes) {
     for (std::size_t k = 0; k < key_columns && !in.failed(); ++k) {
       const std::size_t position = in.u16();
       if (position >= schema.columns.size())
-        return corrupt_schema(fmt::format("key {} names column {} of {}", key.name, position,
-                                          schema.columns.size()));
+        return corrupt_schema(
+            fmt::format("key {} names column {} of {}", key.name, position, schema.columns.size()));
       key.columns.push_back(schema.columns[position].name);
     }
     schema.keys.push_back(std::move(key));

@@ -23,8 +23,8 @@ std::vector<std::unique_ptr<columns::Column>> make_columns(pmem::Pool& pool, Tab
   std::vector<std::unique_ptr<columns::Column>> made;
   made.reserve(schema.columns.size());
   for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    made.push_back(std::make_unique<columns::Column>(
-        pool, column_layouts[i], decoders[i], schema.columns[i].name, schema.name));
+    made.push_back(std::make_unique<columns::Column>(pool, column_layouts[i], decoders[i],
+                                                     schema.columns[i].name, schema.name));
   return made;
 }
 
@@ -94,10 +94,10 @@ Status Table::check_key_values(const KeyIndex& key, std::span<const Value> value
     const columns::Column& column = *columns_[key.columns()[i]];
     const bool widened = column.type() == Type::kInt64 && values[i].type() == Type::kInt32;
     if (!values[i].is_null() && values[i].type() != column.type() && !widened)
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}, key {}, column {}: expected {}, found {}", name(),
-                                key.name(), column.name(), to_string(column.type()),
-                                to_string(values[i].type())));
+      return Status(
+          StatusCode::kInvalidArgument,
+          fmt::format("table {}, key {}, column {}: expected {}, found {}", name(), key.name(),
+                      column.name(), to_string(column.type()), to_string(values[i].type())));
   }
   return {};
 }
@@ -201,9 +201,9 @@ Status Table::range(TransactionContext& context, std::size_t key_index, const Ke
 
 Status Table::check_values(std::span<const Value> values) const {
   if (values.size() != columns_.size())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: {} values for {} columns", name(), values.size(),
-                              columns_.size()));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("table {}: {} values for {} columns", name(), values.size(), columns_.size()));
   for (std::size_t i = 0; i < values.size(); ++i)
     if (Status s = columns_[i]->check(values[i]); !s.ok()) return s;
   return {};
@@ -294,8 +294,8 @@ void Table::undo_index_change(const IndexChange& change) {
 }
 
 void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
-  context.writes.push_back({&rows_.version(row), layout_.table_id, row,
-                            rows_.layout(row).row_bytes(), false});
+  context.writes.push_back(
+      {&rows_.version(row), layout_.table_id, row, rows_.layout(row).row_bytes(), false});
 }
 
 Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
@@ -304,8 +304,8 @@ Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> 
   context.bits.clear();
   for (std::size_t i = 0; i < values.size(); ++i) {
     Result<columns::Cell> cell =
-        columns_[i]->encode(columns::normalised(values[i], columns_[i]->type()),
-                            context.unflushed, context.slot->persister());
+        columns_[i]->encode(columns::normalised(values[i], columns_[i]->type()), context.unflushed,
+                            context.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
     context.cells.push_back(*cell);
     context.bits.push_back(columns_[i]->bits_for(*cell));
@@ -342,9 +342,12 @@ Status Table::lock_row(TransactionContext& context, std::uint32_t row) {
   if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
     return Status(StatusCode::kNotFound);
   switch (mvcc::Commit::lock(rows_.version(row), context.visibility)) {
-    case mvcc::Commit::Lock::kLocked: return {};
-    case mvcc::Commit::Lock::kDeletedBySelf: return Status(StatusCode::kNotFound);
-    case mvcc::Commit::Lock::kConflict: break;
+    case mvcc::Commit::Lock::kLocked:
+      return {};
+    case mvcc::Commit::Lock::kDeletedBySelf:
+      return Status(StatusCode::kNotFound);
+    case mvcc::Commit::Lock::kConflict:
+      break;
   }
   context.conflicts.add();
   return Status(StatusCode::kConflict);
@@ -355,8 +358,8 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
   for (const ColumnValue& change : changes) {
     if (change.column.value() >= columns_.size())
       return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: no column {}, it has {}", name(),
-                                change.column.value(), columns_.size()));
+                    fmt::format("table {}: no column {}, it has {}", name(), change.column.value(),
+                                columns_.size()));
     if (Status s = columns_[change.column.value()]->check(change.value); !s.ok()) return s;
   }
   const columns::RowLayout& layout = rows_.layout(row);
@@ -402,11 +405,13 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
   if (&from == &to) {
     const auto* source_words = reinterpret_cast<const std::uint64_t*>(source);
     auto* target_words = reinterpret_cast<std::uint64_t*>(target);
-    for (std::size_t word = columns::RowLayout::kStampBytes / 8; word < from.row_bytes() / 8; ++word)
-      __atomic_store_n(target_words + word,
-                       __atomic_load_n(source_words + word, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    for (std::size_t word = columns::RowLayout::kStampBytes / 8; word < from.row_bytes() / 8;
+         ++word)
+      __atomic_store_n(target_words + word, __atomic_load_n(source_words + word, __ATOMIC_RELAXED),
+                       __ATOMIC_RELAXED);
   } else {
-    for (std::size_t i = 0; i < columns_.size(); ++i) to.store(target, i, from.load_cell(source, i));
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      to.store(target, i, from.load_cell(source, i));
   }
   return fresh;
 }
@@ -421,9 +426,7 @@ Result<RowId> Table::update(TransactionContext& context, RowId row_id,
   if (Status s = encode_changes(context, row, changes); !s.ok()) return s;
   if (update_in_place(context, row, changes)) return row_id;
   if (Status s = lock_row(context, row); !s.ok()) return s;
-  const auto unlock = [&] {
-    mvcc::store_stamp(rows_.version(row).deleted, mvcc::kNoStamp);
-  };
+  const auto unlock = [&] { mvcc::store_stamp(rows_.version(row).deleted, mvcc::kNoStamp); };
   Result<std::uint32_t> fresh = make_version(context, row);
   if (!fresh.ok()) {
     unlock();

@@ -52,10 +52,12 @@ class Table {
   /// Row after row, `values` holds a value per column; all of them or none.
   Status insert_rows(TransactionContext& context, std::span<const Value> values,
                      std::span<RowId> ids);
-  Result<RowId> update(TransactionContext& context, RowId row, std::span<const ColumnValue> changes);
+  Result<RowId> update(TransactionContext& context, RowId row,
+                       std::span<const ColumnValue> changes);
   Status remove(TransactionContext& context, RowId row);
   Result<Row> read(const TransactionContext& context, RowId row) const;
-  Result<Row> find(TransactionContext& context, std::size_t key, std::span<const Value> values) const;
+  Result<Row> find(TransactionContext& context, std::size_t key,
+                   std::span<const Value> values) const;
   void prefetch(std::size_t key, std::span<const Value> values) const noexcept;
   Status find_all(TransactionContext& context, std::size_t key, std::span<const Value> prefix,
                   FunctionRef<bool(const Row&)> visit) const;
@@ -132,7 +134,9 @@ class Table {
                        std::span<const ColumnValue> changes);
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row);
   Status verify_row(std::uint32_t row) const;
-  std::uint16_t all_keys() const noexcept { return static_cast<std::uint16_t>((1u << keys_.size()) - 1); }
+  std::uint16_t all_keys() const noexcept {
+    return static_cast<std::uint16_t>((1u << keys_.size()) - 1);
+  }
 
   pmem::Pool& pool_;
   TableLayout& layout_;

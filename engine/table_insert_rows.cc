@@ -53,8 +53,7 @@ Status Table::insert_rows(TransactionContext& context, std::span<const Value> va
     const std::span<const Value> batch =
         values.subspan(first, std::min(kRowsPerBatch * width, values.size() - first));
     const std::size_t row = first / width;
-    const std::span<RowId> batch_ids =
-        ids.empty() ? ids : ids.subspan(row, batch.size() / width);
+    const std::span<RowId> batch_ids = ids.empty() ? ids : ids.subspan(row, batch.size() / width);
     if (Status s = insert_batch(context, batch, cells, batch_ids); !s.ok()) {
       undo_inserts(context, writes, changes);
       return s;

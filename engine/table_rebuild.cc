@@ -77,7 +77,8 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
   if (offset % 64 != 0 || offset > pool_bytes - sizeof(TableLayout))
     return corrupt("offset aligned to 64 and inside the pool of bytes", pool_bytes, offset);
   const auto& layout = *pool.at(pmem::OffsetPtr<TableLayout>{offset});
-  if (layout.magic != TableLayout::kMagic) return corrupt("magic", TableLayout::kMagic, layout.magic);
+  if (layout.magic != TableLayout::kMagic)
+    return corrupt("magic", TableLayout::kMagic, layout.magic);
   const std::uint64_t columns_end =
       sizeof(TableLayout) + std::uint64_t{layout.column_count} * sizeof(columns::ColumnLayout);
   if (layout.bytes > pool_bytes - offset || layout.schema_offset != columns_end ||

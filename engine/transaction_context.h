@@ -44,7 +44,7 @@ struct DeadRow {
 
   Table* table;
   std::uint64_t since;
-  std::uint64_t fences;        ///< as many commits of the slot make its removal durable; 0: no need
+  std::uint64_t fences;  ///< as many commits of the slot make its removal durable; 0: no need
   std::uint32_t row;
   std::uint16_t changed_keys;  ///< bit per key whose index still names the row
 };
@@ -111,12 +111,12 @@ class TransactionContext {
 
   // Kept from transaction to transaction.
   std::vector<LocalRows> local_rows;
-  std::vector<DeadRow> dying;      // rows deleted by the transaction that runs
-  DeadRowQueue dead;               // committed; still in indexes
-  DeadRowQueue unreachable;        // out of every index; reusable when no reader can hold them
-  std::uint64_t oldest_snapshot = 0;         // as of some commits ago
-  std::uint64_t endings = 0;                 // of transactions that wrote, or tried to
-  std::uint64_t oldest_snapshot_endings = 0; // as many when it was found out
+  std::vector<DeadRow> dying;         // rows deleted by the transaction that runs
+  DeadRowQueue dead;                  // committed; still in indexes
+  DeadRowQueue unreachable;           // out of every index; reusable when no reader can hold them
+  std::uint64_t oldest_snapshot = 0;  // as of some commits ago
+  std::uint64_t endings = 0;          // of transactions that wrote, or tried to
+  std::uint64_t oldest_snapshot_endings = 0;  // as many when it was found out
   std::size_t dead_rows_after_oldest = 0;     // size of `dead` then
   OwnedCounter commits;
   OwnedCounter aborts;

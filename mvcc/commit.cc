@@ -33,8 +33,7 @@ void flush_stamps(pmem::Persister& persister, const std::vector<Write>& writes) 
   std::uintptr_t flushed_line = 0;
   for (const Write& write : writes) {
     const std::uintptr_t line = reinterpret_cast<std::uintptr_t>(write.version) / pmem::kLineBytes;
-    if (line != flushed_line)
-      persister.flush(write.version, sizeof *write.version, "commit/4");
+    if (line != flushed_line) persister.flush(write.version, sizeof *write.version, "commit/4");
     flushed_line = line;
   }
 }
@@ -51,10 +50,13 @@ Commit::Lock Commit::lock(VersionLayout& version, const Visibility& visibility) 
   for (;;) {
     const Visibility::Resolved found = visibility.resolve(version.deleted);
     switch (found.fate) {
-      case Visibility::Fate::kOwn: return Lock::kDeletedBySelf;
+      case Visibility::Fate::kOwn:
+        return Lock::kDeletedBySelf;
       case Visibility::Fate::kInFlight:
-      case Visibility::Fate::kCommitted: return Lock::kConflict;
-      case Visibility::Fate::kNothing: break;
+      case Visibility::Fate::kCommitted:
+        return Lock::kConflict;
+      case Visibility::Fate::kNothing:
+        break;
     }
     if (exchange_stamp(version.deleted, found.seen, visibility.own_tag())) return Lock::kLocked;
   }
@@ -103,8 +105,8 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
     if (Status s = enlarge_overflow(slot, half_index, rest); !s.ok()) return s;
     for (std::size_t i = 0; i + 1 < kInline; ++i) store_word(half.intents[i], intent_of(i));
     store_word(half.intents[kInline - 1], rest);
-    auto* more = slots_.pool_.at(
-        pmem::OffsetPtr<Intent>{half.overflow + sizeof(IntentBlockLayout)});
+    auto* more =
+        slots_.pool_.at(pmem::OffsetPtr<Intent>{half.overflow + sizeof(IntentBlockLayout)});
     for (std::size_t i = 0; i < rest; ++i) more[i] = intent_of(kInline - 1 + i);
     slot.persister_->flush(more, rest * sizeof(Intent), "commit/1");
   }

@@ -13,7 +13,8 @@ enum class SlotState : std::uint8_t {
 };
 
 /// A thread's word on the slot that it takes without a locked instruction, its home. Never freed:
-/// whoever looks for an idle slot may read it at any time; a thread that ends leaves it to the next.
+/// whoever looks for an idle slot may read it at any time; a thread that ends leaves it to the
+/// next.
 struct SlotClaim {
   /// Names the home slot while a transaction has it, else 0. Only the claim's thread makes it other
   /// than 0, and whoever ends the transaction makes it 0.
@@ -37,7 +38,9 @@ struct SlotMirror {
   static constexpr std::uint64_t pack(std::uint64_t generation, SlotState state) noexcept {
     return (generation << 2) | static_cast<std::uint64_t>(state);
   }
-  static constexpr std::uint64_t generation_in(std::uint64_t packed) noexcept { return packed >> 2; }
+  static constexpr std::uint64_t generation_in(std::uint64_t packed) noexcept {
+    return packed >> 2;
+  }
   static constexpr SlotState state_in(std::uint64_t packed) noexcept {
     return static_cast<SlotState>(packed & 3);
   }

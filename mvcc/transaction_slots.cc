@@ -16,9 +16,13 @@ namespace {
 // One fence per million transactions of a slot, and 2^31 crashes before generations run out.
 constexpr std::uint64_t kGenerationBlock = std::uint64_t{1} << 20;
 
-std::uint64_t limits_bytes(std::uint64_t slot_count) noexcept { return (slot_count * 8 + 63) / 64 * 64; }
+std::uint64_t limits_bytes(std::uint64_t slot_count) noexcept {
+  return (slot_count * 8 + 63) / 64 * 64;
+}
 std::uint64_t checksum_of(const SlotArrayLayout& array) noexcept { return XXH3_64bits(&array, 24); }
-std::uint64_t checksum_of(const IntentBlockLayout& block) noexcept { return XXH3_64bits(&block, 16); }
+std::uint64_t checksum_of(const IntentBlockLayout& block) noexcept {
+  return XXH3_64bits(&block, 16);
+}
 
 std::atomic<std::uint64_t> next_slots_id{1};
 
@@ -94,8 +98,8 @@ std::uint64_t& TransactionSlots::generation_limit(std::uint32_t slot) noexcept {
   return pool_.at(pmem::OffsetPtr<std::uint64_t>{root_ + sizeof(SlotArrayLayout)})[slot];
 }
 TransactionSlotLayout& TransactionSlots::slot_layout(std::uint32_t slot) noexcept {
-  return pool_.at(pmem::OffsetPtr<TransactionSlotLayout>{
-      root_ + sizeof(SlotArrayLayout) + limits_bytes(array_slots_)})[slot];
+  return pool_.at(pmem::OffsetPtr<TransactionSlotLayout>{root_ + sizeof(SlotArrayLayout) +
+                                                         limits_bytes(array_slots_)})[slot];
 }
 
 // Protocol slot_array, for the first array and for a larger one. Only when no slot is in use.
@@ -244,9 +248,9 @@ void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
 //   step  store                                made durable by  power cut just after it: recovery
 //   1     time-stamps in rows that still bear  flush, fence     does the same again: the slots are
 //         the tag of a committed transaction                    not changed
-// Must hold:  1 before a slot of this process begins: its intents may overwrite what names the rows.
-// What was not committed needs nothing: its tags are of generations below the durable limit, hence
-// stale for ever.
+// Must hold:  1 before a slot of this process begins: its intents may overwrite what names the
+// rows. What was not committed needs nothing: its tags are of generations below the durable limit,
+// hence stale for ever.
 Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
                               LoadCounts& counts) {
   if (Status s = check_array(); !s.ok()) return s;
@@ -286,8 +290,8 @@ bool TransactionSlots::pin_free(std::uint32_t index) noexcept {
 }
 
 // The home of a thread that has no transaction in it; perhaps the thread is gone. We store `owner`
-// and look at `in_use`; the thread, in acquire, stores `in_use` and looks at `owner`. With a barrier
-// between the two on either side, at least one sees the other and backs off.
+// and look at `in_use`; the thread, in acquire, stores `in_use` and looks at `owner`. With a
+// barrier between the two on either side, at least one sees the other and backs off.
 bool TransactionSlots::pin_idle(std::uint32_t index) noexcept {
   SlotMirror& mirror = mirrors_[index];
   SlotClaim* claim = mirror.owner.load(std::memory_order_acquire);

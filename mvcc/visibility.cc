@@ -16,9 +16,12 @@ Visibility::Resolved Visibility::resolve(const Stamp& stamp) const noexcept {
     if (SlotMirror::generation_in(state) == generation) {
       switch (SlotMirror::state_in(state)) {
         case SlotState::kActive:
-        case SlotState::kCommitting: return {Fate::kInFlight, seen, 0};
-        case SlotState::kAborted: return {Fate::kNothing, seen, 0};
-        case SlotState::kCommitted: break;
+        case SlotState::kCommitting:
+          return {Fate::kInFlight, seen, 0};
+        case SlotState::kAborted:
+          return {Fate::kNothing, seen, 0};
+        case SlotState::kCommitted:
+          break;
       }
       const std::uint64_t timestamp = half.timestamp.load(std::memory_order_acquire);
       // Still the same transaction: the time-stamp was its own.

@@ -44,7 +44,7 @@ class Visibility {
   };
   struct Resolved {
     Fate fate = Fate::kNothing;
-    Stamp seen = kNoStamp;          ///< the word the fate was derived from
+    Stamp seen = kNoStamp;  ///< the word the fate was derived from
     std::uint64_t timestamp = 0;
   };
   Resolved resolve(const Stamp& stamp) const noexcept;

@@ -20,10 +20,11 @@ void store_pointer(std::uint64_t& pointer, std::uint64_t value) noexcept {
 Status ChunkList::check_page(std::uint64_t offset, const char* kind) const {
   const std::uint64_t bytes = pool_.medium().bytes();
   if (offset % 64 != 0 || offset > bytes || bytes - offset < ChunkListLayout::kPageBytes) {
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: {}: {} page at offset {} lies outside the pool of {} bytes or is "
-                              "not aligned to 64",
-                              pool_.path(), owner_, kind, offset, bytes));
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("{}: {}: {} page at offset {} lies outside the pool of {} bytes or is "
+                    "not aligned to 64",
+                    pool_.path(), owner_, kind, offset, bytes));
   }
   return pool_.allocator().claim({offset, ChunkListLayout::kPageBytes}, owner_);
 }
@@ -50,10 +51,11 @@ Status ChunkList::load(
     }
     if (chunk_offset == 0) break;
     if (chunk_offset % 64 != 0 || chunk_offset > pool_.medium().bytes() - 64)
-      return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: {}: chunk {} at offset {} lies outside the pool of {} bytes or "
-                                "is not aligned to 64",
-                                pool_.path(), owner_, index, chunk_offset, pool_.medium().bytes()));
+      return Status(
+          StatusCode::kCorrupt,
+          fmt::format("{}: {}: chunk {} at offset {} lies outside the pool of {} bytes or "
+                      "is not aligned to 64",
+                      pool_.path(), owner_, index, chunk_offset, pool_.medium().bytes()));
     Result<std::uint64_t> bytes = visit(index, chunk_offset);
     if (!bytes.ok()) return std::move(bytes).status();
     if (Status s = pool_.allocator().claim({chunk_offset, *bytes}, owner_); !s.ok()) return s;

@@ -12,7 +12,8 @@ namespace flugs::recovery {
 namespace {
 
 double microseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 }  // namespace
@@ -56,8 +57,9 @@ Status Phases::run_parallel(const std::string& phase,
   try {
     tbb::task_arena arena(static_cast<int>(threads_));
     arena.execute([&] {
-      tbb::parallel_for(std::size_t{0}, tasks.size(), [&](std::size_t i) { run_one(tasks[i]); },
-                        tbb::simple_partitioner());
+      tbb::parallel_for(
+          std::size_t{0}, tasks.size(), [&](std::size_t i) { run_one(tasks[i]); },
+          tbb::simple_partitioner());
     });
   } catch (const std::exception& e) {
     return Status(StatusCode::kIoError, std::string("threads for recovery: ") + e.what());

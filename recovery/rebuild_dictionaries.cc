@@ -17,7 +17,8 @@ struct Range {
 
 std::vector<Range> ranges_of(std::uint32_t entries) {
   std::vector<Range> ranges;
-  for (std::uint32_t first = 0; first < entries; first += std::min(kEntriesPerTask, entries - first))
+  for (std::uint32_t first = 0; first < entries;
+       first += std::min(kEntriesPerTask, entries - first))
     ranges.push_back({first, first + std::min(kEntriesPerTask, entries - first), {}});
   if (ranges.empty()) ranges.push_back({0, 0, {}});
   return ranges;
@@ -32,8 +33,8 @@ Status rebuild_large(columns::Dictionary& dictionary, pmem::Pool& pool, const st
   for (std::size_t i = 0; i < ranges.size(); ++i)
     tasks.emplace_back([&, i] {
       pmem::Persister persister(pool.medium());
-      dictionary.rebuild_range(ranges[i].first, ranges[i].end, builder.source(i),
-                               ranges[i].counts, persister);
+      dictionary.rebuild_range(ranges[i].first, ranges[i].end, builder.source(i), ranges[i].counts,
+                               persister);
       persister.fence("clear_torn/1");
       return Status();
     });
@@ -75,7 +76,8 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
         rebuild_small(*dictionaries[i], pool, counts[i]);
         return Status();
       });
-    } else if (Status s = rebuild_large(*dictionaries[i], pool, phase, phases, counts[i]); !s.ok()) {
+    } else if (Status s = rebuild_large(*dictionaries[i], pool, phase, phases, counts[i]);
+               !s.ok()) {
       return s;
     }
   }

@@ -6,19 +6,32 @@ namespace flugs {
 
 std::string_view to_string(StatusCode code) noexcept {
   switch (code) {
-    case StatusCode::kOk: return "ok";
-    case StatusCode::kNotFound: return "not found";
-    case StatusCode::kAlreadyExists: return "already exists";
-    case StatusCode::kConflict: return "conflict";
-    case StatusCode::kConstraintViolated: return "constraint violated";
-    case StatusCode::kInvalidArgument: return "invalid argument";
-    case StatusCode::kOutOfSpace: return "out of space";
-    case StatusCode::kCorrupt: return "corrupt";
-    case StatusCode::kIncompatible: return "incompatible";
-    case StatusCode::kBusy: return "busy";
-    case StatusCode::kTooManyTransactions: return "too many transactions";
-    case StatusCode::kReadOnly: return "read only";
-    case StatusCode::kIoError: return "i/o error";
+    case StatusCode::kOk:
+      return "ok";
+    case StatusCode::kNotFound:
+      return "not found";
+    case StatusCode::kAlreadyExists:
+      return "already exists";
+    case StatusCode::kConflict:
+      return "conflict";
+    case StatusCode::kConstraintViolated:
+      return "constraint violated";
+    case StatusCode::kInvalidArgument:
+      return "invalid argument";
+    case StatusCode::kOutOfSpace:
+      return "out of space";
+    case StatusCode::kCorrupt:
+      return "corrupt";
+    case StatusCode::kIncompatible:
+      return "incompatible";
+    case StatusCode::kBusy:
+      return "busy";
+    case StatusCode::kTooManyTransactions:
+      return "too many transactions";
+    case StatusCode::kReadOnly:
+      return "read only";
+    case StatusCode::kIoError:
+      return "i/o error";
   }
   return "unknown";
 }

@@ -6,15 +6,24 @@ namespace flugs {
 
 std::string_view to_string(Type type) noexcept {
   switch (type) {
-    case Type::kBool: return "bool";
-    case Type::kInt32: return "int32";
-    case Type::kInt64: return "int64";
-    case Type::kDouble: return "double";
-    case Type::kDecimal: return "decimal";
-    case Type::kDate: return "date";
-    case Type::kTimestamp: return "timestamp";
-    case Type::kString: return "string";
-    case Type::kBytes: return "bytes";
+    case Type::kBool:
+      return "bool";
+    case Type::kInt32:
+      return "int32";
+    case Type::kInt64:
+      return "int64";
+    case Type::kDouble:
+      return "double";
+    case Type::kDecimal:
+      return "decimal";
+    case Type::kDate:
+      return "date";
+    case Type::kTimestamp:
+      return "timestamp";
+    case Type::kString:
+      return "string";
+    case Type::kBytes:
+      return "bytes";
   }
   return "unknown";
 }
@@ -22,9 +31,12 @@ std::string_view to_string(Type type) noexcept {
 std::string Value::to_string() const {
   if (is_null()) return "NULL";
   switch (type_) {
-    case Type::kBool: return as_bool() ? "true" : "false";
-    case Type::kDouble: return fmt::format("{}", as_double());
-    case Type::kString: return fmt::format("'{}'", as_string());
+    case Type::kBool:
+      return as_bool() ? "true" : "false";
+    case Type::kDouble:
+      return fmt::format("{}", as_double());
+    case Type::kString:
+      return fmt::format("'{}'", as_string());
     case Type::kBytes: {
       std::string text = "x'";
       for (const char byte : as_string())
@@ -35,7 +47,8 @@ std::string Value::to_string() const {
     case Type::kInt64:
     case Type::kDecimal:
     case Type::kDate:
-    case Type::kTimestamp: return fmt::format("{}", raw_);
+    case Type::kTimestamp:
+      return fmt::format("{}", raw_);
   }
   return "unknown";
 }

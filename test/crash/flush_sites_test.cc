@@ -6,6 +6,8 @@
 // this fence does the work of a later one.
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <vector>
@@ -124,7 +126,12 @@ void judge(const Site& site) {
   (is_flush ? mutation.flush : mutation.fence) = site.name.substr(6);
   mutation.region = site.region;
   std::string found;
+  const auto start = std::chrono::steady_clock::now();
   const bool is_needed = is_found(exploration_of(site), mutation, found);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("without %s: %s, %.1f s\n", site.name.c_str(), is_needed ? "found" : "not found",
+              seconds);
   INFO(site.name << ", region " << static_cast<int>(site.region) << ": " << found);
   CHECK(is_needed == (site.why_removable == nullptr));
 }

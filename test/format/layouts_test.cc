@@ -1,0 +1,226 @@
+// The pool byte by byte, as docs/format.md has it: whoever changes a number here changes the format.
+#include <catch2/catch.hpp>
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "columns/column_layout.h"
+#include "columns/row_layout.h"
+#include "engine/catalog_layout.h"
+#include "engine/schema_codec.h"
+#include "mvcc/stamps.h"
+#include "mvcc/transaction_slots_layout.h"
+#include "pmem/chunk_list_layout.h"
+#include "pmem/pool_format.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+using Offsets = std::initializer_list<std::size_t>;
+
+void check_offsets(std::string_view layout, Offsets found, Offsets expected) {
+  INFO(layout);
+  CHECK(std::vector<std::size_t>(found) == std::vector<std::size_t>(expected));
+}
+
+std::string bytes_of(std::uint64_t word) {
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &word, 8);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("offsets of the pool's own structures", "[format]") {
+  using pmem::ArenaRecord, pmem::PoolHeader, pmem::PoolRoot, pmem::ChunkListLayout;
+  check_offsets("PoolHeader",
+                {offsetof(PoolHeader, magic), offsetof(PoolHeader, format_version),
+                 offsetof(PoolHeader, header_bytes), offsetof(PoolHeader, compat_features),
+                 offsetof(PoolHeader, incompat_features), offsetof(PoolHeader, generation),
+                 offsetof(PoolHeader, uuid), offsetof(PoolHeader, max_bytes),
+                 offsetof(PoolHeader, segment_bytes), offsetof(PoolHeader, extent_unit_bytes),
+                 offsetof(PoolHeader, arena_count), offsetof(PoolHeader, arenas_checksum),
+                 offsetof(PoolHeader, reserved), offsetof(PoolHeader, checksum),
+                 sizeof(PoolHeader)},
+                {0, 8, 12, 16, 24, 32, 40, 48, 56, 64, 68, 72, 80, 248, 256});
+  check_offsets("PoolRoot",
+                {offsetof(PoolRoot, headers), offsetof(PoolRoot, application_root),
+                 sizeof(PoolRoot), pmem::kApplicationRootBytes},
+                {0, 512, 2560, 2048});
+  check_offsets("ArenaRecord",
+                {offsetof(ArenaRecord, offset), offsetof(ArenaRecord, bytes),
+                 offsetof(ArenaRecord, allocated_limit), offsetof(ArenaRecord, touched_limit),
+                 sizeof(ArenaRecord)},
+                {0, 8, 16, 24, 32});
+  check_offsets("ChunkListLayout",
+                {offsetof(ChunkListLayout, inline_chunks), offsetof(ChunkListLayout, root_page),
+                 offsetof(ChunkListLayout, reserved), sizeof(ChunkListLayout),
+                 ChunkListLayout::kPageBytes, ChunkListLayout::kChunksMax},
+                {0, 48, 56, 64, 4096, 262150});
+}
+
+TEST_CASE("offsets of the structures of tables and columns", "[format]") {
+  using columns::CellLayout, columns::ColumnLayout, columns::StringHeapChunkLayout,
+      columns::StringHeapLayout, engine::CatalogLayout, engine::DatabaseLayout,
+      engine::RowChunkLayout, engine::TableLayout;
+  check_offsets("DatabaseLayout",
+                {offsetof(DatabaseLayout, magic), offsetof(DatabaseLayout, catalog),
+                 offsetof(DatabaseLayout, slot_array), offsetof(DatabaseLayout, reserved),
+                 sizeof(DatabaseLayout)},
+                {0, 8, 16, 24, 64});
+  check_offsets("CatalogLayout",
+                {offsetof(CatalogLayout, tables), offsetof(CatalogLayout, reserved),
+                 sizeof(CatalogLayout)},
+                {0, 4088, 4096});
+  check_offsets("TableLayout",
+                {offsetof(TableLayout, magic), offsetof(TableLayout, bytes),
+                 offsetof(TableLayout, checksum), offsetof(TableLayout, table_id),
+                 offsetof(TableLayout, column_count), offsetof(TableLayout, first_chunk_rows_log2),
+                 offsetof(TableLayout, largest_chunk_rows_log2),
+                 offsetof(TableLayout, schema_offset), offsetof(TableLayout, schema_bytes),
+                 offsetof(TableLayout, reserved1), offsetof(TableLayout, row_chunks),
+                 sizeof(TableLayout)},
+                {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 64, 128});
+  check_offsets("ColumnLayout",
+                {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
+                 offsetof(ColumnLayout, nullable), offsetof(ColumnLayout, scale),
+                 offsetof(ColumnLayout, expected_distinct), offsetof(ColumnLayout, reserved),
+                 offsetof(ColumnLayout, dictionary), offsetof(ColumnLayout, heap),
+                 sizeof(ColumnLayout), sizeof(columns::DictionaryLayout)},
+                {0, 1, 2, 3, 4, 8, 64, 192, 320, 128});
+  check_offsets("StringHeapLayout",
+                {offsetof(StringHeapLayout, chunks), offsetof(StringHeapLayout, reserved_end),
+                 offsetof(StringHeapLayout, reserved), sizeof(StringHeapLayout)},
+                {0, 64, 72, 128});
+  check_offsets("StringHeapChunkLayout",
+                {offsetof(StringHeapChunkLayout, magic), offsetof(StringHeapChunkLayout, bytes),
+                 offsetof(StringHeapChunkLayout, checksum), sizeof(StringHeapChunkLayout)},
+                {0, 8, 16, 64});
+  check_offsets("RowChunkLayout",
+                {offsetof(RowChunkLayout, magic), offsetof(RowChunkLayout, checksum),
+                 offsetof(RowChunkLayout, table_id), offsetof(RowChunkLayout, chunk_index),
+                 offsetof(RowChunkLayout, row_bytes), offsetof(RowChunkLayout, row_count),
+                 offsetof(RowChunkLayout, column_count), offsetof(RowChunkLayout, reserved0),
+                 sizeof(RowChunkLayout)},
+                {0, 8, 16, 20, 24, 28, 32, 34, 64});
+  check_offsets("CellLayout",
+                {offsetof(CellLayout, bit_offset), offsetof(CellLayout, kind),
+                 offsetof(CellLayout, bits), offsetof(CellLayout, null_bit_offset),
+                 offsetof(CellLayout, reserved), sizeof(CellLayout)},
+                {0, 2, 3, 4, 6, 8});
+}
+
+TEST_CASE("offsets of the structures of transactions", "[format]") {
+  using mvcc::IntentBlockLayout, mvcc::SlotArrayLayout, mvcc::SlotHalfLayout,
+      mvcc::TransactionSlotLayout, mvcc::VersionLayout;
+  check_offsets("VersionLayout",
+                {offsetof(VersionLayout, created), offsetof(VersionLayout, deleted),
+                 sizeof(VersionLayout)},
+                {0, 8, 16});
+  check_offsets("SlotHalfLayout",
+                {offsetof(SlotHalfLayout, commit_generation),
+                 offsetof(SlotHalfLayout, commit_timestamp), offsetof(SlotHalfLayout, commit_check),
+                 offsetof(SlotHalfLayout, overflow), offsetof(SlotHalfLayout, intents),
+                 sizeof(SlotHalfLayout), sizeof(TransactionSlotLayout)},
+                {0, 8, 16, 24, 32, 64, 128});
+  check_offsets("SlotArrayLayout",
+                {offsetof(SlotArrayLayout, magic), offsetof(SlotArrayLayout, slot_count),
+                 offsetof(SlotArrayLayout, timestamp_floor), offsetof(SlotArrayLayout, checksum),
+                 offsetof(SlotArrayLayout, reserved), sizeof(SlotArrayLayout)},
+                {0, 8, 16, 24, 32, 64});
+  check_offsets("IntentBlockLayout",
+                {offsetof(IntentBlockLayout, magic), offsetof(IntentBlockLayout, bytes),
+                 offsetof(IntentBlockLayout, checksum), sizeof(IntentBlockLayout)},
+                {0, 8, 16, 64});
+}
+
+TEST_CASE("the magics read as words in the file", "[format]") {
+  CHECK(std::string(pmem::kPoolMagic.begin(), pmem::kPoolMagic.end()) == "flugsPL\n");
+  CHECK(bytes_of(engine::DatabaseLayout::kMagic) == "FGLSDB01");
+  CHECK(bytes_of(engine::TableLayout::kMagic) == "FLGTABLE");
+  CHECK(bytes_of(engine::RowChunkLayout::kMagic) == "FLRWCHNK");
+  CHECK(bytes_of(columns::StringHeapChunkLayout::kMagic) == "FLUGHEAP");
+  CHECK(bytes_of(mvcc::SlotArrayLayout::kMagic) == "FLGSLOTS");
+  CHECK(bytes_of(mvcc::IntentBlockLayout::kMagic) == "FLINTENT");
+  CHECK(pmem::kFormatVersion == 1);
+}
+
+TEST_CASE("a tag is bit 63, twelve bits of slot, 51 of generation", "[format]") {
+  CHECK(mvcc::make_tag(0, 1) == 0x8000000000000001u);
+  CHECK(mvcc::make_tag(1, 0) == 0x8008000000000000u);
+  CHECK(mvcc::make_tag(3999, 0x7FFFFFFFFFFFFu) == 0xFCFFFFFFFFFFFFFFu);
+  CHECK(mvcc::slot_of(0xFCFFFFFFFFFFFFFFu) == 3999);
+  CHECK(mvcc::generation_of(0xFCFFFFFFFFFFFFFFu) == mvcc::kGenerationMax);
+  CHECK(mvcc::kSlotsMax == 4000);
+  CHECK(mvcc::is_tag(mvcc::make_tag(0, 0)));
+  CHECK_FALSE(mvcc::is_tag(mvcc::kTimestampMax));
+  CHECK(mvcc::kTimestampMax == 0x7FFFFFFFFFFFFFFFu);
+}
+
+TEST_CASE("an intent is two flags, 30 bits of table, 32 of row", "[format]") {
+  CHECK(mvcc::make_intent(false, 1, 2) == 0x8000000100000002u);
+  CHECK(mvcc::make_intent(true, 0x3FFFFFFF, 0xFFFFFFFE) == 0xFFFFFFFFFFFFFFFEu);
+  const mvcc::Intent intent = mvcc::make_intent(true, 0x2ABCDEF0, 0x12345678);
+  CHECK(intent == 0xEABCDEF012345678u);
+  CHECK(mvcc::is_intent(intent));
+  CHECK(mvcc::intent_deletes(intent));
+  CHECK(mvcc::intent_table(intent) == 0x2ABCDEF0);
+  CHECK(mvcc::intent_row(intent) == 0x12345678);
+  CHECK_FALSE(mvcc::is_intent(262150));  // a number of intents in the block
+}
+
+TEST_CASE("types, encodings and kinds of cells have the numbers they had", "[format]") {
+  CHECK(static_cast<int>(Type::kBool) == 1);
+  CHECK(static_cast<int>(Type::kInt32) == 2);
+  CHECK(static_cast<int>(Type::kInt64) == 3);
+  CHECK(static_cast<int>(Type::kDouble) == 4);
+  CHECK(static_cast<int>(Type::kDecimal) == 5);
+  CHECK(static_cast<int>(Type::kDate) == 6);
+  CHECK(static_cast<int>(Type::kTimestamp) == 7);
+  CHECK(static_cast<int>(Type::kString) == 8);
+  CHECK(static_cast<int>(Type::kBytes) == 9);
+  CHECK(static_cast<int>(Encoding::kDictionary) == 1);
+  CHECK(static_cast<int>(Encoding::kDirect) == 2);
+  CHECK(static_cast<int>(columns::CellKind::kCode) == 1);
+  CHECK(static_cast<int>(columns::CellKind::kInteger) == 2);
+  CHECK(static_cast<int>(columns::CellKind::kText) == 3);
+}
+
+TEST_CASE("a schema has these bytes and no others", "[format]") {
+  using namespace std::string_view_literals;
+  TableSchema schema("ab");
+  schema.column("id", Type::kInt64).column("p", Type::kDecimal).scale(2).expect_distinct(0x01020304);
+  schema.column("name", Type::kString);
+  schema.primary_key({"id", "p"}).hash_prefix(1).key("by_name", {"name"});
+  const auto completed = engine::complete_schema(schema);
+  REQUIRE(completed.ok());
+  const std::string bytes = engine::encode_schema(*completed);
+  const std::string_view expected =
+      "\x02"
+      "ab"
+      "\x03\x00"
+      "\x02"
+      "id\x03\x01\x00\x00\x00\x00\x00\x00"
+      "\x01"
+      "p\x05\x01\x00\x02\x04\x03\x02\x01"
+      "\x04"
+      "name\x08\x01\x01\x00\x00\x00\x00\x00"
+      "\x01\x02"
+      "\x07"
+      "primary\x01\x01\x02\x00\x00\x01\x00"
+      "\x07"
+      "by_name\x02\x00\x01\x02\x00"sv;
+  CHECK(bytes == expected);
+  const auto decoded = engine::decode_schema(bytes);
+  REQUIRE(decoded.ok());
+  CHECK(engine::encode_schema(*decoded) == bytes);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    CHECK(engine::decode_schema(std::string_view(bytes).substr(0, size)).code() ==
+          StatusCode::kCorrupt);
+  CHECK(engine::decode_schema(bytes + '\0').code() == StatusCode::kCorrupt);
+}
+
+}  // namespace flugs::test
