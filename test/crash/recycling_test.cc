@@ -102,7 +102,7 @@ TEST_CASE("no crash state of rows that recovery gave free brings a dead row back
 }
 
 TEST_CASE("no crash state makes a tag that was left behind another transaction's", "[crash]") {
-  explore({.name = "generations", .script = script_generations, .nested_one_in = 512});
+  explore({.name = "generations", .script = script_generations});
 }
 
 }  // namespace
