@@ -38,8 +38,12 @@ Value normalised(const Value& value, Type column_type) noexcept {
     if (std::isnan(v)) return Value::real(std::numeric_limits<double>::quiet_NaN());
     if (v == 0.0) return Value::real(0.0);
   }
-  if (column_type == Type::kInt64 && value.type() == Type::kInt32)
-    return Value::int64(value.as_int32());
+  // Value::from_raw takes any payload: what is wider than its type must not get into a cell.
+  if (value.type() == Type::kInt32)
+    return column_type == Type::kInt64 ? Value::int64(value.as_int32())
+                                       : Value::int32(value.as_int32());
+  if (value.type() == Type::kDate) return Value::date(value.as_int32());
+  if (value.type() == Type::kBool) return Value::boolean(value.as_bool());
   return value;
 }
 

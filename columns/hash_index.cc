@@ -26,8 +26,10 @@ constexpr double kReserveFill = 4.2;
 void* map_slab(std::size_t bytes) {
   const bool huge = bytes >= kHugePageBytes;
   const std::size_t mapped = huge ? bytes + kHugePageBytes : bytes;
-  void* memory =
-      ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // Small ones are mapped as StableArray maps: then the kernel joins neighbours, and the 65,530
+  // mappings that a process may have are not used up by 30,000 columns.
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (huge ? 0 : MAP_NORESERVE);
+  void* memory = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, flags, -1, 0);
   FLUGS_CHECK(memory != MAP_FAILED);
   if (!huge) return memory;
   const auto start = reinterpret_cast<std::uintptr_t>(memory);

@@ -79,7 +79,7 @@ TEST_CASE("a transaction that ends in another thread frees its slot", "[mvcc]") 
 // A slot half goes from one transaction to the next while a reader resolves a tag of the former
 // one: it must get that one's time-stamp or the news that the tag is stale, nothing in between.
 TEST_CASE("a reader never takes a reused slot for the transaction it looks for", "[mvcc]") {
-  constexpr std::uint64_t kRounds = 1500000;
+  constexpr std::uint64_t kRounds = 150000 * kEffort;
   TestSlots slots(1);
   mvcc::Slot& slot = *slots->acquire();
   std::atomic<mvcc::Stamp> last_tag{0};

@@ -73,7 +73,7 @@ TEST_CASE("money is neither made nor lost in any snapshot", "[engine]") {
   std::atomic<std::uint64_t> transfers{0};
   const auto write = [&](int thread) {
     Random random(static_cast<std::uint64_t>(thread) + 1);
-    for (int i = 0; i < 30000 && !complaint.failed(); ++i) {
+    for (int i = 0; i < 3000 * kEffort && !complaint.failed(); ++i) {
       auto t = bank.database->begin();
       if (!complaint.expect(t.ok(), "begin")) break;
       const auto from = static_cast<std::int64_t>(random.below(kAccounts));
@@ -123,7 +123,7 @@ TEST_CASE("no update is lost", "[engine]") {
   Bank bank(3, 0);
   Complaint complaint;
   constexpr int kThreads = 4;
-  constexpr int kIncrements = 8000;
+  constexpr int kIncrements = 800 * kEffort;
   std::atomic<std::uint64_t> conflicts{0};
   run_threads(kThreads, [&](int thread) {
     for (int i = 0; i < kIncrements && !complaint.failed();) {
@@ -148,7 +148,7 @@ TEST_CASE("of several inserters of one key exactly one wins", "[engine]") {
   Bank bank(0);
   Complaint complaint;
   constexpr int kThreads = 4;
-  constexpr std::int64_t kKeys = 4000;
+  constexpr std::int64_t kKeys = 400 * kEffort;
   std::vector<std::atomic<int>> winners(kKeys);
   std::vector<std::atomic<int>> arrived(kKeys);
   run_threads(kThreads, [&](int thread) {
@@ -188,7 +188,7 @@ TEST_CASE("a key is deleted and inserted by several", "[engine]") {
   std::atomic<int> balance{1};  // rows with the key, by what was acknowledged
   std::atomic<int> writers{3};
   const auto write = [&](int thread) {
-    for (int i = 0; i < 20000 && !complaint.failed(); ++i) {
+    for (int i = 0; i < 1500 * kEffort && !complaint.failed(); ++i) {
       auto t = bank.database->begin();
       if (!complaint.expect(t.ok(), "begin")) break;
       const auto row = t->find(bank.primary, {Value::int64(0)});
@@ -240,7 +240,7 @@ TEST_CASE("a long snapshot stays as it was while hot rows are updated", "[engine
       }
     });
   std::size_t wrong = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < 200 * kEffort; ++round) {
     std::size_t rows = 0;
     wrong += bank.sum(old, rows) == kAccounts * 100 && rows == kAccounts ? 0 : 1;
     for (std::int64_t id = 0; id < kAccounts; ++id) {
@@ -268,7 +268,7 @@ TEST_CASE("a snapshot that sees a commit sees all that was acknowledged before i
   Complaint complaint;
   std::atomic<std::int64_t> first{0};
   std::atomic<bool> stop{false};
-  constexpr std::int64_t kSteps = 30000;
+  constexpr std::int64_t kSteps = 3000 * kEffort;
   const auto set = [&](std::int64_t id, std::int64_t amount) {
     auto t = bank.database->begin();
     if (!t.ok()) return false;
@@ -307,7 +307,7 @@ TEST_CASE("a reader of a chain of versions is not misled by aborts", "[engine]")
   Complaint complaint;
   std::atomic<int> writers{2};
   const auto write = [&](int thread) {
-    for (int i = 0; i < 40000 && !complaint.failed(); ++i) {
+    for (int i = 0; i < 4000 * kEffort && !complaint.failed(); ++i) {
       auto t = bank.database->begin();
       if (!complaint.expect(t.ok(), "begin")) break;
       const bool updated = bank.add(*t, (thread + i) % 4, 7);

@@ -30,7 +30,7 @@ TableSchema subscriber_schema() {
   return schema;
 }
 
-std::string bits_of(columns::RowLayout layout) {
+std::string bits_of(const columns::RowLayout& layout) {
   std::string text = std::to_string(layout.row_bytes()) + ":";
   for (const CellLayout& cell : layout.cells())
     text += " " + std::to_string(cell.bit_offset) + "+" + std::to_string(cell.bits) +
@@ -94,7 +94,7 @@ TEST_CASE("a SUBSCRIBER of TATP is 64 bytes, wide cells first", "[format]") {
   values[32] = values[33] = Value::int64(0xFFFFFFFF);
   values[0] = Value::int32(0x01020304);
   values[22] = Value::int32(9);
-  Transaction t = must(database->begin());
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
   const RowId row = must(t.insert(id, values));
   must(t.commit());
   const engine::Table& table = *database->table(id);

@@ -1,10 +1,12 @@
-// The pool byte by byte, as docs/format.md has it: whoever changes a number here changes the format.
+// The pool byte by byte, as docs/format.md has it: whoever changes a number here changes the
+// format.
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "columns/column_layout.h"
 #include "columns/row_layout.h"
@@ -36,16 +38,16 @@ std::string bytes_of(std::uint64_t word) {
 
 TEST_CASE("offsets of the pool's own structures", "[format]") {
   using pmem::ArenaRecord, pmem::PoolHeader, pmem::PoolRoot, pmem::ChunkListLayout;
-  check_offsets("PoolHeader",
-                {offsetof(PoolHeader, magic), offsetof(PoolHeader, format_version),
-                 offsetof(PoolHeader, header_bytes), offsetof(PoolHeader, compat_features),
-                 offsetof(PoolHeader, incompat_features), offsetof(PoolHeader, generation),
-                 offsetof(PoolHeader, uuid), offsetof(PoolHeader, max_bytes),
-                 offsetof(PoolHeader, segment_bytes), offsetof(PoolHeader, extent_unit_bytes),
-                 offsetof(PoolHeader, arena_count), offsetof(PoolHeader, arenas_checksum),
-                 offsetof(PoolHeader, reserved), offsetof(PoolHeader, checksum),
-                 sizeof(PoolHeader)},
-                {0, 8, 12, 16, 24, 32, 40, 48, 56, 64, 68, 72, 80, 248, 256});
+  check_offsets(
+      "PoolHeader",
+      {offsetof(PoolHeader, magic), offsetof(PoolHeader, format_version),
+       offsetof(PoolHeader, header_bytes), offsetof(PoolHeader, compat_features),
+       offsetof(PoolHeader, incompat_features), offsetof(PoolHeader, generation),
+       offsetof(PoolHeader, uuid), offsetof(PoolHeader, max_bytes),
+       offsetof(PoolHeader, segment_bytes), offsetof(PoolHeader, extent_unit_bytes),
+       offsetof(PoolHeader, arena_count), offsetof(PoolHeader, arenas_checksum),
+       offsetof(PoolHeader, reserved), offsetof(PoolHeader, checksum), sizeof(PoolHeader)},
+      {0, 8, 12, 16, 24, 32, 40, 48, 56, 64, 68, 72, 80, 248, 256});
   check_offsets("PoolRoot",
                 {offsetof(PoolRoot, headers), offsetof(PoolRoot, application_root),
                  sizeof(PoolRoot), pmem::kApplicationRootBytes},
@@ -71,19 +73,18 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
                  offsetof(DatabaseLayout, slot_array), offsetof(DatabaseLayout, reserved),
                  sizeof(DatabaseLayout)},
                 {0, 8, 16, 24, 64});
-  check_offsets("CatalogLayout",
-                {offsetof(CatalogLayout, tables), offsetof(CatalogLayout, reserved),
-                 sizeof(CatalogLayout)},
-                {0, 4088, 4096});
-  check_offsets("TableLayout",
-                {offsetof(TableLayout, magic), offsetof(TableLayout, bytes),
-                 offsetof(TableLayout, checksum), offsetof(TableLayout, table_id),
-                 offsetof(TableLayout, column_count), offsetof(TableLayout, first_chunk_rows_log2),
-                 offsetof(TableLayout, largest_chunk_rows_log2),
-                 offsetof(TableLayout, schema_offset), offsetof(TableLayout, schema_bytes),
-                 offsetof(TableLayout, reserved1), offsetof(TableLayout, row_chunks),
-                 sizeof(TableLayout)},
-                {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 64, 128});
+  check_offsets(
+      "CatalogLayout",
+      {offsetof(CatalogLayout, tables), offsetof(CatalogLayout, reserved), sizeof(CatalogLayout)},
+      {0, 4088, 4096});
+  check_offsets(
+      "TableLayout",
+      {offsetof(TableLayout, magic), offsetof(TableLayout, bytes), offsetof(TableLayout, checksum),
+       offsetof(TableLayout, table_id), offsetof(TableLayout, column_count),
+       offsetof(TableLayout, first_chunk_rows_log2), offsetof(TableLayout, largest_chunk_rows_log2),
+       offsetof(TableLayout, schema_offset), offsetof(TableLayout, schema_bytes),
+       offsetof(TableLayout, reserved1), offsetof(TableLayout, row_chunks), sizeof(TableLayout)},
+      {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 64, 128});
   check_offsets("ColumnLayout",
                 {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
                  offsetof(ColumnLayout, nullable), offsetof(ColumnLayout, scale),
@@ -106,26 +107,26 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
                  offsetof(RowChunkLayout, column_count), offsetof(RowChunkLayout, reserved0),
                  sizeof(RowChunkLayout)},
                 {0, 8, 16, 20, 24, 28, 32, 34, 64});
-  check_offsets("CellLayout",
-                {offsetof(CellLayout, bit_offset), offsetof(CellLayout, kind),
-                 offsetof(CellLayout, bits), offsetof(CellLayout, null_bit_offset),
-                 offsetof(CellLayout, reserved), sizeof(CellLayout)},
-                {0, 2, 3, 4, 6, 8});
+  check_offsets(
+      "CellLayout",
+      {offsetof(CellLayout, bit_offset), offsetof(CellLayout, kind), offsetof(CellLayout, bits),
+       offsetof(CellLayout, null_bit_offset), offsetof(CellLayout, reserved), sizeof(CellLayout)},
+      {0, 2, 3, 4, 6, 8});
 }
 
 TEST_CASE("offsets of the structures of transactions", "[format]") {
   using mvcc::IntentBlockLayout, mvcc::SlotArrayLayout, mvcc::SlotHalfLayout,
       mvcc::TransactionSlotLayout, mvcc::VersionLayout;
-  check_offsets("VersionLayout",
-                {offsetof(VersionLayout, created), offsetof(VersionLayout, deleted),
-                 sizeof(VersionLayout)},
-                {0, 8, 16});
-  check_offsets("SlotHalfLayout",
-                {offsetof(SlotHalfLayout, commit_generation),
-                 offsetof(SlotHalfLayout, commit_timestamp), offsetof(SlotHalfLayout, commit_check),
-                 offsetof(SlotHalfLayout, overflow), offsetof(SlotHalfLayout, intents),
-                 sizeof(SlotHalfLayout), sizeof(TransactionSlotLayout)},
-                {0, 8, 16, 24, 32, 64, 128});
+  check_offsets(
+      "VersionLayout",
+      {offsetof(VersionLayout, created), offsetof(VersionLayout, deleted), sizeof(VersionLayout)},
+      {0, 8, 16});
+  check_offsets(
+      "SlotHalfLayout",
+      {offsetof(SlotHalfLayout, commit_generation), offsetof(SlotHalfLayout, commit_timestamp),
+       offsetof(SlotHalfLayout, commit_check), offsetof(SlotHalfLayout, overflow),
+       offsetof(SlotHalfLayout, intents), sizeof(SlotHalfLayout), sizeof(TransactionSlotLayout)},
+      {0, 8, 16, 24, 32, 64, 128});
   check_offsets("SlotArrayLayout",
                 {offsetof(SlotArrayLayout, magic), offsetof(SlotArrayLayout, slot_count),
                  offsetof(SlotArrayLayout, timestamp_floor), offsetof(SlotArrayLayout, checksum),
@@ -192,7 +193,10 @@ TEST_CASE("types, encodings and kinds of cells have the numbers they had", "[for
 TEST_CASE("a schema has these bytes and no others", "[format]") {
   using namespace std::string_view_literals;
   TableSchema schema("ab");
-  schema.column("id", Type::kInt64).column("p", Type::kDecimal).scale(2).expect_distinct(0x01020304);
+  schema.column("id", Type::kInt64)
+      .column("p", Type::kDecimal)
+      .scale(2)
+      .expect_distinct(0x01020304);
   schema.column("name", Type::kString);
   schema.primary_key({"id", "p"}).hash_prefix(1).key("by_name", {"name"});
   const auto completed = engine::complete_schema(schema);

@@ -7,6 +7,13 @@
 
 namespace flugs::test {
 
+/// By how much a stress test does more than the least; the thread sanitizer is slow.
+#ifdef __SANITIZE_THREAD__
+inline constexpr int kEffort = 1;
+#else
+inline constexpr int kEffort = 10;
+#endif
+
 /// What went wrong first, told by any thread: Catch's macros belong to the main thread.
 class Complaint {
  public:

@@ -18,14 +18,23 @@ class FunctionRef<R(Args...)> {
     requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
              std::is_invocable_r_v<R, F&, Args...>)
   FunctionRef(F&& callable) noexcept  // NOLINT(google-explicit-constructor)
-      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
-        call_([](void* object, Args... args) -> R {
-          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+      : object_(address_of(callable)), call_([](void* object, Args... args) -> R {
+          // Not static_cast: a plain function is no object.
+          return (*reinterpret_cast<std::remove_reference_t<F>*>(object))(
+              std::forward<Args>(args)...);
         }) {}
 
   R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
 
  private:
+  template <typename F>
+  static void* address_of(F& callable) noexcept {
+    if constexpr (std::is_function_v<F>)
+      return reinterpret_cast<void*>(&callable);
+    else
+      return const_cast<void*>(static_cast<const void*>(std::addressof(callable)));
+  }
+
   void* object_;
   R (*call_)(void*, Args...);
 };

@@ -1,0 +1,287 @@
+// What open says to files, options and openers that are not as they should be.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flugs/database.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+OpenOptions at(const TemporaryPath& path, OpenMode mode = OpenMode::kOpenOrCreate) {
+  OpenOptions options = small_options(path.string());
+  options.mode = mode;
+  return options;
+}
+
+void check_refused(const OpenOptions& options, StatusCode code) {
+  const auto result = Database::open(options);
+  INFO(result.status().to_string());
+  CHECK(result.code() == code);
+  CHECK(result.status().message().size() > 10);
+}
+
+// Opens in another process: its status code, -1 when something else went wrong.
+int code_in_child(const OpenOptions& options) {
+  const ::pid_t child = ::fork();
+  if (child == 0) ::_exit(static_cast<int>(Database::open(options).code()));
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+TableSchema numbers_schema() {
+  TableSchema schema("numbers");
+  schema.column("id", Type::kInt64).column("text", Type::kString).primary_key({"id"});
+  return schema;
+}
+
+}  // namespace
+
+TEST_CASE("the mode says whether the pool must be there", "[api]") {
+  const TemporaryPath path;
+  check_refused(at(path, OpenMode::kOpen), StatusCode::kNotFound);
+  CHECK(must(Database::open(at(path, OpenMode::kCreate))).recovery_report().created);
+  check_refused(at(path, OpenMode::kCreate), StatusCode::kAlreadyExists);
+  CHECK_FALSE(must(Database::open(at(path, OpenMode::kOpen))).recovery_report().created);
+  CHECK_FALSE(must(Database::open(at(path))).recovery_report().created);
+}
+
+TEST_CASE("options out of range are refused", "[api]") {
+  const TemporaryPath path;
+  const auto refuse = [&](auto&& change) {
+    OpenOptions options = at(path);
+    change(options);
+    check_refused(options, StatusCode::kInvalidArgument);
+    CHECK(::access(path.string().c_str(), F_OK) != 0);  // and nothing was made
+  };
+  refuse([](OpenOptions& o) { o.slots_max = 0; });
+  refuse([](OpenOptions& o) { o.slots_max = 4001; });
+  refuse([](OpenOptions& o) { o.max_bytes = 1000; });
+  refuse([](OpenOptions& o) { o.max_bytes = std::uint64_t{1} << 60; });
+  refuse([](OpenOptions& o) { o.segment_bytes = 0; });
+  refuse([](OpenOptions& o) { o.segment_bytes = 5000; });
+}
+
+TEST_CASE("the number of slots may differ from one opening to the next", "[api]") {
+  const TemporaryPath path;
+  for (const std::uint32_t slots : {1u, 4000u, 2u}) {
+    OpenOptions options = at(path);
+    options.slots_max = slots;
+    Database database = must(Database::open(options));
+    std::vector<Transaction> open;
+    for (std::uint32_t i = 0; i < slots; ++i) open.push_back(must(database.begin()));
+    CHECK(database.begin().code() == StatusCode::kTooManyTransactions);
+    CHECK(database.begin(AccessMode::kReadOnly).code() == StatusCode::kTooManyTransactions);
+    CHECK(database.statistics().transactions_open == slots);
+    open.pop_back();
+    CHECK(database.begin().ok());
+  }
+}
+
+TEST_CASE("a pool is open once at a time", "[api]") {
+  const TemporaryPath path;
+  std::optional<Database> database = must(Database::open(at(path)));
+  check_refused(at(path), StatusCode::kBusy);
+  CHECK(code_in_child(at(path)) == static_cast<int>(StatusCode::kBusy));
+  database.reset();
+  CHECK(code_in_child(at(path)) == 0);
+  CHECK(Database::open(at(path)).ok());
+}
+
+TEST_CASE("files that are no pools are left alone", "[api]") {
+  const TemporaryPath path;
+  const auto write = [&](const std::string& bytes) {
+    std::ofstream(path.string(), std::ios::binary) << bytes;
+  };
+  for (const std::string& content :
+       {std::string(), std::string("hello"), std::string(100000, 'x'), std::string(1 << 20, '\0')}) {
+    write(content);
+    const auto result = Database::open(at(path, OpenMode::kOpen));
+    INFO(result.status().to_string());
+    CHECK((result.code() == StatusCode::kIncompatible || result.code() == StatusCode::kCorrupt));
+    struct stat after{};
+    REQUIRE(::stat(path.string().c_str(), &after) == 0);
+    CHECK(static_cast<std::size_t>(after.st_size) == content.size());
+  }
+  OpenOptions directory = at(path);
+  directory.path = "/dev/shm";
+  CHECK_FALSE(Database::open(directory).ok());
+  directory.path = "/nonexistent/folder/pool";
+  CHECK_FALSE(Database::open(directory).ok());
+  directory.path = "";
+  CHECK_FALSE(Database::open(directory).ok());
+}
+
+TEST_CASE("a truncated pool is refused", "[api]") {
+  const TemporaryPath path;
+  must(must(Database::open(at(path))).create_table(numbers_schema()));
+  struct stat whole{};
+  REQUIRE(::stat(path.string().c_str(), &whole) == 0);
+  for (const off_t bytes : {whole.st_size / 2, off_t{1} << 20, off_t{4096}, off_t{100}}) {
+    REQUIRE(::truncate(path.string().c_str(), bytes) == 0);
+    const auto result = Database::open(at(path));
+    INFO(bytes << " bytes: " << result.status().to_string());
+    CHECK((result.code() == StatusCode::kCorrupt || result.code() == StatusCode::kIncompatible));
+  }
+}
+
+TEST_CASE("progress is told while opening", "[api]") {
+  const TemporaryPath path;
+  {
+    Database database = must(Database::open(at(path)));
+    const TableId table = must(database.create_table(numbers_schema()));
+    Transaction t = must(database.begin());
+    for (int i = 0; i < 5000; ++i)
+      must(t.insert(table, {Value::int64(i), Value::string(std::to_string(i))}));
+    must(t.commit());
+  }
+  OpenOptions options = at(path);
+  std::size_t calls = 0;
+  options.progress = [&](const Progress& progress) {
+    calls += progress.done <= progress.total && !progress.phase.empty() ? 1 : 0;
+  };
+  const Database database = must(Database::open(options));
+  CHECK(calls > 2);
+  const RecoveryReport& report = database.recovery_report();
+  double sum = 0;
+  for (const char* phase : {"map", "catalog", "transactions", "dictionary indexes", "key indexes"}) {
+    CHECK(report.phase_us(phase) > 0);
+    sum += report.phase_us(phase);
+  }
+  CHECK(report.total_us >= sum);
+  CHECK(report.rows_indexed == 5000);
+  CHECK(report.dictionary_entries == 5000);
+  CHECK(report.threads == 2);
+}
+
+// The transaction that meets the end of the pool fails, what was committed stays, reads and deletes
+// go on, and the pool opens again.
+TEST_CASE("a full pool takes no more and loses nothing", "[api]") {
+  TemporaryDatabase database([](OpenOptions& o) {
+    o.max_bytes = std::uint64_t{24} << 20;
+    o.segment_bytes = std::uint64_t{1} << 20;
+  });
+  const TableId table = must(database->create_table(numbers_schema()));
+  std::int64_t committed = 0;
+  Status failure;
+  for (std::int64_t i = 0; i < 1000000 && failure.ok(); ++i) {
+    Transaction t = must(database->begin());
+    const std::string text = std::to_string(i) + std::string(2000, 't');
+    const auto row = t.insert(table, {Value::int64(i), Value::string(text)});
+    failure = row.ok() ? t.commit() : row.status();
+    committed += failure.ok() ? 1 : 0;
+    if (!row.ok()) CHECK(t.is_open());
+  }
+  INFO(failure.to_string());
+  CHECK(failure.code() == StatusCode::kOutOfSpace);
+  CHECK(committed > 1000);
+  CHECK(database->create_table(TableSchema("more").column("x", Type::kString)).code() ==
+        StatusCode::kOutOfSpace);
+  for (int opened = 0; opened < 2; ++opened) {
+    must(database->verify());
+    Transaction t = must(database->begin());
+    std::int64_t rows = 0;
+    must(t.scan(table, {ColumnId{0}}, [&](const ScanBatch& batch) {
+      rows += static_cast<std::int64_t>(batch.row_count());
+      return true;
+    }));
+    CHECK(rows == committed - opened * 100);
+    for (std::int64_t i = opened * 100; i < opened * 100 + 100; ++i)
+      must(t.remove(table, must(t.find({table, 0}, {Value::int64(i)})).id()));
+    must(t.commit());
+    database.reopen();
+  }
+  Transaction t = must(database->begin());
+  CHECK(t.insert(table, {Value::int64(5), Value::null()}).ok());  // a row that became free
+  must(t.commit());
+}
+
+TEST_CASE("a commit whose list of rows does not fit takes no effect", "[api]") {
+  TemporaryDatabase database([](OpenOptions& o) {
+    o.max_bytes = std::uint64_t{24} << 20;
+    o.segment_bytes = std::uint64_t{1} << 20;
+  });
+  TableSchema schema("plain");
+  schema.column("id", Type::kInt64).direct().not_null();
+  const TableId table = must(database->create_table(schema));
+  Transaction t = must(database->begin());
+  Status failure;
+  std::int64_t rows = 0;
+  for (; rows < 10000000 && failure.ok(); ++rows) failure = t.insert(table, {Value::int64(rows)}).status();
+  REQUIRE(failure.code() == StatusCode::kOutOfSpace);
+  const Status committed = t.commit();
+  CHECK_FALSE(t.is_open());
+  CHECK(committed.code() == StatusCode::kOutOfSpace);
+  std::size_t seen = 0;
+  must(must(database->begin()).scan(table, {}, [&](const ScanBatch& batch) {
+    seen += batch.row_count();
+    return true;
+  }));
+  CHECK(seen == 0);
+  database.reopen();
+  must(database->verify());
+}
+
+TEST_CASE("schemas at their limits work, beyond them they do not", "[api]") {
+  TemporaryDatabase database;
+  TableSchema many("many");
+  for (int i = 0; i < 1000; ++i) many.column("c" + std::to_string(i), Type::kInt32);
+  for (int i = 0; i < 16; ++i)
+    many.key("k" + std::to_string(i), {"c" + std::to_string(i), "c" + std::to_string(i + 1)});
+  const TableId table = must(database->create_table(many));
+  std::vector<Value> values(1000, Value::int32(7));
+  values[999] = Value::null();
+  Transaction t = must(database->begin());
+  const RowId row = must(t.insert(table, values));
+  must(t.update(table, row, {{ColumnId{3}, Value::int32(8)}}));
+  must(t.commit());
+  database.reopen();
+  Transaction again = must(database->begin());
+  std::size_t found = 0;
+  for (std::uint16_t key = 0; key < 16; ++key)
+    must(again.find_all({table, key}, {Value::int32(key == 3 ? 8 : 7)}, [&](const Row& r) {
+      found += r.get_int32(ColumnId{3}) == 8 && r.is_null(ColumnId{999}) ? 1 : 0;
+      return true;
+    }));
+  CHECK(found == 16);
+  again.abort();
+  must(database->verify());
+  TableSchema too_wide("too_wide");
+  for (int i = 0; i < 600; ++i) too_wide.column("c" + std::to_string(i), Type::kInt64).direct();
+  const auto refused = database->create_table(too_wide);
+  INFO(refused.status().to_string());
+  CHECK(refused.code() == StatusCode::kInvalidArgument);
+  TableSchema bad = many;
+  bad.name = "bad";
+  bad.key("k16", {"c0"});
+  CHECK(database->create_table(bad).code() == StatusCode::kInvalidArgument);
+  CHECK(database->tables().size() == 1);
+}
+
+TEST_CASE("the database ends the process rather than close under a transaction", "[api]") {
+  const TemporaryPath path;
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    ::close(STDERR_FILENO);
+    std::optional<Database> database(Database::open(at(path)).value());
+    const auto t = database->begin();
+    database.reset();
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status));
+  CHECK(Database::open(at(path)).ok());  // a crash that it survives
+}
+
+}  // namespace flugs::test

@@ -1,0 +1,137 @@
+#include "columns/column.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "test/model/model_value.h"
+#include "test/support/test_column.h"
+
+namespace flugs::test {
+namespace {
+
+// A row of one cell, as wide as the column asks for.
+struct OneCellRow {
+  columns::RowLayout layout;
+  alignas(64) std::array<std::byte, 64> bytes{};
+
+  OneCellRow(columns::Column& column, const columns::Cell& cell)
+      : layout(make(column.need(column.bits_for(cell)))) {
+    layout.store(bytes.data(), 0, cell);
+  }
+  static columns::RowLayout make(const columns::CellNeed& need) {
+    auto layout = columns::RowLayout::make(std::span(&need, 1));
+    REQUIRE(layout.ok());
+    return std::move(layout).value();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a value comes back through a row, in every type and encoding", "[columns]") {
+  for (const Encoding encoding : {Encoding::kDictionary, Encoding::kDirect})
+    for (int type = 1; type <= 9; ++type) {
+      const ColumnSchema schema = column_schema(static_cast<Type>(type), encoding);
+      TestColumn column(schema);
+      Random random(static_cast<std::uint64_t>(type));
+      std::size_t wrong = 0;
+      for (int i = 0; i < 2000; ++i) {
+        const ModelValue wanted = random_value(schema, 100, random);
+        const ModelValue other = random_value(schema, 3, random);
+        const auto cell = column.encode(wanted.view());
+        REQUIRE(cell.ok());
+        const OneCellRow row(*column, *cell);
+        const Value found = column->value(row.layout, row.bytes.data(), 0);
+        wrong += found == wanted.view() ? 0 : 1;
+        wrong += column->is_null(row.layout, row.bytes.data(), 0) == wanted.null ? 0 : 1;
+        wrong += column->equals(row.layout, row.bytes.data(), 0, wanted.view()) ? 0 : 1;
+        wrong += column->equals(row.layout, row.bytes.data(), 0, other.view()) == (other == wanted)
+                     ? 0
+                     : 1;
+        wrong += column->is_plausible(row.layout, row.bytes.data(), 0) ? 0 : 1;
+      }
+      INFO(to_string(schema.type) << (encoding == Encoding::kDirect ? ", direct" : ""));
+      CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("a column takes its own type, and int32 for int64", "[columns]") {
+  for (int type = 1; type <= 9; ++type)
+    for (int given = 1; given <= 9; ++given) {
+      TestColumn column(column_schema(static_cast<Type>(type)));
+      const auto of = static_cast<Type>(given);
+      const bool text = of == Type::kString || of == Type::kBytes;
+      const Value value = text ? Value::from_bytes(of, "x") : Value::from_raw(of, 1);
+      const bool fits = type == given || (type == 3 && given == 2);
+      CHECK(column->check(value).code() ==
+            (fits ? StatusCode::kOk : StatusCode::kConstraintViolated));
+    }
+  ColumnSchema schema = column_schema(Type::kInt64);
+  schema.nullable = false;
+  TestColumn column(schema);
+  const Status status = column->check(Value::null());
+  CHECK(status.code() == StatusCode::kConstraintViolated);
+  CHECK(std::string(status.message()).find("table t, column c") != std::string::npos);
+}
+
+TEST_CASE("zeros and NaNs have one form", "[columns]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(columns::normalised(Value::real(-0.0), Type::kDouble) == Value::real(0.0));
+  CHECK(columns::normalised(Value::real(-nan), Type::kDouble) ==
+        columns::normalised(Value::real(nan), Type::kDouble));
+  CHECK(columns::normalised(Value::real(std::nan("7")), Type::kDouble) ==
+        columns::normalised(Value::real(nan), Type::kDouble));
+  CHECK(columns::normalised(Value::real(1.5), Type::kDouble) == Value::real(1.5));
+  CHECK(columns::normalised(Value::int32(-7), Type::kInt64) == Value::int64(-7));
+  CHECK(columns::normalised(Value::null(), Type::kDouble).is_null());
+}
+
+// A payload may be wider than its type when it was made with from_raw: what is not of the type must
+// not reach neighbouring cells, nor make a dictionary entry that looks torn.
+TEST_CASE("payloads beyond the type are cut to it", "[columns]") {
+  CHECK(columns::normalised(Value::from_raw(Type::kBool, 6), Type::kBool) == Value::boolean(true));
+  const std::int64_t wide = (std::int64_t{5} << 32) | 7;
+  CHECK(columns::normalised(Value::from_raw(Type::kInt32, wide), Type::kInt32) == Value::int32(7));
+  CHECK(columns::normalised(Value::from_raw(Type::kDate, wide), Type::kDate) == Value::date(7));
+  CHECK(columns::normalised(Value::from_raw(Type::kInt32, wide), Type::kInt64) == Value::int64(7));
+}
+
+TEST_CASE("cells are as narrow as the value allows", "[columns]") {
+  TestColumn integer(column_schema(Type::kInt64, Encoding::kDirect));
+  CHECK(integer->bits_for(*integer.encode(Value::int64(0))) == 32);
+  CHECK(integer->bits_for(*integer.encode(Value::int64(0xFFFFFFFF))) == 32);
+  CHECK(integer->bits_for(*integer.encode(Value::int64(0x100000000))) == 64);
+  CHECK(integer->bits_for(*integer.encode(Value::int64(-1))) == 64);
+  CHECK(integer->bits_for(*integer.encode(Value::null())) == 32);
+  TestColumn narrow(column_schema(Type::kInt32, Encoding::kDirect));
+  CHECK(narrow->bits_for(*narrow.encode(Value::int32(-1))) == 32);
+  TestColumn text(column_schema(Type::kString, Encoding::kDirect));
+  CHECK(text->bits_for(*text.encode(Value::string(""))) == 128);
+  TestColumn codes(column_schema(Type::kInt64));
+  CHECK(codes->bits_for(*codes.encode(Value::int64(-1))) == 1);
+  CHECK(codes->bits_for(*codes.encode(Value::int64(-2))) == 1);
+  CHECK(codes->bits_for(*codes.encode(Value::int64(-3))) == 2);
+}
+
+TEST_CASE("a foretold number of values gives the width", "[columns]") {
+  ColumnSchema schema = column_schema(Type::kInt64);
+  schema.expected_distinct = 4;
+  TestColumn column(schema);
+  CHECK(column->need(1).bits == 2);
+  for (int i = 0; i < 5; ++i) REQUIRE(column.encode(Value::int64(i)).ok());
+  CHECK(column->need(4).bits >= 8);  // foretold wrong: room to grow
+}
+
+TEST_CASE("what a column owns is given back", "[columns]") {
+  TestColumn column(column_schema(Type::kString));
+  for (int i = 0; i < 1000; ++i)
+    REQUIRE(column.encode(Value::string("a rather long text, number " + std::to_string(i))).ok());
+  CHECK(column.pool().allocator().space().used_bytes >= column->bytes_in_pool());
+  CHECK(column->bytes_in_pool() > 40000);
+  column->release_all();
+  CHECK(column.pool().allocator().space().used_bytes == 0);
+}
+
+}  // namespace flugs::test

@@ -1,0 +1,201 @@
+#include "columns/dictionary.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "test/model/model_value.h"
+#include "test/support/test_column.h"
+
+namespace flugs::test {
+namespace {
+
+std::uint32_t code_of(TestColumn& column, const Value& value) {
+  const auto cell = column.encode(value);
+  REQUIRE(cell.ok());
+  return static_cast<std::uint32_t>(cell->low);
+}
+
+std::byte* entry(TestColumn& column, std::uint32_t id, std::size_t entry_bytes) {
+  REQUIRE(id < 256);  // the first chunk
+  const std::uint64_t chunk = column.layout().dictionary.chunks.inline_chunks[0];
+  return column.pool().base() + chunk + id * entry_bytes;
+}
+
+constexpr Type kTypes[] = {Type::kBool,    Type::kInt32, Type::kInt64,
+                           Type::kDouble,  Type::kDecimal, Type::kDate,
+                           Type::kTimestamp, Type::kString, Type::kBytes};
+
+}  // namespace
+
+TEST_CASE("a value has one ValueID, before and after reopening", "[columns]") {
+  for (const Type type : kTypes) {
+    INFO(to_string(type));
+    TestColumn column(column_schema(type));
+    Random random(static_cast<std::uint64_t>(type));
+    std::vector<ModelValue> values;
+    std::vector<std::uint32_t> codes;
+    for (int i = 0; i < 3000; ++i) {
+      values.push_back(random_value(column_schema(type), 2000, random));
+      codes.push_back(code_of(column, values.back().view()));
+    }
+    const std::uint32_t count = column->dictionary().count();
+    for (int opened = 0; opened < 2; ++opened) {
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const Value value = values[i].view();
+        wrong += column->dictionary().find(value) == codes[i] ? 0 : 1;
+        wrong += column->dictionary().value(codes[i]) == value ? 0 : 1;
+        for (std::size_t k = 0; k < i; k += 97)
+          wrong += (codes[k] == codes[i]) == (values[k] == values[i]) ? 0 : 1;
+      }
+      CHECK(wrong == 0);
+      CHECK(column->dictionary().count() == count);
+      CHECK(column->dictionary().verify().ok());
+      REQUIRE(column.reopen(2).ok());
+      CHECK(column.report().dictionary_entries == count);
+      CHECK(column.report().dictionary_entries_dropped == 0);
+    }
+  }
+}
+
+TEST_CASE("NULL is an entry of its own", "[columns]") {
+  for (const Type type : kTypes) {
+    TestColumn column(column_schema(type));
+    CHECK(column->dictionary().find(Value::null()) == columns::Dictionary::kNone);
+    const std::uint32_t null = code_of(column, Value::null());
+    const bool text = type == Type::kString || type == Type::kBytes;
+    const std::uint32_t zero =
+        code_of(column, text ? Value::from_bytes(type, "") : Value::from_raw(type, 0));
+    CHECK(null != zero);
+    CHECK(column->dictionary().null_code() == null);
+    REQUIRE(column.reopen().ok());
+    CHECK(column->dictionary().null_code() == null);
+    CHECK(column->dictionary().value(null).is_null());
+    CHECK_FALSE(column->dictionary().value(zero).is_null());
+    CHECK(code_of(column, Value::null()) == null);
+  }
+}
+
+TEST_CASE("torn entries are dropped and their values get new ValueIDs", "[columns]") {
+  struct Case {
+    Type type;
+    std::size_t entry_bytes;
+  };
+  for (const Case c : {Case{Type::kInt32, 8}, Case{Type::kInt64, 16}, Case{Type::kString, 32}}) {
+    INFO(to_string(c.type));
+    TestColumn column(column_schema(c.type));
+    const auto value = [&](std::int64_t i, std::string& text) {
+      text = "a text of more than fifteen bytes " + std::to_string(i);
+      return c.type == Type::kString ? Value::string(text) : Value::from_raw(c.type, i);
+    };
+    std::string text;
+    for (std::int64_t i = 0; i < 10; ++i) CHECK(code_of(column, value(i, text)) == i);
+    // Half of an entry in the middle, and the last one all but a bit.
+    std::memset(entry(column, 4, c.entry_bytes) + c.entry_bytes / 2, 0, c.entry_bytes / 4);
+    *entry(column, 9, c.entry_bytes) ^= std::byte{1};
+    REQUIRE(column.reopen().ok());
+    CHECK(column.report().dictionary_entries == 8);
+    CHECK(column.report().dictionary_entries_dropped == 2);
+    CHECK(column->dictionary().find(value(4, text)) == columns::Dictionary::kNone);
+    CHECK(column->dictionary().find(value(5, text)) == 5);
+    CHECK(column->dictionary().verify().ok());
+    const std::uint32_t again = code_of(column, value(4, text));
+    CHECK(again >= 9);  // never one that stood for something else
+    REQUIRE(column.reopen().ok());
+    CHECK(column->dictionary().find(value(4, text)) == again);
+    CHECK(column->dictionary().verify().ok());
+  }
+}
+
+TEST_CASE("garbage behind the last entry is not taken for values", "[columns]") {
+  TestColumn column(column_schema(Type::kInt64));
+  code_of(column, Value::int64(1));
+  std::memset(entry(column, 3, 16), 0xA5, 64);
+  REQUIRE(column.reopen().ok());
+  CHECK(column.report().dictionary_entries == 1);
+  CHECK(column.report().dictionary_entries_dropped == 4);
+  CHECK(code_of(column, Value::int64(2)) == 7);
+  CHECK(code_of(column, Value::int64(1)) == 0);
+}
+
+TEST_CASE("whoever uses a ValueID flushes its entry, whoever wrote it", "[columns]") {
+  TestColumn column(column_schema(Type::kInt64));
+  struct Flushed final : pmem::PersistObserver {
+    std::vector<std::pair<const std::byte*, std::size_t>> ranges;
+    void on_flush(const void* address, std::size_t bytes, pmem::Label) override {
+      ranges.emplace_back(static_cast<const std::byte*>(address), bytes);
+    }
+    void on_fence(pmem::Label) override {}
+    bool covers(const std::byte* address) const {
+      for (const auto& [first, bytes] : ranges)
+        if (first <= address && address < first + bytes) return true;
+      return false;
+    }
+  } watch;
+  columns::Unflushed writer;
+  columns::Unflushed user;
+  const Value value = Value::int64(77);
+  REQUIRE(column->encode(value, writer, column.persister()).ok());
+  // The writer has flushed nothing yet, or aborts: the user must not rely on it.
+  REQUIRE(column->encode(value, user, column.persister()).ok());
+  column.pool().medium().set_observer(&watch);
+  user.flush(column.persister(), "commit/1");
+  column.persister().fence("commit/1");
+  column.pool().medium().set_observer(nullptr);
+  CHECK(watch.covers(entry(column, 0, 16)));
+  user.mark_durable();
+  columns::Unflushed later;
+  REQUIRE(column->encode(value, later, column.persister()).ok());
+  CHECK(later.empty());
+}
+
+TEST_CASE("a dictionary grows through all its chunks", "[columns]") {
+  TestColumn column(column_schema(Type::kInt64), std::size_t{64} << 20);
+  constexpr std::int64_t kValues = 600000;  // beyond two chunks of the largest size
+  columns::Unflushed unflushed;
+  for (std::int64_t i = 0; i < kValues; ++i) {
+    const auto cell = column->encode(Value::int64(i * 3), unflushed, column.persister());
+    if (!cell.ok() || cell->low != static_cast<std::uint64_t>(i)) FAIL("value " << i);
+  }
+  unflushed.flush(column.persister(), "commit/1");
+  column.persister().fence("commit/1");
+  unflushed.mark_durable();
+  REQUIRE(column.reopen(2).ok());
+  CHECK(column.report().dictionary_entries == kValues);
+  std::size_t wrong = 0;
+  for (std::int64_t i = 0; i < kValues; i += 7)
+    wrong += column->dictionary().integer(static_cast<std::uint32_t>(i)) == i * 3 &&
+                     column->dictionary().find(Value::int64(i * 3)) ==
+                         static_cast<std::uint32_t>(i)
+                 ? 0
+                 : 1;
+  CHECK(wrong == 0);
+  CHECK(column->dictionary().verify().ok());
+}
+
+TEST_CASE("a ValueID that was never given out reads as nothing", "[columns]") {
+  TestColumn column(column_schema(Type::kString));
+  code_of(column, Value::string("x"));
+  for (const std::uint32_t code : {1u, 255u, 256u, 1u << 20, 0xF0000000u, 0xFFFFFFFFu})
+    CHECK(column->dictionary().text(code).empty());
+}
+
+TEST_CASE("a dictionary without space says so and keeps what it has", "[columns]") {
+  TestColumn column(column_schema(Type::kInt64), std::size_t{256} << 10);
+  std::int64_t next = 0;
+  StatusCode code = StatusCode::kOk;
+  while (code == StatusCode::kOk && next < 100000) code = column.encode(Value::int64(next++)).code();
+  CHECK(code == StatusCode::kOutOfSpace);
+  REQUIRE(next > 256);
+  CHECK(column->dictionary().find(Value::int64(next - 1)) == columns::Dictionary::kNone);
+  CHECK(column.encode(Value::int64(0)).ok());
+  REQUIRE(column.reopen().ok());
+  CHECK(column->dictionary().find(Value::int64(next - 2)) ==
+        static_cast<std::uint32_t>(next - 2));
+  CHECK(column->dictionary().verify().ok());
+}
+
+}  // namespace flugs::test

@@ -1,0 +1,102 @@
+#include "columns/string_heap.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "test/model/random.h"
+#include "test/support/test_column.h"
+
+namespace flugs::test {
+namespace {
+
+ColumnSchema direct_string() { return column_schema(Type::kString, Encoding::kDirect); }
+
+std::string text_of(std::uint64_t number, std::size_t bytes) {
+  std::string text = std::to_string(number) + "/";
+  while (text.size() < bytes) text += static_cast<char>('a' + text.size() % 26);
+  return text;
+}
+
+std::string_view at(TestColumn& column, const columns::Cell& cell) {
+  REQUIRE(columns::text_cell::tag_of(cell.high) == columns::text_cell::kOutOfLine);
+  return {reinterpret_cast<const char*>(column.pool().base() + cell.low),
+          columns::text_cell::length_of(cell.high)};
+}
+
+}  // namespace
+
+TEST_CASE("long strings come back, and do not overlap after reopening", "[columns]") {
+  TestColumn column(direct_string(), std::size_t{32} << 20);
+  Random random(11);
+  std::vector<std::string> texts;
+  std::vector<columns::Cell> cells;
+  for (int opened = 0; opened < 5; ++opened) {
+    for (int i = 0; i < 300; ++i) {
+      const std::size_t bytes = random.chance(2) ? random.below(300000) : random.below(600);
+      texts.push_back(text_of(random.next(), 30 + bytes));
+      const auto cell = column.encode(Value::string(texts.back()));
+      REQUIRE(cell.ok());
+      cells.push_back(*cell);
+    }
+    const std::uint64_t bytes = column->bytes_in_pool();
+    REQUIRE(column.reopen().ok());
+    CHECK(column->bytes_in_pool() == bytes);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i) wrong += at(column, cells[i]) == texts[i] ? 0 : 1;
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("a crash wastes at most the reservation", "[columns]") {
+  TestColumn column(direct_string());
+  REQUIRE(column.encode(Value::string(text_of(1, 100))).ok());
+  for (int i = 0; i < 50; ++i) {
+    REQUIRE(column.reopen().ok());
+    REQUIRE(column.encode(Value::string(text_of(1, 100))).ok());
+  }
+  // 4 KB each time, and chunks that double.
+  CHECK(column->bytes_in_pool() <= 2 * 51 * (4096 + 100));
+}
+
+TEST_CASE("a string larger than any chunk has a chunk of its own", "[columns]") {
+  TestColumn column(direct_string(), std::size_t{32} << 20);
+  const std::string large = text_of(3, std::size_t{5} << 20);
+  const auto cell = column.encode(Value::string(large));
+  REQUIRE(cell.ok());
+  const auto small = column.encode(Value::string(text_of(4, 20)));
+  REQUIRE(small.ok());
+  REQUIRE(column.reopen().ok());
+  CHECK(at(column, *cell) == large);
+  CHECK(at(column, *small) == text_of(4, 20));
+}
+
+TEST_CASE("a heap without space says so", "[columns]") {
+  TestColumn column(direct_string(), std::size_t{128} << 10);
+  CHECK(column.encode(Value::string(std::string(std::size_t{1} << 20, 'x'))).code() ==
+        StatusCode::kOutOfSpace);
+  CHECK(column.encode(Value::string(text_of(4, 20))).ok());
+  std::size_t stored = 0;
+  while (column.encode(Value::string(text_of(stored, 1000))).ok()) ++stored;
+  CHECK(stored > 20);
+  CHECK(column.reopen().ok());
+}
+
+TEST_CASE("a damaged heap is found out", "[columns]") {
+  TestColumn column(direct_string());
+  REQUIRE(column.encode(Value::string(text_of(1, 100))).ok());
+  columns::StringHeapLayout& heap = column.layout().heap;
+  auto* chunk = column.pool().at(
+      pmem::OffsetPtr<columns::StringHeapChunkLayout>{heap.chunks.inline_chunks[0]});
+  SECTION("the magic of a chunk") { chunk->magic ^= 1; }
+  SECTION("the size of a chunk") { chunk->bytes += 64; }
+  SECTION("an end before the beginning") { heap.reserved_end = 8; }
+  SECTION("an end behind the chunk") { heap.reserved_end = 1 << 30; }
+  SECTION("an end in a chunk that is not there") { heap.reserved_end |= std::uint64_t{5} << 40; }
+  SECTION("a chunk outside the pool") { heap.chunks.inline_chunks[0] = std::uint64_t{1} << 50; }
+  const Status status = column.reopen();
+  INFO(status.to_string());
+  CHECK(status.code() == StatusCode::kCorrupt);
+}
+
+}  // namespace flugs::test

@@ -1,0 +1,150 @@
+#include "mvcc/transaction_slots.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "test/support/test_slots.h"
+
+namespace flugs::test {
+namespace {
+
+using Counts = mvcc::TransactionSlots::LoadCounts;
+
+mvcc::SlotArrayLayout& array_of(TestSlots& slots) {
+  return *slots.pool().at(pmem::OffsetPtr<mvcc::SlotArrayLayout>{slots.root()});
+}
+
+}  // namespace
+
+TEST_CASE("all slots can be taken and no more", "[mvcc]") {
+  TestSlots slots(3);
+  std::vector<mvcc::Slot*> taken;
+  while (mvcc::Slot* slot = slots->acquire()) taken.push_back(slot);
+  CHECK(taken.size() == 3);
+  CHECK(slots->taken() == 3);
+  slots->release(*taken[1]);
+  CHECK(slots->acquire() == taken[1]);
+  for (mvcc::Slot* slot : taken) slots->release(*slot);
+  CHECK(slots->taken() == 0);
+}
+
+TEST_CASE("the oldest snapshot is that of the oldest open transaction", "[mvcc]") {
+  TestSlots slots(3);
+  const std::uint64_t start = slots->now();
+  CHECK(slots->oldest_snapshot() == start);
+  mvcc::Slot& first = *slots->acquire();
+  CHECK(slots->begin_snapshot(first) == start);
+  slots->advance();
+  mvcc::Slot& second = *slots->acquire();
+  CHECK(slots->begin_snapshot(second) == start + 1);
+  CHECK(slots->oldest_snapshot() == start);
+  slots->release(first);
+  CHECK(slots->oldest_snapshot() == start + 1);
+  slots->end_snapshot(second);
+  slots->advance();
+  CHECK(slots->oldest_snapshot() == start + 2);
+  slots->release(second);
+}
+
+TEST_CASE("time-stamps and generations are not given out twice, also not after reopening",
+          "[mvcc]") {
+  TestSlots slots(2);
+  mvcc::Slot* slot = slots->acquire();
+  std::uint64_t last = 0;
+  mvcc::Stamp tag = 0;
+  for (int i = 0; i < 10; ++i) {
+    slots.begin(*slot);
+    tag = slot->tag();
+    last = *slots.commit(*slot, {slots.insert(*slot, 1)});
+  }
+  slots->release(*slot);
+  const std::uint32_t index = slot->index();
+  for (int opened = 0; opened < 3; ++opened) {
+    Counts counts;
+    REQUIRE(slots.reopen(2, counts).ok());
+    CHECK(slots->now() >= last);
+    mvcc::Slot* again = slots->acquire();
+    if (again->index() != index) again = slots->acquire();
+    slots.begin(*again);
+    CHECK(mvcc::generation_of(again->tag()) > mvcc::generation_of(tag));
+    CHECK(*slots.commit(*again, {slots.insert(*again, 1)}) > last);
+    last = slots->now();
+    tag = again->tag();
+    slots->release(*again);
+  }
+}
+
+TEST_CASE("a slot begins with the states of its former life out of sight", "[mvcc]") {
+  TestSlots slots(1);
+  // What a crash may leave: a tag of generation 0 of a slot that nobody has used since.
+  slots.row(7).created = mvcc::make_tag(0, 0);
+  Counts counts;
+  REQUIRE(slots.reopen(1, counts).ok());
+  const mvcc::Visibility now(slots->mirrors(), slots->now(), 0);
+  CHECK(now.resolve(slots.row(7).created).fate == mvcc::Visibility::Fate::kNothing);
+  CHECK_FALSE(now.sees(slots.row(7)));
+}
+
+// The half keeps the former transaction's time-stamp until the next one commits: state and
+// time-stamp of two transactions must never stand side by side.
+TEST_CASE("beginning to write changes the state of a half only", "[mvcc]") {
+  TestSlots slots(1);
+  mvcc::Slot& slot = *slots->acquire();
+  slots.begin(slot);
+  const std::uint64_t generation = mvcc::generation_of(slot.tag());
+  const std::uint64_t first = *slots.commit(slot, {slots.insert(slot, 1)});
+  slots.begin(slot);
+  slots.commit(slot, {slots.insert(slot, 2)}).value();
+  slots.begin(slot);
+  const mvcc::SlotMirror::Half& half = slots->mirrors()[0].half[generation & 1];
+  CHECK(half.state.load() ==
+        mvcc::SlotMirror::pack(generation + 2, mvcc::SlotState::kActive));
+  CHECK(half.timestamp.load() == first);
+  mvcc::Commit(*slots).undo(slot, {});
+  slots->release(slot);
+}
+
+TEST_CASE("the slot array grows and keeps what was given out", "[mvcc]") {
+  TestSlots slots(2);
+  mvcc::Slot& slot = *slots->acquire();
+  slots.begin(slot);
+  const std::uint64_t last = *slots.commit(slot, {slots.insert(slot, 1)});
+  const std::uint64_t generation = mvcc::generation_of(slot.tag());
+  slots->release(slot);
+  const std::uint64_t before = slots.root();
+  Counts counts;
+  REQUIRE(slots.reopen(100, counts).ok());
+  CHECK(slots.root() != before);
+  CHECK(slots->slot_count() == 100);
+  CHECK(slots->now() >= last);
+  mvcc::Slot& fresh = *slots->acquire();
+  slots.begin(fresh);
+  CHECK(mvcc::generation_of(fresh.tag()) > generation);
+  mvcc::Commit(*slots).undo(fresh, {});
+  slots->release(fresh);
+  // Fewer may be used; the array stays.
+  REQUIRE(slots.reopen(1, counts).ok());
+  CHECK(slots->slot_count() == 1);
+  REQUIRE(slots.reopen(100, counts).ok());
+  CHECK(slots->slot_count() == 100);
+}
+
+TEST_CASE("a damaged slot array is found out", "[mvcc]") {
+  TestSlots slots(2);
+  SECTION("magic") { array_of(slots).magic ^= 1; }
+  SECTION("checksum") { array_of(slots).slot_count = 3; }
+  SECTION("pointer outside the pool") { slots.root() = std::uint64_t{1} << 40; }
+  SECTION("pointer not aligned") { slots.root() += 8; }
+  SECTION("an intent block that is none") {
+    auto* halves = slots.pool().at(
+        pmem::OffsetPtr<mvcc::SlotHalfLayout>{slots.root() + sizeof(mvcc::SlotArrayLayout) + 64});
+    halves[0].overflow = slots.root();
+  }
+  Counts counts;
+  const Status status = slots.reopen(2, counts);
+  INFO(status.to_string());
+  CHECK(status.code() == StatusCode::kCorrupt);
+  CHECK(status.message().size() > 40);
+}
+
+}  // namespace flugs::test
