@@ -55,6 +55,7 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& h
       type_(type),
       is_text_(is_text_type(type)),
       entry_bytes_(entry_bytes_of(type)),
+      is_exact_(entry_bytes_ == 8),
       owner_(owner + ", dictionary"),
       chunks_in_dram_(kChunkBitsMax - kFirstChunkBits + 1 + (kEntriesMax >> kChunkBitsMax) + 1),
       chunks_(pool, layout.chunks, owner_) {}
@@ -137,7 +138,9 @@ void Dictionary::finish_rebuild() {
 }
 
 std::uint64_t Dictionary::hash_of(const Value& value) const noexcept {
-  return is_text_ ? hash_text(value.as_string()) : hash_integer(value.raw());
+  if (is_text_) return hash_text(value.as_string());
+  return is_exact_ ? exact_hash32(static_cast<std::int32_t>(value.raw()))
+                   : hash_integer(value.raw());
 }
 
 std::int64_t Dictionary::integer(std::uint32_t code) const noexcept {
@@ -161,7 +164,10 @@ Value Dictionary::value(std::uint32_t code) const noexcept {
   return Value::from_raw(type_, integer(code));
 }
 
+// A candidate of the index: with exact hashes it is the value, and its entry, which is likely to be
+// out of the caches, need not be read.
 bool Dictionary::is(std::uint32_t id, const Value& value) const noexcept {
+  if (is_exact_) return true;
   return is_text_ ? text(id) == value.as_string() : integer(id) == value.raw();
 }
 
@@ -219,7 +225,7 @@ Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
   for (std::size_t i = first; i < values.size(); i += stride, ++n) {
     index_.lookup(hashes[n], candidates);
     guesses[n] = candidates.view().empty() ? kNone : candidates.view().front();
-    if (guesses[n] != kNone) __builtin_prefetch(entry(guesses[n]));
+    if (guesses[n] != kNone && !is_exact_) __builtin_prefetch(entry(guesses[n]));
   }
   n = 0;
   for (std::size_t i = first; i < values.size(); i += stride, ++n) {
@@ -294,7 +300,7 @@ Dictionary::Proof Dictionary::prove(std::uint32_t id, std::uint64_t& hash) const
   if (entry_bytes_ == 8) {
     if (low == 0) return Proof::kAbsent;
     const std::uint64_t found = low >> 32;
-    hash = hash_integer(static_cast<std::int32_t>(low));
+    hash = exact_hash32(static_cast<std::int32_t>(low));
     if (found == (proof_of(hash, id, 0) & 0xFFFFFFFFu)) return Proof::kValue;
     return found == (proof_of(0, id, kNullSalt) & 0xFFFFFFFFu) ? Proof::kNull : Proof::kTorn;
   }

@@ -133,6 +133,7 @@ class Dictionary {
   Type type_;
   bool is_text_;
   std::uint32_t entry_bytes_;
+  bool is_exact_;  // the index tells values apart by their hashes alone
   std::string owner_;
   StableArray<std::byte*> chunks_in_dram_;  // written under grow_mutex_, before count_ passes it
   HashIndex index_;

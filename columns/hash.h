@@ -18,6 +18,22 @@ constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
   return x;
 }
 
+/// A bijection of 32 bits (the finaliser of MurmurHash3).
+constexpr std::uint32_t mix32(std::uint32_t x) noexcept {
+  x ^= x >> 16;
+  x *= 0x85ebca6bu;
+  x ^= x >> 13;
+  x *= 0xc2b2ae35u;
+  x ^= x >> 16;
+  return x;
+}
+
+/// Hash of a payload of 32 bits whose upper half tells values apart by itself: entries of a
+/// HashIndex under it need no look at the truth.
+constexpr std::uint64_t exact_hash32(std::int32_t value) noexcept {
+  return std::uint64_t{mix32(static_cast<std::uint32_t>(value))} << 32;
+}
+
 /// Hash of a payload of any fixed-width type.
 constexpr std::uint64_t hash_integer(std::int64_t value) noexcept {
   return mix64(static_cast<std::uint64_t>(value) + 0x9e3779b97f4a7c15u);

@@ -165,7 +165,10 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
   report_.transactions_completed = counts.completed;
   report_.transactions_undone = counts.undone;
   pool_->allocator().finish_claims();
-  if (Status s = slots_->grow(options_.slots_max); !s.ok()) return s;
+  // A full pool keeps the slots it has.
+  if (Status s = slots_->grow(options_.slots_max);
+      !s.ok() && s.code() != StatusCode::kOutOfSpace)
+    return s;
   start();
   return counts.completed + counts.undone;
 }

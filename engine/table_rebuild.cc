@@ -33,7 +33,6 @@ Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& sch
     needs[i].bits = direct ? (text ? 128 : 64) : 32;
     needs[i].kind = direct ? columns::CellKind::kInteger : columns::CellKind::kCode;
     needs[i].null_bit = direct && column.nullable;
-    needs[i].null_bit = direct && column.nullable;
   }
   // Refuses rows that could not grow to their full width.
   Result<columns::RowLayout> widest = columns::RowLayout::make(needs);

@@ -141,12 +141,12 @@ TEST_CASE("look-ups that a key cannot answer are refused", "[api]") {
   check_refused(t.range(people.by_name, {}, {wrong, true}, kVisitNothing), invalid, "name");
   const std::vector<ColumnId> columns = {ColumnId{0}, ColumnId{4}};
   check_refused(t.scan(people.table, columns, Predicate::all(), kVisitNothing), invalid, "4");
-  check_refused(t.scan(people.table, {}, Predicate::equal(ColumnId{9}, Value::null()),
-                       kVisitNothing),
-                invalid, "9");
-  check_refused(t.scan(people.table, {}, Predicate::equal(ColumnId{0}, Value::string("1")),
-                       kVisitNothing),
-                invalid);
+  check_refused(
+      t.scan(people.table, {}, Predicate::equal(ColumnId{9}, Value::null()), kVisitNothing),
+      invalid, "9");
+  check_refused(
+      t.scan(people.table, {}, Predicate::equal(ColumnId{0}, Value::string("1")), kVisitNothing),
+      invalid);
   CHECK(t.scan(people.table, {}, Predicate::equal(ColumnId{0}, Value::null()), kVisitNothing).ok());
   CHECK_FALSE(t.find(people.by_mail, {Value::string("nobody")}).ok());
   CHECK(must(t.find(people.by_mail, {Value::null()})).id() == people.ada);  // any row with NULL

@@ -48,8 +48,8 @@ struct Prepared {
     by_group = {table, 1};
     Transaction t = must(database->begin(AccessMode::kReadWrite));
     for (int i = 0; i < 1000; ++i)
-      must(t.insert(table, {Value::int64(i), Value::int32(i % 10), Value::string("a longer text here"),
-                            Value::real(i)}));
+      must(t.insert(table, {Value::int64(i), Value::int32(i % 10),
+                            Value::string("a longer text here"), Value::real(i)}));
     must(t.commit());
   }
 

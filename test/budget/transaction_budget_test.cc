@@ -9,7 +9,8 @@
 namespace flugs::test {
 namespace {
 
-// Two whole cycles of looking for the oldest snapshot, so that dead rows leave as fast as they come.
+// Two whole cycles of looking for the oldest snapshot, so that dead rows leave as fast as they
+// come.
 constexpr std::uint64_t kRounds = 4096;
 constexpr std::uint64_t kRoundsBefore = 3 * 4096;
 
@@ -29,7 +30,8 @@ struct Budget {
   std::int64_t next = 0;
 
   Budget() {
-    for (int i = 0; i < 100; ++i) commit([&](Transaction& t) { insert(t, narrow), insert(t, wide); });
+    for (int i = 0; i < 100; ++i)
+      commit([&](Transaction& t) { insert(t, narrow), insert(t, wide); });
   }
 
   TableId create(const std::string& name, int values) {
@@ -80,8 +82,8 @@ struct Budget {
 // unless the commit joins them, which it does for rows side by side.
 TEST_CASE("an insert takes two fences and four lines", "[budget]") {
   Budget budget;
-  const Cost cost = budget.cost(
-      [&] { budget.commit([&](Transaction& t) { budget.insert(t, budget.narrow); }); });
+  const Cost cost =
+      budget.cost([&] { budget.commit([&](Transaction& t) { budget.insert(t, budget.narrow); }); });
   CHECK(cost.fences == 2);
   CHECK(cost.lines == 2 + 1 + 1);  // record; row; its stamp
 }
@@ -122,7 +124,8 @@ TEST_CASE("a deletion takes two fences and five lines", "[budget]") {
     rows.pop_back();
   });
   CHECK(cost.fences == 2);
-  // Record 2, the row's entry 1, its stamp 1, and 1 for a row deleted earlier that leaves the indexes.
+  // Record 2, the row's entry 1, its stamp 1, and 1 for a row deleted earlier that leaves the
+  // indexes.
   CHECK(cost.lines == Approx(2 + 1 + 1 + 1).margin(0.01));
 }
 
@@ -180,7 +183,8 @@ TEST_CASE("what writes nothing costs nothing", "[budget]") {
   });
   CHECK(reading.fences == 0);
   CHECK(reading.lines == 0);
-  const Cost empty = budget.cost([&] { must(must(budget.database->begin(AccessMode::kReadWrite)).commit()); });
+  const Cost empty =
+      budget.cost([&] { must(must(budget.database->begin(AccessMode::kReadWrite)).commit()); });
   CHECK(empty.fences == 0);
   CHECK(empty.lines == 0);
   const Cost aborted = budget.cost([&] {

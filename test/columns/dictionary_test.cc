@@ -24,9 +24,9 @@ std::byte* entry(TestColumn& column, std::uint32_t id, std::size_t entry_bytes) 
   return column.pool().base() + chunk + id * entry_bytes;
 }
 
-constexpr Type kTypes[] = {Type::kBool,    Type::kInt32, Type::kInt64,
-                           Type::kDouble,  Type::kDecimal, Type::kDate,
-                           Type::kTimestamp, Type::kString, Type::kBytes};
+constexpr Type kTypes[] = {Type::kBool,      Type::kInt32,   Type::kInt64,
+                           Type::kDouble,    Type::kDecimal, Type::kDate,
+                           Type::kTimestamp, Type::kString,  Type::kBytes};
 
 }  // namespace
 
@@ -168,8 +168,7 @@ TEST_CASE("a dictionary grows through all its chunks", "[columns]") {
   std::size_t wrong = 0;
   for (std::int64_t i = 0; i < kValues; i += 7)
     wrong += column->dictionary().integer(static_cast<std::uint32_t>(i)) == i * 3 &&
-                     column->dictionary().find(Value::int64(i * 3)) ==
-                         static_cast<std::uint32_t>(i)
+                     column->dictionary().find(Value::int64(i * 3)) == static_cast<std::uint32_t>(i)
                  ? 0
                  : 1;
   CHECK(wrong == 0);
@@ -187,14 +186,14 @@ TEST_CASE("a dictionary without space says so and keeps what it has", "[columns]
   TestColumn column(column_schema(Type::kInt64), std::size_t{256} << 10);
   std::int64_t next = 0;
   StatusCode code = StatusCode::kOk;
-  while (code == StatusCode::kOk && next < 100000) code = column.encode(Value::int64(next++)).code();
+  while (code == StatusCode::kOk && next < 100000)
+    code = column.encode(Value::int64(next++)).code();
   CHECK(code == StatusCode::kOutOfSpace);
   REQUIRE(next > 256);
   CHECK(column->dictionary().find(Value::int64(next - 1)) == columns::Dictionary::kNone);
   CHECK(column.encode(Value::int64(0)).ok());
   REQUIRE(column.reopen().ok());
-  CHECK(column->dictionary().find(Value::int64(next - 2)) ==
-        static_cast<std::uint32_t>(next - 2));
+  CHECK(column->dictionary().find(Value::int64(next - 2)) == static_cast<std::uint32_t>(next - 2));
   CHECK(column->dictionary().verify().ok());
 }
 

@@ -43,7 +43,8 @@ TEST_CASE("long strings come back, and do not overlap after reopening", "[column
     REQUIRE(column.reopen().ok());
     CHECK(column->bytes_in_pool() == bytes);
     std::size_t wrong = 0;
-    for (std::size_t i = 0; i < texts.size(); ++i) wrong += at(column, cells[i]) == texts[i] ? 0 : 1;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      wrong += at(column, cells[i]) == texts[i] ? 0 : 1;
     CHECK(wrong == 0);
   }
 }

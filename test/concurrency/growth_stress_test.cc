@@ -43,8 +43,7 @@ TEST_CASE("the same values from many threads get one ValueID each", "[engine][co
         const std::string text = long_text(i % kValues);
         const auto n = static_cast<std::int32_t>(i % 300);
         const auto id = static_cast<std::int64_t>(thread * kRows + i);
-        const auto row =
-            t->insert(table, {Value::int64(id), Value::string(text), Value::int32(n)});
+        const auto row = t->insert(table, {Value::int64(id), Value::string(text), Value::int32(n)});
         complaint.expect(row.ok() && t->commit().ok(), "insert");
       }
     });
@@ -98,15 +97,14 @@ TEST_CASE("rows, cell widths and the pool grow under writers and readers", "[eng
         complaint.expect(row.ok() && row->get_string(ColumnId{1}) == long_text(0), "row 0");
       }
       std::int64_t rows = 0;
-      const Status status =
-          t->scan(table, {ColumnId{0}, ColumnId{1}}, [&](const ScanBatch& batch) {
-            for (std::size_t i = 0; i < batch.row_count(); ++i)
-              complaint.expect(batch.strings(1)[i] ==
-                                   long_text(static_cast<std::uint64_t>(batch.integers(0)[i])),
-                               "a row is torn");
-            rows += static_cast<std::int64_t>(batch.row_count());
-            return true;
-          });
+      const Status status = t->scan(table, {ColumnId{0}, ColumnId{1}}, [&](const ScanBatch& batch) {
+        for (std::size_t i = 0; i < batch.row_count(); ++i)
+          complaint.expect(
+              batch.strings(1)[i] == long_text(static_cast<std::uint64_t>(batch.integers(0)[i])),
+              "a row is torn");
+        rows += static_cast<std::int64_t>(batch.row_count());
+        return true;
+      });
       complaint.expect(status.ok() && rows >= least, "rows are missing in a scan");
     }
   };
@@ -176,8 +174,8 @@ TEST_CASE("when all slots are taken, begin says so and the others go on", "[engi
           std::this_thread::yield();
           continue;
         }
-        const auto row = t->insert(
-            table, {Value::int64(thread * 10000 + i), Value::null(), Value::int32(1)});
+        const auto row =
+            t->insert(table, {Value::int64(thread * 10000 + i), Value::null(), Value::int32(1)});
         if (i % 8 == 0) std::this_thread::yield();
         complaint.expect(row.ok() && t->commit().ok(), "insert: " + row.status().to_string());
         committed.fetch_add(1);
@@ -217,8 +215,7 @@ TEST_CASE("tables are dropped while readers and writers use them", "[engine]") {
           reads.fetch_add(batch.row_count());
           return true;
         });
-        complaint.expect(status.ok() || status.code() == StatusCode::kNotFound,
-                         status.to_string());
+        complaint.expect(status.ok() || status.code() == StatusCode::kNotFound, status.to_string());
       }
     }
   };

@@ -158,12 +158,12 @@ TEST_CASE("of several inserters of one key exactly one wins", "[engine]") {
       while (arrived[k].load() < kThreads) std::this_thread::yield();
       auto t = bank.database->begin();
       if (!complaint.expect(t.ok(), "begin")) return;
-      const auto row = t->insert(
-          bank.table, {Value::int64(key), Value::int64(thread), Value::string("n")});
+      const auto row =
+          t->insert(bank.table, {Value::int64(key), Value::int64(thread), Value::string("n")});
       if (!row.ok()) {
-        complaint.expect(row.code() == StatusCode::kConflict ||
-                             row.code() == StatusCode::kAlreadyExists,
-                         "the loser is told " + row.status().to_string());
+        complaint.expect(
+            row.code() == StatusCode::kConflict || row.code() == StatusCode::kAlreadyExists,
+            "the loser is told " + row.status().to_string());
         continue;
       }
       complaint.expect(t->commit().ok(), "commit");
@@ -195,8 +195,8 @@ TEST_CASE("a key is deleted and inserted by several", "[engine]") {
       if (row.ok() && thread == 0) {
         if (t->remove(bank.table, row->id()).ok() && t->commit().ok()) balance.fetch_sub(1);
       } else if (!row.ok()) {
-        const auto fresh = t->insert(bank.table,
-                                     {Value::int64(0), Value::int64(thread), Value::string("n")});
+        const auto fresh =
+            t->insert(bank.table, {Value::int64(0), Value::int64(thread), Value::string("n")});
         complaint.expect(fresh.code() != StatusCode::kAlreadyExists, "what is not there exists");
         if (fresh.ok() && t->commit().ok()) balance.fetch_add(1);
       }
@@ -313,8 +313,8 @@ TEST_CASE("a reader of a chain of versions is not misled by aborts", "[engine]")
       const bool updated = bank.add(*t, (thread + i) % 4, 7);
       if (updated && i % 8 == 0) {
         const auto row = t->find(bank.primary, {Value::int64((thread + i) % 4)});
-        const bool back = row.ok() && t->update(bank.table, row->id(),
-                                                {{kAmount, Value::int64(100)}}).ok();
+        const bool back =
+            row.ok() && t->update(bank.table, row->id(), {{kAmount, Value::int64(100)}}).ok();
         if (back) complaint.expect(t->commit().ok(), "commit");
       }
       t->abort();

@@ -27,7 +27,9 @@ struct Items {
   KeyId primary{table, 0};
   KeyId by_text{table, 1};
 
-  Transaction begin(AccessMode mode = AccessMode::kReadWrite) { return must(database->begin(mode)); }
+  Transaction begin(AccessMode mode = AccessMode::kReadWrite) {
+    return must(database->begin(mode));
+  }
   RowId insert(std::int64_t id, std::int64_t part, Value text = Value::null()) {
     Transaction t = begin();
     const RowId row = must(t.insert(table, {Value::int64(id), Value::int64(part), text}));
@@ -149,8 +151,8 @@ TEST_CASE("a transaction sees its own writes and nobody else does", "[engine]") 
   Transaction writer = items.begin();
   Transaction other = items.begin(AccessMode::kReadOnly);
   const RowId fresh = must(writer.update(items.table, row, {{kText, Value::string("two")}}));
-  const RowId added = must(
-      writer.insert(items.table, {Value::int64(2), Value::int64(1), Value::string("three")}));
+  const RowId added =
+      must(writer.insert(items.table, {Value::int64(2), Value::int64(1), Value::string("three")}));
   CHECK(fresh != row);
   CHECK(writer.read(items.table, row).code() == StatusCode::kNotFound);
   CHECK(must(writer.read(items.table, fresh)).get_string(kText) == "two");
@@ -168,8 +170,8 @@ TEST_CASE("a transaction sees its own writes and nobody else does", "[engine]") 
 TEST_CASE("what a transaction inserted and removed was never there", "[engine]") {
   Items items;
   Transaction t = items.begin();
-  const RowId row = must(
-      t.insert(items.table, {Value::int64(1), Value::int64(1), Value::string("gone")}));
+  const RowId row =
+      must(t.insert(items.table, {Value::int64(1), Value::int64(1), Value::string("gone")}));
   must(t.remove(items.table, row));
   CHECK(t.read(items.table, row).code() == StatusCode::kNotFound);
   CHECK(t.find(items.by_text, {Value::string("gone")}).code() == StatusCode::kNotFound);

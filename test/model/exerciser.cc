@@ -44,9 +44,8 @@ void Exerciser::expect_code(StatusCode expected, StatusCode found, const std::st
 }
 
 void Exerciser::expect_row(const SeenRow& expected, const Row& found, const std::string& what) {
-  expect(expected.id == found.id(), what + ": expected row " +
-                                        std::to_string(expected.id.value()) + ", found " +
-                                        std::to_string(found.id().value()));
+  expect(expected.id == found.id(), what + ": expected row " + std::to_string(expected.id.value()) +
+                                        ", found " + std::to_string(found.id().value()));
   std::vector<Value> values(expected.row->size());
   found.get_all(values);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -177,8 +176,7 @@ void Exerciser::update(Open& open, ModelTable& table) {
     changes.push_back({ColumnId(static_cast<std::uint16_t>(column)), fresh[column].view()});
   }
   StatusCode expected = model_.foretell_change(table, *open.model, old.record);
-  if (expected == StatusCode::kOk)
-    expected = model_.foretell_keys(table, *open.model, old, row);
+  if (expected == StatusCode::kOk) expected = model_.foretell_keys(table, *open.model, old, row);
   if (open.read_only) expected = StatusCode::kReadOnly;
   const Result<RowId> id = open.real.update(table.id, old.id, changes);
   expect_code(expected, id.code(), "update of " + table.schema.name);
@@ -202,8 +200,13 @@ void Exerciser::break_rules(Open& open, ModelTable& table) {
   std::vector<Value> values = views(table, row);
   StatusCode expected = StatusCode::kConstraintViolated;
   switch (random_.below(3)) {
-    case 0: values.pop_back(); expected = StatusCode::kInvalidArgument; break;
-    case 1: values.back() = Value::decimal(1); break;
+    case 0:
+      values.pop_back();
+      expected = StatusCode::kInvalidArgument;
+      break;
+    case 1:
+      values.back() = Value::decimal(1);
+      break;
     default:
       if (table.schema.columns[0].nullable) return;
       values[0] = Value::null();

@@ -88,8 +88,7 @@ void ModelDatabase::commit(ModelTransaction* transaction, std::uint64_t timestam
       }
       for (ModelRow& row : own.superseded)
         record.versions.push_back({timestamp, timestamp, RowId(), std::move(row)});
-      if (!own.deleted)
-        record.versions.push_back({timestamp, kAlive, own.id, std::move(own.row)});
+      if (!own.deleted) record.versions.push_back({timestamp, kAlive, own.id, std::move(own.row)});
     }
   }
   forget(transaction);

@@ -30,7 +30,7 @@ struct ModelVersion {
 class ModelTransaction;
 
 struct ModelRecord {
-  std::vector<ModelVersion> versions;  // oldest first
+  std::vector<ModelVersion> versions;        // oldest first
   const ModelTransaction* writer = nullptr;  // has updated or deleted the newest version
 };
 
@@ -101,8 +101,8 @@ class ModelDatabase {
   StatusCode foretell_keys(const ModelTable& table, const ModelTransaction& transaction,
                            const SeenRow& old, const ModelRow& row) const;
   void note_insert(ModelTable& table, ModelTransaction& transaction, RowId id, ModelRow row);
-  void note_update(ModelTable& table, ModelTransaction& transaction, std::uint32_t record,
-                   RowId id, ModelRow row);
+  void note_update(ModelTable& table, ModelTransaction& transaction, std::uint32_t record, RowId id,
+                   ModelRow row);
   void note_remove(ModelTable& table, ModelTransaction& transaction, std::uint32_t record);
 
  private:

@@ -23,12 +23,10 @@ std::int64_t random_integer(std::uint64_t domain, Random& random, std::int64_t m
 }
 
 double random_double(std::uint64_t domain, Random& random) {
-  const std::array<double, 6> extremes = {std::numeric_limits<double>::infinity(),
-                                          -std::numeric_limits<double>::infinity(),
-                                          std::numeric_limits<double>::quiet_NaN(),
-                                          -0.0,
-                                          std::numeric_limits<double>::denorm_min(),
-                                          std::numeric_limits<double>::lowest()};
+  const std::array<double, 6> extremes = {
+      std::numeric_limits<double>::infinity(),   -std::numeric_limits<double>::infinity(),
+      std::numeric_limits<double>::quiet_NaN(),  -0.0,
+      std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::lowest()};
   if (random.chance(6)) return extremes[random.below(extremes.size())];
   return (static_cast<double>(random.below(domain)) - static_cast<double>(domain / 2)) / 4;
 }
@@ -38,12 +36,18 @@ std::string random_text(std::uint64_t domain, Random& random) {
   const std::uint64_t number = random.chance(4) ? random.next() : random.below(domain);
   std::string text = "v" + std::to_string(number);
   switch (number % 7) {
-    case 0: return text + std::string(30 + number % 90, 'x');
-    case 1: return std::string(number % 3, '\0') + text;
-    case 2: return text.substr(0, number % 2);
-    case 3: return "\xff" + text;
-    case 4: return text + std::string(15 - text.size() % 15, 'y');
-    default: return text;
+    case 0:
+      return text + std::string(30 + number % 90, 'x');
+    case 1:
+      return std::string(number % 3, '\0') + text;
+    case 2:
+      return text.substr(0, number % 2);
+    case 3:
+      return "\xff" + text;
+    case 4:
+      return text + std::string(15 - text.size() % 15, 'y');
+    default:
+      return text;
   }
 }
 
@@ -59,8 +63,7 @@ ModelValue ModelValue::of(Type type, const Value& value) {
   if (type == Type::kDouble) {
     const double v = value.as_double();
     if (v == 0.0) model.raw = 0;
-    if (std::isnan(v))
-      model.raw = Value::real(std::numeric_limits<double>::quiet_NaN()).raw();
+    if (std::isnan(v)) model.raw = Value::real(std::numeric_limits<double>::quiet_NaN()).raw();
   }
   return model;
 }
@@ -87,7 +90,8 @@ ModelValue random_value(const ColumnSchema& column, std::uint64_t domain, Random
   constexpr std::int64_t kMin32 = std::numeric_limits<std::int32_t>::min();
   constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
   switch (column.type) {
-    case Type::kBool: return ModelValue::of(column.type, Value::boolean(random.chance(50)));
+    case Type::kBool:
+      return ModelValue::of(column.type, Value::boolean(random.chance(50)));
     case Type::kInt32:
     case Type::kDate:
       return ModelValue::of(
@@ -102,10 +106,10 @@ ModelValue random_value(const ColumnSchema& column, std::uint64_t domain, Random
     }
     default:
       return ModelValue::of(
-          column.type, Value::from_raw(column.type,
-                                       random_integer(domain, random,
-                                                      std::numeric_limits<std::int64_t>::min(),
-                                                      std::numeric_limits<std::int64_t>::max())));
+          column.type,
+          Value::from_raw(column.type,
+                          random_integer(domain, random, std::numeric_limits<std::int64_t>::min(),
+                                         std::numeric_limits<std::int64_t>::max())));
   }
 }
 

@@ -97,8 +97,7 @@ TEST_CASE("beginning to write changes the state of a half only", "[mvcc]") {
   slots.commit(slot, {slots.insert(slot, 2)}).value();
   slots.begin(slot);
   const mvcc::SlotMirror::Half& half = slots->mirrors()[0].half[generation & 1];
-  CHECK(half.state.load() ==
-        mvcc::SlotMirror::pack(generation + 2, mvcc::SlotState::kActive));
+  CHECK(half.state.load() == mvcc::SlotMirror::pack(generation + 2, mvcc::SlotState::kActive));
   CHECK(half.timestamp.load() == first);
   mvcc::Commit(*slots).undo(slot, {});
   slots->release(slot);

@@ -1,0 +1,164 @@
+// Opening again: what it finds, what it reports, and which damage it finds out.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/catalog_layout.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+struct Shop {
+  MemoryDatabase database{std::size_t{32} << 20};
+  TableId table;
+  std::uint32_t last = 0;
+
+  Shop() {
+    TableSchema schema("goods");
+    schema.column("id", Type::kInt64).column("name", Type::kString).column("price", Type::kDecimal);
+    schema.column("note", Type::kString).direct().primary_key({"id"}).key("by_price", {"price"});
+    table = must(database->create_table(schema));
+    insert(0, 2000);
+  }
+  Transaction begin() { return must(database->begin(AccessMode::kReadWrite)); }
+  void insert(std::int64_t first, std::int64_t end) {
+    Transaction t = begin();
+    for (std::int64_t i = first; i < end; ++i)
+      must(t.insert(table, {Value::int64(i), Value::string("good number " + std::to_string(i)),
+                            Value::decimal(i % 50), Value::string("short")}));
+    last = must(t.find({table, 0}, {Value::int64(end - 1)})).id().value();
+    must(t.commit());
+  }
+  pmem::Pool& pool() { return database->pool(); }
+  engine::TableLayout& layout() {
+    auto* root = reinterpret_cast<engine::DatabaseLayout*>(pool().application_root());
+    auto* catalog = pool().at(pmem::OffsetPtr<engine::CatalogLayout>{root->catalog});
+    return *pool().at(pmem::OffsetPtr<engine::TableLayout>{catalog->tables[0]});
+  }
+  engine::RowStore& rows() { return database->table(table)->rows(); }
+  // The last row: its cells are wide enough for any code.
+  std::uint32_t last_row() const { return last; }
+  void store(std::size_t column, const columns::Cell& cell) {
+    rows().layout(last_row()).store(rows().address(last_row()), column, cell);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("opening reports what it went through", "[engine][recovery]") {
+  Shop shop;
+  CHECK(shop.database->report().created);
+  Transaction t = shop.begin();
+  for (std::int64_t i = 0; i < 100; ++i)
+    must(t.remove(shop.table, must(t.find({shop.table, 0}, {Value::int64(i)})).id()));
+  must(t.commit());
+  shop.database.reopen();
+  const RecoveryReport& report = shop.database->report();
+  CHECK_FALSE(report.created);
+  CHECK(report.rows_indexed == 1900);
+  CHECK(report.rows_recycled >= 100);
+  CHECK(report.dictionary_entries == 2000 + 50);
+  CHECK(report.dictionary_entries_dropped == 0);
+  CHECK(report.transactions_undone == 0);
+  std::vector<std::string> names;
+  for (const auto& phase : report.phases) names.push_back(phase.name);
+  CHECK(names ==
+        std::vector<std::string>{"catalog", "transactions", "dictionary indexes", "key indexes"});
+  must(shop.database->verify({}));
+}
+
+TEST_CASE("rows that became free are used before new ones after reopening", "[engine][recovery]") {
+  Shop shop;
+  Transaction t = shop.begin();
+  for (std::int64_t i = 0; i < 1000; ++i)
+    must(t.remove(shop.table, must(t.find({shop.table, 0}, {Value::int64(i)})).id()));
+  must(t.commit());
+  shop.database.reopen();
+  const auto before = shop.database->table(shop.table)->statistics();
+  CHECK(before.rows_free >= 1000);
+  shop.insert(5000, 5900);
+  const auto after = shop.database->table(shop.table)->statistics();
+  // All but those of the first chunks, whose cells have become too narrow.
+  CHECK(after.rows_reserved < before.rows_reserved + 450);
+  must(shop.database->verify({}));
+}
+
+TEST_CASE("opening twice changes nothing", "[engine][recovery]") {
+  Shop shop;
+  {
+    Transaction aborted = shop.begin();
+    must(aborted.insert(shop.table,
+                        {Value::int64(9999), Value::string("x"), Value::null(), Value::null()}));
+  }
+  std::uint64_t used = shop.pool().allocator().space().used_bytes;
+  for (int i = 0; i < 3; ++i) {
+    shop.database.reopen();
+    CHECK(shop.pool().allocator().space().used_bytes == used);
+    CHECK(shop.database->report().rows_indexed == 2000);
+    CHECK(shop.database->report().transactions_completed == 0);
+  }
+}
+
+TEST_CASE("damage that opening can see is reported with its place", "[engine][recovery]") {
+  struct Case {
+    const char* what;
+    std::function<void(Shop&)> damage;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"the root's magic",
+       [](Shop& s) { *reinterpret_cast<std::uint64_t*>(s.pool().application_root()) ^= 2; },
+       "application root"},
+      {"the catalogue's place",
+       [](Shop& s) {
+         reinterpret_cast<engine::DatabaseLayout*>(s.pool().application_root())->catalog += 8;
+       },
+       "catalogue"},
+      {"a table's magic", [](Shop& s) { s.layout().magic ^= 1; }, "magic"},
+      {"a table's id", [](Shop& s) { s.layout().table_id += 1; }, "checksum"},
+      {"a table's size", [](Shop& s) { s.layout().bytes = ~std::uint64_t{0}; }, "extent"},
+      {"a byte of the schema",
+       [](Shop& s) { *(reinterpret_cast<char*>(&s.layout()) + s.layout().schema_offset + 3) ^= 1; },
+       "checksum"},
+      {"a column's type",
+       [](Shop& s) { reinterpret_cast<columns::ColumnLayout*>(&s.layout() + 1)->type = 1; },
+       "column as in the schema"},
+      {"a chunk of rows outside",
+       [](Shop& s) { s.layout().row_chunks.inline_chunks[0] = std::uint64_t{1} << 45; }, "rows"},
+      {"a chunk of rows that is another",
+       [](Shop& s) {
+         s.layout().row_chunks.inline_chunks[1] = s.layout().row_chunks.inline_chunks[0];
+       },
+       "chunk"},
+      {"a time-stamp of the future",
+       [](Shop& s) { s.rows().version(7).created = std::uint64_t{1} << 50; }, "time-stamp"},
+      {"a text outside the pool",
+       [](Shop& s) { s.store(3, columns::text_cell::make_out_of_line(std::uint64_t{1} << 45, 9)); },
+       "column note"},
+      {"a ValueID that there is not", [](Shop& s) { s.store(1, {60000, 0, false}); },
+       "column name"},
+  };
+  for (const Case& c : cases) {
+    Shop shop;
+    c.damage(shop);
+    const Status status = shop.database.try_reopen();
+    INFO(c.what << ": " << status.to_string());
+    CHECK(status.code() == StatusCode::kCorrupt);
+    CHECK(status.message().find(c.message) != std::string::npos);
+  }
+}
+
+TEST_CASE("verify finds what opening has no reason to look at", "[engine][recovery]") {
+  Shop shop;
+  must(shop.database->verify({}));
+  SECTION("a row under another key than the index thinks") { shop.store(0, {5000, 0, false}); }
+  SECTION("a ValueID that there is not") { shop.store(1, {60000, 0, false}); }
+  const Status status = shop.database->verify({});
+  INFO(status.to_string());
+  CHECK(status.code() == StatusCode::kCorrupt);
+  CHECK(status.message().find("row " + std::to_string(shop.last_row())) != std::string::npos);
+}
+
+}  // namespace flugs::test

@@ -1,0 +1,145 @@
+#include "engine/row_store.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/table.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+// A table whose cells get wider as it is told; rows are granted by hand.
+struct Store {
+  MemoryDatabase database{std::size_t{64} << 20};
+  TableId id;
+
+  Store() {
+    TableSchema schema("t");
+    schema.column("a", Type::kInt64).direct().not_null().column("b", Type::kInt32);
+    id = must(database->create_table(schema));
+  }
+  engine::Table& table() {
+    engine::Table* found = database->table(id);
+    if (found == nullptr) std::abort();
+    return *found;
+  }
+  engine::RowStore& rows() { return table().rows(); }
+  Status grant(std::uint8_t bits_a, std::uint8_t bits_b, engine::RowRange& range) {
+    pmem::Persister persister(database->pool().medium());
+    const std::uint8_t bits[] = {bits_a, bits_b};
+    Status s = rows().grant(bits, table().columns(), range, persister);
+    persister.fence("extent-zero/1");
+    return s;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("rows are granted once, side by side, and exist from then on", "[engine]") {
+  Store store;
+  CHECK_FALSE(store.rows().exists(0));
+  CHECK(store.rows().current_layout() == nullptr);
+  std::set<std::uint32_t> granted;
+  std::size_t wrong = 0;
+  for (int i = 0; i < 1000; ++i) {
+    engine::RowRange range;
+    REQUIRE(store.grant(32, 1, range).ok());
+    wrong += range.next < range.end ? 0 : 1;
+    for (std::uint32_t row = range.next; row < range.end; ++row) {
+      wrong += granted.insert(row).second ? 0 : 1;
+      wrong += store.rows().exists(row) && &store.rows().layout(row) == range.layout ? 0 : 1;
+      const mvcc::VersionLayout& version = store.rows().version(row);
+      wrong += version.created == 0 && version.deleted == 0 ? 0 : 1;
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(store.rows().rows_end() == *granted.rbegin() + 1);
+  CHECK_FALSE(store.rows().exists(~0u));
+}
+
+TEST_CASE("rows lie apart, and within a line if they fit into one", "[engine]") {
+  Store store;
+  std::set<const std::byte*> places;
+  engine::RowRange range;
+  for (int i = 0; i < 300; ++i) {
+    REQUIRE(store.grant(32, 1, range).ok());
+    for (std::uint32_t row = range.next; row < range.end; ++row) {
+      const std::byte* address = store.rows().address(row);
+      const auto offset = reinterpret_cast<std::uintptr_t>(address) % 64;
+      CHECK(offset + std::min(64u, range.layout->row_bytes()) <= 64);
+      CHECK(places.insert(address).second);
+    }
+  }
+}
+
+TEST_CASE("a wider cell begins a new chunk, and widths never shrink", "[engine]") {
+  Store store;
+  engine::RowRange narrow;
+  REQUIRE(store.grant(32, 1, narrow).ok());
+  engine::RowRange wide;
+  REQUIRE(store.grant(64, 1, wide).ok());
+  CHECK(wide.layout != narrow.layout);
+  CHECK(wide.layout->bits(0) == 64);
+  CHECK(wide.layout->bits(1) >= narrow.layout->bits(1));
+  engine::RowRange after;
+  REQUIRE(store.grant(32, 1, after).ok());
+  CHECK(after.layout == wide.layout);
+  CHECK(store.rows().chunk_count() == 2);
+}
+
+TEST_CASE("previous versions are remembered and forgotten", "[engine]") {
+  Store store;
+  engine::RowRange range;
+  REQUIRE(store.grant(32, 1, range).ok());
+  CHECK(store.rows().previous(range.next) == engine::kNoRow);
+  store.rows().forget_previous(range.next);
+  store.rows().set_previous(range.next, 0);
+  store.rows().set_previous(range.next + 1, 4000000000u);
+  CHECK(store.rows().previous(range.next) == 0);
+  CHECK(store.rows().previous(range.next + 1) == 4000000000u);
+  CHECK(store.rows().previous(range.next + 2) == engine::kNoRow);
+  store.rows().forget_previous(range.next);
+  CHECK(store.rows().previous(range.next) == engine::kNoRow);
+  CHECK(store.rows().dram_bytes() > 0);
+}
+
+TEST_CASE("opening finds where unused rows begin", "[engine]") {
+  Store store;
+  Transaction t = must(store.database->begin(AccessMode::kReadWrite));
+  for (int i = 0; i < 5000; ++i) must(t.insert(store.id, {Value::int64(i), Value::int32(i % 700)}));
+  must(t.commit());
+  const std::size_t chunks = store.rows().chunk_count();
+  CHECK(chunks > 1);
+  store.database.reopen();
+  CHECK(store.rows().chunk_count() == chunks);
+  std::size_t rows = 0;
+  for (std::uint32_t row = 0; row < store.rows().rows_end(); ++row)
+    rows += store.rows().version(row).created != 0 ? 1 : 0;
+  CHECK(rows == 5000);
+  CHECK(store.rows().version(store.rows().rows_end() - 1).created != 0);
+}
+
+TEST_CASE("the store grows until the pool is full and goes on after that", "[engine]") {
+  Store store;
+  engine::RowRange range;
+  Status status;
+  std::uint64_t rows = 0;
+  while (status.ok()) {
+    status = store.grant(64, 32, range);
+    rows += status.ok() ? range.end - range.next : 0;
+  }
+  CHECK(status.code() == StatusCode::kOutOfSpace);
+  CHECK(rows > 500000);
+  CHECK(store.grant(64, 32, range).code() == StatusCode::kOutOfSpace);
+  must(store.database->drop_table(store.id));
+  TableSchema schema("u");
+  schema.column("a", Type::kInt64).direct().not_null().column("b", Type::kInt32);
+  store.id = must(store.database->create_table(schema));
+  CHECK(store.grant(64, 32, range).ok());
+}
+
+}  // namespace flugs::test
