@@ -166,8 +166,7 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
   report_.transactions_undone = counts.undone;
   pool_->allocator().finish_claims();
   // A full pool keeps the slots it has.
-  if (Status s = slots_->grow(options_.slots_max);
-      !s.ok() && s.code() != StatusCode::kOutOfSpace)
+  if (Status s = slots_->grow(options_.slots_max); !s.ok() && s.code() != StatusCode::kOutOfSpace)
     return s;
   start();
   return counts.completed + counts.undone;

@@ -65,10 +65,13 @@ class DeadRowQueue {
   void pop() noexcept {
     first_ = (first_ + 1) & (rows_.size() - 1);
     --size_;
+    // After a long snapshot, or a transaction that deleted much.
+    if (size_ == 0 && rows_.size() > kRowsKept) rows_ = {};
   }
 
  private:
   static constexpr std::size_t kRowsAtFirst = 64;
+  static constexpr std::size_t kRowsKept = std::size_t{1} << 16;
 
   void grow() {
     std::vector<DeadRow> larger(rows_.empty() ? kRowsAtFirst : rows_.size() * 2,
