@@ -25,7 +25,7 @@ static_assert(std::endian::native == std::endian::little);
 
 inline Cell make_inline(std::string_view text) noexcept {
   char bytes[16] = {};
-  std::memcpy(bytes, text.data(), text.size());
+  if (!text.empty()) std::memcpy(bytes, text.data(), text.size());
   bytes[15] = static_cast<char>(text.size());
   Cell cell;
   std::memcpy(&cell.low, bytes, 8);

@@ -126,7 +126,8 @@ Result<Cell> Column::encode(const Value& value, Unflushed& unflushed, pmem::Pers
 Status Column::encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                            std::span<Cell> cells, Unflushed& unflushed,
                            pmem::Persister& persister) {
-  const bool as_given = type_ != Type::kDouble && type_ != Type::kInt64;
+  // Of the types that `normalised` changes, 32-bit ones are cut to size by their dictionary itself.
+  const bool as_given = type_ != Type::kDouble && type_ != Type::kInt64 && type_ != Type::kBool;
   if (is_dictionary_ && as_given)
     return dictionary_.encode_many(values, first, stride, cells, unflushed, persister);
   for (std::size_t i = first; i < values.size(); i += stride) {

@@ -363,24 +363,25 @@ bool Dictionary::all_written(std::uint32_t first, std::uint32_t last) const noex
 void Dictionary::rely_on(std::uint32_t id, Unflushed& unflushed) {
   const std::uint32_t durable = durable_.load(std::memory_order_acquire);
   if (id < durable) return;
-  Unflushed::Last* last = unflushed.last(*this);
-  if (last == nullptr) {
-    const bool near = id - durable < kHelpedEntriesMax && all_written(durable, id);
-    unflushed.add_entries(*this, near ? durable : id, id + 1);
+  if (Unflushed::Last* last = unflushed.last(*this); last != nullptr) {
+    Unflushed::Entries& range = unflushed.entries(last->index);
+    if (id >= range.first && id < range.end) return;
+    if (id >= range.end && id - range.end < kHelpedEntriesMax && all_written(range.end, id)) {
+      range.end = id + 1;
+      return;
+    }
+  } else if (id - durable < kHelpedEntriesMax && all_written(durable, id)) {
+    unflushed.add_entries(*this, durable, id + 1);
     return;
   }
-  Unflushed::Entries& range = unflushed.entries(last->index);
-  if (id >= range.first && id < range.end) return;
-  if (id >= range.end && id - range.end < kHelpedEntriesMax && all_written(range.end, id)) {
-    range.end = id + 1;
-    return;
-  }
-  // With gaps between the ranges of several transactions the prefix would stay behind: help it on.
-  const std::uint32_t behind = std::max(durable, last->helped_until);
+  // With gaps between the ranges of several transactions, or behind those of one that aborted, the
+  // prefix would stay behind: help it on.
+  const Unflushed::Last* last = unflushed.last(*this);
+  const std::uint32_t behind = std::max(durable, last != nullptr ? last->helped_until : 0);
   const std::uint32_t ahead = std::min(behind + kHelpedEntriesMax, id);
   if (behind < ahead && all_written(behind, ahead - 1)) {
-    last->helped_until = ahead;
     unflushed.add_entries(*this, behind, ahead);
+    unflushed.last(*this)->helped_until = ahead;
   }
   unflushed.add_entries(*this, id, id + 1);
 }
