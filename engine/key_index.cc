@@ -289,7 +289,7 @@ void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
                  [&](const columns::OrderedEntry& entry) { return visit(entry.row); });
 }
 
-void KeyIndex::build_ordered(std::vector<std::uint32_t> live_rows) {
+void KeyIndex::build_ordered(std::span<const std::uint32_t> live_rows) {
   std::vector<columns::OrderedEntry> entries;
   entries.reserve(live_rows.size());
   for (const std::uint32_t row : live_rows) entries.push_back(ordered_entry(row));

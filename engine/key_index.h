@@ -64,7 +64,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
             bool upper_inclusive, FunctionRef<bool(std::uint32_t row)> visit) const;
 
   /// Rebuild at restart: an ordered key from all live rows at once.
-  void build_ordered(std::vector<std::uint32_t> rows);
+  void build_ordered(std::span<const std::uint32_t> rows);
   columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept;
   Status check_ordered(std::size_t expected_entries) const;
 

@@ -177,7 +177,7 @@ void Table::rebuild_ordered(std::size_t key_index) {
   const std::uint32_t end = rows_.rows_end();
   for (std::uint32_t row = 0; row < end; ++row)
     if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp) live.push_back(row);
-  keys_[key_index]->build_ordered(std::move(live));
+  keys_[key_index]->build_ordered(live);
 }
 
 // Protocol recycle: a committed dead row becomes reusable.

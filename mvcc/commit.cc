@@ -20,13 +20,18 @@ void store_word(std::uint64_t& word, std::uint64_t value) noexcept {
 
 // Rows of a bulk load lie side by side: each of their lines is flushed once.
 void flush_rows(pmem::Persister& persister, const std::vector<Write>& writes) noexcept {
-  for (std::size_t i = 0; i < writes.size();) {
-    const auto* first = reinterpret_cast<const std::byte*>(writes[i].version);
-    const std::byte* end = first + writes[i].row_bytes;
-    while (++i < writes.size() && reinterpret_cast<const std::byte*>(writes[i].version) == end)
-      end += writes[i].row_bytes;
-    persister.flush(first, static_cast<std::size_t>(end - first), "commit/1");
+  if (writes.empty()) return;
+  const auto* first = reinterpret_cast<const std::byte*>(writes.front().version);
+  const std::byte* end = first;
+  for (const Write& write : writes) {
+    const auto* row = reinterpret_cast<const std::byte*>(write.version);
+    if (row != end) {
+      persister.flush(first, static_cast<std::size_t>(end - first), "commit/1");
+      first = row;
+    }
+    end = row + write.row_bytes;
   }
+  persister.flush(first, static_cast<std::size_t>(end - first), "commit/1");
 }
 
 void flush_stamps(pmem::Persister& persister, const std::vector<Write>& writes) noexcept {

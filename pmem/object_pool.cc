@@ -40,6 +40,9 @@ constexpr std::uint64_t kHeadBytes = kZonesOffset + kZoneMetadataBytes + 2 * kCh
 /// Step in which space is populated: the kernel holds its lock on the address space for each.
 constexpr std::uint64_t kPopulateStepBytes = std::uint64_t{2} << 20;
 
+constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, which the C library of Debian 12 does not name
+
 std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
   return (value + step - 1) / step * step;
 }
@@ -318,7 +321,25 @@ Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes)
   return status;
 }
 
+/// Has the kernel back the whole 2 MB blocks of the range by a huge page each: a row somewhere in a
+/// large table then costs hardly a TLB miss, and a restart one page fault for 512. tmpfs does so
+/// when it is asked outright, whatever its mount options say (MADV_COLLAPSE, Linux 6.1), if one page
+/// of the block is there. A wish: what the kernel refuses gets small pages.
+void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  auto* const base = reinterpret_cast<std::byte*>(objects_);
+  const std::uint64_t begin = round_up(offset, kHugePageBytes);
+  const std::uint64_t end = (offset + bytes) / kHugePageBytes * kHugePageBytes;
+  if (begin >= end || reinterpret_cast<std::uintptr_t>(base) % kHugePageBytes != 0) return;
+  for (std::uint64_t block = begin; block < end; block += kHugePageBytes) {
+    if (!file_.allocate(block, kPageBytes).ok()) return;
+  }
+  if (::madvise(base + begin, end - begin, kCollapse) != 0 && errno == EINVAL) {
+    has_huge_pages_ = false;
+  }
+}
+
 Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
+  if (kind_ == MediumKind::kEmulated && has_huge_pages_) gather_huge_pages(offset, bytes);
   Status status = file_.allocate(offset, bytes);
   if (status.ok() && kind_ != MediumKind::kEmulated) status = file_.sync();
   return status;

@@ -38,10 +38,12 @@ class ObjectPool final : public MappedPool {
   Status check_before_opening(std::uint64_t bytes);
   Status check_root_in_file(std::uint64_t offset, std::uint64_t bytes);
   Status open_mapping();
+  void gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept;
   Status attach_root(const PoolOptions& options, std::uint64_t bytes, std::uint64_t capacity);
 
   PoolFile file_;
   MediumKind kind_ = MediumKind::kFile;
+  bool has_huge_pages_ = true;  // until the kernel says that it has none; under the growing mutex
   PMEMobjpool* objects_ = nullptr;  // also the base of the mapping
 };
 

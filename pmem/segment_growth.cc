@@ -26,6 +26,14 @@ std::uint64_t SegmentAllocator::slice_bytes() const noexcept {
   return std::min(kSliceBytes, segment_bytes_);
 }
 
+/// How much to grow by so that `missing` bytes are there and the arena ends at a multiple of `step`
+/// in the pool: then slices cut no huge page in two.
+std::uint64_t SegmentAllocator::growth(const Arena& arena, std::uint64_t missing,
+                                       std::uint64_t step) const noexcept {
+  const std::uint64_t limit = round_up(arena.allocated_limit + missing, step);
+  return std::min(limit, arena.end) - arena.allocated_limit;
+}
+
 /// Provides space so that an extent of `bytes` can be cut, unless somebody just did.
 Status SegmentAllocator::provide_for(std::uint64_t bytes) {
   writers_waiting_.fetch_add(1);
@@ -48,10 +56,9 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
   if (target == nullptr) {
     return Status(StatusCode::kOutOfSpace, "the pool has reached its largest size");
   }
-  const std::uint64_t room = target->end - target->allocated_limit;
   // With a thread that grows ahead, a writer that got ahead of it waits for a slice only.
   const std::uint64_t unit_step = has_grower_ ? slice_bytes() : segment_bytes_;
-  const std::uint64_t step = std::min(round_up(missing, unit_step), room);
+  const std::uint64_t step = growth(*target, missing, unit_step);
   Status status = grow(*target, step, false);
   if (status.code() != StatusCode::kOutOfSpace || step == missing) return status;
   return grow(*target, missing, false);  // the medium may have less than a segment, but enough
@@ -60,8 +67,8 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
 Status SegmentAllocator::grow_by_segment() {
   const std::scoped_lock lock(grow_mutex_);
   for (Arena& arena : arenas_) {
-    const std::uint64_t room = arena.end - arena.allocated_limit;
-    if (room != 0) return grow(arena, std::min(segment_bytes_, room), false);
+    const std::uint64_t step = growth(arena, segment_bytes_, unit_bytes_);
+    if (step != 0) return grow(arena, step, false);
   }
   return {};
 }
@@ -144,8 +151,8 @@ void SegmentAllocator::populate_free_space(const std::stop_token& stop) {
 Status SegmentAllocator::grow_slice() {
   const std::scoped_lock lock(grow_mutex_);
   for (Arena& arena : arenas_) {
-    const std::uint64_t room = arena.end - arena.allocated_limit;
-    if (room != 0) return grow(arena, std::min(slice_bytes(), room), true);
+    const std::uint64_t step = growth(arena, unit_bytes_, slice_bytes());
+    if (step != 0) return grow(arena, step, true);
   }
   return Status(StatusCode::kNotFound);
 }

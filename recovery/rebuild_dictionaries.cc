@@ -30,6 +30,7 @@ Status rebuild_large(columns::Dictionary& dictionary, pmem::Pool& pool, const st
   std::vector<Range> ranges = ranges_of(dictionary.count());
   columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), ranges.size());
   std::vector<std::function<Status()>> tasks;
+  tasks.reserve(std::max(ranges.size(), builder.groups()));
   for (std::size_t i = 0; i < ranges.size(); ++i)
     tasks.emplace_back([&, i] {
       pmem::Persister persister(pool.medium());

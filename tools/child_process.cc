@@ -21,6 +21,7 @@ Result<ChildProcess> ChildProcess::start(std::vector<std::string> arguments) {
   arguments.push_back("--spawned-at");
   arguments.push_back(std::to_string(bench::monotonic_ns()));
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
 

@@ -159,6 +159,7 @@ class Demo {
 
 void print_curve(const DemoFigures& figures, std::uint64_t begin_ns, std::uint64_t end_ns) {
   std::vector<double> values;
+  values.reserve(kCurveWidth);
   const std::uint64_t step = (end_ns - begin_ns) / kCurveWidth;
   for (std::size_t i = 0; i < kCurveWidth; ++i)
     values.push_back(throughput(figures.samples, begin_ns + i * step, begin_ns + (i + 1) * step));

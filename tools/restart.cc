@@ -161,6 +161,7 @@ template <typename Get>
 Spread spread_of(const std::vector<RestartRun>& runs, const Get& get) {
   if (runs.empty()) return {};
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const RestartRun& run : runs) values.push_back(get(run));
   std::sort(values.begin(), values.end());
   const std::size_t count = values.size();
