@@ -65,6 +65,7 @@ Result<TatpOutcome> TatpClient::commit(Transaction& transaction) {
 }
 
 Result<TatpOutcome> TatpClient::get_subscriber_data(const TatpRequest& request) {
+  database_.prefetch(tables_.subscriber_by_id, {integer(request.s_id)});
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> row = transaction->find(tables_.subscriber_by_id, {integer(request.s_id)});
@@ -76,11 +77,11 @@ Result<TatpOutcome> TatpClient::get_subscriber_data(const TatpRequest& request) 
 }
 
 Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) {
+  const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
+  database_.prefetch(tables_.special_facility_key, facility_key);
+  database_.prefetch(tables_.call_forwarding_key, facility_key);
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
-  const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
-  transaction->prefetch(tables_.special_facility_key, facility_key);
-  transaction->prefetch(tables_.call_forwarding_key, facility_key);
   const Result<Row> facility = transaction->find(tables_.special_facility_key, facility_key);
   if (!facility.ok()) return not_found_or(facility.status());
   if (facility.value().get_int32(TatpColumns::kIsActive) != 1) return TatpOutcome::kNotFound;
@@ -100,10 +101,11 @@ Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) 
 }
 
 Result<TatpOutcome> TatpClient::get_access_data(const TatpRequest& request) {
+  const std::array<Value, 2> access_key = {integer(request.s_id), integer(request.sub_type)};
+  database_.prefetch(tables_.access_info_key, access_key);
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
-  const Result<Row> row = transaction->find(tables_.access_info_key,
-                                            {integer(request.s_id), integer(request.sub_type)});
+  const Result<Row> row = transaction->find(tables_.access_info_key, access_key);
   if (!row.ok()) return not_found_or(row.status());
   static constexpr std::array<ColumnId, 4> kColumns = {
       TatpColumns::kAccessData1, TatpColumns::kAccessData2, TatpColumns::kAccessData3,
@@ -116,11 +118,11 @@ Result<TatpOutcome> TatpClient::get_access_data(const TatpRequest& request) {
 
 // The bit is set first, as the description has it; without the facility's row it is taken back.
 Result<TatpOutcome> TatpClient::update_subscriber_data(const TatpRequest& request) {
+  const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
+  database_.prefetch(tables_.subscriber_by_id, {facility_key[0]});
+  database_.prefetch(tables_.special_facility_key, facility_key);
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
-  const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
-  transaction->prefetch(tables_.subscriber_by_id, {facility_key[0]});
-  transaction->prefetch(tables_.special_facility_key, facility_key);
   const Result<Row> subscriber = transaction->find(tables_.subscriber_by_id, {facility_key[0]});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
   const Result<RowId> changed = transaction->update(tables_.subscriber, subscriber.value().id(),
@@ -137,6 +139,7 @@ Result<TatpOutcome> TatpClient::update_subscriber_data(const TatpRequest& reques
 
 Result<TatpOutcome> TatpClient::update_location(const TatpRequest& request) {
   const SubNbr number(request.s_id);
+  database_.prefetch(tables_.subscriber_by_number, {Value::string(number.text())});
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> row =
@@ -152,6 +155,7 @@ Result<TatpOutcome> TatpClient::update_location(const TatpRequest& request) {
 Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& request) {
   const SubNbr number(request.s_id);
   const SubNbr numberx(request.numberx);
+  database_.prefetch(tables_.subscriber_by_number, {Value::string(number.text())});
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber =
@@ -180,6 +184,7 @@ Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& reques
 
 Result<TatpOutcome> TatpClient::delete_call_forwarding(const TatpRequest& request) {
   const SubNbr number(request.s_id);
+  database_.prefetch(tables_.subscriber_by_number, {Value::string(number.text())});
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber =

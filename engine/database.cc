@@ -34,6 +34,10 @@ Status Database::drop_table(TableId table) {
   return core_ == nullptr ? closed() : core_->drop_table(table);
 }
 
+void Database::prefetch(KeyId key, std::span<const Value> values) const noexcept {
+  if (core_ != nullptr) core_->prefetch(key, values);
+}
+
 Result<TableId> Database::find_table(std::string_view name) const {
   return core_ == nullptr ? Result<TableId>(closed()) : core_->find_table(name);
 }

@@ -42,6 +42,11 @@ class DatabaseCore {
   }
 
   Result<Transaction> begin(AccessMode mode);
+  void prefetch(KeyId key, std::span<const Value> values) const noexcept {
+    // A table that is dropped meanwhile keeps its place in DRAM until the database is closed.
+    const Table* target = table(key.table);
+    if (target != nullptr && key.index < target->keys().size()) target->prefetch(key.index, values);
+  }
   /// The transaction's context, made ready to write; null and `why` when it may not.
   Status prepare_write(TransactionContext* context);
   Result<std::uint64_t> commit(TransactionContext& context);

@@ -133,6 +133,10 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
 void Table::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
   const KeyIndex& key = *keys_[key_index];
   if (!key.is_unique() || values.size() < key.hashed_columns()) return;
+  if (!key.needs_normalising()) {
+    key.hash().prefetch(key.hash_of(values));
+    return;
+  }
   std::array<Value, kKeyColumnsMax> wanted;
   for (std::size_t i = 0; i < key.hashed_columns(); ++i)
     wanted[i] = columns::normalised(values[i], columns_[key.columns()[i]]->type());

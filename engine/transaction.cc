@@ -74,9 +74,7 @@ Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
 }
 
 void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexcept {
-  if (context_ == nullptr) return;
-  const engine::Table* target = database_->table(key.table);
-  if (target != nullptr && key.index < target->keys().size()) target->prefetch(key.index, values);
+  if (context_ != nullptr) database_->prefetch(key, values);
 }
 
 Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
