@@ -39,7 +39,8 @@ class alignas(64) User {
         clock_(Ticks::instance()),
         client_(database, tables),
         generator_(population, options.mix, options.distribution,
-                   mix64(options.seed) + mix64(index)) {
+                   mix64(options.seed) + mix64(index)),
+        requests_(options.lookahead + 1) {
     if (options.witness == nullptr) return;
     log_.emplace(*options.witness, index);
     status_ = &options.witness->user(index);
@@ -49,13 +50,16 @@ class alignas(64) User {
     Phase phase = Phase::kWaiting;
     while ((phase = control_.phase.load(std::memory_order_acquire)) == Phase::kWaiting)
       std::this_thread::yield();
-    TatpRequest request;
-    while ((phase = control_.phase.load(std::memory_order_relaxed)) != Phase::kStopped) {
-      generator_.next(request);
-      if (!execute(request, phase == Phase::kSampling)) {
+    for (TatpRequest& request : requests_) generator_.next(request);
+    for (std::size_t i = 0;
+         (phase = control_.phase.load(std::memory_order_relaxed)) != Phase::kStopped;
+         i = i + 1 == requests_.size() ? 0 : i + 1) {
+      if (!execute(requests_[i], phase == Phase::kSampling)) {
         control_.failed.store(true);
         return;
       }
+      generator_.next(requests_[i]);
+      if (looks_ahead()) client_.prefetch(requests_[i]);
     }
   }
 
@@ -80,6 +84,8 @@ class alignas(64) User {
   }
 
  private:
+  bool looks_ahead() const noexcept { return requests_.size() > 1; }
+
   bool execute(const TatpRequest& request, bool sampling) {
     if (log_ && writes(request.type)) {
       if (log_->full()) {
@@ -90,6 +96,7 @@ class alignas(64) User {
     }
     const std::uint64_t retries_before = client_.retries();
     const std::uint64_t begin = clock_.now();
+    if (!looks_ahead()) client_.prefetch(request);
     const TatpOutcome outcome = client_.run(request);
     const std::uint64_t end = clock_.now();
     if (outcome == TatpOutcome::kFailed) return false;
@@ -125,6 +132,7 @@ class alignas(64) User {
   const Ticks& clock_;
   TatpClient client_;
   TatpGenerator generator_;
+  std::vector<TatpRequest> requests_;  // a ring: what is known, the next one to execute included
   std::optional<WitnessLog> log_;
   UserStatus own_status_;
   UserStatus* status_ = &own_status_;

@@ -12,6 +12,8 @@
 
 namespace flugs::bench {
 
+inline constexpr std::uint32_t kLookaheadMax = 63;
+
 /// A run of TATP: every user is a thread that issues one transaction after the other.
 struct TatpRunOptions {
   std::uint32_t users = 1;
@@ -20,6 +22,10 @@ struct TatpRunOptions {
   TatpMix mix = TatpMix::kFull;
   TatpDistribution distribution = TatpDistribution::kNuRand;
   std::uint64_t seed = 1;
+  /// Transactions that a user knows of beyond the one it executes, as a server knows those that wait
+  /// in its queue: it has what they look up first fetched. 0: a closed loop, each is drawn when the
+  /// one before has ended. At most kLookaheadMax.
+  std::uint32_t lookahead = 0;
   /// Where users log what they were promised and count what they did; null: nowhere.
   Witness* witness = nullptr;
   /// Told now and then with the seconds gone and the seconds in all; returning false stops the run.

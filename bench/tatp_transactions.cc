@@ -57,6 +57,32 @@ Result<TatpOutcome> TatpClient::attempt(const TatpRequest& request) {
   return Status(StatusCode::kInvalidArgument, "no such TATP transaction");
 }
 
+void TatpClient::prefetch(const TatpRequest& request) const noexcept {
+  const std::array<Value, 2> key = {integer(request.s_id), integer(request.sub_type)};
+  switch (request.type) {
+    case TatpType::kGetSubscriberData:
+      database_.prefetch(tables_.subscriber_by_id, {key[0]});
+      break;
+    case TatpType::kGetNewDestination:
+      database_.prefetch(tables_.special_facility_key, key);
+      database_.prefetch(tables_.call_forwarding_key, key);
+      break;
+    case TatpType::kGetAccessData:
+      database_.prefetch(tables_.access_info_key, key);
+      break;
+    case TatpType::kUpdateSubscriberData:
+      database_.prefetch(tables_.subscriber_by_id, {key[0]});
+      database_.prefetch(tables_.special_facility_key, key);
+      break;
+    case TatpType::kUpdateLocation:
+    case TatpType::kInsertCallForwarding:
+    case TatpType::kDeleteCallForwarding:
+      database_.prefetch(tables_.subscriber_by_number,
+                         {Value::string(SubNbr(request.s_id).text())});
+      break;
+  }
+}
+
 Result<TatpOutcome> TatpClient::commit(Transaction& transaction) {
   Status status = transaction.commit();
   if (!status.ok()) return status;
@@ -65,7 +91,6 @@ Result<TatpOutcome> TatpClient::commit(Transaction& transaction) {
 }
 
 Result<TatpOutcome> TatpClient::get_subscriber_data(const TatpRequest& request) {
-  database_.prefetch(tables_.subscriber_by_id, {integer(request.s_id)});
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> row = transaction->find(tables_.subscriber_by_id, {integer(request.s_id)});
@@ -78,8 +103,6 @@ Result<TatpOutcome> TatpClient::get_subscriber_data(const TatpRequest& request) 
 
 Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) {
   const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
-  database_.prefetch(tables_.special_facility_key, facility_key);
-  database_.prefetch(tables_.call_forwarding_key, facility_key);
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> facility = transaction->find(tables_.special_facility_key, facility_key);
@@ -102,7 +125,6 @@ Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) 
 
 Result<TatpOutcome> TatpClient::get_access_data(const TatpRequest& request) {
   const std::array<Value, 2> access_key = {integer(request.s_id), integer(request.sub_type)};
-  database_.prefetch(tables_.access_info_key, access_key);
   Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> row = transaction->find(tables_.access_info_key, access_key);
@@ -119,8 +141,6 @@ Result<TatpOutcome> TatpClient::get_access_data(const TatpRequest& request) {
 // The bit is set first, as the description has it; without the facility's row it is taken back.
 Result<TatpOutcome> TatpClient::update_subscriber_data(const TatpRequest& request) {
   const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
-  database_.prefetch(tables_.subscriber_by_id, {facility_key[0]});
-  database_.prefetch(tables_.special_facility_key, facility_key);
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber = transaction->find(tables_.subscriber_by_id, {facility_key[0]});
@@ -139,7 +159,6 @@ Result<TatpOutcome> TatpClient::update_subscriber_data(const TatpRequest& reques
 
 Result<TatpOutcome> TatpClient::update_location(const TatpRequest& request) {
   const SubNbr number(request.s_id);
-  database_.prefetch(tables_.subscriber_by_number, {Value::string(number.text())});
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> row =
@@ -155,7 +174,6 @@ Result<TatpOutcome> TatpClient::update_location(const TatpRequest& request) {
 Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& request) {
   const SubNbr number(request.s_id);
   const SubNbr numberx(request.numberx);
-  database_.prefetch(tables_.subscriber_by_number, {Value::string(number.text())});
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber =
@@ -184,7 +202,6 @@ Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& reques
 
 Result<TatpOutcome> TatpClient::delete_call_forwarding(const TatpRequest& request) {
   const SubNbr number(request.s_id);
-  database_.prefetch(tables_.subscriber_by_number, {Value::string(number.text())});
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber =

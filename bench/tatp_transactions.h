@@ -27,6 +27,8 @@ class TatpClient {
       : database_(database), tables_(tables) {}
 
   TatpOutcome run(const TatpRequest& request);
+  /// Starts fetching what the transaction will look up first.
+  void prefetch(const TatpRequest& request) const noexcept;
 
   /// Of the last transaction that wrote something; 0 before.
   std::uint64_t commit_timestamp() const noexcept { return commit_timestamp_; }

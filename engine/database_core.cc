@@ -166,6 +166,9 @@ void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t row
     dead.fences = context.commits.get() + 1;
     context.unreachable.push(dead);
   }
+  // For the next time.
+  if (!context.dead.empty())
+    __builtin_prefetch(&context.dead.front().table->rows().version(context.dead.front().row), 1);
 }
 
 void DatabaseCore::reuse_rows(TransactionContext& context, std::size_t rows_max) {

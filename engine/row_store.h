@@ -70,6 +70,14 @@ class RowStore {
   std::uint32_t previous(std::uint32_t row) const noexcept;
   void set_previous(std::uint32_t row, std::uint32_t previous);
   void forget_previous(std::uint32_t row) noexcept;
+  /// Starts fetching what a writer of the unused row will store to.
+  void prefetch_for_writing(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    __builtin_prefetch(address(row), 1);
+    if (const std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
+        links != nullptr)
+      __builtin_prefetch(&links[row - chunk.first_row], 1);
+  }
 
   /// The layout of rows granted from now on; null before the first chunk.
   const columns::RowLayout* current_layout() const noexcept {

@@ -235,7 +235,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
     if (&rows_.layout(row) == layout && !fits(*layout)) break;
     local.free.pop_back();
     if (&rows_.layout(row) != layout) continue;
-    if (!local.free.empty()) __builtin_prefetch(rows_.address(local.free.back()), 1);
+    if (!local.free.empty()) rows_.prefetch_for_writing(local.free.back());  // for the next time
     return row;
   }
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout))
@@ -243,8 +243,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
         !s.ok())
       return s;
   const std::uint32_t row = local.range.next++;
-  if (local.range.next != local.range.end)
-    __builtin_prefetch(rows_.address(local.range.next), 1);  // of the next transaction's row
+  if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
   return row;
 }
 

@@ -26,6 +26,7 @@ struct TatpOptions {
   std::string pool;
   bench::PopulationOptions population;
   std::uint32_t users = 1;
+  std::uint32_t lookahead = 0;
   double seconds = 10;
   double ramp_up = 2;
   bench::TatpMix mix = bench::TatpMix::kFull;
@@ -83,6 +84,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["guarantee"] = run.after.guarantee;
   json["subscribers"] = options.population.subscribers;
   json["users"] = options.users;
+  json["lookahead"] = options.lookahead;
   json["mix"] = to_string(options.mix);
   json["distribution"] = to_string(options.distribution);
   json["seconds"] = run.seconds;
@@ -234,6 +236,7 @@ class TatpCommand {
 
     bench::TatpRunOptions run_options;
     run_options.users = options_.users;
+    run_options.lookahead = options_.lookahead;
     run_options.ramp_up_seconds = options_.ramp_up;
     run_options.seconds = options_.seconds;
     run_options.mix = options_.mix;
@@ -300,6 +303,12 @@ void add_tatp(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--users", options->users, "Concurrent users, a thread each")
       ->check(CLI::Range(1u, bench::kUsersMax))
+      ->capture_default_str();
+  command
+      ->add_option("--lookahead", options->lookahead,
+                   "Transactions that each user knows of ahead of the one it executes; 0: closed "
+                   "loop, as TATP has it")
+      ->check(CLI::Range(0u, bench::kLookaheadMax))
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "Sampling period")
       ->check(CLI::Range(0.01, 1e6))
