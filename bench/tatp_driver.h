@@ -22,9 +22,9 @@ struct TatpRunOptions {
   TatpMix mix = TatpMix::kFull;
   TatpDistribution distribution = TatpDistribution::kNuRand;
   std::uint64_t seed = 1;
-  /// Transactions that a user knows of beyond the one it executes, as a server knows those that wait
-  /// in its queue: it has what they look up first fetched. 0: a closed loop, each is drawn when the
-  /// one before has ended. At most kLookaheadMax.
+  /// Transactions that a user knows of beyond the one it executes, as a server knows those that
+  /// wait in its queue: it has what they look up first fetched. 0: a closed loop, each is drawn
+  /// when the one before has ended. At most kLookaheadMax.
   std::uint32_t lookahead = 0;
   /// Where users log what they were promised and count what they did; null: nowhere.
   Witness* witness = nullptr;

@@ -323,8 +323,8 @@ Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes)
 
 /// Has the kernel back the whole 2 MB blocks of the range by a huge page each: a row somewhere in a
 /// large table then costs hardly a TLB miss, and a restart one page fault for 512. tmpfs does so
-/// when it is asked outright, whatever its mount options say (MADV_COLLAPSE, Linux 6.1), if one page
-/// of the block is there. A wish: what the kernel refuses gets small pages.
+/// when it is asked outright, whatever its mount options say (MADV_COLLAPSE, Linux 6.1), if one
+/// page of the block is there. A wish: what the kernel refuses gets small pages.
 void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept {
   auto* const base = reinterpret_cast<std::byte*>(objects_);
   const std::uint64_t begin = round_up(offset, kHugePageBytes);

@@ -63,7 +63,8 @@ class SegmentAllocator final : public ExtentAllocator {
   Status provide_for(std::uint64_t bytes);
   Status grow(Arena& arena, std::uint64_t bytes, bool populates);
   std::uint64_t slice_bytes() const noexcept;
-  std::uint64_t growth(const Arena& arena, std::uint64_t missing, std::uint64_t step) const noexcept;
+  std::uint64_t growth(const Arena& arena, std::uint64_t missing,
+                       std::uint64_t step) const noexcept;
   std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) const noexcept;
 
   void run_grower(const std::stop_token& stop);

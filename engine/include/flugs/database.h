@@ -134,9 +134,9 @@ class Database {
   /// Fails with: kTooManyTransactions (OpenOptions::slots_max are open already).
   Result<Transaction> begin(AccessMode mode = AccessMode::kReadWrite);
 
-  /// Starts fetching what `Transaction::find` with the same arguments will need; call it as early as
-  /// the key is known, before `begin`, and for several keys before the first of several finds: the
-  /// cache misses overlap with the work and with each other. Never fails, changes nothing.
+  /// Starts fetching what `Transaction::find` with the same arguments will need; call it as early
+  /// as the key is known, before `begin`, and for several keys before the first of several finds:
+  /// the cache misses overlap with the work and with each other. Never fails, changes nothing.
   void prefetch(KeyId key, std::span<const Value> values) const noexcept;
   void prefetch(KeyId key, std::initializer_list<Value> values) const noexcept {
     prefetch(key, std::span<const Value>(values.begin(), values.size()));
