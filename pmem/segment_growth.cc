@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <system_error>
 
 #include "pmem/check.h"
 #include "pmem/segment_allocator.h"
@@ -102,8 +103,14 @@ void SegmentAllocator::grow_ahead(std::uint64_t bytes) {
     grow_ahead_bytes_ = bytes;
   }
   if (bytes == 0) return;
-  has_grower_ = true;
-  grower_ = std::jthread([this](const std::stop_token& stop) { run_grower(stop); });
+  try {
+    grower_ = std::jthread([this](const std::stop_token& stop) { run_grower(stop); });
+    has_grower_ = true;
+  } catch (const std::system_error&) {
+    // No thread to be had: space comes from the thread that needs it, as without growing ahead.
+    const std::scoped_lock lock(map_mutex_);
+    grow_ahead_bytes_ = 0;
+  }
 }
 
 void SegmentAllocator::run_grower(const std::stop_token& stop) {

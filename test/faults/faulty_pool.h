@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "pmem/extent_allocator.h"
+#include "pmem/pool.h"
+
+namespace flugs::test {
+
+/// Which allocations of a FaultyPool fail. Outlives the pool.
+struct AllocationFaults {
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  std::uint64_t first = kNone;  ///< number of the first that fails, from 1
+  std::uint64_t last = kNone;
+  std::atomic<std::uint64_t> seen{0};
+  std::atomic<std::uint64_t> failed{0};
+
+  void arm(std::uint64_t first_failing, std::uint64_t last_failing) noexcept {
+    first = first_failing;
+    last = last_failing;
+    seen = 0;
+    failed = 0;
+  }
+  void disarm() noexcept { first = kNone; }
+  bool next_fails() noexcept {
+    const std::uint64_t number = ++seen;
+    if (number < first || number > last) return false;
+    ++failed;
+    return true;
+  }
+};
+
+/// A pool whose n-th extent allocation finds no space; everything else is the wrapped pool's.
+class FaultyPool final : public pmem::Pool {
+ public:
+  FaultyPool(std::unique_ptr<pmem::Pool> pool, AllocationFaults& faults)
+      : pool_(std::move(pool)), allocator_(pool_->allocator(), faults) {}
+
+  pmem::Medium& medium() noexcept override { return pool_->medium(); }
+  pmem::ExtentAllocator& allocator() noexcept override { return allocator_; }
+  std::byte* application_root() noexcept override { return pool_->application_root(); }
+  const std::string& path() const noexcept override { return pool_->path(); }
+  std::uint64_t uuid() const noexcept override { return pool_->uuid(); }
+  std::uint32_t format_version() const noexcept override { return pool_->format_version(); }
+
+ private:
+  class Allocator final : public pmem::ExtentAllocator {
+   public:
+    Allocator(pmem::ExtentAllocator& allocator, AllocationFaults& faults)
+        : allocator_(allocator), faults_(faults) {}
+    Result<pmem::Extent> allocate(std::uint64_t bytes, pmem::Persister& persister) override {
+      if (faults_.next_fails()) return Status(StatusCode::kOutOfSpace, "as the test wants it");
+      return allocator_.allocate(bytes, persister);
+    }
+    void release(pmem::Extent extent) override { allocator_.release(extent); }
+    Status claim(pmem::Extent extent, std::string_view owner) override {
+      return allocator_.claim(extent, owner);
+    }
+    void finish_claims() override { allocator_.finish_claims(); }
+    pmem::SpaceReport space() const override { return allocator_.space(); }
+    std::uint32_t unit_bytes() const noexcept override { return allocator_.unit_bytes(); }
+    std::uint64_t free_bytes() const override { return allocator_.free_bytes(); }
+
+   private:
+    pmem::ExtentAllocator& allocator_;
+    AllocationFaults& faults_;
+  };
+
+  std::unique_ptr<pmem::Pool> pool_;
+  Allocator allocator_;
+};
+
+}  // namespace flugs::test

@@ -1,0 +1,215 @@
+// The n-th system call of a kind fails, for every n of creating, opening, growing: a clear error or
+// no harm at all; nothing acknowledged is lost; the next attempt works.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include "test/faults/system_calls.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+struct Fault {
+  SystemCall call;
+  int error;
+  const char* name;
+};
+constexpr Fault kFaults[] = {
+    {SystemCall::kAllocate, ENOSPC, "fallocate ENOSPC"},
+    {SystemCall::kAllocate, EIO, "fallocate EIO"},
+    {SystemCall::kResize, EIO, "ftruncate EIO"},
+    {SystemCall::kMap, ENOMEM, "mmap ENOMEM"},
+    {SystemCall::kSync, EIO, "fsync EIO"},
+    {SystemCall::kThread, EAGAIN, "pthread_create"},
+};
+
+TableSchema rows_schema(const std::string& name = "rows") {
+  TableSchema schema(name);
+  schema.column("id", Type::kInt64).column("text", Type::kString);
+  return schema.primary_key({"id"});
+}
+
+/// Rows `first` to `end` - 1 in one transaction.
+Status insert(Database& database, TableId table, std::int64_t first, std::int64_t end) {
+  Result<Transaction> t = database.begin();
+  if (!t.ok()) return std::move(t).status();
+  for (std::int64_t id = first; id < end; ++id) {
+    const std::string text = std::to_string(id) + std::string(500, 'r');
+    const auto row = t->insert(table, {Value::int64(id), Value::string(text)});
+    if (!row.ok()) return row.status();
+  }
+  return t->commit();
+}
+
+void check_rows(Database& database, std::int64_t end) {
+  must(database.verify());
+  const TableId table = must(database.find_table("rows"));
+  Transaction t = must(database.begin(AccessMode::kReadOnly));
+  std::int64_t rows = 0;
+  std::int64_t sum = 0;
+  must(t.scan(table, {ColumnId(0)}, [&](const ScanBatch& batch) {
+    for (std::size_t i = 0; i < batch.row_count(); ++i) {
+      ++rows;
+      sum += batch.value(0, i).as_int64();
+    }
+    return true;
+  }));
+  CHECK(rows == end);
+  CHECK(sum == end * (end - 1) / 2);
+}
+
+/// Where flugs goes by another way when the call fails, so that opening succeeds all the same.
+bool may_go_unnoticed(const Fault& fault) { return fault.call == SystemCall::kThread; }
+
+OpenOptions options_at(const std::string& path) {
+  OpenOptions options = small_options(path);
+  options.segment_bytes = std::uint64_t{1} << 20;
+  options.grow_ahead_bytes = std::uint64_t{1} << 20;
+  return options;
+}
+
+/// Opens with the n-th call failing; whether one did.
+bool open_with_fault(const Fault& fault, const OpenOptions& options, std::uint64_t n,
+                     std::int64_t rows) {
+  fail_system_call(fault.call, n, fault.error);
+  Result<Database> database = Database::open(options);
+  let_system_calls_work();
+  const bool injected = failed_system_calls() != 0;
+  INFO(fault.name << ", call " << n << ": " << database.status().to_string());
+  REQUIRE((database.ok() || injected));
+  if (database.ok()) {
+    CHECK((!injected || may_go_unnoticed(fault) || fault.call == SystemCall::kMap));
+    if (rows != 0) check_rows(*database, rows);
+  } else {
+    CHECK(!database.status().message().empty());
+    CHECK(database.status().code() != StatusCode::kCorrupt);
+  }
+  return injected;
+}
+
+}  // namespace
+
+TEST_CASE("a system call fails while a pool is created", "[faults]") {
+  for (const Fault& fault : kFaults)
+    for (std::uint64_t n = 1;; ++n) {
+      const TemporaryPath path;
+      const OpenOptions options = options_at(path.string());
+      const bool injected = open_with_fault(fault, options, n, 0);
+      // The next attempt finds what was created, or nothing.
+      Database database = must(Database::open(options));
+      const TableId table = must(database.create_table(rows_schema()));
+      must(insert(database, table, 0, 10));
+      check_rows(database, 10);
+      if (!injected) break;
+    }
+}
+
+TEST_CASE("a system call fails while a pool is opened", "[faults]") {
+  const TemporaryPath path;
+  const OpenOptions options = options_at(path.string());
+  {
+    Database database = must(Database::open(options));
+    must(insert(database, must(database.create_table(rows_schema())), 0, 3000));
+  }
+  for (const Fault& fault : kFaults)
+    for (std::uint64_t n = 1; open_with_fault(fault, options, n, 3000); ++n) {
+      Database database = must(Database::open(options));
+      check_rows(database, 3000);
+    }
+}
+
+TEST_CASE("the medium is full, or fails, whenever the pool grows", "[faults]") {
+  constexpr std::int64_t kBatch = 500;
+  for (const int error : {ENOSPC, EIO})
+    for (const std::uint64_t grow_ahead : {std::uint64_t{0}, std::uint64_t{1} << 20}) {
+      const TemporaryPath path;
+      OpenOptions options = options_at(path.string());
+      options.grow_ahead_bytes = grow_ahead;
+      std::int64_t rows = 0;
+      bool failed = false;
+      {
+        Database database = must(Database::open(options));
+        const TableId table = must(database.create_table(rows_schema()));
+        fail_system_call(SystemCall::kAllocate, 1, error, ~std::uint64_t{0} - 1);
+        while (rows < 100 * kBatch) {
+          const Status s = insert(database, table, rows, rows + kBatch);
+          if (!s.ok()) {
+            CHECK((s.code() == StatusCode::kOutOfSpace || s.code() == StatusCode::kIoError));
+            failed = true;
+            break;
+          }
+          rows += kBatch;
+        }
+        let_system_calls_work();
+        CHECK(failed);
+        check_rows(database, rows);
+        must(insert(database, table, rows, rows + kBatch));
+        rows += kBatch;
+        check_rows(database, rows);
+      }
+      Database database = must(Database::open(options));
+      check_rows(database, rows);
+    }
+}
+
+TEST_CASE("after a failed msync the process ends, and what was acknowledged is there", "[faults]") {
+  for (std::uint64_t n = 1; n < 12; ++n) {
+    const TemporaryPath path("/var/tmp");
+    OpenOptions options = options_at(path.string());
+    options.grow_ahead_bytes = 0;
+    {
+      Database database = must(Database::open(options));
+      if (database.statistics().medium != "file") return;  // /var/tmp is memory here
+      must(insert(database, must(database.create_table(rows_schema())), 0, 1));
+    }
+    int acknowledged[2];
+    REQUIRE(::pipe(acknowledged) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::signal(SIGABRT, SIG_DFL);  // not the handler of the tests
+      if (std::freopen("/dev/null", "w", stderr) == nullptr) ::_exit(1);
+      Result<Database> database = Database::open(options);
+      const Result<TableId> table = database->find_table("rows");
+      fail_system_call(SystemCall::kMsync, n, EIO);
+      for (std::int64_t id = 1; id < 20; ++id)
+        if (insert(*database, *table, id, id + 1).ok())
+          if (::write(acknowledged[1], "+", 1) != 1) break;
+      ::_exit(0);
+    }
+    ::close(acknowledged[1]);
+    std::int64_t rows = 1;
+    for (char c = 0; ::read(acknowledged[0], &c, 1) == 1;) ++rows;
+    ::close(acknowledged[0]);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));
+    Database database = must(Database::open(options));
+    Transaction t = must(database.begin(AccessMode::kReadOnly));
+    const TableId table = must(database.find_table("rows"));
+    for (std::int64_t id = 0; id < rows; ++id) must(t.find({table, 0}, {Value::int64(id)}));
+  }
+}
+
+TEST_CASE("clocks that go backwards harm nothing", "[faults]") {
+  const TemporaryPath path;
+  const OpenOptions options = options_at(path.string());
+  turn_clocks_back(true);
+  {
+    Database database = must(Database::open(options));
+    const TableId table = must(database.create_table(rows_schema()));
+    must(database.drop_table(must(database.create_table(rows_schema("dropped")))));
+    for (std::int64_t id = 0; id < 100; ++id) must(insert(database, table, id, id + 1));
+    check_rows(database, 100);
+  }
+  Database database = must(Database::open(options));
+  turn_clocks_back(false);
+  check_rows(database, 100);
+}
+
+}  // namespace flugs::test
