@@ -39,7 +39,7 @@ LAYERS = ("words", "pmem", "columns", "mvcc", "recovery", "engine")
 PUBLIC_DIR = "engine/include/flugs/"
 PUBLIC_WORDS = {"status", "ids", "schema", "value", "function_ref", "recovery_report"}
 # Folders that may speak to the medium themselves.
-PERSISTENCE_DIRS = ("pmem/", "test/pmem/", "test/support/")
+PERSISTENCE_DIRS = ("pmem/", "test/faults/", "test/pmem/", "test/support/")
 PERSISTENCE_DOC = "docs/persistence.md"
 
 SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools",
