@@ -220,11 +220,10 @@ std::vector<TableId> DatabaseCore::tables() const {
 Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
   Result<TableSchema> schema = complete_schema(wanted);
   if (!schema.ok()) return std::move(schema).status();
-  if (find_table(schema->name).ok())
-    return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema->name));
   const std::lock_guard guard(ddl_mutex_);
+  // A drop that still waits may yet fail: until it is decided the name is taken.
   for (const auto& table : owned_tables_)
-    if (!table->is_dropped() && table->name() == schema->name)
+    if (!table->is_gone() && table->name() == schema->name)
       return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema->name));
   std::uint64_t* place = std::find(std::begin(catalog().tables), std::end(catalog().tables), 0u);
   if (place == std::end(catalog().tables) || next_table_id_ >= kTableIdsMax)
@@ -263,11 +262,15 @@ bool DatabaseCore::wait_for_transactions() noexcept {
 // Must hold:  no transaction that could see the table is left before step 1; then the extents may
 //             be handed out at once.
 Status DatabaseCore::drop_table(TableId id) {
-  const std::lock_guard guard(ddl_mutex_);
+  std::unique_lock guard(ddl_mutex_);
   Table* dropped = table(id);
   if (dropped == nullptr) return Status(StatusCode::kNotFound, "no such table");
   dropped->set_dropped(true);
-  if (!wait_for_transactions()) {
+  // Those we wait for may look tables up, or make and drop others, before they end.
+  guard.unlock();
+  const bool nobody_is_left = wait_for_transactions();
+  guard.lock();
+  if (!nobody_is_left) {
     dropped->set_dropped(false);
     return Status(
         StatusCode::kBusy,

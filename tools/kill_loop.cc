@@ -12,6 +12,7 @@
 #include "tools/command.h"
 #include "tools/crash_run.h"
 #include "tools/progress_bar.h"
+#include "tools/random_kill_loop.h"
 #include "tools/tatp_options.h"
 
 namespace flugs::tools {
@@ -25,6 +26,7 @@ constexpr std::uint32_t kEarlyUsMax = 30'000;
 
 struct KillLoopOptions {
   std::string pool;
+  std::string workload = "tatp";
   std::uint32_t rounds = 200;
   std::uint32_t subscribers = 2000;
   std::uint32_t users = 4;
@@ -181,13 +183,18 @@ int run_command(const KillLoopOptions& options) {
 void add_kill_loop(CLI::App& app, Action& action) {
   auto options = std::make_shared<KillLoopOptions>();
   CLI::App* command = app.add_subcommand(
-      "kill-loop", "TATP killed again and again on one pool, every promise audited");
+      "kill-loop", "Work killed again and again on one pool, every promise audited");
   command->add_option("--pool", options->pool, "Pool to make; removed afterwards")
       ->type_name("PATH");
+  command
+      ->add_option("--workload", options->workload,
+                   "tatp, or random: transactions and definitions of random tables")
+      ->check(CLI::IsMember({"tatp", "random"}))
+      ->capture_default_str();
   command->add_option("--rounds", options->rounds, "How often to kill")
       ->check(CLI::Range(1u, 100'000'000u))
       ->capture_default_str();
-  command->add_option("--subscribers", options->subscribers, "Size of the population")
+  command->add_option("--subscribers", options->subscribers, "Size of the population of tatp")
       ->check(CLI::Range(1u, bench::TatpState::kSubscribersMax))
       ->capture_default_str();
   command->add_option("--users", options->users, "Concurrent users, a thread each")
@@ -202,7 +209,10 @@ void add_kill_loop(CLI::App& app, Action& action) {
   command->callback([options, &action] {
     action = [options] {
       Cleanup::install();
-      return run_command(*options);
+      if (options->workload == "tatp") return run_command(*options);
+      return run_random_kill_loop({options->pool, options->rounds, options->users,
+                                   options->run_ms_max, options->seed, options->keep,
+                                   options->json});
     };
   });
 }

@@ -36,6 +36,7 @@ int run(int argc, char** argv) {
   add_info(app, action);
   add_stats(app, action);
   add_crash_child(app, action);
+  add_random_child(app, action);
   add_restart_child(app, action);
   try {
     app.parse(argc, argv);

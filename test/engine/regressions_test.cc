@@ -1,6 +1,7 @@
 // Faults that were found once and must not come back.
 #include <catch2/catch.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test/support/temporary_database.h"
@@ -69,6 +70,26 @@ TEST_CASE("NULL and the empty text are values of their own", "[engine]") {
   must(t.insert(table, {Value::int64(2), Value::string(std::string_view())}));
   CHECK(must(t.find({table, 0}, {Value::int64(1)})).is_null(ColumnId(1)));
   CHECK(!must(t.find({table, 0}, {Value::int64(2)})).is_null(ColumnId(1)));
+}
+
+TEST_CASE("who a drop waits for may look tables up, and make others", "[engine]") {
+  TemporaryDatabase database;
+  const TableId table = must(database->create_table(rows_schema()));
+  Transaction open = must(database->begin());
+  Status dropped;
+  std::thread dropper([&] { dropped = database->drop_table(table); });
+  while (open.read(table, RowId(0)).status().message().find("no such table") == std::string::npos)
+    std::this_thread::yield();
+  CHECK(database->find_table("rows").code() == StatusCode::kNotFound);
+  CHECK(database->create_table(rows_schema()).code() == StatusCode::kAlreadyExists);
+  TableSchema other = rows_schema();
+  other.name = "others";
+  const TableId made = must(database->create_table(other));
+  must(open.insert(made, {Value::int64(1), Value::string("while the drop waits")}));
+  must(open.commit());
+  dropper.join();
+  must(dropped);
+  must(database->create_table(rows_schema()));
 }
 
 }  // namespace flugs::test

@@ -119,7 +119,7 @@ class Database {
   Result<TableId> create_table(const TableSchema& schema);
   /// Drops the table and gives its space back. Waits for transactions that are open, up to one
   /// second; then kBusy, and the table is as before. Statements on it fail with kNotFound
-  /// meanwhile. Durable when: it returns ok. Fails with: kNotFound, kBusy.
+  /// meanwhile, its name stays taken. Durable when: it returns ok. Fails with: kNotFound, kBusy.
   Status drop_table(TableId table);
   /// Fails with: kNotFound; so do the next three.
   Result<TableId> find_table(std::string_view name) const;

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "flugs/schema.h"
+#include "flugs/value.h"
+
+namespace flugs::bench {
+
+// A workload in which everything follows from numbers: table definitions, transactions, values. To
+// know what a user's tables must hold it is enough to know how many of its steps were acknowledged.
+
+/// Table 0 is shared by all users, who keep to rows of their own; the others are a user's own.
+inline constexpr std::uint32_t kRandomTables = 4;
+/// Keys of a user in a table: few, so that rows are inserted, changed and deleted again and again.
+inline constexpr std::uint32_t kRandomKeys = 40;
+
+std::string random_table_name(std::uint32_t user, std::uint32_t table);
+/// Columns owner and id, which are the primary key, and one to six of any type and encoding.
+TableSchema random_schema(std::string name, std::uint64_t seed);
+
+/// The value that `seed` stands for in a column; text lies in `texts`.
+Value random_value(const ColumnSchema& column, std::uint64_t seed, std::deque<std::string>& texts);
+
+/// Deletes the row if it is there and the choice says so, changes it if it is there, else inserts.
+struct RandomWrite {
+  std::uint32_t table;
+  std::int64_t id;
+  bool deletes;
+  std::uint64_t seed;  ///< of the values
+};
+
+struct RandomStep {
+  enum class Kind : std::uint8_t {
+    kCommit,
+    kAbort,   ///< the same as kCommit, but taken back at the end
+    kToggle,  ///< drops the table if it exists, else creates it
+  };
+  Kind kind = Kind::kCommit;
+  std::uint32_t table = 0;        ///< of kToggle
+  std::uint64_t schema_seed = 0;  ///< of kToggle
+  std::vector<RandomWrite> writes;
+};
+RandomStep random_step(std::uint64_t seed, std::uint32_t user, std::uint64_t number);
+
+/// Which columns of a row an update changes, one to three of those behind the key.
+std::vector<std::uint16_t> random_changes(std::uint64_t seed, std::size_t columns);
+/// The seed of one column's value.
+constexpr std::uint64_t column_seed(std::uint64_t seed, std::size_t column) noexcept {
+  return (seed ^ (column * 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
+}
+
+}  // namespace flugs::bench
