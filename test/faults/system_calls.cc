@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <utility>
 
 namespace flugs::test {
 namespace {
@@ -23,6 +24,10 @@ struct Plan {
 Plan plan;
 std::atomic<bool> clocks_go_back{false};
 std::atomic<std::int64_t> clock_reads{0};
+
+MsyncObserver msync_observer;
+std::uint64_t observed_bytes_min = 0;
+std::uintptr_t observed_base = 0;  // of the first mapping of that size
 
 bool fails(SystemCall call) {
   if (!plan.armed.load(std::memory_order_acquire) || plan.call != call) return false;
@@ -52,6 +57,23 @@ void fail_system_call(SystemCall call, std::uint64_t n, int error, std::uint64_t
 }
 void let_system_calls_work() { plan.armed.store(false, std::memory_order_release); }
 std::uint64_t failed_system_calls() { return plan.failed; }
+void observe_msync(std::uint64_t bytes_min, MsyncObserver observer) {
+  observed_bytes_min = bytes_min;
+  observed_base = 0;
+  msync_observer = std::move(observer);
+}
+int sync_observed(int (*real)(void*, size_t, int), void* address, size_t bytes, int flags) {
+  if (!msync_observer) return real(address, bytes, flags);
+  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - observed_base;
+  msync_observer(offset, bytes, false);
+  const int result = real(address, bytes, flags);
+  msync_observer(offset, bytes, true);
+  return result;
+}
+void note_mapping(void* address, size_t bytes) {
+  if (observed_base == 0 && observed_bytes_min != 0 && bytes >= observed_bytes_min)
+    observed_base = reinterpret_cast<std::uintptr_t>(address);
+}
 void turn_clocks_back(bool on) { clocks_go_back = on; }
 
 }  // namespace flugs::test
@@ -85,12 +107,14 @@ int fdatasync(int fd) {
 }
 int msync(void* address, size_t bytes, int flags) {
   static auto* const real = original<int(void*, size_t, int)>("msync");
-  return fails(SystemCall::kMsync) ? -1 : real(address, bytes, flags);
+  return fails(SystemCall::kMsync) ? -1 : flugs::test::sync_observed(real, address, bytes, flags);
 }
 void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
   static auto* const real = original<void*(void*, size_t, int, int, int, off_t)>("mmap");
   if (fd >= 0 && fails(SystemCall::kMap)) return reinterpret_cast<void*>(-1);
-  return real(address, bytes, protection, flags, fd, offset);
+  void* const mapped = real(address, bytes, protection, flags, fd, offset);
+  if (fd >= 0 && mapped != reinterpret_cast<void*>(-1)) flugs::test::note_mapping(mapped, bytes);
+  return mapped;
 }
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* argument) noexcept {

@@ -1,0 +1,230 @@
+// The power goes while a pool is on an ordinary file. Device model: a page that msync covered is on
+// the medium; every other page that was written to may be there or not, torn at 512 bytes. Each
+// image that such a cut could leave is opened, and must hold what was acknowledged, and of the step
+// in flight everything or nothing.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/random.h"
+#include "bench/random_user.h"
+#include "test/faults/system_calls.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+constexpr std::uint64_t kPoolBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kSectorBytes = 512;
+constexpr std::uint64_t kSeed = 11;
+
+OpenOptions options_at(const std::string& path) {
+  OpenOptions options = small_options(path);
+  options.max_bytes = kPoolBytes;
+  options.segment_bytes = std::uint64_t{1} << 20;
+  options.slots_max = 2;
+  return options;
+}
+
+/// The file as the page cache has it, and as the medium certainly has it.
+class Device {
+ public:
+  explicit Device(const std::string& path) : durable_(kPoolBytes) {
+    const int file = ::open(path.c_str(), O_RDONLY);
+    REQUIRE(file >= 0);
+    void* mapped = ::mmap(nullptr, kPoolBytes, PROT_READ, MAP_SHARED, file, 0);
+    ::close(file);
+    REQUIRE(mapped != MAP_FAILED);
+    cached_ = static_cast<const std::byte*>(mapped);
+    std::memcpy(durable_.data(), cached_, kPoolBytes);
+  }
+  ~Device() { ::munmap(const_cast<std::byte*>(cached_), kPoolBytes); }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  void synced(std::uint64_t offset, std::uint64_t bytes) {
+    const std::uint64_t begin = offset / kPageBytes * kPageBytes;
+    const std::uint64_t end = (offset + bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    std::memcpy(durable_.data() + begin, cached_ + begin, end - begin);
+  }
+
+  /// Offsets of the sectors whose fate is open.
+  std::vector<std::uint64_t> uncertain() const {
+    std::vector<std::uint64_t> sectors;
+    for (std::uint64_t page = 0; page < kPoolBytes; page += kPageBytes) {
+      if (std::memcmp(durable_.data() + page, cached_ + page, kPageBytes) == 0) continue;
+      for (std::uint64_t at = page; at < page + kPageBytes; at += kSectorBytes)
+        if (std::memcmp(durable_.data() + at, cached_ + at, kSectorBytes) != 0)
+          sectors.push_back(at);
+    }
+    return sectors;
+  }
+
+  /// Writes the image in which exactly `arrived` are on the medium.
+  void write_image(const std::string& path, const std::vector<std::uint64_t>& arrived) const {
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    REQUIRE(file >= 0);
+    REQUIRE(::write(file, durable_.data(), kPoolBytes) == static_cast<ssize_t>(kPoolBytes));
+    for (const std::uint64_t at : arrived)
+      REQUIRE(::pwrite(file, cached_ + at, kSectorBytes, static_cast<off_t>(at)) ==
+              static_cast<ssize_t>(kSectorBytes));
+    ::close(file);
+  }
+
+ private:
+  const std::byte* cached_;
+  std::vector<std::byte> durable_;
+};
+
+class PowerCut {
+ public:
+  PowerCut(Device& device, std::uint32_t images_per_point)
+      : device_(device), images_per_point_(images_per_point), model_(kSeed, 0) {}
+
+  void begun() { in_flight_ = true; }
+  void acknowledged() {
+    model_.apply(steps_++);
+    in_flight_ = false;
+    cut("acknowledged");
+  }
+  /// Judges images of a cut right now.
+  void cut(const char* when) {
+    const std::vector<std::uint64_t> sectors = device_.uncertain();
+    check(when, {});
+    if (sectors.empty()) return;
+    check(when, sectors);
+    for (std::uint32_t i = 0; i < images_per_point_; ++i) {
+      // Mostly there, mostly not, or anything.
+      const std::uint32_t share = 1 + random_.below(16);
+      std::vector<std::uint64_t> arrived;
+      for (const std::uint64_t at : sectors)
+        if (random_.below(17) < share) arrived.push_back(at);
+      check(when, arrived);
+    }
+  }
+  std::uint64_t images() const { return images_; }
+
+ private:
+  void check(const char* when, const std::vector<std::uint64_t>& arrived) {
+    ++images_;
+    device_.write_image(image_.string(), arrived);
+    Result<Database> opened = Database::open(options_at(image_.string()));
+    INFO("step " << steps_ << ", " << when << ", image " << images_ << ", " << arrived.size()
+                 << " sectors arrived: " << opened.status().to_string());
+    REQUIRE(opened.ok());
+    must(opened->verify());
+    Status difference = model_.compare(*opened);
+    if (!difference.ok() && in_flight_) {
+      bench::RandomModel next = model_;
+      next.apply(steps_);
+      if (next.compare(*opened).ok()) difference = {};
+    }
+    must(difference);
+  }
+
+  Device& device_;
+  std::uint32_t images_per_point_;
+  bench::RandomModel model_;
+  bench::Random random_{kSeed};
+  TemporaryPath image_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t images_ = 0;
+  bool in_flight_ = false;
+};
+
+/// What the process that works tells the one that judges, and waits.
+struct Event {
+  enum class Kind : std::uint8_t { kReady, kBegun, kAcknowledged, kBeforeSync, kSynced };
+  Kind kind;
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+
+/// Works on the pool at `path`: a pool must not be open twice in one process, so that its images
+/// are judged in another. Never returns.
+[[noreturn]] void work(const std::string& path, std::uint64_t steps, int events, int answers) {
+  const auto tell = [&](const Event& event) {
+    char answer = 0;
+    if (::write(events, &event, sizeof event) != sizeof event || ::read(answers, &answer, 1) != 1)
+      ::_exit(1);
+  };
+  {
+    Result<Database> database = Database::open(options_at(path));
+    if (!database.ok() || database->statistics().medium != "file") ::_exit(2);
+    if (!bench::create_random_tables(*database, kSeed).ok()) ::_exit(3);
+  }
+  tell({Event::Kind::kReady, 0, 0});
+  observe_msync(kPoolBytes, [&](std::uint64_t offset, std::uint64_t bytes, bool done) {
+    tell({done ? Event::Kind::kSynced : Event::Kind::kBeforeSync, offset, bytes});
+  });
+  Result<Database> database = Database::open(options_at(path));
+  if (!database.ok()) ::_exit(4);
+  bench::RandomUser user(*database, kSeed, 0);
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    tell({Event::Kind::kBegun, 0, 0});
+    if (!user.execute(step).ok()) ::_exit(5);
+    tell({Event::Kind::kAcknowledged, 0, 0});
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+TEST_CASE("power cuts on a file lose nothing acknowledged", "[faults]") {
+  const char* states = std::getenv("FLUGS_CRASH_STATES");
+  const std::uint64_t factor = states == nullptr ? 1 : std::strtoull(states, nullptr, 10);
+  const TemporaryPath path("/var/tmp");
+  int events[2];
+  int answers[2];
+  REQUIRE((::pipe(events) == 0 && ::pipe(answers) == 0));
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    ::close(events[0]);
+    ::close(answers[1]);
+    work(path.string(), 40 * factor, events[1], answers[0]);
+  }
+  ::close(events[1]);
+  ::close(answers[0]);
+
+  std::optional<Device> device;
+  std::optional<PowerCut> power;
+  for (Event event; ::read(events[0], &event, sizeof event) == sizeof event;) {
+    switch (event.kind) {
+      case Event::Kind::kReady:
+        device.emplace(path.string());
+        power.emplace(*device, 2);
+        break;
+      case Event::Kind::kBegun:
+        power->begun();
+        break;
+      case Event::Kind::kAcknowledged:
+        power->acknowledged();
+        break;
+      case Event::Kind::kBeforeSync:
+        power->cut("before msync");
+        break;
+      case Event::Kind::kSynced:
+        device->synced(event.offset, event.bytes);
+        break;
+    }
+    REQUIRE(::write(answers[1], "", 1) == 1);
+  }
+  ::close(events[0]);
+  ::close(answers[1]);
+  int status = 0;
+  REQUIRE(::waitpid(worker, &status, 0) == worker);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) return;  // /var/tmp is memory here
+  CHECK(status == 0);
+  CHECK(power->images() > 300);
+}
+
+}  // namespace flugs::test
