@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "engine/schema_codec.h"
 #include "pmem/check.h"
@@ -133,6 +134,10 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
        i > 0 && context.unreachable[i - 1].since == ~std::uint64_t{0}; --i)
     context.unreachable[i - 1].since = slots_->now();
   if (context.dead.empty() && context.unreachable.empty()) return;
+  if (std::exchange(context.wants_rows, false)) {
+    collect_all_garbage(context);
+    return;
+  }
   const bool looks_again =
       context.endings - context.oldest_snapshot_endings >= kEndingsPerOldest ||
       context.dead.size() > context.dead_rows_after_oldest + kDeadRowsPerOldest;
@@ -149,6 +154,22 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
   const std::size_t rows = kRowsPerCollection + context.dying.size() * 2;
   reuse_rows(context, rows);
   unlink_dead_rows(context, rows);
+}
+
+// The pool is full: without rows to write there is no commit whose fence rows could wait for. What
+// no snapshot holds can be used by the next transaction, whatever it costs this one.
+void DatabaseCore::collect_all_garbage(TransactionContext& context) {
+  const auto look_again = [&] {
+    slots_->advance();
+    slots_->begin_snapshot(*context.slot);
+    context.oldest_snapshot = slots_->oldest_snapshot();
+  };
+  look_again();
+  unlink_dead_rows(context, context.dead.size());
+  slots_->persist_stamps(*context.slot);
+  for (std::size_t i = 0; i < context.unreachable.size(); ++i) context.unreachable[i].fences = 0;
+  look_again();
+  reuse_rows(context, context.unreachable.size());
 }
 
 void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t rows_max) {

@@ -86,6 +86,7 @@ class DatabaseCore {
   Result<TransactionContext*> take_context(AccessMode mode);
   void end(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);
+  void collect_all_garbage(TransactionContext& context);
   void unlink_dead_rows(TransactionContext& context, std::size_t rows_max);
   void reuse_rows(TransactionContext& context, std::size_t rows_max);
   bool wait_for_transactions() noexcept;

@@ -240,8 +240,10 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   }
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout))
     if (Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
-        !s.ok())
+        !s.ok()) {
+      context.wants_rows = s.code() == StatusCode::kOutOfSpace;
       return s;
+    }
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
   return row;

@@ -183,7 +183,8 @@ void Table::rebuild_ordered(std::size_t key_index) {
 // Protocol recycle: a committed dead row becomes reusable.
 //   step  store             made durable by                    power cut just after it: recovery
 //   1     created := 0      flush with commit/1 of the         sweep finds the row dead either way
-//                           slot's next commit
+//                           slot's next commit; at once, as
+//                           commit/4, when the pool is full
 //   2     cells and stamps  commit/1 of who reuses the row     created is 0 or a tag that is not
 //         of a new row                                         committed: the row is not there
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.

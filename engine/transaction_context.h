@@ -121,6 +121,7 @@ class TransactionContext {
   std::uint64_t endings = 0;          // of transactions that wrote, or tried to
   std::uint64_t oldest_snapshot_endings = 0;  // as many when it was found out
   std::size_t dead_rows_after_oldest = 0;     // size of `dead` then
+  bool wants_rows = false;                    // the pool is full: collect all that can be
   OwnedCounter commits;
   OwnedCounter aborts;
   OwnedCounter conflicts;

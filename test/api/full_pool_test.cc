@@ -105,6 +105,31 @@ TEST_CASE("a full pool keeps what was committed, reads, deletes and opens again"
   must(full.database->verify());
 }
 
+TEST_CASE("deleting makes room in a full pool", "[api]") {
+  const std::size_t deleted = GENERATE(1u, 100u);
+  Full full(Encoding::kDirect);
+  CHECK(full.fill(1) == StatusCode::kOutOfSpace);
+  const std::size_t before = full.committed.size();
+  REQUIRE(before > deleted);
+  REQUIRE(full.remove({full.committed.begin(), std::next(full.committed.begin(), deleted)}));
+  // One transaction may find out that there is nothing left; then rows are there for the next ones.
+  std::size_t refused = 0;
+  for (std::int64_t id = *full.committed.rbegin() + 1; full.committed.size() < before; ++id) {
+    Transaction t = must(full.database->begin());
+    const std::string text = full.text(id, 1);
+    if (t.insert(full.table, {Value::int64(id), Value::string(text)}).ok()) {
+      must(t.commit());
+      full.committed.insert(id);
+    } else {
+      REQUIRE(++refused < 10);
+    }
+  }
+  full.check();
+  full.database.reopen();
+  full.check();
+  must(full.database->verify());
+}
+
 TEST_CASE("dropping a table makes room in a full pool", "[api]") {
   Full full(Encoding::kDirect);
   CHECK(full.fill(300) == StatusCode::kOutOfSpace);
