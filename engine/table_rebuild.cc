@@ -167,7 +167,7 @@ void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32
                          columns::HashIndexBuilder::Source& source) const {
   const KeyIndex& key = *keys_[key_index];
   for (std::uint32_t row = first; row < end; ++row) {
-    if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp)
+    if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp && key.is_hashed(row))
       source.add(key.hash_of(row), row);
   }
 }
@@ -238,7 +238,7 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
     ++live;
     if (Status s = verify_row(row); !s.ok()) return s;
     for (const auto& key : keys_) {
-      if (!key->is_unique()) continue;
+      if (!key->is_hashed(row)) continue;
       key->hash().lookup(key->hash_of(row), candidates);
       std::size_t found = 0;
       std::size_t others = 0;
