@@ -325,6 +325,11 @@ Status KeyIndex::check_ordered(std::size_t expected_entries) const {
   return {};
 }
 
+void KeyIndex::release_memory() {
+  hash_.release_memory();
+  if (ordered_ != nullptr) ordered_->clear();
+}
+
 std::size_t KeyIndex::memory_bytes() const noexcept {
   return hash_.memory_bytes() + (ordered_ != nullptr ? ordered_->memory_bytes() : 0);
 }

@@ -73,6 +73,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   Status check_ordered(std::size_t expected_entries) const;
 
   std::size_t memory_bytes() const noexcept;
+  /// The table was dropped: no entry is left, and only prefetching goes on.
+  void release_memory();
   int rows(std::uint32_t a, std::uint32_t b) const override;
 
  private:

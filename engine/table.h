@@ -99,7 +99,7 @@ class Table {
   std::size_t index_bytes() const noexcept;
   /// Full audit of a quiet table: rows, dictionaries, indexes.
   Status verify(const mvcc::Visibility& visibility) const;
-  /// Dropping: gives everything but the table's own extent back.
+  /// Dropping: gives everything but the table's own extent back, DRAM too.
   void release_all();
 
  private:

@@ -265,6 +265,10 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
 void Table::release_all() {
   for (const auto& column : columns_) column->release_all();
   rows_.release_all();
+  for (const auto& key : keys_) key->release_memory();
+  const std::lock_guard guard(free_mutex_);
+  free_count_.store(0, std::memory_order_relaxed);
+  free_rows_ = {};
 }
 
 }  // namespace flugs::engine

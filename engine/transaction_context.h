@@ -129,10 +129,11 @@ class TransactionContext {
   LocalRows& local_rows_of(const Table& table) {
     for (LocalRows& local : local_rows)
       if (local.table == &table) return local;
-    local_rows.emplace_back();
-    local_rows.back().table = &table;
-    return local_rows.back();
+    return add_local_rows(table);
   }
+
+ private:
+  LocalRows& add_local_rows(const Table& table);
 };
 
 }  // namespace flugs::engine

@@ -1,5 +1,6 @@
 // Faults that were found once and must not come back.
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,40 @@ TEST_CASE("NULL and the empty text are values of their own", "[engine]") {
   must(t.insert(table, {Value::int64(2), Value::string(std::string_view())}));
   CHECK(must(t.find({table, 0}, {Value::int64(1)})).is_null(ColumnId(1)));
   CHECK(!must(t.find({table, 0}, {Value::int64(2)})).is_null(ColumnId(1)));
+}
+
+static std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  std::size_t shared = 0;
+  statm >> all >> resident >> shared;
+  return (resident - shared) * 4096;
+}
+
+// Their place in DRAM was kept until the database was closed.
+TEST_CASE("indexes of dropped tables take no memory", "[engine]") {
+  TemporaryDatabase database;
+  TableSchema schema("rows");
+  schema.column("id", Type::kInt64).column("text", Type::kString).primary_key({"id"}).ordered();
+  schema.key("by_text", {"text"});
+  constexpr std::int64_t kRows = 50'000;
+  std::vector<std::string> texts;
+  for (std::int64_t id = 0; id < kRows; ++id) texts.push_back(std::to_string(id));
+  std::vector<Value> rows;
+  for (std::int64_t id = 0; id < kRows; ++id)
+    rows.insert(rows.end(), {Value::int64(id), Value::string(texts[static_cast<std::size_t>(id)])});
+  std::size_t after_first = 0;
+  for (int round = 0; round < 10; ++round) {
+    const TableId table = must(database->create_table(schema));
+    Transaction t = must(database->begin());
+    must(t.insert_rows(table, rows));
+    must(t.commit());
+    must(database->drop_table(table));
+    CHECK(database->statistics().dram_index_bytes == 0);
+    if (round == 0) after_first = resident_bytes();
+  }
+  CHECK(resident_bytes() < after_first + (std::size_t{10} << 20));
 }
 
 // They had one hash: a key of so many rows took time in the square of their number to fill.
