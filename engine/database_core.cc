@@ -45,7 +45,7 @@ void DatabaseCore::start() {
 // --------------------------------------------------------------------------------- transactions
 
 // In the place of a table that was dropped, if there is one: tables may come and go for long.
-LocalRows& TransactionContext::add_local_rows(const Table& table) {
+LocalRows& TransactionContext::add_local_rows(Table& table) {
   auto place = std::find_if(local_rows.begin(), local_rows.end(),
                             [](const LocalRows& local) { return local.table->is_gone(); });
   if (place == local_rows.end()) place = local_rows.emplace(place);
@@ -142,8 +142,11 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
   for (std::size_t i = context.unreachable.size();
        i > 0 && context.unreachable[i - 1].since == ~std::uint64_t{0}; --i)
     context.unreachable[i - 1].since = slots_->now();
+  if (std::exchange(context.wants_rows, false)) rows_wanted_.fetch_add(1);
+  const std::uint64_t rows_wanted = rows_wanted_.load(std::memory_order_relaxed);
   if (context.dead.empty() && context.unreachable.empty()) return;
-  if (std::exchange(context.wants_rows, false)) {
+  if (context.rows_wanted_seen != rows_wanted) {
+    context.rows_wanted_seen = rows_wanted;
     collect_all_garbage(context);
     return;
   }
@@ -166,7 +169,7 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
 }
 
 // The pool is full: without rows to write there is no commit whose fence rows could wait for. What
-// no snapshot holds can be used by the next transaction, whatever it costs this one.
+// no snapshot holds can be used by the next transaction, of any slot, whatever it costs this one.
 void DatabaseCore::collect_all_garbage(TransactionContext& context) {
   const auto look_again = [&] {
     slots_->advance();
@@ -179,6 +182,10 @@ void DatabaseCore::collect_all_garbage(TransactionContext& context) {
   for (std::size_t i = 0; i < context.unreachable.size(); ++i) context.unreachable[i].fences = 0;
   look_again();
   reuse_rows(context, context.unreachable.size());
+  for (LocalRows& local : context.local_rows) {
+    if (!local.table->is_gone()) local.table->add_free_rows(local.free);
+    local.free.clear();
+  }
 }
 
 void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t rows_max) {
