@@ -428,6 +428,7 @@ Status Dictionary::verify() const {
 void Dictionary::release_all() {
   chunks_.release_all(
       [&](std::size_t chunk, std::uint64_t) { return entries_in(chunk) * entry_bytes_; });
+  index_.release_memory();
 }
 
 void Unflushed::flush(pmem::Persister& persister, pmem::Label label) const noexcept {

@@ -50,8 +50,16 @@ HashIndex::HashIndex() {
   directory_.store(directories_.back().get(), std::memory_order_release);
 }
 
-HashIndex::~HashIndex() {
+HashIndex::~HashIndex() { release_memory(); }
+
+// The directory stays: a prefetch follows it to an address, which need not be mapped.
+void HashIndex::release_memory() noexcept {
+  const std::lock_guard structure(structure_mutex_);
+  const std::lock_guard guard(memory_lock_);
   for (const Slab& slab : slabs_) ::munmap(slab.memory, slab.bytes);
+  slabs_.clear();
+  segments_.clear();
+  memory_bytes_.store(0, std::memory_order_relaxed);
 }
 
 void* HashIndex::allocate_memory(std::size_t bytes) {

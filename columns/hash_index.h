@@ -168,6 +168,10 @@ class HashIndex {
               visit(payload_of(word));
   }
 
+  /// Gives the memory back, for good: from then on the index may be prefetched and destroyed, and
+  /// nothing else. Thread-safety: nobody else at the index but prefetchers.
+  void release_memory() noexcept;
+
   /// Entries; exact when nobody writes.
   std::size_t size() const;
   std::size_t memory_bytes() const noexcept {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "engine/schema_codec.h"
 #include "pmem/check.h"
@@ -42,6 +43,15 @@ void DatabaseCore::start() {
 }
 
 // --------------------------------------------------------------------------------- transactions
+
+// In the place of a table that was dropped, if there is one: tables may come and go for long.
+LocalRows& TransactionContext::add_local_rows(Table& table) {
+  auto place = std::find_if(local_rows.begin(), local_rows.end(),
+                            [](const LocalRows& local) { return local.table->is_gone(); });
+  if (place == local_rows.end()) place = local_rows.emplace(place);
+  *place = LocalRows{&table, {}, {}};
+  return *place;
+}
 
 Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode) {
   mvcc::Slot* slot = slots_->acquire();
@@ -132,7 +142,14 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
   for (std::size_t i = context.unreachable.size();
        i > 0 && context.unreachable[i - 1].since == ~std::uint64_t{0}; --i)
     context.unreachable[i - 1].since = slots_->now();
+  if (std::exchange(context.wants_rows, false)) rows_wanted_.fetch_add(1);
+  const std::uint64_t rows_wanted = rows_wanted_.load(std::memory_order_relaxed);
   if (context.dead.empty() && context.unreachable.empty()) return;
+  if (context.rows_wanted_seen != rows_wanted) {
+    context.rows_wanted_seen = rows_wanted;
+    collect_all_garbage(context);
+    return;
+  }
   const bool looks_again =
       context.endings - context.oldest_snapshot_endings >= kEndingsPerOldest ||
       context.dead.size() > context.dead_rows_after_oldest + kDeadRowsPerOldest;
@@ -149,6 +166,26 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
   const std::size_t rows = kRowsPerCollection + context.dying.size() * 2;
   reuse_rows(context, rows);
   unlink_dead_rows(context, rows);
+}
+
+// The pool is full: without rows to write there is no commit whose fence rows could wait for. What
+// no snapshot holds can be used by the next transaction, of any slot, whatever it costs this one.
+void DatabaseCore::collect_all_garbage(TransactionContext& context) {
+  const auto look_again = [&] {
+    slots_->advance();
+    slots_->begin_snapshot(*context.slot);
+    context.oldest_snapshot = slots_->oldest_snapshot();
+  };
+  look_again();
+  unlink_dead_rows(context, context.dead.size());
+  slots_->persist_stamps(*context.slot);
+  for (std::size_t i = 0; i < context.unreachable.size(); ++i) context.unreachable[i].fences = 0;
+  look_again();
+  reuse_rows(context, context.unreachable.size());
+  for (LocalRows& local : context.local_rows) {
+    if (!local.table->is_gone()) local.table->add_free_rows(local.free);
+    local.free.clear();
+  }
 }
 
 void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t rows_max) {

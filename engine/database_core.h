@@ -86,6 +86,7 @@ class DatabaseCore {
   Result<TransactionContext*> take_context(AccessMode mode);
   void end(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);
+  void collect_all_garbage(TransactionContext& context);
   void unlink_dead_rows(TransactionContext& context, std::size_t rows_max);
   void reuse_rows(TransactionContext& context, std::size_t rows_max);
   bool wait_for_transactions() noexcept;
@@ -100,6 +101,7 @@ class DatabaseCore {
   std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
   columns::StableArray<Table*> tables_by_id_;
   std::uint32_t next_table_id_ = 1;
+  std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
 };
 
 }  // namespace flugs::engine

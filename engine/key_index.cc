@@ -113,6 +113,8 @@ KeyIndex::KeyIndex(const RowStore& rows, std::span<const std::unique_ptr<columns
   for (const std::uint16_t column : key_columns_)
     needs_normalising_ |=
         columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64;
+  for (std::size_t i = 0; i < hashed_columns_; ++i)
+    hashes_nullable_ |= columns_[key_columns_[i]]->nullable();
   if (schema.ordered) ordered_ = std::make_unique<columns::OrderedIndex>(this);
 }
 
@@ -147,6 +149,19 @@ bool KeyIndex::has_null(std::uint32_t row) const noexcept {
         columns_[column]->is_null(rows_.layout(row), rows_.address(row), column))
       return true;
   return false;
+}
+
+bool KeyIndex::is_hashed(std::uint32_t row) const noexcept {
+  if (!unique_) return false;
+  for (std::size_t i = 0; hashes_nullable_ && i < hashed_columns_; ++i)
+    if (columns_[key_columns_[i]]->is_null(rows_.layout(row), rows_.address(row), key_columns_[i]))
+      return false;
+  return true;
+}
+
+bool KeyIndex::is_hashed(std::span<const Value> values) const noexcept {
+  const auto hashed = values.first(hashed_columns_);
+  return std::none_of(hashed.begin(), hashed.end(), [](const Value& v) { return v.is_null(); });
 }
 
 std::uint64_t KeyIndex::hash_of(std::uint32_t row) const noexcept {
@@ -204,7 +219,7 @@ Status KeyIndex::judge(std::uint32_t candidate, const mvcc::Visibility& visibili
 
 Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility) {
   Status outcome;
-  if (unique_) {
+  if (is_hashed(row)) {
     const bool may_repeat = has_null(row);
     outcome = hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
       Status found;
@@ -222,7 +237,7 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
 }
 
 void KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash) {
-  if (unique_)
+  if (is_hashed(row))
     hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
       FLUGS_CHECK(editor.replace(row, replacement));
       return true;
@@ -231,7 +246,7 @@ void KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64
 }
 
 void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
-  if (unique_)
+  if (is_hashed(row))
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
       FLUGS_CHECK(editor.replace(replacement, row));
       return true;
@@ -244,7 +259,7 @@ void KeyIndex::erase_superseded(std::uint32_t row) {
 }
 
 void KeyIndex::erase(std::uint32_t row) {
-  if (unique_)
+  if (is_hashed(row))
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
@@ -308,6 +323,11 @@ Status KeyIndex::check_ordered(std::size_t expected_entries) const {
                   fmt::format("key {}: {} entries in the ordered index, but {} live rows", name_,
                               ordered_->size(), expected_entries));
   return {};
+}
+
+void KeyIndex::release_memory() {
+  hash_.release_memory();
+  if (ordered_ != nullptr) ordered_->clear();
 }
 
 std::size_t KeyIndex::memory_bytes() const noexcept {

@@ -18,7 +18,8 @@ namespace flugs::engine {
 
 /// One key of a table, in DRAM. A unique key has a hash index with an entry per key value and
 /// record: the newest version of the row, from which older ones are reached (RowStore::previous).
-/// An ordered key has an entry per version in a B+-tree.
+/// An ordered key has an entry per version in a B+-tree. A row with NULL in a hashed column has no
+/// entry in the hash index: there may be any number of them, all of one hash.
 ///
 /// An index never decides what is visible: it gives rows to look at.
 /// Thread-safety: any thread, except rebuilding.
@@ -41,6 +42,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// Whether two rows have the same key (NULL equals NULL).
   bool same_key(std::uint32_t a, std::uint32_t b) const noexcept;
   bool has_null(std::uint32_t row) const noexcept;
+  /// Whether the hash index has an entry for such a row, or for rows with such values.
+  bool is_hashed(std::uint32_t row) const noexcept;
+  bool is_hashed(std::span<const Value> values) const noexcept;
   std::uint64_t hash_of(std::uint32_t row) const noexcept;
   std::uint64_t hash_of(std::span<const Value> values) const noexcept;
 
@@ -69,6 +73,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   Status check_ordered(std::size_t expected_entries) const;
 
   std::size_t memory_bytes() const noexcept;
+  /// The table was dropped: no entry is left, and only prefetching goes on.
+  void release_memory();
   int rows(std::uint32_t a, std::uint32_t b) const override;
 
  private:
@@ -83,6 +89,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   std::vector<std::uint16_t> key_columns_;
   bool unique_;
   bool needs_normalising_ = false;
+  bool hashes_nullable_ = false;
   std::size_t hashed_columns_;
   columns::HashIndex hash_;
   std::unique_ptr<columns::OrderedIndex> ordered_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "pmem/check.h"
 
@@ -265,8 +266,10 @@ Status RowStore::grant(std::span<const std::uint8_t> bits,
 
 void RowStore::release_all() {
   chunk_list_.release_all([&](std::size_t index, std::uint64_t) {
+    std::free(std::exchange(chunks_in_dram_[index].previous, nullptr));
     return chunk_bytes_of(index, *chunks_in_dram_[index].layout);
   });
+  previous_bytes_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace flugs::engine

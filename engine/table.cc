@@ -89,6 +89,22 @@ std::uint32_t Table::visible_version(const KeyIndex& key, std::uint32_t head,
   return kNoRow;
 }
 
+// Visible rows whose key begins with `values`, found without the hash index.
+void Table::walk_unhashed(const KeyIndex& key, std::span<const Value> values,
+                          const mvcc::Visibility& visibility,
+                          FunctionRef<bool(const Row&)> visit) const {
+  if (key.is_ordered()) {
+    key.walk(values, true, values, true, [&](std::uint32_t row) {
+      return !visibility.sees(rows_.version(row)) || visit(make_row(row));
+    });
+    return;
+  }
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t row = 0; row < end; ++row)
+    if (visibility.sees(rows_.version(row)) && key.matches(row, values) && !visit(make_row(row)))
+      return;
+}
+
 Status Table::check_key_values(const KeyIndex& key, std::span<const Value> values) const {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const columns::Column& column = *columns_[key.columns()[i]];
@@ -120,6 +136,14 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
                               name(), key.name(), key.columns().size(), values.size()));
   if (Status s = check_key_values(key, values); !s.ok()) return s;
   const std::span<const Value> wanted = normalise(context, key, values);
+  if (!key.is_hashed(wanted)) {
+    Result<Row> found = Status(StatusCode::kNotFound);
+    walk_unhashed(key, wanted, context.visibility, [&](const Row& row) {
+      found = row;
+      return false;
+    });
+    return found;
+  }
   key.hash().lookup(key.hash_of(wanted), context.candidates);
   const std::span<const std::uint32_t> heads = context.candidates.view();
   for (const std::uint32_t head : heads) __builtin_prefetch(rows_.address(head));
@@ -162,6 +186,10 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
   const std::span<const Value> normal = normalise(context, key, prefix);
   std::copy(normal.begin(), normal.end(), copy.begin());
   const std::span<const Value> wanted(copy.data(), prefix.size());
+  if (!key.is_hashed(wanted)) {
+    walk_unhashed(key, wanted, context.visibility, visit);
+    return {};
+  }
   columns::Candidates candidates;
   key.hash().lookup(key.hash_of(wanted), candidates);
   for (const std::uint32_t head : candidates.view()) __builtin_prefetch(rows_.address(head));
@@ -240,8 +268,10 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   }
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout))
     if (Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
-        !s.ok())
+        !s.ok()) {
+      context.wants_rows = s.code() == StatusCode::kOutOfSpace;
       return s;
+    }
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
   return row;

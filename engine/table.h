@@ -99,7 +99,7 @@ class Table {
   std::size_t index_bytes() const noexcept;
   /// Full audit of a quiet table: rows, dictionaries, indexes.
   Status verify(const mvcc::Visibility& visibility) const;
-  /// Dropping: gives everything but the table's own extent back.
+  /// Dropping: gives everything but the table's own extent back, DRAM too.
   void release_all();
 
  private:
@@ -108,6 +108,8 @@ class Table {
   std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head,
                                 std::span<const Value> values,
                                 const mvcc::Visibility& visibility) const noexcept;
+  void walk_unhashed(const KeyIndex& key, std::span<const Value> values,
+                     const mvcc::Visibility& visibility, FunctionRef<bool(const Row&)> visit) const;
   Status check_values(std::span<const Value> values) const;
   Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
   std::span<const Value> normalise(TransactionContext& context, const KeyIndex& key,

@@ -167,7 +167,7 @@ void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32
                          columns::HashIndexBuilder::Source& source) const {
   const KeyIndex& key = *keys_[key_index];
   for (std::uint32_t row = first; row < end; ++row) {
-    if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp)
+    if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp && key.is_hashed(row))
       source.add(key.hash_of(row), row);
   }
 }
@@ -183,7 +183,8 @@ void Table::rebuild_ordered(std::size_t key_index) {
 // Protocol recycle: a committed dead row becomes reusable.
 //   step  store             made durable by                    power cut just after it: recovery
 //   1     created := 0      flush with commit/1 of the         sweep finds the row dead either way
-//                           slot's next commit
+//                           slot's next commit; at once, as
+//                           commit/4, when the pool is full
 //   2     cells and stamps  commit/1 of who reuses the row     created is 0 or a tag that is not
 //         of a new row                                         committed: the row is not there
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
@@ -237,7 +238,7 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
     ++live;
     if (Status s = verify_row(row); !s.ok()) return s;
     for (const auto& key : keys_) {
-      if (!key->is_unique()) continue;
+      if (!key->is_hashed(row)) continue;
       key->hash().lookup(key->hash_of(row), candidates);
       std::size_t found = 0;
       std::size_t others = 0;
@@ -264,6 +265,10 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
 void Table::release_all() {
   for (const auto& column : columns_) column->release_all();
   rows_.release_all();
+  for (const auto& key : keys_) key->release_memory();
+  const std::lock_guard guard(free_mutex_);
+  free_count_.store(0, std::memory_order_relaxed);
+  free_rows_ = {};
 }
 
 }  // namespace flugs::engine

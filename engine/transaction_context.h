@@ -88,7 +88,7 @@ class DeadRowQueue {
 
 /// What a slot keeps per table between transactions: rows that it may use next.
 struct LocalRows {
-  const Table* table = nullptr;
+  Table* table = nullptr;
   RowRange range;
   std::vector<std::uint32_t> free;
 };
@@ -121,17 +121,20 @@ class TransactionContext {
   std::uint64_t endings = 0;          // of transactions that wrote, or tried to
   std::uint64_t oldest_snapshot_endings = 0;  // as many when it was found out
   std::size_t dead_rows_after_oldest = 0;     // size of `dead` then
+  bool wants_rows = false;                    // the pool is full
+  std::uint64_t rows_wanted_seen = 0;         // how often that was so when all was collected
   OwnedCounter commits;
   OwnedCounter aborts;
   OwnedCounter conflicts;
 
-  LocalRows& local_rows_of(const Table& table) {
+  LocalRows& local_rows_of(Table& table) {
     for (LocalRows& local : local_rows)
       if (local.table == &table) return local;
-    local_rows.emplace_back();
-    local_rows.back().table = &table;
-    return local_rows.back();
+    return add_local_rows(table);
   }
+
+ private:
+  LocalRows& add_local_rows(Table& table);
 };
 
 }  // namespace flugs::engine

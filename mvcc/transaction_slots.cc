@@ -80,10 +80,15 @@ TransactionSlots::TransactionSlots(pmem::Pool& pool, std::uint64_t& array_offset
 TransactionSlots::~TransactionSlots() {
   for (Slot& slot : slots_) {
     if (slot.persister_ == nullptr) continue;
-    for (const VersionLayout* version : slot.unflushed_stamps_)
-      slot.persister_->flush(version, sizeof *version, "commit/4");
-    slot.persister_->fence("commit/4");
+    persist_stamps(slot);
   }
+}
+
+void TransactionSlots::persist_stamps(Slot& slot) noexcept {
+  for (const VersionLayout* version : slot.unflushed_stamps_)
+    slot.persister_->flush(version, sizeof *version, "commit/4");
+  slot.unflushed_stamps_.clear();
+  slot.persister_->fence("commit/4");
 }
 
 std::uint64_t TransactionSlots::array_bytes(std::uint64_t slot_count) noexcept {

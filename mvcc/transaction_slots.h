@@ -83,6 +83,9 @@ class TransactionSlots {
   /// Makes a transaction that will write visible as active; its generation is new and durable.
   void begin_writing(Slot& slot);
 
+  /// Makes durable what the slot's next commit would: stamps, and entries given to flush_later.
+  void persist_stamps(Slot& slot) noexcept;
+
   std::span<SlotMirror> mirrors() noexcept { return {mirrors_.get(), slot_count_}; }
   /// No open or future transaction has a snapshot below it. Costs a few microseconds.
   std::uint64_t oldest_snapshot() const noexcept;

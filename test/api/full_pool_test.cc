@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "test/support/temporary_database.h"
 
@@ -98,6 +99,48 @@ TEST_CASE("a full pool keeps what was committed, reads, deletes and opens again"
   if (!full.remove(all)) {
     full.check();
     while (!full.committed.empty()) CHECK(full.remove({*full.committed.begin()}));
+  }
+  full.check();
+  full.database.reopen();
+  full.check();
+  must(full.database->verify());
+}
+
+TEST_CASE("deleting makes room in a full pool", "[api]") {
+  const std::size_t deleted = GENERATE(1u, 100u);
+  Full full(Encoding::kDirect);
+  CHECK(full.fill(1) == StatusCode::kOutOfSpace);
+  const std::size_t before = full.committed.size();
+  REQUIRE(before > deleted);
+  const bool by_others = GENERATE(false, true);
+  std::set<std::int64_t> ids(full.committed.begin(), std::next(full.committed.begin(), deleted));
+  if (by_others) {
+    // Another slot's dead rows: it learns with its next transaction that they are wanted.
+    CHECK(full.fill(1) == StatusCode::kOutOfSpace);
+    for (const std::int64_t id : ids) full.committed.erase(id);
+    std::thread([&] {
+      Result<Transaction> t = full.database->begin();
+      for (const std::int64_t id : ids) {
+        const Result<Row> row = t->find({full.table, 0}, {Value::int64(id)});
+        if (!row.ok() || !t->remove(full.table, row->id()).ok()) return;
+      }
+      if (t->commit().ok()) ids.clear();
+    }).join();
+    REQUIRE(ids.empty());
+  } else {
+    REQUIRE(full.remove(ids));
+  }
+  // One transaction may find out that there is nothing left; then rows are there for the next ones.
+  std::size_t refused = 0;
+  for (std::int64_t id = *full.committed.rbegin() + 1; full.committed.size() < before; ++id) {
+    Transaction t = must(full.database->begin());
+    const std::string text = full.text(id, 1);
+    if (t.insert(full.table, {Value::int64(id), Value::string(text)}).ok()) {
+      must(t.commit());
+      full.committed.insert(id);
+    } else {
+      REQUIRE(++refused < 10);
+    }
   }
   full.check();
   full.database.reopen();

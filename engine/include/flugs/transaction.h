@@ -144,7 +144,7 @@ class Transaction {
   Result<Row> read(TableId table, RowId row) const;
 
   /// The row whose unique key equals `values`, one per column of the key. NULL equals NULL, and
-  /// then any one of the rows is found.
+  /// then any one of the rows is found; unless the key is ordered, by going through the table.
   /// Fails with: kNotFound, kInvalidArgument (key not unique, wrong number or type of values).
   Result<Row> find(KeyId key, std::span<const Value> values) const;
   Result<Row> find(KeyId key, std::initializer_list<Value> values) const {
