@@ -1,4 +1,4 @@
-#include "test/support/crash_explorer.h"
+#include "proof/explorer.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -10,7 +10,7 @@
 #include <random>
 #include <unordered_map>
 
-namespace flugs::test {
+namespace flugs::proof {
 
 namespace {
 
@@ -70,6 +70,16 @@ std::string ExplorerReport::to_string() const {
       lines_uncertain_max, failure_count, used_up ? "; budget used up" : "");
   for (const CrashFailure& failure : failures) text += "\n" + failure.to_string();
   return text;
+}
+
+SiteCounts& SiteCounts::operator+=(const SiteCounts& other) noexcept {
+  calls += other.calls;
+  lines += other.lines;
+  clean += other.clean;
+  repeated += other.repeated;
+  unfenced += other.unfenced;
+  idle += other.idle;
+  return *this;
 }
 
 pmem::PersistObserver* ExplorerContext::observer() const noexcept { return child_; }
@@ -134,10 +144,20 @@ void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, 
       static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
   if (begin >= memory_.size()) return;  // not of this pool
   const std::size_t last = std::min(begin + bytes, memory_.size()) - 1;
+  SiteCounts* counts = site_counts("flush ", label);
   for (std::size_t i = begin / pmem::kLineBytes; i <= last / pmem::kLineBytes; ++i) {
     std::vector<FlushedVersion>& versions = flushed_[i];
     const LineBytes content = line_of(memory_.data(), i);
-    if (versions.empty() || versions.back().content != content) versions.push_back({content, {}});
+    const bool is_known = !versions.empty() && versions.back().content == content;
+    if (counts != nullptr) {
+      const auto& by_whom = versions.empty() ? std::vector<std::uint64_t>() : versions.back().by;
+      const bool is_repeated =
+          is_known && std::find(by_whom.begin(), by_whom.end(), identity) != by_whom.end();
+      if (is_repeated) ++counts->repeated;
+      if (versions.empty() && content == line_of(durable_.data(), i)) ++counts->clean;
+      ++counts->lines;
+    }
+    if (!is_known) versions.push_back({content, label, {}});
     versions.back().by.push_back(identity);
   }
 }
@@ -147,6 +167,7 @@ void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
   if (label == shared_->options.ignored_fence) return;
   explore(label);
   const std::uint64_t identity = identity_of(by, 0);
+  std::uint64_t lines_made_durable = 0;
   for (auto it = flushed_.begin(); it != flushed_.end();) {
     std::vector<FlushedVersion>& versions = it->second;
     const auto newest = std::find_if(versions.rbegin(), versions.rend(), [&](const auto& version) {
@@ -154,6 +175,7 @@ void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
     });
     if (newest != versions.rend()) {
       // This version is durable for certain, so older ones cannot come back.
+      ++lines_made_durable;
       const std::size_t offset = it->first * pmem::kLineBytes;
       std::memcpy(durable_.data() + offset, newest->content.data(),
                   std::min(pmem::kLineBytes, memory_.size() - offset));
@@ -161,6 +183,34 @@ void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
     }
     it = versions.empty() ? flushed_.erase(it) : std::next(it);
   }
+  if (SiteCounts* counts = site_counts("fence ", label); counts != nullptr) {
+    counts->lines += lines_made_durable;
+    if (lines_made_durable == 0) ++counts->idle;
+  }
+}
+
+/// Null where nothing is counted: in recoveries from a crash, and while muted. Counts the call.
+SiteCounts* CrashExplorer::site_counts(const char* kind, pmem::Label label) {
+  if (depth_ != 0 || is_muted_) return nullptr;
+  SiteCounts& counts = shared_->report.sites[std::string(kind) + label];
+  ++counts.calls;
+  return &counts;
+}
+
+void CrashExplorer::count_unfenced() {
+  const std::scoped_lock lock(mutex_);
+  if (is_muted_) return;
+  for (const auto& [index, versions] : flushed_)
+    for (const FlushedVersion& version : versions)
+      ++shared_->report.sites[std::string("flush ") + version.label].unfenced;
+}
+
+std::vector<std::size_t> CrashExplorer::unflushed_lines() const {
+  std::vector<std::size_t> offsets;
+  if (is_muted_) return offsets;
+  for (const UncertainLine& line : uncertain_lines())
+    if (!flushed_.contains(line.index)) offsets.push_back(line.index * pmem::kLineBytes);
+  return offsets;
 }
 
 void CrashExplorer::crash_now(const char* label) {
@@ -180,6 +230,38 @@ std::vector<std::byte> CrashExplorer::crash_image(std::uint64_t choice) const {
                 std::min(pmem::kLineBytes, image.size() - offset));
   }
   return image;
+}
+
+struct CrashExplorer::Moment {
+  std::vector<std::byte> durable;
+  std::vector<UncertainLine> lines;
+};
+
+std::shared_ptr<CrashExplorer::Moment> CrashExplorer::moment() const {
+  return std::make_shared<Moment>(Moment{durable_, uncertain_lines()});
+}
+
+void CrashExplorer::crash_then(Moment& moment, const void* address, std::size_t bytes,
+                               const char* label) {
+  const std::scoped_lock lock(mutex_);
+  if (is_muted_ || shared_->is_done()) return;
+  std::vector<UncertainLine> lines = moment.lines;
+  const auto begin =
+      static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
+  for (std::size_t i = begin / pmem::kLineBytes; i <= (begin + bytes - 1) / pmem::kLineBytes; ++i) {
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.index >= i; });
+    if (line == lines.end() || line->index != i)
+      line = lines.insert(line, {i, {line_of(moment.durable.data(), i)}, 0});
+    LineBytes early = line->versions[line->newest];
+    const std::size_t first = std::max(begin, i * pmem::kLineBytes);
+    const std::size_t end = std::min(begin + bytes, (i + 1) * pmem::kLineBytes);
+    std::memcpy(&early[first % pmem::kLineBytes], &memory_[first], end - first);
+    line->newest = line->versions.size();
+    line->versions.push_back(early);
+  }
+  durable_.swap(moment.durable);
+  explore_lines(lines, label);
+  durable_.swap(moment.durable);
 }
 
 void CrashExplorer::restart() {
@@ -246,13 +328,16 @@ std::vector<CrashExplorer::UncertainLine> CrashExplorer::uncertain_lines() const
 }
 
 void CrashExplorer::explore(const char* label) {
-  if (shared_->is_done()) return;
+  if (is_muted_ || shared_->is_done()) return;
+  explore_lines(uncertain_lines(), label);
+}
+
+void CrashExplorer::explore_lines(const std::vector<UncertainLine>& lines, const char* label) {
   const std::uint64_t point = point_++;
   image_ = 0;
   const auto& replay = shared_->options.replay;
   if (depth_ < replay.size() && replay[depth_].first != point) return;
   if (depth_ == 0) shared_->judged.clear();
-  const std::vector<UncertainLine> lines = uncertain_lines();
   ExplorerReport& report = shared_->report;
   ++report.crash_points;
   report.lines_uncertain_max = std::max<std::uint64_t>(report.lines_uncertain_max, lines.size());
@@ -386,4 +471,4 @@ void CrashExplorer::report_failure(const std::vector<UncertainLine>& lines, cons
   report.failures.push_back(std::move(failure));
 }
 
-}  // namespace flugs::test
+}  // namespace flugs::proof

@@ -1,11 +1,11 @@
-#include "test/support/crash_worker.h"
+#include "proof/worker.h"
 
 #include <unistd.h>
 
 #include <semaphore>
 #include <thread>
 
-namespace flugs::test {
+namespace flugs::proof {
 
 namespace {
 
@@ -54,4 +54,4 @@ void run_on_worker(const std::function<void()>& work) {
   worker->run(work);
 }
 
-}  // namespace flugs::test
+}  // namespace flugs::proof
