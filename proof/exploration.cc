@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <vector>
 
 namespace flugs::proof {
@@ -84,7 +84,7 @@ std::string replay_words(const Exploration& exploration) {
 }
 
 ExplorationResult explore(const Exploration& exploration, const Mutation& mutation) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   ExplorationResult result;
   const Protocol* protocol = find_protocol(exploration.protocol);
   if (protocol == nullptr) {
@@ -109,8 +109,7 @@ ExplorationResult explore(const Exploration& exploration, const Mutation& mutati
   result.outcome = rig.outcome();
   if (!result.report.failures.empty())
     result.replay = words_of(exploration, result.report.failures[0]);
-  result.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   return result;
 }
 

@@ -34,7 +34,7 @@ struct ExplorationResult {
   std::map<std::string, std::uint64_t> unflushed;  ///< CrashRig::unflushed_at_acknowledgement
   Status outcome;
   std::string replay;  ///< of the first failure, for read_replay; empty when there is none
-  double seconds = 0;
+  double seconds = 0;  ///< of the processor
 };
 
 ExplorationResult explore(const Exploration& exploration, const Mutation& mutation = {});

@@ -30,6 +30,11 @@ Image new_image(std::size_t bytes) {
       static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{pmem::kLineBytes})));
 }
 
+template <typename Line>
+std::uint64_t hash_of(std::size_t index, const Line& line) {
+  return XXH3_64bits_withSeed(line.data(), line.size(), index);
+}
+
 }  // namespace
 
 /// What an explorer and those of nested crashes have in common.
@@ -89,20 +94,22 @@ void ExplorerContext::crash_now(const char* label) const {
 }
 
 CrashExplorer::CrashExplorer(std::span<std::byte> memory, CrashCheck check, ExplorerOptions options)
-    : CrashExplorer(memory, std::make_shared<Shared>(), 0, "", {}) {
+    : CrashExplorer(memory, std::make_shared<Shared>(), 0, "", {}, 0) {
   shared_->check = std::move(check);
   shared_->options = std::move(options);
 }
 
 CrashExplorer::CrashExplorer(std::span<std::byte> memory, std::shared_ptr<Shared> shared,
                              std::uint32_t depth, std::string context,
-                             std::vector<std::pair<std::uint64_t, std::uint64_t>> replay)
+                             std::vector<std::pair<std::uint64_t, std::uint64_t>> replay,
+                             std::uint64_t durable_hash)
     : memory_(memory),
       shared_(std::move(shared)),
       depth_(depth),
       context_(std::move(context)),
       path_(std::move(replay)),
-      durable_(memory.begin(), memory.end()) {}
+      durable_(memory.begin(), memory.end()),
+      durable_hash_(durable_hash) {}
 
 CrashExplorer::~CrashExplorer() = default;
 
@@ -176,9 +183,7 @@ void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
     if (newest != versions.rend()) {
       // This version is durable for certain, so older ones cannot come back.
       ++lines_made_durable;
-      const std::size_t offset = it->first * pmem::kLineBytes;
-      std::memcpy(durable_.data() + offset, newest->content.data(),
-                  std::min(pmem::kLineBytes, memory_.size() - offset));
+      set_durable(it->first, newest->content);
       versions.erase(versions.begin(), newest.base());
     }
     it = versions.empty() ? flushed_.erase(it) : std::next(it);
@@ -213,6 +218,13 @@ std::vector<std::size_t> CrashExplorer::unflushed_lines() const {
   return offsets;
 }
 
+void CrashExplorer::set_durable(std::size_t index, const LineBytes& content) {
+  durable_hash_ += hash_of(index, content) - hash_of(index, line_of(durable_.data(), index));
+  const std::size_t offset = index * pmem::kLineBytes;
+  std::memcpy(durable_.data() + offset, content.data(),
+              std::min(pmem::kLineBytes, memory_.size() - offset));
+}
+
 void CrashExplorer::crash_now(const char* label) {
   const std::scoped_lock lock(mutex_);
   explore(label);
@@ -234,11 +246,12 @@ std::vector<std::byte> CrashExplorer::crash_image(std::uint64_t choice) const {
 
 struct CrashExplorer::Moment {
   std::vector<std::byte> durable;
+  std::uint64_t durable_hash;
   std::vector<UncertainLine> lines;
 };
 
 std::shared_ptr<CrashExplorer::Moment> CrashExplorer::moment() const {
-  return std::make_shared<Moment>(Moment{durable_, uncertain_lines()});
+  return std::make_shared<Moment>(Moment{durable_, durable_hash_, uncertain_lines()});
 }
 
 void CrashExplorer::crash_then(Moment& moment, const void* address, std::size_t bytes,
@@ -259,9 +272,11 @@ void CrashExplorer::crash_then(Moment& moment, const void* address, std::size_t 
     line->newest = line->versions.size();
     line->versions.push_back(early);
   }
+  std::swap(durable_hash_, moment.durable_hash);
   durable_.swap(moment.durable);
   explore_lines(lines, label);
   durable_.swap(moment.durable);
+  std::swap(durable_hash_, moment.durable_hash);
 }
 
 void CrashExplorer::restart() {
@@ -406,6 +421,17 @@ void CrashExplorer::try_choice(const std::vector<UncertainLine>& lines, const Ch
   Shared& shared = *shared_;
   const std::uint64_t image_index = image_++;
   if (shared.is_done() || !is_replayed(image_index)) return;
+  std::uint64_t hash = durable_hash_;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (choice[i] != 0)
+      hash += hash_of(lines[i].index, lines[i].versions[choice[i]]) -
+              hash_of(lines[i].index, lines[i].versions[0]);
+  const bool is_nested =
+      depth_ < shared.options.replay.size()
+          ? depth_ + 1 < shared.options.replay.size()
+          : (point_ * 31 + image_) % std::max(shared.options.nested_one_in, 1U) == 0;
+  const std::uint32_t depth_left = is_nested ? shared.options.nested_depth - depth_ : 0;
+  if (!is_new_image(hash, depth_left)) return;
   Image image = shared.take_image(memory_.size());
   std::memcpy(image.get(), durable_.data(), durable_.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -414,40 +440,40 @@ void CrashExplorer::try_choice(const std::vector<UncertainLine>& lines, const Ch
                 std::min(pmem::kLineBytes, memory_.size() - offset));
   }
   path_.emplace_back(point_ - 1, image_index);
-  Status status = judge({image.get(), memory_.size()}, label);
+  Status status = judge({image.get(), memory_.size()}, hash, depth_left, label);
   if (!status.ok()) report_failure(lines, choice, label, std::move(status));
   path_.pop_back();
   shared.spare.push_back(std::move(image));
 }
 
-/// What the check says, or ok when it has judged the same image at this crash point already.
-Status CrashExplorer::judge(std::span<std::byte> image, const char* label) {
+/// Whether it is to be judged: not when the same image was at this crash point, to that depth.
+bool CrashExplorer::is_new_image(std::uint64_t hash, std::uint32_t depth_left) {
   Shared& shared = *shared_;
   ExplorerReport& report = shared.report;
-  const bool is_nested =
-      depth_ < shared.options.replay.size()
-          ? depth_ + 1 < shared.options.replay.size()
-          : (point_ * 31 + image_) % std::max(shared.options.nested_one_in, 1U) == 0;
-  const std::uint32_t depth_left = is_nested ? shared.options.nested_depth - depth_ : 0;
-  const std::uint64_t hash = XXH3_64bits(image.data(), image.size());
   const auto [judged, is_new] = shared.judged.try_emplace(hash, depth_left);
   if (!is_new && judged->second >= depth_left) {
     ++report.images_skipped;
-    return {};
+    return false;
   }
   if (report.images_checked >= shared.options.images_max) {
     report.used_up = true;
-    return {};
+    return false;
   }
   judged->second = depth_left;
   ++report.images_checked;
   if (depth_ > 0) ++report.nested_images;
+  return true;
+}
+
+Status CrashExplorer::judge(std::span<std::byte> image, std::uint64_t hash,
+                            std::uint32_t depth_left, const char* label) {
   std::unique_ptr<CrashExplorer> child;
   if (depth_left > 0) {
-    child.reset(new CrashExplorer(image, shared_, depth_ + 1, context_ + label + " > ", path_));
+    child.reset(
+        new CrashExplorer(image, shared_, depth_ + 1, context_ + label + " > ", path_, hash));
   }
   ExplorerContext context(child.get(), depth_);
-  return shared.check(image, context);
+  return shared_->check(image, context);
 }
 
 void CrashExplorer::report_failure(const std::vector<UncertainLine>& lines, const Choice& choice,

@@ -173,7 +173,8 @@ class CrashExplorer final : public pmem::PersistObserver {
   using Choice = std::vector<std::size_t>;  // per uncertain line an index into its versions
 
   CrashExplorer(std::span<std::byte> memory, std::shared_ptr<Shared> shared, std::uint32_t depth,
-                std::string context, std::vector<std::pair<std::uint64_t, std::uint64_t>> replay);
+                std::string context, std::vector<std::pair<std::uint64_t, std::uint64_t>> replay,
+                std::uint64_t durable_hash);
 
   SiteCounts* site_counts(const char* kind, pmem::Label label);
   std::uint64_t identity_of(const pmem::Persister& by, std::uint64_t lines);
@@ -185,7 +186,10 @@ class CrashExplorer final : public pmem::PersistObserver {
   void explore_all(const std::vector<UncertainLine>& lines, const char* label);
   void explore_some(const std::vector<UncertainLine>& lines, const char* label);
   void try_choice(const std::vector<UncertainLine>& lines, const Choice& choice, const char* label);
-  Status judge(std::span<std::byte> image, const char* label);
+  Status judge(std::span<std::byte> image, std::uint64_t hash, std::uint32_t depth_left,
+               const char* label);
+  bool is_new_image(std::uint64_t hash, std::uint32_t depth_left);
+  void set_durable(std::size_t index, const LineBytes& content);
   bool is_replayed(std::uint64_t image) const;
   void report_failure(const std::vector<UncertainLine>& lines, const Choice& choice,
                       const char* label, Status status);
@@ -198,6 +202,8 @@ class CrashExplorer final : public pmem::PersistObserver {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> path_;
   std::mutex mutex_;
   std::vector<std::byte> durable_;
+  // Sum of the hashes of all lines: that of an image follows from the lines in which it differs.
+  std::uint64_t durable_hash_ = 0;
   std::map<std::size_t, std::vector<FlushedVersion>> flushed_;  // by line, oldest first
   std::map<const pmem::Persister*, std::uint64_t> identities_;
   std::uint64_t next_identity_ = 0;

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <set>
 
+#include "columns/zeroed_memory.h"
 #include "pmem/check.h"
 #include "pmem/extent_allocator.h"
 #include "proof/probe.h"
-#include "proof/worker.h"
 
 namespace flugs::proof {
 
@@ -157,6 +157,7 @@ std::set<std::string>& watched_sites() {
 
 CrashRig::CrashRig(RigOptions options)
     : options_(std::move(options)), buffer_(options_.pool_bytes) {
+  columns::keep_zeroed_memory(64);
   // Images come and go: without it each would be mapped anew, page fault by page fault.
   ::mallopt(M_MMAP_THRESHOLD, 256 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
@@ -183,7 +184,7 @@ void CrashRig::make_explorer() {
   explorer_ = std::make_unique<CrashExplorer>(
       buffer_.span(),
       [this](std::span<std::byte> image, ExplorerContext& context) {
-        return check_on_worker(image, context);
+        return check_as_another(image, context);
       },
       options_.explorer);
   explorer_->set_muted(options_.mutes_script);
@@ -331,10 +332,10 @@ void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
 // ------------------------------------------------------------------------------ judging an image
 
 /// Threads keep to their transaction slot; the checks must not move that of the live database.
-Status CrashRig::check_on_worker(std::span<std::byte> image, ExplorerContext& context) {
-  Status status;
-  run_on_worker([&] { status = check(image, context); });
-  return status;
+Status CrashRig::check_as_another(std::span<std::byte> image, ExplorerContext& context) {
+  if (context.depth() != 0) return check(image, context);
+  const mvcc::OtherThread another;
+  return check(image, context);
 }
 
 Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after) {
@@ -362,9 +363,10 @@ Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth
 Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
                                       DatabaseState& state) {
   std::uint64_t timestamp = now_.timestamp;
-  const auto run = [&](const Step& step) -> Status {
+  // What a transaction sees of its own is looked at in the last one of each slot.
+  const auto run = [&](const Step& step, bool looks = false) -> Status {
     if (!model_step(step, state)) return {};
-    return run_step(step, core, &state, timestamp);
+    return run_step(step, core, looks ? &state : nullptr, timestamp);
   };
   const bool has_step =
       !now_.in_flight.writes.empty() || now_.in_flight.created || !now_.in_flight.dropped.empty();
@@ -379,8 +381,9 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
   }
   std::vector<Transaction> holding;  // each keeps a slot, so that the next step takes another
   for (std::uint32_t slot = 0; slot < options_.slots; ++slot) {
-    for (const auto& writes : probe_writes(core, state, slot))
-      if (Status s = run(Step{.writes = writes}); !s.ok()) return s;
+    const std::vector<Writes> steps = probe_writes(core, state, slot);
+    for (const Writes& writes : steps)
+      if (Status s = run(Step{.writes = writes}, &writes == &steps.back()); !s.ok()) return s;
     Result<Transaction> holder = core.begin(AccessMode::kReadOnly);
     if (!holder.ok()) return std::move(holder).status();
     holding.push_back(std::move(*holder));

@@ -133,7 +133,7 @@ class CrashRig {
   void fail(Status status);
   Status open_live();
   void close_live();
-  Status check_on_worker(std::span<std::byte> image, ExplorerContext& context);
+  Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
   Status check(std::span<std::byte> image, ExplorerContext& context);
   Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after);
   Status run_new_transactions(engine::DatabaseCore& core, bool is_after, DatabaseState& state);
