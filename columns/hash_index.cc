@@ -282,7 +282,8 @@ std::size_t HashIndex::size() const {
         std::uint64_t all = 0;
         for (const auto& slot : b->slots) all |= slot.load(std::memory_order_relaxed);
         if (all == 0) continue;
-        for (const auto& slot : b->slots) total += slot.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+        for (const auto& slot : b->slots)
+          total += slot.load(std::memory_order_relaxed) != 0 ? 1 : 0;
       }
   return total;
 }

@@ -18,9 +18,9 @@
 
 namespace flugs::mvcc {
 
-/// While it lives, this thread takes its slots as another one would: what it does meanwhile to other
-/// databases leaves alone which slot it comes back to in its own. Transactions that it begins end
-/// before. For who opens databases inside the work on one: the crash-state explorer.
+/// While it lives, this thread takes its slots as another one would: what it does meanwhile to
+/// other databases leaves alone which slot it comes back to in its own. Transactions that it begins
+/// end before. For who opens databases inside the work on one: the crash-state explorer.
 class OtherThread {
  public:
   OtherThread();

@@ -88,8 +88,8 @@ ExplorationResult explore(const Exploration& exploration, const Mutation& mutati
   ExplorationResult result;
   const Protocol* protocol = find_protocol(exploration.protocol);
   if (protocol == nullptr) {
-    result.outcome = Status(StatusCode::kInvalidArgument,
-                            fmt::format("no protocol '{}'", exploration.protocol));
+    result.outcome =
+        Status(StatusCode::kInvalidArgument, fmt::format("no protocol '{}'", exploration.protocol));
     return result;
   }
   Result<RigOptions> options = rig_options(exploration, *protocol);
@@ -102,6 +102,7 @@ ExplorationResult explore(const Exploration& exploration, const Mutation& mutati
   protocol->script(rig);
   if (exploration.round != 0) {
     rig.unmute();
+    rig.abort_all();
     run_turns(rig, protocol->turns, exploration.seed + exploration.round, kTurnsMax);
   }
   result.report = rig.report();

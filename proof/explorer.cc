@@ -262,7 +262,8 @@ void CrashExplorer::crash_then(Moment& moment, const void* address, std::size_t 
   const auto begin =
       static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
   for (std::size_t i = begin / pmem::kLineBytes; i <= (begin + bytes - 1) / pmem::kLineBytes; ++i) {
-    auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.index >= i; });
+    auto line =
+        std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.index >= i; });
     if (line == lines.end() || line->index != i)
       line = lines.insert(line, {i, {line_of(moment.durable.data(), i)}, 0});
     LineBytes early = line->versions[line->newest];

@@ -69,11 +69,11 @@ struct CrashFailure {
 /// What the flushes or the fences of one label did.
 struct SiteCounts {
   std::uint64_t calls = 0;
-  std::uint64_t lines = 0;      ///< a fence: lines it made durable
-  std::uint64_t clean = 0;      ///< lines that were durable already
-  std::uint64_t repeated = 0;   ///< lines flushed before, unchanged since, by the same Persister
-  std::uint64_t unfenced = 0;   ///< lines still without a fence at an acknowledgement
-  std::uint64_t idle = 0;       ///< fences that made nothing durable
+  std::uint64_t lines = 0;     ///< a fence: lines it made durable
+  std::uint64_t clean = 0;     ///< lines that were durable already
+  std::uint64_t repeated = 0;  ///< lines flushed before, unchanged since, by the same Persister
+  std::uint64_t unfenced = 0;  ///< lines still without a fence at an acknowledgement
+  std::uint64_t idle = 0;      ///< fences that made nothing durable
 
   SiteCounts& operator+=(const SiteCounts& other) noexcept;
 };

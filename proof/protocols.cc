@@ -57,6 +57,8 @@ constexpr std::array kProtocols{
              kRestarts},
     Protocol{"generations", "tags that a crash left behind in rows nobody sweeps",
              script_generations, kRestarts, 512},
+    Protocol{"grown_generations", "the same, with a larger slot array for each process",
+             script_grown_generations, kRestarts, 512},
     Protocol{"recycle", "rows of dead versions written again", script_recycling, kWrites, 512},
     Protocol{"sweep", "rows that recovery gave free written again", script_sweeping, kRestarts},
 };
@@ -66,9 +68,8 @@ constexpr std::array kProtocols{
 std::span<const Protocol> protocols() { return kProtocols; }
 
 const Protocol* find_protocol(std::string_view name) {
-  const auto found =
-      std::find_if(kProtocols.begin(), kProtocols.end(),
-                   [&](const Protocol& protocol) { return protocol.name == name; });
+  const auto found = std::find_if(kProtocols.begin(), kProtocols.end(),
+                                  [&](const Protocol& protocol) { return protocol.name == name; });
   return found == kProtocols.end() ? nullptr : &*found;
 }
 

@@ -84,4 +84,20 @@ void script_generations(CrashRig& rig) {
   }
 }
 
+// The same, with tags of a slot's first generations, and a larger slot array for the next process:
+// it has to go on where the former one was.
+void script_grown_generations(CrashRig& rig) {
+  rig.create_table(log_schema());
+  rig.commit({insert("log", log_entry(1, 1)), insert("log", log_entry(2, 2)),
+              insert("log", log_entry(3, 3))});
+  rig.begin({remove("log", 1), update("log", 2, {set(1, Value::int64(7))})});
+  fill_with_dead_rows(rig);  // through another slot
+  rig.watch();
+  for (std::uint32_t slots = 3; slots < 6 && !rig.is_done(); ++slots) {
+    rig.commit({update("log", 3, {set(1, Value::int64(slots))})});
+    rig.crash(1, slots);
+    rig.begin({remove("log", 1)});
+  }
+}
+
 }  // namespace flugs::proof

@@ -106,8 +106,8 @@ class CrashRig::Filter final : public pmem::PersistObserver {
 
   bool is_mutated(const void* address, pmem::Label label) const {
     const Mutation& mutation = rig_.options_.mutation;
-    return label == mutation.label && (mutation.region == Region::kOther ||
-                                       region_of(memory_, address) == mutation.region);
+    return label == mutation.label &&
+           (mutation.region == Region::kOther || region_of(memory_, address) == mutation.region);
   }
   static std::size_t without_last_line(const void* address, std::size_t bytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
@@ -236,7 +236,7 @@ void CrashRig::explored(Step step, Work&& work) {
   now_.after = now_.state;
   FLUGS_CHECK(model_step(now_.in_flight, *now_.after));  // the script contradicts itself
   Status status = work();
-  if (!status.ok()) fail(std::move(status));
+  if (!status.ok()) return fail(std::move(status));
   now_.state = std::move(*now_.after);
   now_.after.reset();
   now_.in_flight = {};
@@ -290,12 +290,17 @@ void CrashRig::commit(std::size_t transaction) {
   if (found == open_.end()) return;
   Open open = std::move(found->second);
   open_.erase(found);
-  explored(Step{.writes = open.writes}, [&] { return commit_above(open.transaction, now_.timestamp); });
+  explored(Step{.writes = open.writes},
+           [&] { return commit_above(open.transaction, now_.timestamp); });
 }
 
 void CrashRig::abort(std::size_t transaction) {
   open_.erase(transaction);
   if (explorer_ != nullptr) explorer_->crash_now("aborted");
+}
+
+void CrashRig::abort_all() {
+  while (!open_.empty()) abort(open_.begin()->first);
 }
 
 void CrashRig::abort(const Writes& writes) { abort(begin(writes)); }

@@ -97,6 +97,7 @@ class CrashRig {
   std::size_t begin(const Writes& writes);
   void commit(std::size_t transaction);
   void abort(std::size_t transaction);
+  void abort_all();
 
   /// Closes and opens, with that many slots from then on; 0: as many as before.
   void reopen(std::uint32_t slots = 0);

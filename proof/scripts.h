@@ -27,6 +27,7 @@ void script_tables(CrashRig& rig);
 void script_used_space(CrashRig& rig);
 void script_slot_array(CrashRig& rig);
 void script_generations(CrashRig& rig);
+void script_grown_generations(CrashRig& rig);
 void script_recycling(CrashRig& rig);
 void script_sweeping(CrashRig& rig);
 

@@ -94,9 +94,9 @@ class Turns {
     for (Value& value : row)
       if (!value.is_null() && (value.type() == Type::kString || value.type() == Type::kBytes))
         value = Value::from_bytes(
-            value.type(), keep(fmt::format("{}{}", value.as_string(),
-                                           std::string(40 + below(1500), static_cast<char>(
-                                                                             'a' + below(26))))));
+            value.type(),
+            keep(fmt::format("{}{}", value.as_string(),
+                             std::string(40 + below(1500), static_cast<char>('a' + below(26))))));
   }
   void add_change(const std::string& table, Writes& writes, bool is_removal) {
     const TableRows& rows = rig_.state().at(table);

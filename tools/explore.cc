@@ -70,8 +70,7 @@ class Explore {
 
   Status run() {
     const std::uint64_t share = options_.states / runs_.size();
-    const std::uint64_t states_per_job =
-        std::clamp(share / 4, kStatesPerJobMin, kStatesPerJobMax);
+    const std::uint64_t states_per_job = std::clamp(share / 4, kStatesPerJobMin, kStatesPerJobMax);
     for (std::size_t next = 0; states_ + begun_ < options_.states || !pool_.is_empty();) {
       if (states_ + begun_ >= options_.states || pool_.is_full()) {
         if (Status s = pool_.wait(); !s.ok()) return s;
@@ -239,9 +238,9 @@ int run_command(const ExploreOptions& options) {
   }
   if (!options.replay.empty()) return replay(options);
   if (options.protocol != "all" && proof::find_protocol(options.protocol) == nullptr)
-    return could_not_run(Status(StatusCode::kInvalidArgument,
-                                fmt::format("no protocol '{}'; --list names them",
-                                            options.protocol)));
+    return could_not_run(
+        Status(StatusCode::kInvalidArgument,
+               fmt::format("no protocol '{}'; --list names them", options.protocol)));
   Explore explore(options);
   const auto start = std::chrono::steady_clock::now();
   if (Status s = explore.run(); !s.ok()) return could_not_run(s);
@@ -289,8 +288,8 @@ int run_command(const ExploreOptions& options) {
 
 void add_explore(CLI::App& app, Action& action) {
   auto options = std::make_shared<ExploreOptions>();
-  CLI::App* command = app.add_subcommand(
-      "explore", "Every state that a power cut could leave, opened and judged");
+  CLI::App* command =
+      app.add_subcommand("explore", "Every state that a power cut could leave, opened and judged");
   command->add_option("--protocol", options->protocol, "Of --list, or all")->capture_default_str();
   command->add_option("--states", options->states, "To check in all")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}))

@@ -40,8 +40,7 @@ ExploreFigures& ExploreFigures::operator+=(const ExploreFigures& other) {
   seconds += other.seconds;
   for (const auto& [site, counts] : other.sites) sites[site] += counts;
   for (const auto& [region, lines] : other.unflushed) unflushed[region] += lines;
-  failure_words.insert(failure_words.end(), other.failure_words.begin(),
-                       other.failure_words.end());
+  failure_words.insert(failure_words.end(), other.failure_words.begin(), other.failure_words.end());
   return *this;
 }
 

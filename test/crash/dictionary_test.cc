@@ -9,15 +9,12 @@ namespace {
 
 TEST_CASE("no crash state of entering values loses one or gives it two ValueIDs", "[crash]") {
   must_hold({.protocol = "new_values", .nested_depth = 2});
-  must_hold(
-      {.protocol = "new_values", .tears_words = true, .nested_depth = 0});
+  must_hold({.protocol = "new_values", .tears_words = true, .nested_depth = 0});
 }
 
 TEST_CASE("no commit rests on a value that another transaction has not made durable", "[crash]") {
   must_hold({.protocol = "shared_values"});
-  must_hold({.protocol = "shared_values",
-           .tears_words = true,
-           .nested_depth = 0});
+  must_hold({.protocol = "shared_values", .tears_words = true, .nested_depth = 0});
 }
 
 TEST_CASE("no crash state of a growing dictionary loses a value", "[crash]") {

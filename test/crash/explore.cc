@@ -8,8 +8,8 @@ namespace flugs::proof {
 
 void must_hold(Exploration exploration) {
   const std::uint64_t factor = crash_states_factor();
-  exploration.nested_one_in /= static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(factor, exploration.nested_one_in));
+  exploration.nested_one_in /=
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(factor, exploration.nested_one_in));
   exploration.images_max *= factor;
   exploration.combinations_max *= factor;
   exploration.random_images *= static_cast<std::uint32_t>(factor);

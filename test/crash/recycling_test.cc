@@ -9,10 +9,7 @@ namespace {
 
 TEST_CASE("no crash state of using rows again brings a dead row back", "[crash]") {
   must_hold({.protocol = "recycle", .nested_depth = 0, .images_max = 2000});
-  must_hold({.protocol = "recycle",
-           .tears_words = true,
-           .nested_depth = 0,
-           .images_max = 2000});
+  must_hold({.protocol = "recycle", .tears_words = true, .nested_depth = 0, .images_max = 2000});
 }
 
 TEST_CASE("no crash state of rows that recovery gave free brings a dead row back", "[crash]") {
