@@ -61,7 +61,7 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& h
       chunks_(pool, layout.chunks, owner_) {}
 
 void Dictionary::put_chunk(std::size_t chunk, std::byte* entries) noexcept {
-  chunks_in_dram_[chunk] = entries;
+  chunks_in_dram_.begin(chunk) = entries;
   if (chunk == 0) decoder_.first_entries.store(entries, std::memory_order_release);
 }
 

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "columns/zeroed_memory.h"
+
 namespace flugs::columns {
 
 namespace {
@@ -24,14 +26,13 @@ constexpr double kReserveFill = 4.2;
 // Fresh zero memory; from 2 MB on aligned to and made of huge pages, which spares a look-up most of
 // its TLB misses.
 void* map_slab(std::size_t bytes) {
-  const bool huge = bytes >= kHugePageBytes;
-  const std::size_t mapped = huge ? bytes + kHugePageBytes : bytes;
+  const std::size_t mapped = bytes + kHugePageBytes;
   // Small ones are mapped as StableArray maps: then the kernel joins neighbours, and the 65,530
   // mappings that a process may have are not used up by 30,000 columns.
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (huge ? 0 : MAP_NORESERVE);
-  void* memory = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (bytes < kHugePageBytes) return take_zeroed(bytes);
+  void* memory =
+      ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   FLUGS_CHECK(memory != MAP_FAILED);
-  if (!huge) return memory;
   const auto start = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t aligned = (start + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
   if (aligned != start) ::munmap(memory, aligned - start);
@@ -56,7 +57,14 @@ HashIndex::~HashIndex() { release_memory(); }
 void HashIndex::release_memory() noexcept {
   const std::lock_guard structure(structure_mutex_);
   const std::lock_guard guard(memory_lock_);
-  for (const Slab& slab : slabs_) ::munmap(slab.memory, slab.bytes);
+  for (const Slab& slab : slabs_) {
+    if (slab.bytes >= kHugePageBytes) {
+      ::munmap(slab.memory, slab.bytes);
+    } else {
+      const bool is_last = slab.memory == slabs_.back().memory;
+      give_back_zeroed(slab.memory, slab.bytes, is_last ? slab_used_ : slab.bytes);
+    }
+  }
   slabs_.clear();
   segments_.clear();
   memory_bytes_.store(0, std::memory_order_relaxed);
@@ -251,12 +259,12 @@ void HashIndex::move_entries(Segment& segment, std::uint32_t bit) {
 
 void HashIndex::reserve(std::size_t count) {
   const std::lock_guard structure(structure_mutex_);
-  FLUGS_CHECK(segments_.size() == 1 && count_with_bits(*segments_[0], 0) == 0);
   std::uint32_t depth = 0;
   while (depth<kDepthMax&& static_cast<double>(count)> kReserveFill * kBuckets *
          static_cast<double>(1u << depth))
     ++depth;
   if (depth == 0) return;
+  FLUGS_CHECK(segments_.size() == 1 && count_with_bits(*segments_[0], 0) == 0);
   auto directory = std::make_unique<Directory>(depth);
   segments_[0]->depth = depth;
   directory->segments[0].store(segments_[0], std::memory_order_relaxed);
@@ -275,7 +283,16 @@ void HashIndex::bulk_insert(std::uint64_t entry) {
 std::size_t HashIndex::size() const {
   const std::lock_guard structure(structure_mutex_);
   std::size_t total = 0;
-  for (const Segment* segment : segments_) total += count_with_bits(*segment, 0);
+  for (const Segment* segment : segments_)
+    for (const Bucket& first : segment->buckets)
+      for (const Bucket* b = &first; b != nullptr; b = b->overflow()) {
+        // Most buckets of a small index are empty; that takes no branches to see.
+        std::uint64_t all = 0;
+        for (const auto& slot : b->slots) all |= slot.load(std::memory_order_relaxed);
+        if (all == 0) continue;
+        for (const auto& slot : b->slots)
+          total += slot.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+      }
   return total;
 }
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <new>
 
-#include "pmem/check.h"
+#include "columns/zeroed_memory.h"
 
 namespace flugs::columns {
 
@@ -22,9 +22,7 @@ void* NodeStore::allocate(std::size_t bytes) {
   if (slabs_.empty() || slab_used_ + bytes > slabs_.back().bytes) {
     const std::size_t slab_bytes =
         slabs_.empty() ? kFirstSlabBytes : std::min(slabs_.back().bytes * 2, kSlabBytesMax);
-    void* memory =
-        ::mmap(nullptr, slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    FLUGS_CHECK(memory != MAP_FAILED);
+    void* memory = take_zeroed(slab_bytes);
     if (slab_bytes >= kHugePageBytes) ::madvise(memory, slab_bytes, MADV_HUGEPAGE);
     slabs_.push_back({memory, slab_bytes});
     slab_used_ = 0;
@@ -63,7 +61,10 @@ void NodeStore::free(Inner* inner) {
 
 void NodeStore::clear() noexcept {
   const std::lock_guard guard(lock_);
-  for (const Slab& slab : slabs_) ::munmap(slab.memory, slab.bytes);
+  for (const Slab& slab : slabs_) {
+    const bool is_last = slab.memory == slabs_.back().memory;
+    give_back_zeroed(slab.memory, slab.bytes, is_last ? slab_used_ : slab.bytes);
+  }
   free_leaves_.clear();
   free_inners_.clear();
   slabs_.clear();

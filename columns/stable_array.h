@@ -1,10 +1,10 @@
 #pragma once
 
-#include <sys/mman.h>
-
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 
+#include "columns/zeroed_memory.h"
 #include "pmem/check.h"
 
 namespace flugs::columns {
@@ -16,16 +16,18 @@ class StableArray {
   static_assert(std::is_trivially_destructible_v<T>);
 
  public:
-  explicit StableArray(std::size_t capacity) : capacity_(capacity) {
-    void* memory = ::mmap(nullptr, capacity * sizeof(T), PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    FLUGS_CHECK(memory != MAP_FAILED);  // address space, not memory: only a bug exhausts it
-    elements_ = static_cast<T*>(memory);
-  }
-  ~StableArray() { ::munmap(elements_, capacity_ * sizeof(T)); }
+  explicit StableArray(std::size_t capacity)
+      : capacity_(capacity), elements_(static_cast<T*>(take_zeroed(capacity * sizeof(T)))) {}
+  ~StableArray() { give_back_zeroed(elements_, capacity_ * sizeof(T), written_ * sizeof(T)); }
   StableArray(const StableArray&) = delete;
   StableArray& operator=(const StableArray&) = delete;
 
+  /// The element, to give it a value for the first time. One thread at a time.
+  T& begin(std::size_t index) noexcept {
+    written_ = std::max(written_, index + 1);
+    return (*this)[index];
+  }
+  /// To change an element that was begun.
   T& operator[](std::size_t index) noexcept {
     FLUGS_DCHECK(index < capacity_);
     return elements_[index];
@@ -38,7 +40,8 @@ class StableArray {
 
  private:
   std::size_t capacity_;
-  T* elements_ = nullptr;
+  std::size_t written_ = 0;  // what lies behind has never been begun, so it is zero
+  T* elements_;
 };
 
 }  // namespace flugs::columns

@@ -230,7 +230,7 @@ void DatabaseCore::reuse_rows(TransactionContext& context, std::size_t rows_max)
 Table* DatabaseCore::adopt(std::unique_ptr<Table> table) {
   Table* raw = table.get();
   owned_tables_.push_back(std::move(table));
-  __atomic_store_n(&tables_by_id_[raw->id().value()], raw, __ATOMIC_RELEASE);
+  __atomic_store_n(&tables_by_id_.begin(raw->id().value()), raw, __ATOMIC_RELEASE);
   return raw;
 }
 

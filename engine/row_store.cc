@@ -74,7 +74,7 @@ const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
 
 void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
                          const columns::RowLayout* layout) {
-  Chunk& chunk = chunks_in_dram_[index];
+  Chunk& chunk = chunks_in_dram_.begin(index);
   chunk.first_row = static_cast<std::uint32_t>(geometry_.first_of(index));
   chunk.row_bytes = layout->row_bytes();
   chunk.layout = layout;

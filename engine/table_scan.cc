@@ -42,21 +42,21 @@ Filter make_filter(std::span<const std::unique_ptr<columns::Column>> columns,
 }
 
 void prepare_batch(ScanBatch& batch, std::span<const std::unique_ptr<columns::Column>> columns,
-                   std::span<const ColumnId> wanted) {
-  batch.row_id_buffer().resize(ScanBatch::kRowsMax);
+                   std::span<const ColumnId> wanted, std::size_t rows) {
+  batch.row_id_buffer().resize(rows);
   batch.columns().resize(wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     ScanBatch::Column& out = batch.columns()[i];
     const columns::Column& column = *columns[wanted[i].value()];
     out.type = column.type();
     if (column.is_text()) {
-      out.strings.resize(ScanBatch::kRowsMax);
+      out.strings.resize(rows);
     } else if (column.type() == Type::kDouble) {
-      out.doubles.resize(ScanBatch::kRowsMax);
+      out.doubles.resize(rows);
     } else {
-      out.integers.resize(ScanBatch::kRowsMax);
+      out.integers.resize(rows);
     }
-    out.nulls.resize(ScanBatch::kRowsMax);
+    out.nulls.resize(rows);
   }
 }
 
@@ -108,7 +108,9 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
   const columns::Column& filtered = *columns_[filter.column];
 
   ScanBatch batch;
-  prepare_batch(batch, columns_, wanted);
+  const std::uint32_t end = rows_.rows_end();
+  const std::size_t batch_rows = std::min<std::size_t>(ScanBatch::kRowsMax, end);
+  prepare_batch(batch, columns_, wanted, batch_rows);
   std::size_t filled = 0;
   const auto deliver = [&] {
     batch.set_row_count(filled);
@@ -116,14 +118,13 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
     decode_batch(batch, columns_, wanted, rows_);
     return visit(batch);
   };
-  const std::uint32_t end = rows_.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
     const std::byte* cells = rows_.address(row);
     if (!context.visibility.sees(rows_.version(row)) ||
         !filter.admits(filtered, rows_.layout(row), cells))
       continue;
     batch.row_id_buffer()[filled++] = RowId(row);
-    if (filled == ScanBatch::kRowsMax && !deliver()) return {};
+    if (filled == batch_rows && !deliver()) return {};
   }
   if (filled != 0) deliver();
   return {};

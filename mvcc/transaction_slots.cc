@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "mvcc/commit.h"
 #include "pmem/check.h"
@@ -46,18 +47,23 @@ struct ClaimReturn {
   }
 };
 
-SlotClaim& new_claim_of_this_thread() {
-  thread_local const ClaimReturn at_exit;
-  static_cast<void>(at_exit);
+SlotClaim* take_claim() {
   const std::lock_guard guard(idle_claims_mutex());
   if (idle_claims().empty()) {
     static std::uint32_t next_number = 0;
-    thread_claim = new SlotClaim;
-    thread_claim->number = next_number++;
-  } else {
-    thread_claim = idle_claims().back();
-    idle_claims().pop_back();
+    auto* claim = new SlotClaim;
+    claim->number = next_number++;
+    return claim;
   }
+  SlotClaim* claim = idle_claims().back();
+  idle_claims().pop_back();
+  return claim;
+}
+
+SlotClaim& new_claim_of_this_thread() {
+  thread_local const ClaimReturn at_exit;
+  static_cast<void>(at_exit);
+  thread_claim = take_claim();
   return *thread_claim;
 }
 
@@ -66,6 +72,13 @@ SlotClaim& claim_of_this_thread() {
 }
 
 }  // namespace
+
+OtherThread::OtherThread() : own_(thread_claim) { thread_claim = take_claim(); }
+
+OtherThread::~OtherThread() {
+  const std::lock_guard guard(idle_claims_mutex());
+  idle_claims().push_back(std::exchange(thread_claim, own_));
+}
 
 SlotClaim* SlotMirror::pinned() noexcept {
   static SlotClaim nobody;

@@ -18,6 +18,20 @@
 
 namespace flugs::mvcc {
 
+/// While it lives, this thread takes its slots as another one would: what it does meanwhile to
+/// other databases leaves alone which slot it comes back to in its own. Transactions that it begins
+/// end before. For who opens databases inside the work on one: the crash-state explorer.
+class OtherThread {
+ public:
+  OtherThread();
+  ~OtherThread();
+  OtherThread(const OtherThread&) = delete;
+  OtherThread& operator=(const OtherThread&) = delete;
+
+ private:
+  SlotClaim* own_;
+};
+
 /// A slot in the hands of one transaction: everything that only its owner touches.
 class Slot {
  public:

@@ -1,141 +1,30 @@
 // Protocols dictionary, string_heap and clear_torn.
 
 #include <catch2/catch.hpp>
-#include <string>
 
-#include "test/crash/scenarios.h"
+#include "test/crash/explore.h"
 
-namespace flugs::test {
-
-namespace {
-
-/// Dictionaries with entries of 8, 16 and 32 bytes, and text in the rows.
-TableSchema words_schema() {
-  TableSchema schema("words");
-  schema.column("id", Type::kInt32)
-      .column("word", Type::kString)
-      .column("small", Type::kInt32)
-      .column("large", Type::kInt64)
-      .column("body", Type::kString)
-      .direct()
-      .primary_key({"id"});
-  return schema;
-}
-
-std::string_view word(std::int32_t number, std::size_t bytes = 0) {
-  std::string text = "word " + std::to_string(number);
-  if (bytes > text.size()) text.append(bytes - text.size(), '.');
-  return keep(std::move(text));
-}
-
-std::vector<Value> words_row(std::int32_t id, std::int32_t number, std::size_t bytes = 0) {
-  return {Value::int32(id), Value::string(word(number, bytes)), Value::int32(number),
-          Value::int64(number), Value::string(word(number + 1, bytes))};
-}
-
-/// A row, and changes of it that bring new values without new versions.
-Writes row_with_values(std::int32_t id, std::int32_t first, std::int32_t count) {
-  Writes writes = {insert("words", words_row(id, first))};
-  for (std::int32_t i = 1; i < count; ++i)
-    writes.push_back(update("words", id,
-                            {set(1, Value::string(word(first + i))),
-                             set(2, Value::int32(first + i)), set(3, Value::int64(first + i))}));
-  return writes;
-}
-
-}  // namespace
-
-void script_new_values(CrashRig& rig) {
-  rig.create_table(words_schema());
-  rig.commit({insert("words", words_row(1, 1))});
-  rig.watch();
-  rig.commit({insert("words", words_row(2, 2)), insert("words", words_row(3, 3, 40))});
-  rig.commit({insert(
-      "words", {Value::int32(4), Value::null(), Value::null(), Value::null(), Value::null()})});
-  rig.abort({insert("words", words_row(5, 5, 40))});
-  // Values that an aborted transaction entered and nobody has flushed.
-  rig.commit({insert("words", words_row(6, 5, 40))});
-  rig.commit({update(
-      "words", 1,
-      {set(1, Value::string(word(3, 40))), set(2, Value::int32(9)), set(3, Value::int64(-9))})});
-}
-
-// Values that one transaction enters and another commits first.
-void script_shared_values(CrashRig& rig) {
-  rig.create_table(words_schema());
-  rig.commit({insert("words", words_row(1, 1))});
-  rig.watch();
-  const std::size_t first =
-      rig.begin({insert("words", words_row(2, 2, 40)), insert("words", words_row(3, 3)),
-                 insert("words", {Value::int32(4), Value::null(), Value::null(), Value::null(),
-                                  Value::null()})});
-  rig.commit({insert("words", words_row(5, 3)),
-              update("words", 1, {set(1, Value::string(word(2, 40))), set(2, Value::null())})});
-  rig.commit(first);
-  const std::size_t second = rig.begin({insert("words", words_row(6, 6, 40))});
-  const Writes shared = {insert("words", words_row(7, 6, 40)), insert("words", words_row(8, 8))};
-  rig.commit(shared);
-  rig.abort(second);
-  rig.commit({insert("words", words_row(9, 8))});
-}
-
-void script_dictionary_chunks(CrashRig& rig) {
-  rig.create_table(words_schema());
-  rig.commit(row_with_values(1, 1, 254));
-  rig.watch();
-  // One transaction makes the second chunk, another the third and commits first.
-  const std::size_t first = rig.begin(row_with_values(2, 1000, 5));
-  rig.commit(row_with_values(3, 2000, 254));
-  rig.commit(first);
-  rig.commit(row_with_values(4, 1002, 5));
-}
-
-void script_long_texts(CrashRig& rig) {
-  rig.create_table(words_schema());
-  rig.watch();
-  for (std::int32_t id = 1; id <= 6; ++id)
-    rig.commit({insert("words", words_row(id, id * 10, 1500))});
-  rig.commit({update("words", 1, {set(4, Value::string(word(100, 9000)))})});
-  rig.commit({remove("words", 2), insert("words", words_row(2, 200, 700))});
-}
-
-// One transaction reserves room for texts, another one's text lands in it and is committed first.
-void script_shared_reservation(CrashRig& rig) {
-  rig.create_table(words_schema());
-  rig.commit({insert("words", words_row(1, 1))});
-  rig.watch();
-  const std::size_t first = rig.begin({insert("words", words_row(2, 2, 100))});
-  rig.commit({insert("words", words_row(3, 30, 100))});
-  rig.commit({insert("words", words_row(4, 40, 100))});
-  rig.commit(first);
-  rig.crash(0);
-  rig.commit({insert("words", words_row(5, 50, 100))});
-}
-
+namespace flugs::proof {
 namespace {
 
 TEST_CASE("no crash state of entering values loses one or gives it two ValueIDs", "[crash]") {
-  explore({.name = "new_values", .script = script_new_values, .nested_depth = 2});
-  explore(
-      {.name = "new_values", .script = script_new_values, .tears_words = true, .nested_depth = 0});
+  must_hold({.protocol = "new_values", .nested_depth = 2});
+  must_hold({.protocol = "new_values", .tears_words = true, .nested_depth = 0});
 }
 
 TEST_CASE("no commit rests on a value that another transaction has not made durable", "[crash]") {
-  explore({.name = "shared_values", .script = script_shared_values});
-  explore({.name = "shared_values",
-           .script = script_shared_values,
-           .tears_words = true,
-           .nested_depth = 0});
+  must_hold({.protocol = "shared_values"});
+  must_hold({.protocol = "shared_values", .tears_words = true, .nested_depth = 0});
 }
 
 TEST_CASE("no crash state of a growing dictionary loses a value", "[crash]") {
-  explore({.name = "dictionary_chunks", .script = script_dictionary_chunks});
+  must_hold({.protocol = "dictionary_chunks"});
 }
 
 TEST_CASE("no crash state of long texts loses, tears or overwrites one", "[crash]") {
-  explore({.name = "long_texts", .script = script_long_texts, .images_max = 6000});
-  explore({.name = "shared_reservation", .script = script_shared_reservation});
+  must_hold({.protocol = "long_texts", .images_max = 6000});
+  must_hold({.protocol = "shared_reservation"});
 }
 
 }  // namespace
-}  // namespace flugs::test
+}  // namespace flugs::proof

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <thread>
 
-#include "test/crash/scenarios.h"
+#include "proof/tables.h"
 
-namespace flugs::test {
+namespace flugs::proof {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{20};
@@ -145,4 +145,4 @@ TEST_CASE("a time-stamp is given out once, whatever crashes", "[crash]") {
 }
 
 }  // namespace
-}  // namespace flugs::test
+}  // namespace flugs::proof

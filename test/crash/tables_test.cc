@@ -3,110 +3,33 @@
 
 #include <catch2/catch.hpp>
 
-#include "test/crash/scenarios.h"
+#include "test/crash/explore.h"
 
-namespace flugs::test {
-
-void script_creation(CrashRig& rig) {
-  rig.create_table(log_schema());
-  rig.commit({insert("log", log_entry(1, 1))});
-}
-
-void script_tables(CrashRig& rig) {
-  rig.create_table(log_schema());
-  rig.commit({insert("log", log_entry(1, 1))});
-  rig.watch();
-  rig.create_table(orders_schema());
-  rig.commit({insert("orders", order(1, 1, "first")), remove("log", 1)});
-  rig.drop_table("log");
-  rig.create_table(log_schema());
-  rig.commit({insert("log", log_entry(2, 2))});
-  rig.drop_table("orders");
-  rig.create_table(wide_schema());
-  rig.commit({insert("wide", wide_row(1)), update("log", 2, {set(1, Value::int64(5))})});
-  rig.reopen();
-  rig.drop_table("wide");
-  rig.drop_table("log");
-}
-
-// Whatever is allocated lies where a dropped table was: full of its bytes.
-void script_used_space(CrashRig& rig) {
-  for (int round = 0; round < 2; ++round) {
-    rig.create_table(people_schema());
-    rig.create_table(wide_schema());
-    for (std::int32_t i = 0; i < 7; ++i) {
-      Writes writes;
-      for (std::int32_t id = 0; id < 16; ++id)
-        writes.push_back(insert("wide", wide_row(100 * i + id)));
-      rig.commit(writes);
-      const std::string name(30 + static_cast<std::size_t>(i) * 100, static_cast<char>('a' + i));
-      rig.commit({insert("people", person(i, keep(name), keep(name), i, keep(name)))});
-    }
-    rig.drop_table("wide");
-    rig.drop_table("people");
-  }
-  rig.watch();
-  rig.create_table(people_schema());
-  const std::string_view text = "a text that is too long to stand in the row itself";
-  rig.commit({insert("people", person(1, text, "Kiel", 1, text))});
-  rig.commit({insert("people", person(2, "Bob", "Rome", 2, text))});
-  rig.create_table(wide_schema());
-  for (std::int32_t chunk = 0; chunk < 7 && !rig.is_done(); ++chunk) {
-    Writes inserts;
-    Writes removes;
-    for (std::int32_t i = 0; i < 16; ++i) {
-      inserts.push_back(insert("wide", wide_row(100 * chunk + i)));
-      removes.push_back(remove("wide", 100 * chunk + i));
-    }
-    rig.commit(inserts);
-    rig.commit(removes);
-  }
-}
-
-void script_slot_array(CrashRig& rig) {
-  rig.create_table(orders_schema());
-  rig.commit({insert("orders", order(1, 1, "first"))});
-  Writes many;
-  for (std::int32_t id = 10; id < 20; ++id) many.push_back(insert("orders", order(id, 1, "many")));
-  rig.commit(many);
-  rig.watch();
-  rig.commit({insert("orders", order(2, 1, "second")), remove("orders", 10)});
-  rig.begin({remove("orders", 1), insert("orders", order(3, 1, "lost"))});
-  rig.crash(1, 3);
-  rig.commit({insert("orders", order(4, 1, "fourth")), remove("orders", 11)});
-  rig.commit({remove("orders", 1)});
-  rig.create_table(log_schema());  // in the space of the former array
-  rig.commit({insert("log", log_entry(1, 1))});
-  rig.reopen(4);
-  rig.commit({insert("orders", order(5, 1, "fifth"))});
-  rig.reopen(2);
-  rig.commit({insert("orders", order(6, 1, "sixth"))});
-}
-
+namespace flugs::proof {
 namespace {
 
 TEST_CASE("no crash state of creating and dropping tables leaves half of one", "[crash]") {
-  explore({.name = "tables", .script = script_tables, .nested_depth = 2});
-  explore({.name = "tables", .script = script_tables, .tears_words = true, .nested_depth = 0});
+  must_hold({.protocol = "create_drop_table", .nested_depth = 2});
+  must_hold({.protocol = "create_drop_table", .tears_words = true, .nested_depth = 0});
 }
 
 TEST_CASE("no crash state shows what lay in the space before", "[crash]") {
-  explore({.name = "used_space", .script = script_used_space, .images_max = 2500});
+  must_hold({.protocol = "used_space", .images_max = 2500});
 }
 
 TEST_CASE("no crash state of more slots loses a transaction", "[crash]") {
-  explore({.name = "slot_array", .script = script_slot_array});
-  explore({.name = "slot_array", .script = script_slot_array, .tears_words = true});
+  must_hold({.protocol = "slot_array"});
+  must_hold({.protocol = "slot_array", .tears_words = true});
 }
 
 TEST_CASE("a crash while a database is created leaves a database or none", "[crash]") {
   Exploration exploration{
-      .name = "creation", .script = script_creation, .nested_depth = 2, .combinations_max = 256};
-  explore(exploration);
+      .protocol = "create_database", .nested_depth = 2, .combinations_max = 256};
+  must_hold(exploration);
   exploration.tears_words = true;
   exploration.nested_depth = 1;
-  explore(exploration);
+  must_hold(exploration);
 }
 
 }  // namespace
-}  // namespace flugs::test
+}  // namespace flugs::proof

@@ -1,5 +1,5 @@
 // Crash states of everything pmem/ makes durable by itself: creating a pool, growing, handing out
-// extents, repairing a header. Fault model: test/support/crash_explorer.h. The last test kills a
+// extents, repairing a header. Fault model: proof/explorer.h. The last test kills a
 // process instead, which leaves the page cache alone and so proves less.
 
 #include <fmt/format.h>
@@ -16,17 +16,17 @@
 #include "pmem/extent_allocator.h"
 #include "pmem/pool.h"
 #include "pmem/pool_format.h"
-#include "test/support/crash_explorer.h"
+#include "proof/explorer.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {
 namespace {
 
-using test::CrashExplorer;
-using test::ExplorerContext;
-using test::ExplorerOptions;
-using test::ExplorerReport;
-using test::PoolBuffer;
+using proof::CrashExplorer;
+using proof::ExplorerContext;
+using proof::ExplorerOptions;
+using proof::ExplorerReport;
+using proof::PoolBuffer;
 using test::TemporaryPath;
 
 constexpr std::size_t kSlots = 16;

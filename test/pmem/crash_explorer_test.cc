@@ -1,4 +1,4 @@
-#include "test/support/crash_explorer.h"
+#include "proof/explorer.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 #include "pmem/medium.h"
 #include "pmem/persist.h"
-#include "test/support/temporary_pool.h"
+#include "proof/pool_buffer.h"
 
-namespace flugs::test {
+namespace flugs::proof {
 namespace {
 
 using pmem::Medium;
@@ -239,4 +239,4 @@ TEST_CASE("a flushed content may become durable although it was overwritten sinc
 }
 
 }  // namespace
-}  // namespace flugs::test
+}  // namespace flugs::proof

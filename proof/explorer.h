@@ -30,7 +30,7 @@
 // Not modelled: contents a line had between two flushes and has no longer (there is no hook at
 // stores); torn 8-byte words, which the processor excludes.
 
-namespace flugs::test {
+namespace flugs::proof {
 
 class CrashExplorer;
 
@@ -66,6 +66,18 @@ struct CrashFailure {
   std::string to_string() const;
 };
 
+/// What the flushes or the fences of one label did.
+struct SiteCounts {
+  std::uint64_t calls = 0;
+  std::uint64_t lines = 0;     ///< a fence: lines it made durable
+  std::uint64_t clean = 0;     ///< lines that were durable already
+  std::uint64_t repeated = 0;  ///< lines flushed before, unchanged since, by the same Persister
+  std::uint64_t unfenced = 0;  ///< lines still without a fence at an acknowledgement
+  std::uint64_t idle = 0;      ///< fences that made nothing durable
+
+  SiteCounts& operator+=(const SiteCounts& other) noexcept;
+};
+
 struct ExplorerReport {
   std::uint64_t crash_points = 0;  ///< nested ones included, as in the next three
   std::uint64_t images_checked = 0;
@@ -76,6 +88,7 @@ struct ExplorerReport {
   std::uint64_t failure_count = 0;
   bool used_up = false;  ///< images_max ended it
   std::vector<CrashFailure> failures;
+  std::map<std::string, SiteCounts> sites;  ///< by "flush <label>", "fence <label>"
 
   bool ok() const noexcept { return failure_count == 0; }
   std::string to_string() const;  ///< for Catch2's INFO
@@ -124,6 +137,18 @@ class CrashExplorer final : public pmem::PersistObserver {
   /// One of the images that a power cut could leave now: with `choice` 0 nothing uncertain has
   /// arrived, with 1 everything has, else that is drawn line by line, `choice` being the seed.
   std::vector<std::byte> crash_image(std::uint64_t choice) const;
+  /// Offsets of lines that hold something not durable and that nobody has flushed.
+  std::vector<std::size_t> unflushed_lines() const;
+  /// Counts flushes that are still without a fence.
+  void count_unfenced();
+  /// Crash points are passed by while it is muted; what is durable is kept up with.
+  void set_muted(bool is_muted) noexcept { is_muted_ = is_muted; }
+  /// What a power cut at the present moment could leave, to come back to it.
+  struct Moment;
+  std::shared_ptr<Moment> moment() const;
+  /// As if the power had been cut at that moment, with what [address, address + bytes) holds now
+  /// stored before it.
+  void crash_then(Moment& moment, const void* address, std::size_t bytes, const char* label);
   /// All that the memory holds now counts as durable: the power was cut, and it holds an image.
   void restart();
   /// Whether exploring has ended early, by failures or budget: the program may stop as well.
@@ -135,6 +160,7 @@ class CrashExplorer final : public pmem::PersistObserver {
   using LineBytes = std::array<std::byte, pmem::kLineBytes>;
   struct FlushedVersion {
     LineBytes content;
+    pmem::Label label;
     std::vector<std::uint64_t> by;  // identities of those whose next fence makes it durable
   };
   /// A line whose content after a power cut is not certain; versions[0] is the durable one,
@@ -147,17 +173,23 @@ class CrashExplorer final : public pmem::PersistObserver {
   using Choice = std::vector<std::size_t>;  // per uncertain line an index into its versions
 
   CrashExplorer(std::span<std::byte> memory, std::shared_ptr<Shared> shared, std::uint32_t depth,
-                std::string context, std::vector<std::pair<std::uint64_t, std::uint64_t>> replay);
+                std::string context, std::vector<std::pair<std::uint64_t, std::uint64_t>> replay,
+                std::uint64_t durable_hash);
 
+  SiteCounts* site_counts(const char* kind, pmem::Label label);
   std::uint64_t identity_of(const pmem::Persister& by, std::uint64_t lines);
   void explore(const char* label);
+  void explore_lines(const std::vector<UncertainLine>& lines, const char* label);
   std::vector<UncertainLine> uncertain_lines() const;
   void add_line(std::size_t index, std::vector<UncertainLine>& lines) const;
   void add_torn(UncertainLine& line) const;
   void explore_all(const std::vector<UncertainLine>& lines, const char* label);
   void explore_some(const std::vector<UncertainLine>& lines, const char* label);
   void try_choice(const std::vector<UncertainLine>& lines, const Choice& choice, const char* label);
-  Status judge(std::span<std::byte> image, const char* label);
+  Status judge(std::span<std::byte> image, std::uint64_t hash, std::uint32_t depth_left,
+               const char* label);
+  bool is_new_image(std::uint64_t hash, std::uint32_t depth_left);
+  void set_durable(std::size_t index, const LineBytes& content);
   bool is_replayed(std::uint64_t image) const;
   void report_failure(const std::vector<UncertainLine>& lines, const Choice& choice,
                       const char* label, Status status);
@@ -170,11 +202,14 @@ class CrashExplorer final : public pmem::PersistObserver {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> path_;
   std::mutex mutex_;
   std::vector<std::byte> durable_;
+  // Sum of the hashes of all lines: that of an image follows from the lines in which it differs.
+  std::uint64_t durable_hash_ = 0;
   std::map<std::size_t, std::vector<FlushedVersion>> flushed_;  // by line, oldest first
   std::map<const pmem::Persister*, std::uint64_t> identities_;
   std::uint64_t next_identity_ = 0;
+  bool is_muted_ = false;
   std::uint64_t point_ = 0;  // crash points so far
   std::uint64_t image_ = 0;  // images tried at this crash point
 };
 
-}  // namespace flugs::test
+}  // namespace flugs::proof

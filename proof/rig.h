@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "engine/database_core.h"
-#include "test/support/crash_explorer.h"
-#include "test/support/crash_mutation.h"
-#include "test/support/temporary_pool.h"
+#include "proof/explorer.h"
+#include "proof/mutation.h"
+#include "proof/pool_buffer.h"
 
 // A database under the crash-state explorer, with a model of what it must hold.
 //
@@ -24,7 +24,7 @@
 // table through every slot, with time-stamps above all that were acknowledged; then a second
 // restart gives the same state and the same space in use.
 
-namespace flugs::test {
+namespace flugs::proof {
 
 /// A string or bytes that a Value can name for ever.
 std::string_view keep(std::string text);
@@ -54,10 +54,19 @@ struct Step {
   std::string dropped = {};
 };
 
+/// What a database that is recovered at some moment must hold.
+struct Expectation {
+  DatabaseState state;                 ///< acknowledged
+  std::optional<DatabaseState> after;  ///< when what is in flight has taken effect
+  Step in_flight;
+  std::uint64_t timestamp = 0;  ///< the latest that was acknowledged
+};
+
 struct RigOptions {
   std::size_t pool_bytes = std::size_t{128} << 10;
   std::uint32_t slots = 2;
   bool watches_creation = false;
+  bool mutes_script = false;  ///< crash points begin at unmute(), not at watch()
   ExplorerOptions explorer;
   Mutation mutation;
 };
@@ -77,6 +86,8 @@ class CrashRig {
 
   /// From here on every fence and every acknowledgement is a crash point.
   void watch();
+  /// The same, where the options have muted watch().
+  void unmute();
 
   void create_table(const TableSchema& schema);
   void drop_table(const std::string& name);
@@ -86,6 +97,7 @@ class CrashRig {
   std::size_t begin(const Writes& writes);
   void commit(std::size_t transaction);
   void abort(std::size_t transaction);
+  void abort_all();
 
   /// Closes and opens, with that many slots from then on; 0: as many as before.
   void reopen(std::uint32_t slots = 0);
@@ -96,12 +108,16 @@ class CrashRig {
   std::function<void(pmem::Label)> before_fence;
 
   engine::DatabaseCore& core() { return *core_; }
-  const DatabaseState& state() const noexcept { return state_; }
+  const DatabaseState& state() const noexcept { return now_.state; }
   /// Whether there is nothing left to explore: failed, or budget used up.
   bool is_done() const noexcept;
   /// What went wrong first, in the running database or in an image of it.
   Status outcome() const;
   ExplorerReport report() const;
+  /// Lines left unflushed at acknowledgements, by what they hold.
+  const std::map<std::string, std::uint64_t>& unflushed_at_acknowledgement() const noexcept {
+    return unflushed_;
+  }
 
  private:
   class Filter;
@@ -113,11 +129,12 @@ class CrashRig {
   template <typename Work>
   void explored(Step step, Work&& work);
   void make_explorer();
+  void acknowledge();
   Status create(pmem::PersistObserver* observer);
   void fail(Status status);
   Status open_live();
   void close_live();
-  Status check_on_worker(std::span<std::byte> image, ExplorerContext& context);
+  Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
   Status check(std::span<std::byte> image, ExplorerContext& context);
   Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after);
   Status run_new_transactions(engine::DatabaseCore& core, bool is_after, DatabaseState& state);
@@ -127,14 +144,12 @@ class CrashRig {
   std::unique_ptr<CrashExplorer> explorer_;
   std::unique_ptr<Filter> filter_;
   std::unique_ptr<engine::DatabaseCore> core_;
-  DatabaseState state_;                 // acknowledged
-  std::optional<DatabaseState> after_;  // when what is in flight has taken effect
-  Step in_flight_;
+  Expectation now_;
   std::map<std::size_t, Open> open_;
   std::size_t next_open_ = 0;
-  std::uint64_t timestamp_ = 0;  // the latest that was acknowledged
   Status status_;
   bool is_creating_ = true;
+  std::map<std::string, std::uint64_t> unflushed_;
   std::uint32_t nested_outcomes_ = 0;  // bit 0: before, bit 1: after; of the image being judged
 };
 
@@ -151,4 +166,4 @@ std::string difference(const DatabaseState& expected, const DatabaseState& found
 /// used + free + overhead = allocated.
 Status check_space(engine::DatabaseCore& core);
 
-}  // namespace flugs::test
+}  // namespace flugs::proof

@@ -1,4 +1,4 @@
-#include "test/support/crash_probe.h"
+#include "proof/probe.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "pmem/extent_allocator.h"
 
-namespace flugs::test {
+namespace flugs::proof {
 
 namespace {
 
@@ -39,22 +39,6 @@ Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t sal
                                ? fmt::format("p{}", number)
                                : fmt::format("a text of some length as a probe, {:08}", number);
   return Value::from_bytes(column.type, keep(text));
-}
-
-std::vector<Value> probe_row(const TableSchema& schema, std::int32_t id, std::uint32_t salt) {
-  std::vector<Value> row = {Value::int32(id)};
-  for (std::size_t i = 1; i < schema.columns.size(); ++i)
-    row.push_back(probe_value(schema.columns[i], id, salt));
-  return row;
-}
-
-std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t id,
-                                       std::uint32_t salt) {
-  std::vector<ColumnValue> changes;
-  for (std::size_t i = 1; i < schema.columns.size(); ++i)
-    changes.push_back(
-        {ColumnId(static_cast<std::uint16_t>(i)), probe_value(schema.columns[i], id, salt)});
-  return changes;
 }
 
 RowId row_id_of(engine::DatabaseCore& core, const Transaction& transaction, TableId table,
@@ -115,6 +99,22 @@ std::string words_of(const std::vector<Value>& row) {
 }
 
 }  // namespace
+
+std::vector<Value> probe_row(const TableSchema& schema, std::int32_t id, std::uint32_t salt) {
+  std::vector<Value> row = {Value::int32(id)};
+  for (std::size_t i = 1; i < schema.columns.size(); ++i)
+    row.push_back(probe_value(schema.columns[i], id, salt));
+  return row;
+}
+
+std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t id,
+                                       std::uint32_t salt) {
+  std::vector<ColumnValue> changes;
+  for (std::size_t i = 1; i < schema.columns.size(); ++i)
+    changes.push_back(
+        {ColumnId(static_cast<std::uint16_t>(i)), probe_value(schema.columns[i], id, salt)});
+  return changes;
+}
 
 std::string_view keep(std::string text) {
   static std::set<std::string, std::less<>> kept;
@@ -259,4 +259,4 @@ std::vector<Writes> probe_writes(engine::DatabaseCore& core, const DatabaseState
   return steps;
 }
 
-}  // namespace flugs::test
+}  // namespace flugs::proof

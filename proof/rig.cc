@@ -1,4 +1,4 @@
-#include "test/support/crash_rig.h"
+#include "proof/rig.h"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -7,12 +7,12 @@
 #include <cstring>
 #include <set>
 
+#include "columns/zeroed_memory.h"
 #include "pmem/check.h"
 #include "pmem/extent_allocator.h"
-#include "test/support/crash_probe.h"
-#include "test/support/crash_worker.h"
+#include "proof/probe.h"
 
-namespace flugs::test {
+namespace flugs::proof {
 
 namespace {
 
@@ -43,40 +43,105 @@ std::uint64_t used_bytes(engine::DatabaseCore& core) {
 
 }  // namespace
 
-/// Passes flushes and fences on to an explorer, except those that the mutation takes out.
+/// Passes flushes and fences on to an explorer, with the mistake that the mutation makes.
 class CrashRig::Filter final : public pmem::PersistObserver {
  public:
   Filter(CrashRig& rig, std::span<const std::byte> memory, pmem::PersistObserver* next,
-         bool is_live)
-      : rig_(rig), memory_(memory), next_(next), is_live_(is_live) {}
+         CrashExplorer* live)
+      : rig_(rig), memory_(memory), next_(next), live_(live) {}
 
   void on_flush(const void*, std::size_t, pmem::Label) override { std::abort(); }
   void on_fence(pmem::Label) override { std::abort(); }
   void on_flush_by(const pmem::Persister& by, const void* address, std::size_t bytes,
                    pmem::Label label) override {
-    if (is_live_) watched_sites().insert(std::string("flush ") + label);
-    const Mutation& mutation = rig_.options_.mutation;
-    if (label == mutation.flush &&
-        (mutation.region == Region::kOther || region_of(memory_, address) == mutation.region))
-      return;
+    if (live_ != nullptr) watched_sites().insert(std::string("flush ") + label);
+    if (is_mutated(address, label)) {
+      switch (rig_.options_.mutation.kind) {
+        case Mutation::Kind::kNoFlush:
+          return;
+        case Mutation::Kind::kLateFlush:
+          late_.push_back({&by, address, bytes, label});
+          return;
+        case Mutation::Kind::kShortFlush:
+          bytes = without_last_line(address, bytes);
+          break;
+        case Mutation::Kind::kEarlyStore:
+          store_early(by, address, bytes, label);
+          break;
+        case Mutation::Kind::kNone:
+        case Mutation::Kind::kNoFence:
+          break;
+      }
+    }
     next_->on_flush_by(by, address, bytes, label);
   }
   void on_fence_by(const pmem::Persister& by, pmem::Label label) override {
-    if (is_live_) watched_sites().insert(std::string("fence ") + label);
-    if (is_live_ && rig_.before_fence && !is_in_hook_) {
+    if (live_ != nullptr) watched_sites().insert(std::string("fence ") + label);
+    if (live_ != nullptr && rig_.before_fence && !is_in_hook_) {
       is_in_hook_ = true;
       rig_.before_fence(label);
       is_in_hook_ = false;
     }
-    if (label != rig_.options_.mutation.fence) next_->on_fence_by(by, label);
+    const Mutation& mutation = rig_.options_.mutation;
+    if (mutation.kind == Mutation::Kind::kEarlyStore && live_ != nullptr)
+      moments_[&by] = {live_->moment(), rig_.now_, by.counters().fences};
+    if (mutation.kind == Mutation::Kind::kNoFence && label == mutation.label) return;
+    next_->on_fence_by(by, label);
+    flush_late(by);
   }
 
  private:
+  struct LateFlush {
+    const pmem::Persister* by;
+    const void* address;
+    std::size_t bytes;
+    pmem::Label label;
+  };
+  /// Just before the last fence of a Persister.
+  struct BeforeFence {
+    std::shared_ptr<CrashExplorer::Moment> moment;
+    Expectation expectation;
+    std::uint64_t fences = 0;  // a Persister may come to lie where another one lay
+  };
+
+  bool is_mutated(const void* address, pmem::Label label) const {
+    const Mutation& mutation = rig_.options_.mutation;
+    return label == mutation.label &&
+           (mutation.region == Region::kOther || region_of(memory_, address) == mutation.region);
+  }
+  static std::size_t without_last_line(const void* address, std::size_t bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    const std::uintptr_t last = (begin + bytes - 1) / pmem::kLineBytes * pmem::kLineBytes;
+    return last <= begin ? bytes : last - begin;
+  }
+  void flush_late(const pmem::Persister& by) {
+    const std::vector<LateFlush> late = std::exchange(late_, {});
+    for (const LateFlush& flush : late) {
+      if (flush.by == &by) {
+        next_->on_flush_by(by, flush.address, flush.bytes, flush.label);
+      } else {
+        late_.push_back(flush);
+      }
+    }
+  }
+  void store_early(const pmem::Persister& by, const void* address, std::size_t bytes,
+                   pmem::Label label) {
+    const auto found = moments_.find(&by);
+    if (live_ == nullptr || found == moments_.end()) return;
+    BeforeFence& before = found->second;
+    if (before.fences != by.counters().fences) return;
+    std::swap(rig_.now_, before.expectation);
+    live_->crash_then(*before.moment, address, bytes, label);
+    std::swap(rig_.now_, before.expectation);
+  }
+
   CrashRig& rig_;
   std::span<const std::byte> memory_;
   pmem::PersistObserver* next_;
-  bool is_live_;
+  CrashExplorer* live_;  // null inside a recovery
   bool is_in_hook_ = false;
+  std::vector<LateFlush> late_;
+  std::map<const pmem::Persister*, BeforeFence> moments_;
 };
 
 std::uint64_t crash_states_factor() {
@@ -92,6 +157,7 @@ std::set<std::string>& watched_sites() {
 
 CrashRig::CrashRig(RigOptions options)
     : options_(std::move(options)), buffer_(options_.pool_bytes) {
+  columns::keep_zeroed_memory(64);
   // Images come and go: without it each would be mapped anew, page fault by page fault.
   ::mallopt(M_MMAP_THRESHOLD, 256 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
@@ -118,10 +184,11 @@ void CrashRig::make_explorer() {
   explorer_ = std::make_unique<CrashExplorer>(
       buffer_.span(),
       [this](std::span<std::byte> image, ExplorerContext& context) {
-        return check_on_worker(image, context);
+        return check_as_another(image, context);
       },
       options_.explorer);
-  filter_ = std::make_unique<Filter>(*this, buffer_.span(), explorer_.get(), true);
+  explorer_->set_muted(options_.mutes_script);
+  filter_ = std::make_unique<Filter>(*this, buffer_.span(), explorer_.get(), explorer_.get());
 }
 
 CrashRig::~CrashRig() {
@@ -133,6 +200,11 @@ void CrashRig::watch() {
   if (!status_.ok() || explorer_ != nullptr) return;
   make_explorer();
   core_->pool().medium().set_observer(filter_.get());
+}
+
+void CrashRig::unmute() {
+  watch();
+  if (explorer_ != nullptr) explorer_->set_muted(false);
 }
 
 void CrashRig::fail(Status status) {
@@ -159,37 +231,45 @@ Status CrashRig::outcome() const {
 template <typename Work>
 void CrashRig::explored(Step step, Work&& work) {
   if (is_done()) return;
-  const bool is_inside = after_.has_value();
-  Step outer = std::exchange(in_flight_, std::move(step));
-  after_ = state_;
-  FLUGS_CHECK(model_step(in_flight_, *after_));  // the script contradicts itself
+  const bool is_inside = now_.after.has_value();
+  Step outer = std::exchange(now_.in_flight, std::move(step));
+  now_.after = now_.state;
+  FLUGS_CHECK(model_step(now_.in_flight, *now_.after));  // the script contradicts itself
   Status status = work();
-  if (!status.ok()) fail(std::move(status));
-  state_ = std::move(*after_);
-  after_.reset();
-  in_flight_ = {};
-  if (explorer_ != nullptr) explorer_->crash_now("acknowledged");
+  if (!status.ok()) return fail(std::move(status));
+  now_.state = std::move(*now_.after);
+  now_.after.reset();
+  now_.in_flight = {};
+  acknowledge();
   if (!is_inside) return;
-  in_flight_ = std::move(outer);
-  after_ = state_;
-  FLUGS_CHECK(model_step(in_flight_, *after_));
+  now_.in_flight = std::move(outer);
+  now_.after = now_.state;
+  FLUGS_CHECK(model_step(now_.in_flight, *now_.after));
+}
+
+void CrashRig::acknowledge() {
+  if (explorer_ == nullptr) return;
+  explorer_->crash_now("acknowledged");
+  explorer_->count_unfenced();
+  for (const std::size_t offset : explorer_->unflushed_lines())
+    ++unflushed_[to_string(region_of(buffer_.span(), buffer_.span().data() + offset))];
 }
 
 void CrashRig::create_table(const TableSchema& schema) {
   Step step;
   step.created = schema;
-  explored(step, [&] { return run_step(step, *core_, nullptr, timestamp_); });
+  explored(step, [&] { return run_step(step, *core_, nullptr, now_.timestamp); });
 }
 
 void CrashRig::drop_table(const std::string& name) {
   Step step;
   step.dropped = name;
-  explored(step, [&] { return run_step(step, *core_, nullptr, timestamp_); });
+  explored(step, [&] { return run_step(step, *core_, nullptr, now_.timestamp); });
 }
 
 void CrashRig::commit(const Writes& writes) {
   const Step step{.writes = writes};
-  explored(step, [&] { return run_step(step, *core_, nullptr, timestamp_); });
+  explored(step, [&] { return run_step(step, *core_, nullptr, now_.timestamp); });
 }
 
 std::size_t CrashRig::begin(const Writes& writes) {
@@ -210,12 +290,17 @@ void CrashRig::commit(std::size_t transaction) {
   if (found == open_.end()) return;
   Open open = std::move(found->second);
   open_.erase(found);
-  explored(Step{.writes = open.writes}, [&] { return commit_above(open.transaction, timestamp_); });
+  explored(Step{.writes = open.writes},
+           [&] { return commit_above(open.transaction, now_.timestamp); });
 }
 
 void CrashRig::abort(std::size_t transaction) {
   open_.erase(transaction);
   if (explorer_ != nullptr) explorer_->crash_now("aborted");
+}
+
+void CrashRig::abort_all() {
+  while (!open_.empty()) abort(open_.begin()->first);
 }
 
 void CrashRig::abort(const Writes& writes) { abort(begin(writes)); }
@@ -252,10 +337,10 @@ void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
 // ------------------------------------------------------------------------------ judging an image
 
 /// Threads keep to their transaction slot; the checks must not move that of the live database.
-Status CrashRig::check_on_worker(std::span<std::byte> image, ExplorerContext& context) {
-  Status status;
-  run_on_worker([&] { status = check(image, context); });
-  return status;
+Status CrashRig::check_as_another(std::span<std::byte> image, ExplorerContext& context) {
+  if (context.depth() != 0) return check(image, context);
+  const mvcc::OtherThread another;
+  return check(image, context);
 }
 
 Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after) {
@@ -264,12 +349,12 @@ Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth
     if (!reader.ok()) return std::move(reader).status();
     Result<DatabaseState> found = read_state(core, *reader);
     if (!found.ok()) return std::move(found).status();
-    const std::string unlike_before = difference(state_, *found);
+    const std::string unlike_before = difference(now_.state, *found);
     is_after = !unlike_before.empty();
-    if (is_after && (!after_ || !difference(*after_, *found).empty()))
+    if (is_after && (!now_.after || !difference(*now_.after, *found).empty()))
       return wrong(fmt::format(
           "{}{}", unlike_before,
-          after_ ? "; nor after the step: " + difference(*after_, *found) : std::string()));
+          now_.after ? "; nor after the step: " + difference(*now_.after, *found) : std::string()));
   }
   if (Status s = core.verify({}); !s.ok()) return s;
   if (Status s = check_space(core); !s.ok()) return s;
@@ -282,15 +367,16 @@ Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth
 
 Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
                                       DatabaseState& state) {
-  std::uint64_t timestamp = timestamp_;
-  const auto run = [&](const Step& step) -> Status {
+  std::uint64_t timestamp = now_.timestamp;
+  // What a transaction sees of its own is looked at in the last one of each slot.
+  const auto run = [&](const Step& step, bool looks = false) -> Status {
     if (!model_step(step, state)) return {};
-    return run_step(step, core, &state, timestamp);
+    return run_step(step, core, looks ? &state : nullptr, timestamp);
   };
   const bool has_step =
-      !in_flight_.writes.empty() || in_flight_.created || !in_flight_.dropped.empty();
+      !now_.in_flight.writes.empty() || now_.in_flight.created || !now_.in_flight.dropped.empty();
   if (!is_after && has_step)
-    if (Status s = run(in_flight_); !s.ok()) return s;
+    if (Status s = run(now_.in_flight); !s.ok()) return s;
   for (const auto& [number, open] : open_)
     if (Status s = run(Step{.writes = open.writes}); !s.ok()) return s;
   if (state.empty()) {
@@ -300,8 +386,9 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
   }
   std::vector<Transaction> holding;  // each keeps a slot, so that the next step takes another
   for (std::uint32_t slot = 0; slot < options_.slots; ++slot) {
-    for (const auto& writes : probe_writes(core, state, slot))
-      if (Status s = run(Step{.writes = writes}); !s.ok()) return s;
+    const std::vector<Writes> steps = probe_writes(core, state, slot);
+    for (const Writes& writes : steps)
+      if (Status s = run(Step{.writes = writes}, &writes == &steps.back()); !s.ok()) return s;
     Result<Transaction> holder = core.begin(AccessMode::kReadOnly);
     if (!holder.ok()) return std::move(holder).status();
     holding.push_back(std::move(*holder));
@@ -318,7 +405,7 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
   };
   {
     pmem::PersistObserver* nested = context.observer();
-    Filter filter(*this, image, nested, false);
+    Filter filter(*this, image, nested, nullptr);
     auto core = open_image(image, nested == nullptr ? nullptr : &filter, options_.slots);
     if (!core.ok() && is_creating_ &&
         core.status().message().find("no whole header") != std::string_view::npos)
@@ -329,7 +416,7 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
     bool is_after = false;
     if (Status s = check_recovered(**core, context.depth(), is_after); !s.ok())
       return says("recovered", std::move(s));
-    expected = is_after ? *after_ : state_;
+    expected = is_after ? *now_.after : now_.state;
     if (Status s = run_new_transactions(**core, is_after, expected); !s.ok())
       return says("new transactions", std::move(s));
     if (Status s = (*core)->verify({}); !s.ok()) return says("audit after them", std::move(s));
@@ -351,4 +438,4 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
   return check_space(**core);
 }
 
-}  // namespace flugs::test
+}  // namespace flugs::proof

@@ -1,4 +1,4 @@
-#include "test/support/crash_explorer.h"
+#include "proof/explorer.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -10,7 +10,7 @@
 #include <random>
 #include <unordered_map>
 
-namespace flugs::test {
+namespace flugs::proof {
 
 namespace {
 
@@ -28,6 +28,11 @@ using Image = std::unique_ptr<std::byte[], AlignedDelete>;
 Image new_image(std::size_t bytes) {
   return Image(
       static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{pmem::kLineBytes})));
+}
+
+template <typename Line>
+std::uint64_t hash_of(std::size_t index, const Line& line) {
+  return XXH3_64bits_withSeed(line.data(), line.size(), index);
 }
 
 }  // namespace
@@ -72,6 +77,16 @@ std::string ExplorerReport::to_string() const {
   return text;
 }
 
+SiteCounts& SiteCounts::operator+=(const SiteCounts& other) noexcept {
+  calls += other.calls;
+  lines += other.lines;
+  clean += other.clean;
+  repeated += other.repeated;
+  unfenced += other.unfenced;
+  idle += other.idle;
+  return *this;
+}
+
 pmem::PersistObserver* ExplorerContext::observer() const noexcept { return child_; }
 
 void ExplorerContext::crash_now(const char* label) const {
@@ -79,20 +94,22 @@ void ExplorerContext::crash_now(const char* label) const {
 }
 
 CrashExplorer::CrashExplorer(std::span<std::byte> memory, CrashCheck check, ExplorerOptions options)
-    : CrashExplorer(memory, std::make_shared<Shared>(), 0, "", {}) {
+    : CrashExplorer(memory, std::make_shared<Shared>(), 0, "", {}, 0) {
   shared_->check = std::move(check);
   shared_->options = std::move(options);
 }
 
 CrashExplorer::CrashExplorer(std::span<std::byte> memory, std::shared_ptr<Shared> shared,
                              std::uint32_t depth, std::string context,
-                             std::vector<std::pair<std::uint64_t, std::uint64_t>> replay)
+                             std::vector<std::pair<std::uint64_t, std::uint64_t>> replay,
+                             std::uint64_t durable_hash)
     : memory_(memory),
       shared_(std::move(shared)),
       depth_(depth),
       context_(std::move(context)),
       path_(std::move(replay)),
-      durable_(memory.begin(), memory.end()) {}
+      durable_(memory.begin(), memory.end()),
+      durable_hash_(durable_hash) {}
 
 CrashExplorer::~CrashExplorer() = default;
 
@@ -134,10 +151,20 @@ void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, 
       static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
   if (begin >= memory_.size()) return;  // not of this pool
   const std::size_t last = std::min(begin + bytes, memory_.size()) - 1;
+  SiteCounts* counts = site_counts("flush ", label);
   for (std::size_t i = begin / pmem::kLineBytes; i <= last / pmem::kLineBytes; ++i) {
     std::vector<FlushedVersion>& versions = flushed_[i];
     const LineBytes content = line_of(memory_.data(), i);
-    if (versions.empty() || versions.back().content != content) versions.push_back({content, {}});
+    const bool is_known = !versions.empty() && versions.back().content == content;
+    if (counts != nullptr) {
+      const auto& by_whom = versions.empty() ? std::vector<std::uint64_t>() : versions.back().by;
+      const bool is_repeated =
+          is_known && std::find(by_whom.begin(), by_whom.end(), identity) != by_whom.end();
+      if (is_repeated) ++counts->repeated;
+      if (versions.empty() && content == line_of(durable_.data(), i)) ++counts->clean;
+      ++counts->lines;
+    }
+    if (!is_known) versions.push_back({content, label, {}});
     versions.back().by.push_back(identity);
   }
 }
@@ -147,6 +174,7 @@ void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
   if (label == shared_->options.ignored_fence) return;
   explore(label);
   const std::uint64_t identity = identity_of(by, 0);
+  std::uint64_t lines_made_durable = 0;
   for (auto it = flushed_.begin(); it != flushed_.end();) {
     std::vector<FlushedVersion>& versions = it->second;
     const auto newest = std::find_if(versions.rbegin(), versions.rend(), [&](const auto& version) {
@@ -154,13 +182,47 @@ void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
     });
     if (newest != versions.rend()) {
       // This version is durable for certain, so older ones cannot come back.
-      const std::size_t offset = it->first * pmem::kLineBytes;
-      std::memcpy(durable_.data() + offset, newest->content.data(),
-                  std::min(pmem::kLineBytes, memory_.size() - offset));
+      ++lines_made_durable;
+      set_durable(it->first, newest->content);
       versions.erase(versions.begin(), newest.base());
     }
     it = versions.empty() ? flushed_.erase(it) : std::next(it);
   }
+  if (SiteCounts* counts = site_counts("fence ", label); counts != nullptr) {
+    counts->lines += lines_made_durable;
+    if (lines_made_durable == 0) ++counts->idle;
+  }
+}
+
+/// Null where nothing is counted: in recoveries from a crash, and while muted. Counts the call.
+SiteCounts* CrashExplorer::site_counts(const char* kind, pmem::Label label) {
+  if (depth_ != 0 || is_muted_) return nullptr;
+  SiteCounts& counts = shared_->report.sites[std::string(kind) + label];
+  ++counts.calls;
+  return &counts;
+}
+
+void CrashExplorer::count_unfenced() {
+  const std::scoped_lock lock(mutex_);
+  if (is_muted_) return;
+  for (const auto& [index, versions] : flushed_)
+    for (const FlushedVersion& version : versions)
+      ++shared_->report.sites[std::string("flush ") + version.label].unfenced;
+}
+
+std::vector<std::size_t> CrashExplorer::unflushed_lines() const {
+  std::vector<std::size_t> offsets;
+  if (is_muted_) return offsets;
+  for (const UncertainLine& line : uncertain_lines())
+    if (!flushed_.contains(line.index)) offsets.push_back(line.index * pmem::kLineBytes);
+  return offsets;
+}
+
+void CrashExplorer::set_durable(std::size_t index, const LineBytes& content) {
+  durable_hash_ += hash_of(index, content) - hash_of(index, line_of(durable_.data(), index));
+  const std::size_t offset = index * pmem::kLineBytes;
+  std::memcpy(durable_.data() + offset, content.data(),
+              std::min(pmem::kLineBytes, memory_.size() - offset));
 }
 
 void CrashExplorer::crash_now(const char* label) {
@@ -180,6 +242,42 @@ std::vector<std::byte> CrashExplorer::crash_image(std::uint64_t choice) const {
                 std::min(pmem::kLineBytes, image.size() - offset));
   }
   return image;
+}
+
+struct CrashExplorer::Moment {
+  std::vector<std::byte> durable;
+  std::uint64_t durable_hash;
+  std::vector<UncertainLine> lines;
+};
+
+std::shared_ptr<CrashExplorer::Moment> CrashExplorer::moment() const {
+  return std::make_shared<Moment>(Moment{durable_, durable_hash_, uncertain_lines()});
+}
+
+void CrashExplorer::crash_then(Moment& moment, const void* address, std::size_t bytes,
+                               const char* label) {
+  const std::scoped_lock lock(mutex_);
+  if (is_muted_ || shared_->is_done()) return;
+  std::vector<UncertainLine> lines = moment.lines;
+  const auto begin =
+      static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
+  for (std::size_t i = begin / pmem::kLineBytes; i <= (begin + bytes - 1) / pmem::kLineBytes; ++i) {
+    auto line =
+        std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.index >= i; });
+    if (line == lines.end() || line->index != i)
+      line = lines.insert(line, {i, {line_of(moment.durable.data(), i)}, 0});
+    LineBytes early = line->versions[line->newest];
+    const std::size_t first = std::max(begin, i * pmem::kLineBytes);
+    const std::size_t end = std::min(begin + bytes, (i + 1) * pmem::kLineBytes);
+    std::memcpy(&early[first % pmem::kLineBytes], &memory_[first], end - first);
+    line->newest = line->versions.size();
+    line->versions.push_back(early);
+  }
+  std::swap(durable_hash_, moment.durable_hash);
+  durable_.swap(moment.durable);
+  explore_lines(lines, label);
+  durable_.swap(moment.durable);
+  std::swap(durable_hash_, moment.durable_hash);
 }
 
 void CrashExplorer::restart() {
@@ -246,13 +344,16 @@ std::vector<CrashExplorer::UncertainLine> CrashExplorer::uncertain_lines() const
 }
 
 void CrashExplorer::explore(const char* label) {
-  if (shared_->is_done()) return;
+  if (is_muted_ || shared_->is_done()) return;
+  explore_lines(uncertain_lines(), label);
+}
+
+void CrashExplorer::explore_lines(const std::vector<UncertainLine>& lines, const char* label) {
   const std::uint64_t point = point_++;
   image_ = 0;
   const auto& replay = shared_->options.replay;
   if (depth_ < replay.size() && replay[depth_].first != point) return;
   if (depth_ == 0) shared_->judged.clear();
-  const std::vector<UncertainLine> lines = uncertain_lines();
   ExplorerReport& report = shared_->report;
   ++report.crash_points;
   report.lines_uncertain_max = std::max<std::uint64_t>(report.lines_uncertain_max, lines.size());
@@ -321,6 +422,17 @@ void CrashExplorer::try_choice(const std::vector<UncertainLine>& lines, const Ch
   Shared& shared = *shared_;
   const std::uint64_t image_index = image_++;
   if (shared.is_done() || !is_replayed(image_index)) return;
+  std::uint64_t hash = durable_hash_;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (choice[i] != 0)
+      hash += hash_of(lines[i].index, lines[i].versions[choice[i]]) -
+              hash_of(lines[i].index, lines[i].versions[0]);
+  const bool is_nested =
+      depth_ < shared.options.replay.size()
+          ? depth_ + 1 < shared.options.replay.size()
+          : (point_ * 31 + image_) % std::max(shared.options.nested_one_in, 1U) == 0;
+  const std::uint32_t depth_left = is_nested ? shared.options.nested_depth - depth_ : 0;
+  if (!is_new_image(hash, depth_left)) return;
   Image image = shared.take_image(memory_.size());
   std::memcpy(image.get(), durable_.data(), durable_.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -329,40 +441,40 @@ void CrashExplorer::try_choice(const std::vector<UncertainLine>& lines, const Ch
                 std::min(pmem::kLineBytes, memory_.size() - offset));
   }
   path_.emplace_back(point_ - 1, image_index);
-  Status status = judge({image.get(), memory_.size()}, label);
+  Status status = judge({image.get(), memory_.size()}, hash, depth_left, label);
   if (!status.ok()) report_failure(lines, choice, label, std::move(status));
   path_.pop_back();
   shared.spare.push_back(std::move(image));
 }
 
-/// What the check says, or ok when it has judged the same image at this crash point already.
-Status CrashExplorer::judge(std::span<std::byte> image, const char* label) {
+/// Whether it is to be judged: not when the same image was at this crash point, to that depth.
+bool CrashExplorer::is_new_image(std::uint64_t hash, std::uint32_t depth_left) {
   Shared& shared = *shared_;
   ExplorerReport& report = shared.report;
-  const bool is_nested =
-      depth_ < shared.options.replay.size()
-          ? depth_ + 1 < shared.options.replay.size()
-          : (point_ * 31 + image_) % std::max(shared.options.nested_one_in, 1U) == 0;
-  const std::uint32_t depth_left = is_nested ? shared.options.nested_depth - depth_ : 0;
-  const std::uint64_t hash = XXH3_64bits(image.data(), image.size());
   const auto [judged, is_new] = shared.judged.try_emplace(hash, depth_left);
   if (!is_new && judged->second >= depth_left) {
     ++report.images_skipped;
-    return {};
+    return false;
   }
   if (report.images_checked >= shared.options.images_max) {
     report.used_up = true;
-    return {};
+    return false;
   }
   judged->second = depth_left;
   ++report.images_checked;
   if (depth_ > 0) ++report.nested_images;
+  return true;
+}
+
+Status CrashExplorer::judge(std::span<std::byte> image, std::uint64_t hash,
+                            std::uint32_t depth_left, const char* label) {
   std::unique_ptr<CrashExplorer> child;
   if (depth_left > 0) {
-    child.reset(new CrashExplorer(image, shared_, depth_ + 1, context_ + label + " > ", path_));
+    child.reset(
+        new CrashExplorer(image, shared_, depth_ + 1, context_ + label + " > ", path_, hash));
   }
   ExplorerContext context(child.get(), depth_);
-  return shared.check(image, context);
+  return shared_->check(image, context);
 }
 
 void CrashExplorer::report_failure(const std::vector<UncertainLine>& lines, const Choice& choice,
@@ -386,4 +498,4 @@ void CrashExplorer::report_failure(const std::vector<UncertainLine>& lines, cons
   report.failures.push_back(std::move(failure));
 }
 
-}  // namespace flugs::test
+}  // namespace flugs::proof

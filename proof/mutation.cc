@@ -1,11 +1,11 @@
-#include "test/support/crash_mutation.h"
+#include "proof/mutation.h"
 
 #include "columns/column_layout.h"
 #include "engine/catalog_layout.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "pmem/pool_format.h"
 
-namespace flugs::test {
+namespace flugs::proof {
 
 namespace {
 
@@ -85,6 +85,24 @@ class PoolMap {
 
 }  // namespace
 
+std::string to_string(Region region) {
+  switch (region) {
+    case Region::kOther:
+      return "other";
+    case Region::kSlotHalf:
+      return "slot";
+    case Region::kIntentBlock:
+      return "intents";
+    case Region::kRow:
+      return "row";
+    case Region::kDictionary:
+      return "dictionary";
+    case Region::kText:
+      return "text";
+  }
+  return "unknown";
+}
+
 Region region_of(std::span<const std::byte> memory, const void* address) {
   const PoolMap map(memory);
   const auto offset =
@@ -97,4 +115,4 @@ Region region_of(std::span<const std::byte> memory, const void* address) {
   return catalog == nullptr ? Region::kOther : map.table_region(*catalog, offset);
 }
 
-}  // namespace flugs::test
+}  // namespace flugs::proof

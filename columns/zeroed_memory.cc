@@ -1,0 +1,68 @@
+#include "columns/zeroed_memory.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "pmem/check.h"
+
+namespace flugs::columns {
+
+namespace {
+
+// Beyond, the kernel's zeros are cheaper.
+constexpr std::size_t kTouchedBytesKept = std::size_t{64} << 10;
+
+struct Kept {
+  std::mutex mutex;  // protects the pieces; a leaf
+  std::unordered_map<std::size_t, std::vector<void*>> pieces;
+};
+Kept& kept() noexcept {
+  static auto* kept = new Kept;  // to the end of the process: threads may outlive statics
+  return *kept;
+}
+std::atomic<std::size_t> pieces_kept_max{0};
+
+void* take_kept(std::size_t bytes) noexcept {
+  const std::lock_guard guard(kept().mutex);
+  const auto found = kept().pieces.find(bytes);
+  if (found == kept().pieces.end() || found->second.empty()) return nullptr;
+  void* memory = found->second.back();
+  found->second.pop_back();
+  return memory;
+}
+
+}  // namespace
+
+void* take_zeroed(std::size_t bytes) {
+  if (pieces_kept_max.load(std::memory_order_relaxed) != 0)
+    if (void* memory = take_kept(bytes); memory != nullptr) return memory;
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  FLUGS_CHECK(memory != MAP_FAILED);  // address space, not memory: only a bug exhausts it
+  return memory;
+}
+
+void give_back_zeroed(void* memory, std::size_t bytes, std::size_t touched_bytes) noexcept {
+  const std::size_t pieces_max = pieces_kept_max.load(std::memory_order_relaxed);
+  if (pieces_max != 0 && touched_bytes <= kTouchedBytesKept) {
+    std::memset(memory, 0, touched_bytes);
+    const std::lock_guard guard(kept().mutex);
+    std::vector<void*>& pieces = kept().pieces[bytes];
+    if (pieces.size() < pieces_max) {
+      pieces.push_back(memory);
+      return;
+    }
+  }
+  ::munmap(memory, bytes);
+}
+
+void keep_zeroed_memory(std::size_t pieces_max) {
+  pieces_kept_max.store(pieces_max, std::memory_order_relaxed);
+}
+
+}  // namespace flugs::columns

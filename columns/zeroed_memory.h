@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+
+namespace flugs::columns {
+
+/// DRAM for an index, all zero, page by page from the kernel when it is touched.
+void* take_zeroed(std::size_t bytes);
+/// Gives it back, of which only the first `touched_bytes` may be other than zero.
+void give_back_zeroed(void* memory, std::size_t bytes, std::size_t touched_bytes) noexcept;
+
+/// From now on pieces that are given back are kept for the next who takes as much, up to that many
+/// of a size: for who opens and closes small databases all the time, to whom mapping and page
+/// faults are most of the cost. Nothing is kept by default.
+void keep_zeroed_memory(std::size_t pieces_max);
+
+}  // namespace flugs::columns

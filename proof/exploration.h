@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "proof/mutation.h"
+#include "proof/protocols.h"
+
+namespace flugs::proof {
+
+/// One look at one protocol. All but the budgets decides how crash points and images are numbered,
+/// and is in the words that replay a failure.
+struct Exploration {
+  std::string protocol;
+  /// Round 0 explores the script; in any other the script is passed by and a random continuation,
+  /// another one in each round, is explored.
+  std::uint32_t round = 0;
+  std::uint64_t seed = 1;
+  std::uint32_t slots = 2;
+  bool tears_words = false;
+  std::uint32_t nested_depth = 1;
+  std::uint64_t combinations_max = 128;
+  std::uint32_t random_images = 16;
+  // Budgets.
+  std::uint32_t nested_one_in = 16;
+  std::uint64_t images_max = 2500;
+  std::string replay = {};  ///< crash points and images, "12,3;0,1": only these
+};
+
+struct ExplorationResult {
+  ExplorerReport report;
+  std::map<std::string, std::uint64_t> unflushed;  ///< CrashRig::unflushed_at_acknowledgement
+  Status outcome;
+  std::string replay;  ///< of the first failure, for read_replay; empty when there is none
+  double seconds = 0;  ///< of the processor
+};
+
+ExplorationResult explore(const Exploration& exploration, const Mutation& mutation = {});
+
+/// Names the whole exploration, for read_replay.
+std::string replay_words(const Exploration& exploration);
+/// The words of ExplorationResult::replay. Fails with kInvalidArgument.
+Result<Exploration> read_replay(std::string_view words);
+
+/// Whether exploring with the mutation finds something wrong; what was found goes to `found`. In a
+/// process of its own, because a database may stop at what only a mutation brings about. Fails when
+/// the exploration says nothing about the mutation.
+Result<bool> finds(const Exploration& exploration, const Mutation& mutation, std::string& found);
+
+}  // namespace flugs::proof

@@ -1,0 +1,199 @@
+#include "proof/mutations.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace flugs::proof {
+
+namespace {
+
+using Kind = Mutation::Kind;
+
+constexpr std::uint64_t kImagesMax = 20000;
+// To find nothing takes the whole budget.
+constexpr std::uint64_t kImagesMaxRemovable = 2500;
+
+constexpr MutationCase kCases[] = {
+    {Kind::kNoFlush, "commit/1", "large_commit", Region::kIntentBlock},
+    {Kind::kNoFlush, "commit/1", "insert", Region::kRow},
+    {Kind::kNoFlush, "commit/1", "new_values", Region::kDictionary},
+    {Kind::kNoFlush, "commit/1", "long_texts", Region::kText},
+    {Kind::kNoFlush, "commit/1", "shared_values", Region::kDictionary},
+    {Kind::kNoFlush, "commit/1", "insert", Region::kSlotHalf, true},
+    {Kind::kNoFence, "commit/1", "insert"},
+    {Kind::kNoFlush, "commit/2", "insert"},
+    {Kind::kNoFence, "commit/2", "insert"},
+    {Kind::kNoFlush, "commit/4", "slot_turns"},
+    {Kind::kNoFence, "commit/4", "large_commit", Region::kOther, false,
+     "the fence of commit/1 of the slot's next transaction comes before the half is used again, "
+     "and recovery stamps what a slot that is not used again left"},
+    {Kind::kNoFlush, "intent_block/1", "large_commit"},
+    {Kind::kNoFence, "intent_block/1", "large_commit"},
+    {Kind::kNoFlush, "intent_block/2", "interleaved_intents"},
+    {Kind::kNoFence, "intent_block/2", "interleaved_intents"},
+    {Kind::kNoFlush, "generation/1", "generations"},
+    {Kind::kNoFence, "generation/1", "generations"},
+    {Kind::kNoFlush, "row_chunk/2", "row_chunks"},
+    {Kind::kNoFlush, "string_heap/1", "long_texts"},
+    {Kind::kNoFlush, "string_heap/3", "long_texts"},
+    {Kind::kNoFence, "string_heap/3", "shared_reservation"},
+    {Kind::kNoFence, "chunk_list/1", "used_space"},
+    {Kind::kNoFlush, "chunk_list/2", "chunk_pages"},
+    {Kind::kNoFence, "chunk_list/2", "chunk_pages", Region::kOther, false,
+     "chunk_list/4 of the same append makes page and chunk reachable together"},
+    {Kind::kNoFence, "chunk_list/3", "row_chunks"},
+    {Kind::kNoFlush, "chunk_list/4", "row_chunks"},
+    {Kind::kNoFence, "chunk_list/4", "chunk_lines"},
+    {Kind::kNoFlush, "extent-zero/1", "used_space"},
+    {Kind::kNoFlush, "extent-touch/1", "row_chunks"},
+    {Kind::kNoFence, "extent-touch/1", "row_chunks"},
+    {Kind::kNoFlush, "segment-grow/2", "long_texts", Region::kOther, true},
+    {Kind::kNoFence, "segment-grow/2", "long_texts", Region::kOther, true},
+    {Kind::kNoFlush, "pool-create/1", "create_database", Region::kOther, false,
+     "the application root of a new pool is zero already, and the arenas share their line with the "
+     "limits that segment-grow and extent-touch make durable"},
+    {Kind::kNoFence, "pool-create/1", "create_database", Region::kOther, false, "as the flush"},
+    {Kind::kNoFlush, "pool-create/2", "create_database"},
+    {Kind::kNoFence, "pool-create/2", "create_database"},
+    {Kind::kNoFlush, "create_database/1", "create_database", Region::kOther, false,
+     "slot_array/2 flushes the same line"},
+    {Kind::kNoFence, "create_database/1", "create_database", Region::kOther, false, "as the flush"},
+    {Kind::kNoFlush, "create_database/3", "create_database"},
+    {Kind::kNoFence, "create_database/3", "create_database"},
+    {Kind::kNoFlush, "create_table/1", "create_drop_table"},
+    {Kind::kNoFence, "create_table/1", "create_drop_table"},
+    {Kind::kNoFlush, "create_table/2", "create_drop_table"},
+    {Kind::kNoFence, "create_table/2", "create_drop_table"},
+    {Kind::kNoFlush, "drop_table/1", "create_drop_table"},
+    {Kind::kNoFence, "drop_table/1", "create_drop_table"},
+    {Kind::kNoFlush, "slot_array/1", "slot_array"},
+    {Kind::kNoFence, "slot_array/1", "slot_array"},
+    {Kind::kNoFlush, "slot_array/2", "slot_array"},
+    {Kind::kNoFence, "slot_array/2", "slot_array"},
+    {Kind::kNoFlush, "resolve/1", "crashed_slots"},
+    {Kind::kNoFence, "resolve/1", "crashed_slots"},
+    {Kind::kNoFlush, "sweep/1", "sweep", Region::kOther, true},
+    {Kind::kNoFence, "sweep/1", "sweep", Region::kOther, true},
+    {Kind::kNoFlush, "sweep/2", "sweep", Region::kOther, true,
+     "a tag that was left behind is of a generation that is never used again"},
+    {Kind::kNoFlush, "clear_torn/1", "new_values", Region::kOther, true,
+     "an entry that is torn stays torn; zeros only keep its bytes from being read"},
+    {Kind::kNoFence, "clear_torn/1", "new_values", Region::kOther, true, "as the flush"},
+    {Kind::kLateFlush, "commit/1", "insert", Region::kRow},
+    {Kind::kLateFlush, "commit/1", "new_values", Region::kDictionary},
+    {Kind::kLateFlush, "commit/1", "long_texts", Region::kText},
+    {Kind::kLateFlush, "commit/1", "large_commit", Region::kIntentBlock},
+    {Kind::kLateFlush, "commit/2", "insert"},
+    {Kind::kLateFlush, "commit/4", "slot_turns", Region::kOther, false,
+     "commit/2 of the same transaction makes the stamps durable, and their half is used a commit "
+     "later"},
+    {Kind::kLateFlush, "intent_block/1", "large_commit"},
+    {Kind::kLateFlush, "intent_block/2", "interleaved_intents"},
+    {Kind::kLateFlush, "generation/1", "generations"},
+    {Kind::kLateFlush, "string_heap/1", "long_texts"},
+    {Kind::kLateFlush, "string_heap/3", "shared_reservation"},
+    {Kind::kLateFlush, "chunk_list/2", "chunk_pages", Region::kOther, false,
+     "chunk_list/4 of the same append makes page and chunk reachable together"},
+    {Kind::kLateFlush, "chunk_list/4", "chunk_lines"},
+    {Kind::kLateFlush, "row_chunk/2", "row_chunks"},
+    {Kind::kLateFlush, "extent-zero/1", "used_space"},
+    {Kind::kLateFlush, "extent-touch/1", "row_chunks"},
+    {Kind::kLateFlush, "segment-grow/2", "long_texts", Region::kOther, true},
+    {Kind::kLateFlush, "pool-create/2", "create_database"},
+    {Kind::kLateFlush, "create_database/3", "create_database"},
+    {Kind::kLateFlush, "create_table/1", "create_drop_table"},
+    {Kind::kLateFlush, "create_table/2", "create_drop_table"},
+    {Kind::kLateFlush, "drop_table/1", "create_drop_table"},
+    {Kind::kLateFlush, "slot_array/1", "slot_array"},
+    {Kind::kLateFlush, "slot_array/2", "slot_array"},
+    {Kind::kLateFlush, "resolve/1", "crashed_slots"},
+    {Kind::kLateFlush, "sweep/1", "sweep", Region::kOther, true},
+    {Kind::kShortFlush, "commit/1", "slot_turns", Region::kRow},
+    {Kind::kShortFlush, "commit/1", "large_commit", Region::kIntentBlock},
+    {Kind::kShortFlush, "commit/1", "long_texts", Region::kText},
+    {Kind::kShortFlush, "row_chunk/2", "row_chunks"},
+    {Kind::kShortFlush, "create_table/1", "create_drop_table"},
+    {Kind::kShortFlush, "slot_array/1", "grown_generations"},
+    {Kind::kShortFlush, "pool-create/2", "create_database", Region::kOther, false,
+     "the other copy of the header counts, and opening repairs this one"},
+    {Kind::kEarlyStore, "commit/2", "insert"},
+    {Kind::kEarlyStore, "commit/4", "slot_turns"},
+    {Kind::kEarlyStore, "intent_block/2", "interleaved_intents"},
+    {Kind::kEarlyStore, "chunk_list/2", "chunk_pages"},
+    {Kind::kEarlyStore, "chunk_list/4", "row_chunks"},
+    {Kind::kEarlyStore, "create_table/2", "create_drop_table"},
+    {Kind::kEarlyStore, "slot_array/2", "slot_array"},
+    {Kind::kEarlyStore, "create_database/3", "create_database"},
+    {Kind::kEarlyStore, "pool-create/2", "create_database", Region::kOther, false,
+     "what pool-create/1 makes durable nobody needs: the root is zero already, and the arenas "
+     "share their line with limits that are flushed"},
+    {Kind::kEarlyStore, "string_heap/3", "shared_reservation"},
+};
+
+std::string_view to_string(Kind kind) {
+  switch (kind) {
+    case Kind::kNone:
+      return "nothing";
+    case Kind::kNoFlush:
+      return "no flush";
+    case Kind::kNoFence:
+      return "no fence";
+    case Kind::kLateFlush:
+      return "flush behind its fence";
+    case Kind::kShortFlush:
+      return "last line not flushed";
+    case Kind::kEarlyStore:
+      return "stored a fence early";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::span<const MutationCase> mutation_cases() { return kCases; }
+
+std::string_view to_string(MutationVerdict verdict) {
+  switch (verdict) {
+    case MutationVerdict::kCaught:
+      return "caught";
+    case MutationVerdict::kRemovable:
+      return "removable";
+    case MutationVerdict::kMissed:
+      return "missed";
+    case MutationVerdict::kNeededAgain:
+      return "found, but listed as removable";
+  }
+  return "unknown";
+}
+
+std::string to_string(const MutationCase& mutation) {
+  const std::string region =
+      mutation.region == Region::kOther ? "" : " (" + to_string(mutation.region) + ")";
+  return fmt::format("{}: {}{}", mutation.label, to_string(mutation.kind), region);
+}
+
+Result<MutationResult> judge(const MutationCase& mutation, std::uint64_t seed) {
+  const bool is_needed = mutation.why_removable.empty();
+  const Exploration exploration{.protocol = std::string(mutation.protocol),
+                                .seed = seed,
+                                .tears_words = mutation.tears_words,
+                                .nested_depth = 0,
+                                .combinations_max = 64,
+                                .images_max = is_needed ? kImagesMax : kImagesMaxRemovable,
+                                .replay = {}};
+  MutationResult result;
+  const auto start = std::chrono::steady_clock::now();
+  const Result<bool> is_found = finds(
+      exploration, {mutation.kind, std::string(mutation.label), mutation.region}, result.found);
+  if (!is_found.ok()) return is_found.status();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (is_needed) {
+    result.verdict = *is_found ? MutationVerdict::kCaught : MutationVerdict::kMissed;
+  } else {
+    result.verdict = *is_found ? MutationVerdict::kNeededAgain : MutationVerdict::kRemovable;
+  }
+  return result;
+}
+
+}  // namespace flugs::proof

@@ -1,0 +1,76 @@
+#include "proof/protocols.h"
+
+#include <algorithm>
+#include <array>
+
+#include "proof/scripts.h"
+
+namespace flugs::proof {
+
+namespace {
+
+constexpr TurnMix kWrites{.insert = 4, .update = 4, .remove = 2, .multi = 2, .abort = 1};
+constexpr TurnMix kInterleaved{
+    .insert = 2, .update = 3, .remove = 2, .multi = 3, .abort = 2, .interleave = 6};
+constexpr TurnMix kRestarts{
+    .insert = 3, .update = 3, .remove = 2, .multi = 2, .abort = 1, .reopen = 2, .crash = 3};
+constexpr TurnMix kText{.insert = 3, .update = 3, .remove = 1, .interleave = 2, .text = 6};
+constexpr TurnMix kBulk{.insert = 1, .update = 2, .remove = 2, .multi = 2, .large = 3};
+constexpr TurnMix kDdl{.insert = 3, .update = 1, .remove = 1, .tables = 6, .reopen = 1};
+
+constexpr std::array kProtocols{
+    Protocol{"insert", "rows inserted, one aborted", script_inserts, kWrites},
+    Protocol{"update", "rows updated, deleted and inserted again", script_updates, kWrites},
+    Protocol{"large_commit", "more intents than a slot, then than its block, holds",
+             script_large_transactions, kBulk},
+    Protocol{"interleaved_intents", "two transactions take over each other's intent blocks",
+             script_interleaved_intents, kInterleaved},
+    Protocol{"slot_turns", "a slot used again and again, across aborts", script_slot_turns,
+             kInterleaved},
+    Protocol{"crashed_slots", "new transactions over what a crash left in slots and rows",
+             script_crashed_slots, kRestarts},
+    Protocol{"new_values", "dictionary entries of all widths, and of aborted transactions",
+             script_new_values, kText},
+    Protocol{"shared_values", "an entry that one transaction makes and another commits first",
+             script_shared_values, kInterleaved},
+    Protocol{"dictionary_chunks", "a dictionary that grows, by two transactions at a time",
+             script_dictionary_chunks, kText, 160},
+    Protocol{"long_texts", "strings up to 9,000 bytes, and their chunks", script_long_texts, kText,
+             160},
+    Protocol{"shared_reservation", "one transaction reserves room for texts that another fills",
+             script_shared_reservation, kText},
+    Protocol{"row_chunks", "row chunks, and the segments of the pool behind them",
+             script_row_chunks, kBulk},
+    Protocol{"chunks_of_two", "two transactions add a chunk each", script_chunks_of_two,
+             kInterleaved},
+    Protocol{"widening", "cells that get wider, through chunks a crash left unused",
+             script_widening, kRestarts},
+    Protocol{"chunk_pages", "a chunk list that gets its pages", script_chunk_pages, kBulk},
+    Protocol{"chunk_lines", "two appends to different lines of a chunk list", script_chunk_lines,
+             kInterleaved, 256},
+    Protocol{"create_database", "pool and database made from nothing", script_creation, kDdl, 64,
+             true},
+    Protocol{"create_drop_table", "tables created and dropped", script_tables, kDdl},
+    Protocol{"used_space", "space used again, full of its former owner's bytes", script_used_space,
+             kDdl, 256},
+    Protocol{"slot_array", "more slots, with transactions cut short by crashes", script_slot_array,
+             kRestarts},
+    Protocol{"generations", "tags that a crash left behind in rows nobody sweeps",
+             script_generations, kRestarts, 512},
+    Protocol{"grown_generations", "the same, with a larger slot array for each process",
+             script_grown_generations, kRestarts, 512},
+    Protocol{"recycle", "rows of dead versions written again", script_recycling, kWrites, 512},
+    Protocol{"sweep", "rows that recovery gave free written again", script_sweeping, kRestarts},
+};
+
+}  // namespace
+
+std::span<const Protocol> protocols() { return kProtocols; }
+
+const Protocol* find_protocol(std::string_view name) {
+  const auto found = std::find_if(kProtocols.begin(), kProtocols.end(),
+                                  [&](const Protocol& protocol) { return protocol.name == name; });
+  return found == kProtocols.end() ? nullptr : &*found;
+}
+
+}  // namespace flugs::proof

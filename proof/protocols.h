@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "proof/turns.h"
+
+// The catalogue of protocols. To add one: write its script in a protocols_*.cc, declare it in
+// scripts.h, and give it a line in protocols.cc; `flugs explore`, the tests and the mutations find
+// it there.
+
+namespace flugs::proof {
+
+using Script = void (*)(CrashRig&);
+
+struct Protocol {
+  std::string_view name;
+  std::string_view what;  ///< for people
+  Script script;
+  TurnMix turns;  ///< how the random continuation of a further round goes on
+  std::uint32_t pool_kilobytes = 160;
+  bool watches_creation = false;
+};
+
+std::span<const Protocol> protocols();
+/// Null when there is none of that name.
+const Protocol* find_protocol(std::string_view name);
+
+}  // namespace flugs::proof

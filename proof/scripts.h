@@ -1,0 +1,34 @@
+#pragma once
+
+#include "proof/tables.h"
+
+// One script per protocol, in protocols_*.cc. It runs what it needs unwatched, then calls watch().
+
+namespace flugs::proof {
+
+void script_inserts(CrashRig& rig);
+void script_updates(CrashRig& rig);
+void script_large_transactions(CrashRig& rig);
+void script_interleaved_intents(CrashRig& rig);
+void script_slot_turns(CrashRig& rig);
+void script_crashed_slots(CrashRig& rig);
+void script_new_values(CrashRig& rig);
+void script_shared_values(CrashRig& rig);
+void script_dictionary_chunks(CrashRig& rig);
+void script_long_texts(CrashRig& rig);
+void script_shared_reservation(CrashRig& rig);
+void script_row_chunks(CrashRig& rig);
+void script_chunks_of_two(CrashRig& rig);
+void script_widening(CrashRig& rig);
+void script_chunk_pages(CrashRig& rig);
+void script_chunk_lines(CrashRig& rig);
+void script_creation(CrashRig& rig);
+void script_tables(CrashRig& rig);
+void script_used_space(CrashRig& rig);
+void script_slot_array(CrashRig& rig);
+void script_generations(CrashRig& rig);
+void script_grown_generations(CrashRig& rig);
+void script_recycling(CrashRig& rig);
+void script_sweeping(CrashRig& rig);
+
+}  // namespace flugs::proof

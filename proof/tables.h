@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proof/rig.h"
+
+// The tables of the protocols' scripts. The first column is always `id`, unique in its table.
+
+namespace flugs::proof {
+
+/// Primary key and unique key, ordered key; dictionaries of short and long text and of integers;
+/// direct integers and direct text.
+TableSchema people_schema();
+std::vector<Value> person(std::int32_t id, std::string_view name, std::string_view city,
+                          std::int64_t amount, std::string_view note);
+/// Primary key of two columns.
+TableSchema orders_schema();
+std::vector<Value> order(std::int32_t id, std::int32_t customer, std::string_view note);
+/// No key: opening sweeps the last rows only.
+TableSchema log_schema(std::string name = "log");
+std::vector<Value> log_entry(std::int32_t id, std::int64_t amount);
+/// Makes the table `log` so large that opening does not sweep its first rows, but leaves as many.
+void fill_with_dead_rows(CrashRig& rig);
+/// Rows of 256 bytes, 16 to a chunk.
+TableSchema wide_schema();
+std::vector<Value> wide_row(std::int32_t id);
+
+ColumnValue set(std::uint16_t column, Value value);
+
+}  // namespace flugs::proof

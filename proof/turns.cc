@@ -1,0 +1,242 @@
+#include "proof/turns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "pmem/extent_allocator.h"
+#include "proof/probe.h"
+#include "proof/tables.h"
+
+namespace flugs::proof {
+
+namespace {
+
+constexpr std::int32_t kTurnIdMin = 50000;
+constexpr std::uint32_t kTurnIds = 48;
+// Salts of the probes are below; salt * 100,000 has to fit an int32.
+constexpr std::uint32_t kTurnSaltMin = 1000;
+constexpr std::uint32_t kTurnSalts = 20000;
+constexpr std::size_t kTablesMax = 4;
+constexpr std::size_t kOpenMax = 1;  // the rig has two slots
+/// What judging a state may need for its own transactions.
+constexpr std::uint64_t kReserveBytes = std::uint64_t{56} << 10;
+
+class Turns {
+ public:
+  Turns(CrashRig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
+
+  void take(const TurnMix& mix) {
+    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 11> kinds{{
+        {mix.insert, &Turns::insert_one},
+        {mix.update, &Turns::update_one},
+        {mix.remove, &Turns::remove_one},
+        {mix.multi, &Turns::write_several},
+        {mix.abort, &Turns::abort_several},
+        {mix.interleave, &Turns::begin_or_end},
+        {mix.large, &Turns::write_many},
+        {mix.text, &Turns::write_text},
+        {mix.tables, &Turns::change_tables},
+        {mix.reopen, &Turns::reopen},
+        {mix.crash, &Turns::crash},
+    }};
+    std::uint32_t sum = 0;
+    for (const auto& [weight, turn] : kinds) sum += weight;
+    std::uint32_t drawn = below(sum);
+    for (const auto& [weight, turn] : kinds) {
+      if (drawn < weight) return (this->*turn)();
+      drawn -= weight;
+    }
+  }
+
+  bool is_room_left() {
+    const pmem::SpaceReport space = rig_.core().pool().allocator().space();
+    return space.used_bytes + space.overhead_bytes + kReserveBytes < space.reserved_bytes;
+  }
+
+  void end() {
+    while (!open_.empty()) end_oldest(true);
+  }
+
+ private:
+  struct Open {
+    std::size_t number;
+    Writes writes;
+  };
+
+  std::uint32_t below(std::uint32_t bound) {
+    return static_cast<std::uint32_t>(random_() % std::max(bound, 1U));
+  }
+  std::uint32_t salt() { return kTurnSaltMin + below(kTurnSalts); }
+  const TableSchema& schema_of(const std::string& table) {
+    return rig_.core().table(*rig_.core().find_table(table))->schema();
+  }
+  /// Empty when there is no table.
+  std::string any_table() {
+    const DatabaseState& state = rig_.state();
+    if (state.empty()) return {};
+    return std::next(state.begin(), below(static_cast<std::uint32_t>(state.size())))->first;
+  }
+
+  void add_insert(const std::string& table, Writes& writes, bool is_long = false) {
+    const std::int32_t id = kTurnIdMin + static_cast<std::int32_t>(below(kTurnIds));
+    if (rig_.state().at(table).contains(id) || !busy_.emplace(table, id).second) return;
+    std::vector<Value> row = probe_row(schema_of(table), id, salt());
+    if (is_long) lengthen(row);
+    writes.push_back(insert(table, std::move(row)));
+  }
+  void lengthen(std::vector<Value>& row) {
+    for (Value& value : row)
+      if (!value.is_null() && (value.type() == Type::kString || value.type() == Type::kBytes))
+        value = Value::from_bytes(
+            value.type(),
+            keep(fmt::format("{}{}", value.as_string(),
+                             std::string(40 + below(1500), static_cast<char>('a' + below(26))))));
+  }
+  void add_change(const std::string& table, Writes& writes, bool is_removal) {
+    const TableRows& rows = rig_.state().at(table);
+    if (rows.empty()) return add_insert(table, writes);
+    const std::int32_t id =
+        std::next(rows.begin(), below(static_cast<std::uint32_t>(rows.size())))->first;
+    if (!busy_.emplace(table, id).second) return;
+    if (is_removal) {
+      writes.push_back(remove(table, id));
+      return;
+    }
+    std::vector<ColumnValue> changes = probe_changes(schema_of(table), id, salt());
+    if (below(2) == 0 && changes.size() > 1) changes.erase(changes.begin() + below(2));
+    if (!changes.empty()) writes.push_back(update(table, id, std::move(changes)));
+  }
+  void release(const Writes& writes) {
+    for (const RowWrite& write : writes) busy_.erase({write.table, write.id});
+  }
+  void commit(const Writes& writes) {
+    if (!writes.empty()) rig_.commit(writes);
+    release(writes);
+  }
+  Writes several() {
+    Writes writes;
+    const std::uint32_t count = 2 + below(4);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::string table = any_table();
+      if (table.empty()) return writes;
+      const std::uint32_t kind = below(5);
+      if (kind < 2) {
+        add_insert(table, writes);
+      } else {
+        add_change(table, writes, kind == 2);
+      }
+    }
+    return writes;
+  }
+
+  void insert_one() {
+    const std::string table = any_table();
+    if (table.empty()) return change_tables();
+    Writes writes;
+    add_insert(table, writes);
+    commit(writes);
+  }
+  void update_one() {
+    const std::string table = any_table();
+    if (table.empty()) return change_tables();
+    Writes writes;
+    add_change(table, writes, false);
+    commit(writes);
+  }
+  void remove_one() {
+    const std::string table = any_table();
+    if (table.empty()) return change_tables();
+    Writes writes;
+    add_change(table, writes, true);
+    commit(writes);
+  }
+  void write_several() { commit(several()); }
+  void abort_several() {
+    const Writes writes = several();
+    if (!writes.empty()) rig_.abort(writes);
+    release(writes);
+  }
+  void begin_or_end() {
+    if (open_.size() == kOpenMax) return end_oldest(below(4) != 0);
+    Writes writes = several();
+    if (writes.empty()) return;
+    const std::size_t number = rig_.begin(writes);
+    open_.push_back({number, std::move(writes)});
+  }
+  void end_oldest(bool commits) {
+    const Open open = std::move(open_.front());
+    open_.erase(open_.begin());
+    if (commits) {
+      rig_.commit(open.number);
+    } else {
+      rig_.abort(open.number);
+    }
+    release(open.writes);
+  }
+  void write_many() {
+    const std::string table = any_table();
+    if (table.empty()) return change_tables();
+    Writes writes;
+    const std::uint32_t count = 4 + below(16);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (below(2) == 0) {
+        add_insert(table, writes);
+      } else {
+        add_change(table, writes, below(2) == 0);
+      }
+    }
+    commit(writes);
+  }
+  void write_text() {
+    const std::string table = any_table();
+    if (table.empty()) return change_tables();
+    Writes writes;
+    add_insert(table, writes, true);
+    commit(writes);
+  }
+  void change_tables() {
+    end();
+    if (rig_.is_done()) return;
+    const DatabaseState& state = rig_.state();
+    const std::string name = fmt::format("turn{}", below(8));
+    if (state.size() >= kTablesMax || (state.size() > 1 && below(2) == 0)) {
+      rig_.drop_table(any_table());
+    } else if (!state.contains(name)) {
+      TableSchema schema = below(2) == 0 ? log_schema(name) : people_schema();
+      schema.name = name;
+      rig_.create_table(schema);
+    }
+  }
+  void reopen() {
+    end();
+    rig_.reopen(2 + below(2));
+  }
+  void crash() {
+    open_.clear();
+    busy_.clear();
+    rig_.crash(below(1000));
+  }
+
+  CrashRig& rig_;
+  std::mt19937_64 random_;
+  std::set<std::pair<std::string, std::int32_t>> busy_;  // rows of the writes in `open_`
+  std::vector<Open> open_;
+};
+
+}  // namespace
+
+void run_turns(CrashRig& rig, const TurnMix& mix, std::uint64_t seed, std::uint32_t turns_max) {
+  if (rig.is_done()) return;
+  Turns turns(rig, seed);
+  for (std::uint32_t turn = 0; turn < turns_max && !rig.is_done() && turns.is_room_left(); ++turn)
+    turns.take(mix);
+  if (!rig.is_done()) turns.end();
+}
+
+}  // namespace flugs::proof

@@ -1,0 +1,31 @@
+#include "test/crash/explore.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+namespace flugs::proof {
+
+void must_hold(Exploration exploration) {
+  const std::uint64_t factor = crash_states_factor();
+  exploration.nested_one_in /=
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(factor, exploration.nested_one_in));
+  exploration.images_max *= factor;
+  exploration.combinations_max *= factor;
+  exploration.random_images *= static_cast<std::uint32_t>(factor);
+  const ExplorationResult result = explore(exploration);
+  const ExplorerReport& report = result.report;
+  std::printf("%s%s: %llu crash points, %llu states, %llu of them nested, %.1f s%s\n",
+              exploration.protocol.c_str(), exploration.tears_words ? ", torn" : "",
+              static_cast<unsigned long long>(report.crash_points),
+              static_cast<unsigned long long>(report.images_checked),
+              static_cast<unsigned long long>(report.nested_images), result.seconds,
+              report.used_up ? ", budget used up" : "");
+  INFO(result.outcome.to_string());
+  if (!result.replay.empty())
+    UNSCOPED_INFO("to replay: flugs explore --replay '" << result.replay << "'");
+  CHECK(result.outcome.ok());
+  CHECK(report.images_checked > 50);
+}
+
+}  // namespace flugs::proof

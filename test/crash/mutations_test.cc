@@ -1,0 +1,52 @@
+// Tests of the tests: every mutation of the catalogue is caught, or known not to be needed.
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include "proof/mutations.h"
+
+namespace flugs::proof {
+namespace {
+
+TEST_CASE("every mutation is caught or known to be removable", "[crash]") {
+  std::size_t caught = 0;
+  for (const MutationCase& mutation : mutation_cases()) {
+    const Result<MutationResult> result = judge(mutation, 1);
+    INFO(to_string(mutation) << ": " << result.status().to_string());
+    REQUIRE(result.ok());
+    std::printf("%s: %s, %.1f s\n", to_string(mutation).c_str(),
+                result->found == "ok" ? "not found" : "found", result->seconds);
+    INFO(result->found);
+    CHECK((result->verdict == MutationVerdict::kCaught ||
+           result->verdict == MutationVerdict::kRemovable));
+    caught += result->verdict == MutationVerdict::kCaught ? 1 : 0;
+  }
+  CHECK(mutation_cases().size() >= 40);
+  CHECK(caught >= 40);
+}
+
+TEST_CASE("no flush and no fence that the scripts pass is forgotten", "[crash]") {
+  for (const Protocol& protocol : protocols()) {
+    // No crash point is this one.
+    const ExplorationResult result =
+        explore({.protocol = std::string(protocol.name), .replay = "999999999,0"});
+    INFO(protocol.name << ": " << result.outcome.to_string());
+    CHECK(result.outcome.ok());
+  }
+  std::set<std::string> judged;
+  for (const MutationCase& mutation : mutation_cases()) {
+    if (mutation.kind == Mutation::Kind::kNoFlush)
+      judged.insert("flush " + std::string(mutation.label));
+    if (mutation.kind == Mutation::Kind::kNoFence)
+      judged.insert("fence " + std::string(mutation.label));
+  }
+  for (const std::string& site : watched_sites()) {
+    INFO(site);
+    CHECK(judged.contains(site));
+  }
+}
+
+}  // namespace
+}  // namespace flugs::proof

@@ -1,0 +1,311 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "bench/environment.h"
+#include "tools/command.h"
+#include "tools/explore_job.h"
+#include "tools/progress_bar.h"
+#include "tools/text_table.h"
+
+namespace flugs::tools {
+
+namespace {
+
+// A job ends after so many states; the next one of its protocol goes on differently.
+constexpr std::uint64_t kStatesPerJobMax = 20'000;
+constexpr std::uint64_t kStatesPerJobMin = 200;
+// Below, crash points share the budget of their job in smaller parts.
+constexpr std::uint64_t kStatesPerJobThorough = 2500;
+
+struct ExploreOptions {
+  std::string protocol = "all";
+  std::uint64_t states = 100'000;
+  std::uint64_t seed = 1;
+  std::uint32_t processes = std::max(1U, std::thread::hardware_concurrency());
+  bool mutations = false;
+  bool sites = false;
+  bool list = false;
+  std::string replay;
+  std::string json;
+};
+
+struct MutationFigures {
+  std::uint64_t total = 0;
+  std::uint64_t caught = 0;
+  std::uint64_t removable = 0;
+  std::uint64_t wrong = 0;  ///< missed, or found although said to be removable
+  bench::Json list = bench::Json::array();
+};
+
+/// The job `number` of a protocol: first its script, then random continuations of it.
+proof::Exploration job_of(const proof::Protocol& protocol, std::uint32_t number, std::uint64_t seed,
+                          std::uint64_t states) {
+  proof::Exploration exploration;
+  exploration.protocol = protocol.name;
+  exploration.seed = seed;
+  exploration.images_max = states;
+  exploration.round = number < 2 ? 0 : number - 1;
+  exploration.tears_words = number % 2 == 1;
+  exploration.nested_depth = number % 8 == 6 ? 3 : number % 4 == 2 ? 2 : 1;
+  exploration.nested_one_in = 16U << (exploration.nested_depth - 1);
+  if (states < kStatesPerJobThorough) {
+    exploration.combinations_max = 16;
+    exploration.random_images = 4;
+  }
+  return exploration;
+}
+
+class Explore {
+ public:
+  explicit Explore(const ExploreOptions& options) : options_(options), pool_(options.processes) {
+    for (const proof::Protocol& protocol : proof::protocols())
+      if (options.protocol == "all" || options.protocol == protocol.name)
+        runs_.push_back({&protocol, 0, {}});
+  }
+
+  Status run() {
+    const std::uint64_t share = options_.states / runs_.size();
+    const std::uint64_t states_per_job = std::clamp(share / 4, kStatesPerJobMin, kStatesPerJobMax);
+    for (std::size_t next = 0; states_ + begun_ < options_.states || !pool_.is_empty();) {
+      if (states_ + begun_ >= options_.states || pool_.is_full()) {
+        if (Status s = pool_.wait(); !s.ok()) return s;
+        bar_.update("exploring", states_, options_.states);
+        continue;
+      }
+      Run& run = runs_[next++ % runs_.size()];
+      const std::uint64_t states = std::min(states_per_job, options_.states - states_ - begun_);
+      if (Status s = start(run, states); !s.ok()) return s;
+    }
+    return {};
+  }
+
+  Status run_mutations() {
+    const auto cases = proof::mutation_cases();
+    for (std::size_t next = 0; next < cases.size() || !pool_.is_empty();) {
+      if (next == cases.size() || pool_.is_full()) {
+        if (Status s = pool_.wait(); !s.ok()) return s;
+        bar_.update("mutations", mutations_.total, cases.size());
+        continue;
+      }
+      if (Status s = start(cases[next++]); !s.ok()) return s;
+    }
+    return {};
+  }
+
+  ExploreFigures total() const {
+    ExploreFigures sum;
+    for (const Run& run : runs_) sum += run.figures;
+    return sum;
+  }
+  const MutationFigures& mutations() const { return mutations_; }
+
+  void print() {
+    bar_.clear();
+    TextTable table({"protocol", "crash points", "states", "nested", "failures"});
+    const auto add = [&](std::string name, const ExploreFigures& figures) {
+      table.add({std::move(name), fmt::format("{}", figures.crash_points),
+                 fmt::format("{}", figures.states), fmt::format("{}", figures.nested),
+                 fmt::format("{}", figures.failures)});
+    };
+    for (const Run& run : runs_) add(std::string(run.protocol->name), run.figures);
+    if (runs_.size() > 1) add("all", total());
+    fmt::print("{}", table.to_string());
+  }
+
+  bench::Json protocols_json() const {
+    bench::Json json;
+    for (const Run& run : runs_) {
+      const ExploreFigures& figures = run.figures;
+      json[std::string(run.protocol->name)] = {{"crash_points", figures.crash_points},
+                                               {"states", figures.states},
+                                               {"nested", figures.nested},
+                                               {"failures", figures.failures},
+                                               {"seconds", figures.seconds}};
+    }
+    return json;
+  }
+
+ private:
+  struct Run {
+    const proof::Protocol* protocol;
+    std::uint32_t jobs;
+    ExploreFigures figures;
+  };
+
+  Status start(Run& run, std::uint64_t states) {
+    const proof::Exploration job = job_of(*run.protocol, run.jobs++, options_.seed, states);
+    begun_ += states;
+    return pool_.start([&job] { return to_json(explore_here(job)); },
+                       [this, &run, job, states](const bench::Json& answer, int signal) {
+                         begun_ -= states;
+                         add(run, job, answer, signal);
+                       });
+  }
+
+  void add(Run& run, const proof::Exploration& job, const bench::Json& answer, int signal) {
+    ExploreFigures figures;
+    if (answer.is_null()) {
+      figures.failures = 1;
+      figures.failure_words = {fmt::format("the process ended, by signal {}\n  to replay: {}",
+                                           signal, replay_line(job, {}))};
+      // Else a protocol that always fails would be run for ever.
+      figures.states = 1;
+    } else {
+      figures = figures_from(answer);
+    }
+    states_ += std::max<std::uint64_t>(figures.states, 1);
+    if (!figures.failure_words.empty()) {
+      bar_.clear();
+      for (const std::string& words : figures.failure_words)
+        fmt::print(stderr, "flugs: {}: {}\n", run.protocol->name, words);
+    }
+    run.figures += figures;
+  }
+
+  Status start(const proof::MutationCase& mutation) {
+    return pool_.start(
+        [this, &mutation]() -> bench::Json {
+          const Result<proof::MutationResult> result = proof::judge(mutation, options_.seed);
+          if (!result.ok()) return {{"error", result.status().to_string()}};
+          return {{"verdict", proof::to_string(result->verdict)}, {"seconds", result->seconds}};
+        },
+        [this, &mutation](const bench::Json& answer, int /*signal*/) { add(mutation, answer); });
+  }
+
+  void add(const proof::MutationCase& mutation, const bench::Json& answer) {
+    std::string verdict = "not judged";
+    if (answer.contains("verdict")) verdict = answer["verdict"];
+    ++mutations_.total;
+    if (verdict == proof::to_string(proof::MutationVerdict::kCaught)) {
+      ++mutations_.caught;
+    } else if (verdict == proof::to_string(proof::MutationVerdict::kRemovable)) {
+      ++mutations_.removable;
+    } else {
+      ++mutations_.wrong;
+      bar_.clear();
+      fmt::print(stderr, "flugs: mutation {}: {} {}\n", to_string(mutation), verdict,
+                 answer.contains("error") ? std::string(answer["error"]) : std::string());
+    }
+    mutations_.list.push_back({{"mutation", to_string(mutation)},
+                               {"protocol", mutation.protocol},
+                               {"verdict", verdict},
+                               {"why_removable", mutation.why_removable}});
+  }
+
+  const ExploreOptions& options_;
+  std::vector<Run> runs_;
+  JobPool pool_;
+  ProgressBar bar_;
+  std::uint64_t states_ = 0;  // checked
+  std::uint64_t begun_ = 0;   // budget of jobs that run
+  MutationFigures mutations_;
+};
+
+void print_sites(const ExploreFigures& figures) {
+  TextTable table({"site", "calls", "lines", "clean", "repeated", "unfenced at ack", "idle"});
+  for (const auto& [site, counts] : figures.sites)
+    table.add({site, fmt::format("{}", counts.calls), fmt::format("{}", counts.lines),
+               fmt::format("{}", counts.clean), fmt::format("{}", counts.repeated),
+               fmt::format("{}", counts.unfenced), fmt::format("{}", counts.idle)});
+  fmt::print("\n{}", table.to_string());
+  for (const auto& [region, lines] : figures.unflushed)
+    fmt::print("left unflushed at acknowledgements: {} lines of kind {}\n", lines, region);
+}
+
+int replay(const ExploreOptions& options) {
+  Result<proof::Exploration> exploration = proof::read_replay(options.replay);
+  if (!exploration.ok()) return could_not_run(exploration.status());
+  const ExploreFigures figures = explore_here(*exploration);
+  fmt::print("{} crash points, {} states, {} failures\n", figures.crash_points, figures.states,
+             figures.failures);
+  for (const std::string& words : figures.failure_words) fmt::print(stderr, "flugs: {}\n", words);
+  return finish_with_json(options.json, to_json(figures),
+                          figures.failures == 0 ? kExitOk : kExitCheckFailed);
+}
+
+int run_command(const ExploreOptions& options) {
+  if (options.list) {
+    TextTable table({"protocol", "what happens"});
+    for (const proof::Protocol& protocol : proof::protocols())
+      table.add({std::string(protocol.name), std::string(protocol.what)});
+    fmt::print("{}", table.to_string());
+    return kExitOk;
+  }
+  if (!options.replay.empty()) return replay(options);
+  if (options.protocol != "all" && proof::find_protocol(options.protocol) == nullptr)
+    return could_not_run(
+        Status(StatusCode::kInvalidArgument,
+               fmt::format("no protocol '{}'; --list names them", options.protocol)));
+  Explore explore(options);
+  const auto start = std::chrono::steady_clock::now();
+  if (Status s = explore.run(); !s.ok()) return could_not_run(s);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (options.mutations)
+    if (Status s = explore.run_mutations(); !s.ok()) return could_not_run(s);
+  const ExploreFigures total = explore.total();
+  const MutationFigures& mutations = explore.mutations();
+  const double per_core = static_cast<double>(total.states) / std::max(total.seconds, 1e-9);
+  explore.print();
+  if (options.sites) print_sites(total);
+  fmt::print("{} states in {:.1f} s, {} per second and core; {} failures\n", total.states, seconds,
+             format_count(per_core), total.failures);
+  if (options.mutations)
+    fmt::print("{} mutations: {} caught, {} known to be removable, {} wrong\n", mutations.total,
+               mutations.caught, mutations.removable, mutations.wrong);
+  bench::Json json;
+  const bench::Environment environment = bench::environment();
+  json["commit"] = environment.commit;
+  json["protocol"] = options.protocol;
+  json["seed"] = options.seed;
+  json["states"] = total.states;
+  json["nested_states"] = total.nested;
+  json["crash_points"] = total.crash_points;
+  json["failures"] = total.failures;
+  json["mutations_total"] = mutations.total;
+  json["mutations_caught"] = mutations.caught;
+  json["mutations_removable"] = mutations.removable;
+  json["mutations_wrong"] = mutations.wrong;
+  json["states_per_s"] = static_cast<double>(total.states) / seconds;
+  json["states_per_s_and_core"] = per_core;
+  json["processes"] = options.processes;
+  json["protocols"] = explore.protocols_json();
+  json["mutations"] = mutations.list;
+  json["sites"] = to_json(total)["sites"];
+  json["unflushed"] = to_json(total)["unflushed"];
+  json["failure_words"] = total.failure_words;
+  json["machine"] = bench::to_json(environment);
+  const bool is_good = total.failures == 0 && mutations.wrong == 0;
+  return finish_with_json(options.json, json, is_good ? kExitOk : kExitCheckFailed);
+}
+
+}  // namespace
+
+void add_explore(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ExploreOptions>();
+  CLI::App* command =
+      app.add_subcommand("explore", "Every state that a power cut could leave, opened and judged");
+  command->add_option("--protocol", options->protocol, "Of --list, or all")->capture_default_str();
+  command->add_option("--states", options->states, "To check in all")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of all random choices")->capture_default_str();
+  command->add_option("--processes", options->processes, "How many work at a time")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  command->add_flag("--mutations", options->mutations,
+                    "Also make the mistakes of the catalogue: is each of them found?");
+  command->add_flag("--sites", options->sites, "Flushes and fences by label: which were idle?");
+  command->add_flag("--list", options->list, "Name the protocols");
+  command->add_option("--replay", options->replay, "Only the state of a failure, as it was printed")
+      ->type_name("WORDS");
+  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  command->callback([options, &action] { action = [options] { return run_command(*options); }; });
+}
+
+}  // namespace flugs::tools
