@@ -133,7 +133,8 @@ class Table {
   bool update_in_place(TransactionContext& context, std::uint32_t row,
                        std::span<const ColumnValue> changes);
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row);
-  Status verify_row(std::uint32_t row) const;
+  enum class Moment : std::uint8_t { kOpening, kOpen };
+  Status verify_row(std::uint32_t row, Moment moment) const;
   std::uint16_t all_keys() const noexcept {
     return static_cast<std::uint16_t>((1u << keys_.size()) - 1);
   }

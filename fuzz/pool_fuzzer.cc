@@ -197,12 +197,15 @@ Result<PoolFuzzFigures> fuzz_pools(const PoolFuzzOptions& options) {
   return Fuzzer(options, *inputs, *memory.get()).run();
 }
 
-Result<std::string> replay_pool_input(const PoolFuzzOptions& options, std::uint64_t input) {
+Status replay_pool_input(const PoolFuzzOptions& options, std::uint64_t input,
+                         const std::function<void(const std::string&)>& say) {
   Result<PoolInputs> inputs = PoolInputs::make(options.seed, options.file_every, options.file);
   if (!inputs.ok()) return inputs.status();
+  inputs->before_use = say;
   const InputResult result = inputs->run(input);
-  return fmt::format("{}{}", result.words,
-                     result.is_vouched && !result.is_noticed ? "; NOT NOTICED" : "");
+  say(result.words);
+  if (result.is_vouched && !result.is_noticed) say("under a checksum, and not noticed");
+  return {};
 }
 
 }  // namespace flugs::fuzz

@@ -42,7 +42,8 @@ struct PoolFuzzFigures {
 /// from the seed and its number alone. Fails when no process can be started.
 Result<PoolFuzzFigures> fuzz_pools(const PoolFuzzOptions& options);
 
-/// One input, in this process: says what was done to the pool and what became of it.
-Result<std::string> replay_pool_input(const PoolFuzzOptions& options, std::uint64_t input);
+/// One input, in this process: tells `say` what was done to the pool, then what became of it.
+Status replay_pool_input(const PoolFuzzOptions& options, std::uint64_t input,
+                         const std::function<void(const std::string&)>& say);
 
 }  // namespace flugs::fuzz

@@ -60,10 +60,9 @@ InputResult PoolInputs::run_in_memory(bench::Random& random) {
   const Corruption done = corrupt(pool, samples_, index, random);
   InputResult result;
   result.is_vouched = done.is_vouched;
-  const Status status =
-      open_and_exercise(pool.last(pool.size()).subspan(pool.size() - done.bytes), random, result);
-  result.words = fmt::format("pool '{}': {}; {}", sample.name, done.words,
-                             status.ok() ? "answered" : status.to_string());
+  if (before_use) before_use(fmt::format("pool '{}': {}", sample.name, done.words));
+  const Status status = open_and_exercise(pool.first(done.bytes), random, result);
+  result.words = status.ok() ? "answered" : status.to_string();
   return result;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,8 @@ class PoolInputs {
                                  const std::string& file);
 
   InputResult run(std::uint64_t input);
+  /// Told what was done to the pool before it is used: for an input that does not come back.
+  std::function<void(const std::string& words)> before_use;
 
  private:
   PoolInputs(std::uint64_t seed, std::uint64_t file_every, std::string file,

@@ -16,6 +16,11 @@ namespace {
 // One fence per million transactions of a slot, and 2^31 crashes before generations run out.
 constexpr std::uint64_t kGenerationBlock = std::uint64_t{1} << 20;
 
+// No pool gets there in centuries: so that a damaged word is told from a used one, and that what
+// was opened never runs out.
+constexpr std::uint64_t kTimestampPlausible = kTimestampMax / 2;
+constexpr std::uint64_t kGenerationPlausible = kGenerationMax / 2;
+
 std::uint64_t limits_bytes(std::uint64_t slot_count) noexcept {
   return (slot_count * 8 + 63) / 64 * 64;
 }
@@ -271,11 +276,13 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
       resolve(slot, half, overflow_bytes_[slot * 2 + index], locate, persister, counts);
     }
   }
-  if (latest >= kTimestampMax || generation_floor_ >= kGenerationMax - kGenerationBlock) {
+  if (latest > kTimestampPlausible || generation_floor_ > kGenerationPlausible) {
     persister.fence("resolve/1");
     return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: transaction slots: time-stamp {} or generation {} is impossible",
-                              pool_.path(), latest, generation_floor_));
+                  fmt::format("{}: transaction slots: latest time-stamp expected at most {}, found "
+                              "{}; generation limit at most {}, found {}",
+                              pool_.path(), kTimestampPlausible, latest, kGenerationPlausible,
+                              generation_floor_));
   }
   persister.fence("resolve/1");
   clock_.store(latest, std::memory_order_seq_cst);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -42,11 +43,12 @@ bench::Json figures_json(const FuzzPoolOptions& options, const fuzz::PoolFuzzFig
 }
 
 int run_replay(const FuzzPoolOptions& options) {
-  const Result<std::string> said =
-      fuzz::replay_pool_input(options.fuzz, static_cast<std::uint64_t>(options.replay));
-  if (!said.ok()) return could_not_run(said.status());
-  fmt::print("input {} of seed {}: {}\n", options.replay, options.fuzz.seed, *said);
-  return kExitOk;
+  const Status status = fuzz::replay_pool_input(
+      options.fuzz, static_cast<std::uint64_t>(options.replay), [](const std::string& words) {
+        fmt::print("{}\n", words);
+        std::fflush(stdout);  // what comes next may end the process
+      });
+  return status.ok() ? kExitOk : could_not_run(status);
 }
 
 int run_fuzz(FuzzPoolOptions options) {
