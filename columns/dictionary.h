@@ -77,8 +77,8 @@ class Dictionary {
   std::int64_t integer(std::uint32_t code) const noexcept;
   std::string_view text(std::uint32_t code) const noexcept;
   Value value(std::uint32_t code) const noexcept;
-  /// Whether a ValueID in a row names a value, or NULL.
-  bool is_proven(std::uint32_t code) const noexcept;
+  /// After the rebuild: whether a ValueID names a value, or NULL.
+  bool is_present(std::uint32_t code) const noexcept;
   std::uint32_t null_code() const noexcept {
     return decoder_.null_code.load(std::memory_order_acquire);
   }

@@ -55,6 +55,13 @@ Status Table::load() {
   return rows_.load(columns_);
 }
 
+void Table::load_what_is_whole(
+    FunctionRef<void(const std::string& part, const Status& status)> visit) {
+  for (const auto& column : columns_)
+    visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
+  visit(fmt::format("table {}, rows", name()), rows_.load(columns_));
+}
+
 Row Table::make_row(std::uint32_t row) const noexcept {
   Row result;
   result.table_ = this;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/database_core.h"
+#include "engine/pool_audit.h"
 #include "fuzz/exercise.h"
 
 namespace flugs::fuzz {
@@ -22,6 +24,13 @@ OpenOptions options_of_opener(const std::string& path) {
   options.slots_max = 8;
   options.recovery_threads = 1;
   return options;
+}
+
+std::string words_of(const Result<PoolCheckReport>& audit) {
+  if (!audit.ok()) return audit.status().to_string();
+  std::string words = fmt::format("{} damages, {} remarks", audit->damages, audit->remarks);
+  for (const PoolFinding& finding : audit->findings) words += "\n  " + finding.message;
+  return words;
 }
 
 }  // namespace
@@ -61,8 +70,16 @@ InputResult PoolInputs::run_in_memory(bench::Random& random) {
   InputResult result;
   result.is_vouched = done.is_vouched;
   if (before_use) before_use(fmt::format("pool '{}': {}", sample.name, done.words));
-  const Status status = open_and_exercise(pool.first(done.bytes), random, result);
-  result.words = status.ok() ? "answered" : status.to_string();
+  // What is left of it stands at the end, so that whoever reads behind it is caught.
+  const std::span<std::byte> left = buffer_->tail(done.bytes);
+  if (left.size() != pool.size()) std::memmove(left.data(), pool.data(), left.size());
+  const std::span<std::byte> copy = audited_->tail(left.size());
+  std::copy(left.begin(), left.end(), copy.begin());
+  const Result<PoolCheckReport> audit = engine::check_pool_in_memory(copy);
+  result.is_noticed = !audit.ok() || !audit->is_clean() || audit->remarks != sample.remarks;
+  const Status status = open_and_exercise(left, random, result);
+  result.words = fmt::format("opening: {}; check: {}", status.ok() ? "ok" : status.to_string(),
+                             words_of(audit));
   return result;
 }
 

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <functional>
 
 #include "bench/random.h"
 #include "engine/database_core.h"
+#include "engine/pool_audit.h"
 #include "fuzz/guarded_buffer.h"
 
 namespace flugs::fuzz {
@@ -214,6 +216,16 @@ Status copy_in_flight(DatabaseCore& core, Filler& filler, const std::function<vo
   return status;
 }
 
+/// A sample that is not clean would hide what is damaged in it.
+Status note_audit(const Result<PoolCheckReport>& report, SamplePool& sample) {
+  if (!report.ok()) return report.status();
+  if (!report->is_clean())
+    return Status(StatusCode::kCorrupt, fmt::format("sample {}: {}", sample.name,
+                                                    report->findings.front().message));
+  sample.remarks = report->remarks;
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed) {
@@ -238,6 +250,9 @@ Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed) {
     core->reset();
     if (!kind.has_open_transactions) copy();
     sample.regions = map_pool(sample.bytes, 0);
+    std::copy(sample.bytes.begin(), sample.bytes.end(), buffer.span().begin());
+    if (Status s = note_audit(engine::check_pool_in_memory(buffer.span()), sample); !s.ok())
+      return s;
     samples.push_back(std::move(sample));
   }
   return samples;

@@ -18,6 +18,7 @@ struct SamplePool {
   std::vector<std::byte> bytes;
   std::uint64_t root = 0;  ///< offset of the PoolRoot
   std::vector<Region> regions;
+  std::uint64_t remarks = 0;  ///< what the audit says of it; never damage
 };
 
 /// Pools in memory of all kinds: empty, small, of every type, without keys, with many chunks and

@@ -29,6 +29,10 @@ std::uint64_t checksum_of(const IntentBlockLayout& block) noexcept {
   return XXH3_64bits(&block, 16);
 }
 
+std::uint64_t check_of_record(std::uint32_t slot, const SlotHalfLayout& half) noexcept {
+  return Commit::check_of(slot, half.commit_generation, half.commit_timestamp);
+}
+
 std::atomic<std::uint64_t> next_slots_id{1};
 
 // Claims that no thread has. Both live to the end of the process: threads may outlive statics.
@@ -287,6 +291,37 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
   persister.fence("resolve/1");
   clock_.store(latest, std::memory_order_seq_cst);
   return {};
+}
+
+void TransactionSlots::audit(FunctionRef<void(bool damaged, const std::string& words)> visit) {
+  for (std::uint32_t slot = 0; slot < array_slots_; ++slot) {
+    for (std::uint32_t index = 0; index < 2; ++index) {
+      const SlotHalfLayout& half = slot_layout(slot).half[index];
+      const std::string where =
+          fmt::format("{}: slot {}, half {} at offset {}", pool_.path(), slot, index,
+                      reinterpret_cast<const std::byte*>(&half) - pool_.base());
+      const bool is_used =
+          (half.commit_generation | half.commit_timestamp | half.commit_check) != 0;
+      if (is_used && !Commit::is_committed(slot, half)) {
+        visit(false, fmt::format("{}: commit record of generation {}, time-stamp {}: check expected "
+                                 "{:016x}, found {:016x}: torn by a crash, or damaged",
+                                 where, half.commit_generation, half.commit_timestamp,
+                                 check_of_record(slot, half), half.commit_check));
+      } else if (is_used && (half.commit_generation >= generation_limit(slot) ||
+                             (half.commit_generation & 1) != index)) {
+        visit(true, fmt::format("{}: committed generation expected below {} and of this half, "
+                                "found {}",
+                                where, generation_limit(slot), half.commit_generation));
+      }
+      const std::uint64_t last = half.intents[SlotHalfLayout::kInlineIntents - 1];
+      const std::uint64_t block = overflow_bytes_[slot * 2 + index];
+      const std::uint64_t capacity =
+          block < sizeof(IntentBlockLayout) ? 0 : (block - sizeof(IntentBlockLayout)) / 8;
+      if (!is_intent(last) && last > capacity)
+        visit(true, fmt::format("{}: intents in its block expected at most {}, found {}", where,
+                                capacity, last));
+    }
+  }
 }
 
 bool TransactionSlots::pin_free(std::uint32_t index) noexcept {

@@ -22,6 +22,7 @@ void add_demo(CLI::App& app, Action& action);
 void add_tatp(CLI::App& app, Action& action);
 void add_restart(CLI::App& app, Action& action);
 void add_kill_loop(CLI::App& app, Action& action);
+void add_check(CLI::App& app, Action& action);
 void add_fuzz_pool(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_stats(CLI::App& app, Action& action);

@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   add_tatp(app, action);
   add_restart(app, action);
   add_kill_loop(app, action);
+  add_check(app, action);
   add_fuzz_pool(app, action);
   add_info(app, action);
   add_stats(app, action);
