@@ -45,12 +45,13 @@ inline std::uint32_t length_of(std::uint64_t high) noexcept {
 }
 
 /// The text of the cell that stands at `cell` in the pool of `pool_bytes` based at `base`; empty
-/// when the cell points outside the pool.
+/// when the cell points outside the pool or is none.
 inline std::string_view view(const std::byte* cell, const std::byte* base,
                              std::uint64_t pool_bytes) noexcept {
   std::uint64_t high = 0;
   std::memcpy(&high, cell + 8, 8);
-  if (tag_of(high) != kOutOfLine) return {reinterpret_cast<const char*>(cell), tag_of(high)};
+  if (tag_of(high) <= kInlineBytesMax) return {reinterpret_cast<const char*>(cell), tag_of(high)};
+  if (tag_of(high) != kOutOfLine) return {};
   std::uint64_t offset = 0;
   std::memcpy(&offset, cell, 8);
   if (offset > pool_bytes || static_cast<std::uint32_t>(high) > pool_bytes - offset) return {};

@@ -183,6 +183,21 @@ bool Column::is_plausible(const RowLayout& layout, const std::byte* row,
   return text_cell::is_plausible(cell.low, cell.high, pool_.medium().bytes());
 }
 
+bool Column::was_plausible_at_opening(const RowLayout& layout, const std::byte* row,
+                                      std::size_t index) const noexcept {
+  if (!is_plausible(layout, row, index)) return false;
+  if (is_dictionary_ || !is_text_) return true;
+  const Cell cell = layout.load_cell(row, index);
+  return text_cell::tag_of(cell.high) != text_cell::kOutOfLine ||
+         heap_.held_at_opening(cell.low, text_cell::length_of(cell.high));
+}
+
+bool Column::fits(CellKind kind, std::uint8_t bits) const noexcept {
+  if (is_dictionary_) return kind == CellKind::kCode;
+  if (is_text_) return kind == CellKind::kText;
+  return kind == CellKind::kInteger && bits >= need(1).bits;
+}
+
 void Column::release_all() {
   dictionary_.release_all();
   heap_.release_all();

@@ -69,7 +69,8 @@ Status Dictionary::load() {
   Status loaded = chunks_.load([&](std::size_t chunk,
                                    std::uint64_t offset) -> Result<std::uint64_t> {
     const std::uint64_t bytes = entries_in(chunk) * entry_bytes_;
-    if (chunk >= chunks_in_dram_.capacity() || offset > pool_.medium().bytes() - bytes)
+    const std::uint64_t pool_bytes = pool_.medium().bytes();
+    if (chunk >= chunks_in_dram_.capacity() || bytes > pool_bytes || offset > pool_bytes - bytes)
       return Status(StatusCode::kCorrupt,
                     fmt::format("{}: {}: chunk {} of {} bytes at offset {} lies outside the pool",
                                 pool_.path(), owner_, chunk, bytes, offset));
@@ -77,9 +78,8 @@ Status Dictionary::load() {
     bytes_in_pool_.fetch_add(bytes, std::memory_order_relaxed);
     return bytes;
   });
-  if (!loaded.ok()) return loaded;
   chunk_count_.store(chunks_.count(), std::memory_order_release);
-  return {};
+  return loaded;
 }
 
 // Protocol clear_torn, at opening.
@@ -121,9 +121,36 @@ void Dictionary::rebuild_range(std::uint32_t first, std::uint32_t end,
       case Proof::kValue:
         source.add(hash, id);
         ++counts.entries;
+        if (is_text_ && is_misplaced(id)) counts.misplaced = id;
         break;
     }
   }
+}
+
+bool Dictionary::is_misplaced(std::uint32_t id) const noexcept {
+  const std::byte* address = entry(id);
+  if (address == nullptr) return true;
+  const std::uint64_t high = load_word(address + 8);
+  return text_cell::tag_of(high) == text_cell::kOutOfLine &&
+         !heap_.held_at_opening(load_word(address), text_cell::length_of(high));
+}
+
+Status Dictionary::check_rebuilt(const RebuildCounts& counts) const {
+  if (counts.misplaced == kNone) return {};
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: {}: ValueID {}: its text, {} bytes at offset {}, is not where "
+                            "strings of this column stand",
+                            pool_.path(), owner_, counts.misplaced, text(counts.misplaced).size(),
+                            text(counts.misplaced).data() -
+                                reinterpret_cast<const char*>(medium_.base())));
+}
+
+bool Dictionary::is_present(std::uint32_t code) const noexcept {
+  const std::byte* address = code < count() ? entry(code) : nullptr;
+  if (address == nullptr) return false;
+  // A torn entry is all zero by now, and a proof never is.
+  const std::size_t proof = is_text_ ? 16 : entry_bytes_ - 8u;
+  return load_word(address + proof) != 0;
 }
 
 // Its ValueID stays unused; its bytes must not be taken for a text by a damaged code.
@@ -302,13 +329,16 @@ Dictionary::Proof Dictionary::prove(std::uint32_t id, std::uint64_t& hash) const
     const std::uint64_t found = low >> 32;
     hash = exact_hash32(static_cast<std::int32_t>(low));
     if (found == (proof_of(hash, id, 0) & 0xFFFFFFFFu)) return Proof::kValue;
-    return found == (proof_of(0, id, kNullSalt) & 0xFFFFFFFFu) ? Proof::kNull : Proof::kTorn;
+    const bool is_null =
+        (low & 0xFFFFFFFFu) == 0 && found == (proof_of(0, id, kNullSalt) & 0xFFFFFFFFu);
+    return is_null ? Proof::kNull : Proof::kTorn;
   }
   const std::uint64_t high = is_text_ ? load_word(address + 8) : 0;
   const std::uint64_t proof = load_word(address + (is_text_ ? 16 : 8));
   if (low == 0 && high == 0 && proof == 0) return Proof::kAbsent;
   if (proof == 0) return Proof::kTorn;
-  if (proof == proof_of(0, id, kNullSalt)) return Proof::kNull;
+  if (proof == proof_of(0, id, kNullSalt))
+    return low == 0 && high == 0 ? Proof::kNull : Proof::kTorn;
   if (!is_text_) {
     hash = hash_integer(static_cast<std::int64_t>(low));
     return proof == proof_of(hash, id, 0) ? Proof::kValue : Proof::kTorn;

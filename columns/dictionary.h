@@ -49,13 +49,16 @@ class Dictionary {
   /// ValueIDs (in parallel), then the builder's groups, then finish_rebuild.
   struct RebuildCounts {
     std::uint64_t entries = 0;
-    std::uint64_t dropped = 0;  ///< torn
+    std::uint64_t dropped = 0;        ///< torn
+    std::uint32_t misplaced = kNone;  ///< an entry whose text stands where none was put
   };
   void begin_rebuild();
   void rebuild_range(std::uint32_t first, std::uint32_t end, HashIndexBuilder::Source& source,
                      RebuildCounts& counts, pmem::Persister& persister);
   HashIndex& index() noexcept { return index_; }
   void finish_rebuild();
+  /// kCorrupt when one of the ranges had an entry that must not be used.
+  Status check_rebuilt(const RebuildCounts& counts) const;
 
   /// The value's ValueID; appended if it is new. `unflushed` takes what must be flushed before the
   /// ValueID is referred to durably. Fails with kOutOfSpace.
@@ -74,6 +77,8 @@ class Dictionary {
   std::int64_t integer(std::uint32_t code) const noexcept;
   std::string_view text(std::uint32_t code) const noexcept;
   Value value(std::uint32_t code) const noexcept;
+  /// After the rebuild: whether a ValueID names a value, or NULL.
+  bool is_present(std::uint32_t code) const noexcept;
   std::uint32_t null_code() const noexcept {
     return decoder_.null_code.load(std::memory_order_acquire);
   }
@@ -112,6 +117,7 @@ class Dictionary {
   Result<std::uint32_t> encode_null(pmem::Persister& persister);
   Status grow(std::size_t chunk, pmem::Persister& persister);
   void put_chunk(std::size_t chunk, std::byte* entries) noexcept;
+  bool is_misplaced(std::uint32_t id) const noexcept;
   void clear_torn(std::uint32_t id, pmem::Persister& persister) noexcept;
   void write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept;
   /// Sets `hash` to the value's hash when it is one.

@@ -43,6 +43,7 @@ Status StringHeap::load() {
                       "expected {:016x}, found {:016x})",
                       pool_.path(), owner_, index, offset, checksum_of(*header), header->checksum));
     total_bytes_ += header->bytes;
+    note_strings(index, offset, header->bytes);
     if (index == end_chunk && end != 0) {
       current_offset_ = offset;
       current_index_ = index;
@@ -50,6 +51,8 @@ Status StringHeap::load() {
     }
     return header->bytes;
   });
+  std::sort(strings_at_opening_.begin(), strings_at_opening_.end(),
+            [](const auto& a, const auto& b) { return a.offset < b.offset; });
   if (!loaded.ok()) return loaded;
   if (end == 0) return {};
   reserved_used_ = used_ = end & kOffsetMask;
@@ -60,6 +63,25 @@ Status StringHeap::load() {
                     "are {} chunks, that one of {} bytes",
                     pool_.path(), owner_, end_chunk, used_, chunks_.count(), current_bytes_));
   return {};
+}
+
+/// What of a chunk was filled: the chunks before the current one to their ends.
+void StringHeap::note_strings(std::uint64_t index, std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t end = layout_.reserved_end;
+  const std::uint64_t end_chunk = end >> kOffsetBits;
+  const std::uint64_t filled = index < end_chunk ? bytes : std::min(bytes, end & kOffsetMask);
+  if (end == 0 || index > end_chunk || filled <= kHeader) return;
+  strings_at_opening_.push_back({offset + kHeader, filled - kHeader});
+}
+
+bool StringHeap::held_at_opening(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  const auto behind =
+      std::upper_bound(strings_at_opening_.begin(), strings_at_opening_.end(), offset,
+                       [](std::uint64_t at, const pmem::Extent& chunk) { return at < chunk.offset; });
+  if (behind == strings_at_opening_.begin()) return false;
+  const pmem::Extent& chunk = *std::prev(behind);
+  const std::uint64_t from = offset - chunk.offset;
+  return from <= chunk.bytes && bytes <= chunk.bytes - from;
 }
 
 // Protocol string_heap. The bytes themselves are made durable by the transaction's first fence.

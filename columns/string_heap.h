@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "columns/cell.h"
 #include "columns/column_layout.h"
@@ -32,10 +33,14 @@ class StringHeap {
   Result<Cell> append(std::string_view text, pmem::Persister& persister);
 
   std::uint64_t bytes_in_pool() const;
+  /// Whether a string that was there at opening may stand there: in a chunk, below the end. One
+  /// that does not would be overwritten by the next that is appended.
+  bool held_at_opening(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   /// Dropping: gives all chunks back.
   void release_all();
 
  private:
+  void note_strings(std::uint64_t index, std::uint64_t offset, std::uint64_t bytes);
   Status grow(std::uint64_t text_bytes, pmem::Persister& persister);
   Status add_chunk(std::uint64_t bytes, pmem::Persister& persister);
   void begin_chunk(std::uint64_t index) noexcept;
@@ -52,6 +57,7 @@ class StringHeap {
   std::uint64_t used_ = 0;           // of the current chunk
   std::uint64_t reserved_used_ = 0;  // durable upper bound of used_
   std::uint64_t total_bytes_ = 0;
+  std::vector<pmem::Extent> strings_at_opening_;  // by offset; constant after load
 };
 
 }  // namespace flugs::columns

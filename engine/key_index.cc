@@ -236,20 +236,25 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
   return outcome;
 }
 
-void KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash) {
-  if (is_hashed(row))
-    hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
-      FLUGS_CHECK(editor.replace(row, replacement));
-      return true;
-    });
+Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash) {
+  const bool replaced = !is_hashed(row) || hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
+    return editor.replace(row, replacement);
+  });
+  // The hash is of bytes in the pool. They do not change while the row lives, unless what opening
+  // cannot check is wrong.
+  if (!replaced)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("row {}: expected an entry for its key in the index, found none: "
+                              "its values changed since the pool was opened",
+                              row));
   if (ordered_ != nullptr) ordered_->insert(ordered_entry(replacement));
+  return {};
 }
 
 void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
   if (is_hashed(row))
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
-      FLUGS_CHECK(editor.replace(replacement, row));
-      return true;
+      return editor.replace(replacement, row);
     });
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(replacement));
 }

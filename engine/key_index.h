@@ -53,7 +53,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// `hash` is hash_of(row).
   Status insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility);
   /// A new version with an unchanged key takes the place of the one it was made from.
-  void replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash);
+  /// kCorrupt when that one does not stand where its key says: the pool was damaged.
+  Status replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash);
   void undo_replace(std::uint32_t row, std::uint32_t replacement);
   /// Takes `row` out if it stands in the index.
   void erase(std::uint32_t row);

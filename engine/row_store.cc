@@ -87,7 +87,9 @@ void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
 }
 
 Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offset,
-                                           std::size_t columns) {
+                                           std::span<const std::unique_ptr<columns::Column>>
+                                               table_columns) {
+  const std::size_t columns = table_columns.size();
   const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: {}: chunk {} at offset {}: {}: expected {}, found {}",
@@ -108,18 +110,22 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
   Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
   if (!layout.ok()) return std::move(layout).status();
+  for (std::size_t i = 0; i < columns; ++i)
+    if (!table_columns[i]->fits(layout->kind(i), layout->bits(i)))
+      return corrupt("kind and width of cell as its column needs, column", i, layout->bits(i));
   const std::uint64_t bytes = chunk_bytes_of(index, *layout);
-  if (geometry_.first_of(index + 1) > kNoRow || offset > pool_.medium().bytes() - bytes)
-    return corrupt("chunk inside pool, pool bytes", pool_.medium().bytes(), offset + bytes);
+  const std::uint64_t pool_bytes = pool_.medium().bytes();
+  if (geometry_.first_of(index + 1) > kNoRow || bytes > pool_bytes || offset > pool_bytes - bytes)
+    return corrupt("chunk inside pool, pool bytes", pool_bytes, offset + bytes);
   put_chunk(index, offset, shared(std::move(*layout)));
   return bytes;
 }
 
-Status RowStore::load(std::size_t column_count) {
+Status RowStore::load(std::span<const std::unique_ptr<columns::Column>> columns) {
   Status loaded = chunk_list_.load([&](std::size_t index, std::uint64_t offset) {
-    return load_chunk(index, offset, column_count);
+    return load_chunk(index, offset, columns);
   });
-  if (loaded.ok()) find_tail();
+  find_tail();
   return loaded;
 }
 

@@ -48,7 +48,7 @@ class RowStore {
   static columns::ChunkGeometry geometry_for(std::uint32_t row_bytes, std::uint64_t segment_bytes);
 
   /// Opening: claims and checks the chunks, then finds where unused rows begin.
-  Status load(std::size_t column_count);
+  Status load(std::span<const std::unique_ptr<columns::Column>> columns);
 
   bool exists(std::uint32_t row) const noexcept {
     return row < row_limit_.load(std::memory_order_acquire);
@@ -113,7 +113,8 @@ class RowStore {
   std::uint64_t rows_in(std::size_t chunk) const noexcept { return geometry_.elements_in(chunk); }
   std::uint64_t chunk_bytes_of(std::size_t chunk, const columns::RowLayout& layout) const noexcept;
 
-  Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset, std::size_t columns);
+  Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset,
+                                   std::span<const std::unique_ptr<columns::Column>> columns);
   void find_tail() noexcept;
   const columns::RowLayout* shared(columns::RowLayout layout);
   void put_chunk(std::size_t index, std::uint64_t offset, const columns::RowLayout* layout);

@@ -52,7 +52,14 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema)
 Status Table::load() {
   for (const auto& column : columns_)
     if (Status s = column->load(); !s.ok()) return s;
-  return rows_.load(columns_.size());
+  return rows_.load(columns_);
+}
+
+void Table::load_what_is_whole(
+    FunctionRef<void(const std::string& part, const Status& status)> visit) {
+  for (const auto& column : columns_)
+    visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
+  visit(fmt::format("table {}, rows", name()), rows_.load(columns_));
 }
 
 Row Table::make_row(std::uint32_t row) const noexcept {
@@ -298,21 +305,24 @@ Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std:
   const std::size_t first_change = context.index_changes.size();
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     const auto key = static_cast<std::uint16_t>(i);
-    if (replaced != kNoRow && (changed_keys & (1u << i)) == 0) {
-      keys_[i]->replace(replaced, row, hashes[i]);
-      context.index_changes.push_back({this, row, replaced, key});
-      continue;
+    const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
+    Status outcome;
+    if (keeps) {
+      outcome = keys_[i]->replace(replaced, row, hashes[i]);
+    } else {
+      outcome = keys_[i]->insert(row, hashes[i], context.visibility);
     }
-    Status s = keys_[i]->insert(row, hashes[i], context.visibility);
-    if (!s.ok()) {
+    if (!outcome.ok()) {
       while (context.index_changes.size() > first_change) {
         undo_index_change(context.index_changes.back());
         context.index_changes.pop_back();
       }
-      if (s.code() == StatusCode::kConflict) context.conflicts.add();
-      return Status(s.code(), fmt::format("table {}, key {}", name(), keys_[i]->name()));
+      if (outcome.code() == StatusCode::kConflict) context.conflicts.add();
+      return Status(outcome.code(), fmt::format("table {}, key {}{}{}", name(), keys_[i]->name(),
+                                                outcome.message().empty() ? "" : ": ",
+                                                outcome.message()));
     }
-    context.index_changes.push_back({this, row, kNoRow, key});
+    context.index_changes.push_back({this, row, keeps ? replaced : kNoRow, key});
   }
   return {};
 }

@@ -16,6 +16,7 @@
 #include "engine/row_store.h"
 #include "engine/transaction_context.h"
 #include "flugs/database.h"
+#include "flugs/function_ref.h"
 #include "flugs/scan.h"
 #include "flugs/schema.h"
 #include "flugs/transaction.h"
@@ -38,6 +39,9 @@ class Table {
   static Result<TableSchema> check_layout(pmem::Pool& pool, std::uint64_t offset);
   /// Opening: claims columns and rows.
   Status load();
+  /// The same for audits: goes on behind a column or list that is damaged. `visit(part, status)`
+  /// for each, damaged or not.
+  void load_what_is_whole(FunctionRef<void(const std::string& part, const Status& status)> visit);
 
   TableId id() const noexcept { return TableId(layout_.table_id); }
   const TableSchema& schema() const noexcept { return schema_; }
@@ -135,7 +139,8 @@ class Table {
   bool update_in_place(TransactionContext& context, std::uint32_t row,
                        std::span<const ColumnValue> changes);
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row);
-  Status verify_row(std::uint32_t row) const;
+  enum class Moment : std::uint8_t { kOpening, kOpen };
+  Status verify_row(std::uint32_t row, Moment moment) const;
   std::uint16_t all_keys() const noexcept {
     return static_cast<std::uint16_t>((1u << keys_.size()) - 1);
   }

@@ -138,16 +138,18 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uin
       persister.flush(&version, sizeof version, "sweep/2");
     }
     // Codes are looked up without another check from here on.
-    if (Status s = verify_row(row); !s.ok()) return s;
+    if (Status s = verify_row(row, Moment::kOpening); !s.ok()) return s;
   }
   counts.recycled += free.size();
   return {};
 }
 
-Status Table::verify_row(std::uint32_t row) const {
+Status Table::verify_row(std::uint32_t row, Moment moment) const {
   const columns::RowLayout& layout = rows_.layout(row);
+  const std::byte* cells = rows_.address(row);
   for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (!columns_[i]->is_plausible(layout, rows_.address(row), i))
+    if (moment == Moment::kOpening ? !columns_[i]->was_plausible_at_opening(layout, cells, i)
+                                   : !columns_[i]->is_plausible(layout, cells, i))
       return Status(StatusCode::kCorrupt,
                     fmt::format("{}: table {}, row {}, column {}: expected a ValueID below {} or "
                                 "text inside the pool, found {}",
@@ -236,7 +238,7 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   for (std::uint32_t row = 0; row < end; ++row) {
     if (!visibility.sees(rows_.version(row))) continue;
     ++live;
-    if (Status s = verify_row(row); !s.ok()) return s;
+    if (Status s = verify_row(row, Moment::kOpen); !s.ok()) return s;
     for (const auto& key : keys_) {
       if (!key->is_hashed(row)) continue;
       key->hash().lookup(key->hash_of(row), candidates);

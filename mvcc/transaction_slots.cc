@@ -17,12 +17,21 @@ namespace {
 // One fence per million transactions of a slot, and 2^31 crashes before generations run out.
 constexpr std::uint64_t kGenerationBlock = std::uint64_t{1} << 20;
 
+// No pool gets there in centuries: so that a damaged word is told from a used one, and that what
+// was opened never runs out.
+constexpr std::uint64_t kTimestampPlausible = kTimestampMax / 2;
+constexpr std::uint64_t kGenerationPlausible = kGenerationMax / 2;
+
 std::uint64_t limits_bytes(std::uint64_t slot_count) noexcept {
   return (slot_count * 8 + 63) / 64 * 64;
 }
 std::uint64_t checksum_of(const SlotArrayLayout& array) noexcept { return XXH3_64bits(&array, 24); }
 std::uint64_t checksum_of(const IntentBlockLayout& block) noexcept {
   return XXH3_64bits(&block, 16);
+}
+
+std::uint64_t check_of_record(std::uint32_t slot, const SlotHalfLayout& half) noexcept {
+  return Commit::check_of(slot, half.commit_generation, half.commit_timestamp);
 }
 
 std::atomic<std::uint64_t> next_slots_id{1};
@@ -289,15 +298,48 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
       resolve(slot, half, overflow_bytes_[slot * 2 + index], locate, persister, counts);
     }
   }
-  if (latest >= kTimestampMax || generation_floor_ >= kGenerationMax - kGenerationBlock) {
+  if (latest > kTimestampPlausible || generation_floor_ > kGenerationPlausible) {
     persister.fence("resolve/1");
     return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: transaction slots: time-stamp {} or generation {} is impossible",
-                              pool_.path(), latest, generation_floor_));
+                  fmt::format("{}: transaction slots: latest time-stamp expected at most {}, found "
+                              "{}; generation limit at most {}, found {}",
+                              pool_.path(), kTimestampPlausible, latest, kGenerationPlausible,
+                              generation_floor_));
   }
   persister.fence("resolve/1");
   clock_.store(latest, std::memory_order_seq_cst);
   return {};
+}
+
+void TransactionSlots::audit(FunctionRef<void(bool damaged, const std::string& words)> visit) {
+  for (std::uint32_t slot = 0; slot < array_slots_; ++slot) {
+    for (std::uint32_t index = 0; index < 2; ++index) {
+      const SlotHalfLayout& half = slot_layout(slot).half[index];
+      const std::string where =
+          fmt::format("{}: slot {}, half {} at offset {}", pool_.path(), slot, index,
+                      reinterpret_cast<const std::byte*>(&half) - pool_.base());
+      const bool is_used =
+          (half.commit_generation | half.commit_timestamp | half.commit_check) != 0;
+      if (is_used && !Commit::is_committed(slot, half)) {
+        visit(false, fmt::format("{}: commit record of generation {}, time-stamp {}: check expected "
+                                 "{:016x}, found {:016x}: torn by a crash, or damaged",
+                                 where, half.commit_generation, half.commit_timestamp,
+                                 check_of_record(slot, half), half.commit_check));
+      } else if (is_used && (half.commit_generation >= generation_limit(slot) ||
+                             (half.commit_generation & 1) != index)) {
+        visit(true, fmt::format("{}: committed generation expected below {} and of this half, "
+                                "found {}",
+                                where, generation_limit(slot), half.commit_generation));
+      }
+      const std::uint64_t last = half.intents[SlotHalfLayout::kInlineIntents - 1];
+      const std::uint64_t block = overflow_bytes_[slot * 2 + index];
+      const std::uint64_t capacity =
+          block < sizeof(IntentBlockLayout) ? 0 : (block - sizeof(IntentBlockLayout)) / 8;
+      if (!is_intent(last) && last > capacity)
+        visit(true, fmt::format("{}: intents in its block expected at most {}, found {}", where,
+                                capacity, last));
+    }
+  }
 }
 
 bool TransactionSlots::pin_free(std::uint32_t index) noexcept {

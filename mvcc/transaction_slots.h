@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "flugs/function_ref.h"
@@ -74,6 +75,14 @@ class TransactionSlots {
   /// row, null when there is no such table or row. Idempotent. Fails with kCorrupt.
   Status load(FunctionRef<VersionLayout*(std::uint32_t table, std::uint32_t row)> locate,
               LoadCounts& counts);
+  /// After load, for audits: `visit(damaged, words)` for each commit record or list of intents that
+  /// is not as a commit leaves it. A torn record is what a crash in the middle of a commit leaves.
+  void audit(FunctionRef<void(bool damaged, const std::string& words)> visit);
+  /// After load, for audits: whether a transaction that was given out can have left the tag behind.
+  bool is_known_tag(Stamp tag) noexcept {
+    return slot_of(tag) < array_slots_ && generation_of(tag) < generation_limit(slot_of(tag));
+  }
+  std::uint32_t slots_in_pool() const noexcept { return array_slots_; }
   /// After load, when space can be allocated: makes the array larger if it is smaller than that.
   Status grow(std::uint32_t slot_count);
   /// Uses the first `slot_count` slots from here on.

@@ -61,6 +61,31 @@ Status ChunkList::load(
     if (Status s = pool_.allocator().claim({chunk_offset, *bytes}, owner_); !s.ok()) return s;
     ++count_;
   }
+  return check_end();
+}
+
+/// Pointers are stored in order: one behind the first that is 0 means that this one was lost. A
+/// page may be there before its first chunk.
+Status ChunkList::check_end() const {
+  const auto lost = [&](std::size_t index, std::uint64_t found) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}: pointer to chunk {}: expected an offset, found 0; but that "
+                              "behind it, {}, is {}",
+                              pool_.path(), owner_, count_, index, found));
+  };
+  for (std::size_t i = count_; i < kInline; ++i)
+    if (layout_.inline_chunks[i] != 0) return lost(i, layout_.inline_chunks[i]);
+  if (layout_.root_page == 0) return {};
+  if (count_ < kInline) return lost(kInline, layout_.root_page);
+  const std::uint64_t* leaves = pool_.at(OffsetPtr<std::uint64_t>{layout_.root_page});
+  const std::size_t leaf = (count_ - kInline) / kPer;
+  if (leaf >= kPer) return {};
+  if (leaf + 1 < kPer && leaves[leaf + 1] != 0)
+    return lost(kInline + (leaf + 1) * kPer, leaves[leaf + 1]);
+  if (leaves[leaf] == 0) return {};
+  const std::uint64_t* chunks = pool_.at(OffsetPtr<std::uint64_t>{leaves[leaf]});
+  for (std::size_t i = (count_ - kInline) % kPer; i < kPer; ++i)
+    if (chunks[i] != 0) return lost(kInline + leaf * kPer + i, chunks[i]);
   return {};
 }
 

@@ -40,6 +40,7 @@ class ChunkList {
   Result<std::uint64_t*> slot_for_append(std::size_t index, Persister& persister);
   Result<std::uint64_t> new_page(std::uint64_t& pointer, Persister& persister);
   Status check_page(std::uint64_t offset, const char* kind) const;
+  Status check_end() const;
 
   Pool& pool_;
   ChunkListLayout& layout_;

@@ -48,9 +48,14 @@ Status MappedPool::take(std::uint64_t root_capacity) {
     Persister persister(*medium_);
     repair_headers(*root_, *header, persister);
   }
-  allocator_.emplace(*medium_, *this, arenas, header->segment_bytes, header->extent_unit_bytes,
-                     SegmentAllocator::Origin::kOpened);
+  take_as(arenas, header->segment_bytes, header->extent_unit_bytes);
   return {};
+}
+
+void MappedPool::take_as(std::span<ArenaRecord> arenas, std::uint64_t segment_bytes,
+                         std::uint32_t unit_bytes) {
+  allocator_.emplace(*medium_, *this, arenas, segment_bytes, unit_bytes,
+                     SegmentAllocator::Origin::kOpened);
 }
 
 void MappedPool::detach() noexcept {

@@ -34,6 +34,9 @@ class MappedPool : public Pool, public SegmentSource {
   Status make(const PoolOptions& options, std::span<const ArenaRecord> arenas);
   /// Takes it for what its header says. `root_capacity` bytes are there for root and arena table.
   Status take(std::uint64_t root_capacity);
+  /// Takes its space for what `arenas` say, and nothing else.
+  void take_as(std::span<ArenaRecord> arenas, std::uint64_t segment_bytes,
+               std::uint32_t unit_bytes);
   /// Stops using the mapping. Before it goes away.
   void detach() noexcept;
 

@@ -13,27 +13,14 @@
 #include <cstring>
 #include <mutex>
 
+#include "pmem/object_format.h"
+
 namespace flugs::pmem {
 
 namespace {
 
-constexpr const char* kLayoutName = "flugs";
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kArenaType = 1;  // libpmemobj's type number of our arenas
-
-// What of libpmemobj's layout, major version 6, is needed to judge a file before libpmemobj does.
-constexpr std::array<char, 8> kSignature = {'P', 'M', 'E', 'M', 'O', 'B', 'J', '\0'};
-constexpr std::uint32_t kMajor = 6;
-constexpr std::uint64_t kMajorOffset = 8;
-constexpr std::uint64_t kLayoutNameOffset = 4096;
-constexpr std::uint64_t kRootOffsetOffset = 6144;
-constexpr std::uint64_t kDescriptorBytes = 8192;
-constexpr std::uint64_t kLanesBytes = 1024 * 3072;
-constexpr std::uint64_t kZonesOffset = kDescriptorBytes + kLanesBytes + 1024;  // a heap header
-constexpr std::uint64_t kChunkBytes = 256 * 1024;
-constexpr std::uint64_t kZoneChunks = 65528;
-constexpr std::uint64_t kZoneMetadataBytes = 64 + kZoneChunks * 8;  // header, a word per chunk
-constexpr std::uint64_t kZoneBytes = kZoneMetadataBytes + kZoneChunks * kChunkBytes;
 /// Up to the metadata of the first zone, that, and the chunk of the root object with some to spare.
 constexpr std::uint64_t kHeadBytes = kZonesOffset + kZoneMetadataBytes + 2 * kChunkBytes;
 
@@ -45,23 +32,6 @@ constexpr int kCollapse = 25;  // MADV_COLLAPSE, which the C library of Debian 1
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
   return (value + step - 1) / step * step;
-}
-
-template <typename T>
-T load(std::span<const std::byte> bytes, std::uint64_t offset) noexcept {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-/// The first `bytes` as people can read them.
-std::string printable(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    const char c = static_cast<char>(byte);
-    text += c >= ' ' && c <= '~' ? c : '.';
-  }
-  return text;
 }
 
 Status objects_failed(const std::string& path, const char* what) {
@@ -170,7 +140,7 @@ Status ObjectPool::create_mapping() {
       return objects_failed(path(), "be configured for");
     }
   }
-  objects_ = pmemobj_create(path().c_str(), kLayoutName, 0, S_IRUSR | S_IWUSR);
+  objects_ = pmemobj_create(path().c_str(), kObjectLayoutName, 0, S_IRUSR | S_IWUSR);
   Status status = objects_ == nullptr ? objects_failed(path(), "create") : Status();
   for (std::size_t i = 0; i < kSettings.size(); ++i) {
     pmemobj_ctl_set(nullptr, kSettings[i], &before[i]);
@@ -179,7 +149,7 @@ Status ObjectPool::create_mapping() {
 }
 
 Status ObjectPool::open_mapping() {
-  objects_ = pmemobj_open(path().c_str(), kLayoutName);
+  objects_ = pmemobj_open(path().c_str(), kObjectLayoutName);
   if (objects_ == nullptr) return objects_failed(path(), "open");
   return {};
 }
@@ -250,46 +220,21 @@ Status ObjectPool::take_file(const PoolOptions& options) {
 }
 
 /// Everything that can be judged without libpmemobj, which trusts what it finds: what the file is,
-/// that our header is whole and of this version, and that the medium still has all of the space.
+/// that its metadata is as creation left it, that our header is whole and of this version, and that
+/// the medium still has all of the space.
 Status ObjectPool::check_before_opening(std::uint64_t bytes) {
-  std::array<std::byte, kDescriptorBytes> head{};
-  const auto known = std::span(head).first(std::min<std::uint64_t>(bytes, head.size()));
-  Status status = file_.read(0, known);
+  const Result<FileView> view = file_.view();
+  if (!view.ok()) return view.status();
+  const std::span<const std::byte> file = view->bytes();
+  Status status = check_object_head(file, path());
   if (!status.ok()) return status;
-  if (std::all_of(known.begin(), known.end(), [](std::byte b) { return b == std::byte{0}; })) {
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: {}, a pool whose creation was cut short or that lost its head",
-                              path(), bytes == 0 ? "is empty" : "begins with zeros only"));
-  }
-  if (load<std::array<char, 8>>(head, 0) != kSignature) {
-    return Status(StatusCode::kIncompatible,
-                  fmt::format("{}: is no flugs pool: begins with \"{}\", expected \"PMEMOBJ.\"",
-                              path(), printable(known.first(std::min<std::size_t>(8, bytes)))));
-  }
-  if (bytes < kFilePoolBytesMin) {
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: truncated: {} bytes, the smallest pool has {}", path(), bytes,
-                              kFilePoolBytesMin));
-  }
-  const auto major = load<std::uint32_t>(head, kMajorOffset);
-  if (major != kMajor) {
-    return Status(StatusCode::kIncompatible,
-                  fmt::format("{}: libpmemobj layout version {}, this program reads {}", path(),
-                              major, kMajor));
-  }
-  if (std::memcmp(head.data() + kLayoutNameOffset, kLayoutName, sizeof("flugs")) != 0) {
-    return Status(
-        StatusCode::kIncompatible,
-        fmt::format("{}: is no flugs pool: libpmemobj layout is \"{}\", expected \"{}\"", path(),
-                    printable(std::span(head).subspan(kLayoutNameOffset, 16)), kLayoutName));
-  }
-  const auto root = load<std::uint64_t>(head, kRootOffsetOffset);
-  if (root < kDescriptorBytes || root > bytes - sizeof(PoolRoot) - kLineBytes) {
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: root at offset {}, expected between {} and {}", path(), root,
-                              kDescriptorBytes, bytes));
-  }
-  return check_root_in_file(round_up(root, kLineBytes), bytes);
+  std::uint64_t root = 0;
+  std::memcpy(&root, file.data() + kRootOffsetOffset, sizeof root);
+  status = check_root_in_file(round_up(root, kLineBytes), bytes);
+  if (status.ok()) status = check_object_descriptor(file, path());
+  if (status.ok()) status = check_object_lanes(file, path());
+  if (status.ok()) status = check_object_heap(file, path());
+  return status;
 }
 
 Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes) {

@@ -58,21 +58,29 @@ Result<PoolFile> PoolFile::create(const std::string& path) {
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   PoolFile file(path, ::open(path.c_str(), flags, S_IRUSR | S_IWUSR));
   if (file.fd_ < 0) return file.failed("cannot create", errno);
-  Status status = file.lock();
+  Status status = file.lock(F_WRLCK);
   if (!status.ok()) return status;
   return file;
 }
 
-Result<PoolFile> PoolFile::open(const std::string& path) {
+Result<PoolFile> PoolFile::open(const std::string& path) { return open_regular(path, O_RDWR); }
+
+Result<PoolFile> PoolFile::open_to_read(const std::string& path) {
+  return open_regular(path, O_RDONLY);
+}
+
+Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
+  const bool writes = access == O_RDWR;
   // O_NONBLOCK, lest opening a named pipe waits for its other end.
-  PoolFile file(path, ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (file.fd_ < 0) return file.failed("cannot open for writing", errno);
+  PoolFile file(path, ::open(path.c_str(), access | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (file.fd_ < 0)
+    return file.failed(writes ? "cannot open for writing" : "cannot open for reading", errno);
   struct stat info{};
   if (::fstat(file.fd_, &info) != 0) return file.failed("fstat", errno);
   if (!S_ISREG(info.st_mode)) {
     return Status(StatusCode::kInvalidArgument, fmt::format("{}: is no regular file", path));
   }
-  Status status = file.lock();
+  Status status = file.lock(writes ? F_WRLCK : F_RDLCK);
   if (!status.ok()) return status;
   return file;
 }
@@ -83,9 +91,9 @@ PoolFile::~PoolFile() {
 
 /// Our own lock beside libpmemobj's, which is of another sort (flock): it is held from before the
 /// first byte is read or written, so nobody sees a pool half created.
-Status PoolFile::lock() const {
+Status PoolFile::lock(short kind) const {
   struct flock whole{};
-  whole.l_type = F_WRLCK;
+  whole.l_type = kind;
   whole.l_whence = SEEK_SET;
   if (::fcntl(fd_, F_OFD_SETLK, &whole) == 0) return {};
   if (errno == EAGAIN || errno == EACCES) {
@@ -127,6 +135,20 @@ Status PoolFile::read(std::uint64_t offset, std::span<std::byte> out) const {
     }
   }
   return {};
+}
+
+Result<FileView> PoolFile::view() const {
+  const Result<std::uint64_t> bytes = size();
+  if (!bytes.ok()) return bytes.status();
+  if (*bytes == 0) return FileView(nullptr, 0);
+  void* const memory = ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_NORESERVE, fd_, 0);
+  if (memory == MAP_FAILED) return failed("cannot map", errno);
+  return FileView(static_cast<std::byte*>(memory), *bytes);
+}
+
+FileView::~FileView() {
+  if (begin_ != nullptr) ::munmap(begin_, bytes_);
 }
 
 Status PoolFile::allocate(std::uint64_t offset, std::uint64_t bytes) const {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "flugs/status.h"
+#include "pmem/file_view.h"
 #include "pmem/medium.h"
 
 namespace flugs::pmem {
@@ -19,6 +20,8 @@ class PoolFile {
   /// An existing regular file, for reading and writing; no symbolic link. kNotFound, kBusy,
   /// kReadOnly, kInvalidArgument, kIoError.
   static Result<PoolFile> open(const std::string& path);
+  /// The same for reading only; others may have it open so, too, nobody for writing.
+  static Result<PoolFile> open_to_read(const std::string& path);
 
   PoolFile(PoolFile&& other) noexcept : path_(std::move(other.path_)), fd_(other.fd_) {
     other.fd_ = -1;
@@ -33,6 +36,8 @@ class PoolFile {
   Result<std::uint64_t> occupied_bytes() const;
   /// Fills `out` from `offset`; fewer bytes than asked for are kCorrupt.
   Status read(std::uint64_t offset, std::span<std::byte> out) const;
+  /// All of it mapped, as private memory of this process: a store changes nothing in the file.
+  Result<FileView> view() const;
   /// Takes the blocks of the range from the file system. Contents stay. kOutOfSpace, kIoError.
   Status allocate(std::uint64_t offset, std::uint64_t bytes) const;
   /// Makes size and allocation durable.
@@ -44,7 +49,8 @@ class PoolFile {
 
  private:
   PoolFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  Status lock() const;
+  static Result<PoolFile> open_regular(const std::string& path, int access);
+  Status lock(short kind) const;
   Status failed(const char* what, int error) const;
 
   std::string path_;

@@ -48,6 +48,8 @@ Status rebuild_large(columns::Dictionary& dictionary, pmem::Pool& pool, const st
     });
   if (Status s = phases.run_parallel(phase, tasks); !s.ok()) return s;
   for (const Range& range : ranges) {
+    if (range.counts.misplaced != columns::Dictionary::kNone)
+      counts.misplaced = range.counts.misplaced;
     counts.entries += range.counts.entries;
     counts.dropped += range.counts.dropped;
   }
@@ -86,6 +88,7 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
 
   std::uint64_t entries = 0;
   for (std::size_t i = 0; i < dictionaries.size(); ++i) {
+    if (Status s = dictionaries[i]->check_rebuilt(counts[i]); !s.ok()) return s;
     dictionaries[i]->finish_rebuild();
     entries += counts[i].entries;
     report.dictionary_entries_dropped += counts[i].dropped;

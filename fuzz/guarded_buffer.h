@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace flugs::fuzz {
+
+/// Zeroed memory between two pages that must not be touched: what reads past either end dies. The
+/// last byte of the memory stands directly before the second of them.
+class GuardedBuffer {
+ public:
+  /// `bytes` is rounded up to whole pages.
+  explicit GuardedBuffer(std::size_t bytes);
+  ~GuardedBuffer();
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+
+  std::span<std::byte> span() const noexcept { return {begin_, bytes_}; }
+  /// The last `bytes` of it, a multiple of 64.
+  std::span<std::byte> tail(std::size_t bytes) const noexcept { return span().last(bytes); }
+
+ private:
+  std::byte* begin_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace flugs::fuzz

@@ -1,0 +1,106 @@
+#include "fuzz/pool_input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/database_core.h"
+#include "engine/pool_audit.h"
+#include "fuzz/exercise.h"
+
+namespace flugs::fuzz {
+
+namespace {
+
+using engine::DatabaseCore;
+
+OpenOptions options_of_opener(const std::string& path) {
+  OpenOptions options;
+  options.path = path;
+  options.mode = OpenMode::kOpen;
+  options.segment_bytes = std::uint64_t{64} << 10;
+  options.grow_ahead_bytes = 0;
+  options.slots_max = 8;
+  options.recovery_threads = 1;
+  return options;
+}
+
+std::string words_of(const Result<PoolCheckReport>& audit) {
+  if (!audit.ok()) return audit.status().to_string();
+  std::string words = fmt::format("{} damages, {} remarks", audit->damages, audit->remarks);
+  for (const PoolFinding& finding : audit->findings) words += "\n  " + finding.message;
+  return words;
+}
+
+}  // namespace
+
+PoolInputs::PoolInputs(std::uint64_t seed, std::uint64_t file_every, std::string file,
+                       std::vector<SamplePool> samples, std::vector<SamplePool> files)
+    : seed_(seed),
+      file_every_(file_every),
+      file_(std::move(file)),
+      samples_(std::move(samples)),
+      files_(std::move(files)) {
+  std::size_t bytes = 0;
+  for (const SamplePool& sample : samples_) bytes = std::max(bytes, sample.bytes.size());
+  buffer_ = std::make_unique<GuardedBuffer>(bytes);
+  audited_ = std::make_unique<GuardedBuffer>(bytes);
+}
+
+Result<PoolInputs> PoolInputs::make(std::uint64_t seed, std::uint64_t file_every,
+                                    const std::string& file) {
+  Result<std::vector<SamplePool>> samples = make_memory_samples(seed);
+  if (!samples.ok()) return samples.status();
+  std::vector<SamplePool> files;
+  return PoolInputs(seed, file_every, file, *std::move(samples), std::move(files));
+}
+
+InputResult PoolInputs::run(std::uint64_t input) {
+  bench::Random random(bench::mix64(seed_) ^ bench::mix64(input + 1));
+  return run_in_memory(random);
+}
+
+InputResult PoolInputs::run_in_memory(bench::Random& random) {
+  const std::size_t index = random.below(samples_.size());
+  const SamplePool& sample = samples_[index];
+  const std::span<std::byte> pool = buffer_->tail(sample.bytes.size());
+  std::copy(sample.bytes.begin(), sample.bytes.end(), pool.begin());
+  const Corruption done = corrupt(pool, samples_, index, random);
+  InputResult result;
+  result.is_vouched = done.is_vouched;
+  if (before_use) before_use(fmt::format("pool '{}': {}", sample.name, done.words));
+  // What is left of it stands at the end, so that whoever reads behind it is caught.
+  const std::span<std::byte> left = buffer_->tail(done.bytes);
+  if (left.size() != pool.size()) std::memmove(left.data(), pool.data(), left.size());
+  const std::span<std::byte> copy = audited_->tail(left.size());
+  std::copy(left.begin(), left.end(), copy.begin());
+  const Result<PoolCheckReport> audit = engine::check_pool_in_memory(copy);
+  result.is_noticed = !audit.ok() || !audit->is_clean() || audit->remarks != sample.remarks;
+  const Status status = open_and_exercise(left, random, result);
+  result.words = fmt::format("opening: {}; check: {}", status.ok() ? "ok" : status.to_string(),
+                             words_of(audit));
+  return result;
+}
+
+Status PoolInputs::open_and_exercise(std::span<std::byte> pool, bench::Random& random,
+                                     InputResult& result) {
+  const OpenOptions options = options_of_opener("(memory)");
+  const std::uint32_t openings = 1 + (random.below(4) == 0 ? 1 : 0);
+  for (std::uint32_t i = 0; i < openings; ++i) {
+    auto mapped = pmem::Pool::open_in_memory(pool, pmem::PoolOptions{});
+    Result<std::unique_ptr<DatabaseCore>> core =
+        mapped.ok() ? DatabaseCore::open(std::move(*mapped), false, options)
+                    : Result<std::unique_ptr<DatabaseCore>>(mapped.status());
+    if (!core.ok()) {
+      result.is_noticed = true;
+      return core.status();
+    }
+    result.outcome = Outcome::kAnswered;
+    result.is_noticed |= (*core)->report().dictionary_entries_dropped != 0;
+    exercise(**core, random);
+  }
+  return {};
+}
+
+}  // namespace flugs::fuzz

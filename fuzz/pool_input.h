@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fuzz/corruption.h"
+#include "fuzz/guarded_buffer.h"
+#include "fuzz/sample_pools.h"
+
+namespace flugs::fuzz {
+
+enum class Outcome : std::uint8_t { kRefused, kAnswered };
+
+struct InputResult {
+  Outcome outcome = Outcome::kRefused;
+  bool is_vouched = false;  ///< the damage is under a checksum only
+  bool is_noticed = false;  ///< opening, recovery's report or the audit said something
+  bool in_file = false;
+  std::string words;  ///< what was done, what was said
+};
+
+/// Makes and runs inputs of one seed. Thread-safety: one thread.
+class PoolInputs {
+ public:
+  /// `file` is where pools in files are made; every `file_every`-th input is one, 0: none.
+  static Result<PoolInputs> make(std::uint64_t seed, std::uint64_t file_every,
+                                 const std::string& file);
+
+  InputResult run(std::uint64_t input);
+  /// Told what was done to the pool before it is used: for an input that does not come back.
+  std::function<void(const std::string& words)> before_use;
+
+ private:
+  PoolInputs(std::uint64_t seed, std::uint64_t file_every, std::string file,
+             std::vector<SamplePool> samples, std::vector<SamplePool> files);
+  InputResult run_in_memory(bench::Random& random);
+  InputResult run_in_file(bench::Random& random);
+  Status open_and_exercise(std::span<std::byte> pool, bench::Random& random, InputResult& result);
+
+  std::uint64_t seed_;
+  std::uint64_t file_every_;
+  std::string file_;
+  std::vector<SamplePool> samples_;
+  std::vector<SamplePool> files_;
+  std::unique_ptr<GuardedBuffer> buffer_;
+  std::unique_ptr<GuardedBuffer> audited_;
+};
+
+}  // namespace flugs::fuzz

@@ -1,0 +1,251 @@
+#include "fuzz/pool_map.h"
+
+#include <xxhash.h>
+
+#include <array>
+#include <cstring>
+
+#include "columns/chunk_geometry.h"
+#include "columns/column_layout.h"
+#include "columns/row_layout.h"
+#include "engine/catalog_layout.h"
+#include "flugs/schema.h"
+#include "mvcc/transaction_slots_layout.h"
+#include "pmem/pool_format.h"
+
+namespace flugs::fuzz {
+
+namespace {
+
+using columns::ChunkGeometry;
+using columns::ColumnLayout;
+using engine::CatalogLayout;
+using engine::DatabaseLayout;
+using engine::RowChunkLayout;
+using engine::TableLayout;
+using pmem::ChunkListLayout;
+
+constexpr ChunkGeometry kDictionaryGeometry{8, 18};
+constexpr std::size_t kRowsMapped = 4096;  // of a chunk; enough to hit, and bounded
+
+std::uint64_t rounded(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+
+std::uint32_t entry_bytes_of(std::uint8_t type) noexcept {
+  switch (static_cast<Type>(type)) {
+    case Type::kBool:
+    case Type::kInt32:
+    case Type::kDate:
+      return 8;
+    case Type::kString:
+    case Type::kBytes:
+      return 32;
+    default:
+      return 16;
+  }
+}
+
+class Mapper {
+ public:
+  Mapper(std::span<const std::byte> pool, std::uint64_t root) : pool_(pool), root_(root) {}
+
+  std::vector<Region> run() {
+    const auto& head = at<pmem::PoolRoot>(root_);
+    const std::uint32_t arenas = head.headers[0].arena_count;
+    for (std::uint64_t copy = 0; copy < 2; ++copy)
+      add(Part::kPoolHeader, true, root_ + copy * sizeof(pmem::PoolHeader),
+          sizeof(pmem::PoolHeader));
+    for (std::uint32_t i = 0; i < arenas; ++i) {
+      const std::uint64_t arena = root_ + sizeof(pmem::PoolRoot) + i * sizeof(pmem::ArenaRecord);
+      add(Part::kArenas, true, arena, 16);
+      add(Part::kArenaLimits, false, arena + 16, 16);
+    }
+    const std::uint64_t database = root_ + offsetof(pmem::PoolRoot, application_root);
+    add(Part::kDatabaseRoot, false, database, 24);
+    const auto& layout = at<DatabaseLayout>(database);
+    add(Part::kCatalog, false, layout.catalog, sizeof(CatalogLayout));
+    for (const std::uint64_t table : at<CatalogLayout>(layout.catalog).tables)
+      if (table != 0) map_table(table);
+    map_slots(layout.slot_array);
+    return std::move(regions_);
+  }
+
+ private:
+  template <typename T>
+  const T& at(std::uint64_t offset) const noexcept {
+    return *reinterpret_cast<const T*>(pool_.data() + offset);
+  }
+  void add(Part part, bool is_vouched, std::uint64_t offset, std::uint64_t bytes) {
+    if (bytes != 0) regions_.push_back({part, is_vouched, offset, bytes});
+  }
+
+  template <typename Visit>
+  void map_list(std::uint64_t offset, Visit&& visit) {
+    add(Part::kChunkList, false, offset, 56);
+    const auto& list = at<ChunkListLayout>(offset);
+    std::size_t index = 0;
+    for (const std::uint64_t chunk : list.inline_chunks)
+      if (chunk != 0) visit(index++, chunk);
+    if (list.root_page == 0) return;
+    add(Part::kListPage, false, list.root_page, ChunkListLayout::kPageBytes);
+    const auto* leaves = &at<std::uint64_t>(list.root_page);
+    for (std::size_t leaf = 0; leaf < ChunkListLayout::kPagePointers && leaves[leaf] != 0; ++leaf) {
+      add(Part::kListPage, false, leaves[leaf], ChunkListLayout::kPageBytes);
+      const auto* chunks = &at<std::uint64_t>(leaves[leaf]);
+      for (std::size_t i = 0; i < ChunkListLayout::kPagePointers && chunks[i] != 0; ++i)
+        visit(index++, chunks[i]);
+    }
+  }
+
+  void map_table(std::uint64_t offset) {
+    const auto& table = at<TableLayout>(offset);
+    add(Part::kTable, true, offset, 64);
+    add(Part::kTable, true, offset + table.schema_offset, table.schema_bytes);
+    for (std::uint64_t i = 0; i < table.column_count; ++i) {
+      const std::uint64_t column = offset + sizeof(TableLayout) + i * sizeof(ColumnLayout);
+      add(Part::kColumn, false, column, 8);
+      map_dictionary(column);
+      map_list(column + offsetof(ColumnLayout, heap), [&](std::size_t, std::uint64_t chunk) {
+        const auto& header = at<columns::StringHeapChunkLayout>(chunk);
+        add(Part::kHeapChunk, true, chunk, 24);
+        add(Part::kText, false, chunk + sizeof header, header.bytes - sizeof header);
+      });
+      add(Part::kColumn, false, column + offsetof(ColumnLayout, heap) + 64, 8);
+    }
+    map_list(offset + offsetof(TableLayout, row_chunks),
+             [&](std::size_t, std::uint64_t chunk) { map_row_chunk(chunk); });
+  }
+
+  void map_dictionary(std::uint64_t column) {
+    const std::uint32_t bytes = entry_bytes_of(at<ColumnLayout>(column).type);
+    map_list(column + offsetof(ColumnLayout, dictionary), [&](std::size_t index,
+                                                              std::uint64_t chunk) {
+      const std::uint64_t entries = kDictionaryGeometry.elements_in(index);
+      static constexpr std::array<std::byte, 32> kAbsent{};
+      for (std::uint64_t i = 0; i < entries; ++i) {
+        const std::uint64_t entry = chunk + i * bytes;
+        if (std::memcmp(pool_.data() + entry, kAbsent.data(), bytes) == 0) continue;
+        add(Part::kDictionaryEntry, true, entry, bytes == 32 ? 24 : bytes);
+        if (bytes != 32 || at<std::uint8_t>(entry + 15) != 0xFF) continue;
+        add(Part::kText, true, at<std::uint64_t>(entry), at<std::uint32_t>(entry + 8));
+      }
+    });
+  }
+
+  void map_row_chunk(std::uint64_t offset) {
+    const auto& chunk = at<RowChunkLayout>(offset);
+    const std::uint64_t cells =
+        std::uint64_t{chunk.column_count} * sizeof(columns::CellLayout);
+    add(Part::kRowChunk, true, offset, sizeof chunk + cells);
+    const std::uint64_t rows = offset + rounded(sizeof chunk + cells);
+    for (std::uint64_t i = 0; i < chunk.row_count && i < kRowsMapped; ++i) {
+      const std::uint64_t row = rows + i * chunk.row_bytes;
+      if (at<std::uint64_t>(row) != 0) add(Part::kRow, false, row, chunk.row_bytes);
+    }
+  }
+
+  void map_slots(std::uint64_t offset) {
+    const auto& array = at<mvcc::SlotArrayLayout>(offset);
+    add(Part::kSlotArray, true, offset, 32);
+    add(Part::kGenerationLimit, false, offset + sizeof array, array.slot_count * 8);
+    const std::uint64_t slots = offset + sizeof array + rounded(array.slot_count * 8);
+    for (std::uint64_t i = 0; i < array.slot_count * 2; ++i) {
+      const std::uint64_t half = slots + i * sizeof(mvcc::SlotHalfLayout);
+      const auto& layout = at<mvcc::SlotHalfLayout>(half);
+      const std::array<std::uint64_t, 3> words = {i / 2, layout.commit_generation,
+                                                  layout.commit_timestamp};
+      const bool is_committed = layout.commit_timestamp != 0 &&
+                                layout.commit_check == XXH3_64bits(words.data(), sizeof words);
+      add(Part::kCommitRecord, is_committed, half, 24);
+      add(Part::kIntents, false, half + 24, 40);
+      if (layout.overflow == 0) continue;
+      const auto& block = at<mvcc::IntentBlockLayout>(layout.overflow);
+      add(Part::kIntentBlock, true, layout.overflow, 24);
+      add(Part::kIntents, false, layout.overflow + sizeof block, block.bytes - sizeof block);
+    }
+  }
+
+  std::span<const std::byte> pool_;
+  std::uint64_t root_;
+  std::vector<Region> regions_;
+};
+
+void reseal_header(pmem::PoolRoot& root, std::uint64_t pool_bytes) {
+  for (pmem::PoolHeader& header : root.headers) {
+    const std::uint64_t arenas = std::min<std::uint64_t>(header.arena_count, 64);
+    std::uint64_t sum = arenas;
+    if (pool_bytes > sizeof root + arenas * sizeof(pmem::ArenaRecord)) {
+      for (std::uint64_t i = 0; i < arenas; ++i)
+        sum = XXH3_64bits_withSeed(root.arenas() + i, 16, sum);
+      header.arenas_checksum = sum;
+    }
+    header.checksum = pmem::checksum_of(header);
+  }
+}
+
+template <typename T>
+void reseal_first_words(T& layout, std::size_t bytes) {
+  layout.checksum = XXH3_64bits(&layout, bytes);
+}
+
+void reseal_table(std::span<std::byte> pool, std::uint64_t offset) {
+  auto& table = *reinterpret_cast<TableLayout*>(pool.data() + offset);
+  if (table.schema_offset > pool.size() - offset ||
+      table.schema_bytes > pool.size() - offset - table.schema_offset)
+    return;
+  std::uint64_t sum = XXH3_64bits(&table.magic, 16);
+  sum = XXH3_64bits_withSeed(&table.table_id, 40, sum);
+  table.checksum =
+      XXH3_64bits_withSeed(pool.data() + offset + table.schema_offset, table.schema_bytes, sum);
+}
+
+}  // namespace
+
+std::string_view to_string(Part part) noexcept {
+  constexpr std::array<std::string_view, kPartsCount> kNames = {
+      "libpmemobj header", "libpmemobj lanes", "libpmemobj heap", "pool header",
+      "arena",             "arena limits",     "database root",   "catalogue",
+      "table",             "column",           "chunk list",      "chunk list page",
+      "row chunk header",  "row",              "dictionary entry", "string chunk header",
+      "text",              "slot array",       "generation limit", "commit record",
+      "intents",           "intent block"};
+  return kNames[static_cast<std::size_t>(part)];
+}
+
+std::vector<Region> map_pool(std::span<const std::byte> pool, std::uint64_t root) {
+  return Mapper(pool, root).run();
+}
+
+void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region) {
+  std::byte* const at = pool.data() + region.offset;
+  switch (region.part) {
+    case Part::kPoolHeader:
+    case Part::kArenas:
+      reseal_header(*reinterpret_cast<pmem::PoolRoot*>(pool.data() + root), pool.size() - root);
+      break;
+    case Part::kTable:
+      if (reinterpret_cast<TableLayout*>(at)->magic == TableLayout::kMagic)
+        reseal_table(pool, region.offset);
+      break;
+    case Part::kRowChunk: {
+      auto& chunk = *reinterpret_cast<RowChunkLayout*>(at);
+      const std::uint64_t cells =
+          std::uint64_t{chunk.column_count} * sizeof(columns::CellLayout);
+      if (cells <= pool.size() - region.offset - sizeof chunk)
+        chunk.checksum = XXH3_64bits(at + 16, sizeof chunk - 16 + cells);
+      break;
+    }
+    case Part::kHeapChunk:
+      reseal_first_words(*reinterpret_cast<columns::StringHeapChunkLayout*>(at), 16);
+      break;
+    case Part::kIntentBlock:
+      reseal_first_words(*reinterpret_cast<mvcc::IntentBlockLayout*>(at), 16);
+      break;
+    case Part::kSlotArray:
+      reseal_first_words(*reinterpret_cast<mvcc::SlotArrayLayout*>(at), 24);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace flugs::fuzz

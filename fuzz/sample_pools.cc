@@ -1,0 +1,261 @@
+#include "fuzz/sample_pools.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <functional>
+
+#include "bench/random.h"
+#include "engine/database_core.h"
+#include "engine/pool_audit.h"
+#include "fuzz/guarded_buffer.h"
+
+namespace flugs::fuzz {
+
+namespace {
+
+using bench::Random;
+using engine::DatabaseCore;
+
+constexpr std::size_t kPoolBytes = std::size_t{512} << 10;
+constexpr std::uint64_t kSegmentBytes = std::uint64_t{64} << 10;
+
+TableSchema people_schema() {
+  TableSchema schema("people");
+  schema.column("id", Type::kInt32)
+      .column("name", Type::kString)
+      .column("city", Type::kString)
+      .column("age", Type::kInt32)
+      .column("note", Type::kString)
+      .direct()
+      .primary_key({"id"})
+      .unique_key("by_name", {"name"})
+      .key("by_city", {"city", "age"});
+  return schema;
+}
+
+TableSchema types_schema(bool direct) {
+  constexpr std::array<Type, 9> kTypes = {
+      Type::kBool, Type::kInt32,     Type::kInt64,  Type::kDouble, Type::kDecimal,
+      Type::kDate, Type::kTimestamp, Type::kString, Type::kBytes};
+  TableSchema schema(direct ? "direct" : "types");
+  schema.column("id", Type::kInt64);
+  for (const Type type : kTypes) {
+    schema.column(std::string(to_string(type)), type);
+    schema.columns.back().encoding = direct ? Encoding::kDirect : Encoding::kDictionary;
+  }
+  schema.primary_key({"id"}).ordered();
+  schema.key("by_double", {"double", "string"});
+  schema.unique_key("by_date", {"date", "id"}).ordered().hash_prefix(1);
+  return schema;
+}
+
+TableSchema log_schema() {
+  TableSchema schema("log");
+  schema.column("id", Type::kInt32).direct().not_null();
+  schema.column("text", Type::kString).direct().column("kind", Type::kString);
+  return schema;
+}
+
+std::string text_of(Random& random, std::uint32_t bytes_max) {
+  std::string text(random.below(bytes_max + 1), 'x');
+  for (char& c : text) c = static_cast<char>('a' + random.below(26));
+  return text;
+}
+
+/// Fills a database; fails with what the database says.
+class Filler {
+ public:
+  Filler(DatabaseCore& core, std::uint64_t seed) : core_(core), random_(seed) {}
+
+  Status make(const TableSchema& schema) { return core_.create_table(schema).status(); }
+
+  /// Rows `first` to `end` - 1 in one transaction, of which some are changed and removed again.
+  Status insert(const char* name, std::uint32_t first, std::uint32_t end,
+                std::uint32_t text_bytes_max) {
+    const Result<TableId> table = core_.find_table(name);
+    if (!table.ok()) return table.status();
+    Result<Transaction> transaction = core_.begin(AccessMode::kReadWrite);
+    if (!transaction.ok()) return transaction.status();
+    for (std::uint32_t id = first; id < end; ++id) {
+      const Result<RowId> row = insert_row(*transaction, *table, id, text_bytes_max);
+      if (!row.ok()) return row.status();
+      rows_.push_back(*row);
+    }
+    return transaction->commit();
+  }
+
+  /// Changes every `step`-th of the rows inserted so far and removes the one behind it.
+  Status churn(const char* name, std::uint32_t step) {
+    const Result<TableId> table = core_.find_table(name);
+    if (!table.ok()) return table.status();
+    for (std::size_t i = 0; i + 1 < rows_.size(); i += step) {
+      Result<Transaction> transaction = core_.begin(AccessMode::kReadWrite);
+      if (!transaction.ok()) return transaction.status();
+      const std::string text = text_of(random_, 40);
+      const auto column = static_cast<std::uint16_t>(std::strcmp(name, "people") == 0 ? 2 : 1);
+      if (std::strcmp(name, "people") == 0) {
+        Status s = transaction->update(*table, rows_[i], {{ColumnId(column), Value::string(text)}})
+                       .status();
+        if (!s.ok()) return s;
+      }
+      if (Status s = transaction->remove(*table, rows_[i + 1]); !s.ok()) return s;
+      if (i % 3 == 0) {
+        transaction->abort();
+      } else if (Status s = transaction->commit(); !s.ok()) {
+        return s;
+      }
+    }
+    rows_.clear();
+    return {};
+  }
+
+  Result<RowId> insert_row(Transaction& transaction, TableId table, std::uint32_t id,
+                           std::uint32_t text_bytes_max) {
+    const std::string text = text_of(random_, text_bytes_max);
+    const std::string name = fmt::format("name {} {}", id, text);
+    const std::string_view what = core_.table(table)->name();
+    const auto number = static_cast<std::int32_t>(id);
+    if (what == "people")
+      return transaction.insert(
+          table, {Value::int32(number), Value::string(name),
+                  Value::string(id % 2 == 0 ? "Dresden" : "a city of more than fifteen bytes"),
+                  id % 5 == 0 ? Value::null() : Value::int32(number % 70),
+                  id % 7 == 0 ? Value::null() : Value::string(text)});
+    if (what == "log")
+      return transaction.insert(table, {Value::int32(number), Value::string(text),
+                                        Value::string(id % 3 == 0 ? "even" : "odd")});
+    const bool null = id % 6 == 0;
+    return transaction.insert(
+        table, {Value::int64(number), null ? Value::null() : Value::boolean(id % 2 == 0),
+                null ? Value::null() : Value::int32(-number),
+                Value::int64(std::int64_t{number} << 33),
+                null ? Value::null() : Value::real(number * 0.5), Value::decimal(number * 100),
+                Value::date(number / 4), Value::timestamp(std::int64_t{number} * 1000003),
+                null ? Value::null() : Value::string(text), Value::bytes(name)});
+  }
+
+ private:
+  DatabaseCore& core_;
+  Random random_;
+  std::vector<RowId> rows_;
+};
+
+struct Kind {
+  const char* name;
+  std::uint32_t slots;
+  std::function<Status(Filler&)> fill;
+  bool has_open_transactions = false;
+};
+
+Status first_failure(std::initializer_list<Status> all) {
+  for (const Status& status : all)
+    if (!status.ok()) return status;
+  return {};
+}
+
+std::vector<Kind> kinds() {
+  return {
+      {"empty", 4, [](Filler&) { return Status(); }},
+      {"small", 4,
+       [](Filler& f) {
+         return first_failure(
+             {f.make(people_schema()), f.insert("people", 0, 40, 30), f.churn("people", 4)});
+       }},
+      {"types", 8,
+       [](Filler& f) {
+         return first_failure({f.make(types_schema(false)), f.make(types_schema(true)),
+                               f.insert("types", 0, 60, 30), f.churn("types", 9),
+                               f.insert("direct", 0, 60, 30), f.churn("direct", 7)});
+       }},
+      {"without keys", 2,
+       [](Filler& f) {
+         return first_failure({f.make(log_schema()), f.insert("log", 0, 300, 60),
+                               f.insert("log", 300, 310, 20), f.churn("log", 20)});
+       }},
+      {"large", 4,
+       [](Filler& f) {
+         return first_failure({f.make(people_schema()), f.make(log_schema()),
+                               f.insert("people", 0, 600, 60), f.churn("people", 40),
+                               f.insert("log", 0, 20, 6000)});
+       }},
+      {"crashed", 4,
+       [](Filler& f) {
+         return first_failure({f.make(people_schema()), f.make(log_schema()),
+                               f.insert("people", 0, 80, 30), f.churn("people", 5)});
+       },
+       true},
+  };
+}
+
+OpenOptions options_for(const Kind& kind) {
+  OpenOptions options;
+  options.path = "(memory)";
+  options.segment_bytes = kSegmentBytes;
+  options.grow_ahead_bytes = 0;
+  options.slots_max = kind.slots;
+  options.recovery_threads = 1;
+  return options;
+}
+
+/// Transactions in flight: what a crash leaves of them is in the copy that `copy` takes.
+Status copy_in_flight(DatabaseCore& core, Filler& filler, const std::function<void()>& copy) {
+  const Result<TableId> people = core.find_table("people");
+  const Result<TableId> log = core.find_table("log");
+  if (!people.ok() || !log.ok()) return Status(StatusCode::kNotFound, "no such table");
+  Result<Transaction> first = core.begin(AccessMode::kReadWrite);
+  Result<Transaction> second = core.begin(AccessMode::kReadWrite);
+  if (!first.ok() || !second.ok()) return Status(StatusCode::kBusy, "no transaction slot");
+  Status status = filler.insert_row(*first, *people, 1000, 40).status();
+  for (std::uint32_t id = 0; status.ok() && id < 12; ++id)
+    status = filler.insert_row(*second, *log, 2000 + id, 40).status();
+  copy();
+  return status;
+}
+
+/// A sample that is not clean would hide what is damaged in it.
+Status note_audit(const Result<PoolCheckReport>& report, SamplePool& sample) {
+  if (!report.ok()) return report.status();
+  if (!report->is_clean())
+    return Status(StatusCode::kCorrupt, fmt::format("sample {}: {}", sample.name,
+                                                    report->findings.front().message));
+  sample.remarks = report->remarks;
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed) {
+  std::vector<SamplePool> samples;
+  for (const Kind& kind : kinds()) {
+    const GuardedBuffer buffer(kPoolBytes);
+    pmem::PoolOptions pool_options;
+    pool_options.segment_bytes = kSegmentBytes;
+    pool_options.extent_unit_bytes = 512;
+    auto pool = pmem::Pool::create_in_memory(buffer.span(), pool_options);
+    if (!pool.ok()) return pool.status();
+    auto core = DatabaseCore::open(std::move(*pool), true, options_for(kind));
+    if (!core.ok()) return core.status();
+    SamplePool sample;
+    sample.name = kind.name;
+    Filler filler(**core, seed);
+    Status status = kind.fill(filler);
+    const auto copy = [&] { sample.bytes.assign(buffer.span().begin(), buffer.span().end()); };
+    if (status.ok() && kind.has_open_transactions) status = copy_in_flight(**core, filler, copy);
+    if (!status.ok()) return Status(status.code(), fmt::format("sample {}: {}", kind.name,
+                                                               status.message()));
+    core->reset();
+    if (!kind.has_open_transactions) copy();
+    sample.regions = map_pool(sample.bytes, 0);
+    std::copy(sample.bytes.begin(), sample.bytes.end(), buffer.span().begin());
+    if (Status s = note_audit(engine::check_pool_in_memory(buffer.span()), sample); !s.ok())
+      return s;
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+}  // namespace flugs::fuzz

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace flugs::pmem {
+
+/// A file's bytes, mapped to be looked at. What is stored into it stays in this process.
+class FileView {
+ public:
+  FileView(std::byte* begin, std::uint64_t bytes) noexcept : begin_(begin), bytes_(bytes) {}
+  FileView(FileView&& other) noexcept
+      : begin_(std::exchange(other.begin_, nullptr)), bytes_(other.bytes_) {}
+  FileView& operator=(FileView&&) = delete;
+  ~FileView();
+
+  std::span<std::byte> bytes() const noexcept { return {begin_, bytes_}; }
+
+ private:
+  std::byte* begin_;
+  std::uint64_t bytes_;
+};
+
+}  // namespace flugs::pmem
