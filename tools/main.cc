@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   add_kill_loop(app, action);
   add_info(app, action);
   add_stats(app, action);
+  add_crash_plan(app, action);
   add_crash_child(app, action);
   add_restart_child(app, action);
   try {
