@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 from dax_vm.common import CannotRun
 
@@ -121,6 +122,13 @@ def shared_libraries(program):
     return re.findall(r"(/\S+) \(0x", done.stdout)
 
 
+def stripped(program):
+    """Its bytes without what only a debugger reads, most of them."""
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run(["strip", "-o", file.name, program], check=True)
+        return file.read()
+
+
 def build_initramfs(path, kernel, programs, test_commands):
     """Writes the initial file system with the programs in /bin and the list of tests to run."""
     archive = Archive()
@@ -137,7 +145,7 @@ def build_initramfs(path, kernel, programs, test_commands):
         order.append(name)
     archive.add("modules/order", Archive.FILE, "".join(f"{n}\n" for n in order).encode())
     for program in programs:
-        archive.add_file("bin/" + os.path.basename(program), program)
+        archive.add("bin/" + os.path.basename(program), Archive.FILE, stripped(program))
         for library in shared_libraries(program):
             archive.add_file(_place_of(library), library)
     archive.add("tests", Archive.FILE, "".join(f"{c}\n" for c in test_commands).encode())
