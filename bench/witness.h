@@ -57,6 +57,9 @@ struct CrashPlan {
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;
   std::uint64_t log_entries = 0;  ///< for each user
+  // Of the pool that is made; 0: as OpenOptions has them.
+  std::uint64_t pool_bytes_max = 0;
+  std::uint64_t segment_bytes = 0;
 };
 
 /// What the running process tells the one that watches. Times are CLOCK_MONOTONIC nanoseconds.

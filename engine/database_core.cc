@@ -333,6 +333,7 @@ Statistics DatabaseCore::statistics() const {
   Statistics statistics;
   const pmem::Medium& medium = pool_->medium();
   statistics.medium = std::string(to_string(medium.kind()));
+  statistics.flush = std::string(medium.flush_name());
   statistics.guarantee = std::string(guarantee_of(medium.kind()));
   const pmem::SpaceReport space = pool_->allocator().space();
   statistics.pool_reserved_bytes = space.reserved_bytes;

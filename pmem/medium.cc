@@ -54,6 +54,12 @@ void Medium::set_observer(PersistObserver* observer) noexcept {
   route_.is_direct = uses_instructions && observer == nullptr && latency_.write_ns == 0;
 }
 
+std::string_view Medium::flush_name() const noexcept {
+  if (kind_ == MediumKind::kFile) return "msync";
+  if (kind_ == MediumKind::kMemory) return "none";
+  return to_string(route_.instruction);
+}
+
 void Medium::charge_read(const void* address) const noexcept {
   if (latency_.read_ns > kDramReadNs && model_cache_miss(address)) {
     spin_ns(latency_.read_ns - kDramReadNs);

@@ -60,6 +60,8 @@ class Medium {
   ~Medium();
 
   MediumKind kind() const noexcept { return kind_; }
+  /// What its flushes are: "clwb", "clflushopt", "clflush", "msync" or "none".
+  std::string_view flush_name() const noexcept;
   std::byte* base() const noexcept { return base_; }
   std::size_t bytes() const noexcept { return bytes_; }
   Latency latency() const noexcept { return latency_; }

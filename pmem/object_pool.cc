@@ -101,6 +101,7 @@ Status ObjectPool::make_file(const PoolOptions& options) {
   const std::uint64_t max_bytes = options.max_bytes / kPageBytes * kPageBytes;
   Status status = file_.resize(max_bytes);
   if (status.ok()) status = provide_metadata(max_bytes);
+  if (status.ok()) status = write_once(0, std::min(kHeadBytes, max_bytes));
   if (status.ok()) status = file_.sync();
   if (status.ok()) status = create_mapping();
   if (!status.ok()) return status;
@@ -123,6 +124,13 @@ Status ObjectPool::provide_metadata(std::uint64_t max_bytes) {
     status = file_.allocate(zone, end - zone);
   }
   return status;
+}
+
+/// On DAX with MAP_SYNC the first store to a block that is taken but was never written has its page
+/// fault wait for a commit of the file system's journal. So fresh blocks are written once, many with
+/// one commit, before anybody stores to them.
+Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
+  return kind_ == MediumKind::kDax ? file_.write_zeros(offset, bytes) : Status();
 }
 
 /// Has libpmemobj make the empty file a pool of its own. Two of its settings, which are of the
@@ -286,6 +294,7 @@ void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) no
 Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
   if (kind_ == MediumKind::kEmulated && has_huge_pages_) gather_huge_pages(offset, bytes);
   Status status = file_.allocate(offset, bytes);
+  if (status.ok()) status = write_once(offset, bytes);
   if (status.ok() && kind_ != MediumKind::kEmulated) status = file_.sync();
   return status;
 }

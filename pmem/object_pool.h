@@ -32,6 +32,7 @@ class ObjectPool final : public MappedPool {
 
   Status make_file(const PoolOptions& options);
   Status provide_metadata(std::uint64_t max_bytes);
+  Status write_once(std::uint64_t offset, std::uint64_t bytes);
   Status create_mapping();
   Result<std::vector<ArenaRecord>> make_arenas(const PoolOptions& options, std::uint64_t max_bytes);
   Status take_file(const PoolOptions& options);

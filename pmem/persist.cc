@@ -52,6 +52,18 @@ FlushInstruction flush_instruction() noexcept {
   return instruction;
 }
 
+std::string_view to_string(FlushInstruction instruction) noexcept {
+  switch (instruction) {
+    case FlushInstruction::kClflush:
+      return "clflush";
+    case FlushInstruction::kClflushopt:
+      return "clflushopt";
+    case FlushInstruction::kClwb:
+      return "clwb";
+  }
+  return "unknown";
+}
+
 Persister::Persister(Medium& medium) : route_(medium.route_), medium_(medium) {
   medium.enter(*this);
 }

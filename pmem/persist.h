@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace flugs::pmem {
 
@@ -33,6 +34,7 @@ struct PersistCounters {
 /// knows fewer than the processor.
 enum class FlushInstruction : std::uint8_t { kClflush, kClflushopt, kClwb };
 FlushInstruction flush_instruction() noexcept;
+std::string_view to_string(FlushInstruction instruction) noexcept;
 
 /// How a Persister of one medium goes about its work; the Medium keeps it up to date.
 struct FlushRoute {

@@ -8,6 +8,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -163,6 +165,21 @@ Status PoolFile::allocate(std::uint64_t offset, std::uint64_t bytes) const {
   }
   if (error == 0) return {};
   return failed(fmt::format("cannot get {} bytes from the file system", bytes).c_str(), error);
+}
+
+Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
+  static constexpr std::array<std::byte, 16 * kPageBytes> kZeros{};
+  const std::uint64_t end = offset + bytes;
+  while (offset < end) {
+    const auto step = static_cast<std::size_t>(std::min<std::uint64_t>(end - offset, kZeros.size()));
+    const ssize_t written = ::pwrite(fd_, kZeros.data(), step, static_cast<off_t>(offset));
+    if (written >= 0) {
+      offset += static_cast<std::uint64_t>(written);
+    } else if (errno != EINTR) {
+      return failed(fmt::format("cannot write {} zeros", bytes).c_str(), errno);
+    }
+  }
+  return {};
 }
 
 Status PoolFile::sync() const {

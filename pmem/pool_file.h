@@ -40,6 +40,8 @@ class PoolFile {
   Result<FileView> view() const;
   /// Takes the blocks of the range from the file system. Contents stay. kOutOfSpace, kIoError.
   Status allocate(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Writes zeros over the range. kOutOfSpace, kIoError.
+  Status write_zeros(std::uint64_t offset, std::uint64_t bytes) const;
   /// Makes size and allocation durable.
   Status sync() const;
   /// Removes the path; for a creation that failed.

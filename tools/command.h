@@ -28,6 +28,7 @@ void add_fuzz_pool(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_stats(CLI::App& app, Action& action);
 // The processes that demo, kill-loop and restart start, kill and start again; not in --help.
+void add_crash_plan(CLI::App& app, Action& action);
 void add_crash_child(CLI::App& app, Action& action);
 void add_random_child(CLI::App& app, Action& action);
 void add_restart_child(CLI::App& app, Action& action);

@@ -35,9 +35,13 @@ class CrashChild {
     witness_.begin_life();
     const bench::CrashPlan& plan = witness_.plan();
     set_stage(bench::Stage::kOpening);
-    Result<Database> database = Database::open(
+    OpenOptions options =
         tatp_open_options(plan.pool_path, task_.populate ? OpenMode::kCreate : OpenMode::kOpen,
-                          plan.users, {plan.scm_read_ns, plan.scm_write_ns}));
+                          plan.users, {plan.scm_read_ns, plan.scm_write_ns});
+    if (plan.pool_bytes_max != 0) options.max_bytes = plan.pool_bytes_max;
+    if (plan.segment_bytes != 0)
+      options.segment_bytes = options.grow_ahead_bytes = plan.segment_bytes;
+    Result<Database> database = Database::open(options);
     if (!database.ok()) return could_not_run(database.status());
     publish_opening(*database);
     return work(*database);
@@ -48,6 +52,7 @@ class CrashChild {
 
   void publish_opening(const Database& database) {
     const Statistics statistics = database.statistics();
+    flush_ = statistics.flush;
     copy_text(statistics.medium, status_.medium);
     copy_text(statistics.guarantee, status_.guarantee);
     status_.pool_bytes.store(statistics.pool_allocated_bytes);
@@ -83,6 +88,7 @@ class CrashChild {
         good = false;
       }
     }
+    if (task_.report) report(good);
     if (!good) return kExitCheckFailed;
     if (task_.run) return run_until_killed(database, tables.value());
     set_stage(bench::Stage::kDone);
@@ -124,6 +130,20 @@ class CrashChild {
     return {};
   }
 
+  /// One line for whoever started this process from where no witness of ours can be mapped.
+  void report(bool good) const {
+    const bench::Json json = {{"medium", status_.medium},
+                              {"flush", flush_},
+                              {"good", good},
+                              {"audited_transactions", status_.audited_entries.load()},
+                              {"lost_acknowledged", status_.lost_acknowledged.load()},
+                              {"transactions_completed", status_.recovery_completed.load()},
+                              {"transactions_undone", status_.recovery_undone.load()},
+                              {"pool_bytes", status_.pool_bytes.load()}};
+    fmt::print("{}\n", json.dump());
+    std::fflush(stdout);
+  }
+
   int run_until_killed(Database& database, const bench::TatpTables& tables) {
     constexpr double kForEver = 1e9;
     const bench::CrashPlan& plan = witness_.plan();
@@ -150,6 +170,7 @@ class CrashChild {
   bench::CrashStatus& status_;
   CrashTask task_;
   bench::Population population_;
+  std::string flush_;
 };
 
 }  // namespace
@@ -168,6 +189,7 @@ void add_crash_child(CLI::App& app, Action& action) {
   command->add_flag("--check", options->task.check);
   command->add_flag("--verify", options->task.verify);
   command->add_flag("--run", options->task.run);
+  command->add_flag("--report", options->task.report);
   command->add_option("--spawned-at", options->spawned_at_ns);
   command->callback([options, &action] {
     action = [options] {

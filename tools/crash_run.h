@@ -17,6 +17,7 @@ struct CrashTask {
   bool populate = false;  ///< creates the pool first
   bool check = false;     ///< audits it against the witness
   bool verify = false;    ///< Database::verify
+  bool report = false;    ///< prints what was found, as JSON
   bool run = false;       ///< TATP until killed
 };
 

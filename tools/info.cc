@@ -73,7 +73,8 @@ bench::Json to_json(const TableStatistics& table) {
 }
 
 void print_head(const Database& database, const Statistics& statistics) {
-  fmt::print("pool: {}, medium {}: {}\n", database.path(), statistics.medium, statistics.guarantee);
+  fmt::print("pool: {}, medium {} ({}): {}\n", database.path(), statistics.medium, statistics.flush,
+             statistics.guarantee);
   fmt::print(
       "{} in use, {} taken from the medium, can grow to {}; indexes in DRAM {}\n\n",
       format_bytes(statistics.pool_used_bytes), format_bytes(statistics.pool_allocated_bytes),
@@ -128,6 +129,7 @@ int run_info(const PoolOptions& options) {
   bench::Json json = {{"commit", bench::environment().commit},
                       {"pool", database.value().path()},
                       {"medium", statistics.medium},
+                      {"flush", statistics.flush},
                       {"guarantee", statistics.guarantee},
                       {"pool_reserved_bytes", statistics.pool_reserved_bytes},
                       {"pool_bytes", statistics.pool_allocated_bytes},
@@ -166,6 +168,7 @@ int run_stats(const PoolOptions& options) {
   bench::Json json = {{"commit", bench::environment().commit},
                       {"pool", database.value().path()},
                       {"medium", statistics.medium},
+                      {"flush", statistics.flush},
                       {"pool_bytes", statistics.pool_allocated_bytes},
                       {"pool_used_bytes", statistics.pool_used_bytes},
                       {"dram_index_bytes", statistics.dram_index_bytes},

@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   add_fuzz_pool(app, action);
   add_info(app, action);
   add_stats(app, action);
+  add_crash_plan(app, action);
   add_crash_child(app, action);
   add_random_child(app, action);
   add_restart_child(app, action);

@@ -81,6 +81,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   bench::Json json;
   json["commit"] = environment.commit;
   json["medium"] = run.after.medium;
+  json["flush"] = run.after.flush;
   json["guarantee"] = run.after.guarantee;
   json["subscribers"] = options.population.subscribers;
   json["users"] = options.users;

@@ -57,6 +57,7 @@ struct OpenOptions {
 /// Counters and sizes of an open database. Sizes in bytes, counters since it was opened.
 struct Statistics {
   std::string medium;                      ///< "dax", "emulated", "file" or "memory"
+  std::string flush;                       ///< "clwb", "clflushopt", "clflush", "msync", "none"
   std::string guarantee;                   ///< what a commit that returned survives, one sentence
   std::uint64_t pool_reserved_bytes = 0;   ///< the largest size it can grow to
   std::uint64_t pool_allocated_bytes = 0;  ///< taken from the medium

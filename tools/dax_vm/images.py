@@ -1,0 +1,56 @@
+"""Files on the host that are the guest's memory: media of persistent memory, and witnesses."""
+
+import os
+import shutil
+import subprocess
+
+from dax_vm.common import CannotRun
+
+MIB = 1 << 20
+MEDIUM_BYTES = 96 * MIB
+# Where the data of a namespace with page structures in ordinary memory begins.
+NAMESPACE_OFFSET = 2 * MIB
+
+
+def create(path, size):
+    with open(path, "wb") as file:
+        file.truncate(size)
+
+
+def copy(source, target):
+    """A copy that is sparse where the original is, so that it costs what was written."""
+    size = os.path.getsize(source)
+    with open(source, "rb") as reader, open(target, "wb") as writer:
+        writer.truncate(size)
+        end = 0
+        while end < size:
+            try:
+                begin = os.lseek(reader.fileno(), end, os.SEEK_DATA)
+            except OSError:  # nothing but a hole is left
+                return
+            end = os.lseek(reader.fileno(), begin, os.SEEK_HOLE)
+            _copy_range(reader.fileno(), writer.fileno(), begin, end)
+
+
+def _copy_range(reader, writer, begin, end):
+    while begin < end:
+        data = os.pread(reader, min(4 * MIB, end - begin), begin)
+        if not data:
+            raise OSError(f"file ends at {begin}, expected {end}")
+        os.pwrite(writer, data, begin)
+        begin += len(data)
+
+
+def make_file_system(path, offset):
+    """ext4 from `offset` on, with blocks of a page, as DAX wants it."""
+    program = shutil.which("mkfs.ext4", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+    if not program:
+        raise CannotRun("mkfs.ext4 is missing (package e2fsprogs)")
+    kib = (os.path.getsize(path) - offset) // 1024
+    subprocess.run([program, "-q", "-b", "4096", "-E", f"offset={offset},nodiscard", path,
+                    f"{kib}k"], check=True)
+
+
+def space_free(directory):
+    info = os.statvfs(directory)
+    return info.f_bavail * info.f_frsize

@@ -1,0 +1,140 @@
+"""One virtual machine: starts it, hears what it says, stops and kills it."""
+
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from dax_vm.common import CannotRun, CheckFailed
+
+QEMU = "qemu-system-x86_64"
+GUEST_MEMORY = "384M"
+FIRST_WITNESS_SLOT = 0x10  # on the PCI bus; guest_init knows it too
+FIRST_MEDIUM_SLOT = 0x08
+MEDIA_MAX = 8
+SLOWEST_ANSWER_S = 120
+
+
+class Hardware:
+    """What the machine is made of: processor, accelerator, and how the media are attached."""
+
+    def __init__(self, accelerator, processor, device):
+        self.accelerator = accelerator
+        self.processor = processor
+        self.device = device  # "nvdimm" or "virtio-pmem"
+
+    def arguments(self, media, witnesses):
+        accelerator = "tcg,thread=multi" if self.accelerator == "tcg" else "kvm"
+        arguments = [
+            "-accel", accelerator, "-cpu", self.processor, "-smp", "2",
+            "-machine", "q35,nvdimm=on" if self.device == "nvdimm" else "q35",
+            "-m", f"{GUEST_MEMORY},slots={MEDIA_MAX},maxmem=8G", "-nodefaults",
+            "-no-user-config", "-display", "none", "-serial", "stdio", "-monitor", "none",
+            "-no-reboot"]
+        for number, path in enumerate(media):
+            arguments += self._medium(number, path)
+        for number, path in enumerate(witnesses):
+            arguments += self._memory(f"witness{number}", path)
+            arguments += ["-device", f"ivshmem-plain,memdev=witness{number},"
+                                     f"addr={FIRST_WITNESS_SLOT + number:#x}"]
+        return arguments
+
+    def _medium(self, number, path):
+        device = f"nvdimm,memdev=medium{number}"
+        if self.device == "virtio-pmem":
+            device = f"virtio-pmem-pci,memdev=medium{number},addr={FIRST_MEDIUM_SLOT + number:#x}"
+        return self._memory(f"medium{number}", path) + ["-device", device]
+
+    @staticmethod
+    def _memory(name, path):
+        # Without share=on everything looks right and nothing is kept.
+        return ["-object", f"memory-backend-file,id={name},share=on,"
+                           f"mem-path={path},size={os.path.getsize(path)}"]
+
+
+class Machine:
+    """A running guest that does one job of guest_init."""
+
+    def __init__(self, system, hardware, job, media, witnesses=(), arguments=()):
+        if not shutil.which(QEMU):
+            raise CannotRun(f"{QEMU} is missing: tools/setup --tests installs it")
+        command_line = ("console=ttyS0 panic=-1 quiet loglevel=3 nowatchdog mitigations=off "
+                        f"rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on "
+                        f"flugs.job={job} flugs.args={','.join(arguments)}")
+        self._answers = queue.Queue()
+        self._said = []  # everything, for whoever has to find out what went wrong
+        self._process = subprocess.Popen(
+            [QEMU, *hardware.arguments(media, witnesses), "-kernel", system.kernel, "-initrd",
+             system.initramfs, "-append", command_line],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def _listen(self):
+        for raw in self._process.stdout:
+            line = raw.decode(errors="replace").strip()
+            self._said.append(line)
+            at = line.find("@@ ")
+            if at >= 0:
+                word, _, value = line[at + 3:].partition(" ")
+                self._answers.put((word, value))
+        self._answers.put(("gone", ""))
+
+    def wait_for(self, wanted, timeout_s=SLOWEST_ANSWER_S):
+        """The value of the next answer with that word. CheckFailed when it does not come."""
+        end = time.monotonic() + timeout_s
+        while True:
+            try:
+                word, value = self._answers.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                raise self._failed(f"did not say \"{wanted}\" within {timeout_s} s") from None
+            if word == wanted:
+                return value
+            if word in ("failed", "ended", "gone"):
+                raise self._failed(f"said \"{word} {value}\", expected \"{wanted}\"")
+
+    def expect_running(self):
+        """CheckFailed when the guest has said that its work has ended, or is gone."""
+        try:
+            word, value = self._answers.get_nowait()
+        except queue.Empty:
+            return
+        if word in ("failed", "ended", "gone"):
+            raise self._failed(f"said \"{word} {value}\" while it was to run")
+
+    def wait_until_off(self):
+        self.wait_for("done")
+        try:
+            self._process.wait(timeout=SLOWEST_ANSWER_S)
+        except subprocess.TimeoutExpired:
+            raise self._failed("does not switch itself off") from None
+
+    def stop(self):
+        """Not one instruction of the guest happens from here until `go`."""
+        os.kill(self._process.pid, signal.SIGSTOP)
+        os.waitpid(self._process.pid, os.WUNTRACED)  # when all of its threads have stopped
+        self.expect_running()
+
+    def go(self):
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+        self._listener.join()
+        self._process.stdout.close()
+
+    def last_words(self, count=40):
+        return "\n  ".join(["its last words:", *self._said[-count:]])
+
+    def _failed(self, what):
+        return CheckFailed(f"the guest {what}; {self.last_words()}")
