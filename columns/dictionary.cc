@@ -137,12 +137,12 @@ bool Dictionary::is_misplaced(std::uint32_t id) const noexcept {
 
 Status Dictionary::check_rebuilt(const RebuildCounts& counts) const {
   if (counts.misplaced == kNone) return {};
-  return Status(StatusCode::kCorrupt,
-                fmt::format("{}: {}: ValueID {}: its text, {} bytes at offset {}, is not where "
-                            "strings of this column stand",
-                            pool_.path(), owner_, counts.misplaced, text(counts.misplaced).size(),
-                            text(counts.misplaced).data() -
-                                reinterpret_cast<const char*>(medium_.base())));
+  return Status(
+      StatusCode::kCorrupt,
+      fmt::format("{}: {}: ValueID {}: its text, {} bytes at offset {}, is not where "
+                  "strings of this column stand",
+                  pool_.path(), owner_, counts.misplaced, text(counts.misplaced).size(),
+                  text(counts.misplaced).data() - reinterpret_cast<const char*>(medium_.base())));
 }
 
 bool Dictionary::is_present(std::uint32_t code) const noexcept {

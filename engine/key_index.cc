@@ -237,9 +237,10 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
 }
 
 Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash) {
-  const bool replaced = !is_hashed(row) || hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
-    return editor.replace(row, replacement);
-  });
+  const bool replaced =
+      !is_hashed(row) || hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
+        return editor.replace(row, replacement);
+      });
   // The hash is of bytes in the pool. They do not change while the row lives, unless what opening
   // cannot check is wrong.
   if (!replaced)

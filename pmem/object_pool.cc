@@ -127,8 +127,8 @@ Status ObjectPool::provide_metadata(std::uint64_t max_bytes) {
 }
 
 /// On DAX with MAP_SYNC the first store to a block that is taken but was never written has its page
-/// fault wait for a commit of the file system's journal. So fresh blocks are written once, many with
-/// one commit, before anybody stores to them.
+/// fault wait for a commit of the file system's journal. So fresh blocks are written once, many
+/// with one commit, before anybody stores to them.
 Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
   return kind_ == MediumKind::kDax ? file_.write_zeros(offset, bytes) : Status();
 }

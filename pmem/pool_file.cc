@@ -143,8 +143,8 @@ Result<FileView> PoolFile::view() const {
   const Result<std::uint64_t> bytes = size();
   if (!bytes.ok()) return bytes.status();
   if (*bytes == 0) return FileView(nullptr, 0);
-  void* const memory = ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_NORESERVE, fd_, 0);
+  void* const memory =
+      ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd_, 0);
   if (memory == MAP_FAILED) return failed("cannot map", errno);
   return FileView(static_cast<std::byte*>(memory), *bytes);
 }
@@ -171,7 +171,8 @@ Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
   static constexpr std::array<std::byte, 16 * kPageBytes> kZeros{};
   const std::uint64_t end = offset + bytes;
   while (offset < end) {
-    const auto step = static_cast<std::size_t>(std::min<std::uint64_t>(end - offset, kZeros.size()));
+    const auto step =
+        static_cast<std::size_t>(std::min<std::uint64_t>(end - offset, kZeros.size()));
     const ssize_t written = ::pwrite(fd_, kZeros.data(), step, static_cast<off_t>(offset));
     if (written >= 0) {
       offset += static_cast<std::uint64_t>(written);
