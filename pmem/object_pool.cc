@@ -158,6 +158,10 @@ Status ObjectPool::create_mapping() {
 
 Status ObjectPool::open_mapping() {
   objects_ = pmemobj_open(path().c_str(), kObjectLayoutName);
+  // libpmemobj tells pools apart by an id in the file, which a copy of the file has as well.
+  if (objects_ == nullptr && errno == EEXIST)
+    return Status(StatusCode::kBusy,
+                  fmt::format("{}: is a copy of a pool that this process has open", path()));
   if (objects_ == nullptr) return objects_failed(path(), "open");
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -97,6 +98,30 @@ TEST_CASE("a pool is open once at a time", "[api]") {
   database.reset();
   CHECK(code_in_child(at(path)) == 0);
   CHECK(Database::open(at(path)).ok());
+}
+
+TEST_CASE("a copy is a pool of its own, but not in the process that has the other open", "[api]") {
+  TemporaryDatabase original([](OpenOptions& options) { options.max_bytes = 16u << 20; });
+  TableSchema schema("t");
+  schema.column("id", Type::kInt64).primary_key({"id"});
+  const TableId table = must(original->create_table(schema));
+  Transaction t = must(original->begin());
+  must(t.insert(table, {Value::int64(1)}));
+  must(t.commit());
+  t = must(original->begin());
+  must(t.insert(table, {Value::int64(2)}));
+  const TemporaryPath path;
+  std::filesystem::copy_file(original.options.path, path.string());
+  t.abort();
+  const Status status = Database::open(small_options(path.string())).status();
+  CHECK(status.code() == StatusCode::kBusy);
+  CHECK(status.message().find("is a copy of a pool") != std::string_view::npos);
+  original.close();
+  Database copy = must(Database::open(small_options(path.string())));
+  must(copy.verify());
+  const Transaction reader = must(copy.begin());
+  CHECK(reader.find({table, 0}, {Value::int64(1)}).ok());
+  CHECK(reader.find({table, 0}, {Value::int64(2)}).code() == StatusCode::kNotFound);
 }
 
 TEST_CASE("files that are no pools are left alone", "[api]") {

@@ -107,14 +107,27 @@ TEST_CASE("a recycled row that gets its old key is found once", "[engine]") {
 TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[engine]") {
   Items items;
   std::vector<RowId> rows;
-  for (int i = 0; i < 20; ++i) rows.push_back(items.insert(i, 1, Value::string(std::to_string(i))));
+  for (int i = 0; i < 20; ++i) rows.push_back(items.insert(i, 1));
+  constexpr int kRounds = 400;
+  const auto update_all = [&](std::vector<RowId>& versions) {
+    for (int round = 0; round < kRounds; ++round)
+      for (std::size_t i = 0; i < versions.size(); ++i) {
+        const std::string text = std::to_string(round) + "/" + std::to_string(i);
+        versions[i] = items.update(versions[i], kText, Value::string(text));
+      }
+  };
+  // Versions that died before the snapshot are written again while it is open.
+  update_all(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i] = items.update(rows[i], kText, Value::string(std::to_string(i)));
+  const auto reserved = [&] {
+    return items.database->table(items.table)->statistics().rows_reserved;
+  };
+  const std::uint64_t reserved_before = reserved();
   Transaction old = items.begin(AccessMode::kReadOnly);
   std::vector<RowId> latest = rows;
-  for (int round = 0; round < 400; ++round)
-    for (std::size_t i = 0; i < latest.size(); ++i) {
-      const std::string text = std::to_string(round) + "/" + std::to_string(i);
-      latest[i] = items.update(latest[i], kText, Value::string(text));
-    }
+  update_all(latest);
+  CHECK(reserved() < reserved_before + kRounds * rows.size());
   for (int i = 0; i < 20; ++i) {
     const Row row = must(old.find(items.primary, {Value::int64(i), Value::int64(1)}));
     CHECK(row.id() == rows[static_cast<std::size_t>(i)]);
