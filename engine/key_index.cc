@@ -217,6 +217,18 @@ Status KeyIndex::judge(std::uint32_t candidate, const mvcc::Visibility& visibili
   return Status(concurrent ? StatusCode::kConflict : StatusCode::kAlreadyExists);
 }
 
+Status KeyIndex::check_free(std::span<const Value> values, const mvcc::Visibility& visibility,
+                            columns::Candidates& scratch) const {
+  if (!unique_ ||
+      std::any_of(values.begin(), values.end(), [](const Value& value) { return value.is_null(); }))
+    return {};
+  hash_.lookup(hash_of(values), scratch);
+  for (const std::uint32_t candidate : scratch.view())
+    if (matches(candidate, values))
+      if (Status s = judge(candidate, visibility); !s.ok()) return s;
+  return {};
+}
+
 Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility) {
   Status outcome;
   if (is_hashed(row)) {

@@ -52,6 +52,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// kAlreadyExists or kConflict when the key is unique and taken, or may turn out to be.
   /// `hash` is hash_of(row).
   Status insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility);
+  /// Whether `insert` of a row with these values of the key (normalised) would be refused now.
+  Status check_free(std::span<const Value> values, const mvcc::Visibility& visibility,
+                    columns::Candidates& scratch) const;
   /// A new version with an unchanged key takes the place of the one it was made from.
   /// kCorrupt when that one does not stand where its key says: the pool was damaged.
   Status replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash);

@@ -341,8 +341,33 @@ void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
       {&rows_.version(row), layout_.table_id, row, rows_.layout(row).row_bytes(), false});
 }
 
+// A long text that was stored stays where it is, even if its row is refused. So look first: that
+// rows with long texts which are refused again and again do not fill the pool.
+Status Table::check_keys_free(TransactionContext& context, std::span<const Value> values) const {
+  const bool has_long_text = std::any_of(values.begin(), values.end(), [](const Value& value) {
+    return value.as_string().size() > columns::text_cell::kInlineBytesMax;
+  });
+  if (!has_long_text) return {};
+  std::array<Value, kKeyColumnsMax> wanted;
+  for (const auto& key : keys_) {
+    const std::size_t count = key->columns().size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint16_t column = key->columns()[i];
+      wanted[i] = columns::normalised(values[column], columns_[column]->type());
+    }
+    if (Status s = key->check_free(std::span(wanted.data(), count), context.visibility,
+                                   context.candidates);
+        !s.ok()) {
+      if (s.code() == StatusCode::kConflict) context.conflicts.add();
+      return Status(s.code(), fmt::format("table {}, key {}", name(), key->name()));
+    }
+  }
+  return {};
+}
+
 Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
   if (Status s = check_values(values); !s.ok()) return s;
+  if (Status s = check_keys_free(context, values); !s.ok()) return s;
   context.cells.clear();
   context.bits.clear();
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -115,6 +115,7 @@ class Table {
   void walk_unhashed(const KeyIndex& key, std::span<const Value> values,
                      const mvcc::Visibility& visibility, FunctionRef<bool(const Row&)> visit) const;
   Status check_values(std::span<const Value> values) const;
+  Status check_keys_free(TransactionContext& context, std::span<const Value> values) const;
   Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
   std::span<const Value> normalise(TransactionContext& context, const KeyIndex& key,
                                    std::span<const Value> values) const;

@@ -45,6 +45,8 @@ Status Table::insert_rows(TransactionContext& context, std::span<const Value> va
   for (std::size_t i = 0; i < values.size(); i += width)
     for (std::size_t column = 0; column < width; ++column)
       if (Status s = columns_[column]->check(values[i + column]); !s.ok()) return s;
+  for (std::size_t i = 0; i < values.size(); i += width)
+    if (Status s = check_keys_free(context, values.subspan(i, width)); !s.ok()) return s;
 
   const std::size_t writes = context.writes.size();
   const std::size_t changes = context.index_changes.size();

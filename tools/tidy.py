@@ -32,10 +32,11 @@ MAY_INCLUDE = {
     "engine": {"words", "flugs", "pmem", "columns", "mvcc", "recovery"},
     "bench": {"words", "flugs"},
     "proof": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine"},
-    "tools": {"words", "flugs", "bench", "proof"},
+    "fuzz": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
+    "tools": {"words", "flugs", "bench", "fuzz", "proof"},
     "examples": {"words", "flugs"},
-    "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools",
-             "proof"},
+    "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "fuzz",
+             "tools", "proof"},
 }
 LAYERS = ("words", "pmem", "columns", "mvcc", "recovery", "engine")
 PUBLIC_DIR = "engine/include/flugs/"
@@ -44,8 +45,8 @@ PUBLIC_WORDS = {"status", "ids", "schema", "value", "function_ref", "recovery_re
 PERSISTENCE_DIRS = ("pmem/", "test/faults/", "test/pmem/", "test/support/")
 PERSISTENCE_DOC = "docs/persistence.md"
 
-SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "proof", "tools",
-               "examples", "test")
+SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "fuzz", "proof",
+               "tools", "examples", "test")
 CXX = (".h", ".cc")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 

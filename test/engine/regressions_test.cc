@@ -73,6 +73,26 @@ TEST_CASE("NULL and the empty text are values of their own", "[engine]") {
   CHECK(!must(t.find({table, 0}, {Value::int64(2)})).is_null(ColumnId(1)));
 }
 
+TEST_CASE("rows that are refused again and again do not fill the pool", "[engine]") {
+  TemporaryDatabase database;
+  TableSchema schema = rows_schema();
+  schema.columns[1].encoding = GENERATE(Encoding::kDirect, Encoding::kDictionary);
+  const TableId table = must(database->create_table(schema));
+  const std::string text(std::size_t{1} << 20, 't');
+  Transaction t = must(database->begin());
+  must(t.insert(table, {Value::int64(1), Value::string(text)}));
+  must(t.commit());
+  const std::uint64_t used = database->statistics().pool_used_bytes;
+  for (int i = 0; i < 300; ++i) {
+    const std::string other = text + std::to_string(i);
+    const std::vector<Value> row = {Value::int64(1), Value::string(other)};
+    t = must(database->begin());
+    CHECK(t.insert(table, row).code() == StatusCode::kAlreadyExists);
+    CHECK(t.insert_rows(table, row).code() == StatusCode::kAlreadyExists);
+  }
+  CHECK(database->statistics().pool_used_bytes == used);
+}
+
 TEST_CASE("who a drop waits for may look tables up, and make others", "[engine]") {
   TemporaryDatabase database;
   const TableId table = must(database->create_table(rows_schema()));
@@ -91,102 +111,102 @@ TEST_CASE("who a drop waits for may look tables up, and make others", "[engine]"
   dropper.join();
   must(dropped);
   must(database->create_table(rows_schema()));
+}
 
-  static std::size_t resident_bytes() {
-    std::ifstream statm("/proc/self/statm");
-    std::size_t all = 0;
-    std::size_t resident = 0;
-    std::size_t shared = 0;
-    statm >> all >> resident >> shared;
-    return (resident - shared) * 4096;
-  }
+static std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  std::size_t shared = 0;
+  statm >> all >> resident >> shared;
+  return (resident - shared) * 4096;
+}
 
-  // Their place in DRAM was kept until the database was closed.
-  TEST_CASE("indexes of dropped tables take no memory", "[engine]") {
-    TemporaryDatabase database;
-    TableSchema schema("rows");
-    schema.column("id", Type::kInt64).column("text", Type::kString).primary_key({"id"}).ordered();
-    schema.key("by_text", {"text"});
-    constexpr std::int64_t kRows = 50'000;
-    std::vector<std::string> texts;
-    for (std::int64_t id = 0; id < kRows; ++id) texts.push_back(std::to_string(id));
-    std::vector<Value> rows;
-    for (std::int64_t id = 0; id < kRows; ++id)
-      rows.insert(rows.end(),
-                  {Value::int64(id), Value::string(texts[static_cast<std::size_t>(id)])});
-    std::size_t after_first = 0;
-    for (int round = 0; round < 10; ++round) {
-      const TableId table = must(database->create_table(schema));
-      Transaction t = must(database->begin());
-      must(t.insert_rows(table, rows));
-      must(t.commit());
-      must(database->drop_table(table));
-      CHECK(database->statistics().dram_index_bytes == 0);
-      if (round == 0) after_first = resident_bytes();
-    }
-    CHECK(resident_bytes() < after_first + (std::size_t{10} << 20));
-  }
-
-  // They had one hash: a key of so many rows took time in the square of their number to fill.
-  TEST_CASE("rows whose unique key is NULL do not meet in the hash index", "[engine]") {
-    TemporaryDatabase database;
-    TableSchema schema("rows");
-    schema.column("id", Type::kInt64).column("a", Type::kInt64).column("b", Type::kInt64);
-    schema.primary_key({"id"}).unique_key("ab", {"a", "b"}).hash_prefix(1).unique_key("b", {"b"});
-    const bool ordered = GENERATE(false, true);
-    if (ordered) schema.ordered();
+// Their place in DRAM was kept until the database was closed.
+TEST_CASE("indexes of dropped tables take no memory", "[engine]") {
+  TemporaryDatabase database;
+  TableSchema schema("rows");
+  schema.column("id", Type::kInt64).column("text", Type::kString).primary_key({"id"}).ordered();
+  schema.key("by_text", {"text"});
+  constexpr std::int64_t kRows = 50'000;
+  std::vector<std::string> texts;
+  for (std::int64_t id = 0; id < kRows; ++id) texts.push_back(std::to_string(id));
+  std::vector<Value> rows;
+  for (std::int64_t id = 0; id < kRows; ++id)
+    rows.insert(rows.end(), {Value::int64(id), Value::string(texts[static_cast<std::size_t>(id)])});
+  std::size_t after_first = 0;
+  for (int round = 0; round < 10; ++round) {
     const TableId table = must(database->create_table(schema));
-    constexpr std::int64_t kRows = 100'000;
-    std::vector<Value> rows;
-    for (std::int64_t id = 0; id < kRows; ++id)
-      rows.insert(rows.end(), {Value::int64(id), Value::null(), Value::null()});
     Transaction t = must(database->begin());
     must(t.insert_rows(table, rows));
     must(t.commit());
-    const std::uint64_t bytes = must(database->table_statistics(table)).key_index_bytes;
-    const auto check = [&](std::int64_t with_null) {
-      const Transaction reader = must(database->begin(AccessMode::kReadOnly));
-      const KeyId ab = must(database->find_key(table, "ab"));
-      std::int64_t found = 0;
-      must(reader.find_all(ab, {Value::null()}, [&](const Row& row) {
-        found += row.is_null(ColumnId(1)) ? 1 : 0;
-        return true;
-      }));
-      CHECK(found == with_null);
-      CHECK(must(reader.find(ab, {Value::null(), Value::null()})).is_null(ColumnId(2)));
-      CHECK(must(reader.find(must(database->find_key(table, "b")), {Value::null()}))
-                .is_null(ColumnId(2)));
-    };
-    check(kRows);
-    // To a value and back, undone and done, by both ways of putting a version into an index.
-    for (const bool commits : {false, true}) {
-      t = must(database->begin());
-      const RowId row = must(t.find({table, 0}, {Value::int64(7)})).id();
-      const RowId one = must(t.update(table, row, {{ColumnId(1), Value::int64(1)}}));
-      const RowId two = must(t.update(table, one, {{ColumnId(1), Value::null()}}));
-      must(t.update(table, two, {{ColumnId(1), Value::int64(2)}, {ColumnId(2), Value::int64(3)}}));
-      if (commits) must(t.commit());
-    }
-    t.abort();
-    check(kRows - 1);
-    must(database->verify());
-    database.reopen();
-    check(kRows - 1);
-    must(database->verify());
-    t = must(database->begin());
-    CHECK(must(t.find(must(database->find_key(table, "b")), {Value::int64(3)}))
-              .get_int64(ColumnId(0)) == 7);
-    t.abort();
-    TableSchema fewer("fewer");
-    fewer.column("id", Type::kInt64).primary_key({"id"});
-    const TableId other = must(database->create_table(fewer));
-    rows.clear();
-    for (std::int64_t id = 0; id < kRows; ++id) rows.push_back(Value::int64(id));
-    t = must(database->begin());
-    must(t.insert_rows(other, rows));
-    t.abort();
-    const std::uint64_t of_primary = must(database->table_statistics(other)).key_index_bytes;
-    if (!ordered) CHECK(bytes < of_primary + 3 * kRows);  // an entry has 8 bytes
+    must(database->drop_table(table));
+    CHECK(database->statistics().dram_index_bytes == 0);
+    if (round == 0) after_first = resident_bytes();
   }
+  CHECK(resident_bytes() < after_first + (std::size_t{10} << 20));
+}
+
+// They had one hash: a key of so many rows took time in the square of their number to fill.
+TEST_CASE("rows whose unique key is NULL do not meet in the hash index", "[engine]") {
+  TemporaryDatabase database;
+  TableSchema schema("rows");
+  schema.column("id", Type::kInt64).column("a", Type::kInt64).column("b", Type::kInt64);
+  schema.primary_key({"id"}).unique_key("ab", {"a", "b"}).hash_prefix(1).unique_key("b", {"b"});
+  const bool ordered = GENERATE(false, true);
+  if (ordered) schema.ordered();
+  const TableId table = must(database->create_table(schema));
+  constexpr std::int64_t kRows = 100'000;
+  std::vector<Value> rows;
+  for (std::int64_t id = 0; id < kRows; ++id)
+    rows.insert(rows.end(), {Value::int64(id), Value::null(), Value::null()});
+  Transaction t = must(database->begin());
+  must(t.insert_rows(table, rows));
+  must(t.commit());
+  const std::uint64_t bytes = must(database->table_statistics(table)).key_index_bytes;
+  const auto check = [&](std::int64_t with_null) {
+    const Transaction reader = must(database->begin(AccessMode::kReadOnly));
+    const KeyId ab = must(database->find_key(table, "ab"));
+    std::int64_t found = 0;
+    must(reader.find_all(ab, {Value::null()}, [&](const Row& row) {
+      found += row.is_null(ColumnId(1)) ? 1 : 0;
+      return true;
+    }));
+    CHECK(found == with_null);
+    CHECK(must(reader.find(ab, {Value::null(), Value::null()})).is_null(ColumnId(2)));
+    CHECK(must(reader.find(must(database->find_key(table, "b")), {Value::null()}))
+              .is_null(ColumnId(2)));
+  };
+  check(kRows);
+  // To a value and back, undone and done, by both ways of putting a version into an index.
+  for (const bool commits : {false, true}) {
+    t = must(database->begin());
+    const RowId row = must(t.find({table, 0}, {Value::int64(7)})).id();
+    const RowId one = must(t.update(table, row, {{ColumnId(1), Value::int64(1)}}));
+    const RowId two = must(t.update(table, one, {{ColumnId(1), Value::null()}}));
+    must(t.update(table, two, {{ColumnId(1), Value::int64(2)}, {ColumnId(2), Value::int64(3)}}));
+    if (commits) must(t.commit());
+  }
+  t.abort();
+  check(kRows - 1);
+  must(database->verify());
+  database.reopen();
+  check(kRows - 1);
+  must(database->verify());
+  t = must(database->begin());
+  CHECK(must(t.find(must(database->find_key(table, "b")), {Value::int64(3)}))
+            .get_int64(ColumnId(0)) == 7);
+  t.abort();
+  TableSchema fewer("fewer");
+  fewer.column("id", Type::kInt64).primary_key({"id"});
+  const TableId other = must(database->create_table(fewer));
+  rows.clear();
+  for (std::int64_t id = 0; id < kRows; ++id) rows.push_back(Value::int64(id));
+  t = must(database->begin());
+  must(t.insert_rows(other, rows));
+  t.abort();
+  const std::uint64_t of_primary = must(database->table_statistics(other)).key_index_bytes;
+  if (!ordered) CHECK(bytes < of_primary + 3 * kRows);  // an entry has 8 bytes
+}
 
 }  // namespace flugs::test
