@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <ctime>
@@ -27,7 +29,8 @@ std::atomic<std::int64_t> clock_reads{0};
 
 MsyncObserver msync_observer;
 std::uint64_t observed_bytes_min = 0;
-std::uintptr_t observed_base = 0;  // of the first mapping of that size
+std::array<std::uintptr_t, 64> observed_bases{};  // of the mappings of that size, a ring
+std::size_t observed_mappings = 0;
 
 bool fails(SystemCall call) {
   if (!plan.armed.load(std::memory_order_acquire) || plan.call != call) return false;
@@ -59,20 +62,29 @@ void let_system_calls_work() { plan.armed.store(false, std::memory_order_release
 std::uint64_t failed_system_calls() { return plan.failed; }
 void observe_msync(std::uint64_t bytes_min, MsyncObserver observer) {
   observed_bytes_min = bytes_min;
-  observed_base = 0;
+  observed_bases = {};
+  observed_mappings = 0;
   msync_observer = std::move(observer);
 }
 int sync_observed(int (*real)(void*, size_t, int), void* address, size_t bytes, int flags) {
   if (!msync_observer) return real(address, bytes, flags);
-  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - observed_base;
+  // In the mapping that begins closest below it.
+  std::uint64_t offset = ~std::uint64_t{0};
+  for (const std::uintptr_t base : observed_bases)
+    if (base != 0) offset = std::min(offset, reinterpret_cast<std::uintptr_t>(address) - base);
   msync_observer(offset, bytes, false);
   const int result = real(address, bytes, flags);
   msync_observer(offset, bytes, true);
   return result;
 }
 void note_mapping(void* address, size_t bytes) {
-  if (observed_base == 0 && observed_bytes_min != 0 && bytes >= observed_bytes_min)
-    observed_base = reinterpret_cast<std::uintptr_t>(address);
+  if (observed_bytes_min == 0 || bytes < observed_bytes_min) return;
+  observed_bases[observed_mappings++ % observed_bases.size()] =
+      reinterpret_cast<std::uintptr_t>(address);
+}
+void forget_mapping(void* address) {
+  std::replace(observed_bases.begin(), observed_bases.end(),
+               reinterpret_cast<std::uintptr_t>(address), std::uintptr_t{0});
 }
 void turn_clocks_back(bool on) { clocks_go_back = on; }
 
@@ -115,6 +127,11 @@ void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t
   void* const mapped = real(address, bytes, protection, flags, fd, offset);
   if (fd >= 0 && mapped != reinterpret_cast<void*>(-1)) flugs::test::note_mapping(mapped, bytes);
   return mapped;
+}
+int munmap(void* address, size_t bytes) noexcept {
+  static auto* const real = original<int(void*, size_t)>("munmap");
+  flugs::test::forget_mapping(address);
+  return real(address, bytes);
 }
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* argument) noexcept {

@@ -25,7 +25,7 @@ void let_system_calls_work();
 /// How many have failed since.
 std::uint64_t failed_system_calls();
 
-/// Sees every msync of the first file mapping of at least `bytes_min` bytes made from now on:
+/// Sees every msync in file mappings of at least `bytes_min` bytes that are made from now on:
 /// called before it with false, after it with true; offset and bytes are in the mapping. Empty:
 /// nobody looks.
 using MsyncObserver = std::function<void(std::uint64_t offset, std::uint64_t bytes, bool done)>;
