@@ -23,6 +23,7 @@ void add_tatp(CLI::App& app, Action& action);
 void add_restart(CLI::App& app, Action& action);
 void add_kill_loop(CLI::App& app, Action& action);
 void add_explore(CLI::App& app, Action& action);
+void add_crashtest(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_stats(CLI::App& app, Action& action);
 // The processes that demo, kill-loop and restart start, kill and start again; not in --help.

@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
   add_restart(app, action);
   add_kill_loop(app, action);
   add_explore(app, action);
+  add_crashtest(app, action);
   add_info(app, action);
   add_stats(app, action);
   add_crash_child(app, action);
