@@ -220,6 +220,7 @@ Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& 
     const TableSchema& schema = core.table(id)->schema();
     TableRows& rows = state[schema.name];
     std::vector<ColumnId> columns;
+    columns.reserve(schema.columns.size());
     for (std::size_t i = 0; i < schema.columns.size(); ++i)
       columns.emplace_back(static_cast<std::uint16_t>(i));
     bool is_repeated = false;

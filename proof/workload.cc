@@ -24,7 +24,7 @@ Status said(const char* when, const Status& status) {
 class WorkloadRun {
  public:
   WorkloadRun(CrashWorkload& workload, const WorkloadLimits& limits)
-      : workload_(workload), limits_(limits), buffer_(limits.pool_bytes) {
+      : workload_(workload), buffer_(limits.pool_bytes) {
     options_.segment_bytes = kSegmentBytes;
     options_.grow_ahead_bytes = 0;
     options_.slots_max = limits.slots;
@@ -116,7 +116,6 @@ class WorkloadRun {
   }
 
   CrashWorkload& workload_;
-  const WorkloadLimits& limits_;
   OpenOptions options_;
   PoolBuffer buffer_;
   std::optional<CrashExplorer> explorer_;
