@@ -49,28 +49,15 @@ Status read_points(std::string_view words, ExplorerOptions& options) {
   return {};
 }
 
-std::string words_of(const Exploration& exploration, const CrashFailure& failure) {
-  std::string words = replay_words(exploration);
-  for (std::size_t i = 0; i < failure.replay.size(); ++i)
-    words += fmt::format("{}{},{}", i == 0 ? "" : ";", failure.replay[i].first,
-                         failure.replay[i].second);
-  return words;
-}
-
 Result<RigOptions> rig_options(const Exploration& exploration, const Protocol& protocol) {
   RigOptions options;
   options.pool_bytes = std::size_t{protocol.pool_kilobytes} << 10;
   options.slots = exploration.slots;
   options.watches_creation = protocol.watches_creation && exploration.round == 0;
   options.mutes_script = exploration.round != 0;
-  options.explorer.seed = exploration.seed + exploration.round;
-  options.explorer.tears_words = exploration.tears_words;
-  options.explorer.nested_depth = exploration.nested_depth;
-  options.explorer.nested_one_in = exploration.nested_one_in;
-  options.explorer.images_max = exploration.images_max;
-  options.explorer.combinations_max = exploration.combinations_max;
-  options.explorer.random_images = exploration.random_images;
-  if (Status s = read_points(exploration.replay, options.explorer); !s.ok()) return s;
+  Result<ExplorerOptions> explorer = explorer_options(exploration);
+  if (!explorer.ok()) return std::move(explorer).status();
+  options.explorer = std::move(*explorer);
   return options;
 }
 
@@ -81,6 +68,27 @@ std::string replay_words(const Exploration& exploration) {
                      exploration.protocol, exploration.round, exploration.seed, exploration.slots,
                      exploration.tears_words ? 1 : 0, exploration.nested_depth,
                      exploration.combinations_max, exploration.random_images);
+}
+
+std::string replay_words(const Exploration& exploration, const CrashFailure& failure) {
+  std::string words = replay_words(exploration);
+  for (std::size_t i = 0; i < failure.replay.size(); ++i)
+    words += fmt::format("{}{},{}", i == 0 ? "" : ";", failure.replay[i].first,
+                         failure.replay[i].second);
+  return words;
+}
+
+Result<ExplorerOptions> explorer_options(const Exploration& exploration) {
+  ExplorerOptions options;
+  options.seed = exploration.seed + exploration.round;
+  options.tears_words = exploration.tears_words;
+  options.nested_depth = exploration.nested_depth;
+  options.nested_one_in = exploration.nested_one_in;
+  options.images_max = exploration.images_max;
+  options.combinations_max = exploration.combinations_max;
+  options.random_images = exploration.random_images;
+  if (Status s = read_points(exploration.replay, options); !s.ok()) return s;
+  return options;
 }
 
 ExplorationResult explore(const Exploration& exploration, const Mutation& mutation) {
@@ -109,7 +117,7 @@ ExplorationResult explore(const Exploration& exploration, const Mutation& mutati
   result.unflushed = rig.unflushed_at_acknowledgement();
   result.outcome = rig.outcome();
   if (!result.report.failures.empty())
-    result.replay = words_of(exploration, result.report.failures[0]);
+    result.replay = replay_words(exploration, result.report.failures[0]);
   result.seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   return result;
 }
@@ -120,8 +128,6 @@ Result<Exploration> read_replay(std::string_view words) {
   exploration.protocol = cut(options, ',');
   exploration.replay = words;
   exploration.images_max = std::numeric_limits<std::uint64_t>::max();
-  if (find_protocol(exploration.protocol) == nullptr)
-    return bad_words(fmt::format("no protocol '{}'", exploration.protocol));
   while (!options.empty()) {
     std::string_view option = cut(options, ',');
     const std::string_view name = cut(option, '=');

@@ -39,8 +39,12 @@ struct ExplorationResult {
 
 ExplorationResult explore(const Exploration& exploration, const Mutation& mutation = {});
 
+/// What the exploration asks of the explorer. Fails with kInvalidArgument: `replay`.
+Result<ExplorerOptions> explorer_options(const Exploration& exploration);
 /// Names the whole exploration, for read_replay.
 std::string replay_words(const Exploration& exploration);
+/// Names the state that failed.
+std::string replay_words(const Exploration& exploration, const CrashFailure& failure);
 /// The words of ExplorationResult::replay. Fails with kInvalidArgument.
 Result<Exploration> read_replay(std::string_view words);
 

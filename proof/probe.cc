@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <span>
 
 #include "pmem/extent_allocator.h"
 
@@ -41,40 +43,70 @@ Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t sal
   return Value::from_bytes(column.type, keep(text));
 }
 
-RowId row_id_of(engine::DatabaseCore& core, const Transaction& transaction, TableId table,
-                std::int32_t id, Status& status) {
-  const TableSchema& schema = core.table(table)->schema();
-  const Value key = Value::int32(id);
-  if (schema.has_primary_key && schema.keys[0].columns == std::vector{schema.columns[0].name}) {
-    Result<Row> row = transaction.find(KeyId{table, 0}, {key});
-    if (row.ok()) return row->id();
-    status = std::move(row).status();
-    return {};
-  }
-  RowId found;
-  std::size_t count = 0;
-  const ColumnId column(0);
-  status = transaction.scan(table, std::span(&column, 1), Predicate::equal(column, key),
-                            [&](const ScanBatch& batch) {
-                              count += batch.row_count();
-                              found = batch.row_ids()[0];
-                              return true;
-                            });
-  if (status.ok() && count != 1)
-    status = Status(StatusCode::kNotFound, fmt::format("table {}: {} rows with id {}, expected 1",
-                                                       schema.name, count, id));
-  return found;
-}
+/// Where rows of tables without a key on `id` lie, by one scan per transaction and table.
+class RowIds {
+ public:
+  RowIds(engine::DatabaseCore& core, Transaction& transaction)
+      : core_(core), transaction_(transaction) {}
 
-Status write_one(engine::DatabaseCore& core, Transaction& transaction, const RowWrite& write) {
-  Result<TableId> table = core.find_table(write.table);
-  if (!table.ok()) return std::move(table).status();
-  if (write.kind == RowWrite::Kind::kInsert) return transaction.insert(*table, write.row).status();
-  Status status;
-  const RowId row = row_id_of(core, transaction, *table, write.id, status);
-  if (!status.ok()) return status;
-  if (write.kind == RowWrite::Kind::kRemove) return transaction.remove(*table, row);
-  return transaction.update(*table, row, write.changes).status();
+  Result<RowId> find(TableId table, std::int32_t id) {
+    const TableSchema& schema = core_.table(table)->schema();
+    const Value key = Value::int32(id);
+    if (schema.has_primary_key && schema.keys[0].columns == std::vector{schema.columns[0].name}) {
+      Result<Row> row = transaction_.find(KeyId{table, 0}, {key});
+      if (!row.ok()) return std::move(row).status();
+      return row->id();
+    }
+    const auto [rows, is_new] = tables_.try_emplace(table.value());
+    if (is_new)
+      if (Status s = scan(table, schema, rows->second); !s.ok()) return s;
+    const auto row = rows->second.find(id);
+    if (row == rows->second.end())
+      return Status(StatusCode::kNotFound,
+                    fmt::format("table {}: no row with id {}", schema.name, id));
+    return row->second;
+  }
+  /// The row with the id lies there now.
+  void put(TableId table, std::int32_t id, RowId row) {
+    if (const auto rows = tables_.find(table.value()); rows != tables_.end())
+      rows->second.insert_or_assign(id, row);
+  }
+
+ private:
+  Status scan(TableId table, const TableSchema& schema, std::map<std::int32_t, RowId>& rows) {
+    bool is_repeated = false;
+    const ColumnId column(0);
+    Status s = transaction_.scan(
+        table, std::span(&column, 1), Predicate::all(), [&](const ScanBatch& batch) {
+          for (std::size_t r = 0; r < batch.row_count(); ++r)
+            is_repeated |= !rows.emplace(batch.value(0, r).as_int32(), batch.row_ids()[r]).second;
+          return true;
+        });
+    if (!s.ok()) return s;
+    if (!is_repeated) return {};
+    return Status(StatusCode::kCorrupt, fmt::format("table {}: an id twice", schema.name));
+  }
+
+  engine::DatabaseCore& core_;
+  Transaction& transaction_;
+  std::map<std::uint32_t, std::map<std::int32_t, RowId>> tables_;
+};
+
+Status write_one(engine::DatabaseCore& core, Transaction& transaction, const RowWrite& write,
+                 RowIds& row_ids) {
+  const Result<TableId> table = core.find_table(write.table);
+  if (!table.ok()) return table.status();
+  if (write.kind == RowWrite::Kind::kInsert) {
+    const Result<RowId> row = transaction.insert(*table, write.row);
+    if (row.ok()) row_ids.put(*table, write.id, *row);
+    return row.status();
+  }
+  const Result<RowId> row = row_ids.find(*table, write.id);
+  if (!row.ok()) return row.status();
+  if (write.kind == RowWrite::Kind::kRemove) return transaction.remove(*table, *row);
+  const Result<RowId> updated = transaction.update(*table, *row, write.changes);
+  if (updated.ok()) row_ids.put(*table, write.id, *updated);
+  return updated.status();
 }
 
 bool model_write(const RowWrite& write, DatabaseState& state) {
@@ -133,8 +165,9 @@ RowWrite remove(std::string table, std::int32_t id) {
 }
 
 Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Writes& writes) {
+  RowIds row_ids(core, transaction);
   for (const RowWrite& write : writes)
-    if (Status s = write_one(core, transaction, write); !s.ok())
+    if (Status s = write_one(core, transaction, write, row_ids); !s.ok())
       return Status(s.code(), fmt::format("write of table {}, id {}: {}", write.table, write.id,
                                           s.message()));
   return {};
@@ -187,6 +220,7 @@ Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& 
     const TableSchema& schema = core.table(id)->schema();
     TableRows& rows = state[schema.name];
     std::vector<ColumnId> columns;
+    columns.reserve(schema.columns.size());
     for (std::size_t i = 0; i < schema.columns.size(); ++i)
       columns.emplace_back(static_cast<std::uint16_t>(i));
     bool is_repeated = false;

@@ -400,7 +400,7 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
   if (context.depth() == 0) nested_outcomes_ = 0;
   DatabaseState expected;
   std::uint64_t used = 0;
-  const auto says = [](const char* when, Status s) {
+  const auto says = [](const char* when, const Status& s) {
     return Status(s.code(), fmt::format("{}: {}", when, s.message()));
   };
   {
@@ -410,20 +410,20 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
     if (!core.ok() && is_creating_ &&
         core.status().message().find("no whole header") != std::string_view::npos)
       return {};
-    if (!core.ok()) return says("opening", std::move(core).status());
+    if (!core.ok()) return says("opening", core.status());
     context.crash_now("recovered");
     (*core)->pool().medium().set_observer(nullptr);
     bool is_after = false;
     if (Status s = check_recovered(**core, context.depth(), is_after); !s.ok())
-      return says("recovered", std::move(s));
+      return says("recovered", s);
     expected = is_after ? *now_.after : now_.state;
     if (Status s = run_new_transactions(**core, is_after, expected); !s.ok())
-      return says("new transactions", std::move(s));
-    if (Status s = (*core)->verify({}); !s.ok()) return says("audit after them", std::move(s));
+      return says("new transactions", s);
+    if (Status s = (*core)->verify({}); !s.ok()) return says("audit after them", s);
     used = used_bytes(**core);
   }
   auto core = open_image(image, nullptr, options_.slots);
-  if (!core.ok()) return says("opening again", std::move(core).status());
+  if (!core.ok()) return says("opening again", core.status());
   if (used_bytes(**core) != used)
     return wrong(fmt::format("{} bytes in use before a clean restart, {} behind it", used,
                              used_bytes(**core)));
@@ -434,7 +434,7 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
   if (std::string unlike = difference(expected, *found); !unlike.empty())
     return wrong("second restart: " + unlike);
   reader->abort();
-  if (Status s = (*core)->verify({}); !s.ok()) return says("audit of the second", std::move(s));
+  if (Status s = (*core)->verify({}); !s.ok()) return says("audit of the second", s);
   return check_space(**core);
 }
 

@@ -24,8 +24,10 @@ constexpr std::uint32_t kTurnSaltMin = 1000;
 constexpr std::uint32_t kTurnSalts = 20000;
 constexpr std::size_t kTablesMax = 4;
 constexpr std::size_t kOpenMax = 1;  // the rig has two slots
-/// What judging a state may need for its own transactions.
-constexpr std::uint64_t kReserveBytes = std::uint64_t{56} << 10;
+/// What judging a state may need for its own transactions; and for each column with text, whose
+/// first long one takes a chunk of its string heap.
+constexpr std::uint64_t kReserveBytes = std::uint64_t{48} << 10;
+constexpr std::uint64_t kReserveBytesPerText = 4352;
 
 class Turns {
  public:
@@ -56,7 +58,11 @@ class Turns {
 
   bool is_room_left() {
     const pmem::SpaceReport space = rig_.core().pool().allocator().space();
-    return space.used_bytes + space.overhead_bytes + kReserveBytes < space.reserved_bytes;
+    std::uint64_t reserve = kReserveBytes;
+    for (const auto& [table, rows] : rig_.state())
+      for (const ColumnSchema& column : schema_of(table).columns)
+        if (column.type == Type::kString) reserve += kReserveBytesPerText;
+    return space.used_bytes + space.overhead_bytes + reserve < space.reserved_bytes;
   }
 
   void end() {

@@ -25,6 +25,7 @@ void add_kill_loop(CLI::App& app, Action& action);
 void add_explore(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_fuzz_pool(CLI::App& app, Action& action);
+void add_crashtest(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_stats(CLI::App& app, Action& action);
 // The processes that demo, kill-loop and restart start, kill and start again; not in --help.

@@ -22,6 +22,8 @@ constexpr std::uint64_t kStatesPerJobMin = 200;
 // Below, crash points share the budget of their job in smaller parts.
 constexpr std::uint64_t kStatesPerJobThorough = 2500;
 
+constexpr const char* kCommand = "flugs explore";
+
 struct ExploreOptions {
   std::string protocol = "all";
   std::uint64_t states = 100'000;
@@ -140,7 +142,7 @@ class Explore {
   Status start(Run& run, std::uint64_t states) {
     const proof::Exploration job = job_of(*run.protocol, run.jobs++, options_.seed, states);
     begun_ += states;
-    return pool_.start([&job] { return to_json(explore_here(job)); },
+    return pool_.start([&job] { return to_json(figures_of(job, proof::explore(job), kCommand)); },
                        [this, &run, job, states](const bench::Json& answer, int signal) {
                          begun_ -= states;
                          add(run, job, answer, signal);
@@ -148,16 +150,9 @@ class Explore {
   }
 
   void add(Run& run, const proof::Exploration& job, const bench::Json& answer, int signal) {
-    ExploreFigures figures;
-    if (answer.is_null()) {
-      figures.failures = 1;
-      figures.failure_words = {fmt::format("the process ended, by signal {}\n  to replay: {}",
-                                           signal, replay_line(job, {}))};
-      // Else a protocol that always fails would be run for ever.
-      figures.states = 1;
-    } else {
-      figures = figures_from(answer);
-    }
+    const ExploreFigures figures =
+        answer.is_null() ? figures_of_death(job, signal, kCommand) : figures_from(answer);
+    // At least one, else a protocol that always fails would be run for ever.
     states_ += std::max<std::uint64_t>(figures.states, 1);
     if (!figures.failure_words.empty()) {
       bar_.clear();
@@ -217,10 +212,17 @@ void print_sites(const ExploreFigures& figures) {
     fmt::print("left unflushed at acknowledgements: {} lines of kind {}\n", lines, region);
 }
 
+Status no_protocol(const std::string& name) {
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("no protocol '{}'; --list names them", name));
+}
+
 int replay(const ExploreOptions& options) {
   Result<proof::Exploration> exploration = proof::read_replay(options.replay);
   if (!exploration.ok()) return could_not_run(exploration.status());
-  const ExploreFigures figures = explore_here(*exploration);
+  if (proof::find_protocol(exploration->protocol) == nullptr)
+    return could_not_run(no_protocol(exploration->protocol));
+  const ExploreFigures figures = figures_of(*exploration, proof::explore(*exploration), kCommand);
   fmt::print("{} crash points, {} states, {} failures\n", figures.crash_points, figures.states,
              figures.failures);
   for (const std::string& words : figures.failure_words) fmt::print(stderr, "flugs: {}\n", words);
@@ -238,9 +240,7 @@ int run_command(const ExploreOptions& options) {
   }
   if (!options.replay.empty()) return replay(options);
   if (options.protocol != "all" && proof::find_protocol(options.protocol) == nullptr)
-    return could_not_run(
-        Status(StatusCode::kInvalidArgument,
-               fmt::format("no protocol '{}'; --list names them", options.protocol)));
+    return could_not_run(no_protocol(options.protocol));
   Explore explore(options);
   const auto start = std::chrono::steady_clock::now();
   if (Status s = explore.run(); !s.ok()) return could_not_run(s);

@@ -79,13 +79,8 @@ ExploreFigures figures_from(const bench::Json& json) {
   return figures;
 }
 
-std::string replay_line(const proof::Exploration& exploration, const std::string& replay) {
-  const std::string words = replay.empty() ? proof::replay_words(exploration) : replay;
-  return fmt::format("flugs explore --replay '{}'", words);
-}
-
-ExploreFigures explore_here(const proof::Exploration& exploration) {
-  const proof::ExplorationResult result = proof::explore(exploration);
+ExploreFigures figures_of(const proof::Exploration& exploration,
+                          const proof::ExplorationResult& result, const std::string& command) {
   ExploreFigures figures;
   figures.crash_points = result.report.crash_points;
   figures.states = result.report.images_checked;
@@ -96,8 +91,20 @@ ExploreFigures explore_here(const proof::Exploration& exploration) {
   figures.sites = result.report.sites;
   figures.unflushed = result.unflushed;
   if (!result.outcome.ok())
-    figures.failure_words = {fmt::format("{}\n  to replay: {}", result.outcome.to_string(),
-                                         replay_line(exploration, result.replay))};
+    figures.failure_words = {
+        fmt::format("{}\n  to replay: {} --replay '{}'", result.outcome.to_string(), command,
+                    result.replay.empty() ? proof::replay_words(exploration) : result.replay)};
+  return figures;
+}
+
+ExploreFigures figures_of_death(const proof::Exploration& exploration, int signal,
+                                const std::string& command) {
+  ExploreFigures figures;
+  figures.failures = 1;
+  figures.failure_words = {
+      fmt::format("the process ended, by signal {}\n  to replay: {} --replay "
+                  "'{}'",
+                  signal, command, proof::replay_words(exploration))};
   return figures;
 }
 

@@ -30,11 +30,12 @@ struct ExploreFigures {
 
 bench::Json to_json(const ExploreFigures& figures);
 
-/// Explores in this process.
-ExploreFigures explore_here(const proof::Exploration& exploration);
-
-/// The line that repeats it.
-std::string replay_line(const proof::Exploration& exploration, const std::string& replay);
+/// `command` is what explores again; the words that name the state are added.
+ExploreFigures figures_of(const proof::Exploration& exploration,
+                          const proof::ExplorationResult& result, const std::string& command);
+/// Of an exploration whose process died.
+ExploreFigures figures_of_death(const proof::Exploration& exploration, int signal,
+                                const std::string& command);
 
 /// Work in processes of its own, so many at a time: what ends a process is a finding, too.
 class JobPool {

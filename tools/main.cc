@@ -36,6 +36,7 @@ int run(int argc, char** argv) {
   add_explore(app, action);
   add_check(app, action);
   add_fuzz_pool(app, action);
+  add_crashtest(app, action);
   add_info(app, action);
   add_stats(app, action);
   add_crash_plan(app, action);

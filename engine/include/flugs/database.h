@@ -15,6 +15,10 @@
 
 namespace flugs {
 
+namespace engine {
+struct DatabaseAccess;
+}  // namespace engine
+
 /// How far something long has come, in steps of unlike length. `total` is 0 when it is not known.
 struct Progress {
   std::string_view phase;  ///< as in RecoveryReport::Phase::name, or "verify"
@@ -160,6 +164,7 @@ class Database {
   const std::string& path() const noexcept;
 
  private:
+  friend struct engine::DatabaseAccess;
   std::unique_ptr<engine::DatabaseCore> core_;
 };
 
