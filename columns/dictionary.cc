@@ -137,12 +137,12 @@ bool Dictionary::is_misplaced(std::uint32_t id) const noexcept {
 
 Status Dictionary::check_rebuilt(const RebuildCounts& counts) const {
   if (counts.misplaced == kNone) return {};
-  return Status(StatusCode::kCorrupt,
-                fmt::format("{}: {}: ValueID {}: its text, {} bytes at offset {}, is not where "
-                            "strings of this column stand",
-                            pool_.path(), owner_, counts.misplaced, text(counts.misplaced).size(),
-                            text(counts.misplaced).data() -
-                                reinterpret_cast<const char*>(medium_.base())));
+  return Status(
+      StatusCode::kCorrupt,
+      fmt::format("{}: {}: ValueID {}: its text, {} bytes at offset {}, is not where "
+                  "strings of this column stand",
+                  pool_.path(), owner_, counts.misplaced, text(counts.misplaced).size(),
+                  text(counts.misplaced).data() - reinterpret_cast<const char*>(medium_.base())));
 }
 
 bool Dictionary::is_present(std::uint32_t code) const noexcept {
@@ -344,7 +344,11 @@ Dictionary::Proof Dictionary::prove(std::uint32_t id, std::uint64_t& hash) const
     return proof == proof_of(hash, id, 0) ? Proof::kValue : Proof::kTorn;
   }
   if (!text_cell::is_plausible(low, high, pool_.medium().bytes())) return Proof::kTorn;
-  hash = hash_text(text(id));
+  const std::string_view bytes = text(id);
+  // The proof covers text and upper word; what fills up the lower one is zero.
+  if (text_cell::tag_of(high) != text_cell::kOutOfLine && low != text_cell::make_inline(bytes).low)
+    return Proof::kTorn;
+  hash = hash_text(bytes);
   return proof == proof_of(hash, id, high) ? Proof::kValue : Proof::kTorn;
 }
 

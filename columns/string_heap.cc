@@ -75,9 +75,9 @@ void StringHeap::note_strings(std::uint64_t index, std::uint64_t offset, std::ui
 }
 
 bool StringHeap::held_at_opening(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-  const auto behind =
-      std::upper_bound(strings_at_opening_.begin(), strings_at_opening_.end(), offset,
-                       [](std::uint64_t at, const pmem::Extent& chunk) { return at < chunk.offset; });
+  const auto behind = std::upper_bound(
+      strings_at_opening_.begin(), strings_at_opening_.end(), offset,
+      [](std::uint64_t at, const pmem::Extent& chunk) { return at < chunk.offset; });
   if (behind == strings_at_opening_.begin()) return false;
   const pmem::Extent& chunk = *std::prev(behind);
   const std::uint64_t from = offset - chunk.offset;

@@ -91,8 +91,7 @@ void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
 void PoolAudit::load_catalog() {
   const auto& root = *reinterpret_cast<const DatabaseLayout*>(pool_.application_root());
   const std::uint64_t bytes = pool_.medium().bytes();
-  if (root.catalog == 0 || root.catalog % 64 != 0 ||
-      root.catalog > bytes - sizeof(CatalogLayout)) {
+  if (root.catalog == 0 || root.catalog % 64 != 0 || root.catalog > bytes - sizeof(CatalogLayout)) {
     audit_.note(kCatalogPart,
                 Status(StatusCode::kCorrupt,
                        fmt::format("{}: catalogue at offset {}, expected inside the pool of {} "
@@ -189,10 +188,11 @@ bool PoolAudit::audit_stamps(const Table& table, std::uint32_t row, const std::s
                                       pool_.path(), row, pool_.offset_of(&version).offset,
                                       timestamp_limit_, stamp));
     if (mvcc::is_tag(stamp) && knows_slots_ && !slots_->is_known_tag(stamp))
-      audit_.damage(part, fmt::format("{}: row {} at offset {}: tag of slot {}, generation {}: "
-                                      "expected one that was given out",
-                                      pool_.path(), row, pool_.offset_of(&version).offset,
-                                      mvcc::slot_of(stamp), mvcc::generation_of(stamp)));
+      audit_.damage(part,
+                    fmt::format("{}: row {} at offset {}: tag expected to be one that was given "
+                                "out, found that of slot {}, generation {}",
+                                pool_.path(), row, pool_.offset_of(&version).offset,
+                                mvcc::slot_of(stamp), mvcc::generation_of(stamp)));
   }
   const bool created = version.created != mvcc::kNoStamp && !mvcc::is_tag(version.created);
   const bool deleted = version.deleted != mvcc::kNoStamp && !mvcc::is_tag(version.deleted);
@@ -213,18 +213,17 @@ void PoolAudit::audit_cells(const Table& table, std::uint32_t row) {
     if (!column.was_plausible_at_opening(layout, cells, i)) {
       expected = "a ValueID that was given out, or text in its place";
     } else if (column.is_dictionary() &&
-               !column.dictionary().is_present(
-                   static_cast<std::uint32_t>(layout.load(cells, i)))) {
+               !column.dictionary().is_present(static_cast<std::uint32_t>(layout.load(cells, i)))) {
       expected = "a ValueID whose entry is whole";
     } else if (!column.nullable() && column.is_null(layout, cells, i)) {
       expected = "a value in a column that is NOT NULL";
     }
     if (expected == nullptr) continue;
     const columns::Cell cell = layout.load_cell(cells, i);
-    audit_.damage(fmt::format("table {}, rows", table.name()),
-                  fmt::format("{}: row {} at offset {}, column {}: expected {}, found {:#x}",
-                              pool_.path(), row, cells - pool_.base(), column.name(), expected,
-                              cell.low));
+    audit_.damage(
+        fmt::format("table {}, rows", table.name()),
+        fmt::format("{}: row {} at offset {}, column {}: expected {}, found {:#x}", pool_.path(),
+                    row, cells - pool_.base(), column.name(), expected, cell.low));
   }
 }
 
@@ -260,8 +259,7 @@ void PoolAudit::audit_unique_key(const Table& table, const KeyIndex& key,
   });
   audit_.part(part).items = entries.size();
   for (std::size_t i = 1; i < entries.size(); ++i)
-    if (entries[i].hash == entries[i - 1].hash &&
-        key.same_key(entries[i].row, entries[i - 1].row))
+    if (entries[i].hash == entries[i - 1].hash && key.same_key(entries[i].row, entries[i - 1].row))
       audit_.damage(part, fmt::format("{}: rows {} and {}: expected unlike keys, found the same",
                                       pool_.path(), entries[i - 1].row, entries[i].row));
 }

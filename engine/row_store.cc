@@ -85,9 +85,9 @@ void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
   row_limit_.store(geometry_.first_of(index + 1), std::memory_order_release);
 }
 
-Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offset,
-                                           std::span<const std::unique_ptr<columns::Column>>
-                                               table_columns) {
+Result<std::uint64_t> RowStore::load_chunk(
+    std::size_t index, std::uint64_t offset,
+    std::span<const std::unique_ptr<columns::Column>> table_columns) {
   const std::size_t columns = table_columns.size();
   const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
     return Status(StatusCode::kCorrupt,
@@ -121,9 +121,8 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
 }
 
 Status RowStore::load(std::span<const std::unique_ptr<columns::Column>> columns) {
-  Status loaded = chunk_list_.load([&](std::size_t index, std::uint64_t offset) {
-    return load_chunk(index, offset, columns);
-  });
+  Status loaded = chunk_list_.load(
+      [&](std::size_t index, std::uint64_t offset) { return load_chunk(index, offset, columns); });
   find_tail();
   return loaded;
 }

@@ -288,9 +288,9 @@ Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std:
         context.index_changes.pop_back();
       }
       if (outcome.code() == StatusCode::kConflict) context.conflicts.add();
-      return Status(outcome.code(), fmt::format("table {}, key {}{}{}", name(), keys_[i]->name(),
-                                                outcome.message().empty() ? "" : ": ",
-                                                outcome.message()));
+      return Status(outcome.code(),
+                    fmt::format("table {}, key {}{}{}", name(), keys_[i]->name(),
+                                outcome.message().empty() ? "" : ": ", outcome.message()));
     }
     context.index_changes.push_back({this, row, keeps ? replaced : kNoRow, key});
   }

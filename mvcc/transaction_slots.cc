@@ -303,10 +303,11 @@ void TransactionSlots::audit(FunctionRef<void(bool damaged, const std::string& w
       const bool is_used =
           (half.commit_generation | half.commit_timestamp | half.commit_check) != 0;
       if (is_used && !Commit::is_committed(slot, half)) {
-        visit(false, fmt::format("{}: commit record of generation {}, time-stamp {}: check expected "
-                                 "{:016x}, found {:016x}: torn by a crash, or damaged",
-                                 where, half.commit_generation, half.commit_timestamp,
-                                 check_of_record(slot, half), half.commit_check));
+        visit(false,
+              fmt::format("{}: commit record of generation {}, time-stamp {}: check expected "
+                          "{:016x}, found {:016x}: torn by a crash, or damaged",
+                          where, half.commit_generation, half.commit_timestamp,
+                          check_of_record(slot, half), half.commit_check));
       } else if (is_used && (half.commit_generation >= generation_limit(slot) ||
                              (half.commit_generation & 1) != index)) {
         visit(true, fmt::format("{}: committed generation expected below {} and of this half, "

@@ -47,8 +47,7 @@ Status check_words(std::span<const std::byte> file, std::span<const ExpectedWord
                    const std::string& where) {
   for (const ExpectedWord& word : words) {
     const auto found = load<std::uint64_t>(file, word.offset);
-    if (found != word.value)
-      return corrupt_word(where, word.what, word.offset, word.value, found);
+    if (found != word.value) return corrupt_word(where, word.what, word.offset, word.value, found);
   }
   return {};
 }
@@ -116,12 +115,12 @@ Status check_zone(std::span<const std::byte> file, std::uint64_t zone, const std
     const bool is_run = header.kind == kRun && zone == 0 && chunk == 0;
     if ((header.kind != kFree && header.kind != kUsed && !is_run) || header.flags >= 16 ||
         header.chunks == 0 || header.chunks > chunks - chunk) {
-      return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: {}, chunk {}, header at offset {}: kind {}, flags {:#x}, {} "
-                                "chunks: expected a free or used chunk{} of at most {}",
-                                where, name, chunk, header_at, header.kind, header.flags,
-                                header.chunks, zone == 0 ? ", or the run of the root," : "",
-                                chunks - chunk));
+      return Status(
+          StatusCode::kCorrupt,
+          fmt::format("{}: {}, chunk {}, header at offset {}: kind {}, flags {:#x}, {} "
+                      "chunks: expected a free or used chunk{} of at most {}",
+                      where, name, chunk, header_at, header.kind, header.flags, header.chunks,
+                      zone == 0 ? ", or the run of the root," : "", chunks - chunk));
     }
     chunk += header.chunks;
   }
@@ -138,8 +137,7 @@ Status check_object_head(std::span<const std::byte> file, const std::string& whe
                   fmt::format("{}: {}, a pool whose creation was cut short or that lost its head",
                               where, bytes == 0 ? "is empty" : "begins with zeros only"));
   }
-  if (bytes < kObjectSignature.size() ||
-      load<std::array<char, 8>>(file, 0) != kObjectSignature) {
+  if (bytes < kObjectSignature.size() || load<std::array<char, 8>>(file, 0) != kObjectSignature) {
     return Status(StatusCode::kIncompatible,
                   fmt::format("{}: is no flugs pool: begins with \"{}\", expected \"PMEMOBJ.\"",
                               where, printable(known.first(std::min<std::size_t>(8, bytes)))));
@@ -197,8 +195,8 @@ Status check_object_lanes(std::span<const std::byte> file, const std::string& wh
 
 Status check_object_heap(std::span<const std::byte> file, const std::string& where) {
   const std::array<ExpectedWord, 5> words = {
-      {{"libpmemobj's heap signature", kHeapOffset, 0x485f59524f4d454du},         // "MEMORY_H"
-       {"libpmemobj's heap signature", kHeapOffset + 8, 0x5244485f504145u},       // "EAP_HDR"
+      {{"libpmemobj's heap signature", kHeapOffset, 0x485f59524f4d454du},    // "MEMORY_H"
+       {"libpmemobj's heap signature", kHeapOffset + 8, 0x5244485f504145u},  // "EAP_HDR"
        {"libpmemobj's heap version", kHeapOffset + 16, 1},
        {"libpmemobj's chunk size", kHeapOffset + 40, kChunkBytes},
        {"libpmemobj's chunks of a zone", kHeapOffset + 48, kZoneChunks}}};

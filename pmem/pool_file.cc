@@ -141,8 +141,8 @@ Result<FileView> PoolFile::view() const {
   const Result<std::uint64_t> bytes = size();
   if (!bytes.ok()) return bytes.status();
   if (*bytes == 0) return FileView(nullptr, 0);
-  void* const memory = ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_NORESERVE, fd_, 0);
+  void* const memory =
+      ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd_, 0);
   if (memory == MAP_FAILED) return failed("cannot map", errno);
   return FileView(static_cast<std::byte*>(memory), *bytes);
 }

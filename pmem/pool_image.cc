@@ -62,7 +62,8 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
                                           "object nor near it",
                                           path))
                      : head;
-  findings.push_back({"libpmemobj's head", head.ok() ? check_object_descriptor(bytes, path) : head});
+  findings.push_back(
+      {"libpmemobj's head", head.ok() ? check_object_descriptor(bytes, path) : head});
   findings.push_back({"libpmemobj's lanes", bytes.size() < kZonesOffset
                                                 ? Status(StatusCode::kCorrupt, path + ": truncated")
                                                 : check_object_lanes(bytes, path)});
@@ -78,9 +79,9 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
 Result<std::unique_ptr<PoolImage>> PoolImage::of_buffer(std::span<std::byte> pool,
                                                         std::vector<ImageFinding>& findings) {
   if (pool.size() < root_bytes(1))
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("(memory): {} bytes, fewer than the header's {}", pool.size(),
-                              root_bytes(1)));
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("(memory): {} bytes, fewer than the header's {}", pool.size(), root_bytes(1)));
   std::unique_ptr<PoolImage> image(new PoolImage("(memory)", std::nullopt));
   const Status status = image->inspect(pool, 0, findings);
   if (!status.ok()) return status;
@@ -110,16 +111,17 @@ Status PoolImage::inspect_header(std::uint64_t bytes, std::uint64_t root_offset,
 Status PoolImage::check_untouched(std::span<const std::byte> pool,
                                   std::span<const ArenaRecord> arenas) const {
   for (const ArenaRecord& arena : arenas) {
-    const auto rest = pool.subspan(arena.touched_limit, arena.allocated_limit - arena.touched_limit);
+    const auto rest =
+        pool.subspan(arena.touched_limit, arena.allocated_limit - arena.touched_limit);
     const auto found =
         std::find_if(rest.begin(), rest.end(), [](std::byte b) { return b != std::byte{0}; });
     if (found == rest.end()) continue;
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: offset {}: expected 0 from offset {} to {}, as nothing was put "
-                              "there, found {:#x}",
-                              path(), arena.touched_limit + (found - rest.begin()),
-                              arena.touched_limit, arena.allocated_limit,
-                              static_cast<unsigned>(*found)));
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("{}: offset {}: expected 0 from offset {} to {}, as nothing was put "
+                    "there, found {:#x}",
+                    path(), arena.touched_limit + (found - rest.begin()), arena.touched_limit,
+                    arena.allocated_limit, static_cast<unsigned>(*found)));
   }
   return {};
 }
@@ -143,9 +145,8 @@ Status PoolImage::inspect(std::span<std::byte> pool, std::uint64_t root_offset,
       return {};
     }
   }
-  const std::uint64_t begin =
-      (root_offset + root_bytes(1) + kFallbackUnitBytes - 1) / kFallbackUnitBytes *
-      kFallbackUnitBytes;
+  const std::uint64_t begin = (root_offset + root_bytes(1) + kFallbackUnitBytes - 1) /
+                              kFallbackUnitBytes * kFallbackUnitBytes;
   const std::uint64_t end = pool.size() / kFallbackUnitBytes * kFallbackUnitBytes;
   if (begin >= end)
     return Status(StatusCode::kCorrupt, fmt::format("{}: nothing behind the root", path()));

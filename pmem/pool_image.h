@@ -38,10 +38,12 @@ class PoolImage final : public MappedPool {
   PoolImage(std::string path, std::optional<FileView> view)
       : MappedPool(std::move(path)), view_(std::move(view)) {}
 
-  Status inspect(std::span<std::byte> pool, std::uint64_t root, std::vector<ImageFinding>& findings);
+  Status inspect(std::span<std::byte> pool, std::uint64_t root,
+                 std::vector<ImageFinding>& findings);
   Status inspect_header(std::uint64_t bytes, std::uint64_t root_offset, PoolHeader& header,
                         std::vector<ImageFinding>& findings);
-  Status check_untouched(std::span<const std::byte> pool, std::span<const ArenaRecord> arenas) const;
+  Status check_untouched(std::span<const std::byte> pool,
+                         std::span<const ArenaRecord> arenas) const;
 
   std::optional<FileView> view_;
   ArenaRecord whole_{};  // when the pool's own arenas cannot be used

@@ -45,9 +45,8 @@ bench::Json report_json(const std::string& pool, const PoolCheckReport& report) 
                              {"complete", part.is_complete}});
   json["findings"] = bench::Json::array();
   for (const PoolFinding& finding : report.findings)
-    json["findings"].push_back({{"kind", name_of(finding.kind)},
-                                {"part", finding.part},
-                                {"message", finding.message}});
+    json["findings"].push_back(
+        {{"kind", name_of(finding.kind)}, {"part", finding.part}, {"message", finding.message}});
   return json;
 }
 

@@ -69,8 +69,8 @@ int run_fuzz(FuzzPoolOptions options) {
     fmt::print("input {}: {}; repeat with: flugs fuzz-pool --seed {} --file-every {} --replay {}\n",
                failure.input, failure.what, options.fuzz.seed, options.fuzz.file_every,
                failure.input);
-  const bool good = figures->crashed == 0 && figures->hung == 0 &&
-                    figures->undetected_under_checksum == 0;
+  const bool good =
+      figures->crashed == 0 && figures->hung == 0 && figures->undetected_under_checksum == 0;
   return finish_with_json(options.json, figures_json(options, *figures),
                           good ? kExitOk : kExitCheckFailed);
 }
@@ -85,8 +85,7 @@ void add_fuzz_pool(CLI::App& app, Action& action) {
   command->add_option("--inputs", options->fuzz.inputs, "How many damaged pools")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->capture_default_str();
-  command->add_option("--seed", options->fuzz.seed, "Of all random numbers")
-      ->capture_default_str();
+  command->add_option("--seed", options->fuzz.seed, "Of all random numbers")->capture_default_str();
   command->add_option("--first", options->fuzz.first, "Number of the first input")
       ->capture_default_str();
   command

@@ -31,9 +31,11 @@ MAY_INCLUDE = {
     "recovery": {"words", "pmem", "columns", "mvcc"},
     "engine": {"words", "flugs", "pmem", "columns", "mvcc", "recovery"},
     "bench": {"words", "flugs"},
-    "tools": {"words", "flugs", "bench"},
+    "fuzz": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench"},
+    "tools": {"words", "flugs", "bench", "fuzz"},
     "examples": {"words", "flugs"},
-    "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
+    "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "fuzz",
+             "tools"},
 }
 LAYERS = ("words", "pmem", "columns", "mvcc", "recovery", "engine")
 PUBLIC_DIR = "engine/include/flugs/"
@@ -42,8 +44,8 @@ PUBLIC_WORDS = {"status", "ids", "schema", "value", "function_ref", "recovery_re
 PERSISTENCE_DIRS = ("pmem/", "test/pmem/", "test/support/")
 PERSISTENCE_DOC = "docs/persistence.md"
 
-SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools",
-               "examples", "test")
+SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "fuzz",
+               "tools", "examples", "test")
 CXX = (".h", ".cc")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 
