@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "recovery": {"words", "pmem", "columns", "mvcc"},
     "engine": {"words", "flugs", "pmem", "columns", "mvcc", "recovery"},
     "bench": {"words", "flugs"},
-    "fuzz": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench"},
+    "fuzz": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
     "tools": {"words", "flugs", "bench", "fuzz"},
     "examples": {"words", "flugs"},
     "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "fuzz",
