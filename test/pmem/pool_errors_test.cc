@@ -373,8 +373,7 @@ TEST_CASE("a heap of libpmemobj that is not as creation left it is refused", "[p
   const TemporaryPath path;
   make_pool(path);
   constexpr std::uint64_t kHeap = 8192 + 1024 * 3072;
-  const std::uint64_t offset =
-      kHeap + GENERATE(0U, 40U, 1024U, 1024U + 64U, 1024U + 72U);
+  const std::uint64_t offset = kHeap + GENERATE(0U, 40U, 1024U, 1024U + 64U, 1024U + 72U);
   set_word(path, offset, 0x7777777777777777u);
   check_refused(path.string(), StatusCode::kCorrupt, {"libpmemobj's", "expected", "found"});
 }
