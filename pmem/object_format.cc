@@ -120,10 +120,9 @@ Status check_zone(std::span<const std::byte> file, std::uint64_t zone, const std
       return Status(
           StatusCode::kCorrupt,
           fmt::format("{}: {}, chunk {}, header at offset {}: expected a free or used "
-                                "chunk{} of at most {}, found kind {}, flags {:#x}, {} chunks",
-                                where, name, chunk, header_at,
-                                zone == 0 ? ", or the run of the root," : "", chunks - chunk,
-                                header.kind, header.flags, header.chunks));
+                      "chunk{} of at most {}, found kind {}, flags {:#x}, {} chunks",
+                      where, name, chunk, header_at, zone == 0 ? ", or the run of the root," : "",
+                      chunks - chunk, header.kind, header.flags, header.chunks));
     }
     chunk += header.chunks;
   }
