@@ -344,7 +344,11 @@ Dictionary::Proof Dictionary::prove(std::uint32_t id, std::uint64_t& hash) const
     return proof == proof_of(hash, id, 0) ? Proof::kValue : Proof::kTorn;
   }
   if (!text_cell::is_plausible(low, high, pool_.medium().bytes())) return Proof::kTorn;
-  hash = hash_text(text(id));
+  const std::string_view bytes = text(id);
+  // The proof covers text and upper word; what fills up the lower one is zero.
+  if (text_cell::tag_of(high) != text_cell::kOutOfLine && low != text_cell::make_inline(bytes).low)
+    return Proof::kTorn;
+  hash = hash_text(bytes);
   return proof == proof_of(hash, id, high) ? Proof::kValue : Proof::kTorn;
 }
 

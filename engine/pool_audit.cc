@@ -188,10 +188,11 @@ bool PoolAudit::audit_stamps(const Table& table, std::uint32_t row, const std::s
                                       pool_.path(), row, pool_.offset_of(&version).offset,
                                       timestamp_limit_, stamp));
     if (mvcc::is_tag(stamp) && knows_slots_ && !slots_->is_known_tag(stamp))
-      audit_.damage(part, fmt::format("{}: row {} at offset {}: tag of slot {}, generation {}: "
-                                      "expected one that was given out",
-                                      pool_.path(), row, pool_.offset_of(&version).offset,
-                                      mvcc::slot_of(stamp), mvcc::generation_of(stamp)));
+      audit_.damage(part,
+                    fmt::format("{}: row {} at offset {}: tag expected to be one that was given "
+                                "out, found that of slot {}, generation {}",
+                                pool_.path(), row, pool_.offset_of(&version).offset,
+                                mvcc::slot_of(stamp), mvcc::generation_of(stamp)));
   }
   const bool created = version.created != mvcc::kNoStamp && !mvcc::is_tag(version.created);
   const bool deleted = version.deleted != mvcc::kNoStamp && !mvcc::is_tag(version.deleted);

@@ -94,10 +94,9 @@ class Corruptor {
   }
 
   void set_word(const Region& region) {
-    const std::uint64_t bytes = region.bytes < 8 ? region.bytes : std::uint64_t{1}
-                                                                     << random_.below(4);
-    const std::uint64_t at =
-        region.offset + random_.below(region.bytes / bytes) * bytes;
+    const std::uint64_t bytes =
+        region.bytes < 8 ? region.bytes : std::uint64_t{1} << random_.below(4);
+    const std::uint64_t at = region.offset + random_.below(region.bytes / bytes) * bytes;
     const std::uint64_t word = interesting_word(region);
     std::memcpy(&pool_[at], &word, bytes);
     say(fmt::format("{} at {}: {} bytes at {} set to {:#x}", to_string(region.part), region.offset,
@@ -106,7 +105,8 @@ class Corruptor {
 
   void add_to_word(const Region& region) {
     if (region.bytes < 8) return flip(region, 1);
-    std::byte* const at = &pool_[region.offset + random_.below(region.bytes / 8) * std::uint64_t{8}];
+    std::byte* const at =
+        &pool_[region.offset + random_.below(region.bytes / 8) * std::uint64_t{8}];
     std::uint64_t word = 0;
     std::memcpy(&word, at, sizeof word);
     const std::int64_t by = std::int64_t{random_.between(1, 64)} - 32;
@@ -141,8 +141,8 @@ class Corruptor {
 
   void swap_pages() {
     const std::uint64_t pages = pool_.size() / kPageBytes;
-    const std::uint64_t a = random_.below(2) == 0 ? any_region().offset / kPageBytes
-                                                  : random_.below(pages);
+    const std::uint64_t a =
+        random_.below(2) == 0 ? any_region().offset / kPageBytes : random_.below(pages);
     const std::uint64_t b = any_region().offset / kPageBytes;
     if (a >= pages || b >= pages) return;
     std::swap_ranges(&pool_[a * kPageBytes], &pool_[a * kPageBytes] + kPageBytes,
@@ -155,10 +155,10 @@ class Corruptor {
     const std::uint64_t page = any_region().offset / kPageBytes;
     if ((page + 1) * kPageBytes > pool_.size()) return;
     const SamplePool& other = samples_[random_.below(samples_.size())];
-    const std::uint64_t from = random_.below(2) == 0
-                                   ? page
-                                   : other.regions[random_.below(other.regions.size())].offset /
-                                         kPageBytes;
+    const std::uint64_t from =
+        random_.below(2) == 0
+            ? page
+            : other.regions[random_.below(other.regions.size())].offset / kPageBytes;
     if (random_.below(3) == 0 || (from + 1) * kPageBytes > other.bytes.size()) {
       std::memset(&pool_[page * kPageBytes], 0, kPageBytes);
       return say(fmt::format("page {} zeroed", page));

@@ -44,8 +44,8 @@ struct Shared {
 class SharedMemory {
  public:
   SharedMemory() {
-    void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const memory =
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory != MAP_FAILED) shared_ = new (memory) Shared{};
   }
   ~SharedMemory() {

@@ -15,7 +15,7 @@ struct PoolFuzzOptions {
   std::uint64_t first = 0;       ///< number of the first input
   std::uint64_t file_every = 0;  ///< each so manieth input is a pool in a file; 0: none
   std::uint32_t hang_seconds = 20;
-  std::string file;              ///< where that pool lies
+  std::string file;  ///< where that pool lies
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
@@ -31,8 +31,8 @@ struct PoolFuzzFigures {
   std::uint64_t answered = 0;  ///< opened, read, written to
   std::uint64_t crashed = 0;
   std::uint64_t hung = 0;
-  std::uint64_t vouched = 0;                     ///< damaged under a checksum only
-  std::uint64_t undetected_under_checksum = 0;   ///< of these, nobody noticed
+  std::uint64_t vouched = 0;                    ///< damaged under a checksum only
+  std::uint64_t undetected_under_checksum = 0;  ///< of these, nobody noticed
   std::uint64_t in_files = 0;
   double seconds = 0;
   std::vector<PoolFuzzFailure> failures;  ///< the first few of each sort

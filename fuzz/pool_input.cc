@@ -1,8 +1,12 @@
 #include "fuzz/pool_input.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstring>
 
 #include "engine/database_core.h"
@@ -24,6 +28,24 @@ OpenOptions options_of_opener(const std::string& path) {
   options.slots_max = 8;
   options.recovery_threads = 1;
   return options;
+}
+
+/// The pages that are not all zero; the others stay holes.
+Status write_sparse(const std::string& path, std::span<const std::byte> bytes) {
+  constexpr std::size_t kPageBytes = 4096;
+  static constexpr std::array<std::byte, kPageBytes> kZeros{};
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool good = fd >= 0 && ::ftruncate(fd, static_cast<off_t>(bytes.size())) == 0;
+  for (std::size_t at = 0; good && at < bytes.size(); at += kPageBytes) {
+    const std::size_t count = std::min(kPageBytes, bytes.size() - at);
+    if (std::memcmp(bytes.data() + at, kZeros.data(), count) == 0) continue;
+    good = ::pwrite(fd, bytes.data() + at, count, static_cast<off_t>(at)) ==
+           static_cast<ssize_t>(count);
+  }
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (good) return {};
+  return Status(StatusCode::kIoError, fmt::format("{}: {}", path, std::strerror(error)));
 }
 
 std::string words_of(const Result<PoolCheckReport>& audit) {
@@ -53,12 +75,49 @@ Result<PoolInputs> PoolInputs::make(std::uint64_t seed, std::uint64_t file_every
   Result<std::vector<SamplePool>> samples = make_memory_samples(seed);
   if (!samples.ok()) return samples.status();
   std::vector<SamplePool> files;
+  if (file_every != 0) {
+    Result<std::vector<SamplePool>> made = make_file_samples(seed, file);
+    if (!made.ok()) return made.status();
+    files = *std::move(made);
+  }
   return PoolInputs(seed, file_every, file, *std::move(samples), std::move(files));
 }
 
 InputResult PoolInputs::run(std::uint64_t input) {
   bench::Random random(bench::mix64(seed_) ^ bench::mix64(input + 1));
-  return run_in_memory(random);
+  const bool in_file = file_every_ != 0 && input % file_every_ == 0;
+  return in_file ? run_in_file(random) : run_in_memory(random);
+}
+
+InputResult PoolInputs::run_in_file(bench::Random& random) {
+  const std::size_t index = random.below(files_.size());
+  const SamplePool& sample = files_[index];
+  std::vector<std::byte> pool = sample.bytes;
+  const Corruption done = corrupt(pool, files_, index, random);
+  pool.resize(done.bytes);
+  InputResult result;
+  result.in_file = true;
+  result.is_vouched = done.is_vouched;
+  if (before_use) before_use(fmt::format("pool '{}': {}", sample.name, done.words));
+  if (Status s = write_sparse(file_, pool); !s.ok()) {
+    result.words = s.to_string();
+    return result;
+  }
+  const Result<PoolCheckReport> audit = check_pool({.path = file_, .progress = {}});
+  result.is_noticed = !audit.ok() || !audit->is_clean() || audit->remarks != sample.remarks;
+  Status status;
+  for (std::uint32_t opening = 0; status.ok() && opening < 2; ++opening) {
+    const auto core = DatabaseCore::open(options_of_opener(file_));
+    status = core.status();
+    if (!core.ok()) break;
+    result.outcome = Outcome::kAnswered;
+    exercise(**core, random);
+  }
+  ::unlink(file_.c_str());
+  result.is_noticed |= !status.ok();
+  result.words = fmt::format("opening: {}; check: {}", status.ok() ? "ok" : status.to_string(),
+                             words_of(audit));
+  return result;
 }
 
 InputResult PoolInputs::run_in_memory(bench::Random& random) {

@@ -117,24 +117,23 @@ class Mapper {
 
   void map_dictionary(std::uint64_t column) {
     const std::uint32_t bytes = entry_bytes_of(at<ColumnLayout>(column).type);
-    map_list(column + offsetof(ColumnLayout, dictionary), [&](std::size_t index,
-                                                              std::uint64_t chunk) {
-      const std::uint64_t entries = kDictionaryGeometry.elements_in(index);
-      static constexpr std::array<std::byte, 32> kAbsent{};
-      for (std::uint64_t i = 0; i < entries; ++i) {
-        const std::uint64_t entry = chunk + i * bytes;
-        if (std::memcmp(pool_.data() + entry, kAbsent.data(), bytes) == 0) continue;
-        add(Part::kDictionaryEntry, true, entry, bytes == 32 ? 24 : bytes);
-        if (bytes != 32 || at<std::uint8_t>(entry + 15) != 0xFF) continue;
-        add(Part::kText, true, at<std::uint64_t>(entry), at<std::uint32_t>(entry + 8));
-      }
-    });
+    map_list(column + offsetof(ColumnLayout, dictionary),
+             [&](std::size_t index, std::uint64_t chunk) {
+               const std::uint64_t entries = kDictionaryGeometry.elements_in(index);
+               static constexpr std::array<std::byte, 32> kAbsent{};
+               for (std::uint64_t i = 0; i < entries; ++i) {
+                 const std::uint64_t entry = chunk + i * bytes;
+                 if (std::memcmp(pool_.data() + entry, kAbsent.data(), bytes) == 0) continue;
+                 add(Part::kDictionaryEntry, true, entry, bytes == 32 ? 24 : bytes);
+                 if (bytes != 32 || at<std::uint8_t>(entry + 15) != 0xFF) continue;
+                 add(Part::kText, true, at<std::uint64_t>(entry), at<std::uint32_t>(entry + 8));
+               }
+             });
   }
 
   void map_row_chunk(std::uint64_t offset) {
     const auto& chunk = at<RowChunkLayout>(offset);
-    const std::uint64_t cells =
-        std::uint64_t{chunk.column_count} * sizeof(columns::CellLayout);
+    const std::uint64_t cells = std::uint64_t{chunk.column_count} * sizeof(columns::CellLayout);
     add(Part::kRowChunk, true, offset, sizeof chunk + cells);
     const std::uint64_t rows = offset + rounded(sizeof chunk + cells);
     for (std::uint64_t i = 0; i < chunk.row_count && i < kRowsMapped; ++i) {
@@ -201,13 +200,28 @@ void reseal_table(std::span<std::byte> pool, std::uint64_t offset) {
 }  // namespace
 
 std::string_view to_string(Part part) noexcept {
-  constexpr std::array<std::string_view, kPartsCount> kNames = {
-      "libpmemobj header", "libpmemobj lanes", "libpmemobj heap", "pool header",
-      "arena",             "arena limits",     "database root",   "catalogue",
-      "table",             "column",           "chunk list",      "chunk list page",
-      "row chunk header",  "row",              "dictionary entry", "string chunk header",
-      "text",              "slot array",       "generation limit", "commit record",
-      "intents",           "intent block"};
+  constexpr std::array<std::string_view, kPartsCount> kNames = {"libpmemobj header",
+                                                                "libpmemobj lanes",
+                                                                "libpmemobj heap",
+                                                                "pool header",
+                                                                "arena",
+                                                                "arena limits",
+                                                                "database root",
+                                                                "catalogue",
+                                                                "table",
+                                                                "column",
+                                                                "chunk list",
+                                                                "chunk list page",
+                                                                "row chunk header",
+                                                                "row",
+                                                                "dictionary entry",
+                                                                "string chunk header",
+                                                                "text",
+                                                                "slot array",
+                                                                "generation limit",
+                                                                "commit record",
+                                                                "intents",
+                                                                "intent block"};
   return kNames[static_cast<std::size_t>(part)];
 }
 
@@ -228,8 +242,7 @@ void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region)
       break;
     case Part::kRowChunk: {
       auto& chunk = *reinterpret_cast<RowChunkLayout*>(at);
-      const std::uint64_t cells =
-          std::uint64_t{chunk.column_count} * sizeof(columns::CellLayout);
+      const std::uint64_t cells = std::uint64_t{chunk.column_count} * sizeof(columns::CellLayout);
       if (cells <= pool.size() - region.offset - sizeof chunk)
         chunk.checksum = XXH3_64bits(at + 16, sizeof chunk - 16 + cells);
       break;

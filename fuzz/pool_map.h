@@ -46,8 +46,8 @@ struct Region {
 /// pools: an independent reading. `root` is the offset of the PoolRoot.
 std::vector<Region> map_pool(std::span<const std::byte> pool, std::uint64_t root);
 
-/// Puts the right checksum under a structure that was changed: so that what lies behind the check of
-/// checksums is reached, too. Does nothing for parts without one.
+/// Puts the right checksum under a structure that was changed: so that what lies behind the check
+/// of checksums is reached, too. Does nothing for parts without one.
 void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region);
 
 }  // namespace flugs::fuzz

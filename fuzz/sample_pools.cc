@@ -38,9 +38,9 @@ TableSchema people_schema() {
 }
 
 TableSchema types_schema(bool direct) {
-  constexpr std::array<Type, 9> kTypes = {
-      Type::kBool, Type::kInt32,     Type::kInt64,  Type::kDouble, Type::kDecimal,
-      Type::kDate, Type::kTimestamp, Type::kString, Type::kBytes};
+  constexpr std::array<Type, 9> kTypes = {Type::kBool,      Type::kInt32,   Type::kInt64,
+                                          Type::kDouble,    Type::kDecimal, Type::kDate,
+                                          Type::kTimestamp, Type::kString,  Type::kBytes};
   TableSchema schema(direct ? "direct" : "types");
   schema.column("id", Type::kInt64);
   for (const Type type : kTypes) {
@@ -130,12 +130,12 @@ class Filler {
                                         Value::string(id % 3 == 0 ? "even" : "odd")});
     const bool null = id % 6 == 0;
     return transaction.insert(
-        table, {Value::int64(number), null ? Value::null() : Value::boolean(id % 2 == 0),
-                null ? Value::null() : Value::int32(-number),
-                Value::int64(std::int64_t{number} << 33),
-                null ? Value::null() : Value::real(number * 0.5), Value::decimal(number * 100),
-                Value::date(number / 4), Value::timestamp(std::int64_t{number} * 1000003),
-                null ? Value::null() : Value::string(text), Value::bytes(name)});
+        table,
+        {Value::int64(number), null ? Value::null() : Value::boolean(id % 2 == 0),
+         null ? Value::null() : Value::int32(-number), Value::int64(std::int64_t{number} << 33),
+         null ? Value::null() : Value::real(number * 0.5), Value::decimal(number * 100),
+         Value::date(number / 4), Value::timestamp(std::int64_t{number} * 1000003),
+         null ? Value::null() : Value::string(text), Value::bytes(name)});
   }
 
  private:
@@ -220,8 +220,8 @@ Status copy_in_flight(DatabaseCore& core, Filler& filler, const std::function<vo
 Status note_audit(const Result<PoolCheckReport>& report, SamplePool& sample) {
   if (!report.ok()) return report.status();
   if (!report->is_clean())
-    return Status(StatusCode::kCorrupt, fmt::format("sample {}: {}", sample.name,
-                                                    report->findings.front().message));
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("sample {}: {}", sample.name, report->findings.front().message));
   sample.remarks = report->remarks;
   return {};
 }
@@ -245,8 +245,8 @@ Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed) {
     Status status = kind.fill(filler);
     const auto copy = [&] { sample.bytes.assign(buffer.span().begin(), buffer.span().end()); };
     if (status.ok() && kind.has_open_transactions) status = copy_in_flight(**core, filler, copy);
-    if (!status.ok()) return Status(status.code(), fmt::format("sample {}: {}", kind.name,
-                                                               status.message()));
+    if (!status.ok())
+      return Status(status.code(), fmt::format("sample {}: {}", kind.name, status.message()));
     core->reset();
     if (!kind.has_open_transactions) copy();
     sample.regions = map_pool(sample.bytes, 0);
@@ -254,6 +254,79 @@ Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed) {
     if (Status s = note_audit(engine::check_pool_in_memory(buffer.span()), sample); !s.ok())
       return s;
     samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+namespace {
+
+Status read_file(const std::string& path, std::vector<std::byte>& bytes) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  bytes.resize(static_cast<std::size_t>(std::max<std::streamoff>(file.tellg(), 0)));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (file.good() && !bytes.empty()) return {};
+  return Status(StatusCode::kIoError, fmt::format("{}: cannot be read", path));
+}
+
+/// Where libpmemobj's own metadata is, as docs/format.md has it.
+void map_object_metadata(SamplePool& sample) {
+  constexpr std::uint64_t kLanes = 8192;
+  constexpr std::uint64_t kHeap = kLanes + 1024 * 3072;
+  constexpr std::uint64_t kZone = kHeap + 1024;
+  constexpr std::uint64_t kFirstChunk = kZone + 64 + 65528 * 8;
+  const auto add = [&](Part part, std::uint64_t offset, std::uint64_t bytes) {
+    sample.regions.push_back({part, false, offset, bytes});
+  };
+  add(Part::kObjectHeader, 0, 136);
+  add(Part::kObjectHeader, 4088, 16);
+  add(Part::kObjectHeader, 5120, 24);
+  add(Part::kObjectHeader, 6136, 48);
+  for (const std::uint64_t lane : {0, 1, 2, 511, 1023})
+    for (const std::uint64_t log : {0, 64, 256, 320, 960, 1024})
+      add(Part::kLanes, kLanes + lane * 3072 + log, 64);
+  add(Part::kObjectHeap, kHeap, 64);
+  add(Part::kObjectHeap, kZone, 64 + 64);
+  add(Part::kObjectHeap, kFirstChunk, 128);
+}
+
+Result<SamplePool> make_file_sample(const Kind& kind, std::uint64_t seed, const std::string& path) {
+  OpenOptions options = options_for(kind);
+  options.path = path;
+  options.mode = OpenMode::kCreate;
+  options.max_bytes = std::uint64_t{8} << 20;
+  SamplePool sample;
+  sample.name = fmt::format("{}, in a file", kind.name);
+  Status status;
+  {
+    auto core = DatabaseCore::open(options);
+    if (!core.ok()) return core.status();
+    Filler filler(**core, seed);
+    status = kind.fill(filler);
+    const auto copy = [&] { status = read_file(path, sample.bytes); };
+    if (status.ok() && kind.has_open_transactions) status = copy_in_flight(**core, filler, copy);
+  }
+  if (status.ok() && !kind.has_open_transactions) status = read_file(path, sample.bytes);
+  if (!status.ok()) return status;
+  status = note_audit(check_pool({.path = path, .progress = {}}), sample);
+  if (!status.ok()) return status;
+  std::memcpy(&sample.root, &sample.bytes[6144], sizeof sample.root);
+  sample.root = (sample.root + 63) / 64 * 64;
+  sample.regions = map_pool(sample.bytes, sample.root);
+  map_object_metadata(sample);
+  return sample;
+}
+
+}  // namespace
+
+Result<std::vector<SamplePool>> make_file_samples(std::uint64_t seed, const std::string& path) {
+  std::vector<SamplePool> samples;
+  for (const Kind& kind : kinds()) {
+    if (std::strcmp(kind.name, "small") != 0 && std::strcmp(kind.name, "crashed") != 0) continue;
+    Result<SamplePool> sample = make_file_sample(kind, seed, path);
+    ::unlink(path.c_str());
+    if (!sample.ok()) return sample.status();
+    samples.push_back(*std::move(sample));
   }
   return samples;
 }

@@ -25,7 +25,7 @@ struct SamplePool {
 /// long strings, left behind by a crash in the middle of transactions. The same for the same seed.
 Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed);
 
-/// The same kinds, fewer of them, in files: `path` is made and removed again.
+/// Some of these kinds as they are in files: `path` is made and removed again.
 Result<std::vector<SamplePool>> make_file_samples(std::uint64_t seed, const std::string& path);
 
 }  // namespace flugs::fuzz

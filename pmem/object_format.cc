@@ -53,9 +53,9 @@ Status check_words(std::span<const std::byte> file, std::span<const ExpectedWord
 }
 
 // A lane: three logs, each a header of 64 bytes (checksum, next, capacity, generation, flags,
-// unused) and its entries. A redo log is worked off when its checksum fits or `next` names another
-// log; cleared, it may have a capacity of 0. The undo log is worked off entry by entry until one
-// begins with 0.
+// unused) and its entries. Opening walks the entries up to the capacity until one begins with 0,
+// before it looks at the checksum, and does not come back from an entry of a kind it does not know.
+// A log that was never used has no entry; a redo log that was worked off has a capacity of 0.
 struct LaneLog {
   const char* name;
   std::uint64_t offset;
@@ -74,7 +74,7 @@ Status check_lane_log(std::span<const std::byte> file, std::uint64_t lane, const
   const bool fits = words[2] == log.capacity || (words[2] == 0 && !log.keeps_capacity);
   const auto first_entry = load<std::uint64_t>(file, at + kLogHeaderBytes);
   if (words[0] == 0 && words[1] == 0 && fits && words[4] == 0 &&
-      (!log.keeps_capacity || first_entry == 0)) {
+      (words[2] == 0 || first_entry == 0)) {
     return {};
   }
   return Status(StatusCode::kCorrupt,
@@ -99,15 +99,17 @@ static_assert(sizeof(ChunkHeader) == 8);
 /// Walks the chunks of one zone; the run, which holds the root object, is the first of the first.
 Status check_zone(std::span<const std::byte> file, std::uint64_t zone, const std::string& where) {
   const std::uint64_t at = kZonesOffset + zone * kZoneBytes;
-  const std::uint64_t expected =
-      std::min((file.size() - at - kZoneMetadataBytes) / kChunkBytes, kZoneChunks);
+  // The last zone takes what is left behind it, if that is too little for one more.
+  const std::uint64_t chunks_max = (file.size() - at - kZoneMetadataBytes) / kChunkBytes;
+  const std::uint64_t chunks_min = std::min(chunks_max, kZoneChunks);
   const auto magic = load<std::uint32_t>(file, at);
   const auto chunks = load<std::uint32_t>(file, at + 4);
   const std::string name = fmt::format("zone {} of libpmemobj's heap", zone);
   // A zone that nothing was ever allocated from has no header yet.
   if (magic == 0 && chunks == 0 && zone != 0) return {};
   if (magic != kZoneMagic) return corrupt_word(where, name + ": magic", at, kZoneMagic, magic);
-  if (chunks != expected) return corrupt_word(where, name + ": chunks", at + 4, expected, chunks);
+  if (chunks < chunks_min || chunks > chunks_max)
+    return corrupt_word(where, name + ": chunks", at + 4, chunks_min, chunks);
   std::uint32_t chunk = 0;
   while (chunk < chunks) {
     const std::uint64_t header_at = at + kZoneHeaderBytes + std::uint64_t{chunk} * 8;

@@ -34,6 +34,9 @@ void add_crash_child(CLI::App& app, Action& action);
 void add_random_child(CLI::App& app, Action& action);
 void add_restart_child(CLI::App& app, Action& action);
 
+/// All of the above.
+void add_commands(CLI::App& app, Action& action);
+
 /// Prints "flugs: <status>" to standard error and gives kExitCouldNotRun.
 int could_not_run(const Status& status);
 

@@ -16,6 +16,23 @@ int finish_with_json(const std::string& path, const bench::Json& json, int exit_
   return status.ok() ? exit_status : could_not_run(status);
 }
 
+void add_commands(CLI::App& app, Action& action) {
+  add_demo(app, action);
+  add_tatp(app, action);
+  add_restart(app, action);
+  add_kill_loop(app, action);
+  add_explore(app, action);
+  add_crashtest(app, action);
+  add_check(app, action);
+  add_fuzz_pool(app, action);
+  add_info(app, action);
+  add_stats(app, action);
+  add_crash_plan(app, action);
+  add_crash_child(app, action);
+  add_random_child(app, action);
+  add_restart_child(app, action);
+}
+
 namespace {
 
 int run(int argc, char** argv) {
@@ -29,20 +46,7 @@ int run(int argc, char** argv) {
       "What can be done with a sub-command: flugs SUBCOMMAND --help");
   app.require_subcommand(1);
   Action action;
-  add_demo(app, action);
-  add_tatp(app, action);
-  add_restart(app, action);
-  add_kill_loop(app, action);
-  add_explore(app, action);
-  add_check(app, action);
-  add_fuzz_pool(app, action);
-  add_crashtest(app, action);
-  add_info(app, action);
-  add_stats(app, action);
-  add_crash_plan(app, action);
-  add_crash_child(app, action);
-  add_random_child(app, action);
-  add_restart_child(app, action);
+  add_commands(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

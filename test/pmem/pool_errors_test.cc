@@ -347,5 +347,36 @@ TEST_CASE("a medium that fills up gives out of space, and later space again", "[
   persister.fence("test/3");
 }
 
+/// Stores a word into the file.
+void set_word(const TemporaryPath& path, std::uint64_t offset, std::uint64_t word) {
+  const int fd = open(path.string().c_str(), O_RDWR);
+  REQUIRE(fd >= 0);
+  REQUIRE(pwrite(fd, &word, sizeof word, static_cast<off_t>(offset)) == sizeof word);
+  close(fd);
+}
+
+// libpmemobj itself dies of these, or does not come back: lane 2, each of its logs.
+TEST_CASE("a lane of libpmemobj with something to do is refused before it is done",
+          "[pmem][pool]") {
+  const TemporaryPath path;
+  make_pool(path);
+  const std::uint64_t lane = 8192 + 2 * 3072;
+  const std::uint64_t log = GENERATE(0U, 256U, 960U);
+  SECTION("a checksum") { set_word(path, lane + log, 1); }
+  SECTION("another log behind it") { set_word(path, lane + log + 8, 4096); }
+  SECTION("a capacity") { set_word(path, lane + log + 16, 1 << 30); }
+  SECTION("an entry") { set_word(path, lane + log + 64, ~std::uint64_t{25}); }
+  check_refused(path.string(), StatusCode::kCorrupt, {"lane 2 of libpmemobj", "expected", "found"});
+}
+
+TEST_CASE("a heap of libpmemobj that is not as creation left it is refused", "[pmem][pool]") {
+  const TemporaryPath path;
+  make_pool(path);
+  constexpr std::uint64_t kHeap = 8192 + 1024 * 3072;
+  const std::uint64_t offset = kHeap + GENERATE(0U, 40U, 1024U, 1024U + 64U, 1024U + 72U);
+  set_word(path, offset, 0x7777777777777777u);
+  check_refused(path.string(), StatusCode::kCorrupt, {"libpmemobj's", "expected", "found"});
+}
+
 }  // namespace
 }  // namespace flugs::pmem

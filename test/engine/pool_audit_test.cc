@@ -1,0 +1,244 @@
+#include "engine/pool_audit.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "fuzz/pool_map.h"
+#include "fuzz/sample_pools.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::engine {
+namespace {
+
+using fuzz::Part;
+using fuzz::Region;
+using fuzz::SamplePool;
+using test::must;
+using test::PoolBuffer;
+using test::TemporaryDatabase;
+using test::TemporaryPath;
+
+const std::vector<SamplePool>& samples() {
+  static const std::vector<SamplePool> made = must(fuzz::make_memory_samples(7));
+  return made;
+}
+
+const SamplePool& sample(const std::string& name) {
+  const auto found = std::find_if(samples().begin(), samples().end(),
+                                  [&](const SamplePool& each) { return each.name == name; });
+  REQUIRE(found != samples().end());
+  return *found;
+}
+
+/// A copy of a sample to be damaged, and what opening and the audit say of it.
+class Patient {
+ public:
+  explicit Patient(const SamplePool& healthy) : pool(healthy.bytes.size()), sample_(healthy) {
+    std::copy(healthy.bytes.begin(), healthy.bytes.end(), pool.span().begin());
+  }
+
+  std::vector<Region> regions(Part part) const {
+    std::vector<Region> found;
+    for (const Region& region : sample_.regions)
+      if (region.part == part) found.push_back(region);
+    return found;
+  }
+  std::uint64_t& word(std::uint64_t offset) {
+    return *reinterpret_cast<std::uint64_t*>(&pool.span()[offset]);
+  }
+  Status opening() {
+    const PoolBuffer copy(pool.span().size());
+    std::copy(pool.span().begin(), pool.span().end(), copy.span().begin());
+    auto opened = pmem::Pool::open_in_memory(copy.span(), pmem::PoolOptions{});
+    if (!opened.ok()) return opened.status();
+    OpenOptions options = test::small_options("(memory)");
+    return DatabaseCore::open(std::move(*opened), false, options).status();
+  }
+  Result<PoolCheckReport> audit() {
+    const PoolBuffer copy(pool.span().size());
+    std::copy(pool.span().begin(), pool.span().end(), copy.span().begin());
+    return check_pool_in_memory(copy.span());
+  }
+  /// The audit finds damage in that part, and only there.
+  void check_damage_in(const std::string& part) {
+    const PoolCheckReport report = must(audit());
+    CHECK_FALSE(report.is_clean());
+    for (const CheckedPart& each : report.parts) {
+      INFO(each.name);
+      CHECK((each.damages != 0) == (each.name == part));
+    }
+    for (const PoolFinding& finding : report.findings) {
+      if (finding.kind == PoolFinding::Kind::kRemark) continue;
+      INFO(finding.message);
+      CHECK(finding.message.find("expected") != std::string::npos);
+      CHECK(finding.message.find("found") != std::string::npos);
+    }
+  }
+
+  PoolBuffer pool;
+
+ private:
+  const SamplePool& sample_;
+};
+
+std::vector<char> bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_CASE("pools of every kind are clean, also one that a crash left behind", "[engine][audit]") {
+  for (const SamplePool& each : samples()) {
+    INFO(each.name);
+    Patient patient(each);
+    const PoolCheckReport report = must(patient.audit());
+    CHECK(report.is_clean());
+    CHECK(report.used_bytes + report.free_bytes + report.overhead_bytes == report.pool_bytes);
+    CHECK(patient.opening().ok());
+  }
+}
+
+TEST_CASE("the check of a file changes no byte of it and is refused while it is open",
+          "[engine][audit]") {
+  TemporaryDatabase database;
+  TableSchema schema("t");
+  schema.column("id", Type::kInt32).column("text", Type::kString).primary_key({"id"});
+  const TableId table = must(database->create_table(schema));
+  Transaction transaction = must(database->begin());
+  must(transaction.insert(table, {Value::int32(1), Value::string("a text of some length")}));
+  must(transaction.commit());
+  CHECK(check_pool({.path = database.options.path, .progress = {}}).code() == StatusCode::kBusy);
+  database.close();
+  const int fd = ::open(database.options.path.c_str(), O_RDWR);
+  REQUIRE(fd >= 0);
+  // Something that opening would repair: the second header.
+  std::uint64_t root = 0;
+  REQUIRE(::pread(fd, &root, sizeof root, 6144) == sizeof root);
+  const auto second = static_cast<off_t>((root + 63) / 64 * 64 + 256 + 40);
+  REQUIRE(::pwrite(fd, "damage", 6, second) == 6);
+  ::close(fd);
+  const std::vector<char> before = bytes_of(database.options.path);
+  const PoolCheckReport report = must(check_pool({.path = database.options.path, .progress = {}}));
+  CHECK(report.damages == 1);
+  CHECK(report.findings.front().part == "pool header");
+  CHECK(bytes_of(database.options.path) == before);
+}
+
+TEST_CASE("a damaged table hides nothing of the others", "[engine][audit]") {
+  Patient patient(sample("types"));
+  const std::vector<Region> tables = patient.regions(Part::kTable);
+  REQUIRE(tables.size() == 4);  // header and schema, twice
+  patient.pool.span()[tables[0].offset + 24] ^= std::byte{1};
+  CHECK(patient.opening().code() == StatusCode::kCorrupt);
+  const PoolCheckReport report = must(patient.audit());
+  CHECK(report.damages >= 1);
+  const auto rows = std::find_if(report.parts.begin(), report.parts.end(), [](const auto& part) {
+    return part.name == "table direct, rows";
+  });
+  REQUIRE(rows != report.parts.end());
+  CHECK(rows->damages == 0);
+  CHECK(rows->items > 20);
+}
+
+TEST_CASE("without a whole header the rest is audited all the same", "[engine][audit]") {
+  Patient patient(sample("small"));
+  patient.pool.span()[100] ^= std::byte{1};
+  patient.pool.span()[256 + 100] ^= std::byte{1};
+  CHECK(patient.opening().code() == StatusCode::kCorrupt);
+  const PoolCheckReport report = must(patient.audit());
+  CHECK(report.damages == 1);
+  CHECK(report.parts.size() > 5);
+}
+
+TEST_CASE("a row that names a dictionary entry that is not whole", "[engine][audit]") {
+  Patient patient(sample("without keys"));
+  patient.pool.span()[patient.regions(Part::kDictionaryEntry).front().offset] ^= std::byte{1};
+  patient.check_damage_in("table log, rows");
+}
+
+TEST_CASE("bytes behind a short text belong to its proof", "[engine][audit]") {
+  Patient patient(sample("without keys"));  // the texts are "even" and "odd"
+  patient.pool.span()[patient.regions(Part::kDictionaryEntry).front().offset + 6] ^= std::byte{1};
+  CHECK(must(patient.audit()).remarks == sample("without keys").remarks + 1);
+}
+
+TEST_CASE("a time-stamp of the future and a tag of nobody", "[engine][audit]") {
+  Patient patient(sample("without keys"));
+  const std::uint64_t row = patient.regions(Part::kRow).front().offset;
+  patient.word(row) = GENERATE(std::uint64_t{1} << 40, mvcc::make_tag(3999, 1),
+                               mvcc::make_tag(0, std::uint64_t{1} << 50));
+  patient.check_damage_in("table log, rows");
+}
+
+TEST_CASE("what is put where nothing was put yet", "[engine][audit]") {
+  Patient patient(sample("empty"));
+  const auto& arena =
+      *reinterpret_cast<const pmem::ArenaRecord*>(&patient.pool.span()[sizeof(pmem::PoolRoot)]);
+  REQUIRE(arena.touched_limit < arena.allocated_limit);
+  patient.pool.span()[arena.allocated_limit - 1] = std::byte{7};
+  patient.check_damage_in("arenas");
+}
+
+TEST_CASE("a clock near its end is refused, else commits would end the process", "[engine]") {
+  Patient patient(sample("small"));
+  const std::uint64_t half = patient.regions(Part::kCommitRecord).front().offset;
+  patient.word(half + 8) = mvcc::kTimestampMax - 1;
+  CHECK(patient.opening().code() == StatusCode::kCorrupt);
+  Patient other(sample("small"));
+  other.word(other.regions(Part::kGenerationLimit).front().offset) =
+      mvcc::kGenerationMax - (std::uint64_t{3} << 20);
+  CHECK(other.opening().code() == StatusCode::kCorrupt);
+}
+
+TEST_CASE("a pointer lost from the middle of a chunk list is found", "[engine][audit]") {
+  Patient patient(sample("large"));
+  for (const Region& list : patient.regions(Part::kChunkList)) {
+    if (patient.word(list.offset + 8) == 0) continue;  // of one chunk
+    const std::uint64_t lost = std::exchange(patient.word(list.offset), 0);
+    const Status status = patient.opening();
+    INFO(status.to_string());
+    CHECK(status.code() == StatusCode::kCorrupt);
+    CHECK(status.message().find("pointer to chunk 0") != std::string_view::npos);
+    patient.word(list.offset) = lost;
+  }
+  CHECK(patient.opening().ok());
+}
+
+TEST_CASE("an end of strings that lies before them is found", "[engine][audit]") {
+  Patient patient(sample("large"));
+  std::size_t tried = 0;
+  for (const Region& column : patient.regions(Part::kColumn)) {
+    std::uint64_t& end = patient.word(column.offset);
+    if (column.bytes != 8 || (column.offset % 64) != 0 || end < 64) continue;
+    const auto& regions = patient.regions(Part::kHeapChunk);
+    if (regions.empty() || (end >> 40) > 64) continue;  // not the end of a heap
+    const std::uint64_t before = std::exchange(end, (end >> 40 << 40) | 65);
+    if (patient.opening().ok()) FAIL("offset " << column.offset << ", end " << before);
+    end = before;
+    ++tried;
+  }
+  CHECK(tried >= 2);
+}
+
+TEST_CASE("two rows with the same key", "[engine][audit]") {
+  Patient patient(sample("small"));
+  const std::vector<Region> rows = patient.regions(Part::kRow);
+  std::vector<Region> live;
+  for (const Region& row : rows)
+    if (!mvcc::is_tag(patient.word(row.offset)) && patient.word(row.offset + 8) == 0)
+      live.push_back(row);
+  REQUIRE(live.size() > 2);
+  std::memcpy(&patient.pool.span()[live[0].offset], &patient.pool.span()[live[1].offset],
+              live[0].bytes);
+  const PoolCheckReport report = must(patient.audit());
+  CHECK(report.damages == 2);  // both unique keys
+}
+
+}  // namespace
+}  // namespace flugs::engine
