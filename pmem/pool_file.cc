@@ -149,7 +149,7 @@ Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
   static constexpr std::array<std::byte, 16 * kPageBytes> kZeros{};
   const std::uint64_t end = offset + bytes;
   while (offset < end) {
-    const auto step = static_cast<std::size_t>(std::min<std::uint64_t>(end - offset, kZeros.size()));
+    const std::size_t step = std::min<std::uint64_t>(end - offset, kZeros.size());
     const ssize_t written = ::pwrite(fd_, kZeros.data(), step, static_cast<off_t>(offset));
     if (written >= 0) {
       offset += static_cast<std::uint64_t>(written);
@@ -163,6 +163,19 @@ Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
 Status PoolFile::sync() const {
   if (::fsync(fd_) == 0) return {};
   return failed("fsync", errno);
+}
+
+Status PoolFile::sync_directory() const {
+  const std::size_t slash = path_.rfind('/');
+  const std::string directory =
+      slash == std::string::npos ? "." : path_.substr(0, std::max<std::size_t>(slash, 1));
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno == EACCES ? Status() : failed("cannot open its directory", errno);
+  // A directory that may not be read, or that cannot be synced, is as durable as it gets.
+  Status status;
+  if (::fsync(fd) != 0 && errno != EINVAL) status = failed("fsync of its directory", errno);
+  ::close(fd);
+  return status;
 }
 
 void PoolFile::remove() const noexcept { ::unlink(path_.c_str()); }

@@ -7,7 +7,7 @@ import subprocess
 from dax_vm.common import CannotRun
 
 MIB = 1 << 20
-MEDIUM_BYTES = 96 * MIB
+MEDIUM_BYTES = 160 * MIB
 # Where the data of a namespace with page structures in ordinary memory begins.
 NAMESPACE_OFFSET = 2 * MIB
 
