@@ -2,13 +2,12 @@
 
 import os
 import queue
-import shutil
 import signal
 import subprocess
 import threading
 import time
 
-from dax_vm.common import CannotRun, CheckFailed
+from dax_vm.common import CheckFailed, program
 
 QEMU = "qemu-system-x86_64"
 GUEST_MEMORY = "384M"
@@ -59,16 +58,14 @@ class Machine:
     """A running guest that does one job of guest_init."""
 
     def __init__(self, system, hardware, job, media, witnesses=(), arguments=()):
-        if not shutil.which(QEMU):
-            raise CannotRun(f"{QEMU} is missing: tools/setup --tests installs it")
         command_line = ("console=ttyS0 panic=-1 quiet loglevel=3 nowatchdog mitigations=off "
-                        f"rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on "
+                        "rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on "
                         f"flugs.job={job} flugs.args={','.join(arguments)}")
         self._answers = queue.Queue()
         self._said = []  # everything, for whoever has to find out what went wrong
         self._process = subprocess.Popen(
-            [QEMU, *hardware.arguments(media, witnesses), "-kernel", system.kernel, "-initrd",
-             system.initramfs, "-append", command_line],
+            [program(QEMU), *hardware.arguments(media, witnesses), "-kernel", system.kernel,
+             "-initrd", system.initramfs, "-append", command_line],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
