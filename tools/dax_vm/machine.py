@@ -1,5 +1,6 @@
 """One virtual machine: starts it, hears what it says, stops and kills it."""
 
+import ctypes
 import os
 import queue
 import signal
@@ -15,6 +16,12 @@ FIRST_WITNESS_SLOT = 0x10  # on the PCI bus; guest_init knows it too
 FIRST_MEDIUM_SLOT = 0x08
 MEDIA_MAX = 8
 SLOWEST_ANSWER_S = 120
+PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
+
+
+def die_with_parent():
+    """So that no machine, a stopped one least of all, outlives a tool that was killed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Hardware:
@@ -66,7 +73,8 @@ class Machine:
         self._process = subprocess.Popen(
             [program(QEMU), *hardware.arguments(media, witnesses), "-kernel", system.kernel,
              "-initrd", system.initramfs, "-append", command_line],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
