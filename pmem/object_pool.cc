@@ -110,8 +110,8 @@ Status ObjectPool::make_file(const PoolOptions& options) {
   Result<std::vector<ArenaRecord>> arenas = make_arenas(options, max_bytes);
   if (!arenas.ok()) return arenas.status();
   status = attach_root(options, max_bytes, root_bytes(arenas->size()));
-  if (!status.ok()) return status;
-  return make(options, *arenas);
+  if (status.ok()) status = make(options, *arenas);
+  return status.ok() ? file_.sync_directory() : status;
 }
 
 /// The file is sparse; what libpmemobj itself writes to is taken from the medium before, as a full
@@ -126,8 +126,8 @@ Status ObjectPool::provide_metadata(std::uint64_t max_bytes) {
   return status;
 }
 
-/// On DAX with MAP_SYNC the first store to a block that is taken but was never written has its page
-/// fault wait for a commit of the file system's journal. So fresh blocks are written once, many
+/// On DAX with MAP_SYNC the first store to a block that is taken but was never written waits in its
+/// page fault for a commit of the file system's journal. So fresh blocks are written once, many
 /// with one commit, before anybody stores to them.
 Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
   return kind_ == MediumKind::kDax ? file_.write_zeros(offset, bytes) : Status();

@@ -188,6 +188,19 @@ Status PoolFile::sync() const {
   return failed("fsync", errno);
 }
 
+Status PoolFile::sync_directory() const {
+  const std::size_t slash = path_.rfind('/');
+  const std::string directory =
+      slash == std::string::npos ? "." : path_.substr(0, std::max<std::size_t>(slash, 1));
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno == EACCES ? Status() : failed("cannot open its directory", errno);
+  // A directory that may not be read, or that cannot be synced, is as durable as it gets.
+  Status status;
+  if (::fsync(fd) != 0 && errno != EINVAL) status = failed("fsync of its directory", errno);
+  ::close(fd);
+  return status;
+}
+
 void PoolFile::remove() const noexcept { ::unlink(path_.c_str()); }
 
 Result<MediumKind> PoolFile::detect_medium() const {

@@ -44,6 +44,8 @@ class PoolFile {
   Status write_zeros(std::uint64_t offset, std::uint64_t bytes) const;
   /// Makes size and allocation durable.
   Status sync() const;
+  /// Makes durable that the path leads here, which sync() alone need not.
+  Status sync_directory() const;
   /// Removes the path; for a creation that failed.
   void remove() const noexcept;
   /// Finds out what the file lies on. Nothing in the environment promotes a file to what it is not.

@@ -90,9 +90,11 @@ TEST_CASE("the medium is found out and what it survives is said", "[pmem][pool]"
   setenv("PMEM_IS_PMEM_FORCE", "1", 1);  // promotes nothing
   CHECK((*Pool::create(options_for(emulated)))->medium().kind() == MediumKind::kEmulated);
   CHECK((*Pool::create(options_for(file)))->medium().kind() == MediumKind::kFile);
+  CHECK((*Pool::open(options_for(file)))->medium().flush_name() == "msync");
   CHECK((*Pool::open(options_for(file)))->medium().kind() == MediumKind::kFile);
   unsetenv("PMEM_IS_PMEM_FORCE");
   CHECK((*Pool::create_in_memory(memory.span(), {}))->medium().kind() == MediumKind::kMemory);
+  CHECK((*Pool::create_in_memory(memory.span(), {}))->medium().flush_name() == "none");
   CHECK(to_string(MediumKind::kEmulated) == "emulated");
   CHECK(guarantee_of(MediumKind::kFile).find("msync") != std::string_view::npos);
 }

@@ -109,6 +109,12 @@ def batches(total):
     return [total * (i + 1) // count - total * i // count for i in range(count)]
 
 
+def fields(answer, count):
+    """Its words, the last of which takes the rest and may be empty."""
+    words = answer.split(" ", count - 1)
+    return words + [""] * (count - len(words))
+
+
 class TatpCampaign:
     """TATP on one variant: images in mid-run, then kills; everything acknowledged must be there."""
 
@@ -192,7 +198,7 @@ class TatpCampaign:
         with Machine(self._lab.system, self._hardware, "audit", [c.medium for c in everything],
                      [c.witness for c in everything]) as machine:
             for cut in cuts:
-                _, status, text = machine.wait_for("audited").split(" ", 2)
+                _, status, text = fields(machine.wait_for("audited"), 3)
                 if status != "0":
                     raise CheckFailed(f"{self._variant.name}: audit of {cut.medium} ended with "
                                       f"{status}: {text}\n" + machine.last_words())
@@ -213,7 +219,7 @@ class TatpCampaign:
     def _expect_loss(self, machine):
         """An old image with a newer witness lacks what was acknowledged between: the audit must
         say so, or what it says of the others is worth nothing."""
-        _, status, text = machine.wait_for("audited").split(" ", 2)
+        _, status, text = fields(machine.wait_for("audited"), 3)
         caught = status == "1" and json.loads(text)["lost_acknowledged"] > 0
         self.figures["mismatch_caught"] = caught
         if not caught:
@@ -266,7 +272,7 @@ class CreationCampaign:
         with Machine(self._lab.system, hardware, "audit_created", [c.medium for c in cuts],
                      [c.witness for c in cuts]) as machine:
             for cut in cuts:
-                _, opened, made, text = machine.wait_for("audited").split(" ", 3)
+                _, opened, made, text = fields(machine.wait_for("audited"), 4)
                 kind = {"absent": "absent", "0": "whole", "2": "refused"}.get(opened)
                 if kind is None or made != "0" or (kind == "refused" and "flugs: " not in text):
                     raise CheckFailed(f"{cut.medium}: opening what was left of a creation ended "

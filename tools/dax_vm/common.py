@@ -1,4 +1,7 @@
-"""What the parts of tools/dax-vm share: their errors."""
+"""What the parts of tools/dax-vm share: their errors, and how they find programs."""
+
+import os
+import shutil
 
 
 class CannotRun(Exception):
@@ -7,3 +10,11 @@ class CannotRun(Exception):
 
 class CheckFailed(Exception):
     """The guest, or flugs in it, did what it must not."""
+
+
+def program(name):
+    """The path of a program of this machine, one of root's perhaps."""
+    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if not path:
+        raise CannotRun(f"{name} is missing: tools/setup --tests installs it")
+    return path

@@ -1,13 +1,12 @@
 """Files on the host that are the guest's memory: media of persistent memory, and witnesses."""
 
 import os
-import shutil
 import subprocess
 
-from dax_vm.common import CannotRun
+from dax_vm.common import program
 
 MIB = 1 << 20
-MEDIUM_BYTES = 96 * MIB
+MEDIUM_BYTES = 160 * MIB
 # Where the data of a namespace with page structures in ordinary memory begins.
 NAMESPACE_OFFSET = 2 * MIB
 
@@ -43,12 +42,9 @@ def _copy_range(reader, writer, begin, end):
 
 def make_file_system(path, offset):
     """ext4 from `offset` on, with blocks of a page, as DAX wants it."""
-    program = shutil.which("mkfs.ext4", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
-    if not program:
-        raise CannotRun("mkfs.ext4 is missing (package e2fsprogs)")
     kib = (os.path.getsize(path) - offset) // 1024
-    subprocess.run([program, "-q", "-b", "4096", "-E", f"offset={offset},nodiscard", path,
-                    f"{kib}k"], check=True)
+    subprocess.run([program("mkfs.ext4"), "-q", "-b", "4096", "-E", f"offset={offset},nodiscard",
+                    path, f"{kib}k"], check=True)
 
 
 def space_free(directory):

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from dax_vm.common import CannotRun
+from dax_vm.common import CannotRun, program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -43,10 +43,9 @@ class Kernel:
 
     def _unpack(self, package):
         fresh = f"{self._root}.{os.getpid()}"
-        subprocess.run(["dpkg", "-x", package, fresh], check=True)
+        subprocess.run([program("dpkg"), "-x", package, fresh], check=True)
         version = os.path.basename(self._only(os.path.join(fresh, "lib", "modules", "*")))
-        subprocess.run(["depmod", "-b", fresh, version], check=True,
-                       env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
+        subprocess.run([program("depmod"), "-b", fresh, version], check=True)
         with open(os.path.join(fresh, "package"), "w", encoding="ascii") as stamp:
             stamp.write(os.path.basename(package))
         shutil.rmtree(self._root, ignore_errors=True)
@@ -65,9 +64,8 @@ class Kernel:
         for driver in DRIVERS:
             # Of ndctl's files one hides libnvdimm from modprobe: hence no configuration at all.
             done = subprocess.run(
-                ["modprobe", "-C", "/dev/null", "-d", self._root, "-S", self.version,
-                 "--show-depends", driver], check=True, capture_output=True, text=True,
-                env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
+                [program("modprobe"), "-C", "/dev/null", "-d", self._root, "-S", self.version,
+                 "--show-depends", driver], check=True, capture_output=True, text=True)
             for path in re.findall(r"^insmod (\S+)", done.stdout, re.MULTILINE):
                 if path not in files:
                     files.append(path)
@@ -114,18 +112,18 @@ class Archive:
         return data + b"\0" * (-len(data) % 4)
 
 
-def shared_libraries(program):
+def shared_libraries(path):
     """Paths of everything the program is linked with, the loader included."""
-    done = subprocess.run(["ldd", program], check=True, capture_output=True, text=True)
+    done = subprocess.run([program("ldd"), path], check=True, capture_output=True, text=True)
     if "not found" in done.stdout:
-        raise CannotRun(f"{program}: libraries are missing:\n{done.stdout}")
+        raise CannotRun(f"{path}: libraries are missing:\n{done.stdout}")
     return re.findall(r"(/\S+) \(0x", done.stdout)
 
 
-def stripped(program):
+def stripped(path):
     """Its bytes without what only a debugger reads, most of them."""
     with tempfile.NamedTemporaryFile() as file:
-        subprocess.run(["strip", "-o", file.name, program], check=True)
+        subprocess.run([program("strip"), "-o", file.name, path], check=True)
         return file.read()
 
 
@@ -134,19 +132,16 @@ def build_initramfs(path, kernel, programs, test_commands):
     archive = Archive()
     with open(os.path.join(HERE, "guest_init"), "rb") as script:
         archive.add("init", Archive.FILE, script.read())
-    busybox = shutil.which("busybox")
-    if not busybox:
-        raise CannotRun("busybox is missing: tools/setup --tests installs it")
-    archive.add_file("bin/busybox", busybox)
+    archive.add_file("bin/busybox", program("busybox"))
     order = []
     for module in kernel.module_files():
         name = os.path.basename(module)
         archive.add_file("modules/" + name, module)
         order.append(name)
     archive.add("modules/order", Archive.FILE, "".join(f"{n}\n" for n in order).encode())
-    for program in programs:
-        archive.add("bin/" + os.path.basename(program), Archive.FILE, stripped(program))
-        for library in shared_libraries(program):
+    for tested in programs:
+        archive.add("bin/" + os.path.basename(tested), Archive.FILE, stripped(tested))
+        for library in shared_libraries(tested):
             archive.add_file(_place_of(library), library)
     archive.add("tests", Archive.FILE, "".join(f"{c}\n" for c in test_commands).encode())
     archive.write(path)

@@ -1,14 +1,14 @@
 """One virtual machine: starts it, hears what it says, stops and kills it."""
 
+import ctypes
 import os
 import queue
-import shutil
 import signal
 import subprocess
 import threading
 import time
 
-from dax_vm.common import CannotRun, CheckFailed
+from dax_vm.common import CheckFailed, program
 
 QEMU = "qemu-system-x86_64"
 GUEST_MEMORY = "384M"
@@ -16,6 +16,12 @@ FIRST_WITNESS_SLOT = 0x10  # on the PCI bus; guest_init knows it too
 FIRST_MEDIUM_SLOT = 0x08
 MEDIA_MAX = 8
 SLOWEST_ANSWER_S = 120
+PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
+
+
+def die_with_parent():
+    """So that no machine, a stopped one least of all, outlives a tool that was killed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Hardware:
@@ -59,17 +65,16 @@ class Machine:
     """A running guest that does one job of guest_init."""
 
     def __init__(self, system, hardware, job, media, witnesses=(), arguments=()):
-        if not shutil.which(QEMU):
-            raise CannotRun(f"{QEMU} is missing: tools/setup --tests installs it")
         command_line = ("console=ttyS0 panic=-1 quiet loglevel=3 nowatchdog mitigations=off "
-                        f"rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on "
+                        "rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on "
                         f"flugs.job={job} flugs.args={','.join(arguments)}")
         self._answers = queue.Queue()
         self._said = []  # everything, for whoever has to find out what went wrong
         self._process = subprocess.Popen(
-            [QEMU, *hardware.arguments(media, witnesses), "-kernel", system.kernel, "-initrd",
-             system.initramfs, "-append", command_line],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            [program(QEMU), *hardware.arguments(media, witnesses), "-kernel", system.kernel,
+             "-initrd", system.initramfs, "-append", command_line],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
