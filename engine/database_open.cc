@@ -140,7 +140,8 @@ Status DatabaseCore::load_table(std::uint64_t offset) {
 Result<std::uint64_t> DatabaseCore::load_catalog() {
   const std::uint64_t offset = root().catalog;
   const std::uint64_t pool_bytes = pool_->medium().bytes();
-  if (offset == 0 || offset % 64 != 0 || offset > pool_bytes - sizeof(CatalogLayout))
+  if (offset == 0 || offset % 64 != 0 || pool_bytes < sizeof(CatalogLayout) ||
+      offset > pool_bytes - sizeof(CatalogLayout))
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: catalogue at offset {}, expected inside the pool of {} bytes",
                               pool_->path(), offset, pool_bytes));

@@ -91,7 +91,8 @@ void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
 void PoolAudit::load_catalog() {
   const auto& root = *reinterpret_cast<const DatabaseLayout*>(pool_.application_root());
   const std::uint64_t bytes = pool_.medium().bytes();
-  if (root.catalog == 0 || root.catalog % 64 != 0 || root.catalog > bytes - sizeof(CatalogLayout)) {
+  if (root.catalog == 0 || root.catalog % 64 != 0 || bytes < sizeof(CatalogLayout) ||
+      root.catalog > bytes - sizeof(CatalogLayout)) {
     audit_.note(kCatalogPart,
                 Status(StatusCode::kCorrupt,
                        fmt::format("{}: catalogue at offset {}, expected inside the pool of {} "

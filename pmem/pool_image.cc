@@ -12,6 +12,9 @@ namespace flugs::pmem {
 
 namespace {
 
+/// Less holds no database: the catalogue alone has 4 KB. What is larger holds each structure, one
+/// of which could otherwise be taken for larger than the pool.
+constexpr std::uint64_t kPoolBytesMin = std::uint64_t{16} << 10;
 constexpr std::uint64_t kFallbackUnitBytes = 64;
 constexpr std::uint64_t kFallbackSegmentBytes = std::uint64_t{1} << 20;
 
@@ -78,10 +81,10 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
 
 Result<std::unique_ptr<PoolImage>> PoolImage::of_buffer(std::span<std::byte> pool,
                                                         std::vector<ImageFinding>& findings) {
-  if (pool.size() < root_bytes(1))
-    return Status(
-        StatusCode::kCorrupt,
-        fmt::format("(memory): {} bytes, fewer than the header's {}", pool.size(), root_bytes(1)));
+  if (pool.size() < kPoolBytesMin)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("(memory): truncated: expected at least {} bytes, found {}",
+                              kPoolBytesMin, pool.size()));
   std::unique_ptr<PoolImage> image(new PoolImage("(memory)", std::nullopt));
   const Status status = image->inspect(pool, 0, findings);
   if (!status.ok()) return status;

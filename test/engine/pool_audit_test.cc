@@ -10,6 +10,7 @@
 #include <iterator>
 #include <vector>
 
+#include "fuzz/guarded_buffer.h"
 #include "fuzz/pool_map.h"
 #include "fuzz/sample_pools.h"
 #include "test/support/temporary_database.h"
@@ -224,6 +225,18 @@ TEST_CASE("an end of strings that lies before them is found", "[engine][audit]")
     ++tried;
   }
   CHECK(tried >= 2);
+}
+
+TEST_CASE("a pool cut off anywhere is refused or audited", "[engine][audit]") {
+  const Patient patient(sample("small"));
+  const std::size_t whole = patient.pool.span().size();
+  for (std::size_t bytes = 64; bytes < whole; bytes += bytes < 32768 ? 64 : 4096) {
+    const fuzz::GuardedBuffer copy(bytes);
+    const std::span<std::byte> left = copy.tail(bytes);
+    std::copy_n(patient.pool.span().begin(), bytes, left.begin());
+    const Result<PoolCheckReport> report = check_pool_in_memory(left);
+    CHECK((!report.ok() || !report->is_clean()));
+  }
 }
 
 TEST_CASE("two rows with the same key", "[engine][audit]") {
