@@ -137,10 +137,13 @@ std::span<const Value> Table::normalise(TransactionContext& context, const KeyIn
 Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
                         std::span<const Value> values) const {
   const KeyIndex& key = *keys_[key_index];
-  if (!key.is_unique() || values.size() != key.columns().size())
+  if (!key.is_unique())
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, key {}: find needs a unique key and {} values, found {}",
-                              name(), key.name(), key.columns().size(), values.size()));
+                  fmt::format("table {}, key {}: not unique, use find_all", name(), key.name()));
+  if (values.size() != key.columns().size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: find needs {} values, found {}", name(),
+                              key.name(), key.columns().size(), values.size()));
   if (Status s = check_key_values(key, values); !s.ok()) return s;
   const std::span<const Value> wanted = normalise(context, key, values);
   if (!key.is_hashed(wanted)) {

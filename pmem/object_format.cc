@@ -119,10 +119,10 @@ Status check_zone(std::span<const std::byte> file, std::uint64_t zone, const std
         header.chunks == 0 || header.chunks > chunks - chunk) {
       return Status(
           StatusCode::kCorrupt,
-          fmt::format("{}: {}, chunk {}, header at offset {}: kind {}, flags {:#x}, {} "
-                      "chunks: expected a free or used chunk{} of at most {}",
-                      where, name, chunk, header_at, header.kind, header.flags, header.chunks,
-                      zone == 0 ? ", or the run of the root," : "", chunks - chunk));
+          fmt::format("{}: {}, chunk {}, header at offset {}: expected a free or used "
+                      "chunk{} of at most {}, found kind {}, flags {:#x}, {} chunks",
+                      where, name, chunk, header_at, zone == 0 ? ", or the run of the root," : "",
+                      chunks - chunk, header.kind, header.flags, header.chunks));
     }
     chunk += header.chunks;
   }

@@ -37,6 +37,9 @@ void add_restart_child(CLI::App& app, Action& action);
 /// All of the above.
 void add_commands(CLI::App& app, Action& action);
 
+/// A number from `low` to `high`, which NaN is not, though it passes CLI::Range.
+CLI::Validator real_range(double low, double high);
+
 /// Prints "flugs: <status>" to standard error and gives kExitCouldNotRun.
 int could_not_run(const Status& status);
 

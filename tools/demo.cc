@@ -286,10 +286,10 @@ void add_demo(CLI::App& app, Action& action) {
       ->check(CLI::Range(1u, bench::kUsersMax))
       ->capture_default_str();
   command->add_option("--seconds-before", options->seconds_before, "Run before the crash")
-      ->check(CLI::Range(0.1, 1e5))
+      ->check(real_range(0.1, 1e5))
       ->capture_default_str();
   command->add_option("--seconds-after", options->seconds_after, "Run after it, restart included")
-      ->check(CLI::Range(0.1, 1e5))
+      ->check(real_range(0.1, 1e5))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all random numbers")->capture_default_str();
   add_scm_latency_option(*command, options->latency);

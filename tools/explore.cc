@@ -288,11 +288,11 @@ int run_command(const ExploreOptions& options) {
 
 void add_explore(CLI::App& app, Action& action) {
   auto options = std::make_shared<ExploreOptions>();
-  CLI::App* command =
-      app.add_subcommand("explore", "Every state that a power cut could leave, opened and judged");
+  CLI::App* command = app.add_subcommand(
+      "explore", "States that a power cut could leave, opened and judged, protocol by protocol");
   command->add_option("--protocol", options->protocol, "Of --list, or all")->capture_default_str();
   command->add_option("--states", options->states, "To check in all")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}))
+      ->check(CLI::Range(std::uint64_t{1'000}, std::uint64_t{1'000'000'000'000}))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all random choices")->capture_default_str();
   command->add_option("--processes", options->processes, "How many work at a time")

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
 
@@ -8,6 +10,18 @@ namespace flugs::tools {
 int could_not_run(const Status& status) {
   std::fprintf(stderr, "flugs: %s\n", status.to_string().c_str());
   return kExitCouldNotRun;
+}
+
+CLI::Validator real_range(double low, double high) {
+  const std::string described = fmt::format("number from {} to {}", low, high);
+  return CLI::Validator(
+      [low, high, described](std::string& text) {
+        double value = 0;
+        const bool is_good =
+            CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+        return is_good ? std::string() : "'" + text + "' is no " + described;
+      },
+      described);
 }
 
 int finish_with_json(const std::string& path, const bench::Json& json, int exit_status) {
@@ -47,6 +61,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   Action action;
   add_commands(app, action);
+  app.set_version_flag("--version", std::string("flugs ") + FLUGS_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

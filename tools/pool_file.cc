@@ -67,6 +67,9 @@ Result<PoolFile> PoolFile::choose(const std::string& path, bool keep, std::uint6
     pool.path_ = fresh_path(directory, ".pool");
   }
   if (!pool.existed_ && !keep) pool.temporary_ = TemporaryFile(pool.path_);
+  if (!pool.existed_ && keep)
+    pool.remark_ +=
+        fmt::format("{}the pool {} is kept", pool.remark_.empty() ? "" : "; ", pool.path_);
   return pool;
 }
 

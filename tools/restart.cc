@@ -292,8 +292,9 @@ bench::RestartPlan plan_of(const RestartOptions& options) {
 
 int run_command(const RestartOptions& options) {
   if (options.distinct > options.rows)
-    return could_not_run(
-        Status(StatusCode::kInvalidArgument, "--distinct cannot be more than --rows"));
+    return could_not_run(Status(StatusCode::kInvalidArgument,
+                                fmt::format("--distinct {} cannot be more than --rows {}",
+                                            options.distinct, options.rows)));
   constexpr std::uint64_t kControlBytes = std::uint64_t{256} << 20;
   // A row is 32 to 40 bytes, a dictionary entry at most 32, and there is some space ahead.
   const std::uint64_t bytes = 40 * options.rows + bench::kRestartColumns * 32 * options.distinct +
@@ -302,10 +303,12 @@ int run_command(const RestartOptions& options) {
   if (!pool.ok()) return could_not_run(pool.status());
   if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
   bench::RestartPlan plan = plan_of(options);
-  if (pool->existed() || pool->path().size() >= sizeof plan.pool_path)
-    return could_not_run(Status(StatusCode::kInvalidArgument,
-                                pool->path() + " exists, or its name is too long: a pool that is "
-                                               "going to be crashed is made afresh"));
+  if (pool->existed())
+    return could_not_run(
+        Status(StatusCode::kAlreadyExists,
+               pool->path() + " exists: a pool that is going to be crashed is made afresh"));
+  if (pool->path().size() >= sizeof plan.pool_path)
+    return could_not_run(Status(StatusCode::kInvalidArgument, "the pool's path is too long"));
   pool->path().copy(plan.pool_path, sizeof plan.pool_path - 1);
   const TemporaryFile control_file(fresh_shared_path(".restart", kControlBytes));
   Result<bench::RestartControl> control = bench::RestartControl::create(control_file.path(), plan);

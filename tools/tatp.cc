@@ -297,7 +297,10 @@ void add_tatp(CLI::App& app, Action& action) {
   auto options = std::make_shared<TatpOptions>();
   CLI::App* command = app.add_subcommand(
       "tatp", "TATP: population, run, response times, three counting rules, invariants");
-  command->add_option("--pool", options->pool, "Pool to use; a new one is removed afterwards")
+  command
+      ->add_option("--pool", options->pool,
+                   "Pool to use; one that exists gets the tables of TATP and is kept, a "
+                   "new one is removed afterwards")
       ->type_name("PATH");
   command->add_option("--subscribers", options->population.subscribers, "Size of the population")
       ->check(CLI::Range(1u, bench::TatpState::kSubscribersMax))
@@ -312,10 +315,10 @@ void add_tatp(CLI::App& app, Action& action) {
       ->check(CLI::Range(0u, bench::kLookaheadMax))
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "Sampling period")
-      ->check(CLI::Range(0.01, 1e6))
+      ->check(real_range(0.01, 1e6))
       ->capture_default_str();
   command->add_option("--ramp-up", options->ramp_up, "Seconds before sampling begins")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(real_range(0.0, 1e6))
       ->capture_default_str();
   add_mix_option(*command, options->mix);
   add_distribution_option(*command, options->distribution);

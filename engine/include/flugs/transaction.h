@@ -73,7 +73,11 @@ struct ColumnValue {
   Value value;
 };
 
-/// One end of a range on an ordered key: values for the first columns of the key (a prefix).
+/// One end of a range on an ordered key: values for the first columns of the key (a prefix), which
+/// must outlive the call. Inclusive takes every row with the prefix, exclusive none of them. A
+/// lower bound above the upper one is no error: there is no such row.
+///     const std::array<Value, 1> from = {Value::int32(10)}, to = {Value::int32(20)};
+///     transaction.range(key, {from, true}, {to, false}, visit);
 struct KeyBound {
   std::span<const Value> values;  ///< empty: unbounded
   bool inclusive = true;
