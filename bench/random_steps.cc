@@ -87,6 +87,7 @@ std::vector<std::uint16_t> random_changes(std::uint64_t seed, std::size_t column
   Random random(seed);
   std::vector<std::uint16_t> changed;
   const std::uint32_t count = random.between(1, 3);
+  changed.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i)
     changed.push_back(static_cast<std::uint16_t>(2 + random.below(columns - 2)));
   return changed;

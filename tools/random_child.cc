@@ -36,6 +36,7 @@ int run_child(const std::string& witness_path) {
   if (!database.ok()) return could_not_run(database.status());
   witness.is_running.store(1);
   std::vector<std::thread> users;
+  users.reserve(witness.users);
   for (std::uint32_t i = 0; i < witness.users; ++i)
     users.emplace_back([&, i] { run_user(*database, witness, i); });
   for (std::thread& user : users) user.join();
