@@ -1,0 +1,29 @@
+// Damaged pools, opened, checked, read and written to: under the address sanitizer, which also sees
+// what is read past an end inside of a pool's own memory.
+#include <catch2/catch.hpp>
+
+#include "fuzz/pool_fuzzer.h"
+#include "test/support/temporary_pool.h"
+
+namespace flugs::test {
+
+TEST_CASE("no damaged pool ends or holds up the process", "[fuzz]") {
+  const TemporaryPath path;
+  fuzz::PoolFuzzOptions options;
+  options.inputs = 2000;
+  options.seed = 12;
+  options.file_every = 400;
+  options.hang_seconds = 60;
+  options.file = path.string();
+  const Result<fuzz::PoolFuzzFigures> figures = fuzz::fuzz_pools(options);
+  REQUIRE(figures.ok());
+  for (const fuzz::PoolFuzzFailure& failure : figures->failures)
+    WARN("seed 12, input " << failure.input << ": " << failure.what);
+  CHECK(figures->inputs == options.inputs);
+  CHECK(figures->crashed == 0);
+  CHECK(figures->hung == 0);
+  CHECK(figures->undetected_under_checksum == 0);
+  CHECK((figures->refused != 0 && figures->answered != 0));
+}
+
+}  // namespace flugs::test
