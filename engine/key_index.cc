@@ -160,6 +160,7 @@ bool KeyIndex::is_hashed(std::uint32_t row) const noexcept {
 }
 
 bool KeyIndex::is_hashed(std::span<const Value> values) const noexcept {
+  if (!hashes_nullable_) return true;  // no row has NULL there, and the hash finds none
   const auto hashed = values.first(hashed_columns_);
   return std::none_of(hashed.begin(), hashed.end(), [](const Value& v) { return v.is_null(); });
 }

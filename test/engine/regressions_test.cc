@@ -71,6 +71,7 @@ TEST_CASE("NULL and the empty text are values of their own", "[engine]") {
   must(t.insert(table, {Value::int64(2), Value::string(std::string_view())}));
   CHECK(must(t.find({table, 0}, {Value::int64(1)})).is_null(ColumnId(1)));
   CHECK(!must(t.find({table, 0}, {Value::int64(2)})).is_null(ColumnId(1)));
+  CHECK(t.find({table, 0}, {Value::null()}).code() == StatusCode::kNotFound);
 }
 
 TEST_CASE("rows that are refused again and again do not fill the pool", "[engine]") {

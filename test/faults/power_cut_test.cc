@@ -222,7 +222,10 @@ TEST_CASE("power cuts on a file lose nothing acknowledged", "[faults]") {
   ::close(answers[1]);
   int status = 0;
   REQUIRE(::waitpid(worker, &status, 0) == worker);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) return;  // /var/tmp is memory here
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
+    WARN("not tested: /var/tmp is no file system on a device here");
+    return;
+  }
   CHECK(status == 0);
   CHECK(power->images() > 300);
 }
