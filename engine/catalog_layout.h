@@ -83,7 +83,7 @@ struct RowGroupLayout {
   std::uint32_t reserved1;
   std::uint64_t places_offset;  ///< from the beginning of this structure; 0: every id has a place
   std::uint64_t blocks_offset;  ///< words: offset of a version block in the pool, 0: none
-  std::uint64_t reserved2[7];
+  std::uint64_t reserved2[8];
 };
 static_assert(sizeof(RowGroupLayout) == 128);
 

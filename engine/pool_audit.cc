@@ -137,7 +137,7 @@ void PoolAudit::load_slots(std::uint64_t& offset) {
   const auto locate = [&](std::uint32_t id, std::uint32_t row) -> mvcc::VersionLayout* {
     const auto table = by_id_.find(id);
     if (table == by_id_.end() || !table->second->rows().exists(row)) return nullptr;
-    return &table->second->rows().version(row);
+    return table->second->rows().stamped_version(row);
   };
   const Status loaded = slots_->load(locate, counts);
   audit_.note(kSlotsPart, loaded);

@@ -94,21 +94,31 @@ Status RowGroup::check_places() const {
   return {};
 }
 
+std::span<const columns::MainColumnLayout> RowGroup::column_layouts() const noexcept {
+  return {reinterpret_cast<const columns::MainColumnLayout*>(&layout_ + 1), layout_.column_count};
+}
+
+std::span<const std::byte> RowGroup::extent() const noexcept {
+  return {reinterpret_cast<const std::byte*>(&layout_), layout_.bytes};
+}
+
+columns::TextMemory RowGroup::text_memory() const noexcept {
+  return {pool_.base(), pool_.medium().bytes()};
+}
+
 Status RowGroup::load_columns(std::span<const std::unique_ptr<columns::Column>> columns) {
-  const auto* base = reinterpret_cast<const std::byte*>(&layout_);
-  const auto* layouts = reinterpret_cast<const columns::MainColumnLayout*>(&layout_ + 1);
   columns_.reserve(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const columns::MainColumnContext context{base, layout_.bytes, pool_.base(),
-                                             pool_.medium().bytes(), columns[i]->type(),
-                                             layout_.stored_rows};
-    Result<columns::MainColumn> column = columns::MainColumn::open(layouts[i], context);
-    if (!column.ok())
-      return Status(column.code(), fmt::format("{}: {}: row group {} at offset {}, column {}: {}",
-                                               pool_.path(), owner_, layout_.chunk_index,
-                                               offset_in_pool(), columns[i]->name(),
-                                               column.status().message()));
-    columns_.push_back(*std::move(column));
+    const std::string name = fmt::format("{}: {}, column {}, row group {}", pool_.path(), owner_,
+                                         columns[i]->name(), layout_.chunk_index);
+    const columns::MainColumnOwner owner{name, offset_in_pool(), columns[i]->type(),
+                                         layout_.stored_rows};
+    const columns::MainColumnLayout& layout = column_layouts()[i];
+    if (Status s = columns::MainColumn::check(layout, extent(), owner); !s.ok()) return s;
+    if (!columns[i]->nullable() && layout.null_count != 0)
+      return corrupt(fmt::format("NULLs in column {}, which is NOT NULL", columns[i]->name()), 0,
+                     layout.null_count);
+    columns_.emplace_back(layout, extent().data(), text_memory());
   }
   return {};
 }
@@ -198,13 +208,14 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
   return block_with(offset) + offset % RowGroupLayout::kBlockRows;
 }
 
-Status RowGroup::verify() const {
-  for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (Status s = columns_[i].audit(); !s.ok())
-      return Status(s.code(),
-                    fmt::format("{}: {}: row group {} at offset {}, column {}: {}", pool_.path(),
-                                owner_, layout_.chunk_index, offset_in_pool(), i, s.message()));
-  return {};
+void RowGroup::audit(FunctionRef<void(std::size_t column, const Status&)> visit) const {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const std::string name =
+        fmt::format("{}: {}, row group {}", pool_.path(), owner_, layout_.chunk_index);
+    const columns::MainColumnOwner owner{name, offset_in_pool(), columns_[i].type(),
+                                         layout_.stored_rows};
+    visit(i, columns::MainColumn::audit(column_layouts()[i], extent(), owner, text_memory()));
+  }
 }
 
 void RowGroup::release_blocks() {

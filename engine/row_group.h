@@ -11,6 +11,7 @@
 #include "columns/column.h"
 #include "columns/main_column.h"
 #include "engine/catalog_layout.h"
+#include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "mvcc/stamps.h"
 #include "pmem/pool.h"
@@ -100,8 +101,8 @@ class RowGroup {
     return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
   }
 
-  /// Full audit of the columns. Fails with kCorrupt.
-  Status verify() const;
+  /// Full audit of the columns: `visit` for each, damaged or not.
+  void audit(FunctionRef<void(std::size_t column, const Status&)> visit) const;
   /// Gives the version blocks back, not the group itself.
   void release_blocks();
 
@@ -122,6 +123,9 @@ class RowGroup {
   Status check_parts() const;
   Status check_places() const;
   Status load_columns(std::span<const std::unique_ptr<columns::Column>> columns);
+  std::span<const columns::MainColumnLayout> column_layouts() const noexcept;
+  std::span<const std::byte> extent() const noexcept;
+  columns::TextMemory text_memory() const noexcept;
   Status load_blocks(bool claims);
   Status corrupt(const std::string& what, std::uint64_t expected, std::uint64_t found) const;
   std::uint64_t offset_in_pool() const noexcept;

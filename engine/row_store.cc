@@ -326,6 +326,12 @@ std::uint64_t RowStore::bytes_of(const Chunk& chunk, std::size_t index) const no
   return group != nullptr ? group->bytes() : chunk_bytes_of(index, *chunk.layout);
 }
 
+std::uint64_t RowStore::bytes_of_chunk(std::size_t index) const noexcept {
+  const Chunk& chunk = chunks_in_dram_[index];
+  const RowGroup* group = group_of(chunk);
+  return bytes_of(chunk, index) + (group != nullptr ? group->version_bytes() : 0);
+}
+
 void RowStore::release_all() {
   release_replaced();
   const std::lock_guard guard(grow_mutex_);

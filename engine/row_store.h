@@ -137,9 +137,19 @@ class RowStore {
   std::uint32_t rows_of(std::size_t chunk) const noexcept {
     return static_cast<std::uint32_t>(rows_in(chunk));
   }
+  /// The group that the row is in; null when it is in a chunk.
+  const RowGroup* group_with(std::uint32_t row) const noexcept { return group_of(chunk_with(row)); }
+  std::uint32_t first_row_of_chunk_with(std::uint32_t row) const noexcept {
+    return chunk_with(row).first_row;
+  }
+  std::uint32_t end_of_chunk_with(std::uint32_t row) const noexcept {
+    return static_cast<std::uint32_t>(geometry_.first_of(geometry_.chunk_of(row) + 1));
+  }
   /// Null: a chunk of rows side by side.
   RowGroup* group(std::size_t chunk) const noexcept { return group_of(chunks_in_dram_[chunk]); }
   std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
+  /// Of one chunk or group in the pool, with MVCC entries.
+  std::uint64_t bytes_of_chunk(std::size_t chunk) const noexcept;
   std::uint64_t chunk_bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   std::size_t dram_bytes() const noexcept {
     return previous_bytes_.load(std::memory_order_relaxed);
@@ -180,11 +190,21 @@ class RowStore {
   void wait_for_move(std::uint32_t row) const noexcept;
 
   /// Puts a group, or an empty chunk of rows, in a chunk's place: what `extent` holds is written
-  /// and flushed through `persister`. Inside a Move. Durable on return. Fails with kCorrupt (what
-  /// is there is not what it should be).
-  Status replace_chunk(std::size_t chunk, pmem::Extent extent,
+  /// and flushed through `persister`. Inside a Move. Durable on return. `now` is a time-stamp above
+  /// that of any row or snapshot that was in the old chunk. Fails with kCorrupt (what is there is
+  /// not what it should be).
+  Status replace_chunk(std::size_t chunk, pmem::Extent extent, std::uint64_t now,
                        std::span<const std::unique_ptr<columns::Column>> columns,
                        pmem::Persister& persister);
+  /// When the row's id became unused, with all others of its chunk; 0: never. Whoever noted it
+  /// down as dead or free before has nothing to do with what it is since.
+  std::uint64_t emptied_at(std::uint32_t row) const noexcept {
+    return __atomic_load_n(&chunk_with(row).emptied_at, __ATOMIC_ACQUIRE);
+  }
+  /// The last time that a chunk was emptied.
+  std::uint64_t last_emptied_at() const noexcept {
+    return last_emptied_at_.load(std::memory_order_acquire);
+  }
   /// An empty chunk for replace_chunk, flushed; `layout` is what rows in it look like.
   Result<pmem::Extent> make_chunk(std::size_t chunk, const columns::RowLayout& layout,
                                   pmem::Persister& persister);
@@ -200,8 +220,9 @@ class RowStore {
     RowGroup* group;          // as `previous`; if not null, the rows are there
     std::uint32_t row_bytes;
     std::uint32_t first_row;
-    bool frozen;  // as `previous`
-    bool moving;  // as `previous`
+    bool frozen;               // as `previous`
+    bool moving;               // as `previous`
+    std::uint64_t emptied_at;  // as `previous`
   };
   struct Replaced {
     pmem::Extent extent;
@@ -254,6 +275,7 @@ class RowStore {
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::size_t> previous_bytes_{0};
+  std::atomic<std::uint64_t> last_emptied_at_{0};
   std::mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
   mutable std::mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
   pmem::ChunkList chunk_list_;

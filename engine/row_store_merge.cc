@@ -1,10 +1,12 @@
 // What the merge does to the chunks of a table: freezing them, and putting others in their place.
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "engine/row_store.h"
 #include "mvcc/asymmetric_barrier.h"
+#include "pmem/check.h"
 #include "pmem/spin_lock.h"
 
 namespace flugs::engine {
@@ -52,7 +54,7 @@ void RowStore::wait_for_move(std::uint32_t row) const noexcept {
 //   2     pointer to it in the chunk list    persist (8 bytes)   claims it; what it replaced is free
 // Must hold:  1 before 2. Between reading the old entries and step 2 no entry changes (Move).
 //             What was replaced is not given back before all have ended who may read it there.
-Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
+Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint64_t now,
                                std::span<const std::unique_ptr<columns::Column>> columns,
                                pmem::Persister& persister) {
   const std::lock_guard guard(grow_mutex_);
@@ -82,9 +84,12 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent,
     chunk.row_bytes = header.row_bytes;
     chunk.row_zero = first_row_at(extent.offset, columns.size()) -
                      std::uintptr_t{chunk.first_row} * chunk.row_bytes;
+    __atomic_store_n(&chunk.emptied_at, now, __ATOMIC_RELEASE);
+    last_emptied_at_.store(now, std::memory_order_release);
   }
+  const bool is_empty = group == nullptr;
   __atomic_store_n(&chunk.group, group.release(), __ATOMIC_RELEASE);
-  if (group_of(chunk) == nullptr) __atomic_store_n(&chunk.frozen, false, __ATOMIC_RELEASE);
+  if (is_empty) __atomic_store_n(&chunk.frozen, false, __ATOMIC_RELEASE);
   bytes_.fetch_add(bytes_of(chunk, index) - old_bytes, std::memory_order_relaxed);
   return {};
 }

@@ -6,6 +6,7 @@
 #include "columns/column.h"
 #include "columns/row_layout.h"
 #include "engine/row_group.h"
+#include "flugs/transaction.h"
 #include "flugs/value.h"
 
 namespace flugs::engine {
@@ -17,6 +18,17 @@ struct RowView {
   const std::byte* cells = nullptr;
   const RowGroup* group = nullptr;
   std::uint32_t place = 0;
+
+  static RowView of(const Row& row) noexcept {
+    if (__builtin_expect(row.layout_ != nullptr, 1)) return {row.layout_, row.cells_, nullptr, 0};
+    return {nullptr, nullptr, reinterpret_cast<const RowGroup*>(row.cells_), row.place_};
+  }
+  /// Makes a row handle lead here.
+  void put_into(Row& row) const noexcept {
+    row.layout_ = layout;
+    row.cells_ = layout != nullptr ? cells : reinterpret_cast<const std::byte*>(group);
+    row.place_ = place;
+  }
 
   bool is_in_group() const noexcept { return __builtin_expect(layout == nullptr, 0); }
 

@@ -65,8 +65,7 @@ void Table::load_what_is_whole(
 Row Table::make_row(std::uint32_t row) const noexcept {
   Row result;
   result.table_ = this;
-  result.layout_ = &rows_.layout(row);
-  result.cells_ = rows_.address(row);
+  rows_.view(row).put_into(result);
   result.id_ = RowId(row);
   return result;
 }
@@ -87,7 +86,7 @@ std::uint32_t Table::visible_version(const KeyIndex& key, std::uint32_t head,
                                      const mvcc::Visibility& visibility) const noexcept {
   const bool is_part = values.size() < key.columns().size();
   for (std::uint32_t row = head; row != kNoRow; row = rows_.previous(row)) {
-    pool_.medium().before_cold_read(rows_.address(row));
+    pool_.medium().before_cold_read(rows_.probe_address(row));
     if (!key.matches(row, values)) return kNoRow;
     if (is_part && row != head && !key.same_key(row, head)) return kNoRow;
     if (visibility.happened(rows_.version(row).deleted)) return kNoRow;
@@ -156,7 +155,7 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
   }
   key.hash().lookup(key.hash_of(wanted), context.candidates);
   const std::span<const std::uint32_t> heads = context.candidates.view();
-  for (const std::uint32_t head : heads) __builtin_prefetch(rows_.address(head));
+  for (const std::uint32_t head : heads) rows_.prefetch(head);
   for (const std::uint32_t head : heads)
     if (const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
         row != kNoRow)
@@ -202,7 +201,7 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
   }
   columns::Candidates candidates;
   key.hash().lookup(key.hash_of(wanted), candidates);
-  for (const std::uint32_t head : candidates.view()) __builtin_prefetch(rows_.address(head));
+  for (const std::uint32_t head : candidates.view()) rows_.prefetch(head);
   for (const std::uint32_t head : candidates.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
     if (row == kNoRow) continue;
@@ -251,12 +250,24 @@ Status Table::check_values(std::span<const Value> values) const {
   return {};
 }
 
+void Table::forget_emptied(LocalRows& local) const noexcept {
+  const std::uint64_t emptied_at = rows_.last_emptied_at();
+  if (__builtin_expect(local.checked_at == emptied_at, 1)) return;
+  std::erase_if(local.free, [&](std::uint32_t row) {
+    return !rows_.takes_rows(row) || rows_.emptied_at(row) > local.checked_at;
+  });
+  if (local.range.next != local.range.end && rows_.emptied_at(local.range.next) > local.checked_at)
+    local.range = {};
+  local.checked_at = emptied_at;
+}
+
 // A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
 Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   LocalRows& local = context.local_rows_of(*this);
   const columns::RowLayout* layout = rows_.current_layout();
   if (local.free.empty() && free_count_.load(std::memory_order_relaxed) != 0) {
     const std::lock_guard guard(free_mutex_);
+    forget_emptied(local);
     const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
     local.free.assign(free_rows_.end() - static_cast<std::ptrdiff_t>(taken), free_rows_.end());
     free_rows_.resize(free_rows_.size() - taken);
@@ -267,8 +278,15 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
       if (l.bits(i) < context.bits[i]) return false;
     return true;
   };
-  while (!local.free.empty()) {
+  const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
+    return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
+  };
+  while (!local.free.empty() && layout != nullptr) {
     const std::uint32_t row = local.free.back();
+    if (!is_ours(row)) {
+      local.free.pop_back();
+      continue;
+    }
     // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
     if (&rows_.layout(row) == layout && !fits(*layout)) break;
     local.free.pop_back();
@@ -276,12 +294,15 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
     if (!local.free.empty()) rows_.prefetch_for_writing(local.free.back());  // for the next time
     return row;
   }
-  if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout))
+  if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
+      !is_ours(local.range.next)) {
+    forget_emptied(local);
     if (Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
         !s.ok()) {
       context.wants_rows = s.code() == StatusCode::kOutOfSpace;
       return s;
     }
+  }
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
   return row;
@@ -409,23 +430,40 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
   return {};
 }
 
-Status Table::lock_row(TransactionContext& context, std::uint32_t row) {
-  if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
-    return Status(StatusCode::kNotFound);
-  switch (mvcc::Commit::lock(rows_.version(row), context.visibility)) {
-    case mvcc::Commit::Lock::kLocked:
-      return {};
-    case mvcc::Commit::Lock::kDeletedBySelf:
+// The merge may move the row's entry at any time: the lock counts only if it was still the row's
+// after it had been taken (pairs with RowStore::Move).
+Status Table::lock_row(TransactionContext& context, std::uint32_t row,
+                       mvcc::VersionLayout*& locked) {
+  for (;;) {
+    if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
       return Status(StatusCode::kNotFound);
-    case mvcc::Commit::Lock::kConflict:
-      break;
+    Result<mvcc::VersionLayout*> version =
+        rows_.writable_version(row, context.slot->persister());
+    if (!version.ok()) return std::move(version).status();
+    locked = *version;
+    switch (mvcc::Commit::lock(*locked, context.visibility)) {
+      case mvcc::Commit::Lock::kLocked:
+        if (__builtin_expect(rows_.is_still(row, locked), 1)) return {};
+        mvcc::store_stamp(locked->deleted, mvcc::kNoStamp);
+        rows_.wait_for_move(row);
+        continue;
+      case mvcc::Commit::Lock::kDeletedBySelf:
+        return Status(StatusCode::kNotFound);
+      case mvcc::Commit::Lock::kConflict:
+        break;
+    }
+    context.conflicts.add();
+    return Status(StatusCode::kConflict);
   }
-  context.conflicts.add();
-  return Status(StatusCode::kConflict);
 }
 
-Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
-                             std::span<const ColumnValue> changes) {
+void Table::note_deleted(TransactionContext& context, std::uint32_t row,
+                         mvcc::VersionLayout* locked, std::uint16_t keys) {
+  context.writes.push_back({locked, layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
+  context.dying.push_back({this, 0, 0, row, keys});
+}
+
+Status Table::check_changes(std::span<const ColumnValue> changes) const {
   for (const ColumnValue& change : changes) {
     if (change.column.value() >= columns_.size())
       return Status(StatusCode::kInvalidArgument,
@@ -433,6 +471,11 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
                                 columns_.size()));
     if (Status s = columns_[change.column.value()]->check(change.value); !s.ok()) return s;
   }
+  return {};
+}
+
+Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
+                             std::span<const ColumnValue> changes) {
   const columns::RowLayout& layout = rows_.layout(row);
   context.bits.resize(columns_.size());
   for (std::size_t i = 0; i < columns_.size(); ++i) context.bits[i] = layout.bits(i);
@@ -445,6 +488,30 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
     if (!cell.ok()) return std::move(cell).status();
     context.cells.push_back(*cell);
     context.bits[i] = std::max(context.bits[i], columns_[i]->bits_for(*cell));
+  }
+  return {};
+}
+
+// All cells of a row in a group as they will be: a group has codes of its own.
+Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
+                               std::span<const ColumnValue> changes) {
+  const RowView view = rows_.view(row);
+  context.cells.resize(columns_.size());
+  context.bits.resize(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const auto change = std::find_if(changes.rbegin(), changes.rend(), [&](const ColumnValue& c) {
+      return c.column.value() == i;
+    });
+    const Value value = change == changes.rend()
+                            ? view.value(*columns_[i], i)
+                            : columns::normalised(change->value, columns_[i]->type());
+    Result<columns::Cell> cell =
+        change == changes.rend()
+            ? columns_[i]->encode_stored(value, context.unflushed, context.slot->persister())
+            : columns_[i]->encode(value, context.unflushed, context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context.cells[i] = *cell;
+    context.bits[i] = columns_[i]->bits_for(*cell);
   }
   return {};
 }
@@ -465,8 +532,9 @@ bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
   return true;
 }
 
-// A copy of the row, its cells packed for the chunk it lands in; not yet stamped.
-Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint32_t row) {
+// A copy of the row with the changes, its cells packed for the chunk it lands in; stamped.
+Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint32_t row,
+                                          std::span<const ColumnValue> changes) {
   Result<std::uint32_t> fresh = take_row(context);
   if (!fresh.ok()) return fresh;
   const columns::RowLayout& from = rows_.layout(row);
@@ -484,6 +552,11 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
     for (std::size_t i = 0; i < columns_.size(); ++i)
       to.store(target, i, from.load_cell(source, i));
   }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    to.store(target, changes[i].column.value(), context.cells[i]);
+  mvcc::VersionLayout& version = rows_.version(*fresh);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context.visibility.own_tag());
   return fresh;
 }
 
@@ -494,48 +567,53 @@ Result<RowId> Table::update(TransactionContext& context, RowId row_id,
     return Status(StatusCode::kNotFound);
   KeyHashes hashes{};
   hash_keys(row, all_keys(), hashes);
-  if (Status s = encode_changes(context, row, changes); !s.ok()) return s;
-  if (update_in_place(context, row, changes)) return row_id;
-  if (Status s = lock_row(context, row); !s.ok()) return s;
-  const auto unlock = [&] { mvcc::store_stamp(rows_.version(row).deleted, mvcc::kNoStamp); };
-  Result<std::uint32_t> fresh = make_version(context, row);
-  if (!fresh.ok()) {
-    unlock();
-    return std::move(fresh).status();
+  if (Status s = check_changes(changes); !s.ok()) return s;
+  const bool in_group = rows_.view(row).is_in_group();
+  if (Status s = in_group ? encode_whole_row(context, row, changes)
+                          : encode_changes(context, row, changes);
+      !s.ok())
+    return s;
+  if (!in_group && update_in_place(context, row, changes)) return row_id;
+  mvcc::VersionLayout* locked = nullptr;
+  if (Status s = lock_row(context, row, locked); !s.ok()) return s;
+  const auto unlock = [&] { mvcc::store_stamp(locked->deleted, mvcc::kNoStamp); };
+  std::uint32_t fresh = kNoRow;
+  Status written;
+  if (in_group) {
+    written = write_new_row(context, context.cells, fresh);
+  } else {
+    Result<std::uint32_t> version = make_version(context, row, changes);
+    if (version.ok()) fresh = *version;
+    written = version.status();
   }
-  const columns::RowLayout& layout = rows_.layout(*fresh);
-  for (std::size_t i = 0; i < changes.size(); ++i)
-    layout.store(rows_.address(*fresh), changes[i].column.value(), context.cells[i]);
-  mvcc::VersionLayout& version = rows_.version(*fresh);
-  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-  mvcc::store_stamp(version.created, context.visibility.own_tag());
-  rows_.set_previous(*fresh, row);
+  if (!written.ok()) {
+    unlock();
+    return written;
+  }
+  rows_.set_previous(fresh, row);
 
   std::uint16_t changed_keys = 0;
   for (std::size_t k = 0; k < keys_.size(); ++k)
     for (const ColumnValue& change : changes)
-      if (keys_[k]->has_column(change.column.value()) && !keys_[k]->same_key(row, *fresh))
+      if (keys_[k]->has_column(change.column.value()) && !keys_[k]->same_key(row, fresh))
         changed_keys |= static_cast<std::uint16_t>(1u << k);
-  if (changed_keys != 0) hash_keys(*fresh, changed_keys, hashes);
-  if (Status s = enter_indexes(context, *fresh, row, changed_keys, hashes); !s.ok()) {
-    mvcc::store_stamp(version.created, mvcc::kNoStamp);
-    give_back(context, *fresh);
+  if (changed_keys != 0) hash_keys(fresh, changed_keys, hashes);
+  if (Status s = enter_indexes(context, fresh, row, changed_keys, hashes); !s.ok()) {
+    mvcc::store_stamp(rows_.version(fresh).created, mvcc::kNoStamp);
+    give_back(context, fresh);
     unlock();
     return s;
   }
-  note_inserted(context, *fresh);
-  context.writes.push_back(
-      {&rows_.version(row), layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
-  context.dying.push_back({this, 0, 0, row, changed_keys});
-  return RowId(*fresh);
+  note_inserted(context, fresh);
+  note_deleted(context, row, locked, changed_keys);
+  return RowId(fresh);
 }
 
 Status Table::remove(TransactionContext& context, RowId row_id) {
   const std::uint32_t row = row_id.value();
-  if (Status s = lock_row(context, row); !s.ok()) return s;
-  context.writes.push_back(
-      {&rows_.version(row), layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
-  context.dying.push_back({this, 0, 0, row, all_keys()});
+  mvcc::VersionLayout* locked = nullptr;
+  if (Status s = lock_row(context, row, locked); !s.ok()) return s;
+  note_deleted(context, row, locked, all_keys());
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "flugs/ids.h"
+#include "flugs/merge.h"
 #include "flugs/recovery_report.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
@@ -146,6 +147,17 @@ class Database {
   void prefetch(KeyId key, std::initializer_list<Value> values) const noexcept {
     prefetch(key, std::span<const Value>(values.begin(), values.size()));
   }
+
+  /// Moves rows of a table into the read-optimised main store, chunk by chunk, and gives back the
+  /// space of those that have died; rows keep their ids (docs/decisions/0012). Transactions go on:
+  /// readers never wait; writers of a chunk wait while its deletions are carried over, which takes
+  /// less than a millisecond. One merge of a table at a time.
+  /// Durable when: it returns ok; chunk by chunk: a crash leaves each as it was or merged.
+  /// Fails with: kNotFound; kInvalidArgument; kBusy (the table is being merged or dropped already;
+  /// or a transaction that began earlier was still open after `patience`: nothing was merged);
+  /// kOutOfSpace (what had been merged by then stays so).
+  /// Source: SOFORT (DaMoN 2014), section 2.
+  Result<MergeReport> merge(TableId table, const MergeOptions& options = {});
 
   /// What opening found and did. Valid while the database is open.
   const RecoveryReport& recovery_report() const noexcept;
