@@ -87,13 +87,15 @@ void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
   }
 }
 
-// Protocol row_group. The group is in the table from chunk_switch/2 on.
-//   step  store                                made durable by     power cut just after it: recovery
-//   1     header, columns, places,             flush, fence of     extent unreachable: free space
-//         version block pointers               chunk_switch/1
-//   2     version blocks of rows that are      flush, fence of     blocks unreachable: free space
-//         deleted, with their stamps           chunk_switch/1
-// Must hold:  both before the switch.
+// Protocol row_group. The rows are in the group from step 3 on.
+//   step  store                            made durable by   power cut just after it: recovery
+//   1     header, columns, places,         flush, fence of   extent unreachable: free space
+//         version block pointers           chunk_replace/1
+//   2     version blocks with rows that    flush, fence of   blocks unreachable: free space
+//         were deleted, and their stamps   chunk_replace/1
+//   3     pointer to the group, in the     chunk_replace/2   claims the group; the old chunk is
+//         place of that to the old chunk                     free
+// Must hold:  1 and 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
 Status ChunkMerge::build() {
   const std::size_t columns = table_.columns().size();
   std::vector<ColumnData> data(columns);
@@ -244,7 +246,7 @@ Status ChunkMerge::move(Clock::time_point deadline, bool& moved) {
 }
 
 void ChunkMerge::discard() noexcept {
-  persister_.fence("chunk_switch/1");  // no flush may stay behind unfenced
+  persister_.fence("chunk_replace/1");  // no flush may stay behind unfenced
   for (const pmem::Extent& block : blocks_) pool_.allocator().release(block);
   if (extent_.bytes != 0) pool_.allocator().release(extent_);
 }

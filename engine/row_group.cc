@@ -46,10 +46,10 @@ std::uint64_t* RowGroup::block_pointers() const noexcept {
 
 Status RowGroup::corrupt(const std::string& what, std::uint64_t expected,
                          std::uint64_t found) const {
-  return Status(StatusCode::kCorrupt,
-                fmt::format("{}: {}: row group {} at offset {}: {}: expected {}, found {}",
-                            pool_.path(), owner_, layout_.chunk_index, offset_in_pool(), what,
-                            expected, found));
+  return Status(
+      StatusCode::kCorrupt,
+      fmt::format("{}: {}: row group {} at offset {}: {}: expected {}, found {}", pool_.path(),
+                  owner_, layout_.chunk_index, offset_in_pool(), what, expected, found));
 }
 
 // Nothing of the group but its first 64 bytes may be read before this has looked at it.
@@ -171,8 +171,7 @@ Result<std::uint64_t> RowGroup::make_block(pmem::Pool& pool, const RowGroup& gro
   if (!extent.ok()) return std::move(extent).status();
   auto* versions = pool.at(pmem::OffsetPtr<mvcc::VersionLayout>{extent->offset});
   const std::uint32_t first = block * RowGroupLayout::kBlockRows;
-  const std::uint32_t rows =
-      std::min(RowGroupLayout::kBlockRows, group.layout_.row_count - first);
+  const std::uint32_t rows = std::min(RowGroupLayout::kBlockRows, group.layout_.row_count - first);
   for (std::uint32_t i = 0; i < rows; ++i)
     versions[i] = group.place_of(first + i) == kNoPlace ? kNeverCreated : kAlwaysThere;
   persister.flush(versions, rows * sizeof(mvcc::VersionLayout), "version_block/1");

@@ -47,13 +47,8 @@ void RowStore::wait_for_move(std::uint32_t row) const noexcept {
   while (__atomic_load_n(&chunk_with(row).moving, __ATOMIC_ACQUIRE)) wait.once();
 }
 
-// Protocol chunk_switch. The chunk's rows are those of the new extent from step 2 on.
-//   step  store                              made durable by     power cut just after it: recovery
-//   1     contents of the extent, MVCC       flush by the        extent unreachable: free space
-//         entries of rows that were deleted  caller, fence here
-//   2     pointer to it in the chunk list    persist (8 bytes)   claims it; what it replaced is free
-// Must hold:  1 before 2. Between reading the old entries and step 2 no entry changes (Move).
-//             What was replaced is not given back before all have ended who may read it there.
+// The last step of protocol row_group (chunk_merge.cc). Between reading the old entries and here no
+// entry changes (Move). What was replaced is not given back before all have ended who may read it.
 Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint64_t now,
                                std::span<const std::unique_ptr<columns::Column>> columns,
                                pmem::Persister& persister) {

@@ -132,9 +132,10 @@ Status ChunkList::append(Extent chunk, Persister& persister) {
 }
 
 // Protocol chunk_replace. The new chunk is part of the list after step 2.
-//   step  store                                made durable by     power cut just after it: recovery
-//   1     contents of the new chunk (caller)   flush, fence here   chunk unreachable: free space
-//   2     pointer to the new chunk             persist (8 bytes)   claims the new one, the old is free
+//   step  store                       made durable by     power cut just after it: recovery
+//   1     contents of the new chunk   flush by caller,    chunk unreachable: free space
+//                                     fence here
+//   2     pointer to the new chunk    persist (8 bytes)   claims the new one, the old is free
 // Must hold:  1 before 2, else recovery would follow the pointer into noise.
 void ChunkList::replace(std::size_t index, Extent chunk, Persister& persister) noexcept {
   FLUGS_CHECK(index < count_);

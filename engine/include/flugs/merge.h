@@ -45,7 +45,7 @@ struct MergeReport {
   std::uint64_t bytes_after = 0;     ///< in the pool, of what it was merged into
   double wait_us = 0;                ///< for transactions that had begun earlier
   double merge_us = 0;
-  double build_cpu_us = 0;   ///< of all threads together
+  double build_cpu_us = 0;     ///< of all threads together
   double longest_move_us = 0;  ///< the longest that writers of one chunk had to wait
   bool cancelled = false;
   /// Old chunks still wait for readers that began before the switch; they are given back later.
