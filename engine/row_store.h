@@ -145,7 +145,9 @@ class RowStore {
   std::uint32_t end_of_chunk_with(std::uint32_t row) const noexcept {
     return static_cast<std::uint32_t>(geometry_.first_of(geometry_.chunk_of(row) + 1));
   }
-  /// Null: a chunk of rows side by side.
+  /// Every row group, none of which goes away meanwhile.
+  void for_each_group(FunctionRef<void(const RowGroup&)> visit) const;
+  /// Null: a chunk of rows side by side. For those who are in a transaction or hold off the merge.
   RowGroup* group(std::size_t chunk) const noexcept { return group_of(chunks_in_dram_[chunk]); }
   std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
   /// Of one chunk or group in the pool, with MVCC entries.

@@ -89,6 +89,12 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
   return {};
 }
 
+void RowStore::for_each_group(FunctionRef<void(const RowGroup&)> visit) const {
+  const std::lock_guard guard(grow_mutex_);
+  for (std::size_t chunk = 0; chunk < chunk_count(); ++chunk)
+    if (const RowGroup* there = group(chunk); there != nullptr) visit(*there);
+}
+
 bool RowStore::has_replaced() const {
   const std::lock_guard guard(grow_mutex_);
   return !replaced_.empty();

@@ -158,6 +158,7 @@ class Table {
                    pmem::Persister& persister, SweepCounts& counts) const;
   Status check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) const;
   enum class Moment : std::uint8_t { kOpening, kOpen };
+  Status verify_groups() const;
   Status verify_row(std::uint32_t row, Moment moment) const;
   std::uint16_t all_keys() const noexcept {
     return static_cast<std::uint16_t>((1u << keys_.size()) - 1);

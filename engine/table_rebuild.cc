@@ -262,6 +262,11 @@ TableStatistics Table::statistics() const {
   statistics.rows_free = free_count_.load(std::memory_order_relaxed);
   statistics.chunks = rows_.chunk_count();
   statistics.chunk_bytes = rows_.chunk_bytes();
+  rows_.for_each_group([&](const RowGroup& group) {
+    ++statistics.groups;
+    statistics.group_rows += group.stored_rows();
+    statistics.group_bytes += group.bytes() + group.version_bytes();
+  });
   const columns::RowLayout* layout = rows_.current_layout();
   statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
   for (const auto& key : keys_) statistics.key_index_bytes += key->memory_bytes();
@@ -285,6 +290,7 @@ std::size_t Table::index_bytes() const noexcept {
 Status Table::verify(const mvcc::Visibility& visibility) const {
   for (const auto& column : columns_)
     if (Status s = column->dictionary().verify(); !s.ok()) return s;
+  if (Status s = verify_groups(); !s.ok()) return s;
   std::uint64_t live = 0;
   columns::Candidates candidates;
   const std::uint32_t end = rows_.rows_end();
@@ -315,6 +321,16 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
     if (key->is_ordered())
       if (Status s = key->check_ordered(live); !s.ok()) return s;
   return {};
+}
+
+Status Table::verify_groups() const {
+  Status first;
+  rows_.for_each_group([&](const RowGroup& group) {
+    group.audit([&](std::size_t, const Status& status) {
+      if (first.ok()) first = status;
+    });
+  });
+  return first;
 }
 
 void Table::release_all() {

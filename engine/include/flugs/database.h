@@ -92,6 +92,9 @@ struct TableStatistics {
   std::uint64_t rows_free = 0;      ///< of these, ready to be reused
   std::uint64_t chunks = 0;
   std::uint64_t chunk_bytes = 0;      ///< of all chunks
+  std::uint64_t groups = 0;           ///< of the chunks, those that are row groups of main
+  std::uint64_t group_rows = 0;       ///< rows in groups, dead ones included
+  std::uint64_t group_bytes = 0;      ///< of all groups, with their MVCC entries
   std::uint32_t row_bytes = 0;        ///< stride of a row in the newest chunk, MVCC stamps included
   std::uint64_t key_index_bytes = 0;  ///< DRAM
   std::vector<ColumnStatistics> columns;
