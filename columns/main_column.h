@@ -173,6 +173,8 @@ class MainColumn {
                         const std::uint64_t* mask = nullptr) const;
 
  private:
+  friend class MainColumnAuditor;
+
   PackedCodes packed() const noexcept { return {codes_, code_bits_}; }
   std::string_view view(const std::byte* cell) const noexcept {
     return text_cell::view(cell, memory_.base, memory_.bytes);
