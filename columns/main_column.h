@@ -87,7 +87,7 @@ class MainColumn {
   static Status audit(const MainColumnLayout& layout, std::span<const std::byte> group,
                       const MainColumnOwner& owner, TextMemory memory);
 
-  /// `layout` has passed `check`; it is copied.
+  /// `layout` has passed `check`, and stays where it is.
   MainColumn(const MainColumnLayout& layout, const std::byte* group, TextMemory memory) noexcept;
 
   Type type() const noexcept { return type_; }
@@ -99,23 +99,41 @@ class MainColumn {
   /// Bytes in the pool, without the layout.
   std::uint64_t bytes() const noexcept { return parts_bytes_; }
   /// The least and the greatest value; NULL when there is none.
-  Value min() const noexcept { return bound(min_); }
-  Value max() const noexcept { return bound(max_); }
+  Value min() const noexcept { return bound(layout_->min); }
+  Value max() const noexcept { return bound(layout_->max); }
 
-  // One row. Payload 0, text empty, for NULL.
-  bool is_null(std::uint32_t row) const noexcept;
-  std::int64_t integer(std::uint32_t row) const noexcept;
-  std::string_view text(std::uint32_t row) const noexcept;
+  // One row, below row_count(). Payload 0, text empty, for NULL.
+  bool is_null(std::uint32_t row) const noexcept {
+    if (!has_nulls()) return false;
+    return code_count_ != 0 ? code(row) == 0 : is_plain_null(row);
+  }
+  std::int64_t integer(std::uint32_t row) const noexcept {
+    if (code_count_ != 0) return entry_integer(code(row));
+    const auto payload = static_cast<std::int64_t>(codes_[row]);
+    return type_ == Type::kDouble ? ordered_double(payload) : payload;
+  }
+  std::string_view text(std::uint32_t row) const noexcept {
+    return code_count_ != 0 ? entry_text(code(row)) : view(cells_ + std::size_t{row} * 16);
+  }
   Value value(std::uint32_t row) const noexcept;
 
   // Codes and what they stand for; only if code_count() is not 0.
   std::uint64_t code_count() const noexcept { return code_count_; }
   /// A dense domain: codes are ranks in the group's values.
   bool has_entries() const noexcept { return entries_ != nullptr; }
-  std::uint64_t code(std::uint32_t row) const noexcept;
+  std::uint64_t code(std::uint32_t row) const noexcept {
+    if (run_count_ != 0) row = run_of(row);
+    return code_bits_ == 0 ? 0 : std::min(packed()[row], code_count_ - 1);
+  }
   bool entry_is_null(std::uint64_t code) const noexcept { return code == 0 && has_nulls(); }
-  std::int64_t entry_integer(std::uint64_t code) const noexcept;
-  std::string_view entry_text(std::uint64_t code) const noexcept;
+  std::int64_t entry_integer(std::uint64_t code) const noexcept {
+    if (entries_ != nullptr) return integer_at(entries_ + code * 8);
+    return entry_is_null(code) ? 0 : static_cast<std::int64_t>(base_ + code);
+  }
+  std::string_view entry_text(std::uint64_t code) const noexcept {
+    if (entries_ != nullptr) return view(entries_ + code * 16);
+    return view(reinterpret_cast<const std::byte*>(layout_->min));
+  }
   Value entry_value(std::uint64_t code) const noexcept;
   /// The code of a value, if it may occur in the group: always when a row has it.
   std::optional<std::uint64_t> code_of(const Value& value) const noexcept;
@@ -157,19 +175,67 @@ class MainColumn {
  private:
   friend class MainColumnAuditor;
 
+  PackedCodes packed() const noexcept { return {codes_, code_bits_}; }
+  std::string_view view(const std::byte* cell) const noexcept {
+    return text_cell::view(cell, memory_.base, memory_.bytes);
+  }
+  static std::int64_t integer_at(const std::byte* at) noexcept {
+    std::int64_t payload = 0;
+    std::memcpy(&payload, at, 8);
+    return payload;
+  }
+  bool is_plain_null(std::uint32_t row) const noexcept {
+    return cells_ != nullptr
+               ? cells_[std::size_t{row} * 16 + 15] == std::byte{MainColumnLayout::kNullTag}
+               : ((null_bits_[row / 64] >> (row % 64)) & 1) != 0;
+  }
   Value bound(const std::uint64_t* words) const noexcept;
+  std::uint32_t run_of(std::uint32_t row) const noexcept;
+  // The end of a run that `row` is in; behind it also when the run is damaged.
+  std::uint32_t end_of(std::uint32_t run, std::uint32_t row) const noexcept;
+  // Calls `rows(first, count, code)` for the runs, as far as they are in [first, first + count).
+  template <typename Rows>
+  void for_runs(std::uint32_t first, std::uint32_t count, const Rows& rows) const {
+    const std::uint32_t end = first + count;
+    for (std::uint32_t run = count != 0 ? run_of(first) : 0; first < end; ++run) {
+      const std::uint32_t run_end = std::min(end_of(run, first), end);
+      rows(first, run_end - first, std::min(packed()[run], code_count_ - 1));
+      first = run_end;
+    }
+  }
+  std::int64_t ordered(const Value& value) const noexcept;
+  // The first code whose value is not less than the ordered payload, or greater if `above`.
+  std::uint64_t code_bound(std::int64_t payload, bool above) const noexcept;
+  std::uint64_t code_bound(std::string_view text, bool above) const noexcept;
+  MainRange integers_within(const ValueBounds& bounds) const noexcept;
+  MainRange texts_within(const ValueBounds& bounds) const noexcept;
+  void values_of_blocks(std::size_t first, std::size_t count, std::int64_t* out) const;
+  void null_words(std::size_t first, std::size_t count, std::uint64_t* out) const;
+  void filter_runs(std::uint32_t first, std::uint32_t count, const MainRange& range,
+                   std::uint64_t* mask) const;
+  void filter_cells(std::uint32_t first, std::uint32_t count, const MainRange& range,
+                    std::uint64_t* mask) const;
+  void filter_blocks(std::size_t first, std::size_t count, const MainRange& range,
+                     std::uint64_t* mask) const;
+  MainSum sum_blocks(std::size_t first, std::size_t count, const std::uint64_t* mask) const;
+  MainSum sum_runs(std::uint32_t first, std::uint32_t count, const std::uint64_t* mask) const;
+  CodeExtremes extremes_of_blocks(std::size_t first, std::size_t count,
+                                  const std::uint64_t* mask) const;
+  CodeExtremes extremes_of_runs(std::uint32_t first, std::uint32_t count,
+                                const std::uint64_t* mask) const;
+  MainExtremes extremes_of_cells(std::uint32_t first, std::uint32_t count,
+                                 const std::uint64_t* mask) const;
 
+  const MainColumnLayout* layout_;
   const std::uint64_t* codes_ = nullptr;  // or plain payloads
   const std::byte* entries_ = nullptr;
   const std::uint32_t* run_ends_ = nullptr;
   const std::uint32_t* run_starts_ = nullptr;
   const std::byte* cells_ = nullptr;
   const std::uint64_t* null_bits_ = nullptr;
-  std::int64_t base_ = 0;
+  std::uint64_t base_ = 0;
   std::uint64_t code_count_ = 0;
   std::uint64_t parts_bytes_ = 0;
-  std::uint64_t min_[2] = {};
-  std::uint64_t max_[2] = {};
   TextMemory memory_;
   std::uint32_t row_count_ = 0;
   std::uint32_t null_count_ = 0;

@@ -6,27 +6,10 @@
 
 #include "columns/cell.h"
 #include "columns/main_column_layout.h"
+#include "columns/main_encoding.h"
 #include "flugs/value.h"
 
 namespace flugs::columns {
-
-/// Which encodings a builder may choose from; plain is always among them, for what no other can
-/// hold.
-class MainEncodings {
- public:
-  static constexpr MainEncodings all() noexcept { return MainEncodings(0xFF); }
-  static constexpr MainEncodings only(MainEncoding encoding) noexcept {
-    return MainEncodings(1u << static_cast<unsigned>(encoding));
-  }
-  constexpr bool has(MainEncoding encoding) const noexcept {
-    return encoding == MainEncoding::kPlain ||
-           ((bits_ >> static_cast<unsigned>(encoding)) & 1) != 0;
-  }
-
- private:
-  constexpr explicit MainEncodings(unsigned bits) noexcept : bits_(bits) {}
-  unsigned bits_;
-};
 
 /// Makes one column of a row group out of the values of its rows: looks at them when it is made,
 /// says how much room the column takes, and writes it where the caller wants it. Neither allocates

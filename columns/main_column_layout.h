@@ -23,7 +23,8 @@ enum class MainEncoding : std::uint8_t {
 ///   run ends     run_count words of 32 bits: the row behind the run
 ///   run starts   per 1024 rows a word of 32 bits: the run that the first of them is in
 ///   codes        ceil(n / 64) blocks of 64 codes, LSB first, 8 * code_bits bytes each, then at
-///                least 64 bytes of zeros; n is row_count, or run_count with run-length encoding
+///                least 64 bytes of zeros; n is row_count, or run_count with run-length encoding.
+///                Doubles that are plain are as ordered_double makes them; NULL is 0
 ///   cells        plain text only: row_count cells of 16 bytes; the tag of NULL is kNullTag
 ///   NULL bits    plain 64-bit payloads with NULLs only: a bit per row, 1 is NULL
 /// A column with NULLs that has codes gives NULL code 0 (and entry 0, which is 0 or empty); codes
@@ -31,7 +32,7 @@ enum class MainEncoding : std::uint8_t {
 struct MainColumnLayout {
   std::uint8_t type;       ///< flugs::Type
   std::uint8_t encoding;   ///< MainEncoding
-  std::uint8_t code_bits;  ///< 0 (constant, plain text), 1 to 63, or 64 (plain payloads)
+  std::uint8_t code_bits;  ///< 0 (constant, plain text), 64 (plain payloads), else is_code_width
   std::uint8_t reserved0;
   std::uint32_t row_count;
   std::uint32_t null_count;
@@ -39,7 +40,7 @@ struct MainColumnLayout {
   std::uint32_t run_count;
   std::uint32_t reserved1;
   std::uint64_t code_count;  ///< codes are below it; 0: plain
-  std::int64_t base;         ///< value of code 0 (wraps around, if that is NULL's)
+  std::uint64_t base;        ///< payload - code, wrapping around; 0 if codes have entries, or plain
   std::uint64_t min[2];      ///< payload and 0, or text cell; 0 without values
   std::uint64_t max[2];
   std::uint64_t parts_offset;  ///< from the beginning of the group; multiple of 64
