@@ -28,7 +28,7 @@ constexpr std::uint64_t aligned(std::uint64_t bytes) noexcept { return (bytes + 
 }  // namespace
 
 ChunkMerge::ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
-                       std::size_t chunk)
+                       std::size_t chunk, const UnusedRows& unused)
     : pool_(pool),
       slots_(slots),
       table_(table),
@@ -36,18 +36,31 @@ ChunkMerge::ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& t
       chunk_(chunk),
       first_row_(rows_.first_row_of(chunk)),
       row_count_(rows_.rows_of(chunk)),
+      unused_(unused),
       now_(slots.mirrors(), slots.now(), mvcc::kNoStamp),
       persister_(pool.medium()) {}
 
-// A row that was deleted stays until the indexes do not name it any more, which its created word
-// says; without keys, what had been deleted before the database was opened is in nobody's hands.
-bool ChunkMerge::is_kept(std::uint32_t row) const {
+ChunkMerge::UnusedRows ChunkMerge::find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
+                                               std::size_t chunk) {
+  const mvcc::Visibility now(slots.mirrors(), slots.now(), mvcc::kNoStamp);
+  UnusedRows unused(rows.rows_of(chunk));
+  const std::uint32_t first = rows.first_row_of(chunk);
+  for (std::uint32_t offset = 0; offset < unused.size(); ++offset)
+    unused[offset] =
+        now.resolve(rows.version(first + offset).created).fate == mvcc::Visibility::Fate::kNothing;
+  return unused;
+}
+
+// A row that was deleted stays until the indexes have not named it for as long as the oldest
+// transaction is open, which may have its id from one. Without keys, what had been deleted before
+// the database was opened is in nobody's hands.
+bool ChunkMerge::is_kept(std::uint32_t offset) const {
   using Fate = mvcc::Visibility::Fate;
-  const mvcc::VersionLayout& version = rows_.version(row);
+  const mvcc::VersionLayout& version = rows_.version(first_row_ + offset);
   const mvcc::Visibility::Resolved created = now_.resolve(version.created);
   // Nothing is begun in a frozen chunk, and whoever had begun something has ended.
   FLUGS_CHECK(created.fate != Fate::kInFlight);
-  if (created.fate != Fate::kCommitted) return false;
+  if (created.fate != Fate::kCommitted) return !unused_[offset];
   if (!table_.keys().empty()) return true;
   const mvcc::Visibility::Resolved deleted = now_.resolve(version.deleted);
   return deleted.fate != Fate::kCommitted || deleted.timestamp > slots_.opened_at();
@@ -56,7 +69,7 @@ bool ChunkMerge::is_kept(std::uint32_t row) const {
 void ChunkMerge::choose_rows() {
   stored_.reserve(row_count_);
   for (std::uint32_t offset = 0; offset < row_count_; ++offset)
-    if (is_kept(first_row_ + offset)) stored_.push_back(offset);
+    if (is_kept(offset)) stored_.push_back(offset);
   counts_.rows = static_cast<std::uint32_t>(stored_.size());
   counts_.dropped = row_count_ - counts_.rows;
 }

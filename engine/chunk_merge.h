@@ -13,9 +13,10 @@
 namespace flugs::engine {
 
 /// The merge of one chunk, of rows or a group: what it held that is not dead goes into a new row
-/// group with the same row ids. The chunk has been frozen, and all transactions that were open then
-/// have ended: each of its rows is committed in every snapshot, or unused.
-/// Thread-safety: one thread.
+/// group with the same row ids. The chunk has been frozen, then it was noted which rows were
+/// unused, and all transactions that were open then have ended: each row is committed in every
+/// snapshot, or dead, or unused; and nobody has the id of one that was noted. Thread-safety: one
+/// thread.
 class ChunkMerge {
  public:
   struct Counts {
@@ -27,7 +28,13 @@ class ChunkMerge {
     double move_us = 0;  ///< the longest that writers were kept waiting
   };
 
-  ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, std::size_t chunk);
+  /// By offset: rows that nobody has created, or that are dead and in no index any more.
+  using UnusedRows = std::vector<bool>;
+  static UnusedRows find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
+                                std::size_t chunk);
+
+  ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, std::size_t chunk,
+             const UnusedRows& unused);
 
   /// kBusy: until `deadline`, a transaction held a row of the chunk; nothing has changed.
   /// Fails with kOutOfSpace; nothing has changed.
@@ -44,7 +51,7 @@ class ChunkMerge {
   };
 
   void choose_rows();
-  bool is_kept(std::uint32_t row) const;
+  bool is_kept(std::uint32_t offset) const;
   void gather(std::size_t column, ColumnData& data) const;
   Status build();
   void write_group(std::span<const columns::MainColumnBuilder> builders);
@@ -63,6 +70,7 @@ class ChunkMerge {
   const std::size_t chunk_;
   const std::uint32_t first_row_;
   const std::uint32_t row_count_;
+  const UnusedRows& unused_;
   mvcc::Visibility now_;
   pmem::Persister persister_;
   std::vector<std::uint32_t> stored_;  // offsets of rows that stay, ascending

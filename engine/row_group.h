@@ -69,6 +69,11 @@ class RowGroup {
     if ((word.stored & bit) == 0) return kNoPlace;
     return word.stored_before + static_cast<std::uint32_t>(std::popcount(word.stored & (bit - 1)));
   }
+  /// The same, and some place for a row that has none: damage may make it look as if it had.
+  std::uint32_t readable_place_of(std::uint32_t offset) const noexcept {
+    const std::uint32_t place = place_of(offset);
+    return place == kNoPlace ? 0 : place;
+  }
   /// Ids with a place among the 64 from `offset` on, which is a multiple of 64.
   std::uint64_t stored_mask(std::uint32_t offset) const noexcept {
     if (places_ != nullptr) return places_[offset / 64].stored;

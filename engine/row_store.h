@@ -66,7 +66,7 @@ class RowStore {
   RowView view(std::uint32_t row) const noexcept {
     const Chunk& chunk = chunk_with(row);
     if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
-      return {nullptr, nullptr, group, group->place_of(row - chunk.first_row)};
+      return {nullptr, nullptr, group, group->readable_place_of(row - chunk.first_row)};
     return {chunk.layout, address_in(chunk, row), nullptr, 0};
   }
   /// The row's MVCC entry. Of a row in a group it must not be written to: `writable_version`.

@@ -8,8 +8,6 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/chunk_merge.h"
-
 namespace flugs::engine {
 
 namespace {
@@ -93,9 +91,12 @@ bool TableMerge::wait_for_transactions(std::uint64_t since) {
 Status TableMerge::run() {
   const auto start = Clock::now();
   if (rows_.has_replaced() && wait_for_transactions(slots_.advance())) rows_.release_replaced();
-  const std::vector<Candidate> candidates = choose();
+  std::vector<Candidate> candidates = choose();
   if (candidates.empty()) return {};
-  for (const Candidate& candidate : candidates) rows_.freeze(candidate.chunk);
+  for (Candidate& candidate : candidates) {
+    rows_.freeze(candidate.chunk);
+    candidate.unused = ChunkMerge::find_unused(slots_, rows_, candidate.chunk);
+  }
   table_.forget_free_rows([&](std::uint32_t row) { return !rows_.takes_rows(row); });
   const std::uint64_t frozen_at = slots_.advance();
   if (!wait_for_transactions(frozen_at))
@@ -147,7 +148,7 @@ Status TableMerge::merge_all(const std::vector<Candidate>& candidates) {
 }
 
 Status TableMerge::merge_one(const Candidate& candidate) {
-  ChunkMerge merge(pool_, slots_, table_, candidate.chunk);
+  ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
   if (Status s = merge.run(deadline_); !s.ok()) return s;
   if (merge.is_empty()) {
     std::vector<std::uint32_t> rows(rows_.rows_of(candidate.chunk));

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/chunk_merge.h"
 #include "engine/table.h"
 #include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
@@ -32,6 +33,7 @@ class TableMerge {
   struct Candidate {
     std::size_t chunk;
     Origin origin;
+    ChunkMerge::UnusedRows unused = {};
   };
   std::vector<Candidate> choose();
   bool is_worth_it(const RowGroup& group, std::size_t chunk) const;
