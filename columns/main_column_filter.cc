@@ -85,10 +85,11 @@ MainRange MainColumn::integers_within(const ValueBounds& bounds) const noexcept 
   std::int64_t low = bounds.low ? ordered(*bounds.low) : kLeast;
   std::int64_t high = bounds.high ? ordered(*bounds.high) : kGreatest;
   MainRange range;
-  if (bounds.low && bounds.low_excluded && low++ == kGreatest) return range;
-  if (bounds.high && bounds.high_excluded && high-- == kLeast) return range;
-  low = std::max(low, min);
-  high = std::min(high, max);
+  const bool above_low = bounds.low && bounds.low_excluded;
+  const bool below_high = bounds.high && bounds.high_excluded;
+  if ((above_low && low == kGreatest) || (below_high && high == kLeast)) return range;
+  low = std::max(low + (above_low ? 1 : 0), min);
+  high = std::min(high - (below_high ? 1 : 0), max);
   if (low > high) return range;
   range.match = Match::kSome;
   if (encoding_ == MainEncoding::kPlain) {

@@ -163,7 +163,8 @@ class Comparison {
       if (!bound.text.empty() && random_.below(2) == 0) bound.text.pop_back();
       return bound;
     }
-    return integer_bound(bound, bound.raw + static_cast<std::int64_t>(random_.below(3)) - 1);
+    return integer_bound(bound, static_cast<std::int64_t>(static_cast<std::uint64_t>(bound.raw) +
+                                                          random_.below(3) - 1));
   }
   ModelValue integer_bound(ModelValue bound, std::int64_t raw) const {
     bound.null = false;
