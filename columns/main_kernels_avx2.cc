@@ -66,8 +66,15 @@ class Lanes {
     return _mm256_and_si256(shifted, mask_);
   }
   void skip_block() { at_ += step_bytes_ * 8; }
+  // Memory is read faster when it is asked for some pages ahead of need.
+  void prefetch() const {
+    for (std::size_t line = 0; line < step_bytes_ * 8; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(at_) + kPrefetchBytes + line, _MM_HINT_T0);
+  }
 
  private:
+  static constexpr std::size_t kPrefetchBytes = 4096;
+
   const std::byte* at_;
   std::size_t step_bytes_;
   std::array<std::size_t, 4> halves_{};
@@ -160,6 +167,7 @@ void filter_in(PackedCodes codes, std::size_t first, std::size_t count, std::uin
   const __m256i lows = in_all_lanes<kLane>(low);
   const __m256i spans = in_all_lanes<kLane>(high - low);
   for (std::size_t block = 0; block < count; ++block) {
+    lanes.prefetch();
     if (mask[block] == 0) {
       lanes.skip_block();
       continue;
@@ -202,6 +210,7 @@ CodeSum sum_in(PackedCodes codes, std::size_t first, std::size_t count, std::uin
   __m256i high = zero;
   CodeSum result;
   for (std::size_t block = 0; block < count; ++block) {
+    lanes.prefetch();
     const std::uint64_t wanted = mask != nullptr ? mask[block] : ~std::uint64_t{0};
     if (wanted == 0) {
       lanes.skip_block();
@@ -247,6 +256,7 @@ CodeExtremes extremes_in(PackedCodes codes, std::size_t first, std::size_t count
   __m256i least = ones;
   __m256i greatest = _mm256_setzero_si256();
   for (std::size_t block = 0; block < count; ++block) {
+    lanes.prefetch();
     const std::uint64_t wanted = mask != nullptr ? mask[block] : ~std::uint64_t{0};
     if (wanted == 0) {
       lanes.skip_block();

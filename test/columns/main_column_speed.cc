@@ -113,6 +113,7 @@ void report_builder(const char* name, std::size_t rows, const Make& make) {
 }
 
 void report_in_cache() {
+  fmt::print("kernels on a row group of 131,072 rows:\n");
   constexpr std::size_t kBlocks = 2048;  // a row group of 131,072 rows
   for (const KernelRoute route : {KernelRoute::kPlain, KernelRoute::kAvx2, KernelRoute::kAvx512}) {
     if (!columns::force_kernel_route(route)) continue;
@@ -122,6 +123,7 @@ void report_in_cache() {
 }
 
 void report_from_memory() {
+  fmt::print("kernels on 512 MB:\n");
   constexpr std::size_t kBytes = std::size_t{1} << 29;
   const std::vector<std::uint64_t> words = random_words(kBytes / 8 + 8);
   std::uint64_t sum = 0;
@@ -140,7 +142,8 @@ void report_from_memory() {
   }
 }
 
-void report_builder_and_reads() {
+void report_builder() {
+  fmt::print("builder:\n");
   constexpr std::size_t kRows = 131072;
   Random random(3);
   for (const std::uint64_t spread : {100ull, 10'000'000ull, ~0ull >> 1}) {
@@ -159,11 +162,26 @@ void report_builder_and_reads() {
     report_builder(fmt::format("texts, {} or fewer", spread).c_str(), kRows,
                    [&] { return columns::MainColumnBuilder::of_texts(Type::kString, cells, {}); });
   }
+}
+
+template <typename Body>
+void report_rows(const char* name, int encoding, std::size_t rows, const Body& body) {
+  const double seconds = median_seconds([&] {
+    for (int i = 0; i < 20; ++i) body();
+  });
+  fmt::print("  {:<22} encoding {} {:>8.2f} G rows/s\n", name, encoding,
+             20.0 * static_cast<double>(rows) / seconds / 1e9);
+}
+
+void report_columns() {
+  fmt::print("columns of a row group of 131,072 rows, in runs of 20 on average:\n");
+  constexpr std::uint32_t kRows = 131072;
+  Random random(3);
   for (const columns::MainEncoding encoding :
        {columns::MainEncoding::kPacked, columns::MainEncoding::kDictionary,
         columns::MainEncoding::kRunLength, columns::MainEncoding::kPlain}) {
     const MainColumnGroup group(Type::kInt64,
-                                random_values({Type::kInt64, kRows, 1000, 0, 20}, random),
+                                random_values({Type::kInt64, kRows, 1000, 0, 20, 5}, random),
                                 columns::MainEncodings::only(encoding));
     const columns::MainColumn column = group.column();
     std::vector<std::uint32_t> rows(kRows);
@@ -171,20 +189,37 @@ void report_builder_and_reads() {
     const double seconds = median_seconds([&] {
       for (const std::uint32_t row : rows) sink += static_cast<std::uint64_t>(column.integer(row));
     });
-    fmt::print("  integer of a random row, encoding {}: {:.2f} ns\n", static_cast<int>(encoding),
+    const int number = static_cast<int>(encoding);
+    fmt::print("  integer of a random row, encoding {}: {:.2f} ns\n", number,
                seconds / kRows * 1e9);
+    std::vector<std::uint64_t> mask(kRows / 64);
+    std::vector<std::int64_t> out(kRows);
+    const auto sum = [&] { sink += column.sum(0, kRows).count; };
+    report_rows("sum, 5 % NULL", number, kRows, sum);
+    report_rows("integers, 5 % NULL", number, kRows,
+                [&] { column.integers(0, kRows, out.data(), mask.data()); });
+    const auto range = column.within({Value::int64(300), Value::int64(600), false, false});
+    const auto all = [&] { std::fill(mask.begin(), mask.end(), ~std::uint64_t{0}); };
+    report_rows("filter, 5 % NULL", number, kRows,
+                [&] { all(), column.filter(0, kRows, range, mask.data()); });
+    if (column.code_count() == 0) continue;
+    const std::vector<std::uint64_t> wanted(column.code_count() / 64 + 1, 0x5555);
+    report_rows("filter_codes", number, kRows,
+                [&] { all(), column.filter_codes(0, kRows, wanted.data(), mask.data()); });
   }
 }
 
 }  // namespace
 }  // namespace flugs::test
 
-int main() {
-  fmt::print("kernels on a row group of 131,072 rows:\n");
-  flugs::test::report_in_cache();
-  fmt::print("kernels on 512 MB:\n");
-  flugs::test::report_from_memory();
-  fmt::print("builder, and reading single rows:\n");
-  flugs::test::report_builder_and_reads();
+// All, or the parts whose names are given: cache, memory, builder, columns.
+int main(int argc, char** argv) {
+  const auto wants = [&](std::string_view part) {
+    return argc < 2 || std::find(argv + 1, argv + argc, part) != argv + argc;
+  };
+  if (wants("cache")) flugs::test::report_in_cache();
+  if (wants("memory")) flugs::test::report_from_memory();
+  if (wants("builder")) flugs::test::report_builder();
+  if (wants("columns")) flugs::test::report_columns();
   return flugs::test::sink == 0 ? 1 : 0;
 }
