@@ -206,20 +206,7 @@ void MainColumn::filter_codes(std::uint32_t first, std::uint32_t count, const st
   FLUGS_CHECK(code_count_ != 0 && code_count_ <= (std::uint64_t{1} << 32));
   const KeepTail tail(mask, count);
   const auto limit = static_cast<std::uint32_t>(code_count_ - 1);
-  constexpr std::size_t kStep = 16;
-  std::uint32_t codes[kStep * 64];
-  const std::size_t words = (std::size_t{count} + 63) / 64;
-  for (std::size_t done = 0; done < words; done += kStep) {
-    const std::size_t blocks = std::min(kStep, words - done);
-    if (std::all_of(mask + done, mask + done + blocks, [](std::uint64_t w) { return w == 0; }))
-      continue;
-    kernels().codes(packed(), first / 64 + done, blocks, limit, codes);
-    for (std::size_t w = 0; w < blocks; ++w) {
-      std::uint64_t found = 0;
-      for (unsigned i = 0; i < 64; ++i) found |= is_wanted(codes[w * 64 + i]) << i;
-      mask[done + w] &= found;
-    }
-  }
+  kernels().members(packed(), first / 64, (std::size_t{count} + 63) / 64, wanted, limit, mask);
 }
 
 void MainColumn::filter_is_null(std::uint32_t first, std::uint32_t count,

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "columns/main_blocks.h"
 #include "columns/main_kernels.h"
 
 // Everything below is compiled for AVX2 and is called only where there is one.
@@ -41,7 +42,7 @@ class Lanes {
         halves_[r * 2 + half] = half_bit / 8;
         const unsigned bit = half_bit % 8 + code % kHalf * codes.bits;
         for (unsigned byte = 0; byte < kBytes; ++byte)
-          shuffle[code * kBytes + byte] = static_cast<std::uint8_t>(bit / 8 + byte);
+          shuffle[std::size_t{code} * kBytes + byte] = static_cast<std::uint8_t>(bit / 8 + byte);
         shifts[code * kLane / 64] |= std::uint64_t{bit % 8} << (code * kLane % 64);
       }
       shuffle_[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(shuffle.data()));
@@ -190,6 +191,11 @@ void filter(PackedCodes codes, std::size_t first, std::size_t count, std::uint64
                           : filter_in<64>(codes, first, count, low, high, outside, mask);
 }
 
+void members(PackedCodes packed, std::size_t first, std::size_t count, const std::uint64_t* wanted,
+             std::uint32_t limit, std::uint64_t* mask) {
+  members_one_by_one(codes, packed, first, count, wanted, limit, mask);
+}
+
 UInt128 total(__m256i x) {
   alignas(32) std::array<std::uint64_t, 4> words;
   _mm256_store_si256(reinterpret_cast<__m256i*>(words.data()), x);
@@ -293,7 +299,7 @@ CodeExtremes extremes(PackedCodes codes, std::size_t first, std::size_t count,
              : extremes_in<64>(codes, first, count, origin_of_min, origin_of_max, mask);
 }
 
-constexpr MainKernels kKernels = {"avx2", codes, values, decode, filter, sum, extremes};
+constexpr MainKernels kKernels = {"avx2", codes, values, decode, filter, members, sum, extremes};
 
 }  // namespace
 

@@ -82,6 +82,11 @@ void report_kernels(const std::vector<std::uint64_t>& words, unsigned bits, std:
   report("codes", bits, blocks, kStep, [&](std::size_t b, std::size_t n) {
     kernels.codes(codes, b, n, ~0u, reinterpret_cast<std::uint32_t*>(out.data()));
   });
+  const auto last = static_cast<std::uint32_t>(std::min<std::uint64_t>(codes.mask(), 999));
+  report("members", bits, blocks, kStep, [&](std::size_t b, std::size_t n) {
+    std::fill_n(all.data() + b, n, ~std::uint64_t{0});
+    kernels.members(codes, b, n, mask.data(), last, all.data() + b);
+  });
   if (bits > 16) return;
   std::vector<std::int64_t> entries(std::size_t{1} << bits, 5);
   report("decode", bits, blocks, kStep, [&](std::size_t b, std::size_t n) {

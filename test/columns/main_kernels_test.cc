@@ -116,6 +116,22 @@ TEST_CASE("every route filters as the plain one", "[columns]") {
   });
 }
 
+TEST_CASE("every route looks codes up as the plain one", "[columns]") {
+  const MainKernels& plain = columns::plain_kernels();
+  for_all(25, [&](PackedCodes codes, const MainKernels& kernels, Random& random) {
+    if (codes.bits > 20) return;
+    for (int i = 0; i < 10; ++i) {
+      const auto limit = static_cast<std::uint32_t>((random.next() & codes.mask()) >> (i % 3));
+      const std::vector<std::uint64_t> wanted = random_words(limit / 64 + 1, random);
+      std::vector<std::uint64_t> mask = random_words(kBlocks, random);
+      std::vector<std::uint64_t> plain_mask = mask;
+      kernels.members(codes, 1, kBlocks, wanted.data(), limit, mask.data());
+      plain.members(codes, 1, kBlocks, wanted.data(), limit, plain_mask.data());
+      CHECK(mask == plain_mask);
+    }
+  });
+}
+
 TEST_CASE("every route aggregates as the plain one", "[columns]") {
   const MainKernels& plain = columns::plain_kernels();
   for_all(24, [&](PackedCodes codes, const MainKernels& kernels, Random& random) {
