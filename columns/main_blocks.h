@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "columns/main_kernels.h"
+
 namespace flugs::columns {
 
 /// Bits 0 to count - 1, of at most 64.
@@ -50,6 +52,29 @@ void for_blocks(std::uint32_t first, std::uint32_t count, const std::uint64_t* m
   const std::uint64_t rest =
       low_bits(count % 64) & (mask != nullptr ? mask[whole] : ~std::uint64_t{0});
   blocks(first / 64 + whole, std::size_t{1}, &rest);
+}
+
+/// MainKernels::members by looking up each code that `codes`, a kernel, unpacks.
+template <typename Codes>
+void members_one_by_one(const Codes& codes, PackedCodes packed, std::size_t first,
+                        std::size_t count, const std::uint64_t* wanted, std::uint32_t limit,
+                        std::uint64_t* mask) {
+  constexpr std::size_t kStep = 16;
+  std::uint32_t unpacked[kStep * 64];
+  for (std::size_t done = 0; done < count; done += kStep) {
+    const std::size_t blocks = std::min(kStep, count - done);
+    if (std::all_of(mask + done, mask + done + blocks, [](std::uint64_t w) { return w == 0; }))
+      continue;
+    codes(packed, first + done, blocks, limit, unpacked);
+    for (std::size_t w = 0; w < blocks; ++w) {
+      std::uint64_t found = 0;
+      for (unsigned i = 0; i < 64; ++i) {
+        const std::uint32_t code = unpacked[w * 64 + i];
+        found |= ((wanted[code / 64] >> (code % 64)) & 1) << i;
+      }
+      mask[done + w] &= found;
+    }
+  }
 }
 
 }  // namespace flugs::columns

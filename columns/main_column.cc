@@ -109,16 +109,18 @@ std::uint32_t MainColumn::run_of(std::uint32_t row) const noexcept {
   const std::uint32_t step = row >> MainColumnLayout::kRowsPerRunStartLog2;
   const std::uint32_t last_step = (row_count_ - 1) >> MainColumnLayout::kRowsPerRunStartLog2;
   const std::uint32_t last = run_count_ - 1;
-  std::uint32_t low = std::min(run_starts_[step], last);
-  std::uint32_t high = step < last_step ? std::min(run_starts_[step + 1], last) : last;
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    if (run_ends_[middle] <= row)
-      low = middle + 1;
-    else
-      high = middle;
+  const std::uint32_t low = std::min(run_starts_[step], last);
+  const std::uint32_t high = step < last_step ? std::min(run_starts_[step + 1], last) : last;
+  // Halves the runs that may be it, without a branch to mispredict.
+  const std::uint32_t* begin = run_ends_ + low;
+  std::uint32_t count = high > low ? high - low : 0;
+  while (count > 1) {
+    const std::uint32_t half = count / 2;
+    begin += half * static_cast<std::uint32_t>(begin[half - 1] <= row);
+    count -= half;
   }
-  return low;
+  if (count == 1 && *begin <= row) ++begin;
+  return static_cast<std::uint32_t>(begin - run_ends_);
 }
 
 std::uint32_t MainColumn::end_of(std::uint32_t run, std::uint32_t row) const noexcept {

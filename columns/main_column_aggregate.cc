@@ -109,7 +109,7 @@ MainRealSum MainColumn::real_sum(std::uint32_t first, std::uint32_t count,
     const std::uint64_t* wanted = mask != nullptr ? mask + done / 64 : nullptr;
     integers(first + done, rows, payloads, nulls);
     mask_values(wanted, nulls, (rows + 63) / 64, nulls);
-    std::fill(payloads + rows, payloads + (rows + 63) / 64 * 64, 0);
+    std::fill_n(payloads + rows, -rows % 64, 0);
     for (std::uint32_t i = 0; i < (rows + 63) / 64 * 64; i += kLanes) {
       const std::uint64_t bits = nulls[i / 64] >> (i % 64);
       for (std::size_t lane = 0; lane < kLanes; ++lane)

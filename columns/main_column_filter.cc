@@ -85,10 +85,11 @@ MainRange MainColumn::integers_within(const ValueBounds& bounds) const noexcept 
   std::int64_t low = bounds.low ? ordered(*bounds.low) : kLeast;
   std::int64_t high = bounds.high ? ordered(*bounds.high) : kGreatest;
   MainRange range;
-  if (bounds.low && bounds.low_excluded && low++ == kGreatest) return range;
-  if (bounds.high && bounds.high_excluded && high-- == kLeast) return range;
-  low = std::max(low, min);
-  high = std::min(high, max);
+  const bool above_low = bounds.low && bounds.low_excluded;
+  const bool below_high = bounds.high && bounds.high_excluded;
+  if ((above_low && low == kGreatest) || (below_high && high == kLeast)) return range;
+  low = std::max(low + (above_low ? 1 : 0), min);
+  high = std::min(high - (below_high ? 1 : 0), max);
   if (low > high) return range;
   range.match = Match::kSome;
   if (encoding_ == MainEncoding::kPlain) {
@@ -205,14 +206,7 @@ void MainColumn::filter_codes(std::uint32_t first, std::uint32_t count, const st
   FLUGS_CHECK(code_count_ != 0 && code_count_ <= (std::uint64_t{1} << 32));
   const KeepTail tail(mask, count);
   const auto limit = static_cast<std::uint32_t>(code_count_ - 1);
-  std::uint32_t codes[64];
-  for (std::size_t w = 0; w < (std::size_t{count} + 63) / 64; ++w) {
-    if (mask[w] == 0) continue;
-    kernels().codes(packed(), first / 64 + w, 1, limit, codes);
-    std::uint64_t found = 0;
-    for (unsigned i = 0; i < 64; ++i) found |= is_wanted(codes[i]) << i;
-    mask[w] &= found;
-  }
+  kernels().members(packed(), first / 64, (std::size_t{count} + 63) / 64, wanted, limit, mask);
 }
 
 void MainColumn::filter_is_null(std::uint32_t first, std::uint32_t count,

@@ -24,9 +24,9 @@ struct PackedCodes {
   }
 };
 
-/// Widths of which every code lies within 8 bytes from the byte that it begins in, and two codes
-/// from an even one on within 8 bytes if they can: 31, 59, 61, 62 and 63 do not, and are rounded
-/// up.
+/// Widths of which every code lies within 8 bytes from the byte that it begins in, and so do the
+/// two, four or eight that fill such a window with codes of up to 32, 16 or 8 bits. 31, 59, 61, 62
+/// and 63 bits do not, and are rounded up.
 constexpr bool is_code_width(unsigned bits) noexcept {
   return bits >= 1 && bits <= 64 && bits != 31 && bits != 59 && (bits <= 60 || bits == 64);
 }
@@ -63,6 +63,9 @@ struct MainKernels {
   /// otherwise low <= high < 2^bits.
   void (*filter)(PackedCodes codes, std::size_t first, std::size_t count, std::uint64_t low,
                  std::uint64_t high, bool outside, std::uint64_t* mask);
+  /// mask &= bit min(code, limit) of `wanted`, limit / 64 + 1 words (bits <= 32).
+  void (*members)(PackedCodes codes, std::size_t first, std::size_t count,
+                  const std::uint64_t* wanted, std::uint32_t limit, std::uint64_t* mask);
   /// Sum of (code - origin) modulo 2^64, each taken as unsigned; origin is 0 for less than 64 bits.
   CodeSum (*sum)(PackedCodes codes, std::size_t first, std::size_t count, std::uint64_t origin,
                  bool count_not_zero, const std::uint64_t* mask);

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "columns/main_blocks.h"
 #include "columns/main_kernels.h"
 
 // Everything below is compiled for AVX2 and is called only where there is one.
@@ -41,7 +42,7 @@ class Lanes {
         halves_[r * 2 + half] = half_bit / 8;
         const unsigned bit = half_bit % 8 + code % kHalf * codes.bits;
         for (unsigned byte = 0; byte < kBytes; ++byte)
-          shuffle[code * kBytes + byte] = static_cast<std::uint8_t>(bit / 8 + byte);
+          shuffle[std::size_t{code} * kBytes + byte] = static_cast<std::uint8_t>(bit / 8 + byte);
         shifts[code * kLane / 64] |= std::uint64_t{bit % 8} << (code * kLane % 64);
       }
       shuffle_[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(shuffle.data()));
@@ -66,8 +67,15 @@ class Lanes {
     return _mm256_and_si256(shifted, mask_);
   }
   void skip_block() { at_ += step_bytes_ * 8; }
+  // Memory is read faster when it is asked for some pages ahead of need.
+  void prefetch() const {
+    for (std::size_t line = 0; line < step_bytes_ * 8; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(at_) + kPrefetchBytes + line, _MM_HINT_T0);
+  }
 
  private:
+  static constexpr std::size_t kPrefetchBytes = 4096;
+
   const std::byte* at_;
   std::size_t step_bytes_;
   std::array<std::size_t, 4> halves_{};
@@ -160,6 +168,7 @@ void filter_in(PackedCodes codes, std::size_t first, std::size_t count, std::uin
   const __m256i lows = in_all_lanes<kLane>(low);
   const __m256i spans = in_all_lanes<kLane>(high - low);
   for (std::size_t block = 0; block < count; ++block) {
+    lanes.prefetch();
     if (mask[block] == 0) {
       lanes.skip_block();
       continue;
@@ -182,6 +191,11 @@ void filter(PackedCodes codes, std::size_t first, std::size_t count, std::uint64
                           : filter_in<64>(codes, first, count, low, high, outside, mask);
 }
 
+void members(PackedCodes packed, std::size_t first, std::size_t count, const std::uint64_t* wanted,
+             std::uint32_t limit, std::uint64_t* mask) {
+  members_one_by_one(codes, packed, first, count, wanted, limit, mask);
+}
+
 UInt128 total(__m256i x) {
   alignas(32) std::array<std::uint64_t, 4> words;
   _mm256_store_si256(reinterpret_cast<__m256i*>(words.data()), x);
@@ -202,6 +216,7 @@ CodeSum sum_in(PackedCodes codes, std::size_t first, std::size_t count, std::uin
   __m256i high = zero;
   CodeSum result;
   for (std::size_t block = 0; block < count; ++block) {
+    lanes.prefetch();
     const std::uint64_t wanted = mask != nullptr ? mask[block] : ~std::uint64_t{0};
     if (wanted == 0) {
       lanes.skip_block();
@@ -247,6 +262,7 @@ CodeExtremes extremes_in(PackedCodes codes, std::size_t first, std::size_t count
   __m256i least = ones;
   __m256i greatest = _mm256_setzero_si256();
   for (std::size_t block = 0; block < count; ++block) {
+    lanes.prefetch();
     const std::uint64_t wanted = mask != nullptr ? mask[block] : ~std::uint64_t{0};
     if (wanted == 0) {
       lanes.skip_block();
@@ -283,7 +299,7 @@ CodeExtremes extremes(PackedCodes codes, std::size_t first, std::size_t count,
              : extremes_in<64>(codes, first, count, origin_of_min, origin_of_max, mask);
 }
 
-constexpr MainKernels kKernels = {"avx2", codes, values, decode, filter, sum, extremes};
+constexpr MainKernels kKernels = {"avx2", codes, values, decode, filter, members, sum, extremes};
 
 }  // namespace
 

@@ -1,10 +1,12 @@
 #include <immintrin.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 
+#include "columns/main_blocks.h"
 #include "columns/main_kernels.h"
+#include "columns/main_lane_controls.h"
 
 // Everything below is compiled for AVX-512 with VBMI and is called only where there is one.
 #if defined(__clang__)
@@ -21,38 +23,6 @@
 
 namespace flugs::columns {
 namespace {
-
-// How a register full of codes gets into lanes: vpermb brings the bytes of a lane's codes into its
-// 8-byte word, vpmultishiftqb takes each byte of the lane from its bit on, an AND cuts off the
-// rest. A register of 512 / lane codes begins at a byte, so that all of a column are done alike.
-struct Controls {
-  alignas(64) std::array<std::uint8_t, 64> bytes{};
-  alignas(64) std::array<std::uint8_t, 64> bits{};
-};
-
-constexpr Controls controls_for(unsigned width, unsigned lane) {
-  Controls controls;
-  const unsigned lane_bytes = lane / 8;
-  const unsigned codes_per_word = 8 / lane_bytes;
-  for (unsigned byte = 0; byte < 64; ++byte) {
-    const unsigned first_bit = byte / 8 * codes_per_word * width;
-    controls.bytes[byte] = static_cast<std::uint8_t>((first_bit / 8 + byte % 8) % 64);
-    const unsigned code = byte % 8 / lane_bytes;
-    controls.bits[byte] =
-        static_cast<std::uint8_t>((first_bit % 8 + code * width + byte % lane_bytes * 8) % 64);
-  }
-  return controls;
-}
-
-template <unsigned kLane>
-constexpr std::array<Controls, kLane + 1> controls_for_all() {
-  std::array<Controls, kLane + 1> all;
-  for (unsigned width = 1; width <= kLane; ++width) all[width] = controls_for(width, kLane);
-  return all;
-}
-
-template <unsigned kLane>
-constexpr std::array<Controls, kLane + 1> kControls = controls_for_all<kLane>();
 
 template <unsigned kLane>
 __m512i in_all_lanes(std::uint64_t x) {
@@ -72,8 +42,8 @@ class Lanes {
   Lanes(PackedCodes codes, std::size_t first)
       : at_(reinterpret_cast<const std::byte*>(codes.blocks) + first * codes.bits * 8),
         register_bytes_(std::size_t{8} * codes.bits / kRegisters),
-        bytes_(_mm512_load_si512(kControls<kLane>[codes.bits].bytes.data())),
-        bits_(_mm512_load_si512(kControls<kLane>[codes.bits].bits.data())),
+        bytes_(_mm512_load_si512(kLaneControls<kLane>[codes.bits].bytes.data())),
+        bits_(_mm512_load_si512(kLaneControls<kLane>[codes.bits].bits.data())),
         mask_(in_all_lanes<kLane>(codes.mask())) {}
 
   __m512i next() {
@@ -85,7 +55,7 @@ class Lanes {
   void skip_block() { at_ += register_bytes_ * kRegisters; }
   // Memory is read faster when it is asked for some pages ahead of need.
   void prefetch() const {
-    for (unsigned line = 0; line < kRegisters * register_bytes_; line += 64)
+    for (std::size_t line = 0; line < kRegisters * register_bytes_; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(at_) + kPrefetchBytes + line, _MM_HINT_T0);
   }
 
@@ -112,7 +82,7 @@ void codes(PackedCodes codes, std::size_t first, std::size_t count, std::uint32_
            std::uint32_t* out) {
   Lanes<32> lanes(codes, first);
   const __m512i limits = _mm512_set1_epi32(static_cast<int>(limit));
-  for (std::size_t i = 0; i < count * Lanes<32>::kRegisters; ++i, out += 16)
+  for (std::size_t i = 0; i < count * 4; ++i, out += 16)
     _mm512_storeu_si512(out, _mm512_min_epu32(lanes.next(), limits));
 }
 
@@ -120,16 +90,15 @@ void values(PackedCodes codes, std::size_t first, std::size_t count, std::uint64
             std::int64_t* out) {
   Lanes<64> lanes(codes, first);
   const __m512i bases = _mm512_set1_epi64(static_cast<long long>(base));
-  for (std::size_t i = 0; i < count * Lanes<64>::kRegisters; ++i, out += 8)
+  for (std::size_t i = 0; i < count * 8; ++i, out += 8)
     _mm512_storeu_si512(out, _mm512_add_epi64(lanes.next(), bases));
 }
 
 // Entries 8 * i to 8 * i + 7, as far as there are any.
 __m512i entries_from(const std::int64_t* entries, unsigned count, unsigned i) {
   if (8 * i >= count) return _mm512_setzero_si512();
-  const unsigned rest = count - 8 * i;
-  return _mm512_maskz_loadu_epi64(static_cast<__mmask8>(rest >= 8 ? 0xFF : (1u << rest) - 1),
-                                  entries + 8 * i);
+  return _mm512_maskz_loadu_epi64(static_cast<__mmask8>(low_bits(std::min(count - 8 * i, 8u))),
+                                  entries + std::size_t{8} * i);
 }
 
 void decode_small(PackedCodes codes, std::size_t first, std::size_t count,
@@ -201,6 +170,52 @@ struct Filter {
 void filter(PackedCodes codes, std::size_t first, std::size_t count, std::uint64_t low,
             std::uint64_t high, bool outside, std::uint64_t* mask) {
   with_lanes<Filter>(codes, first, count, low, high, outside, mask);
+}
+
+// Of up to 256 codes: the byte that a code's bit is in from a register of bytes, its bit from
+// another.
+void members_of_bytes(PackedCodes codes, std::size_t first, std::size_t count,
+                      const std::uint64_t* wanted, std::uint32_t limit, std::uint64_t* mask) {
+  Lanes<8> lanes(codes, first);
+  const __m512i limits = in_all_lanes<8>(limit);
+  const __m512i table =
+      _mm512_maskz_loadu_epi64(static_cast<__mmask8>(low_bits(limit / 64 + 1)), wanted);
+  const __m512i bits = _mm512_set1_epi64(static_cast<long long>(0x8040201008040201));
+  for (std::size_t block = 0; block < count; ++block) {
+    const __m512i code = _mm512_min_epu8(lanes.next(), limits);
+    const __m512i at = _mm512_and_si512(_mm512_srli_epi16(code, 3), in_all_lanes<8>(0x1F));
+    const __m512i low = _mm512_and_si512(code, in_all_lanes<8>(7));
+    mask[block] &=
+        _mm512_test_epi8_mask(_mm512_permutexvar_epi8(at, table), _mm512_shuffle_epi8(bits, low));
+  }
+}
+
+// Of up to 1024 codes: the same with 16-bit words from two registers, and a shift.
+void members_of_words(PackedCodes codes, std::size_t first, std::size_t count,
+                      const std::uint64_t* wanted, std::uint32_t limit, std::uint64_t* mask) {
+  Lanes<16> lanes(codes, first);
+  const __m512i limits = in_all_lanes<16>(limit);
+  const std::uint64_t words = low_bits(limit / 64 + 1);
+  const __m512i low = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(words), wanted);
+  const __m512i high = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(words >> 8), wanted + 8);
+  const auto found = [&] {
+    const __m512i code = _mm512_min_epu16(lanes.next(), limits);
+    const __m512i word = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(code, 4), high);
+    const __m512i bit = _mm512_srlv_epi16(word, _mm512_and_si512(code, in_all_lanes<16>(15)));
+    return std::uint64_t{_mm512_test_epi16_mask(bit, in_all_lanes<16>(1))};
+  };
+  for (std::size_t block = 0; block < count; ++block) {
+    const std::uint64_t first_half = found();
+    mask[block] &= first_half | found() << 32;
+  }
+}
+
+void members(PackedCodes packed, std::size_t first, std::size_t count, const std::uint64_t* wanted,
+             std::uint32_t limit, std::uint64_t* mask) {
+  if (packed.bits <= 8) return members_of_bytes(packed, first, count, wanted, limit, mask);
+  if (packed.bits <= 16 && limit < 1024)
+    return members_of_words(packed, first, count, wanted, limit, mask);
+  members_one_by_one(codes, packed, first, count, wanted, limit, mask);
 }
 
 template <unsigned kLane>
@@ -386,7 +401,7 @@ CodeExtremes extremes(PackedCodes codes, std::size_t first, std::size_t count,
   return with_lanes<Extremes>(codes, first, count, origin_of_min, origin_of_max, mask);
 }
 
-constexpr MainKernels kKernels = {"avx512", codes, values, decode, filter, sum, extremes};
+constexpr MainKernels kKernels = {"avx512", codes, values, decode, filter, members, sum, extremes};
 
 }  // namespace
 

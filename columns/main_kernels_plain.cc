@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 
+#include "columns/main_blocks.h"
 #include "columns/main_kernels.h"
 
 namespace flugs::columns {
@@ -54,6 +55,11 @@ void filter(PackedCodes codes, std::size_t first, std::size_t count, std::uint64
   }
 }
 
+void members(PackedCodes packed, std::size_t first, std::size_t count, const std::uint64_t* wanted,
+             std::uint32_t limit, std::uint64_t* mask) {
+  members_one_by_one(codes, packed, first, count, wanted, limit, mask);
+}
+
 CodeSum sum(PackedCodes codes, std::size_t first, std::size_t count, std::uint64_t origin,
             bool count_not_zero, const std::uint64_t* mask) {
   Block block;
@@ -94,7 +100,7 @@ CodeExtremes extremes(PackedCodes codes, std::size_t first, std::size_t count,
   return found;
 }
 
-constexpr MainKernels kKernels = {"plain", codes, values, decode, filter, sum, extremes};
+constexpr MainKernels kKernels = {"plain", codes, values, decode, filter, members, sum, extremes};
 
 }  // namespace
 

@@ -129,6 +129,7 @@ class Table {
                                    std::span<const Value> values) const;
   Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
                           std::vector<Value>& values) const;
+  bool refill(LocalRows& local);
   Result<std::uint32_t> take_row(TransactionContext& context);
   void give_back(TransactionContext& context, std::uint32_t row);
   using KeyHashes = std::array<std::uint64_t, 16>;

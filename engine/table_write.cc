@@ -39,18 +39,22 @@ void Table::forget_emptied(LocalRows& local) const noexcept {
   local.checked_at = emptied_at;
 }
 
+// Takes some of the table's free rows over into what the slot keeps; false: there are none.
+bool Table::refill(LocalRows& local) {
+  if (free_count_.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard guard(free_mutex_);
+  forget_emptied(local);
+  const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
+  local.free.assign(free_rows_.end() - static_cast<std::ptrdiff_t>(taken), free_rows_.end());
+  free_rows_.resize(free_rows_.size() - taken);
+  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+  return taken != 0;
+}
+
 // A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
 Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   LocalRows& local = context.local_rows_of(*this);
   const columns::RowLayout* layout = rows_.current_layout();
-  if (local.free.empty() && free_count_.load(std::memory_order_relaxed) != 0) {
-    const std::lock_guard guard(free_mutex_);
-    forget_emptied(local);
-    const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
-    local.free.assign(free_rows_.end() - static_cast<std::ptrdiff_t>(taken), free_rows_.end());
-    free_rows_.resize(free_rows_.size() - taken);
-    free_count_.store(free_rows_.size(), std::memory_order_relaxed);
-  }
   const auto fits = [&](const columns::RowLayout& l) {
     for (std::size_t i = 0; i < context.bits.size(); ++i)
       if (l.bits(i) < context.bits[i]) return false;
@@ -59,18 +63,16 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
     return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
   };
-  while (!local.free.empty() && layout != nullptr) {
+  while (!local.free.empty() || refill(local)) {
     const std::uint32_t row = local.free.back();
-    if (!is_ours(row)) {
+    if (is_ours(row) && fits(rows_.layout(row))) {
       local.free.pop_back();
-      continue;
+      if (!local.free.empty()) rows_.prefetch_for_writing(local.free.back());  // for the next time
+      return row;
     }
     // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
-    if (&rows_.layout(row) == layout && !fits(*layout)) break;
+    if (is_ours(row) && &rows_.layout(row) == layout) break;
     local.free.pop_back();
-    if (&rows_.layout(row) != layout) continue;
-    if (!local.free.empty()) rows_.prefetch_for_writing(local.free.back());  // for the next time
-    return row;
   }
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
       !is_ours(local.range.next)) {

@@ -224,7 +224,7 @@ TEST_CASE("a merge waits for transactions that began earlier, and says so", "[en
 TEST_CASE("row ids of an emptied chunk are used again", "[engine]") {
   Shop shop;
   std::uint64_t reserved = 0;
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < 10; ++round) {
     shop.insert(0, 2000);
     shop.merge();
     Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
