@@ -7,7 +7,6 @@
 
 #include "pmem/check.h"
 #include "pmem/extent_allocator.h"
-#include "pmem/spin_lock.h"
 
 namespace flugs::engine {
 
@@ -18,6 +17,7 @@ using Clock = std::chrono::steady_clock;
 // How long writers of the chunk may be kept waiting for a transaction that has locked one of its
 // rows; then the entries stay where they are, and the merge tries again later.
 constexpr std::chrono::microseconds kMovePatience{200};
+constexpr std::chrono::milliseconds kPause{2};
 
 double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
@@ -102,8 +102,8 @@ void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
 
 // Protocol row_group. The rows are in the group from step 3 on.
 //   step  store                            made durable by   power cut just after it: recovery
-//   1     header, columns, places,         flush, fence of   extent unreachable: free space
-//         version block pointers           chunk_replace/1
+//   1     header, columns, places,         flush, fence      extent unreachable: free space
+//         version block pointers
 //   2     version blocks with rows that    flush, fence of   blocks unreachable: free space
 //         were deleted, and their stamps   chunk_replace/1
 //   3     pointer to the group, in the     chunk_replace/2   claims the group; the old chunk is
@@ -190,13 +190,6 @@ Status ChunkMerge::make_empty_chunk() {
   return {};
 }
 
-bool ChunkMerge::has_locked_rows() const {
-  return std::any_of(stored_.begin(), stored_.end(), [&](std::uint32_t offset) {
-    return now_.resolve(rows_.version(first_row_ + offset).deleted).fate ==
-           mvcc::Visibility::Fate::kInFlight;
-  });
-}
-
 // A stored row's entry in the new group; the group is nobody else's yet.
 Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& version) {
   auto& layout = *pool_.at(pmem::OffsetPtr<RowGroupLayout>{extent_.offset});
@@ -223,15 +216,20 @@ Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& 
   return {};
 }
 
-// Deletions into the new group. Whoever locks a row meanwhile takes the lock back at once.
-Status ChunkMerge::carry_over() {
+// Deletions into the new group, until a row is locked for too long. What is there already is
+// written over when the merge tries again.
+Status ChunkMerge::carry_over(Clock::time_point deadline, bool& is_locked) {
   using Fate = mvcc::Visibility::Fate;
   for (const std::uint32_t offset : stored_) {
     const mvcc::VersionLayout& old = rows_.version(first_row_ + offset);
-    mvcc::Visibility::Resolved deleted = now_.resolve(old.deleted);
-    for (pmem::SpinWait wait; deleted.fate == Fate::kInFlight; deleted = now_.resolve(old.deleted))
-      wait.once();
     const bool is_there = mvcc::load_stamp(old.created) != mvcc::kNoStamp;
+    if (is_there && mvcc::load_stamp(old.deleted) == mvcc::kNoStamp) continue;
+    mvcc::Visibility::Resolved deleted = now_.resolve(old.deleted);
+    for (; deleted.fate == Fate::kInFlight; deleted = now_.resolve(old.deleted)) {
+      is_locked = Clock::now() >= deadline;
+      if (is_locked) return {};
+      std::this_thread::yield();
+    }
     if (is_there && deleted.fate == Fate::kNothing) continue;
     const mvcc::Stamp stamp = deleted.fate == Fate::kCommitted ? deleted.timestamp : mvcc::kNoStamp;
     if (Status s = put_version(offset, {is_there ? mvcc::Stamp{1} : mvcc::kNoStamp, stamp});
@@ -243,19 +241,19 @@ Status ChunkMerge::carry_over() {
   return {};
 }
 
+// Writers of the chunk wait from here until the object `move` is gone. Whoever has locked a row
+// just before it was there takes the lock back at once, or ends soon.
 Status ChunkMerge::move(Clock::time_point deadline, bool& moved) {
   const auto start = Clock::now();
   const RowStore::Move move(rows_, chunk_);
-  while (has_locked_rows()) {
-    if (Clock::now() >= std::min(deadline, start + kMovePatience)) return {};
-    std::this_thread::yield();
+  bool is_locked = false;
+  Status status = carry_over(std::min(deadline, start + kMovePatience), is_locked);
+  if (status.ok() && !is_locked) {
+    status = rows_.replace_chunk(chunk_, extent_, slots_.advance(), table_.columns(), persister_);
+    moved = status.ok();
   }
-  if (Status s = carry_over(); !s.ok()) return s;
-  Status replaced =
-      rows_.replace_chunk(chunk_, extent_, slots_.advance(), table_.columns(), persister_);
-  moved = replaced.ok();
   counts_.move_us = std::max(counts_.move_us, microseconds_since(start));
-  return replaced;
+  return status;
 }
 
 void ChunkMerge::discard() noexcept {
@@ -269,17 +267,18 @@ Status ChunkMerge::run(Clock::time_point deadline) {
   counts_.bytes_before = rows_.bytes_of_chunk(chunk_);
   choose_rows();
   Status built = stored_.empty() ? make_empty_chunk() : build();
+  persister_.fence("row_group/1");  // not while writers wait
   counts_.build_us = microseconds_since(start);
   bool moved = false;
   while (built.ok()) {
-    if (!has_locked_rows()) built = move(deadline, moved);
+    built = move(deadline, moved);
     if (moved || !built.ok()) break;
     if (Clock::now() >= deadline) {
       built = Status(StatusCode::kBusy,
                      fmt::format("table {}, chunk {}: a transaction has locked a row of it",
                                  table_.name(), chunk_));
     } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      std::this_thread::sleep_for(kPause);
     }
   }
   if (!built.ok()) discard();

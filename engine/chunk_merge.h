@@ -57,9 +57,8 @@ class ChunkMerge {
   void write_group(std::span<const columns::MainColumnBuilder> builders);
   void write_places(RowGroupLayout& layout) const;
   Status make_empty_chunk();
-  bool has_locked_rows() const;
   Status move(std::chrono::steady_clock::time_point deadline, bool& moved);
-  Status carry_over();
+  Status carry_over(std::chrono::steady_clock::time_point deadline, bool& is_locked);
   Status put_version(std::uint32_t offset, const mvcc::VersionLayout& version);
   void discard() noexcept;
 

@@ -74,8 +74,10 @@ constexpr std::array kProtocols{
     Protocol{"sweep", "rows that recovery gave free written again", script_sweeping, kRestarts,
              256},
     Protocol{"merge", "chunks of rows that become row groups", script_merge, kMerges, 512},
-    Protocol{"merged_deletions", "rows of groups deleted and updated, also across a merge",
+    Protocol{"merged_deletions", "rows of groups deleted and updated, by two transactions",
              script_merged_deletions, kMerges, 512},
+    Protocol{"merge_locked", "rows deleted and locked in a chunk that a merge wants",
+             script_merge_locked, kMerges, 512},
     Protocol{"merge_again", "groups merged again, emptied, their row ids used again",
              script_merge_again, kMerges, 512},
 };

@@ -21,6 +21,13 @@ void insert_people(CrashRig& rig, std::int32_t first, std::int32_t count) {
   rig.commit(writes);
 }
 
+// As many as a whole chunk has: the last of a version block is there, too.
+void insert_wide(CrashRig& rig) {
+  Writes writes;
+  for (std::int32_t id = 1; id <= 16; ++id) writes.push_back(insert("wide", wide_row(id)));
+  rig.commit(writes);
+}
+
 }  // namespace
 
 void script_merge(CrashRig& rig) {
@@ -40,18 +47,44 @@ void script_merge(CrashRig& rig) {
 void script_merged_deletions(CrashRig& rig) {
   rig.create_table(people_schema());
   insert_people(rig, 1, 10);
-  rig.merge("people");
   rig.watch();
+  rig.merge("people");
+  // The first to lock a row makes the group's MVCC entries; the other one commits before it.
+  const std::size_t open = rig.begin({remove("people", 1)});
   rig.commit({remove("people", 2)});
+  rig.commit(open);
   rig.commit({update("people", 4, {set(kAmount, Value::int64(-4))}), remove("people", 5)});
   rig.abort({remove("people", 6)});
   rig.commit({insert("people", person(2, "again", "city", 2, "note"))});
-  // Locked, then deleted, in a group, while a merge wants it: the merge waits for another time.
-  const std::size_t open = rig.begin({remove("people", 7)});
+  rig.create_table(wide_schema());
+  insert_wide(rig);
+  rig.merge("wide");
+  rig.commit({remove("wide", 1)});
+}
+
+void script_merge_locked(CrashRig& rig) {
+  rig.create_table(people_schema());
+  rig.create_table(log_schema());
+  insert_people(rig, 1, 8);
+  for (std::int32_t id = 1; id <= 8; ++id) rig.commit({insert("log", log_entry(id, id))});
+  rig.watch();
+  // Deleted, and not out of the indexes yet: their stamps go with them.
+  rig.commit({remove("people", 3), remove("log", 3)});
+  rig.commit({update("people", 4, {set(kAmount, Value::int64(44))}), remove("log", 4)});
+  rig.merge("people");
+  rig.merge("log");
+  // Locked in a group: the merge waits for another time.
+  const std::size_t open = rig.begin({remove("people", 7), remove("log", 7)});
+  rig.commit({remove("people", 1), remove("log", 1)});
   rig.merge("people");
   rig.commit(open);
   rig.merge("people");
-  rig.commit({update("people", 4, {set(kAmount, Value::int64(44))})});
+  rig.merge("log");
+  rig.commit({update("people", 4, {set(kAmount, Value::int64(45))}), remove("log", 8)});
+  rig.create_table(wide_schema());
+  insert_wide(rig);
+  rig.commit({remove("wide", 1)});
+  rig.merge("wide");
 }
 
 void script_merge_again(CrashRig& rig) {

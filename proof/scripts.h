@@ -32,6 +32,7 @@ void script_recycling(CrashRig& rig);
 void script_sweeping(CrashRig& rig);
 void script_merge(CrashRig& rig);
 void script_merged_deletions(CrashRig& rig);
+void script_merge_locked(CrashRig& rig);
 void script_merge_again(CrashRig& rig);
 
 }  // namespace flugs::proof
