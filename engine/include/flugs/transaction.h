@@ -20,6 +20,7 @@ namespace engine {
 class Table;
 class TransactionContext;
 class DatabaseCore;
+struct TransactionAccess;
 }  // namespace engine
 namespace columns {
 class RowLayout;
@@ -208,6 +209,7 @@ class Transaction {
 
  private:
   friend class engine::DatabaseCore;
+  friend struct engine::TransactionAccess;
   engine::DatabaseCore* database_ = nullptr;
   engine::TransactionContext* context_ = nullptr;
   std::uint64_t commit_timestamp_ = 0;
