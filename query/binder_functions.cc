@@ -149,13 +149,4 @@ void collect_columns(const BoundExpr& expr, std::vector<std::uint32_t>& columns)
   for (const BoundPtr& arg : expr.args) collect_columns(*arg, columns);
 }
 
-bool may_fail(const BoundExpr& expr) noexcept {
-  if (expr.op == Op::kLookup) return expr.args[0] != nullptr && may_fail(*expr.args[0]);
-  const bool computes = (expr.op >= Op::kAdd && expr.op <= Op::kMultiply) ||
-                        expr.op == Op::kRescale || expr.op == Op::kToInstant;
-  if (computes && expr.form == Form::kInt) return true;
-  return std::any_of(expr.args.begin(), expr.args.end(),
-                     [](const BoundPtr& arg) { return may_fail(*arg); });
-}
-
 }  // namespace flugs::query

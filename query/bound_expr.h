@@ -110,8 +110,6 @@ void collect_columns(const Expr& expr, std::vector<std::string>& names);
 void collect_columns(const BoundExpr& expr, std::vector<std::uint32_t>& columns);
 /// Evaluates a lookup's expression for each code, once; from any thread.
 void fill_lookup(const BoundExpr& expr);
-/// Whether evaluating it may fail with kOverflow.
-bool may_fail(const BoundExpr& expr) noexcept;
 
 /// Evaluates bound expressions for one worker.
 class Evaluator {

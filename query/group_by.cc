@@ -208,18 +208,38 @@ void GroupBySink::merge_part(std::size_t part, std::size_t parts, Groups& into) 
     into.charge.set(into.bytes());
     context_.check_stop();
   }
-  for (std::size_t a = 0; a < stride; ++a) {
-    if (into.bits[a].empty() || into.table.size() == 0) continue;
+  count_bits(into);
+}
+
+void GroupBySink::count_bits(Groups& groups) const {
+  for (std::size_t a = 0; a < aggregates_.size(); ++a) {
+    if (groups.bits[a].empty() || groups.table.size() == 0) continue;
     std::int64_t count = 0;
-    for (const std::uint64_t word : into.bits[a]) count += std::popcount(word);
-    into.states[a].count = count;
+    for (const std::uint64_t word : groups.bits[a]) count += std::popcount(word);
+    groups.states[a].count = count;
   }
 }
 
-std::vector<GroupBySink::Groups> GroupBySink::merged() const {
+std::vector<GroupBySink::Groups> GroupBySink::merged() {
   std::size_t groups = 0;
-  for (const auto& local : locals_)
-    if (local) groups += local->groups.table.size();
+  std::vector<Local*> used;
+  for (const auto& local : locals_) {
+    if (!local) continue;
+    groups += local->groups.table.size();
+    used.push_back(local.get());
+  }
+  if (used.size() == 1) {
+    // Nothing to merge; what is distinct is not counted yet.
+    Groups& only = used[0]->groups;
+    for (std::size_t a = 0; a < aggregates_.size(); ++a)
+      only.distinct[a].for_each([&](std::uint32_t group, std::uint64_t) {
+        ++only.states[group * aggregates_.size() + a].count;
+      });
+    count_bits(only);
+    std::vector<Groups> all;
+    all.push_back(std::move(only));
+    return all;
+  }
   const std::uint32_t parts = groups < kParallelGroups ? 1 : context_.threads;
   std::vector<Groups> merged;
   for (std::uint32_t part = 0; part < parts; ++part)

@@ -60,7 +60,8 @@ class GroupBySink : public Sink {
   void emit(const Groups& groups, Rows& rows, Charge& charge) const;
   ColumnView emit_key(std::size_t key, const Groups& groups, std::size_t first, std::size_t count,
                       Vec& out) const;
-  std::vector<Groups> merged() const;
+  void count_bits(Groups& groups) const;
+  std::vector<Groups> merged();
 
   RunContext& context_;
   Binder binder_;
