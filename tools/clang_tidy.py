@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 CLANG_TIDY = "clang-tidy-19"
-CHECKED = ("words/", "pmem/", "columns/", "mvcc/", "recovery/", "engine/", "bench/", "tools/",
+CHECKED = ("words/", "pmem/", "columns/", "mvcc/", "recovery/", "engine/", "query/", "bench/", "tools/",
            "examples/")
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
