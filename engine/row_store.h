@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -103,6 +104,24 @@ class RowStore {
   std::byte* address(std::uint32_t row) const noexcept { return address_in(chunk_with(row), row); }
   const columns::RowLayout& layout(std::uint32_t row) const noexcept {
     return *chunk_with(row).layout;
+  }
+
+  /// The rows of a chunk side by side, for scans.
+  struct ChunkView {
+    const std::byte* rows = nullptr;
+    const columns::RowLayout* layout = nullptr;
+    std::uint32_t row_bytes = 0;
+    std::uint32_t first_row = 0;
+    std::uint32_t row_count = 0;
+  };
+  /// `index` below chunk_count(); rows from `rows_limit`, a former rows_end(), on are left out.
+  ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const noexcept {
+    const Chunk& chunk = chunks_in_dram_[index];
+    const std::uint64_t end = std::min<std::uint64_t>(geometry_.first_of(index + 1), rows_limit);
+    return {reinterpret_cast<const std::byte*>(chunk.row_zero +
+                                               std::size_t{chunk.first_row} * chunk.row_bytes),
+            chunk.layout, chunk.row_bytes, chunk.first_row,
+            end <= chunk.first_row ? 0 : static_cast<std::uint32_t>(end - chunk.first_row)};
   }
 
   /// The row's previous version in this process's life, kNoRow if none. To be set before the row

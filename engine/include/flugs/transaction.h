@@ -21,6 +21,7 @@ class Table;
 class TransactionContext;
 class DatabaseCore;
 struct RowView;
+struct TransactionAccess;
 }  // namespace engine
 namespace columns {
 class RowLayout;
@@ -211,6 +212,7 @@ class Transaction {
 
  private:
   friend class engine::DatabaseCore;
+  friend struct engine::TransactionAccess;
   engine::DatabaseCore* database_ = nullptr;
   engine::TransactionContext* context_ = nullptr;
   std::uint64_t commit_timestamp_ = 0;
