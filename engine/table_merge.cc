@@ -98,8 +98,9 @@ Status TableMerge::run() {
     candidate.unused = ChunkMerge::find_unused(slots_, rows_, candidate.chunk);
   }
   table_.forget_free_rows([&](std::uint32_t row) { return !rows_.takes_rows(row); });
-  const std::uint64_t frozen_at = slots_.advance();
-  if (!wait_for_transactions(frozen_at))
+  // First those end that may still begin a row in a frozen chunk; then, because what they committed
+  // last is above the snapshots of some that are open, those as well: no snapshot is without it.
+  if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
     return Status(StatusCode::kBusy,
                   fmt::format("table {}: a transaction that began at snapshot {}, before the "
                               "merge, is still open",

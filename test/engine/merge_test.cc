@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "test/support/temporary_database.h"
@@ -248,72 +247,6 @@ TEST_CASE("row ids of an emptied chunk are used again", "[engine]") {
     if (round < 3) reserved = statistics.rows_reserved;
     CHECK(statistics.rows_reserved <= 2 * reserved);
   }
-}
-
-// Moves `amount` from row to row until it is told to stop: the sum stays.
-void move_amounts(Shop& shop, std::int64_t rows, std::uint64_t state, std::atomic<bool>& stops,
-                  std::atomic<int>& wrong) {
-  while (!stops.load()) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const auto id = static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(rows));
-    auto begun = shop.database->begin(AccessMode::kReadWrite);
-    if (!begun.ok()) continue;
-    Transaction t = *std::move(begun);
-    const auto find = [&](std::int64_t wanted) {
-      return t.find({shop.table, 0}, {Value::int32(static_cast<std::int32_t>(wanted % rows))});
-    };
-    const auto row = find(id);
-    const auto other = find(id + 1);
-    if (!row.ok() || !other.ok()) {
-      ++wrong;
-      return;
-    }
-    const std::int64_t a = row->get_int64(kAmount);
-    const std::int64_t b = other->get_int64(kAmount);
-    if (t.update(shop.table, row->id(), {{kAmount, Value::decimal(a - 1)}}).ok() &&
-        t.update(shop.table, other->id(), {{kAmount, Value::decimal(b + 1)}}).ok())
-      if (const Status s = t.commit(); !s.ok()) ++wrong;
-  }
-}
-
-TEST_CASE("readers and writers go on during merges", "[engine]") {
-  Shop shop;
-  constexpr std::int64_t kRows = 4000;
-  shop.insert(0, kRows);
-  std::atomic<bool> stops{false};
-  std::atomic<int> wrong{0};
-  std::vector<std::thread> users;
-  for (std::uint64_t user = 1; user <= 3; ++user)
-    users.emplace_back([&, user] { move_amounts(shop, kRows, user, stops, wrong); });
-  std::int64_t expected = 0;
-  for (const auto& [id, e] : shop.rows) expected += e.amount;
-  std::uint32_t merges = 0;
-  for (int i = 0; i < 60; ++i) {
-    MergeOptions options = everything();
-    options.dead_percent = 10;
-    options.patience = std::chrono::milliseconds(2000);
-    const auto report = shop.database->merge(shop.table, options);
-    CHECK(report.ok());
-    if (report.ok()) merges += report->chunks_merged + report->groups_merged;
-    Transaction t = must(shop.database->begin(AccessMode::kReadOnly));
-    std::int64_t sum = 0;
-    std::size_t count = 0;
-    const std::vector<ColumnId> columns{kAmount};
-    must(t.scan(shop.table, columns, Predicate::all(), [&](const ScanBatch& batch) {
-      count += batch.row_count();
-      for (const std::int64_t amount : batch.integers(0)) sum += amount;
-      return true;
-    }));
-    CHECK(sum == expected);
-    CHECK(count == static_cast<std::size_t>(kRows));
-  }
-  stops.store(true);
-  for (std::thread& user : users) user.join();
-  CHECK(wrong.load() == 0);
-  CHECK(merges > 0);
-  must(shop.database->verify({}));
-  shop.database.reopen();
-  must(shop.database->verify({}));
 }
 
 TEST_CASE("a merge refuses what makes no sense", "[engine]") {
