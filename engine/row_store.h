@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "flugs/status.h"
 #include "mvcc/stamps.h"
 #include "pmem/chunk_list.h"
+#include "pmem/mutex.h"
 #include "pmem/pool.h"
 
 namespace flugs::engine {
@@ -136,8 +136,8 @@ class RowStore {
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::size_t> previous_bytes_{0};
-  std::mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
-  std::mutex grow_mutex_;  // protects chunk_list_ and layouts_
+  pmem::Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
+  pmem::Mutex grow_mutex_;  // protects chunk_list_ and layouts_
   pmem::ChunkList chunk_list_;
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
 };

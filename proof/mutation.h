@@ -28,6 +28,8 @@ struct Mutation {
     kLateFlush,   ///< the flush comes behind the fence that was to make it certain
     kShortFlush,  ///< the last line is left out, of flushes of two lines and more
     kEarlyStore,  ///< what the flush covers was stored before the Persister's fence before it
+    kLateFence,   ///< over when its step is acknowledged: others may have seen the step before
+    kOthersFlush,  ///< missing where another Persister has flushed the same and not fenced it
   };
   Kind kind = Kind::kNone;
   std::string label;

@@ -145,6 +145,10 @@ std::string_view to_string(Kind kind) {
       return "last line not flushed";
     case Kind::kEarlyStore:
       return "stored a fence early";
+    case Kind::kLateFence:
+      return "fence over only when acknowledged";
+    case Kind::kOthersFlush:
+      return "no flush of what another has flushed";
   }
   return "unknown";
 }

@@ -217,7 +217,9 @@ Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseStat
 Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction) {
   DatabaseState state;
   for (const TableId id : core.tables()) {
-    const TableSchema& schema = core.table(id)->schema();
+    const engine::Table* table = core.table(id);
+    if (table == nullptr) continue;  // dropped by another thread meanwhile
+    const TableSchema& schema = table->schema();
     TableRows& rows = state[schema.name];
     std::vector<ColumnId> columns;
     columns.reserve(schema.columns.size());

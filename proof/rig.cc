@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "columns/zeroed_memory.h"
 #include "pmem/check.h"
@@ -68,8 +70,12 @@ class CrashRig::Filter final : public pmem::PersistObserver {
         case Mutation::Kind::kEarlyStore:
           store_early(by, address, bytes, label);
           break;
+        case Mutation::Kind::kOthersFlush:
+          if (others_have_flushed(by, address, bytes)) return;
+          break;
         case Mutation::Kind::kNone:
         case Mutation::Kind::kNoFence:
+        case Mutation::Kind::kLateFence:
           break;
       }
     }
@@ -86,8 +92,17 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     if (mutation.kind == Mutation::Kind::kEarlyStore && live_ != nullptr)
       moments_[&by] = {live_->moment(), rig_.now_, by.counters().fences};
     if (mutation.kind == Mutation::Kind::kNoFence && label == mutation.label) return;
+    end_late_fences([&](const LateFence& fence) { return fence.by == &by; });
+    if (mutation.kind == Mutation::Kind::kLateFence && label == mutation.label && live_ != nullptr)
+      return late_fences_.push_back({&by, label, std::this_thread::get_id()});
     next_->on_fence_by(by, label);
+    unfenced_.erase(&by);
     flush_late(by);
+  }
+  /// The step of this thread is acknowledged.
+  void end_late_fences() {
+    end_late_fences(
+        [](const LateFence& fence) { return fence.thread == std::this_thread::get_id(); });
   }
 
  private:
@@ -96,6 +111,11 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     const void* address;
     std::size_t bytes;
     pmem::Label label;
+  };
+  struct LateFence {
+    const pmem::Persister* by;
+    pmem::Label label;
+    std::thread::id thread;
   };
   /// Just before the last fence of a Persister.
   struct BeforeFence {
@@ -113,6 +133,22 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::uintptr_t last = (begin + bytes - 1) / pmem::kLineBytes * pmem::kLineBytes;
     return last <= begin ? bytes : last - begin;
+  }
+  template <typename Which>
+  void end_late_fences(Which&& which) {
+    const auto ends = std::stable_partition(late_fences_.begin(), late_fences_.end(),
+                                            [&](const LateFence& fence) { return !which(fence); });
+    const std::vector<LateFence> ending(ends, late_fences_.end());
+    late_fences_.erase(ends, late_fences_.end());
+    for (const LateFence& fence : ending) next_->on_fence_by(*fence.by, fence.label);
+  }
+  /// Notes what the flush covers; whether others have flushed just that, without a fence.
+  bool others_have_flushed(const pmem::Persister& by, const void* address, std::size_t bytes) {
+    const std::string content(static_cast<const char*>(address), bytes);
+    unfenced_[&by].insert({address, content});
+    return std::any_of(unfenced_.begin(), unfenced_.end(), [&](const auto& other) {
+      return other.first != &by && other.second.contains({address, content});
+    });
   }
   void flush_late(const pmem::Persister& by) {
     const std::vector<LateFlush> late = std::exchange(late_, {});
@@ -141,6 +177,8 @@ class CrashRig::Filter final : public pmem::PersistObserver {
   CrashExplorer* live_;  // null inside a recovery
   bool is_in_hook_ = false;
   std::vector<LateFlush> late_;
+  std::vector<LateFence> late_fences_;
+  std::map<const pmem::Persister*, std::set<std::pair<const void*, std::string>>> unfenced_;
   std::map<const pmem::Persister*, BeforeFence> moments_;
 };
 
@@ -231,24 +269,72 @@ Status CrashRig::outcome() const {
 template <typename Work>
 void CrashRig::explored(Step step, Work&& work) {
   if (is_done()) return;
-  const bool is_inside = now_.after.has_value();
-  Step outer = std::exchange(now_.in_flight, std::move(step));
-  now_.after = now_.state;
-  FLUGS_CHECK(model_step(now_.in_flight, *now_.after));  // the script contradicts itself
+  std::vector<Pending> outer = std::exchange(now_.pending, {});
+  const std::uint64_t number = announce(std::move(step));
+  may_take_effect(number);
+  FLUGS_CHECK(now_.outcomes.size() == 2);  // the script contradicts itself
   Status status = work();
   if (!status.ok()) return fail(std::move(status));
-  now_.state = std::move(*now_.after);
-  now_.after.reset();
-  now_.in_flight = {};
+  settle(number);
   acknowledge();
-  if (!is_inside) return;
-  now_.in_flight = std::move(outer);
-  now_.after = now_.state;
-  FLUGS_CHECK(model_step(now_.in_flight, *now_.after));
+  now_.pending = std::move(outer);
+  now_.find_outcomes();
+}
+
+std::uint64_t CrashRig::announce(Step step) {
+  now_.pending.push_back({next_pending_, std::move(step), false});
+  return next_pending_++;
+}
+
+void CrashRig::may_take_effect(std::uint64_t pending) {
+  for (Pending& one : now_.pending)
+    if (one.number == pending) one.is_committing = true;
+  now_.find_outcomes();
+}
+
+void CrashRig::settle(std::uint64_t pending) {
+  const auto same = [&](const Pending& one) { return one.number == pending; };
+  const auto found = std::find_if(now_.pending.begin(), now_.pending.end(), same);
+  if (found == now_.pending.end()) return;  // somebody saw it before
+  FLUGS_CHECK(model_step(found->step, now_.state));
+  withdraw(pending);
+}
+
+void CrashRig::withdraw(std::uint64_t pending) {
+  std::erase_if(now_.pending, [&](const Pending& one) { return one.number == pending; });
+  now_.find_outcomes();
+}
+
+pmem::PersistObserver* CrashRig::observer() const noexcept { return filter_.get(); }
+
+void Expectation::find_outcomes() {
+  outcomes = {{0, state}};
+  // A table is dropped when no transaction that wrote to it is left.
+  for (const bool is_drop : {false, true}) {
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      if (!pending[i].is_committing || pending[i].step.dropped.empty() == is_drop) continue;
+      const std::size_t known = outcomes.size();
+      for (std::size_t k = 0; k < known; ++k) {
+        Outcome outcome{outcomes[k].taken | 1U << i, outcomes[k].state};
+        if (model_step(pending[i].step, outcome.state)) outcomes.push_back(std::move(outcome));
+      }
+    }
+  }
+}
+
+const Expectation::Outcome* Expectation::find(const DatabaseState& found,
+                                              std::string& unlike) const {
+  for (const Outcome& outcome : outcomes) {
+    const std::string words = difference(outcome.state, found);
+    if (words.empty()) return &outcome;
+    unlike += (unlike.empty() ? "" : "; nor after what was in flight: ") + words;
+  }
+  return nullptr;
 }
 
 void CrashRig::acknowledge() {
   if (explorer_ == nullptr) return;
+  filter_->end_late_fences();
   explorer_->crash_now("acknowledged");
   explorer_->count_unfenced();
   for (const std::size_t offset : explorer_->unflushed_lines())
@@ -309,8 +395,9 @@ Status CrashRig::open_live() {
   auto core = open_image(buffer_.span(), filter_.get(), options_.slots);
   if (!core.ok()) return std::move(core).status();
   core_ = std::move(*core);
-  bool is_after = false;
-  return check_recovered(*core_, 0, is_after);
+  const Expectation::Outcome* outcome = nullptr;
+  nested_outcome_ = nullptr;
+  return check_recovered(*core_, outcome);
 }
 
 void CrashRig::reopen(std::uint32_t slots) {
@@ -339,33 +426,30 @@ void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
 /// Threads keep to their transaction slot; the checks must not move that of the live database.
 Status CrashRig::check_as_another(std::span<std::byte> image, ExplorerContext& context) {
   if (context.depth() != 0) return check(image, context);
-  const mvcc::OtherThread another;
+  const mvcc::OtherThread another(1);
   return check(image, context);
 }
 
-Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after) {
+Status CrashRig::check_recovered(engine::DatabaseCore& core,
+                                 Expectation::Outcome const*& outcome) {
   {
     Result<Transaction> reader = core.begin(AccessMode::kReadOnly);
     if (!reader.ok()) return std::move(reader).status();
     Result<DatabaseState> found = read_state(core, *reader);
     if (!found.ok()) return std::move(found).status();
-    const std::string unlike_before = difference(now_.state, *found);
-    is_after = !unlike_before.empty();
-    if (is_after && (!now_.after || !difference(*now_.after, *found).empty()))
-      return wrong(fmt::format(
-          "{}{}", unlike_before,
-          now_.after ? "; nor after the step: " + difference(*now_.after, *found) : std::string()));
+    std::string unlike;
+    outcome = now_.find(*found, unlike);
+    if (outcome == nullptr) return wrong(unlike);
   }
   if (Status s = core.verify({}); !s.ok()) return s;
   if (Status s = check_space(core); !s.ok()) return s;
-  const std::uint32_t outcome = is_after ? 2 : 1;
-  if (depth == 0 && (nested_outcomes_ & ~outcome) != 0)
+  if (nested_outcome_ != nullptr && nested_outcome_ != outcome)
     return wrong("a crash inside this recovery made the next one decide otherwise");
-  nested_outcomes_ |= outcome;
+  nested_outcome_ = outcome;
   return {};
 }
 
-Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
+Status CrashRig::run_new_transactions(engine::DatabaseCore& core, std::uint32_t taken,
                                       DatabaseState& state) {
   std::uint64_t timestamp = now_.timestamp;
   // What a transaction sees of its own is looked at in the last one of each slot.
@@ -373,10 +457,9 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
     if (!model_step(step, state)) return {};
     return run_step(step, core, looks ? &state : nullptr, timestamp);
   };
-  const bool has_step =
-      !now_.in_flight.writes.empty() || now_.in_flight.created || !now_.in_flight.dropped.empty();
-  if (!is_after && has_step)
-    if (Status s = run(now_.in_flight); !s.ok()) return s;
+  for (std::size_t i = 0; i < now_.pending.size(); ++i)
+    if ((taken >> i & 1) == 0)
+      if (Status s = run(now_.pending[i].step); !s.ok()) return s;
   for (const auto& [number, open] : open_)
     if (Status s = run(Step{.writes = open.writes}); !s.ok()) return s;
   if (state.empty()) {
@@ -397,7 +480,7 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
 }
 
 Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
-  if (context.depth() == 0) nested_outcomes_ = 0;
+  if (context.depth() == 0) nested_outcome_ = nullptr;
   DatabaseState expected;
   std::uint64_t used = 0;
   const auto says = [](const char* when, const Status& s) {
@@ -413,11 +496,11 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
     if (!core.ok()) return says("opening", core.status());
     context.crash_now("recovered");
     (*core)->pool().medium().set_observer(nullptr);
-    bool is_after = false;
-    if (Status s = check_recovered(**core, context.depth(), is_after); !s.ok())
+    const Expectation::Outcome* outcome = nullptr;
+    if (Status s = check_recovered(**core, outcome); !s.ok())
       return says("recovered", s);
-    expected = is_after ? *now_.after : now_.state;
-    if (Status s = run_new_transactions(**core, is_after, expected); !s.ok())
+    expected = outcome->state;
+    if (Status s = run_new_transactions(**core, outcome->taken, expected); !s.ok())
       return says("new transactions", s);
     if (Status s = (*core)->verify({}); !s.ok()) return says("audit after them", s);
     used = used_bytes(**core);

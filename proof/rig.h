@@ -14,15 +14,16 @@
 #include "proof/explorer.h"
 #include "proof/mutation.h"
 #include "proof/pool_buffer.h"
+#include "proof/schedule.h"
 
 // A database under the crash-state explorer, with a model of what it must hold.
 //
 // Each image is judged thus: ordinary recovery (crashed again, `nested_depth` deep); the state is
-// that before or that after the transaction in flight, and crashes inside recovery decide the same;
-// the audit is clean; the space in use, the free space and the overhead are all there is; then the
-// transaction in flight is run again, new ones insert, update, delete and insert again in every
-// table through every slot, with time-stamps above all that were acknowledged; then a second
-// restart gives the same state and the same space in use.
+// that before the steps in flight or that after some of them, and crashes inside recovery decide the
+// same; the audit is clean; the space in use, the free space and the overhead are all there is; then
+// what was in flight and is not there is run again, new transactions insert, update, delete and
+// insert again in every table through every slot, with time-stamps above all that were acknowledged;
+// then a second restart gives the same state and the same space in use.
 
 namespace flugs::proof {
 
@@ -54,12 +55,30 @@ struct Step {
   std::string dropped = {};
 };
 
+/// A step that is under way.
+struct Pending {
+  std::uint64_t number = 0;
+  Step step;
+  bool is_committing = false;  ///< may have taken effect; else it has not
+};
+
 /// What a database that is recovered at some moment must hold.
 struct Expectation {
-  DatabaseState state;                 ///< acknowledged
-  std::optional<DatabaseState> after;  ///< when what is in flight has taken effect
-  Step in_flight;
-  std::uint64_t timestamp = 0;  ///< the latest that was acknowledged
+  /// When those pending steps have taken effect that `taken` has a bit for, by their place.
+  struct Outcome {
+    std::uint32_t taken = 0;
+    DatabaseState state;
+  };
+  DatabaseState state;  ///< what was acknowledged, or seen by another transaction
+  std::vector<Pending> pending;
+  /// All that are allowed; the first is that none has.
+  std::vector<Outcome> outcomes = std::vector<Outcome>(1);
+  std::uint64_t timestamp = 0;    ///< the latest that was acknowledged
+
+  /// To be called after each change of the two above `outcomes`.
+  void find_outcomes();
+  /// The one that the database holds; null, and the difference in words, when none.
+  const Outcome* find(const DatabaseState& found, std::string& unlike) const;
 };
 
 struct RigOptions {
@@ -67,6 +86,9 @@ struct RigOptions {
   std::uint32_t slots = 2;
   bool watches_creation = false;
   bool mutes_script = false;  ///< crash points begin at unmute(), not at watch()
+  // Of run_threads().
+  Schedule schedule = {};
+  std::uint64_t turns_seed = 0;  ///< of what the threads do; 0: the script
   ExplorerOptions explorer;
   Mutation mutation;
 };
@@ -104,6 +126,25 @@ class CrashRig {
   /// Cuts the power (CrashExplorer::crash_image), and opens.
   void crash(std::uint64_t choice, std::uint32_t slots = 0);
 
+  /// Steps of several threads, of which one runs at a time (run_threads, which alone uses these).
+  /// Not acknowledged before settle() and acknowledge(); from commit() to withdraw() it may be
+  /// found in an image.
+  std::uint64_t announce(Step step);
+  void may_take_effect(std::uint64_t pending);
+  /// It has taken effect for certain: its thread has been told, or another transaction sees it.
+  void settle(std::uint64_t pending);
+  void withdraw(std::uint64_t pending);
+  /// Crash point: this thread has been told.
+  void acknowledge();
+  void fail(Status status);
+  const Expectation& expectation() const noexcept { return now_; }
+  std::uint64_t& timestamp() noexcept { return now_.timestamp; }
+  /// Null before watch().
+  pmem::PersistObserver* observer() const noexcept;
+  const RigOptions& options() const noexcept { return options_; }
+  void set_switch_points(std::uint32_t points) noexcept { switch_points_ = points; }
+  std::uint32_t switch_points() const noexcept { return switch_points_; }
+
   /// Called before each fence takes effect, and before it is explored. One at a time.
   std::function<void(pmem::Label)> before_fence;
 
@@ -129,15 +170,14 @@ class CrashRig {
   template <typename Work>
   void explored(Step step, Work&& work);
   void make_explorer();
-  void acknowledge();
   Status create(pmem::PersistObserver* observer);
-  void fail(Status status);
   Status open_live();
   void close_live();
   Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
   Status check(std::span<std::byte> image, ExplorerContext& context);
-  Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after);
-  Status run_new_transactions(engine::DatabaseCore& core, bool is_after, DatabaseState& state);
+  Status check_recovered(engine::DatabaseCore& core, Expectation::Outcome const*& outcome);
+  Status run_new_transactions(engine::DatabaseCore& core, std::uint32_t taken,
+                              DatabaseState& state);
 
   RigOptions options_;
   PoolBuffer buffer_;
@@ -150,7 +190,10 @@ class CrashRig {
   Status status_;
   bool is_creating_ = true;
   std::map<std::string, std::uint64_t> unflushed_;
-  std::uint32_t nested_outcomes_ = 0;  // bit 0: before, bit 1: after; of the image being judged
+  std::uint64_t next_pending_ = 0;
+  std::uint32_t switch_points_ = 0;
+  // Of the image being judged, when the recoveries from crashes inside its own have decided.
+  const Expectation::Outcome* nested_outcome_ = nullptr;
 };
 
 /// The same in the model; false when the model does not admit it.
