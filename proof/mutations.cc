@@ -129,6 +129,9 @@ constexpr MutationCase kCases[] = {
      "what pool-create/1 makes durable nobody needs: the root is zero already, and the arenas "
      "share their line with limits that are flushed"},
     {Kind::kEarlyStore, "string_heap/3", "shared_reservation"},
+    {Kind::kLateFence, "commit/2", "threads_commit"},
+    {Kind::kLateFence, "create_table/2", "threads_tables"},
+    {Kind::kOthersFlush, "commit/1", "threads_values", Region::kDictionary},
 };
 
 std::string_view to_string(Kind kind) {

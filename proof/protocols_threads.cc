@@ -39,13 +39,13 @@ RowWrite amount(std::int32_t id, std::int64_t to) {
 
 void script_threads_commit(CrashRig& rig) {
   populate(rig);
-  run(rig, {{commits({amount(1, 100), insert("orders", order(2, 1, "second"))}),
-             commits({amount(2, 101), remove("orders", 1)})},
-            {commits({amount(1, 200), amount(3, 201)}),
-             aborts({amount(2, 202), remove("people", 4)})},
-            {reads(), commits({remove("people", 3), insert("people", person(5, "n5", "Ulm", 300,
-                                                                            "new"))}),
-             commits({amount(1, 301)})}});
+  run(rig,
+      {{commits({amount(1, 100), insert("orders", order(2, 1, "second"))}),
+        commits({amount(2, 101), remove("orders", 1)})},
+       {commits({amount(1, 200), amount(3, 201)}), aborts({amount(2, 202), remove("people", 4)})},
+       {reads(),
+        commits({remove("people", 3), insert("people", person(5, "n5", "Ulm", 300, "new"))}),
+        commits({amount(1, 301)})}});
 }
 
 void script_threads_values(CrashRig& rig) {
@@ -107,9 +107,10 @@ void script_threads_tables(CrashRig& rig) {
   rig.create_table(log_schema());
   rig.create_table(log_schema("old"));
   rig.commit({insert("log", log_entry(1, 1)), insert("old", log_entry(1, 1))});
-  run(rig, {{creates(orders_schema()), commits({insert("orders", order(1, 1, "first"))}),
-             commits({update("log", 1, {set(1, Value::int64(7))})})},
-            {commits({insert("log", log_entry(2, 2)), insert("orders", order(2, 2, "second"))}),
+  run(rig, {{commits({update("log", 1, {set(1, Value::int64(7))})}), creates(orders_schema()),
+             commits({insert("orders", order(1, 1, "first"))})},
+            {commits({insert("log", log_entry(2, 2))}),
+             commits({insert("log", log_entry(5, 5)), insert("orders", order(2, 2, "second"))}),
              drops("old"), creates(wide_schema()), commits({insert("wide", wide_row(1))})},
             {commits({insert("old", log_entry(2, 2)), insert("log", log_entry(3, 3))}),
              commits({insert("orders", order(3, 3, "third")), insert("log", log_entry(4, 4))})}});

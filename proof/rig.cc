@@ -136,11 +136,15 @@ class CrashRig::Filter final : public pmem::PersistObserver {
   }
   template <typename Which>
   void end_late_fences(Which&& which) {
-    const auto ends = std::stable_partition(late_fences_.begin(), late_fences_.end(),
-                                            [&](const LateFence& fence) { return !which(fence); });
+    const auto ends = std::partition(late_fences_.begin(), late_fences_.end(),
+                                     [&](const LateFence& fence) { return !which(fence); });
     const std::vector<LateFence> ending(ends, late_fences_.end());
     late_fences_.erase(ends, late_fences_.end());
+    // No crash point: the mistake is what others do meanwhile, not that the fence comes here.
+    const bool was_muted = live_ != nullptr && live_->is_muted();
+    if (live_ != nullptr) live_->set_muted(true);
     for (const LateFence& fence : ending) next_->on_fence_by(*fence.by, fence.label);
+    if (live_ != nullptr) live_->set_muted(was_muted);
   }
   /// Notes what the flush covers; whether others have flushed just that, without a fence.
   bool others_have_flushed(const pmem::Persister& by, const void* address, std::size_t bytes) {
@@ -273,9 +277,11 @@ void CrashRig::explored(Step step, Work&& work) {
   const std::uint64_t number = announce(std::move(step));
   may_take_effect(number);
   FLUGS_CHECK(now_.outcomes.size() == 2);  // the script contradicts itself
-  Status status = work();
+  std::uint64_t timestamp = now_.timestamp;
+  Status status = work(timestamp);
   if (!status.ok()) return fail(std::move(status));
   settle(number);
+  now_.timestamp = timestamp;
   acknowledge();
   now_.pending = std::move(outer);
   now_.find_outcomes();
@@ -293,6 +299,7 @@ void CrashRig::may_take_effect(std::uint64_t pending) {
 }
 
 void CrashRig::settle(std::uint64_t pending) {
+  if (filter_ != nullptr) filter_->end_late_fences();
   const auto same = [&](const Pending& one) { return one.number == pending; };
   const auto found = std::find_if(now_.pending.begin(), now_.pending.end(), same);
   if (found == now_.pending.end()) return;  // somebody saw it before
@@ -334,7 +341,6 @@ const Expectation::Outcome* Expectation::find(const DatabaseState& found,
 
 void CrashRig::acknowledge() {
   if (explorer_ == nullptr) return;
-  filter_->end_late_fences();
   explorer_->crash_now("acknowledged");
   explorer_->count_unfenced();
   for (const std::size_t offset : explorer_->unflushed_lines())
@@ -344,18 +350,21 @@ void CrashRig::acknowledge() {
 void CrashRig::create_table(const TableSchema& schema) {
   Step step;
   step.created = schema;
-  explored(step, [&] { return run_step(step, *core_, nullptr, now_.timestamp); });
+  explored(step,
+           [&](std::uint64_t& timestamp) { return run_step(step, *core_, nullptr, timestamp); });
 }
 
 void CrashRig::drop_table(const std::string& name) {
   Step step;
   step.dropped = name;
-  explored(step, [&] { return run_step(step, *core_, nullptr, now_.timestamp); });
+  explored(step,
+           [&](std::uint64_t& timestamp) { return run_step(step, *core_, nullptr, timestamp); });
 }
 
 void CrashRig::commit(const Writes& writes) {
   const Step step{.writes = writes};
-  explored(step, [&] { return run_step(step, *core_, nullptr, now_.timestamp); });
+  explored(step,
+           [&](std::uint64_t& timestamp) { return run_step(step, *core_, nullptr, timestamp); });
 }
 
 std::size_t CrashRig::begin(const Writes& writes) {
@@ -377,7 +386,7 @@ void CrashRig::commit(std::size_t transaction) {
   Open open = std::move(found->second);
   open_.erase(found);
   explored(Step{.writes = open.writes},
-           [&] { return commit_above(open.transaction, now_.timestamp); });
+           [&](std::uint64_t& timestamp) { return commit_above(open.transaction, timestamp); });
 }
 
 void CrashRig::abort(std::size_t transaction) {
@@ -430,8 +439,7 @@ Status CrashRig::check_as_another(std::span<std::byte> image, ExplorerContext& c
   return check(image, context);
 }
 
-Status CrashRig::check_recovered(engine::DatabaseCore& core,
-                                 Expectation::Outcome const*& outcome) {
+Status CrashRig::check_recovered(engine::DatabaseCore& core, Expectation::Outcome const*& outcome) {
   {
     Result<Transaction> reader = core.begin(AccessMode::kReadOnly);
     if (!reader.ok()) return std::move(reader).status();
@@ -497,8 +505,7 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
     context.crash_now("recovered");
     (*core)->pool().medium().set_observer(nullptr);
     const Expectation::Outcome* outcome = nullptr;
-    if (Status s = check_recovered(**core, outcome); !s.ok())
-      return says("recovered", s);
+    if (Status s = check_recovered(**core, outcome); !s.ok()) return says("recovered", s);
     expected = outcome->state;
     if (Status s = run_new_transactions(**core, outcome->taken, expected); !s.ok())
       return says("new transactions", s);

@@ -19,11 +19,11 @@
 // A database under the crash-state explorer, with a model of what it must hold.
 //
 // Each image is judged thus: ordinary recovery (crashed again, `nested_depth` deep); the state is
-// that before the steps in flight or that after some of them, and crashes inside recovery decide the
-// same; the audit is clean; the space in use, the free space and the overhead are all there is; then
-// what was in flight and is not there is run again, new transactions insert, update, delete and
-// insert again in every table through every slot, with time-stamps above all that were acknowledged;
-// then a second restart gives the same state and the same space in use.
+// that before the steps in flight or that after some of them, and crashes inside recovery decide
+// the same; the audit is clean; the space in use, the free space and the overhead are all there is;
+// then what was in flight and is not there is run again, new transactions insert, update, delete
+// and insert again in every table through every slot, with time-stamps above all that were
+// acknowledged; then a second restart gives the same state and the same space in use.
 
 namespace flugs::proof {
 
@@ -73,7 +73,7 @@ struct Expectation {
   std::vector<Pending> pending;
   /// All that are allowed; the first is that none has.
   std::vector<Outcome> outcomes = std::vector<Outcome>(1);
-  std::uint64_t timestamp = 0;    ///< the latest that was acknowledged
+  std::uint64_t timestamp = 0;  ///< the latest that was acknowledged
 
   /// To be called after each change of the two above `outcomes`.
   void find_outcomes();
@@ -138,12 +138,12 @@ class CrashRig {
   void acknowledge();
   void fail(Status status);
   const Expectation& expectation() const noexcept { return now_; }
-  std::uint64_t& timestamp() noexcept { return now_.timestamp; }
+  void set_timestamp(std::uint64_t timestamp) noexcept { now_.timestamp = timestamp; }
   /// Null before watch().
   pmem::PersistObserver* observer() const noexcept;
   const RigOptions& options() const noexcept { return options_; }
-  void set_switch_points(std::uint32_t points) noexcept { switch_points_ = points; }
-  std::uint32_t switch_points() const noexcept { return switch_points_; }
+  void set_turns(TurnOwners turns) { turns_ = std::move(turns); }
+  const TurnOwners& turns() const noexcept { return turns_; }
 
   /// Called before each fence takes effect, and before it is explored. One at a time.
   std::function<void(pmem::Label)> before_fence;
@@ -191,7 +191,7 @@ class CrashRig {
   bool is_creating_ = true;
   std::map<std::string, std::uint64_t> unflushed_;
   std::uint64_t next_pending_ = 0;
-  std::uint32_t switch_points_ = 0;
+  TurnOwners turns_;  // of run_threads()
   // Of the image being judged, when the recoveries from crashes inside its own have decided.
   const Expectation::Outcome* nested_outcome_ = nullptr;
 };

@@ -26,10 +26,21 @@ std::string to_string(const Schedule& schedule);
 /// Fails with kInvalidArgument.
 Result<Schedule> read_schedule(std::string_view words);
 
-/// All schedules with one switch, by `index`, in an order that spreads over the points from the
-/// begin: `points * threads` of them, among them those to the thread that runs, which do nothing.
-Schedule one_switch(std::uint64_t index, std::uint32_t points, std::uint32_t threads);
-/// One with 2 to 4 switches, now and then with many.
+/// The switch points of a run: which thread had the turn, and whether it was about to flush.
+struct SwitchPoint {
+  std::uint32_t thread = 0;
+  bool is_flush = false;
+};
+using TurnOwners = std::vector<SwitchPoint>;
+
+/// All schedules with one switch of a run that had these turns without, by `index`: one for each
+/// point and each other thread. First the points at fences and between steps, then those at
+/// flushes, each in an order that spreads over the run from the begin.
+Schedule one_switch(std::uint64_t index, const TurnOwners& turns, std::uint32_t threads);
+/// One with 2 to 4 switches, or with many.
 Schedule draw_schedule(std::uint64_t seed, std::uint32_t points, std::uint32_t threads);
+
+/// Which switch of the schedule crash points begin at: before, the run is that of many others.
+std::size_t watched_from(const Schedule& schedule);
 
 }  // namespace flugs::proof

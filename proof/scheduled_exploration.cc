@@ -10,8 +10,8 @@ namespace flugs::proof {
 namespace {
 
 // Many schedules with some images each find more than a few with all of theirs.
-constexpr std::uint64_t kSchedulesWanted = 16;
-constexpr std::uint64_t kImagesPerScheduleMin = 150;
+constexpr std::uint64_t kSchedulesWanted = 80;
+constexpr std::uint64_t kImagesPerScheduleMin = 120;
 constexpr std::uint64_t kCombinationsMax = 24;
 constexpr std::uint32_t kRandomImagesMax = 4;
 constexpr std::uint64_t kSchedulesMax = 5000;
@@ -31,14 +31,26 @@ void add(ExplorationResult& sum, ExplorerReport&& report,
   for (const auto& [region, lines] : unflushed) sum.unflushed[region] += lines;
 }
 
-Schedule schedule_of(const Exploration& exploration, std::uint64_t index, std::uint32_t points,
+/// One switch: what goes wrong does so soon after it.
+bool is_enumerated(const Exploration& exploration, std::uint64_t index, const TurnOwners& turns,
+                   std::uint32_t threads) {
+  return exploration.round == 0 && index % 2 == 1 && index / 2 < turns.size() * (threads - 1);
+}
+
+Schedule schedule_of(const Exploration& exploration, std::uint64_t index, const TurnOwners& turns,
                      std::uint32_t threads) {
   if (index == 0) return {};
-  const std::uint64_t total = std::uint64_t{points} * threads;
-  if (exploration.round == 0 && index <= total) return one_switch(index - 1, points, threads);
-  return draw_schedule((exploration.seed * 0x9e3779b97f4a7c15u) ^
-                           (std::uint64_t{exploration.round} << 32) ^ index,
-                       points, threads);
+  if (is_enumerated(exploration, index, turns, threads))
+    return one_switch(index / 2, turns, threads);
+  return draw_schedule(
+      (exploration.seed * 0x9e3779b97f4a7c15u) ^ (std::uint64_t{exploration.round} << 32) ^ index,
+      static_cast<std::uint32_t>(turns.size()), threads);
+}
+
+std::uint64_t images_for(const Exploration& exploration, bool is_enumerated) {
+  const std::uint64_t share =
+      std::max(exploration.images_max / kSchedulesWanted, kImagesPerScheduleMin);
+  return is_enumerated ? std::max(share / 4, kImagesPerScheduleMin / 2) : share;
 }
 
 }  // namespace
@@ -48,22 +60,23 @@ ExplorationResult explore_schedules(const Exploration& exploration, const Protoc
   const std::clock_t start = std::clock();
   const mvcc::OtherThread self(0);  // a run is the same whatever this process did before
   ExplorationResult result;
-  const bool is_given = !exploration.schedule.empty();
+  const bool is_given = !exploration.schedule.empty() || !exploration.replay.empty();
   Exploration one = exploration;
   one.combinations_max = std::min(exploration.combinations_max, kCombinationsMax);
   one.random_images = std::min(exploration.random_images, kRandomImagesMax);
-  std::uint32_t points = 0;
+  TurnOwners turns;
   for (std::uint64_t index = 0; index < (is_given ? 1 : kSchedulesMax); ++index) {
     RigOptions options;
     Result<Schedule> schedule =
-        is_given ? read_schedule(exploration.schedule)
-                 : Result(schedule_of(exploration, index, points, protocol.threads));
+        is_given ? read_schedule(exploration.schedule.empty() ? "none" : exploration.schedule)
+                 : Result(schedule_of(exploration, index, turns, protocol.threads));
     if (schedule.ok()) options.schedule = *schedule;
     one.schedule = to_string(options.schedule);
     const std::uint64_t left = exploration.images_max - result.report.images_checked;
     if (!is_given)
-      one.images_max =
-          std::min(left, std::max(exploration.images_max / kSchedulesWanted, kImagesPerScheduleMin));
+      one.images_max = std::min(
+          left,
+          images_for(exploration, is_enumerated(exploration, index, turns, protocol.threads)));
     Result<ExplorerOptions> explorer = explorer_options(one);
     if (!schedule.ok() || !explorer.ok()) {
       result.outcome = schedule.ok() ? explorer.status() : schedule.status();
@@ -77,7 +90,7 @@ ExplorationResult explore_schedules(const Exploration& exploration, const Protoc
     options.mutation = mutation;
     CrashRig rig(options);
     protocol.script(rig);
-    if (index == 0) points = rig.switch_points();
+    if (index == 0) turns = rig.turns();
     add(result, rig.report(), rig.unflushed_at_acknowledgement());
     result.outcome = rig.outcome();
     result.report.used_up = result.report.images_checked >= exploration.images_max;

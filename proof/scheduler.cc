@@ -67,15 +67,22 @@ void Scheduler::pass_turn(std::uint32_t to) {
   turn_.wait(lock, [&] { return running_ == mine; });
 }
 
-void Scheduler::point() {
+void Scheduler::point(bool is_flush) {
   waits_ = 0;
-  const std::uint32_t here = points_++;
+  const auto here = static_cast<std::uint32_t>(turns_.size());
+  turns_.push_back({thread_number, is_flush});
   while (next_switch_ < schedule_.size() && schedule_[next_switch_].point < here) ++next_switch_;
   if (next_switch_ == schedule_.size() || schedule_[next_switch_].point != here) return;
+  const bool is_watched = next_switch_ >= watched_from(schedule_);
   const std::uint32_t to = schedule_[next_switch_++].thread;
   if (to >= is_alive_.size() || to == thread_number || !is_alive_[to]) return;
-  before_switch_();
+  if (is_watched) before_switch_();
   pass_turn(to);
+}
+
+void Scheduler::pass() {
+  const std::uint32_t to = next_after(thread_number);
+  if (to != thread_number) pass_turn(to);
 }
 
 void Scheduler::on_wait() noexcept {
@@ -83,8 +90,7 @@ void Scheduler::on_wait() noexcept {
     std::fprintf(stderr, "flugs: all threads that are left wait for each other\n");
     std::abort();
   }
-  const std::uint32_t to = next_after(thread_number);
-  if (to != thread_number) pass_turn(to);
+  pass();
 }
 
 Scheduler::Undisturbed::Undisturbed() noexcept
@@ -100,7 +106,7 @@ void Scheduler::on_fence(pmem::Label /*label*/) { std::abort(); }
 
 void Scheduler::on_flush_by(const pmem::Persister& by, const void* address, std::size_t bytes,
                             pmem::Label label) {
-  point();
+  point(true);
   const Undisturbed undisturbed;
   next_.on_flush_by(by, address, bytes, label);
 }

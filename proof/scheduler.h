@@ -20,14 +20,17 @@ namespace flugs::proof {
 /// instance, belongs to the thread that flushes or fences, and the turn stays there meanwhile.
 class Scheduler final : public pmem::PersistObserver, public pmem::WaitObserver {
  public:
-  /// `before_switch` is called before each switch of the schedule.
+  /// `before_switch` is called before each switch of the schedule that happens, from
+  /// watched_from() on.
   Scheduler(Schedule schedule, pmem::PersistObserver& next, std::function<void()> before_switch);
 
   /// Returns when all have ended. Ends the process when all that are left wait.
   void run(const std::vector<std::function<void()>>& threads);
   /// Of the thread that has the turn.
-  void point();
-  std::uint32_t points() const noexcept { return points_; }
+  void point() { point(false); }
+  /// Gives the turn to the next thread in order.
+  void pass();
+  const TurnOwners& turns() const noexcept { return turns_; }
 
   /// While it lives, its thread keeps the turn, whatever it waits for.
   class Undisturbed {
@@ -54,6 +57,7 @@ class Scheduler final : public pmem::PersistObserver, public pmem::WaitObserver 
   void run_thread(std::uint32_t number, const std::function<void()>& work);
   std::uint32_t next_after(std::uint32_t thread) const noexcept;
   void pass_turn(std::uint32_t to);
+  void point(bool is_flush);
 
   Schedule schedule_;
   pmem::PersistObserver& next_;
@@ -63,7 +67,7 @@ class Scheduler final : public pmem::PersistObserver, public pmem::WaitObserver 
   std::uint32_t running_ = kNobody;
   std::vector<bool> is_alive_;
   std::size_t next_switch_ = 0;
-  std::uint32_t points_ = 0;
+  TurnOwners turns_;
   std::uint32_t waits_ = 0;  // since a thread got on
 };
 

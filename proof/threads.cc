@@ -53,21 +53,24 @@ class ThreadRun {
       threads.emplace_back([this, i] { run_script(i); });
     scheduler_.run(threads);
     medium.set_observer(rig_.observer());
-    rig_.set_switch_points(scheduler_.points());
+    rig_.set_turns(scheduler_.turns());
     rig_.unmute();
     if (rig_.is_done()) return;
     if (Status s = check_readings(); !s.ok()) return rig_.fail(std::move(s));
-    if (Status s = audit(); !s.ok()) rig_.fail(Status(s.code(), "at the end: " + std::string(s.message())));
+    if (Status s = audit(); !s.ok())
+      rig_.fail(Status(s.code(), "at the end: " + std::string(s.message())));
   }
 
  private:
   void run_script(std::uint32_t number) {
     const mvcc::OtherThread self(number + 2);
+    bool is_first = true;
     for (const ThreadStep& step : scripts_[number]) {
       scheduler_.point();
       if (rig_.is_done()) return;
       const bool changes_tables = step.step.created || !step.step.dropped.empty();
-      Status status = changes_tables ? change_tables(step.step) : transact(step);
+      Status status = changes_tables ? change_tables(step.step)
+                                     : transact(step, std::exchange(is_first, false));
       if (!status.ok())
         return rig_.fail(
             Status(status.code(), fmt::format("thread {}: {}", number, status.message())));
@@ -92,15 +95,16 @@ class ThreadRun {
       end(number);
       return status;
     }
-    tell(number, step);
+    tell(number, step, 0);
     return {};
   }
 
   /// Its thread knows that the step has taken effect, and says so.
-  void tell(std::uint64_t number, const Step& step) {
+  void tell(std::uint64_t number, const Step& step, std::uint64_t timestamp) {
     scheduler_.point();
     if (!step.dropped.empty()) settle_writers(step.dropped);
     rig_.settle(number);
+    rig_.set_timestamp(std::max(rig_.expectation().timestamp, timestamp));
     end(number);
     const Scheduler::Undisturbed undisturbed;
     rig_.acknowledge();
@@ -115,12 +119,14 @@ class ThreadRun {
         rig_.settle(one.number);
   }
 
-  Status transact(const ThreadStep& step) {
+  Status transact(const ThreadStep& step, bool is_first) {
     Result<Transaction> begun = rig_.core().begin(AccessMode::kReadWrite);
     if (!begun.ok()) return std::move(begun).status();
     Transaction transaction = std::move(*begun);
     const std::size_t reading = begin_reading(transaction);
     if (Status s = read_first(reading, transaction); !s.ok()) return s;
+    // So that the first transactions of all threads overlap, whatever the schedule.
+    if (is_first) scheduler_.pass();
     scheduler_.point();
     const std::uint64_t number = announce(step.step);
     DatabaseState own = readings_[reading].state;
@@ -134,13 +140,12 @@ class ThreadRun {
       return status;
     }
     rig_.may_take_effect(number);
-    const std::uint64_t before = rig_.timestamp();
+    const std::uint64_t before = rig_.expectation().timestamp;
     if (Status s = transaction.commit(); !s.ok()) return s;
     const std::uint64_t given = transaction.commit_timestamp();
     if (given <= before || !timestamps_.emplace(number, given).second)
       return wrong(fmt::format("time-stamp {} was given out after {}", given, before));
-    rig_.timestamp() = std::max(rig_.timestamp(), given);
-    tell(number, step.step);
+    tell(number, step.step, given);
     return {};
   }
 
@@ -225,7 +230,8 @@ class ThreadRun {
       const bool is_admitted = model_step(Step{.writes = {one}}, next);
       const Status status = write_all(rig_.core(), transaction, {one});
       if (status.ok() && !is_admitted)
-        return wrong(fmt::format("table {}: row {} was written, but must not be", one.table, one.id));
+        return wrong(
+            fmt::format("table {}: row {} was written, but must not be", one.table, one.id));
       if (!status.ok()) {
         const bool is_refusal = status.code() == StatusCode::kConflict ||
                                 status.code() == StatusCode::kNotFound ||
@@ -364,7 +370,8 @@ class ScriptDrawer {
     std::set<std::pair<std::string, std::int32_t>> rows;
     const std::uint32_t count = 1 + below(3);
     for (std::uint32_t i = 0; i < count; ++i) {
-      const auto& [name, known] = *std::next(state.begin(), below(static_cast<std::uint32_t>(state.size())));
+      const auto& [name, known] =
+          *std::next(state.begin(), below(static_cast<std::uint32_t>(state.size())));
       const TableSchema& schema = rig_.core().table(*rig_.core().find_table(name))->schema();
       const std::uint32_t salt = 100 + below(3);
       const bool is_new = known.empty() || below(2) == 0;
