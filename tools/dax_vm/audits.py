@@ -8,7 +8,7 @@ import subprocess
 
 from dax_vm import ext4, images
 from dax_vm.common import CheckFailed
-from dax_vm.lab import POOL
+from dax_vm.lab import POOL, Cut
 from dax_vm.machine import MEDIA_MAX, SLOWEST_ANSWER_S, Machine
 
 POOL_ON_MEDIUM = "/" + os.path.basename(POOL)
@@ -68,8 +68,8 @@ class CreatedVerdict:
 
 
 class HostAuditor:
-    """Replays the file system's journal and opens the pool in memory of the host. Media and
-    witnesses stay as they are; whoever writes to them must stand still."""
+    """Replays the file system's journal and opens the pool in memory of the host. Images stay as
+    they are; a machine that writes to one must stand still."""
 
     def __init__(self, lab, variant):
         self._flugs = lab.flugs
@@ -78,21 +78,21 @@ class HostAuditor:
         self._pool = lab.path("audited.pool")
         self._witness = lab.path("audited.witness")
 
-    def audit(self, medium, witness):
+    def audit(self, image):
         try:
-            if not self._recover_pool(medium):
+            if not self._recover_pool(image.medium):
                 raise CheckFailed("the pool is not in the file system")
-            images.copy(witness, self._witness)
+            images.copy(image.witness, self._witness)
             done = self._run("crash-child", self._witness, "--pool", self._pool, "--check",
                              "--verify", "--report")
             return Verdict(done.returncode, done.stdout, done.stderr)
         finally:
             self._clean_up()
 
-    def audit_created(self, medium):
+    def audit_created(self, image):
         """A pool that opens must be clean as well."""
         try:
-            if not self._recover_pool(medium):
+            if not self._recover_pool(image.medium):
                 return CreatedVerdict("absent", "")
             opened = self._run("info", self._pool)
             if opened.returncode == 0:
@@ -130,41 +130,48 @@ class HostAuditor:
 
 
 class GuestAuditor:
-    """Attaches cuts to a machine that mounts and opens one after another."""
+    """Attaches copies of images to a machine that mounts and opens one after another."""
 
-    CUTS_MAX = MEDIA_MAX
+    IMAGES_MAX = MEDIA_MAX
 
     def __init__(self, lab, variant):
-        self._system = lab.system
-        self._hardware = lab.hardware(variant)
+        self._lab = lab
+        self._hardware = lab.hardware(variant, 1)
 
-    def audit(self, cuts):
-        """A verdict for each."""
-        with self._boot("audit", cuts) as machine:
-            verdicts = []
-            for _ in cuts:
-                _, status, text = fields(machine.wait_for("audited"), 3)
-                words = "" if status == "0" else machine.last_words()
-                verdicts.append(Verdict(int(status), text, words))
-            machine.wait_until_off()
-        return verdicts
+    def audit(self, audited):
+        """A verdict for each of the images."""
+        return self._run("audit", audited, self._hear_verdict)
 
-    def audit_created(self, cuts):
+    def audit_created(self, audited):
         """As above; in each one's place another pool is made besides."""
-        with self._boot("audit_created", cuts) as machine:
-            verdicts = []
-            for _ in cuts:
-                _, opened, made, text = fields(machine.wait_for("audited"), 4)
-                if made != "0":
-                    raise CheckFailed("in place of what was left of a creation, making a new pool "
-                                      f"ended with {made}; {machine.last_words()}")
-                verdicts.append(CreatedVerdict(opened, text))
-            machine.wait_until_off()
-        return verdicts
+        return self._run("audit_created", audited, self._hear_created)
 
-    def _boot(self, job, cuts):
-        return Machine(self._system, self._hardware, job, [cut.medium for cut in cuts],
-                       [cut.witness for cut in cuts])
+    def _run(self, job, audited, hear):
+        cuts = []
+        try:
+            for number, image in enumerate(audited):
+                cuts.append(Cut(self._lab.path(f"guest.{number}"), image))
+            with Machine(self._lab.system, self._hardware, job, [cut.medium for cut in cuts],
+                         [cut.witness for cut in cuts]) as machine:
+                verdicts = [hear(machine) for _ in cuts]
+                machine.wait_until_off()
+            return verdicts
+        finally:
+            for cut in cuts:
+                cut.remove()
+
+    @staticmethod
+    def _hear_verdict(machine):
+        _, status, text = fields(machine.wait_for("audited"), 3)
+        return Verdict(int(status), text, "" if status == "0" else machine.last_words())
+
+    @staticmethod
+    def _hear_created(machine):
+        _, opened, made, text = fields(machine.wait_for("audited"), 4)
+        if made != "0":
+            raise CheckFailed("in place of what was left of a creation, making a new pool ended "
+                              f"with {made}; {machine.last_words()}")
+        return CreatedVerdict(opened, text)
 
 
 def fields(answer, count):

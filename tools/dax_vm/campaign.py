@@ -1,7 +1,6 @@
 """What is done to flugs in the machine: crash images, kills, pools cut short while being made."""
 
 import json
-import os
 import time
 
 from dax_vm import images
@@ -12,7 +11,7 @@ from dax_vm.machine import Machine
 
 # Images of one life of a machine: its log must not fill up, and audits read all of it.
 IMAGES_PER_LIFE = 40
-BEFORE_FIRST_KILL_S = 0.5
+BEFORE_FIRST_KILL_S = 0.3
 CREATION_S = 0.2  # at most between two images of pools being made
 
 
@@ -42,28 +41,28 @@ class TatpCampaign:
         self._variant = variant
         self._image_count = image_count
         self._lives = max(1, kill_count, -(-image_count // IMAGES_PER_LIFE))
+        self.steps = image_count + self._lives  # of its progress
         self._on_progress = on_progress
         self._host = HostAuditor(lab, variant)
         self._guest = GuestAuditor(lab, variant)
         self._sampler = Sampler(lab.options.guest_every)
         self._samples = []  # cuts, each with what the host said of it
         self._cut_number = 0
-        self._medium = lab.path(variant.name + ".medium")
-        self._witness = lab.path(variant.name + ".witness")
+        self._image = None  # of the machine, while the campaign runs
         self.figures = {"variant": variant.name, "medium": None, "flush": None, "map_sync": None,
                         "images": 0, "images_in_guest": 0, "kills": 0,
                         "loss_seen_on_host": None, "loss_seen_in_guest": None,
                         **dict.fromkeys(FIGURES, 0)}
 
     def run(self):
-        self._lab.fresh_medium(self._variant, self._medium)
-        self._lab.fresh_witness(self._witness, self._lab.options.subscribers)
+        self._image = self._lab.fresh_image(self._variant, self._variant.name,
+                                            self._lab.options.subscribers)
         early = self._first_life()
         for life in range(1, self._lives):
             self._next_life(share(self._image_count, self._lives, life))
         self._audit_last(early)
-        os.unlink(self._medium)
-        os.unlink(self._witness)
+        early.remove()
+        self._image.remove()
 
     def _first_life(self):
         """Returns an image which lacks what the witness that comes with it was told later."""
@@ -76,8 +75,8 @@ class TatpCampaign:
             time.sleep(BEFORE_FIRST_KILL_S)  # for something to be acknowledged
             machine.expect_running()
         self._count_kill()
-        images.copy(self._witness, early.witness)
-        self._expect_loss("loss_seen_on_host", self._host.audit(early.medium, early.witness))
+        images.copy(self._image.witness, early.witness)
+        self._expect_loss("loss_seen_on_host", self._host.audit(early))
         return early
 
     def _next_life(self, image_count):
@@ -96,8 +95,8 @@ class TatpCampaign:
         self._on_progress(1)
 
     def _boot(self, task):
-        return Machine(self._lab.system, self._lab.hardware(self._variant), "run", [self._medium],
-                       [self._witness], task.split())
+        return Machine(self._lab.system, self._lab.hardware(self._variant), "run",
+                       [self._image.medium], [self._image.witness], task.split())
 
     def _expect_environment(self, machine):
         """What flugs says that it found must be what the machine has."""
@@ -112,7 +111,11 @@ class TatpCampaign:
     def _wait_until_running(self, machine):
         """What flugs says of the pool that it has opened."""
         text = machine.wait_for("report")
-        report = json.loads(text)
+        try:
+            report = json.loads(text)
+        except ValueError:  # it did not get that far
+            raise CheckFailed(f"{self._variant.name}: opening failed; "
+                              f"{machine.last_words()}") from None
         self.figures["medium"] = report["medium"]
         self.figures["flush"] = report["flush"]
         self.figures["map_sync"] = machine.wait_for("map_sync")
@@ -133,12 +136,11 @@ class TatpCampaign:
 
     def _cut(self):
         self._cut_number += 1
-        return Cut(self._lab, f"{self._variant.name}.{self._cut_number}", self._medium,
-                   self._witness)
+        return Cut(f"{self._image.path}.{self._cut_number}", self._image)
 
     def _audit_image(self):
         try:
-            verdict = self._host.audit(self._medium, self._witness)
+            verdict = self._host.audit(self._image)
         except CheckFailed as failure:
             self._report_bad_image(str(failure))
         self._add(verdict)
@@ -147,30 +149,29 @@ class TatpCampaign:
         self.figures["images"] += 1
         if self._sampler.takes_next():
             self._samples.append((self._cut(), verdict))
-            if len(self._samples) == GuestAuditor.CUTS_MAX - 2:  # the last audit has two more
+            if len(self._samples) == GuestAuditor.IMAGES_MAX - 2:  # the last audit has two more
                 self._audit_in_guest([])
 
     def _report_bad_image(self, on_host):
         """With what a guest says of the same image."""
-        cut = self._cut()
-        kept = self._lab.keep(cut, f"{self._variant.name}.{self.figures['images']}")
         try:
-            in_guest = str(self._guest.audit([cut])[0])
+            in_guest = str(self._guest.audit([self._image])[0])
         except CheckFailed as failure:
             in_guest = str(failure)
-        raise CheckFailed(f"{self._variant.name}, image {self.figures['images']}: on the host: "
-                          f"{on_host}\nin a guest: {in_guest}\n{kept}")
+        self._disagree(self._image, on_host, in_guest)
+
+    def _disagree(self, image, on_host, in_guest):
+        kept = self._lab.keep(image, f"{self._variant.name}.{self.figures['images']}")
+        raise CheckFailed(f"{self._variant.name}, image {self.figures['images']}:\n"
+                          f"on the host: {on_host}\nin a guest: {in_guest}\n{kept}")
 
     def _audit_in_guest(self, more):
         """The samples, of which it must say what the host said; verdicts of `more`."""
-        cuts = [cut for cut, _ in self._samples] + more
-        verdicts = self._guest.audit(cuts)
+        verdicts = self._guest.audit([cut for cut, _ in self._samples] + more)
         for (cut, on_host), in_guest in zip(self._samples, verdicts):
             if not in_guest.agrees_with(on_host):
-                raise CheckFailed(f"{self._variant.name}, {cut.medium}: on the host: {on_host}\n"
-                                  f"in a guest: {in_guest}")
+                self._disagree(cut, on_host, in_guest)
             self.figures["images_in_guest"] += 1
-        for cut in cuts:
             cut.remove()
         rest = verdicts[len(self._samples):]
         self._samples = []
@@ -178,7 +179,7 @@ class TatpCampaign:
 
     def _audit_last(self, early):
         """What the last machine's death left; and the image that lacks something."""
-        last, mismatch = self._audit_in_guest([self._cut(), early])
+        last, mismatch = self._audit_in_guest([self._image, early])
         self._expect_good(last, "after the last kill")
         self._expect_loss("loss_seen_in_guest", mismatch)
 
@@ -205,6 +206,7 @@ class CreationCampaign:
 
     def __init__(self, lab, variant, image_count, on_progress):
         self._lab = lab
+        self._variant = variant
         self._image_count = image_count
         self._on_progress = on_progress
         self._hardware = lab.hardware(variant)
@@ -214,12 +216,12 @@ class CreationCampaign:
         self._samples = []  # cuts, each with what the host said of it
         self.figures = {"variant": variant.name, "images": 0, "images_in_guest": 0, "absent": 0,
                         "whole": 0, "refused": 0}
-        self._medium = lab.fresh_medium(variant, lab.path("creation.medium"))
-        self._witness = lab.fresh_witness(lab.path("creation.witness"), 10)
+        self._image = None  # of the machine, while the campaign runs
 
     def run(self):
-        with Machine(self._lab.system, self._hardware, "create", [self._medium],
-                     [self._witness]) as machine:
+        self._image = self._lab.fresh_image(self._variant, "creation", 10)
+        with Machine(self._lab.system, self._hardware, "create",
+                     [self._image.medium], [self._image.witness]) as machine:
             machine.wait_for("running")
             for _ in range(self._image_count):
                 time.sleep(self._lab.random.uniform(0.01, CREATION_S))
@@ -229,30 +231,31 @@ class CreationCampaign:
                 self._on_progress(1)
         if self._samples:
             self._audit_in_guest()
-        os.unlink(self._medium)
-        os.unlink(self._witness)
+        self._image.remove()
 
     def _audit_image(self):
-        name = f"creation.{self.figures['images']}"
         try:
-            verdict = self._host.audit_created(self._medium)
+            verdict = self._host.audit_created(self._image)
             self.figures[verdict.kind] += 1
         except CheckFailed as failure:
-            kept = self._lab.keep(self._medium, self._witness, name)
-            raise CheckFailed(f"{name}: {failure}\n{kept}") from None
+            self._fail(self._image, str(failure))
         self.figures["images"] += 1
         if self._sampler.takes_next():
-            cut = Cut(self._lab, name, self._medium, self._witness)
+            cut = Cut(f"{self._image.path}.{self.figures['images']}", self._image)
             self._samples.append((cut, verdict))
-            if len(self._samples) == GuestAuditor.CUTS_MAX:
+            if len(self._samples) == GuestAuditor.IMAGES_MAX:
                 self._audit_in_guest()
+
+    def _fail(self, image, what):
+        name = f"creation.{self.figures['images']}"
+        raise CheckFailed(f"{name}: {what}\n{self._lab.keep(image, name)}")
 
     def _audit_in_guest(self):
         """It must make of the samples what the host made of them."""
         verdicts = self._guest.audit_created([cut for cut, _ in self._samples])
         for (cut, on_host), in_guest in zip(self._samples, verdicts):
             if in_guest.kind != on_host.kind:
-                raise CheckFailed(f"{cut.medium}: on the host: {on_host}\nin a guest: {in_guest}")
+                self._fail(cut, f"on the host: {on_host}\nin a guest: {in_guest}")
             self.figures["images_in_guest"] += 1
             cut.remove()
         self._samples = []

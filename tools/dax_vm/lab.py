@@ -51,8 +51,8 @@ class Lab:
         self.random = random.Random(options.seed)
         self._formatted = {}
 
-    def hardware(self, variant):
-        return Hardware(self.accelerator, variant.processor, variant.device)
+    def hardware(self, variant, processors=2):
+        return Hardware(self.accelerator, variant.processor, variant.device, processors)
 
     def path(self, name):
         return os.path.join(self.directory, name)
@@ -68,13 +68,19 @@ class Lab:
         path = self.path(f"formatted.{variant.device}")
         images.create(path, images.MEDIUM_BYTES)
         if variant.device == "nvdimm":
-            with Machine(self.system, self.hardware(variant), "format", [path]) as machine:
+            with Machine(self.system, self.hardware(variant, 1), "format", [path]) as machine:
                 machine.wait_for("formatted")
                 machine.wait_until_off()
         images.make_file_system(path, variant.file_system_offset)
         return path
 
-    def fresh_witness(self, path, subscribers):
+    def fresh_image(self, variant, name, subscribers):
+        image = Image(self.path(name))
+        self.fresh_medium(variant, image.medium)
+        self._make_witness(image.witness, subscribers)
+        return image
+
+    def _make_witness(self, path, subscribers):
         subprocess.run(
             [self.flugs, "crash-plan", path, "--pool", POOL, "--subscribers", str(subscribers),
              "--users", str(self.options.users), "--seed", str(self.options.seed),
@@ -85,28 +91,34 @@ class Lab:
             raise CheckFailed(f"the witness has {os.path.getsize(path)} bytes, at most "
                               f"{WITNESS_BYTES} are mapped into the guest")
         os.truncate(path, WITNESS_BYTES)
-        return path
 
-    def keep(self, medium, witness, name):
+    def keep(self, image, name):
         """What an audit found at fault stays for whoever looks into it; says where."""
-        directory = self.options.keep
-        if not directory:
+        if not self.options.keep:
             return "--keep DIR keeps such an image"
-        os.makedirs(directory, exist_ok=True)
-        images.copy(medium, os.path.join(directory, name + ".medium"))
-        images.copy(witness, os.path.join(directory, name + ".witness"))
-        return f"kept as {name} in {directory}"
+        os.makedirs(self.options.keep, exist_ok=True)
+        path = os.path.join(self.options.keep, name)
+        Cut(path, image)
+        return f"kept as {path}.medium, {path}.witness"
 
 
-class Cut:
-    """Medium and witness as they were at one moment, while the machine stood still."""
+class Image:
+    """What a machine leaves: its medium, and the witness of what its users were promised."""
 
-    def __init__(self, lab, name, medium, witness):
-        self.medium = lab.path(name + ".medium")
-        self.witness = lab.path(name + ".witness")
-        images.copy(medium, self.medium)
-        images.copy(witness, self.witness)
+    def __init__(self, path):
+        self.path = path
+        self.medium = path + ".medium"
+        self.witness = path + ".witness"
 
     def remove(self):
         os.unlink(self.medium)
         os.unlink(self.witness)
+
+
+class Cut(Image):
+    """A copy of an image, whose machine stands still meanwhile."""
+
+    def __init__(self, path, image):
+        super().__init__(path)
+        images.copy(image.medium, self.medium)
+        images.copy(image.witness, self.witness)

@@ -27,15 +27,16 @@ def die_with_parent():
 class Hardware:
     """What the machine is made of: processor, accelerator, and how the media are attached."""
 
-    def __init__(self, accelerator, processor, device):
+    def __init__(self, accelerator, processor, device, processors=2):
         self.accelerator = accelerator
         self.processor = processor
         self.device = device  # "nvdimm" or "virtio-pmem"
+        self.processors = processors  # what only audits needs one: it boots with less work
 
     def arguments(self, media, witnesses):
         accelerator = "tcg,thread=multi" if self.accelerator == "tcg" else "kvm"
         arguments = [
-            "-accel", accelerator, "-cpu", self.processor, "-smp", "2",
+            "-accel", accelerator, "-cpu", self.processor, "-smp", str(self.processors),
             "-machine", "q35,nvdimm=on" if self.device == "nvdimm" else "q35",
             "-m", f"{GUEST_MEMORY},slots={MEDIA_MAX},maxmem=8G", "-nodefaults",
             "-no-user-config", "-display", "none", "-serial", "stdio", "-monitor", "none",
