@@ -10,7 +10,7 @@ from dax_vm.lab import Cut
 from dax_vm.machine import Machine
 
 # Images of one life of a machine: its log must not fill up, and audits read all of it.
-IMAGES_PER_LIFE = 40
+IMAGES_PER_LIFE = 100
 BEFORE_FIRST_KILL_S = 0.3
 CREATION_S = 0.2  # at most between two images of pools being made
 
