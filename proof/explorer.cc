@@ -462,6 +462,7 @@ bool CrashExplorer::is_new_image(std::uint64_t hash, std::uint32_t depth_left) {
   }
   judged->second = depth_left;
   ++report.images_checked;
+  report.digest += XXH3_64bits_withSeed(&hash, sizeof hash, depth_left);
   if (depth_ > 0) ++report.nested_images;
   return true;
 }

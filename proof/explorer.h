@@ -84,6 +84,8 @@ struct ExplorerReport {
   std::uint64_t images_skipped = 0;  ///< checked before at the same crash point
   std::uint64_t sampled_points = 0;  ///< where not all combinations were tried
   std::uint64_t nested_images = 0;   ///< of images_checked, crashes inside recovery
+  /// Of all images checked, in whatever order: two runs with the same one checked the same states.
+  std::uint64_t digest = 0;
   std::uint64_t lines_uncertain_max = 0;
   std::uint64_t failure_count = 0;
   bool used_up = false;  ///< images_max ended it

@@ -6,14 +6,15 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/database_core.h"
 #include "proof/explorer.h"
 #include "proof/mutation.h"
 #include "proof/pool_buffer.h"
+#include "proof/state.h"
 
 // A database under the crash-state explorer, with a model of what it must hold.
 //
@@ -25,34 +26,6 @@
 // restart gives the same state and the same space in use.
 
 namespace flugs::proof {
-
-/// A string or bytes that a Value can name for ever.
-std::string_view keep(std::string text);
-
-/// Rows by the integer in their first column, which is unique in each table of these tests.
-using TableRows = std::map<std::int32_t, std::vector<Value>>;
-using DatabaseState = std::map<std::string, TableRows>;
-
-struct RowWrite {
-  enum class Kind : std::uint8_t { kInsert, kUpdate, kRemove };
-  Kind kind;
-  std::string table;
-  std::int32_t id;
-  std::vector<Value> row = {};            // kInsert
-  std::vector<ColumnValue> changes = {};  // kUpdate
-};
-using Writes = std::vector<RowWrite>;
-
-RowWrite insert(std::string table, std::vector<Value> row);
-RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
-RowWrite remove(std::string table, std::int32_t id);
-
-/// One durable change of a database: a transaction, or a table created or dropped.
-struct Step {
-  Writes writes = {};
-  std::optional<TableSchema> created = {};
-  std::string dropped = {};
-};
 
 /// What a database that is recovered at some moment must hold.
 struct Expectation {
@@ -137,7 +110,11 @@ class CrashRig {
   Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
   Status check(std::span<std::byte> image, ExplorerContext& context);
   Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after);
-  Status run_new_transactions(engine::DatabaseCore& core, bool is_after, DatabaseState& state);
+  Status check_recovered_state(engine::DatabaseCore& core, bool& is_after);
+  Status check_second_restart(std::span<std::byte> image, const DatabaseState& expected,
+                              std::uint64_t used);
+  Status run_new_transactions(engine::DatabaseCore& core, bool is_after, DatabaseState& state,
+                              ModelSteps& model);
 
   RigOptions options_;
   PoolBuffer buffer_;
@@ -153,17 +130,9 @@ class CrashRig {
   std::uint32_t nested_outcomes_ = 0;  // bit 0: before, bit 1: after; of the image being judged
 };
 
-/// The same in the model; false when the model does not admit it.
-bool model_step(const Step& step, DatabaseState& state);
-/// Runs the step on a database; a transaction checks before its commit that it sees `expected`.
-/// Takes the commit time-stamp over into `timestamp`, above which it must be.
-Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected,
-                std::uint64_t& timestamp);
-/// All that a transaction sees.
-Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction);
-/// The first difference, in words; empty when there is none.
-std::string difference(const DatabaseState& expected, const DatabaseState& found);
-/// used + free + overhead = allocated.
-Status check_space(engine::DatabaseCore& core);
+/// Opens what a pool of a rig left behind.
+Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
+                                                         pmem::PersistObserver* observer,
+                                                         std::uint32_t slots);
 
 }  // namespace flugs::proof

@@ -126,7 +126,9 @@ class Explore {
       json[std::string(run.protocol->name)] = {{"crash_points", figures.crash_points},
                                                {"states", figures.states},
                                                {"nested", figures.nested},
+                                               {"skipped", figures.skipped},
                                                {"failures", figures.failures},
+                                               {"digest", figures.digest},
                                                {"seconds", figures.seconds}};
     }
     return json;
@@ -267,6 +269,7 @@ int run_command(const ExploreOptions& options) {
   json["nested_states"] = total.nested;
   json["crash_points"] = total.crash_points;
   json["failures"] = total.failures;
+  json["digest"] = total.digest;
   json["mutations_total"] = mutations.total;
   json["mutations_caught"] = mutations.caught;
   json["mutations_removable"] = mutations.removable;

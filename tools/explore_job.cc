@@ -37,6 +37,7 @@ ExploreFigures& ExploreFigures::operator+=(const ExploreFigures& other) {
   nested += other.nested;
   skipped += other.skipped;
   failures += other.failures;
+  digest += other.digest;
   seconds += other.seconds;
   for (const auto& [site, counts] : other.sites) sites[site] += counts;
   for (const auto& [region, lines] : other.unflushed) unflushed[region] += lines;
@@ -51,6 +52,7 @@ bench::Json to_json(const ExploreFigures& figures) {
   json["nested"] = figures.nested;
   json["skipped"] = figures.skipped;
   json["failures"] = figures.failures;
+  json["digest"] = figures.digest;
   json["seconds"] = figures.seconds;
   json["sites"] = bench::Json::object();
   for (const auto& [site, counts] : figures.sites)
@@ -70,6 +72,7 @@ ExploreFigures figures_from(const bench::Json& json) {
   figures.nested = json["nested"];
   figures.skipped = json["skipped"];
   figures.failures = json["failures"];
+  figures.digest = json["digest"];
   figures.seconds = json["seconds"];
   for (const auto& [site, counts] : json["sites"].items())
     figures.sites[site] = {counts["calls"],    counts["lines"],    counts["clean"],
@@ -86,6 +89,7 @@ ExploreFigures figures_of(const proof::Exploration& exploration,
   figures.states = result.report.images_checked;
   figures.nested = result.report.nested_images;
   figures.skipped = result.report.images_skipped;
+  figures.digest = result.report.digest;
   figures.failures = result.outcome.ok() ? 0 : 1;
   figures.seconds = result.seconds;
   figures.sites = result.report.sites;
