@@ -3,17 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <span>
-
-#include "pmem/extent_allocator.h"
+#include <string_view>
 
 namespace flugs::proof {
 
 namespace {
 
 constexpr std::int32_t kProbeIdMin = 90000;
+
+/// Made once for each number: its salt tells whether it is long.
+std::string_view probe_text(std::int32_t number, bool is_long) {
+  static std::unordered_map<std::int32_t, std::string_view> texts;
+  const auto [text, is_new] = texts.try_emplace(number);
+  if (is_new)
+    text->second = keep(is_long ? fmt::format("a text of some length as a probe, {:08}", number)
+                                : fmt::format("p{}", number));
+  return text->second;
+}
 
 Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t salt) {
   if (column.nullable && salt % 5 == 4) return Value::null();
@@ -37,10 +44,7 @@ Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t sal
     case Type::kBytes:
       break;
   }
-  const std::string text = salt % 2 == 0
-                               ? fmt::format("p{}", number)
-                               : fmt::format("a text of some length as a probe, {:08}", number);
-  return Value::from_bytes(column.type, keep(text));
+  return Value::from_bytes(column.type, probe_text(number, salt % 2 != 0));
 }
 
 Status write_one(engine::DatabaseCore& core, Transaction& transaction, const RowWrite& write,
