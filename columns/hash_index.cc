@@ -73,8 +73,8 @@ void HashIndex::release_memory() noexcept {
   memory_bytes_.store(0, std::memory_order_relaxed);
 }
 
-/// How much of the last slab may be other than zero. Of a small index, one segment and nothing else,
-/// few lines are, and those are cleared here.
+/// How much of the last slab may be other than zero. Of a small index, one segment and nothing
+/// else, few lines are, and those are cleared here.
 std::size_t HashIndex::clear_used() noexcept {
   if (segments_.size() != 1 || slab_used_ != sizeof(Segment)) return slab_used_;
   Segment& segment = *segments_[0];

@@ -101,8 +101,8 @@ Status RowIds::scan(TableId table, const TableSchema& schema, Transaction& trans
                     std::unordered_map<std::int32_t, RowId>& rows) {
   bool is_repeated = false;
   const ColumnId column(0);
-  Status s = transaction.scan(
-      table, std::span(&column, 1), Predicate::all(), [&](const ScanBatch& batch) {
+  Status s =
+      transaction.scan(table, std::span(&column, 1), Predicate::all(), [&](const ScanBatch& batch) {
         for (std::size_t r = 0; r < batch.row_count(); ++r)
           is_repeated |= !rows.emplace(batch.value(0, r).as_int32(), batch.row_ids()[r]).second;
         return true;

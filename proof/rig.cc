@@ -146,8 +146,34 @@ void CrashRig::acknowledge() {
   if (explorer_ == nullptr) return;
   explorer_->crash_now("acknowledged");
   explorer_->count_unfenced();
-  for (const std::size_t offset : explorer_->unflushed_lines())
-    ++unflushed_[to_string(region_of(buffer_.span(), buffer_.span().data() + offset))];
+  for (const CrashExplorer::UnflushedLine& line : explorer_->unflushed_lines())
+    waiting_.try_emplace(
+        line.offset,
+        UnflushedSite{to_string(region_of(buffer_.span(), buffer_.span().data() + line.offset)),
+                      line.last_flush == nullptr ? "-" : line.last_flush, "-"});
+}
+
+void CrashRig::note_flush(std::size_t offset, std::size_t bytes, pmem::Label label) {
+  auto line = waiting_.lower_bound(offset / pmem::kLineBytes * pmem::kLineBytes);
+  while (line != waiting_.end() && line->first < offset + bytes) {
+    line->second.next = label;
+    ++unflushed_[std::move(line->second)];
+    line = waiting_.erase(line);
+  }
+}
+
+void CrashRig::note_power_cut() {
+  for (auto& [offset, site] : waiting_) {
+    site.next = "power cut";
+    ++unflushed_[std::move(site)];
+  }
+  waiting_.clear();
+}
+
+std::map<UnflushedSite, std::uint64_t> CrashRig::unflushed_at_acknowledgement() const {
+  std::map<UnflushedSite, std::uint64_t> all = unflushed_;
+  for (const auto& [offset, site] : waiting_) ++all[site];
+  return all;
 }
 
 void CrashRig::create_table(const TableSchema& schema) {
@@ -225,6 +251,7 @@ void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
   core_.reset();
   std::memcpy(buffer_.span().data(), image.data(), image.size());
   explorer_->restart();
+  note_power_cut();
   if (slots != 0) options_.slots = slots;
   if (Status s = open_live(); !s.ok())
     fail(Status(s.code(), fmt::format("after crash({}): {}", choice, s.message())));

@@ -35,6 +35,16 @@ struct Expectation {
   std::uint64_t timestamp = 0;  ///< the latest that was acknowledged
 };
 
+/// Lines that hold at an acknowledgement what nobody has flushed: what they are part of, the labels
+/// of the flush before, which did not cover it, and of the next, which came later.
+struct UnflushedSite {
+  std::string holds;
+  std::string before;  ///< "-": none
+  std::string next;    ///< "-": none; "power cut": that came earlier
+
+  friend auto operator<=>(const UnflushedSite&, const UnflushedSite&) = default;
+};
+
 struct RigOptions {
   std::size_t pool_bytes = std::size_t{128} << 10;
   std::uint32_t slots = 2;
@@ -87,10 +97,8 @@ class CrashRig {
   /// What went wrong first, in the running database or in an image of it.
   Status outcome() const;
   ExplorerReport report() const;
-  /// Lines left unflushed at acknowledgements, by what they hold.
-  const std::map<std::string, std::uint64_t>& unflushed_at_acknowledgement() const noexcept {
-    return unflushed_;
-  }
+  /// How many lines acknowledgements left unflushed.
+  std::map<UnflushedSite, std::uint64_t> unflushed_at_acknowledgement() const;
 
  private:
   class Filter;
@@ -103,6 +111,8 @@ class CrashRig {
   void explored(Step step, Work&& work);
   void make_explorer();
   void acknowledge();
+  void note_flush(std::size_t offset, std::size_t bytes, pmem::Label label);
+  void note_power_cut();
   Status create(pmem::PersistObserver* observer);
   void fail(Status status);
   Status open_live();
@@ -126,7 +136,8 @@ class CrashRig {
   std::size_t next_open_ = 0;
   Status status_;
   bool is_creating_ = true;
-  std::map<std::string, std::uint64_t> unflushed_;
+  std::map<UnflushedSite, std::uint64_t> unflushed_;
+  std::map<std::size_t, UnflushedSite> waiting_;  // by offset: lines whose next flush is to come
   std::uint32_t nested_outcomes_ = 0;  // bit 0: before, bit 1: after; of the image being judged
 };
 

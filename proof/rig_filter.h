@@ -41,6 +41,10 @@ class CrashRig::Filter final : public pmem::PersistObserver {
           break;
       }
     }
+    if (live_ != nullptr)
+      rig_.note_flush(
+          static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data()), bytes,
+          label);
     next_->on_flush_by(by, address, bytes, label);
   }
   void on_fence_by(const pmem::Persister& by, pmem::Label label) override {

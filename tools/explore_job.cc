@@ -40,7 +40,7 @@ ExploreFigures& ExploreFigures::operator+=(const ExploreFigures& other) {
   digest += other.digest;
   seconds += other.seconds;
   for (const auto& [site, counts] : other.sites) sites[site] += counts;
-  for (const auto& [region, lines] : other.unflushed) unflushed[region] += lines;
+  for (const auto& [site, lines] : other.unflushed) unflushed[site] += lines;
   failure_words.insert(failure_words.end(), other.failure_words.begin(), other.failure_words.end());
   return *this;
 }
@@ -59,8 +59,12 @@ bench::Json to_json(const ExploreFigures& figures) {
     json["sites"][site] = {{"calls", counts.calls},       {"lines", counts.lines},
                            {"clean", counts.clean},       {"repeated", counts.repeated},
                            {"unfenced", counts.unfenced}, {"idle", counts.idle}};
-  json["unflushed"] = bench::Json::object();
-  for (const auto& [region, lines] : figures.unflushed) json["unflushed"][region] = lines;
+  json["unflushed"] = bench::Json::array();
+  for (const auto& [site, lines] : figures.unflushed)
+    json["unflushed"].push_back({{"holds", site.holds},
+                                 {"flushed_before_by", site.before},
+                                 {"flushed_next_by", site.next},
+                                 {"lines", lines}});
   json["failure_words"] = figures.failure_words;
   return json;
 }
@@ -77,7 +81,9 @@ ExploreFigures figures_from(const bench::Json& json) {
   for (const auto& [site, counts] : json["sites"].items())
     figures.sites[site] = {counts["calls"],    counts["lines"],    counts["clean"],
                            counts["repeated"], counts["unfenced"], counts["idle"]};
-  for (const auto& [region, lines] : json["unflushed"].items()) figures.unflushed[region] = lines;
+  for (const auto& site : json["unflushed"])
+    figures.unflushed[{site["holds"], site["flushed_before_by"], site["flushed_next_by"]}] =
+        site["lines"];
   for (const auto& words : json["failure_words"]) figures.failure_words.push_back(words);
   return figures;
 }
