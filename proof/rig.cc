@@ -51,7 +51,7 @@ std::set<std::string>& watched_sites() {
 }
 
 CrashRig::CrashRig(RigOptions options)
-    : options_(std::move(options)), buffer_(options_.pool_bytes) {
+    : options_(std::move(options)), buffer_(options_.pool_bytes), trial_(options_.pool_bytes) {
   columns::keep_zeroed_memory(64);
   // Images come and go: without it each would be mapped anew, page fault by page fault.
   ::mallopt(M_MMAP_THRESHOLD, 256 << 20);

@@ -92,6 +92,9 @@ class CrashRig {
 
   engine::DatabaseCore& core() { return *core_; }
   const DatabaseState& state() const noexcept { return now_.state; }
+  /// Whether a state like the present one can be judged, also with that table more in it and with
+  /// long texts in every table, and `bytes` of the pool are free after that. Found out on a copy.
+  bool has_room(std::uint64_t bytes, const std::optional<TableSchema>& another);
   /// Whether there is nothing left to explore: failed, or budget used up.
   bool is_done() const noexcept;
   /// What went wrong first, in the running database or in an image of it.
@@ -123,11 +126,13 @@ class CrashRig {
   Status check_recovered_state(engine::DatabaseCore& core, bool& is_after);
   Status check_second_restart(std::span<std::byte> image, const DatabaseState& expected,
                               std::uint64_t used);
+  bool has_room_after_opening(std::uint64_t bytes, const std::optional<TableSchema>& another);
   Status run_new_transactions(engine::DatabaseCore& core, bool is_after, DatabaseState& state,
                               ModelSteps& model);
 
   RigOptions options_;
   PoolBuffer buffer_;
+  PoolBuffer trial_;  // of has_room
   std::unique_ptr<CrashExplorer> explorer_;
   std::unique_ptr<Filter> filter_;
   std::unique_ptr<engine::DatabaseCore> core_;

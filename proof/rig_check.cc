@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <cstring>
+#include <utility>
+
 #include "pmem/extent_allocator.h"
 #include "proof/probe.h"
 #include "proof/rig.h"
@@ -19,6 +22,24 @@ Status says(const char* when, const Status& s) {
 
 std::uint64_t used_bytes(engine::DatabaseCore& core) {
   return core.pool().allocator().space().used_bytes;
+}
+
+/// A row in each table, with texts so long that each string heap that is about to add a chunk does.
+Status write_long_texts(engine::DatabaseCore& core, const DatabaseState& state, ModelSteps& model) {
+  constexpr std::int32_t kId = 80000;
+  static const std::string text(4096, 'x');
+  Writes writes;
+  for (const auto& [name, rows] : state) {
+    const TableSchema& schema = core.table(*core.find_table(name))->schema();
+    std::vector<Value> row = probe_row(schema, kId, 1);
+    for (std::size_t i = 1; i < row.size(); ++i)
+      if (const Type type = schema.columns[i].type; type == Type::kString || type == Type::kBytes)
+        row[i] = Value::from_bytes(type, text);
+    writes.push_back(insert(name, std::move(row)));
+  }
+  RowIds row_ids(core);
+  std::uint64_t timestamp = 0;
+  return model.run(writes) ? run_writes(core, writes, row_ids, nullptr, timestamp) : Status();
 }
 
 }  // namespace
@@ -91,6 +112,36 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
     holding.push_back(std::move(*holder));
   }
   return {};
+}
+
+bool CrashRig::has_room(std::uint64_t bytes, const std::optional<TableSchema>& another) {
+  if (is_done()) return true;
+  const mvcc::OtherThread other;
+  std::memcpy(trial_.span().data(), buffer_.span().data(), buffer_.span().size());
+  // A turn may open with one more.
+  const std::uint32_t slots = std::exchange(options_.slots, options_.slots + 1);
+  const bool has = has_room_after_opening(bytes, another);
+  options_.slots = slots;
+  return has;
+}
+
+bool CrashRig::has_room_after_opening(std::uint64_t bytes,
+                                      const std::optional<TableSchema>& another) {
+  auto core = open_image(trial_.span(), nullptr, options_.slots);
+  if (core.code() == StatusCode::kOutOfSpace) return false;
+  if (!core.ok()) return true;  // the judge will say so
+  ModelSteps model(now_.state);
+  if (another) {
+    const Step step{.created = another};
+    std::uint64_t timestamp = now_.timestamp;
+    if (model.run(step) && run_step(**core, step, timestamp).code() == StatusCode::kOutOfSpace)
+      return false;
+  }
+  if (write_long_texts(**core, now_.state, model).code() == StatusCode::kOutOfSpace ||
+      run_new_transactions(**core, false, now_.state, model).code() == StatusCode::kOutOfSpace)
+    return false;
+  const pmem::SpaceReport space = (*core)->pool().allocator().space();
+  return space.used_bytes + space.overhead_bytes + bytes <= space.reserved_bytes;
 }
 
 Status CrashRig::check_second_restart(std::span<std::byte> image, const DatabaseState& expected,
