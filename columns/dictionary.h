@@ -131,6 +131,7 @@ class Dictionary {
   void mark_durable(std::uint32_t first, std::uint32_t end) noexcept;
   bool is(std::uint32_t id, const Value& value) const noexcept;
   std::uint64_t hash_of(const Value& value) const noexcept;
+  std::uint32_t find(const Value& value, std::uint64_t hash) const;
 
   pmem::Pool& pool_;
   const pmem::Medium& medium_;

@@ -32,7 +32,7 @@ struct Exploration {
 
 struct ExplorationResult {
   ExplorerReport report;
-  std::map<std::string, std::uint64_t> unflushed;  ///< CrashRig::unflushed_at_acknowledgement
+  std::map<UnflushedSite, std::uint64_t> unflushed;  ///< CrashRig::unflushed_at_acknowledgement
   Status outcome;
   std::string replay;  ///< of the first failure, for read_replay; empty when there is none
   double seconds = 0;  ///< of the processor

@@ -7,12 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
-#include <thread>
 
 #include "columns/zeroed_memory.h"
 #include "pmem/check.h"
-#include "pmem/extent_allocator.h"
 #include "proof/probe.h"
+#include "proof/rig_filter.h"
 
 namespace flugs::proof {
 
@@ -29,6 +28,8 @@ OpenOptions open_options(std::uint32_t slots) {
   return options;
 }
 
+}  // namespace
+
 Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
                                                          pmem::PersistObserver* observer,
                                                          std::uint32_t slots) {
@@ -38,153 +39,6 @@ Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> me
   if (!pool.ok()) return std::move(pool).status();
   return engine::DatabaseCore::open(std::move(*pool), false, open_options(slots));
 }
-
-std::uint64_t used_bytes(engine::DatabaseCore& core) {
-  return core.pool().allocator().space().used_bytes;
-}
-
-}  // namespace
-
-/// Passes flushes and fences on to an explorer, with the mistake that the mutation makes.
-class CrashRig::Filter final : public pmem::PersistObserver {
- public:
-  Filter(CrashRig& rig, std::span<const std::byte> memory, pmem::PersistObserver* next,
-         CrashExplorer* live)
-      : rig_(rig), memory_(memory), next_(next), live_(live) {}
-
-  void on_flush(const void*, std::size_t, pmem::Label) override { std::abort(); }
-  void on_fence(pmem::Label) override { std::abort(); }
-  void on_flush_by(const pmem::Persister& by, const void* address, std::size_t bytes,
-                   pmem::Label label) override {
-    if (live_ != nullptr) watched_sites().insert(std::string("flush ") + label);
-    if (is_mutated(address, label)) {
-      switch (rig_.options_.mutation.kind) {
-        case Mutation::Kind::kNoFlush:
-          return;
-        case Mutation::Kind::kLateFlush:
-          late_.push_back({&by, address, bytes, label});
-          return;
-        case Mutation::Kind::kShortFlush:
-          bytes = without_last_line(address, bytes);
-          break;
-        case Mutation::Kind::kEarlyStore:
-          store_early(by, address, bytes, label);
-          break;
-        case Mutation::Kind::kOthersFlush:
-          if (others_have_flushed(by, address, bytes)) return;
-          break;
-        case Mutation::Kind::kNone:
-        case Mutation::Kind::kNoFence:
-        case Mutation::Kind::kLateFence:
-          break;
-      }
-    }
-    next_->on_flush_by(by, address, bytes, label);
-  }
-  void on_fence_by(const pmem::Persister& by, pmem::Label label) override {
-    if (live_ != nullptr) watched_sites().insert(std::string("fence ") + label);
-    if (live_ != nullptr && rig_.before_fence && !is_in_hook_) {
-      is_in_hook_ = true;
-      rig_.before_fence(label);
-      is_in_hook_ = false;
-    }
-    const Mutation& mutation = rig_.options_.mutation;
-    if (mutation.kind == Mutation::Kind::kEarlyStore && live_ != nullptr)
-      moments_[&by] = {live_->moment(), rig_.now_, by.counters().fences};
-    if (mutation.kind == Mutation::Kind::kNoFence && label == mutation.label) return;
-    end_late_fences([&](const LateFence& fence) { return fence.by == &by; });
-    if (mutation.kind == Mutation::Kind::kLateFence && label == mutation.label && live_ != nullptr)
-      return late_fences_.push_back({&by, label, std::this_thread::get_id()});
-    next_->on_fence_by(by, label);
-    unfenced_.erase(&by);
-    flush_late(by);
-  }
-  /// The step of this thread is acknowledged.
-  void end_late_fences() {
-    end_late_fences(
-        [](const LateFence& fence) { return fence.thread == std::this_thread::get_id(); });
-  }
-
- private:
-  struct LateFlush {
-    const pmem::Persister* by;
-    const void* address;
-    std::size_t bytes;
-    pmem::Label label;
-  };
-  struct LateFence {
-    const pmem::Persister* by;
-    pmem::Label label;
-    std::thread::id thread;
-  };
-  /// Just before the last fence of a Persister.
-  struct BeforeFence {
-    std::shared_ptr<CrashExplorer::Moment> moment;
-    Expectation expectation;
-    std::uint64_t fences = 0;  // a Persister may come to lie where another one lay
-  };
-
-  bool is_mutated(const void* address, pmem::Label label) const {
-    const Mutation& mutation = rig_.options_.mutation;
-    return label == mutation.label &&
-           (mutation.region == Region::kOther || region_of(memory_, address) == mutation.region);
-  }
-  static std::size_t without_last_line(const void* address, std::size_t bytes) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(address);
-    const std::uintptr_t last = (begin + bytes - 1) / pmem::kLineBytes * pmem::kLineBytes;
-    return last <= begin ? bytes : last - begin;
-  }
-  template <typename Which>
-  void end_late_fences(Which&& which) {
-    const auto ends = std::partition(late_fences_.begin(), late_fences_.end(),
-                                     [&](const LateFence& fence) { return !which(fence); });
-    const std::vector<LateFence> ending(ends, late_fences_.end());
-    late_fences_.erase(ends, late_fences_.end());
-    // No crash point: the mistake is what others do meanwhile, not that the fence comes here.
-    const bool was_muted = live_ != nullptr && live_->is_muted();
-    if (live_ != nullptr) live_->set_muted(true);
-    for (const LateFence& fence : ending) next_->on_fence_by(*fence.by, fence.label);
-    if (live_ != nullptr) live_->set_muted(was_muted);
-  }
-  /// Notes what the flush covers; whether others have flushed just that, without a fence.
-  bool others_have_flushed(const pmem::Persister& by, const void* address, std::size_t bytes) {
-    const std::string content(static_cast<const char*>(address), bytes);
-    unfenced_[&by].insert({address, content});
-    return std::any_of(unfenced_.begin(), unfenced_.end(), [&](const auto& other) {
-      return other.first != &by && other.second.contains({address, content});
-    });
-  }
-  void flush_late(const pmem::Persister& by) {
-    const std::vector<LateFlush> late = std::exchange(late_, {});
-    for (const LateFlush& flush : late) {
-      if (flush.by == &by) {
-        next_->on_flush_by(by, flush.address, flush.bytes, flush.label);
-      } else {
-        late_.push_back(flush);
-      }
-    }
-  }
-  void store_early(const pmem::Persister& by, const void* address, std::size_t bytes,
-                   pmem::Label label) {
-    const auto found = moments_.find(&by);
-    if (live_ == nullptr || found == moments_.end()) return;
-    BeforeFence& before = found->second;
-    if (before.fences != by.counters().fences) return;
-    std::swap(rig_.now_, before.expectation);
-    live_->crash_then(*before.moment, address, bytes, label);
-    std::swap(rig_.now_, before.expectation);
-  }
-
-  CrashRig& rig_;
-  std::span<const std::byte> memory_;
-  pmem::PersistObserver* next_;
-  CrashExplorer* live_;  // null inside a recovery
-  bool is_in_hook_ = false;
-  std::vector<LateFlush> late_;
-  std::vector<LateFence> late_fences_;
-  std::map<const pmem::Persister*, std::set<std::pair<const void*, std::string>>> unfenced_;
-  std::map<const pmem::Persister*, BeforeFence> moments_;
-};
 
 std::uint64_t crash_states_factor() {
   const char* wanted = std::getenv("FLUGS_CRASH_STATES");
@@ -198,7 +52,7 @@ std::set<std::string>& watched_sites() {
 }
 
 CrashRig::CrashRig(RigOptions options)
-    : options_(std::move(options)), buffer_(options_.pool_bytes) {
+    : options_(std::move(options)), buffer_(options_.pool_bytes), trial_(options_.pool_bytes) {
   columns::keep_zeroed_memory(64);
   // Images come and go: without it each would be mapped anew, page fault by page fault.
   ::mallopt(M_MMAP_THRESHOLD, 256 << 20);
@@ -277,12 +131,11 @@ void CrashRig::explored(Step step, Work&& work) {
   const std::uint64_t number = announce(std::move(step));
   may_take_effect(number);
   FLUGS_CHECK(now_.outcomes.size() == 2);  // the script contradicts itself
-  std::uint64_t timestamp = now_.timestamp;
-  Status status = work(timestamp);
+  Status status = work();
   if (!status.ok()) return fail(std::move(status));
   settle(number);
-  now_.timestamp = timestamp;
   acknowledge();
+  if (outer.empty()) return;
   now_.pending = std::move(outer);
   now_.find_outcomes();
 }
@@ -303,7 +156,7 @@ void CrashRig::settle(std::uint64_t pending) {
   const auto same = [&](const Pending& one) { return one.number == pending; };
   const auto found = std::find_if(now_.pending.begin(), now_.pending.end(), same);
   if (found == now_.pending.end()) return;  // somebody saw it before
-  FLUGS_CHECK(model_step(found->step, now_.state));
+  FLUGS_CHECK(model_step(found->step, now_.state()));
   withdraw(pending);
 }
 
@@ -314,57 +167,55 @@ void CrashRig::withdraw(std::uint64_t pending) {
 
 pmem::PersistObserver* CrashRig::observer() const noexcept { return filter_.get(); }
 
-void Expectation::find_outcomes() {
-  outcomes = {{0, state}};
-  // A table is dropped when no transaction that wrote to it is left.
-  for (const bool is_drop : {false, true}) {
-    for (std::size_t i = 0; i < pending.size(); ++i) {
-      if (!pending[i].is_committing || pending[i].step.dropped.empty() == is_drop) continue;
-      const std::size_t known = outcomes.size();
-      for (std::size_t k = 0; k < known; ++k) {
-        Outcome outcome{outcomes[k].taken | 1U << i, outcomes[k].state};
-        if (model_step(pending[i].step, outcome.state)) outcomes.push_back(std::move(outcome));
-      }
-    }
-  }
-}
-
-const Expectation::Outcome* Expectation::find(const DatabaseState& found,
-                                              std::string& unlike) const {
-  for (const Outcome& outcome : outcomes) {
-    const std::string words = difference(outcome.state, found);
-    if (words.empty()) return &outcome;
-    unlike += (unlike.empty() ? "" : "; nor after what was in flight: ") + words;
-  }
-  return nullptr;
-}
-
 void CrashRig::acknowledge() {
   if (explorer_ == nullptr) return;
   explorer_->crash_now("acknowledged");
   explorer_->count_unfenced();
-  for (const std::size_t offset : explorer_->unflushed_lines())
-    ++unflushed_[to_string(region_of(buffer_.span(), buffer_.span().data() + offset))];
+  for (const CrashExplorer::UnflushedLine& line : explorer_->unflushed_lines())
+    waiting_.try_emplace(
+        line.offset,
+        UnflushedSite{to_string(region_of(buffer_.span(), buffer_.span().data() + line.offset)),
+                      line.last_flush == nullptr ? "-" : line.last_flush, "-"});
+}
+
+void CrashRig::note_flush(std::size_t offset, std::size_t bytes, pmem::Label label) {
+  auto line = waiting_.lower_bound(offset / pmem::kLineBytes * pmem::kLineBytes);
+  while (line != waiting_.end() && line->first < offset + bytes) {
+    line->second.next = label;
+    ++unflushed_[std::move(line->second)];
+    line = waiting_.erase(line);
+  }
+}
+
+void CrashRig::note_power_cut() {
+  for (auto& [offset, site] : waiting_) {
+    site.next = "power cut";
+    ++unflushed_[std::move(site)];
+  }
+  waiting_.clear();
+}
+
+std::map<UnflushedSite, std::uint64_t> CrashRig::unflushed_at_acknowledgement() const {
+  std::map<UnflushedSite, std::uint64_t> all = unflushed_;
+  for (const auto& [offset, site] : waiting_) ++all[site];
+  return all;
 }
 
 void CrashRig::create_table(const TableSchema& schema) {
   Step step;
   step.created = schema;
-  explored(step,
-           [&](std::uint64_t& timestamp) { return run_step(step, *core_, nullptr, timestamp); });
+  explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 
 void CrashRig::drop_table(const std::string& name) {
   Step step;
   step.dropped = name;
-  explored(step,
-           [&](std::uint64_t& timestamp) { return run_step(step, *core_, nullptr, timestamp); });
+  explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 
 void CrashRig::commit(const Writes& writes) {
   const Step step{.writes = writes};
-  explored(step,
-           [&](std::uint64_t& timestamp) { return run_step(step, *core_, nullptr, timestamp); });
+  explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 
 std::size_t CrashRig::begin(const Writes& writes) {
@@ -375,7 +226,8 @@ std::size_t CrashRig::begin(const Writes& writes) {
     fail(std::move(transaction).status());
     return number;
   }
-  if (Status s = write_all(*core_, *transaction, writes); !s.ok()) fail(std::move(s));
+  RowIds row_ids(*core_);
+  if (Status s = write_all(*core_, *transaction, writes, row_ids); !s.ok()) fail(std::move(s));
   open_.emplace(number, Open{std::move(*transaction), writes});
   return number;
 }
@@ -386,7 +238,7 @@ void CrashRig::commit(std::size_t transaction) {
   Open open = std::move(found->second);
   open_.erase(found);
   explored(Step{.writes = open.writes},
-           [&](std::uint64_t& timestamp) { return commit_above(open.transaction, timestamp); });
+           [&] { return commit_above(open.transaction, now_.timestamp); });
 }
 
 void CrashRig::abort(std::size_t transaction) {
@@ -404,9 +256,10 @@ Status CrashRig::open_live() {
   auto core = open_image(buffer_.span(), filter_.get(), options_.slots);
   if (!core.ok()) return std::move(core).status();
   core_ = std::move(*core);
-  const Expectation::Outcome* outcome = nullptr;
+  Expectation::Outcome* outcome = nullptr;
   nested_outcome_ = nullptr;
-  return check_recovered(*core_, outcome);
+  nested_outcomes_differ_ = false;
+  return check_recovered(*core_, 0, outcome);
 }
 
 void CrashRig::reopen(std::uint32_t slots) {
@@ -425,107 +278,10 @@ void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
   core_.reset();
   std::memcpy(buffer_.span().data(), image.data(), image.size());
   explorer_->restart();
+  note_power_cut();
   if (slots != 0) options_.slots = slots;
   if (Status s = open_live(); !s.ok())
     fail(Status(s.code(), fmt::format("after crash({}): {}", choice, s.message())));
-}
-
-// ------------------------------------------------------------------------------ judging an image
-
-/// Threads keep to their transaction slot; the checks must not move that of the live database.
-Status CrashRig::check_as_another(std::span<std::byte> image, ExplorerContext& context) {
-  if (context.depth() != 0) return check(image, context);
-  const mvcc::OtherThread another(1);
-  return check(image, context);
-}
-
-Status CrashRig::check_recovered(engine::DatabaseCore& core, Expectation::Outcome const*& outcome) {
-  {
-    Result<Transaction> reader = core.begin(AccessMode::kReadOnly);
-    if (!reader.ok()) return std::move(reader).status();
-    Result<DatabaseState> found = read_state(core, *reader);
-    if (!found.ok()) return std::move(found).status();
-    std::string unlike;
-    outcome = now_.find(*found, unlike);
-    if (outcome == nullptr) return wrong(unlike);
-  }
-  if (Status s = core.verify({}); !s.ok()) return s;
-  if (Status s = check_space(core); !s.ok()) return s;
-  if (nested_outcome_ != nullptr && nested_outcome_ != outcome)
-    return wrong("a crash inside this recovery made the next one decide otherwise");
-  nested_outcome_ = outcome;
-  return {};
-}
-
-Status CrashRig::run_new_transactions(engine::DatabaseCore& core, std::uint32_t taken,
-                                      DatabaseState& state) {
-  std::uint64_t timestamp = now_.timestamp;
-  // What a transaction sees of its own is looked at in the last one of each slot.
-  const auto run = [&](const Step& step, bool looks = false) -> Status {
-    if (!model_step(step, state)) return {};
-    return run_step(step, core, looks ? &state : nullptr, timestamp);
-  };
-  for (std::size_t i = 0; i < now_.pending.size(); ++i)
-    if ((taken >> i & 1) == 0)
-      if (Status s = run(now_.pending[i].step); !s.ok()) return s;
-  for (const auto& [number, open] : open_)
-    if (Status s = run(Step{.writes = open.writes}); !s.ok()) return s;
-  if (state.empty()) {
-    TableSchema schema("probe");
-    schema.column("id", Type::kInt32).column("text", Type::kString).primary_key({"id"});
-    if (Status s = run(Step{.created = schema}); !s.ok()) return s;
-  }
-  std::vector<Transaction> holding;  // each keeps a slot, so that the next step takes another
-  for (std::uint32_t slot = 0; slot < options_.slots; ++slot) {
-    const std::vector<Writes> steps = probe_writes(core, state, slot);
-    for (const Writes& writes : steps)
-      if (Status s = run(Step{.writes = writes}, &writes == &steps.back()); !s.ok()) return s;
-    Result<Transaction> holder = core.begin(AccessMode::kReadOnly);
-    if (!holder.ok()) return std::move(holder).status();
-    holding.push_back(std::move(*holder));
-  }
-  return {};
-}
-
-Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
-  if (context.depth() == 0) nested_outcome_ = nullptr;
-  DatabaseState expected;
-  std::uint64_t used = 0;
-  const auto says = [](const char* when, const Status& s) {
-    return Status(s.code(), fmt::format("{}: {}", when, s.message()));
-  };
-  {
-    pmem::PersistObserver* nested = context.observer();
-    Filter filter(*this, image, nested, nullptr);
-    auto core = open_image(image, nested == nullptr ? nullptr : &filter, options_.slots);
-    if (!core.ok() && is_creating_ &&
-        core.status().message().find("no whole header") != std::string_view::npos)
-      return {};
-    if (!core.ok()) return says("opening", core.status());
-    context.crash_now("recovered");
-    (*core)->pool().medium().set_observer(nullptr);
-    const Expectation::Outcome* outcome = nullptr;
-    if (Status s = check_recovered(**core, outcome); !s.ok()) return says("recovered", s);
-    expected = outcome->state;
-    if (Status s = run_new_transactions(**core, outcome->taken, expected); !s.ok())
-      return says("new transactions", s);
-    if (Status s = (*core)->verify({}); !s.ok()) return says("audit after them", s);
-    used = used_bytes(**core);
-  }
-  auto core = open_image(image, nullptr, options_.slots);
-  if (!core.ok()) return says("opening again", core.status());
-  if (used_bytes(**core) != used)
-    return wrong(fmt::format("{} bytes in use before a clean restart, {} behind it", used,
-                             used_bytes(**core)));
-  Result<Transaction> reader = (*core)->begin(AccessMode::kReadOnly);
-  if (!reader.ok()) return std::move(reader).status();
-  Result<DatabaseState> found = read_state(**core, *reader);
-  if (!found.ok()) return std::move(found).status();
-  if (std::string unlike = difference(expected, *found); !unlike.empty())
-    return wrong("second restart: " + unlike);
-  reader->abort();
-  if (Status s = (*core)->verify({}); !s.ok()) return says("audit of the second", s);
-  return check_space(**core);
 }
 
 }  // namespace flugs::proof

@@ -6,11 +6,12 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/database_core.h"
+#include "proof/expectation.h"
 #include "proof/explorer.h"
 #include "proof/mutation.h"
 #include "proof/pool_buffer.h"
@@ -27,58 +28,14 @@
 
 namespace flugs::proof {
 
-/// A string or bytes that a Value can name for ever.
-std::string_view keep(std::string text);
+/// Lines that hold at an acknowledgement what nobody has flushed: what they are part of, the labels
+/// of the flush before, which did not cover it, and of the next, which came later.
+struct UnflushedSite {
+  std::string holds;
+  std::string before;  ///< "-": none
+  std::string next;    ///< "-": none; "power cut": that came earlier
 
-/// Rows by the integer in their first column, which is unique in each table of these tests.
-using TableRows = std::map<std::int32_t, std::vector<Value>>;
-using DatabaseState = std::map<std::string, TableRows>;
-
-struct RowWrite {
-  enum class Kind : std::uint8_t { kInsert, kUpdate, kRemove };
-  Kind kind;
-  std::string table;
-  std::int32_t id;
-  std::vector<Value> row = {};            // kInsert
-  std::vector<ColumnValue> changes = {};  // kUpdate
-};
-using Writes = std::vector<RowWrite>;
-
-RowWrite insert(std::string table, std::vector<Value> row);
-RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
-RowWrite remove(std::string table, std::int32_t id);
-
-/// One durable change of a database: a transaction, or a table created or dropped.
-struct Step {
-  Writes writes = {};
-  std::optional<TableSchema> created = {};
-  std::string dropped = {};
-};
-
-/// A step that is under way.
-struct Pending {
-  std::uint64_t number = 0;
-  Step step;
-  bool is_committing = false;  ///< may have taken effect; else it has not
-};
-
-/// What a database that is recovered at some moment must hold.
-struct Expectation {
-  /// When those pending steps have taken effect that `taken` has a bit for, by their place.
-  struct Outcome {
-    std::uint32_t taken = 0;
-    DatabaseState state;
-  };
-  DatabaseState state;  ///< what was acknowledged, or seen by another transaction
-  std::vector<Pending> pending;
-  /// All that are allowed; the first is that none has.
-  std::vector<Outcome> outcomes = std::vector<Outcome>(1);
-  std::uint64_t timestamp = 0;  ///< the latest that was acknowledged
-
-  /// To be called after each change of the two above `outcomes`.
-  void find_outcomes();
-  /// The one that the database holds; null, and the difference in words, when none.
-  const Outcome* find(const DatabaseState& found, std::string& unlike) const;
+  friend auto operator<=>(const UnflushedSite&, const UnflushedSite&) = default;
 };
 
 struct RigOptions {
@@ -127,8 +84,8 @@ class CrashRig {
   void crash(std::uint64_t choice, std::uint32_t slots = 0);
 
   /// Steps of several threads, of which one runs at a time (run_threads, which alone uses these).
-  /// Not acknowledged before settle() and acknowledge(); from commit() to withdraw() it may be
-  /// found in an image.
+  /// Not acknowledged before settle() and acknowledge(); from may_take_effect() to withdraw() it
+  /// may be found in an image.
   std::uint64_t announce(Step step);
   void may_take_effect(std::uint64_t pending);
   /// It has taken effect for certain: its thread has been told, or another transaction sees it.
@@ -149,16 +106,17 @@ class CrashRig {
   std::function<void(pmem::Label)> before_fence;
 
   engine::DatabaseCore& core() { return *core_; }
-  const DatabaseState& state() const noexcept { return now_.state; }
+  const DatabaseState& state() const noexcept { return now_.state(); }
+  /// Whether a state like the present one can be judged, also with that table more in it and with
+  /// long texts in every table, and `bytes` of the pool are free after that. Found out on a copy.
+  bool has_room(std::uint64_t bytes, const std::optional<TableSchema>& another);
   /// Whether there is nothing left to explore: failed, or budget used up.
   bool is_done() const noexcept;
   /// What went wrong first, in the running database or in an image of it.
   Status outcome() const;
   ExplorerReport report() const;
-  /// Lines left unflushed at acknowledgements, by what they hold.
-  const std::map<std::string, std::uint64_t>& unflushed_at_acknowledgement() const noexcept {
-    return unflushed_;
-  }
+  /// How many lines acknowledgements left unflushed.
+  std::map<UnflushedSite, std::uint64_t> unflushed_at_acknowledgement() const;
 
  private:
   class Filter;
@@ -170,17 +128,24 @@ class CrashRig {
   template <typename Work>
   void explored(Step step, Work&& work);
   void make_explorer();
+  void note_flush(std::size_t offset, std::size_t bytes, pmem::Label label);
+  void note_power_cut();
   Status create(pmem::PersistObserver* observer);
   Status open_live();
   void close_live();
   Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
   Status check(std::span<std::byte> image, ExplorerContext& context);
-  Status check_recovered(engine::DatabaseCore& core, Expectation::Outcome const*& outcome);
-  Status run_new_transactions(engine::DatabaseCore& core, std::uint32_t taken,
-                              DatabaseState& state);
+  Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth,
+                         Expectation::Outcome*& outcome);
+  Status check_second_restart(std::span<std::byte> image, const DatabaseState& expected,
+                              std::uint64_t used);
+  bool has_room_after_opening(std::uint64_t bytes, const std::optional<TableSchema>& another);
+  Status run_new_transactions(engine::DatabaseCore& core, std::uint32_t taken, DatabaseState& state,
+                              ModelSteps& model);
 
   RigOptions options_;
   PoolBuffer buffer_;
+  PoolBuffer trial_;  // of has_room
   std::unique_ptr<CrashExplorer> explorer_;
   std::unique_ptr<Filter> filter_;
   std::unique_ptr<engine::DatabaseCore> core_;
@@ -189,24 +154,18 @@ class CrashRig {
   std::size_t next_open_ = 0;
   Status status_;
   bool is_creating_ = true;
-  std::map<std::string, std::uint64_t> unflushed_;
+  std::map<UnflushedSite, std::uint64_t> unflushed_;
+  std::map<std::size_t, UnflushedSite> waiting_;  // by offset: lines whose next flush is to come
   std::uint64_t next_pending_ = 0;
   TurnOwners turns_;  // of run_threads()
-  // Of the image being judged, when the recoveries from crashes inside its own have decided.
+  // Of the image being judged: what the recoveries from crashes inside its own have decided.
   const Expectation::Outcome* nested_outcome_ = nullptr;
+  bool nested_outcomes_differ_ = false;
 };
 
-/// The same in the model; false when the model does not admit it.
-bool model_step(const Step& step, DatabaseState& state);
-/// Runs the step on a database; a transaction checks before its commit that it sees `expected`.
-/// Takes the commit time-stamp over into `timestamp`, above which it must be.
-Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected,
-                std::uint64_t& timestamp);
-/// All that a transaction sees.
-Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction);
-/// The first difference, in words; empty when there is none.
-std::string difference(const DatabaseState& expected, const DatabaseState& found);
-/// used + free + overhead = allocated.
-Status check_space(engine::DatabaseCore& core);
+/// Opens what a pool of a rig left behind.
+Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
+                                                         pmem::PersistObserver* observer,
+                                                         std::uint32_t slots);
 
 }  // namespace flugs::proof

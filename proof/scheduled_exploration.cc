@@ -17,18 +17,19 @@ constexpr std::uint32_t kRandomImagesMax = 4;
 constexpr std::uint64_t kSchedulesMax = 5000;
 
 void add(ExplorationResult& sum, ExplorerReport&& report,
-         const std::map<std::string, std::uint64_t>& unflushed) {
+         const std::map<UnflushedSite, std::uint64_t>& unflushed) {
   sum.report.crash_points += report.crash_points;
   sum.report.images_checked += report.images_checked;
   sum.report.images_skipped += report.images_skipped;
   sum.report.sampled_points += report.sampled_points;
   sum.report.nested_images += report.nested_images;
+  sum.report.digest += report.digest;
   sum.report.lines_uncertain_max =
       std::max(sum.report.lines_uncertain_max, report.lines_uncertain_max);
   sum.report.failure_count += report.failure_count;
   for (CrashFailure& failure : report.failures) sum.report.failures.push_back(std::move(failure));
   for (const auto& [site, counts] : report.sites) sum.report.sites[site] += counts;
-  for (const auto& [region, lines] : unflushed) sum.unflushed[region] += lines;
+  for (const auto& [site, lines] : unflushed) sum.unflushed[site] += lines;
 }
 
 /// One switch: what goes wrong does so soon after it.

@@ -79,6 +79,7 @@ TEST_CASE("the same schedules give the same states, whatever ran before", "[cras
   CHECK(first.outcome.ok());
   CHECK(first.report.crash_points == second.report.crash_points);
   CHECK(first.report.images_checked == second.report.images_checked);
+  CHECK(first.report.digest == second.report.digest);
   CHECK(first.report.images_skipped == second.report.images_skipped);
   CHECK(first.report.lines_uncertain_max == second.report.lines_uncertain_max);
 }
