@@ -95,6 +95,13 @@ void Dictionary::begin_rebuild() {
     const std::byte* first = chunks_in_dram_[chunk - 1];
     std::size_t words = entries_in(chunk - 1) * entry_bytes_ / 8;
     const auto* data = reinterpret_cast<const std::uint64_t*>(first);
+    constexpr std::size_t kBlock = 16;  // most of a chunk is unused; no branch per word
+    const auto is_zero = [data](std::size_t first_word) {
+      std::uint64_t all = 0;
+      for (std::size_t i = 0; i < kBlock; ++i) all |= data[first_word + i];
+      return all == 0;
+    };
+    while (words >= kBlock && is_zero(words - kBlock)) words -= kBlock;
     while (words > 0 && data[words - 1] == 0) --words;
     end = first_id_of(chunk - 1) +
           static_cast<std::uint32_t>((words * 8 + entry_bytes_ - 1) / entry_bytes_);
@@ -199,9 +206,12 @@ bool Dictionary::is(std::uint32_t id, const Value& value) const noexcept {
 }
 
 std::uint32_t Dictionary::find(const Value& value) const {
-  if (value.is_null()) return null_code();
+  return value.is_null() ? null_code() : find(value, hash_of(value));
+}
+
+std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
   Candidates candidates;
-  index_.lookup(hash_of(value), candidates);
+  index_.lookup(hash, candidates);
   for (const std::uint32_t id : candidates.view())
     if (is(id, value)) return id;
   return kNone;
@@ -447,7 +457,7 @@ Status Dictionary::verify() const {
     std::uint64_t hash = 0;
     if (prove(id, hash) == Proof::kValue) {
       ++values;
-      if (const std::uint32_t found = find(value(id)); found != id)
+      if (const std::uint32_t found = find(value(id), hash); found != id)
         return Status(StatusCode::kCorrupt,
                       fmt::format("{}: {}: the value {} of ValueID {} is indexed under ValueID {}",
                                   pool_.path(), owner_, value(id).to_string(), id, found));

@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "columns/zeroed_memory.h"
@@ -57,17 +59,30 @@ HashIndex::~HashIndex() { release_memory(); }
 void HashIndex::release_memory() noexcept {
   const std::lock_guard structure(structure_mutex_);
   const std::lock_guard guard(memory_lock_);
+  const std::size_t last_touched = clear_used();
   for (const Slab& slab : slabs_) {
     if (slab.bytes >= kHugePageBytes) {
       ::munmap(slab.memory, slab.bytes);
     } else {
       const bool is_last = slab.memory == slabs_.back().memory;
-      give_back_zeroed(slab.memory, slab.bytes, is_last ? slab_used_ : slab.bytes);
+      give_back_zeroed(slab.memory, slab.bytes, is_last ? last_touched : slab.bytes);
     }
   }
   slabs_.clear();
   segments_.clear();
   memory_bytes_.store(0, std::memory_order_relaxed);
+}
+
+/// How much of the last slab may be other than zero. Of a small index, one segment and nothing
+/// else, few lines are, and those are cleared here.
+std::size_t HashIndex::clear_used() noexcept {
+  if (segments_.size() != 1 || slab_used_ != sizeof(Segment)) return slab_used_;
+  Segment& segment = *segments_[0];
+  segment.for_each_used([&](std::size_t bucket) {
+    std::memset(static_cast<void*>(&segment.buckets[bucket]), 0, sizeof(Bucket));
+  });
+  std::memset(static_cast<void*>(&segment), 0, offsetof(Segment, buckets));
+  return 0;
 }
 
 void* HashIndex::allocate_memory(std::size_t bytes) {
@@ -140,6 +155,7 @@ HashIndex::Segment& HashIndex::lock_bucket(std::uint32_t fingerprint) {
 }
 
 void HashIndex::insert_slot(Segment& segment, Bucket& bucket, std::uint64_t word) {
+  segment.note_used(static_cast<std::size_t>(&bucket - segment.buckets.data()));
   Bucket* last = &bucket;
   for (Bucket* b = &bucket; b != nullptr; b = b->overflow()) {
     for (auto& slot : b->slots) {
@@ -284,15 +300,11 @@ std::size_t HashIndex::size() const {
   const std::lock_guard structure(structure_mutex_);
   std::size_t total = 0;
   for (const Segment* segment : segments_)
-    for (const Bucket& first : segment->buckets)
-      for (const Bucket* b = &first; b != nullptr; b = b->overflow()) {
-        // Most buckets of a small index are empty; that takes no branches to see.
-        std::uint64_t all = 0;
-        for (const auto& slot : b->slots) all |= slot.load(std::memory_order_relaxed);
-        if (all == 0) continue;
+    segment->for_each_used([&](std::size_t bucket) {
+      for (const Bucket* b = &segment->buckets[bucket]; b != nullptr; b = b->overflow())
         for (const auto& slot : b->slots)
           total += slot.load(std::memory_order_relaxed) != 0 ? 1 : 0;
-      }
+    });
   return total;
 }
 

@@ -2,14 +2,15 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "pmem/check.h"
+#include "pmem/mutex.h"
 #include "pmem/spin_lock.h"
 
 namespace flugs::columns {
@@ -161,11 +162,12 @@ class HashIndex {
   template <typename F>
   void for_each(F&& visit) const {
     for (const Segment* segment : segments_)
-      for (const Bucket& first : segment->buckets)
-        for (const Bucket* b = &first; b != nullptr; b = b->overflow())
+      segment->for_each_used([&](std::size_t bucket) {
+        for (const Bucket* b = &segment->buckets[bucket]; b != nullptr; b = b->overflow())
           for (const auto& slot : b->slots)
             if (const std::uint64_t word = slot.load(std::memory_order_relaxed); word != 0)
               visit(payload_of(word));
+      });
   }
 
   /// Gives the memory back, for good: from then on the index may be prefetched and destroyed, and
@@ -233,8 +235,26 @@ class HashIndex {
     std::atomic<std::uint32_t> split_at{kSplitAtOverflows};
     std::uint32_t depth = 0;  // upper fingerprint bits that its entries share
     std::atomic<bool> wants_split{false};
+    // By bucket: whether an entry was ever put there. Who looks at all entries of a small index
+    // need not look at 16 KB; a bucket's first insert writes to this line, the others do not.
+    std::array<std::atomic<std::uint64_t>, kBuckets / 64> used{};
     std::array<Bucket, kBuckets> buckets;
+
+    void note_used(std::size_t bucket) noexcept {
+      std::atomic<std::uint64_t>& word = used[bucket / 64];
+      const std::uint64_t bit = std::uint64_t{1} << (bucket % 64);
+      if ((word.load(std::memory_order_relaxed) & bit) == 0)
+        word.fetch_or(bit, std::memory_order_relaxed);
+    }
+    template <typename F>
+    void for_each_used(F&& visit) const {
+      for (std::size_t i = 0; i < used.size(); ++i)
+        for (std::uint64_t left = used[i].load(std::memory_order_relaxed); left != 0;
+             left &= left - 1)
+          visit(i * 64 + static_cast<std::size_t>(std::countr_zero(left)));
+    }
   };
+  static_assert(offsetof(Segment, buckets) == 64);
 
   struct Directory {
     explicit Directory(std::uint32_t directory_depth)
@@ -274,10 +294,11 @@ class HashIndex {
   Segment* new_segment(std::uint32_t depth);
   Bucket* new_overflow_bucket();
   void* allocate_memory(std::size_t bytes);
+  std::size_t clear_used() noexcept;
 
   std::atomic<Directory*> directory_;
   // Protects directory changes, segments_ and depths; rank: before a bucket's lock.
-  mutable std::mutex structure_mutex_;
+  mutable pmem::Mutex structure_mutex_;
   std::vector<std::unique_ptr<Directory>> directories_;  // old ones too: readers may be in them
   std::vector<Segment*> segments_;
   pmem::SpinLock memory_lock_;  // protects the slab below; rank: after a bucket's lock

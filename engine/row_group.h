@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "mvcc/stamps.h"
+#include "pmem/mutex.h"
 #include "pmem/pool.h"
 
 namespace flugs::engine {
@@ -142,7 +142,7 @@ class RowGroup {
   std::vector<columns::MainColumn> columns_;
   std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
   std::uint64_t block_total_ = 0;
-  std::mutex block_mutex_;  // makes blocks; a leaf
+  pmem::Mutex block_mutex_;  // makes blocks; a leaf
 };
 
 }  // namespace flugs::engine

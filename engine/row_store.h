@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "flugs/status.h"
 #include "mvcc/stamps.h"
 #include "pmem/chunk_list.h"
+#include "pmem/mutex.h"
 #include "pmem/pool.h"
 
 namespace flugs::engine {
@@ -297,8 +297,8 @@ class RowStore {
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::size_t> previous_bytes_{0};
   std::atomic<std::uint64_t> last_emptied_at_{0};
-  std::mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
-  mutable std::mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
+  pmem::Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
+  mutable pmem::Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
   pmem::ChunkList chunk_list_;
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
   std::vector<Replaced> replaced_;

@@ -20,6 +20,7 @@
 #include "flugs/scan.h"
 #include "flugs/schema.h"
 #include "flugs/transaction.h"
+#include "pmem/mutex.h"
 
 namespace flugs::engine {
 
@@ -95,7 +96,7 @@ class Table {
   void rebuild_ordered(std::size_t key);
 
   /// Held by a merge, and by dropping.
-  std::mutex& merge_mutex() noexcept { return merge_mutex_; }
+  pmem::Mutex& merge_mutex() noexcept { return merge_mutex_; }
   RowStore& rows() noexcept { return rows_; }
   const RowStore& rows() const noexcept { return rows_; }
   std::span<const std::unique_ptr<columns::Column>> columns() const noexcept { return columns_; }
@@ -174,8 +175,8 @@ class Table {
   std::vector<std::unique_ptr<KeyIndex>> keys_;
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
-  std::mutex merge_mutex_;  // rank: before ddl_mutex_ of the database
-  std::mutex free_mutex_;   // protects free_rows_; a leaf
+  pmem::Mutex merge_mutex_;  // rank: before ddl_mutex_ of the database
+  std::mutex free_mutex_;    // protects free_rows_; a leaf
   std::vector<std::uint32_t> free_rows_;
   std::atomic<std::size_t> free_count_{0};
 };

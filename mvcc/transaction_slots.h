@@ -22,15 +22,18 @@ namespace flugs::mvcc {
 /// While it lives, this thread takes its slots as another one would: what it does meanwhile to
 /// other databases leaves alone which slot it comes back to in its own. Transactions that it begins
 /// end before. For who opens databases inside the work on one: the crash-state explorer.
+///
+/// Which slot a thread takes first follows from `number`, not from what threads there were before.
 class OtherThread {
  public:
-  OtherThread();
+  explicit OtherThread(std::uint32_t number);
   ~OtherThread();
   OtherThread(const OtherThread&) = delete;
   OtherThread& operator=(const OtherThread&) = delete;
 
  private:
   SlotClaim* own_;
+  std::uint32_t number_;  // of the claim, before
 };
 
 /// A slot in the hands of one transaction: everything that only its owner touches.

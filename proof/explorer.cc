@@ -97,6 +97,7 @@ CrashExplorer::CrashExplorer(std::span<std::byte> memory, CrashCheck check, Expl
     : CrashExplorer(memory, std::make_shared<Shared>(), 0, "", {}, 0) {
   shared_->check = std::move(check);
   shared_->options = std::move(options);
+  last_flush_.resize((memory.size() + pmem::kLineBytes - 1) / pmem::kLineBytes);
 }
 
 CrashExplorer::CrashExplorer(std::span<std::byte> memory, std::shared_ptr<Shared> shared,
@@ -165,6 +166,7 @@ void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, 
       ++counts->lines;
     }
     if (!is_known) versions.push_back({content, label, {}});
+    if (!last_flush_.empty()) last_flush_[i] = label;
     versions.back().by.push_back(identity);
   }
 }
@@ -210,12 +212,13 @@ void CrashExplorer::count_unfenced() {
       ++shared_->report.sites[std::string("flush ") + version.label].unfenced;
 }
 
-std::vector<std::size_t> CrashExplorer::unflushed_lines() const {
-  std::vector<std::size_t> offsets;
-  if (is_muted_) return offsets;
+std::vector<CrashExplorer::UnflushedLine> CrashExplorer::unflushed_lines() const {
+  std::vector<UnflushedLine> unflushed;
+  if (is_muted_) return unflushed;
   for (const UncertainLine& line : uncertain_lines())
-    if (!flushed_.contains(line.index)) offsets.push_back(line.index * pmem::kLineBytes);
-  return offsets;
+    if (!flushed_.contains(line.index))
+      unflushed.push_back({line.index * pmem::kLineBytes, last_flush_[line.index]});
+  return unflushed;
 }
 
 void CrashExplorer::set_durable(std::size_t index, const LineBytes& content) {
@@ -284,6 +287,7 @@ void CrashExplorer::restart() {
   const std::scoped_lock lock(mutex_);
   durable_.assign(memory_.begin(), memory_.end());
   flushed_.clear();
+  std::fill(last_flush_.begin(), last_flush_.end(), nullptr);
 }
 
 /// Adds every subset of the words in which the durable and the newest version differ.
@@ -462,6 +466,7 @@ bool CrashExplorer::is_new_image(std::uint64_t hash, std::uint32_t depth_left) {
   }
   judged->second = depth_left;
   ++report.images_checked;
+  report.digest += XXH3_64bits_withSeed(&hash, sizeof hash, depth_left);
   if (depth_ > 0) ++report.nested_images;
   return true;
 }
@@ -492,10 +497,21 @@ void CrashExplorer::report_failure(const std::vector<UncertainLine>& lines, cons
     const char* what = "flushed or torn";
     if (choice[i] == lines[i].newest) what = "newest";
     if (choice[i] == 0) what = "old";
-    failure.versions += fmt::format("{}line {:#x}: {}", i == 0 ? "" : ", ",
-                                    lines[i].index * pmem::kLineBytes, what);
+    failure.versions +=
+        fmt::format("{}line {:#x}: {}{}", i == 0 ? "" : ", ", lines[i].index * pmem::kLineBytes,
+                    what, flush_words(lines[i].index));
   }
   report.failures.push_back(std::move(failure));
+}
+
+/// Which label a line waits for, or which was the last that did not wait: a missing flush is
+/// mostly one of its neighbour's.
+std::string CrashExplorer::flush_words(std::size_t index) const {
+  if (const auto flushed = flushed_.find(index); flushed != flushed_.end())
+    return fmt::format(" (flushed by {}, no fence)", flushed->second.back().label);
+  if (last_flush_.empty()) return {};
+  if (last_flush_[index] == nullptr) return " (not flushed by anybody)";
+  return fmt::format(" (not flushed since {})", last_flush_[index]);
 }
 
 }  // namespace flugs::proof

@@ -84,6 +84,8 @@ struct ExplorerReport {
   std::uint64_t images_skipped = 0;  ///< checked before at the same crash point
   std::uint64_t sampled_points = 0;  ///< where not all combinations were tried
   std::uint64_t nested_images = 0;   ///< of images_checked, crashes inside recovery
+  /// Of all images checked, in whatever order: two runs with the same one checked the same states.
+  std::uint64_t digest = 0;
   std::uint64_t lines_uncertain_max = 0;
   std::uint64_t failure_count = 0;
   bool used_up = false;  ///< images_max ended it
@@ -137,12 +139,17 @@ class CrashExplorer final : public pmem::PersistObserver {
   /// One of the images that a power cut could leave now: with `choice` 0 nothing uncertain has
   /// arrived, with 1 everything has, else that is drawn line by line, `choice` being the seed.
   std::vector<std::byte> crash_image(std::uint64_t choice) const;
-  /// Offsets of lines that hold something not durable and that nobody has flushed.
-  std::vector<std::size_t> unflushed_lines() const;
+  /// A line that holds something not durable and that nobody has flushed since it was stored.
+  struct UnflushedLine {
+    std::size_t offset;
+    pmem::Label last_flush;  ///< before; null when there was none
+  };
+  std::vector<UnflushedLine> unflushed_lines() const;
   /// Counts flushes that are still without a fence.
   void count_unfenced();
   /// Crash points are passed by while it is muted; what is durable is kept up with.
   void set_muted(bool is_muted) noexcept { is_muted_ = is_muted; }
+  bool is_muted() const noexcept { return is_muted_; }
   /// What a power cut at the present moment could leave, to come back to it.
   struct Moment;
   std::shared_ptr<Moment> moment() const;
@@ -193,6 +200,7 @@ class CrashExplorer final : public pmem::PersistObserver {
   bool is_replayed(std::uint64_t image) const;
   void report_failure(const std::vector<UncertainLine>& lines, const Choice& choice,
                       const char* label, Status status);
+  std::string flush_words(std::size_t index) const;
   LineBytes line_of(const std::byte* base, std::size_t index) const;
 
   std::span<std::byte> memory_;
@@ -205,6 +213,7 @@ class CrashExplorer final : public pmem::PersistObserver {
   // Sum of the hashes of all lines: that of an image follows from the lines in which it differs.
   std::uint64_t durable_hash_ = 0;
   std::map<std::size_t, std::vector<FlushedVersion>> flushed_;  // by line, oldest first
+  std::vector<pmem::Label> last_flush_;  // by line; empty inside recoveries from a crash
   std::map<const pmem::Persister*, std::uint64_t> identities_;
   std::uint64_t next_identity_ = 0;
   bool is_muted_ = false;

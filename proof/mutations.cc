@@ -149,6 +149,9 @@ constexpr MutationCase kCases[] = {
      "what pool-create/1 makes durable nobody needs: the root is zero already, and the arenas "
      "share their line with limits that are flushed"},
     {Kind::kEarlyStore, "string_heap/3", "shared_reservation"},
+    {Kind::kLateFence, "commit/2", "threads_commit"},
+    {Kind::kLateFence, "create_table/2", "threads_tables"},
+    {Kind::kOthersFlush, "commit/1", "threads_values", Region::kDictionary},
 };
 
 std::string_view to_string(Kind kind) {
@@ -165,6 +168,10 @@ std::string_view to_string(Kind kind) {
       return "last line not flushed";
     case Kind::kEarlyStore:
       return "stored a fence early";
+    case Kind::kLateFence:
+      return "fence over only when acknowledged";
+    case Kind::kOthersFlush:
+      return "no flush of what another has flushed";
   }
   return "unknown";
 }

@@ -3,17 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <span>
-
-#include "pmem/extent_allocator.h"
+#include <string_view>
 
 namespace flugs::proof {
 
 namespace {
 
 constexpr std::int32_t kProbeIdMin = 90000;
+
+/// Made once for each number: its salt tells whether it is long.
+std::string_view probe_text(std::int32_t number, bool is_long) {
+  static std::unordered_map<std::int32_t, std::string_view> texts;
+  const auto [text, is_new] = texts.try_emplace(number);
+  if (is_new)
+    text->second = keep(is_long ? fmt::format("a text of some length as a probe, {:08}", number)
+                                : fmt::format("p{}", number));
+  return text->second;
+}
 
 Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t salt) {
   if (column.nullable && salt % 5 == 4) return Value::null();
@@ -37,60 +44,8 @@ Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t sal
     case Type::kBytes:
       break;
   }
-  const std::string text = salt % 2 == 0
-                               ? fmt::format("p{}", number)
-                               : fmt::format("a text of some length as a probe, {:08}", number);
-  return Value::from_bytes(column.type, keep(text));
+  return Value::from_bytes(column.type, probe_text(number, salt % 2 != 0));
 }
-
-/// Where rows of tables without a key on `id` lie, by one scan per transaction and table.
-class RowIds {
- public:
-  RowIds(engine::DatabaseCore& core, Transaction& transaction)
-      : core_(core), transaction_(transaction) {}
-
-  Result<RowId> find(TableId table, std::int32_t id) {
-    const TableSchema& schema = core_.table(table)->schema();
-    const Value key = Value::int32(id);
-    if (schema.has_primary_key && schema.keys[0].columns == std::vector{schema.columns[0].name}) {
-      Result<Row> row = transaction_.find(KeyId{table, 0}, {key});
-      if (!row.ok()) return std::move(row).status();
-      return row->id();
-    }
-    const auto [rows, is_new] = tables_.try_emplace(table.value());
-    if (is_new)
-      if (Status s = scan(table, schema, rows->second); !s.ok()) return s;
-    const auto row = rows->second.find(id);
-    if (row == rows->second.end())
-      return Status(StatusCode::kNotFound,
-                    fmt::format("table {}: no row with id {}", schema.name, id));
-    return row->second;
-  }
-  /// The row with the id lies there now.
-  void put(TableId table, std::int32_t id, RowId row) {
-    if (const auto rows = tables_.find(table.value()); rows != tables_.end())
-      rows->second.insert_or_assign(id, row);
-  }
-
- private:
-  Status scan(TableId table, const TableSchema& schema, std::map<std::int32_t, RowId>& rows) {
-    bool is_repeated = false;
-    const ColumnId column(0);
-    Status s = transaction_.scan(
-        table, std::span(&column, 1), Predicate::all(), [&](const ScanBatch& batch) {
-          for (std::size_t r = 0; r < batch.row_count(); ++r)
-            is_repeated |= !rows.emplace(batch.value(0, r).as_int32(), batch.row_ids()[r]).second;
-          return true;
-        });
-    if (!s.ok()) return s;
-    if (!is_repeated) return {};
-    return Status(StatusCode::kCorrupt, fmt::format("table {}: an id twice", schema.name));
-  }
-
-  engine::DatabaseCore& core_;
-  Transaction& transaction_;
-  std::map<std::uint32_t, std::map<std::int32_t, RowId>> tables_;
-};
 
 Status write_one(engine::DatabaseCore& core, Transaction& transaction, const RowWrite& write,
                  RowIds& row_ids) {
@@ -101,36 +56,61 @@ Status write_one(engine::DatabaseCore& core, Transaction& transaction, const Row
     if (row.ok()) row_ids.put(*table, write.id, *row);
     return row.status();
   }
-  const Result<RowId> row = row_ids.find(*table, write.id);
+  const Result<RowId> row = row_ids.find(*table, write.id, transaction);
   if (!row.ok()) return row.status();
-  if (write.kind == RowWrite::Kind::kRemove) return transaction.remove(*table, *row);
+  if (write.kind == RowWrite::Kind::kRemove) {
+    row_ids.remove(*table, write.id);
+    return transaction.remove(*table, *row);
+  }
   const Result<RowId> updated = transaction.update(*table, *row, write.changes);
   if (updated.ok()) row_ids.put(*table, write.id, *updated);
   return updated.status();
 }
 
-bool model_write(const RowWrite& write, DatabaseState& state) {
-  const auto table = state.find(write.table);
-  if (table == state.end()) return false;
-  TableRows& rows = table->second;
-  if (write.kind == RowWrite::Kind::kInsert) return rows.emplace(write.id, write.row).second;
-  const auto row = rows.find(write.id);
-  if (row == rows.end()) return false;
-  if (write.kind == RowWrite::Kind::kRemove) {
-    rows.erase(row);
-    return true;
-  }
-  for (const ColumnValue& change : write.changes) row->second[change.column.value()] = change.value;
-  return true;
-}
-
-std::string words_of(const std::vector<Value>& row) {
-  std::string words;
-  for (const Value& value : row) words += (words.empty() ? "" : ", ") + value.to_string();
-  return "(" + words + ")";
-}
-
 }  // namespace
+
+Result<RowId> RowIds::find(TableId table, std::int32_t id, Transaction& transaction) {
+  const TableSchema& schema = core_.table(table)->schema();
+  const Value key = Value::int32(id);
+  if (schema.has_primary_key && schema.keys[0].columns.size() == 1 &&
+      schema.keys[0].columns[0] == schema.columns[0].name) {
+    Result<Row> row = transaction.find(KeyId{table, 0}, {key});
+    if (!row.ok()) return std::move(row).status();
+    return row->id();
+  }
+  const auto [rows, is_new] = tables_.try_emplace(table.value());
+  if (is_new)
+    if (Status s = scan(table, schema, transaction, rows->second); !s.ok()) return s;
+  const auto row = rows->second.find(id);
+  if (row == rows->second.end())
+    return Status(StatusCode::kNotFound,
+                  fmt::format("table {}: no row with id {}", schema.name, id));
+  return row->second;
+}
+
+void RowIds::put(TableId table, std::int32_t id, RowId row) {
+  if (const auto rows = tables_.find(table.value()); rows != tables_.end())
+    rows->second.insert_or_assign(id, row);
+}
+
+void RowIds::remove(TableId table, std::int32_t id) {
+  if (const auto rows = tables_.find(table.value()); rows != tables_.end()) rows->second.erase(id);
+}
+
+Status RowIds::scan(TableId table, const TableSchema& schema, Transaction& transaction,
+                    std::unordered_map<std::int32_t, RowId>& rows) {
+  bool is_repeated = false;
+  const ColumnId column(0);
+  Status s =
+      transaction.scan(table, std::span(&column, 1), Predicate::all(), [&](const ScanBatch& batch) {
+        for (std::size_t r = 0; r < batch.row_count(); ++r)
+          is_repeated |= !rows.emplace(batch.value(0, r).as_int32(), batch.row_ids()[r]).second;
+        return true;
+      });
+  if (!s.ok()) return s;
+  if (!is_repeated) return {};
+  return Status(StatusCode::kCorrupt, fmt::format("table {}: an id twice", schema.name));
+}
 
 std::vector<Value> probe_row(const TableSchema& schema, std::int32_t id, std::uint32_t salt) {
   std::vector<Value> row = {Value::int32(id)};
@@ -148,24 +128,8 @@ std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t i
   return changes;
 }
 
-std::string_view keep(std::string text) {
-  static std::set<std::string, std::less<>> kept;
-  return *kept.insert(std::move(text)).first;
-}
-
-RowWrite insert(std::string table, std::vector<Value> row) {
-  const std::int32_t id = row[0].as_int32();
-  return {RowWrite::Kind::kInsert, std::move(table), id, std::move(row), {}};
-}
-RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes) {
-  return {RowWrite::Kind::kUpdate, std::move(table), id, {}, std::move(changes)};
-}
-RowWrite remove(std::string table, std::int32_t id) {
-  return {RowWrite::Kind::kRemove, std::move(table), id, {}, {}};
-}
-
-Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Writes& writes) {
-  RowIds row_ids(core, transaction);
+Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Writes& writes,
+                 RowIds& row_ids) {
   for (const RowWrite& write : writes)
     if (Status s = write_one(core, transaction, write, row_ids); !s.ok())
       return Status(s.code(), fmt::format("write of table {}, id {}: {}", write.table, write.id,
@@ -185,14 +149,15 @@ Status commit_above(Transaction& transaction, std::uint64_t& timestamp) {
   return {};
 }
 
-bool model_step(const Step& step, DatabaseState& state) {
-  if (step.created) return state.emplace(step.created->name, TableRows()).second;
-  if (!step.dropped.empty()) return state.erase(step.dropped) == 1;
-  DatabaseState next = state;
-  for (const RowWrite& write : step.writes)
-    if (!model_write(write, next)) return false;
-  state = std::move(next);
-  return true;
+Status run_writes(engine::DatabaseCore& core, const Writes& writes, RowIds& row_ids,
+                  const DatabaseState* expected, std::uint64_t& timestamp) {
+  Result<Transaction> transaction = core.begin(AccessMode::kReadWrite);
+  if (!transaction.ok()) return std::move(transaction).status();
+  if (Status s = write_all(core, *transaction, writes, row_ids); !s.ok()) return s;
+  if (expected != nullptr)
+    if (Status s = must_see(core, *transaction, *expected); !s.ok())
+      return Status(s.code(), fmt::format("inside a transaction: {}", s.message()));
+  return commit_above(*transaction, timestamp);
 }
 
 namespace {
@@ -211,79 +176,15 @@ Status merge_all(engine::DatabaseCore& core, const std::string& name) {
 
 }  // namespace
 
-Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected,
-                std::uint64_t& timestamp) {
+Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& timestamp) {
   if (step.created) return core.create_table(*step.created).status();
   if (!step.dropped.empty()) {
     Result<TableId> table = core.find_table(step.dropped);
     return table.ok() ? core.drop_table(*table) : std::move(table).status();
   }
   if (!step.merged.empty()) return merge_all(core, step.merged);
-  Result<Transaction> transaction = core.begin(AccessMode::kReadWrite);
-  if (!transaction.ok()) return std::move(transaction).status();
-  if (Status s = write_all(core, *transaction, step.writes); !s.ok()) return s;
-  if (expected != nullptr) {
-    Result<DatabaseState> seen = read_state(core, *transaction);
-    if (!seen.ok()) return std::move(seen).status();
-    if (const std::string unlike = difference(*expected, *seen); !unlike.empty())
-      return Status(StatusCode::kCorrupt, "inside a transaction: " + unlike);
-  }
-  return commit_above(*transaction, timestamp);
-}
-
-Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction) {
-  DatabaseState state;
-  for (const TableId id : core.tables()) {
-    const TableSchema& schema = core.table(id)->schema();
-    TableRows& rows = state[schema.name];
-    std::vector<ColumnId> columns;
-    columns.reserve(schema.columns.size());
-    for (std::size_t i = 0; i < schema.columns.size(); ++i)
-      columns.emplace_back(static_cast<std::uint16_t>(i));
-    bool is_repeated = false;
-    Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
-      for (std::size_t r = 0; r < batch.row_count(); ++r) {
-        std::vector<Value> row;
-        row.reserve(columns.size());
-        for (std::size_t c = 0; c < columns.size(); ++c) row.push_back(batch.value(c, r));
-        const std::int32_t key = row[0].as_int32();
-        is_repeated |= !rows.emplace(key, std::move(row)).second;
-      }
-      return true;
-    });
-    if (!s.ok()) return s;
-    if (is_repeated)
-      return Status(StatusCode::kCorrupt, fmt::format("table {}: an id twice", schema.name));
-  }
-  return state;
-}
-
-std::string difference(const DatabaseState& expected, const DatabaseState& found) {
-  for (const auto& [name, rows] : expected) {
-    const auto table = found.find(name);
-    if (table == found.end()) return fmt::format("table {} is not there", name);
-    for (const auto& [id, row] : rows) {
-      const auto other = table->second.find(id);
-      if (other == table->second.end()) return fmt::format("table {}: no row {}", name, id);
-      if (other->second != row)
-        return fmt::format("table {}: expected {}, found {}", name, words_of(row),
-                           words_of(other->second));
-    }
-    for (const auto& [id, row] : table->second)
-      if (!rows.contains(id)) return fmt::format("table {}: row {} too many", name, words_of(row));
-  }
-  for (const auto& [name, rows] : found)
-    if (!expected.contains(name)) return fmt::format("table {} too many", name);
-  return {};
-}
-
-Status check_space(engine::DatabaseCore& core) {
-  const pmem::SpaceReport space = core.pool().allocator().space();
-  const std::uint64_t free = core.pool().allocator().free_bytes();
-  if (space.used_bytes + free + space.overhead_bytes == space.allocated_bytes) return {};
-  return Status(StatusCode::kCorrupt,
-                fmt::format("{} bytes in use, {} free, {} overhead, but {} allocated",
-                            space.used_bytes, free, space.overhead_bytes, space.allocated_bytes));
+  RowIds row_ids(core);
+  return run_writes(core, step.writes, row_ids, nullptr, timestamp);
 }
 
 std::vector<Writes> probe_writes(engine::DatabaseCore& core, const DatabaseState& state,

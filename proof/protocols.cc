@@ -28,6 +28,7 @@ constexpr TurnMix kMerges{.insert = 3,
                           .merge = 3,
                           .reopen = 1,
                           .crash = 1};
+constexpr std::uint32_t kThreads = 3;
 
 constexpr std::array kProtocols{
     Protocol{"insert", "rows inserted, one aborted", script_inserts, kWrites},
@@ -56,14 +57,14 @@ constexpr std::array kProtocols{
              kInterleaved, 256},
     Protocol{"widening", "cells that get wider, through chunks a crash left unused",
              script_widening, kRestarts},
-    Protocol{"chunk_pages", "a chunk list that gets its pages", script_chunk_pages, kBulk, 256},
+    Protocol{"chunk_pages", "a chunk list that gets its pages", script_chunk_pages, kBulk, 448},
     Protocol{"chunk_lines", "two appends to different lines of a chunk list", script_chunk_lines,
-             kInterleaved, 256},
+             kInterleaved, 448},
     Protocol{"create_database", "pool and database made from nothing", script_creation, kDdl, 64,
              true},
     Protocol{"create_drop_table", "tables created and dropped", script_tables, kDdl, 256},
     Protocol{"used_space", "space used again, full of its former owner's bytes", script_used_space,
-             kDdl, 256},
+             kDdl, 448},
     Protocol{"slot_array", "more slots, with transactions cut short by crashes", script_slot_array,
              kRestarts},
     Protocol{"generations", "tags that a crash left behind in rows nobody sweeps",
@@ -80,6 +81,16 @@ constexpr std::array kProtocols{
              script_merge_locked, kMerges, 512},
     Protocol{"merge_again", "groups merged again, emptied, their row ids used again",
              script_merge_again, kMerges, 512},
+    Protocol{"threads_commit", "threads that write the same rows, in several tables at a time",
+             script_threads_commit, kWrites, 160, false, kThreads},
+    Protocol{"threads_values", "threads that bring the same new values and the same new keys",
+             script_threads_values, kWrites, 160, false, kThreads},
+    Protocol{"threads_slots", "threads that use their slots again and again, across aborts",
+             script_threads_slots, kWrites, 256, false, kThreads},
+    Protocol{"threads_growth", "threads that need new chunks of rows, values and texts at a time",
+             script_threads_growth, kWrites, 256, false, kThreads},
+    Protocol{"threads_tables", "tables created and dropped while other threads commit",
+             script_threads_tables, kWrites, 256, false, kThreads},
 };
 
 }  // namespace

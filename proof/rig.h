@@ -6,61 +6,36 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/database_core.h"
+#include "proof/expectation.h"
 #include "proof/explorer.h"
 #include "proof/mutation.h"
 #include "proof/pool_buffer.h"
+#include "proof/schedule.h"
 
 // A database under the crash-state explorer, with a model of what it must hold.
 //
 // Each image is judged thus: ordinary recovery (crashed again, `nested_depth` deep); the state is
-// that before or that after the transaction in flight, and crashes inside recovery decide the same;
-// the audit is clean; the space in use, the free space and the overhead are all there is; then the
-// transaction in flight is run again, new ones insert, update, delete and insert again in every
-// table through every slot, with time-stamps above all that were acknowledged; then a second
-// restart gives the same state and the same space in use.
+// that before the steps in flight or that after some of them, and crashes inside recovery decide
+// the same; the audit is clean; the space in use, the free space and the overhead are all there is;
+// then what was in flight and is not there is run again, new transactions insert, update, delete
+// and insert again in every table through every slot, with time-stamps above all that were
+// acknowledged; then a second restart gives the same state and the same space in use.
 
 namespace flugs::proof {
 
-/// A string or bytes that a Value can name for ever.
-std::string_view keep(std::string text);
+/// Lines that hold at an acknowledgement what nobody has flushed: what they are part of, the labels
+/// of the flush before, which did not cover it, and of the next, which came later.
+struct UnflushedSite {
+  std::string holds;
+  std::string before;  ///< "-": none
+  std::string next;    ///< "-": none; "power cut": that came earlier
 
-/// Rows by the integer in their first column, which is unique in each table of these tests.
-using TableRows = std::map<std::int32_t, std::vector<Value>>;
-using DatabaseState = std::map<std::string, TableRows>;
-
-struct RowWrite {
-  enum class Kind : std::uint8_t { kInsert, kUpdate, kRemove };
-  Kind kind;
-  std::string table;
-  std::int32_t id;
-  std::vector<Value> row = {};            // kInsert
-  std::vector<ColumnValue> changes = {};  // kUpdate
-};
-using Writes = std::vector<RowWrite>;
-
-RowWrite insert(std::string table, std::vector<Value> row);
-RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
-RowWrite remove(std::string table, std::int32_t id);
-
-/// One durable change of a database: a transaction, a table created or dropped, or merged.
-struct Step {
-  Writes writes = {};
-  std::optional<TableSchema> created = {};
-  std::string dropped = {};
-  std::string merged = {};  ///< of a table: changes nothing that a transaction sees
-};
-
-/// What a database that is recovered at some moment must hold.
-struct Expectation {
-  DatabaseState state;                 ///< acknowledged
-  std::optional<DatabaseState> after;  ///< when what is in flight has taken effect
-  Step in_flight;
-  std::uint64_t timestamp = 0;  ///< the latest that was acknowledged
+  friend auto operator<=>(const UnflushedSite&, const UnflushedSite&) = default;
 };
 
 struct RigOptions {
@@ -68,6 +43,9 @@ struct RigOptions {
   std::uint32_t slots = 2;
   bool watches_creation = false;
   bool mutes_script = false;  ///< crash points begin at unmute(), not at watch()
+  // Of run_threads().
+  Schedule schedule = {};
+  std::uint64_t turns_seed = 0;  ///< of what the threads do; 0: the script
   ExplorerOptions explorer;
   Mutation mutation;
 };
@@ -107,20 +85,40 @@ class CrashRig {
   /// Cuts the power (CrashExplorer::crash_image), and opens.
   void crash(std::uint64_t choice, std::uint32_t slots = 0);
 
+  /// Steps of several threads, of which one runs at a time (run_threads, which alone uses these).
+  /// Not acknowledged before settle() and acknowledge(); from may_take_effect() to withdraw() it
+  /// may be found in an image.
+  std::uint64_t announce(Step step);
+  void may_take_effect(std::uint64_t pending);
+  /// It has taken effect for certain: its thread has been told, or another transaction sees it.
+  void settle(std::uint64_t pending);
+  void withdraw(std::uint64_t pending);
+  /// Crash point: this thread has been told.
+  void acknowledge();
+  void fail(Status status);
+  const Expectation& expectation() const noexcept { return now_; }
+  void set_timestamp(std::uint64_t timestamp) noexcept { now_.timestamp = timestamp; }
+  /// Null before watch().
+  pmem::PersistObserver* observer() const noexcept;
+  const RigOptions& options() const noexcept { return options_; }
+  void set_turns(TurnOwners turns) { turns_ = std::move(turns); }
+  const TurnOwners& turns() const noexcept { return turns_; }
+
   /// Called before each fence takes effect, and before it is explored. One at a time.
   std::function<void(pmem::Label)> before_fence;
 
   engine::DatabaseCore& core() { return *core_; }
-  const DatabaseState& state() const noexcept { return now_.state; }
+  const DatabaseState& state() const noexcept { return now_.state(); }
+  /// Whether a state like the present one can be judged, also with that table more in it and with
+  /// long texts in every table, and `bytes` of the pool are free after that. Found out on a copy.
+  bool has_room(std::uint64_t bytes, const std::optional<TableSchema>& another);
   /// Whether there is nothing left to explore: failed, or budget used up.
   bool is_done() const noexcept;
   /// What went wrong first, in the running database or in an image of it.
   Status outcome() const;
   ExplorerReport report() const;
-  /// Lines left unflushed at acknowledgements, by what they hold.
-  const std::map<std::string, std::uint64_t>& unflushed_at_acknowledgement() const noexcept {
-    return unflushed_;
-  }
+  /// How many lines acknowledgements left unflushed.
+  std::map<UnflushedSite, std::uint64_t> unflushed_at_acknowledgement() const;
 
  private:
   class Filter;
@@ -132,18 +130,24 @@ class CrashRig {
   template <typename Work>
   void explored(Step step, Work&& work);
   void make_explorer();
-  void acknowledge();
+  void note_flush(std::size_t offset, std::size_t bytes, pmem::Label label);
+  void note_power_cut();
   Status create(pmem::PersistObserver* observer);
-  void fail(Status status);
   Status open_live();
   void close_live();
   Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
   Status check(std::span<std::byte> image, ExplorerContext& context);
-  Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after);
-  Status run_new_transactions(engine::DatabaseCore& core, bool is_after, DatabaseState& state);
+  Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth,
+                         Expectation::Outcome*& outcome);
+  Status check_second_restart(std::span<std::byte> image, const DatabaseState& expected,
+                              std::uint64_t used);
+  bool has_room_after_opening(std::uint64_t bytes, const std::optional<TableSchema>& another);
+  Status run_new_transactions(engine::DatabaseCore& core, std::uint32_t taken, DatabaseState& state,
+                              ModelSteps& model);
 
   RigOptions options_;
   PoolBuffer buffer_;
+  PoolBuffer trial_;  // of has_room
   std::unique_ptr<CrashExplorer> explorer_;
   std::unique_ptr<Filter> filter_;
   std::unique_ptr<engine::DatabaseCore> core_;
@@ -152,21 +156,18 @@ class CrashRig {
   std::size_t next_open_ = 0;
   Status status_;
   bool is_creating_ = true;
-  std::map<std::string, std::uint64_t> unflushed_;
-  std::uint32_t nested_outcomes_ = 0;  // bit 0: before, bit 1: after; of the image being judged
+  std::map<UnflushedSite, std::uint64_t> unflushed_;
+  std::map<std::size_t, UnflushedSite> waiting_;  // by offset: lines whose next flush is to come
+  std::uint64_t next_pending_ = 0;
+  TurnOwners turns_;  // of run_threads()
+  // Of the image being judged: what the recoveries from crashes inside its own have decided.
+  const Expectation::Outcome* nested_outcome_ = nullptr;
+  bool nested_outcomes_differ_ = false;
 };
 
-/// The same in the model; false when the model does not admit it.
-bool model_step(const Step& step, DatabaseState& state);
-/// Runs the step on a database; a transaction checks before its commit that it sees `expected`.
-/// Takes the commit time-stamp over into `timestamp`, above which it must be.
-Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected,
-                std::uint64_t& timestamp);
-/// All that a transaction sees.
-Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction);
-/// The first difference, in words; empty when there is none.
-std::string difference(const DatabaseState& expected, const DatabaseState& found);
-/// used + free + overhead = allocated.
-Status check_space(engine::DatabaseCore& core);
+/// Opens what a pool of a rig left behind.
+Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
+                                                         pmem::PersistObserver* observer,
+                                                         std::uint32_t slots);
 
 }  // namespace flugs::proof

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 #include <random>
 #include <set>
 #include <utility>
 
-#include "pmem/extent_allocator.h"
 #include "proof/probe.h"
 #include "proof/tables.h"
 
@@ -24,10 +24,8 @@ constexpr std::uint32_t kTurnSaltMin = 1000;
 constexpr std::uint32_t kTurnSalts = 20000;
 constexpr std::size_t kTablesMax = 4;
 constexpr std::size_t kOpenMax = 1;  // the rig has two slots
-/// What judging a state may need for its own transactions; and for each column with text, whose
-/// first long one takes a chunk of its string heap.
-constexpr std::uint64_t kReserveBytes = std::uint64_t{48} << 10;
-constexpr std::uint64_t kReserveBytesPerText = 4352;
+/// What one turn may take besides chunks of string heaps.
+constexpr std::uint64_t kTurnBytes = std::uint64_t{24} << 10;
 
 class Turns {
  public:
@@ -57,13 +55,9 @@ class Turns {
     }
   }
 
-  bool is_room_left() {
-    const pmem::SpaceReport space = rig_.core().pool().allocator().space();
-    std::uint64_t reserve = kReserveBytes;
-    for (const auto& [table, rows] : rig_.state())
-      for (const ColumnSchema& column : schema_of(table).columns)
-        if (column.type == Type::kString) reserve += kReserveBytesPerText;
-    return space.used_bytes + space.overhead_bytes + reserve < space.reserved_bytes;
+  /// For a turn, and to judge the states that it leads to; with that table in addition.
+  bool is_room_left(const std::optional<TableSchema>& another = {}) {
+    return rig_.has_room(kTurnBytes, another);
   }
 
   void end() {
@@ -217,7 +211,7 @@ class Turns {
     } else if (!state.contains(name)) {
       TableSchema schema = below(2) == 0 ? log_schema(name) : people_schema();
       schema.name = name;
-      rig_.create_table(schema);
+      if (is_room_left(schema)) rig_.create_table(schema);
     }
   }
   void merge_table() {

@@ -20,10 +20,12 @@ namespace {
 /// One process of a crash run: it opens the pool, does its task, and is usually killed in it.
 class CrashChild {
  public:
-  CrashChild(bench::Witness& witness, const CrashTask& task)
+  /// `pool_path` is where the pool of the witness's plan lies now; empty: where the plan says.
+  CrashChild(bench::Witness& witness, const CrashTask& task, const std::string& pool_path)
       : witness_(witness),
         status_(witness.status()),
         task_(task),
+        pool_path_(pool_path.empty() ? witness.plan().pool_path : pool_path),
         population_(witness.plan().population) {}
 
   int run() {
@@ -36,7 +38,7 @@ class CrashChild {
     const bench::CrashPlan& plan = witness_.plan();
     set_stage(bench::Stage::kOpening);
     OpenOptions options =
-        tatp_open_options(plan.pool_path, task_.populate ? OpenMode::kCreate : OpenMode::kOpen,
+        tatp_open_options(pool_path_, task_.populate ? OpenMode::kCreate : OpenMode::kOpen,
                           plan.users, {plan.scm_read_ns, plan.scm_write_ns});
     if (plan.pool_bytes_max != 0) options.max_bytes = plan.pool_bytes_max;
     if (plan.segment_bytes != 0)
@@ -169,6 +171,7 @@ class CrashChild {
   bench::Witness& witness_;
   bench::CrashStatus& status_;
   CrashTask task_;
+  std::string pool_path_;
   bench::Population population_;
   std::string flush_;
 };
@@ -178,6 +181,7 @@ class CrashChild {
 void add_crash_child(CLI::App& app, Action& action) {
   struct Options {
     std::string witness;
+    std::string pool;
     CrashTask task;
     std::uint64_t spawned_at_ns = 0;
   };
@@ -185,6 +189,7 @@ void add_crash_child(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("crash-child", "A process of demo and kill-loop");
   command->group("");
   command->add_option("WITNESS", options->witness)->required();
+  command->add_option("--pool", options->pool);
   command->add_flag("--populate", options->task.populate);
   command->add_flag("--check", options->task.check);
   command->add_flag("--verify", options->task.verify);
@@ -196,7 +201,7 @@ void add_crash_child(CLI::App& app, Action& action) {
       die_with_parent();
       Result<bench::Witness> witness = bench::Witness::open(options->witness);
       if (!witness.ok()) return could_not_run(witness.status());
-      return CrashChild(*witness, options->task).run();
+      return CrashChild(*witness, options->task, options->pool).run();
     };
   });
 }

@@ -28,6 +28,7 @@ struct ExploreOptions {
   std::string protocol = "all";
   std::uint64_t states = 100'000;
   std::uint64_t seed = 1;
+  std::uint32_t first_round = 0;
   std::uint32_t processes = std::max(1U, std::thread::hardware_concurrency());
   bool mutations = false;
   bool sites = false;
@@ -62,12 +63,15 @@ proof::Exploration job_of(const proof::Protocol& protocol, std::uint32_t number,
   return exploration;
 }
 
+/// Its round is that one; round 0 has two jobs.
+std::uint32_t first_job(std::uint32_t round) { return round == 0 ? 0 : round + 1; }
+
 class Explore {
  public:
   explicit Explore(const ExploreOptions& options) : options_(options), pool_(options.processes) {
     for (const proof::Protocol& protocol : proof::protocols())
       if (options.protocol == "all" || options.protocol == protocol.name)
-        runs_.push_back({&protocol, 0, {}});
+        runs_.push_back({&protocol, first_job(options.first_round), {}});
   }
 
   Status run() {
@@ -126,7 +130,9 @@ class Explore {
       json[std::string(run.protocol->name)] = {{"crash_points", figures.crash_points},
                                                {"states", figures.states},
                                                {"nested", figures.nested},
+                                               {"skipped", figures.skipped},
                                                {"failures", figures.failures},
+                                               {"digest", figures.digest},
                                                {"seconds", figures.seconds}};
     }
     return json;
@@ -208,8 +214,10 @@ void print_sites(const ExploreFigures& figures) {
                fmt::format("{}", counts.clean), fmt::format("{}", counts.repeated),
                fmt::format("{}", counts.unfenced), fmt::format("{}", counts.idle)});
   fmt::print("\n{}", table.to_string());
-  for (const auto& [region, lines] : figures.unflushed)
-    fmt::print("left unflushed at acknowledgements: {} lines of kind {}\n", lines, region);
+  TextTable unflushed({"left unflushed at ack", "flushed before by", "flushed next by", "lines"});
+  for (const auto& [site, lines] : figures.unflushed)
+    unflushed.add({site.holds, site.before, site.next, fmt::format("{}", lines)});
+  fmt::print("\n{}", unflushed.to_string());
 }
 
 Status no_protocol(const std::string& name) {
@@ -263,10 +271,12 @@ int run_command(const ExploreOptions& options) {
   json["commit"] = environment.commit;
   json["protocol"] = options.protocol;
   json["seed"] = options.seed;
+  json["first_round"] = options.first_round;
   json["states"] = total.states;
   json["nested_states"] = total.nested;
   json["crash_points"] = total.crash_points;
   json["failures"] = total.failures;
+  json["digest"] = total.digest;
   json["mutations_total"] = mutations.total;
   json["mutations_caught"] = mutations.caught;
   json["mutations_removable"] = mutations.removable;
@@ -295,6 +305,11 @@ void add_explore(CLI::App& app, Action& action) {
       ->check(CLI::Range(std::uint64_t{1'000}, std::uint64_t{1'000'000'000'000}))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all random choices")->capture_default_str();
+  command
+      ->add_option("--first-round", options->first_round,
+                   "Begin there: 0 is the script of a protocol, each other a random continuation")
+      ->check(CLI::Range(0U, 1'000'000'000U))
+      ->capture_default_str();
   command->add_option("--processes", options->processes, "How many work at a time")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();

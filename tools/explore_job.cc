@@ -37,9 +37,10 @@ ExploreFigures& ExploreFigures::operator+=(const ExploreFigures& other) {
   nested += other.nested;
   skipped += other.skipped;
   failures += other.failures;
+  digest += other.digest;
   seconds += other.seconds;
   for (const auto& [site, counts] : other.sites) sites[site] += counts;
-  for (const auto& [region, lines] : other.unflushed) unflushed[region] += lines;
+  for (const auto& [site, lines] : other.unflushed) unflushed[site] += lines;
   failure_words.insert(failure_words.end(), other.failure_words.begin(), other.failure_words.end());
   return *this;
 }
@@ -51,14 +52,19 @@ bench::Json to_json(const ExploreFigures& figures) {
   json["nested"] = figures.nested;
   json["skipped"] = figures.skipped;
   json["failures"] = figures.failures;
+  json["digest"] = figures.digest;
   json["seconds"] = figures.seconds;
   json["sites"] = bench::Json::object();
   for (const auto& [site, counts] : figures.sites)
     json["sites"][site] = {{"calls", counts.calls},       {"lines", counts.lines},
                            {"clean", counts.clean},       {"repeated", counts.repeated},
                            {"unfenced", counts.unfenced}, {"idle", counts.idle}};
-  json["unflushed"] = bench::Json::object();
-  for (const auto& [region, lines] : figures.unflushed) json["unflushed"][region] = lines;
+  json["unflushed"] = bench::Json::array();
+  for (const auto& [site, lines] : figures.unflushed)
+    json["unflushed"].push_back({{"holds", site.holds},
+                                 {"flushed_before_by", site.before},
+                                 {"flushed_next_by", site.next},
+                                 {"lines", lines}});
   json["failure_words"] = figures.failure_words;
   return json;
 }
@@ -70,11 +76,14 @@ ExploreFigures figures_from(const bench::Json& json) {
   figures.nested = json["nested"];
   figures.skipped = json["skipped"];
   figures.failures = json["failures"];
+  figures.digest = json["digest"];
   figures.seconds = json["seconds"];
   for (const auto& [site, counts] : json["sites"].items())
     figures.sites[site] = {counts["calls"],    counts["lines"],    counts["clean"],
                            counts["repeated"], counts["unfenced"], counts["idle"]};
-  for (const auto& [region, lines] : json["unflushed"].items()) figures.unflushed[region] = lines;
+  for (const auto& site : json["unflushed"])
+    figures.unflushed[{site["holds"], site["flushed_before_by"], site["flushed_next_by"]}] =
+        site["lines"];
   for (const auto& words : json["failure_words"]) figures.failure_words.push_back(words);
   return figures;
 }
@@ -86,6 +95,7 @@ ExploreFigures figures_of(const proof::Exploration& exploration,
   figures.states = result.report.images_checked;
   figures.nested = result.report.nested_images;
   figures.skipped = result.report.images_skipped;
+  figures.digest = result.report.digest;
   figures.failures = result.outcome.ok() ? 0 : 1;
   figures.seconds = result.seconds;
   figures.sites = result.report.sites;

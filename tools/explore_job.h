@@ -20,9 +20,10 @@ struct ExploreFigures {
   std::uint64_t nested = 0;
   std::uint64_t skipped = 0;  ///< the same image at the same crash point
   std::uint64_t failures = 0;
-  double seconds = 0;  ///< of one core
+  std::uint64_t digest = 0;  ///< ExplorerReport::digest
+  double seconds = 0;        ///< of one core
   std::map<std::string, proof::SiteCounts> sites;
-  std::map<std::string, std::uint64_t> unflushed;
+  std::map<proof::UnflushedSite, std::uint64_t> unflushed;
   std::vector<std::string> failure_words;
 
   ExploreFigures& operator+=(const ExploreFigures& other);

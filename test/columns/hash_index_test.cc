@@ -9,6 +9,7 @@
 
 #include "columns/hash.h"
 #include "columns/hash_index_builder.h"
+#include "columns/zeroed_memory.h"
 #include "test/model/random.h"
 
 namespace flugs::columns {
@@ -30,6 +31,27 @@ std::multiset<std::uint32_t> found(const HashIndex& index, std::uint64_t hash) {
   index.lookup(hash, candidates);
   const auto view = candidates.view();
   return {view.begin(), view.end()};
+}
+
+TEST_CASE("memory of a small index that is kept comes back empty", "[columns]") {
+  keep_zeroed_memory(4);
+  const std::vector<std::pair<std::uint64_t, std::uint32_t>> entries = {
+      {0, 1}, {0x123456789abcdef0u, 2}, {~std::uint64_t{0}, 3}};
+  for (int round = 0; round < 3; ++round) {
+    HashIndex index;
+    REQUIRE(index.size() == 0);
+    for (const auto& [hash, payload] : entries) {
+      Candidates found;
+      index.lookup(hash, found);
+      REQUIRE(found.view().empty());
+      insert(index, hash, payload);
+    }
+    CHECK(index.size() == entries.size());
+    std::size_t visited = 0;
+    index.for_each([&](std::uint32_t) { ++visited; });
+    CHECK(visited == entries.size());
+  }
+  keep_zeroed_memory(0);
 }
 
 }  // namespace

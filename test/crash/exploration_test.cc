@@ -28,6 +28,32 @@ TEST_CASE("the words of a failure bring back that failure alone", "[crash]") {
   CHECK(explore(*again).outcome.ok());  // without the mutation
 }
 
+TEST_CASE("a failure names the flushes that its lines had and had not", "[crash]") {
+  const auto words_of = [](const char* label, Mutation::Kind kind) {
+    return explore({.protocol = "insert"}, {kind, label, Region::kOther}).outcome.to_string();
+  };
+  const std::string no_flush = words_of("commit/2", Mutation::Kind::kNoFlush);
+  INFO(no_flush);
+  CHECK(no_flush.find("(not flushed since commit/1)") != std::string::npos);
+  const std::string no_fence = words_of("commit/2", Mutation::Kind::kNoFence);
+  INFO(no_fence);
+  CHECK(no_fence.find("(flushed by commit/2, no fence)") != std::string::npos);
+}
+
+TEST_CASE("what is left unflushed is told with the flushes around it", "[crash]") {
+  const ExplorationResult result = explore({.protocol = "slot_turns"});
+  REQUIRE(result.outcome.ok());
+  std::uint64_t stamps = 0;
+  for (const auto& [site, lines] : result.unflushed) {
+    INFO(site.holds << ", " << site.before << ", " << site.next << ": " << lines);
+    // A committed row waits for its stamps only, which the slot's next commit flushes. What an
+    // aborted transaction wrote is nobody's.
+    CHECK((site.holds == "row" || site.holds == "slot" || site.next == "-"));
+    if (site == UnflushedSite{"row", "commit/1", "commit/4"}) stamps = lines;
+  }
+  CHECK(stamps > 0);
+}
+
 TEST_CASE("words that replay nothing are refused", "[crash]") {
   for (const char* words : {"insert,round=x:1,2", "insert,rounds=1:1,2", "insert:1", "insert:1,2;3",
                             "insert,torn=1:a,2"}) {

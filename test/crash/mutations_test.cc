@@ -10,8 +10,27 @@
 namespace flugs::proof {
 namespace {
 
+/// What may be taken out without anything going wrong; docs/persistence.md, section 7, says why it
+/// stays. An entry more or less is a change of a protocol or of the explorer's teeth.
+const std::set<std::string> kRemovable = {
+    "chunk_list/2: flush behind its fence",
+    "chunk_list/2: no fence",
+    "clear_torn/1: no fence",
+    "clear_torn/1: no flush",
+    "commit/4: flush behind its fence",
+    "commit/4: no fence",
+    "create_database/1: no fence",
+    "create_database/1: no flush",
+    "pool-create/1: no fence",
+    "pool-create/1: no flush",
+    "pool-create/2: last line not flushed",
+    "pool-create/2: stored a fence early",
+    "sweep/2: no flush",
+};
+
 TEST_CASE("every mutation is caught or known to be removable", "[crash]") {
   std::size_t caught = 0;
+  std::set<std::string> removable;
   for (const MutationCase& mutation : mutation_cases()) {
     const Result<MutationResult> result = judge(mutation, 1);
     INFO(to_string(mutation) << ": " << result.status().to_string());
@@ -22,9 +41,10 @@ TEST_CASE("every mutation is caught or known to be removable", "[crash]") {
     CHECK((result->verdict == MutationVerdict::kCaught ||
            result->verdict == MutationVerdict::kRemovable));
     caught += result->verdict == MutationVerdict::kCaught ? 1 : 0;
+    if (result->verdict == MutationVerdict::kRemovable) removable.insert(to_string(mutation));
   }
-  CHECK(mutation_cases().size() >= 40);
-  CHECK(caught >= 40);
+  CHECK(caught == 90);
+  CHECK(removable == kRemovable);
 }
 
 TEST_CASE("no flush and no fence that the scripts pass is forgotten", "[crash]") {

@@ -1,242 +1,204 @@
 """What is done to flugs in the machine: crash images, kills, pools cut short while being made."""
 
 import json
-import os
-import random
-import subprocess
 import time
 
 from dax_vm import images
+from dax_vm.audits import FIGURES, GuestAuditor, HostAuditor, Verdict
 from dax_vm.common import CheckFailed
-from dax_vm.machine import MEDIA_MAX, Hardware, Machine
+from dax_vm.lab import Cut
+from dax_vm.machine import Machine
 
-POOL = "/pool/tatp.pool"
-WITNESS_BYTES = 128 * images.MIB  # a power of two, as a PCI device has it
-LOG_ENTRIES = 1_000_000
-POOL_BYTES_MAX = 48 << 30  # beyond the file system: the file is sparse; several zones of libpmemobj
-SEGMENT_BYTES = 1 << 20
-BATCH = MEDIA_MAX  # images that one machine audits
-
-
-class Variant:
-    """A processor and a device, and what flugs must find there."""
-
-    def __init__(self, name, processor, device, medium, flush):
-        self.name = name
-        self.processor = processor
-        self.device = device
-        self.medium = medium
-        self.flush = flush
+# Images of one life of a machine: its log must not fill up, and audits read all of it.
+IMAGES_PER_LIFE = 100
+BEFORE_FIRST_KILL_S = 0.3
+CREATION_S = 0.2  # at most between two images of pools being made
 
 
-VARIANTS = (
-    Variant("clwb", "max", "nvdimm", "dax", "clwb"),
-    Variant("clflushopt", "max,clwb=off", "nvdimm", "dax", "clflushopt"),
-    Variant("clflush", "max,clwb=off,clflushopt=off", "nvdimm", "dax", "clflush"),
-    Variant("virtio-pmem", "max", "virtio-pmem", "file", "msync"),
-)
+def share(total, parts, index):
+    """The part with that index of a total that is spread evenly."""
+    return total * (index + 1) // parts - total * index // parts
 
 
-class Lab:
-    """Where and with what campaigns are run: the guest's system, a directory, formatted media."""
+class Sampler:
+    """Which images a guest audits besides the host, and the first of them always."""
 
-    def __init__(self, system, flugs, accelerator, directory, options):
-        self.system = system
-        self.flugs = flugs
-        self.accelerator = accelerator
-        self.directory = directory
-        self.options = options
-        self.random = random.Random(options.seed)
-        self._formatted = {}
+    def __init__(self, every):
+        self._every = every
+        self._next = 0
 
-    def hardware(self, variant):
-        return Hardware(self.accelerator, variant.processor, variant.device)
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
-
-    def fresh_medium(self, variant, name):
-        """A medium with an empty file system, ready to be mounted with DAX."""
-        if variant.device not in self._formatted:
-            self._formatted[variant.device] = self._format(variant)
-        path = self.path(name)
-        images.copy(self._formatted[variant.device], path)
-        return path
-
-    def _format(self, variant):
-        path = self.path(f"formatted.{variant.device}")
-        images.create(path, images.MEDIUM_BYTES)
-        offset = 0
-        if variant.device == "nvdimm":
-            offset = images.NAMESPACE_OFFSET
-            with Machine(self.system, self.hardware(variant), "format", [path]) as machine:
-                machine.wait_for("formatted")
-                machine.wait_until_off()
-        images.make_file_system(path, offset)
-        return path
-
-    def fresh_witness(self, name, subscribers):
-        path = self.path(name)
-        subprocess.run(
-            [self.flugs, "crash-plan", path, "--pool", POOL, "--subscribers", str(subscribers),
-             "--users", str(self.options.users), "--seed", str(self.options.seed),
-             "--log-entries", str(LOG_ENTRIES), "--pool-bytes-max", str(POOL_BYTES_MAX),
-             "--segment-bytes", str(SEGMENT_BYTES)], check=True)
-        if os.path.getsize(path) > WITNESS_BYTES:
-            raise CheckFailed(f"the witness has {os.path.getsize(path)} bytes, at most "
-                              f"{WITNESS_BYTES} are mapped into the guest")
-        os.truncate(path, WITNESS_BYTES)
-        return path
-
-
-class Cut:
-    """Medium and witness as they were at one moment, while the machine stood still."""
-
-    def __init__(self, lab, name, medium, witness):
-        self.medium = lab.path(name + ".medium")
-        self.witness = lab.path(name + ".witness")
-        images.copy(medium, self.medium)
-        images.copy(witness, self.witness)
-
-    def remove(self):
-        os.unlink(self.medium)
-        os.unlink(self.witness)
-
-
-def batches(total):
-    """Sizes of as few batches as possible, all nearly alike."""
-    count = -(-total // BATCH)
-    return [total * (i + 1) // count - total * i // count for i in range(count)]
-
-
-def fields(answer, count):
-    """Its words, the last of which takes the rest and may be empty."""
-    words = answer.split(" ", count - 1)
-    return words + [""] * (count - len(words))
+    def takes_next(self):
+        self._next += 1
+        return (self._next - 1) % self._every == 0
 
 
 class TatpCampaign:
-    """TATP on one variant: images in mid-run, then kills; everything acknowledged must be there."""
+    """TATP on one variant: images in mid-run, then a kill, again and again; everything
+    acknowledged must be there."""
 
     def __init__(self, lab, variant, image_count, kill_count, on_progress):
         self._lab = lab
         self._variant = variant
         self._image_count = image_count
-        self._kill_count = kill_count
+        self._lives = max(1, kill_count, -(-image_count // IMAGES_PER_LIFE))
+        self.steps = image_count + self._lives  # of its progress
         self._on_progress = on_progress
-        self._hardware = lab.hardware(variant)
+        self._host = HostAuditor(lab, variant)
+        self._guest = GuestAuditor(lab, variant)
+        self._sampler = Sampler(lab.options.guest_every)
+        self._samples = []  # cuts, each with what the host said of it
         self._cut_number = 0
+        self._image = None  # of the machine, while the campaign runs
         self.figures = {"variant": variant.name, "medium": None, "flush": None, "map_sync": None,
-                        "images": 0, "kills": 0, "audited_transactions": 0,
-                        "transactions_completed": 0, "transactions_undone": 0,
-                        "lost_acknowledged": 0, "mismatch_caught": None}
+                        "images": 0, "images_in_guest": 0, "kills": 0,
+                        "loss_seen_on_host": None, "loss_seen_in_guest": None,
+                        **dict.fromkeys(FIGURES, 0)}
 
     def run(self):
-        name = self._variant.name
-        medium = self._lab.fresh_medium(self._variant, name + ".medium")
-        witness = self._lab.fresh_witness(name + ".witness", self._lab.options.subscribers)
-        with self._boot("--populate", medium, witness) as machine:
+        self._image = self._lab.fresh_image(self._variant, self._variant.name,
+                                            self._lab.options.subscribers)
+        early = self._first_life()
+        for life in range(1, self._lives):
+            self._next_life(share(self._image_count, self._lives, life))
+        self._audit_last(early)
+        early.remove()
+        self._image.remove()
+
+    def _first_life(self):
+        """Returns an image which lacks what the witness that comes with it was told later."""
+        with self._boot("--populate") as machine:
             self._expect_environment(machine)
             machine.stop()
-            early = self._cut(medium, witness)
-            self._take_images(machine, medium, witness)
-        # As the first machine died, of which `early` lacks what it did later.
-        images.copy(witness, early.witness)
-        self._kill_again_and_again(medium, witness)
-        self._audit([self._cut(medium, witness)], early)
-        os.unlink(medium)
-        os.unlink(witness)
+            early = self._cut()
+            self._take_images(machine, share(self._image_count, self._lives, 0))
+            machine.go()
+            time.sleep(BEFORE_FIRST_KILL_S)  # for something to be acknowledged
+            machine.expect_running()
+        self._count_kill()
+        images.copy(self._image.witness, early.witness)
+        self._expect_loss("loss_seen_on_host", self._host.audit(early))
+        return early
 
-    def _boot(self, task, medium, witness):
-        arguments = task.split()
-        return Machine(self._lab.system, self._hardware, "run", [medium], [witness], arguments)
+    def _next_life(self, image_count):
+        """A guest opens what the last one's death left, and goes on."""
+        with self._boot("--check --verify") as machine:
+            self._expect_good(self._wait_until_running(machine), "after a kill")
+            machine.stop()
+            self._take_images(machine, image_count)
+            machine.go()
+            self._run_a_while()
+            machine.expect_running()
+        self._count_kill()
+
+    def _count_kill(self):
+        self.figures["kills"] += 1
+        self._on_progress(1)
+
+    def _boot(self, task):
+        return Machine(self._lab.system, self._lab.hardware(self._variant), "run",
+                       [self._image.medium], [self._image.witness], task.split())
 
     def _expect_environment(self, machine):
         """What flugs says that it found must be what the machine has."""
-        report = self._wait_until_running(machine)
-        self.figures["medium"] = report["medium"]
-        self.figures["flush"] = report["flush"]
+        self._wait_until_running(machine)
         wanted = (self._variant.medium, self._variant.flush,
                   "yes" if self._variant.medium == "dax" else "no")
-        found = (report["medium"], report["flush"], self.figures["map_sync"])
+        found = tuple(self.figures[key] for key in ("medium", "flush", "map_sync"))
         if found != wanted:
             raise CheckFailed(f"{self._variant.name}: medium, flush, MAP_SYNC are {found}, "
                               f"expected {wanted}")
 
     def _wait_until_running(self, machine):
-        report = json.loads(machine.wait_for("report"))
+        """What flugs says of the pool that it has opened."""
+        text = machine.wait_for("report")
+        try:
+            report = json.loads(text)
+        except ValueError:  # it did not get that far
+            raise CheckFailed(f"{self._variant.name}: opening failed; "
+                              f"{machine.last_words()}") from None
+        self.figures["medium"] = report["medium"]
+        self.figures["flush"] = report["flush"]
         self.figures["map_sync"] = machine.wait_for("map_sync")
         machine.wait_for("running")
-        return report
+        return Verdict(0, text)
 
-    def _take_images(self, machine, medium, witness):
-        """Takes and audits them a batch at a time; meanwhile the machine stands still."""
-        for count in batches(self._image_count):
-            cuts = []
-            for _ in range(count):
-                machine.go()
-                self._run_a_while()
-                machine.stop()
-                cuts.append(self._cut(medium, witness))
-            self._audit(cuts)
-            self.figures["images"] += count
-            self._on_progress(count)
-        machine.go()
-        time.sleep(1)  # for something to be acknowledged that an early image lacks
-        machine.stop()
-
-    def _cut(self, medium, witness):
-        self._cut_number += 1
-        return Cut(self._lab, f"{self._variant.name}.{self._cut_number}", medium, witness)
-
-    def _run_a_while(self):
-        time.sleep(self._lab.random.uniform(0.02, self._lab.options.run_ms / 1000))
-
-    def _audit(self, cuts, early=None):
-        """Of images that must hold everything; and of one that cannot, if there is one."""
-        everything = cuts + ([early] if early else [])
-        with Machine(self._lab.system, self._hardware, "audit", [c.medium for c in everything],
-                     [c.witness for c in everything]) as machine:
-            for cut in cuts:
-                _, status, text = fields(machine.wait_for("audited"), 3)
-                if status != "0":
-                    raise CheckFailed(f"{self._variant.name}: audit of {cut.medium} ended with "
-                                      f"{status}: {text}\n" + machine.last_words())
-                self._add(json.loads(text))
-            if early:
-                self._expect_loss(machine)
-            machine.wait_until_off()
-        for cut in everything:
-            cut.remove()
-
-    def _add(self, report):
-        for key in ("audited_transactions", "lost_acknowledged", "transactions_completed",
-                    "transactions_undone"):
-            self.figures[key] += report[key]
-        if not report["good"]:
-            raise CheckFailed(f"{self._variant.name}: {report}")
-
-    def _expect_loss(self, machine):
-        """An old image with a newer witness lacks what was acknowledged between: the audit must
-        say so, or what it says of the others is worth nothing."""
-        _, status, text = fields(machine.wait_for("audited"), 3)
-        caught = status == "1" and json.loads(text)["lost_acknowledged"] > 0
-        self.figures["mismatch_caught"] = caught
-        if not caught:
-            raise CheckFailed(f"{self._variant.name}: transactions are missing from an old image, "
-                              f"and the audit ended with {status}: {text}")
-
-    def _kill_again_and_again(self, medium, witness):
-        for _ in range(self._kill_count):
-            self._run_until_killed(medium, witness)
+    def _take_images(self, machine, count):
+        """The machine stands still before, after, and while one is audited."""
+        for _ in range(count):
+            machine.go()
+            self._run_a_while()
+            machine.stop()
+            self._audit_image()
             self._on_progress(1)
 
-    def _run_until_killed(self, medium, witness):
-        with self._boot("--check --verify", medium, witness) as machine:
-            self._add(self._wait_until_running(machine))
-            self._run_a_while()
-            machine.expect_running()
-        self.figures["kills"] += 1
+    def _run_a_while(self):
+        time.sleep(self._lab.random.uniform(0.01, self._lab.options.run_ms / 1000))
+
+    def _cut(self):
+        self._cut_number += 1
+        return Cut(f"{self._image.path}.{self._cut_number}", self._image)
+
+    def _audit_image(self):
+        try:
+            verdict = self._host.audit(self._image)
+        except CheckFailed as failure:
+            self._report_bad_image(str(failure))
+        self._add(verdict)
+        if not verdict.is_good:
+            self._report_bad_image(str(verdict))
+        self.figures["images"] += 1
+        if self._sampler.takes_next():
+            self._samples.append((self._cut(), verdict))
+            if len(self._samples) == GuestAuditor.IMAGES_MAX - 2:  # the last audit has two more
+                self._audit_in_guest([])
+
+    def _report_bad_image(self, on_host):
+        """With what a guest says of the same image."""
+        try:
+            in_guest = str(self._guest.audit([self._image])[0])
+        except CheckFailed as failure:
+            in_guest = str(failure)
+        self._disagree(self._image, on_host, in_guest)
+
+    def _disagree(self, image, on_host, in_guest):
+        kept = self._lab.keep(image, f"{self._variant.name}.{self.figures['images']}")
+        raise CheckFailed(f"{self._variant.name}, image {self.figures['images']}:\n"
+                          f"on the host: {on_host}\nin a guest: {in_guest}\n{kept}")
+
+    def _audit_in_guest(self, more):
+        """The samples, of which it must say what the host said; verdicts of `more`."""
+        verdicts = self._guest.audit([cut for cut, _ in self._samples] + more)
+        for (cut, on_host), in_guest in zip(self._samples, verdicts):
+            if not in_guest.agrees_with(on_host):
+                self._disagree(cut, on_host, in_guest)
+            self.figures["images_in_guest"] += 1
+            cut.remove()
+        rest = verdicts[len(self._samples):]
+        self._samples = []
+        return rest
+
+    def _audit_last(self, early):
+        """What the last machine's death left; and the image that lacks something."""
+        last, mismatch = self._audit_in_guest([self._image, early])
+        self._expect_good(last, "after the last kill")
+        self._expect_loss("loss_seen_in_guest", mismatch)
+
+    def _expect_good(self, verdict, when):
+        self._add(verdict)
+        if not verdict.is_good:
+            raise CheckFailed(f"{self._variant.name}, {when}: {verdict}")
+
+    def _add(self, verdict):
+        for name in FIGURES:
+            self.figures[name] += verdict.figures[name]
+
+    def _expect_loss(self, key, verdict):
+        """An old image with a newer witness lacks what was acknowledged between: the audit must
+        say so, or what it says of the others is worth nothing."""
+        self.figures[key] = verdict.sees_only_loss()
+        if not self.figures[key]:
+            raise CheckFailed(f"{self._variant.name}: transactions are missing from an old image, "
+                              f"and the audit says: {verdict}")
 
 
 class CreationCampaign:
@@ -247,38 +209,53 @@ class CreationCampaign:
         self._variant = variant
         self._image_count = image_count
         self._on_progress = on_progress
-        self.figures = {"variant": variant.name, "images": 0, "absent": 0, "whole": 0,
-                        "refused": 0}
+        self._hardware = lab.hardware(variant)
+        self._host = HostAuditor(lab, variant)
+        self._guest = GuestAuditor(lab, variant)
+        self._sampler = Sampler(lab.options.guest_every)
+        self._samples = []  # cuts, each with what the host said of it
+        self.figures = {"variant": variant.name, "images": 0, "images_in_guest": 0, "absent": 0,
+                        "whole": 0, "refused": 0}
+        self._image = None  # of the machine, while the campaign runs
 
     def run(self):
-        medium = self._lab.fresh_medium(self._variant, "creation.medium")
-        witness = self._lab.fresh_witness("creation.witness", 10)
-        hardware = self._lab.hardware(self._variant)
-        with Machine(self._lab.system, hardware, "create", [medium], [witness]) as machine:
+        self._image = self._lab.fresh_image(self._variant, "creation", 10)
+        with Machine(self._lab.system, self._hardware, "create",
+                     [self._image.medium], [self._image.witness]) as machine:
             machine.wait_for("running")
-            for count in batches(self._image_count):
-                cuts = []
-                for number in range(count):
-                    machine.go()
-                    time.sleep(self._lab.random.uniform(0.02, 0.3))
-                    machine.stop()
-                    cuts.append(Cut(self._lab, f"creation.{number}", medium, witness))
-                self._audit(hardware, cuts)
-                self._on_progress(count)
-        os.unlink(medium)
-        os.unlink(witness)
+            for _ in range(self._image_count):
+                time.sleep(self._lab.random.uniform(0.01, CREATION_S))
+                machine.stop()
+                self._audit_image()
+                machine.go()
+                self._on_progress(1)
+        if self._samples:
+            self._audit_in_guest()
+        self._image.remove()
 
-    def _audit(self, hardware, cuts):
-        with Machine(self._lab.system, hardware, "audit_created", [c.medium for c in cuts],
-                     [c.witness for c in cuts]) as machine:
-            for cut in cuts:
-                _, opened, made, text = fields(machine.wait_for("audited"), 4)
-                kind = {"absent": "absent", "0": "whole", "2": "refused"}.get(opened)
-                if kind is None or made != "0" or (kind == "refused" and "flugs: " not in text):
-                    raise CheckFailed(f"{cut.medium}: opening what was left of a creation ended "
-                                      f"with {opened} ({text}), making a new pool with {made}")
-                self.figures[kind] += 1
-                self.figures["images"] += 1
-            machine.wait_until_off()
-        for cut in cuts:
+    def _audit_image(self):
+        try:
+            verdict = self._host.audit_created(self._image)
+            self.figures[verdict.kind] += 1
+        except CheckFailed as failure:
+            self._fail(self._image, str(failure))
+        self.figures["images"] += 1
+        if self._sampler.takes_next():
+            cut = Cut(f"{self._image.path}.{self.figures['images']}", self._image)
+            self._samples.append((cut, verdict))
+            if len(self._samples) == GuestAuditor.IMAGES_MAX:
+                self._audit_in_guest()
+
+    def _fail(self, image, what):
+        name = f"creation.{self.figures['images']}"
+        raise CheckFailed(f"{name}: {what}\n{self._lab.keep(image, name)}")
+
+    def _audit_in_guest(self):
+        """It must make of the samples what the host made of them."""
+        verdicts = self._guest.audit_created([cut for cut, _ in self._samples])
+        for (cut, on_host), in_guest in zip(self._samples, verdicts):
+            if in_guest.kind != on_host.kind:
+                self._fail(cut, f"on the host: {on_host}\nin a guest: {in_guest}")
+            self.figures["images_in_guest"] += 1
             cut.remove()
+        self._samples = []

@@ -16,28 +16,32 @@ def create(path, size):
         file.truncate(size)
 
 
-def copy(source, target):
-    """A copy that is sparse where the original is, so that it costs what was written."""
+def copy(source, target, offset=0):
+    """A copy of what begins at `offset`, sparse where the original is, so that it costs what was
+    written."""
     size = os.path.getsize(source)
     with open(source, "rb") as reader, open(target, "wb") as writer:
-        writer.truncate(size)
-        end = 0
+        writer.truncate(size - offset)
+        end = offset
         while end < size:
             try:
                 begin = os.lseek(reader.fileno(), end, os.SEEK_DATA)
             except OSError:  # nothing but a hole is left
                 return
             end = os.lseek(reader.fileno(), begin, os.SEEK_HOLE)
-            _copy_range(reader.fileno(), writer.fileno(), begin, end)
+            copy_range(reader.fileno(), begin, writer.fileno(), begin - offset, end - begin)
 
 
-def _copy_range(reader, writer, begin, end):
-    while begin < end:
-        data = os.pread(reader, min(4 * MIB, end - begin), begin)
+def copy_range(reader, source, writer, target, count):
+    """`count` bytes from `source` on to where `target` is, of open files."""
+    while count > 0:
+        data = os.pread(reader, min(4 * MIB, count), source)
         if not data:
-            raise OSError(f"file ends at {begin}, expected {end}")
-        os.pwrite(writer, data, begin)
-        begin += len(data)
+            raise OSError(f"file ends at {source}, expected {count} bytes more")
+        os.pwrite(writer, data, target)
+        source += len(data)
+        target += len(data)
+        count -= len(data)
 
 
 def make_file_system(path, offset):

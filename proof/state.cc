@@ -1,0 +1,251 @@
+#include "proof/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "pmem/extent_allocator.h"
+
+namespace flugs::proof {
+
+namespace {
+
+std::string words_of(const std::vector<Value>& row) {
+  std::string words;
+  for (const Value& value : row) words += (words.empty() ? "" : ", ") + value.to_string();
+  return "(" + words + ")";
+}
+
+Status id_twice(const TableSchema& schema) {
+  return Status(StatusCode::kCorrupt, fmt::format("table {}: an id twice", schema.name));
+}
+
+std::vector<ColumnId> all_columns(const TableSchema& schema) {
+  std::vector<ColumnId> columns;
+  columns.reserve(schema.columns.size());
+  for (std::size_t i = 0; i < schema.columns.size(); ++i)
+    columns.emplace_back(static_cast<std::uint16_t>(i));
+  return columns;
+}
+
+/// Compares the rows of a table with those expected, batch by batch.
+class RowComparison {
+ public:
+  explicit RowComparison(const TableRows& expected) : expected_(expected), next_(expected.begin()) {
+    ids_.reserve(expected.size());
+  }
+
+  void add(const ScanBatch& batch, std::size_t columns) {
+    for (std::size_t r = 0; r < batch.row_count(); ++r) {
+      const std::int32_t id = batch.value(0, r).as_int32();
+      ids_.push_back(id);
+      // Most rows lie in the order of their ids.
+      auto row = next_ != expected_.end() && next_->first == id ? next_ : expected_.find(id);
+      if (row == expected_.end() || row->second.size() != columns) {
+        is_equal_ = false;
+        continue;
+      }
+      for (std::size_t c = 0; c < columns && is_equal_; ++c)
+        is_equal_ = batch.value(c, r) == row->second[c];
+      next_ = std::next(row);
+    }
+  }
+  bool has_id_twice() {
+    std::sort(ids_.begin(), ids_.end());
+    return std::adjacent_find(ids_.begin(), ids_.end()) != ids_.end();
+  }
+  bool is_equal() const { return is_equal_ && ids_.size() == expected_.size(); }
+
+ private:
+  const TableRows& expected_;
+  TableRows::const_iterator next_;
+  std::vector<std::int32_t> ids_;  // found
+  bool is_equal_ = true;
+};
+
+}  // namespace
+
+std::string_view keep(std::string text) {
+  static std::set<std::string, std::less<>> kept;
+  return *kept.insert(std::move(text)).first;
+}
+
+RowWrite insert(std::string table, std::vector<Value> row) {
+  const std::int32_t id = row[0].as_int32();
+  return {RowWrite::Kind::kInsert, std::move(table), id, std::move(row), {}};
+}
+RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes) {
+  return {RowWrite::Kind::kUpdate, std::move(table), id, {}, std::move(changes)};
+}
+RowWrite remove(std::string table, std::int32_t id) {
+  return {RowWrite::Kind::kRemove, std::move(table), id, {}, {}};
+}
+
+// --------------------------------------------------------------------------------------- the model
+
+bool ModelSteps::run(const Step& step) {
+  if (step.created) {
+    const std::string& name = step.created->name;
+    if (!state_.try_emplace(name).second) return false;
+    changes_.push_back({.kind = Change::Kind::kCreated, .created = name});
+    return true;
+  }
+  if (step.dropped.empty()) return run(step.writes);
+  DatabaseState::node_type table = state_.extract(step.dropped);
+  if (table.empty()) return false;
+  changes_.push_back({.kind = Change::Kind::kDropped, .dropped = std::move(table)});
+  return true;
+}
+
+bool ModelSteps::run(const Writes& writes) {
+  const std::size_t before = changes_.size();
+  for (const RowWrite& write : writes) {
+    if (run(write)) continue;
+    take_back(before);
+    return false;
+  }
+  return true;
+}
+
+bool ModelSteps::run(const RowWrite& write) {
+  const auto table = state_.find(write.table);
+  if (table == state_.end()) return false;
+  TableRows& rows = table->second;
+  if (write.kind == RowWrite::Kind::kInsert) {
+    if (!rows.try_emplace(write.id, write.row).second) return false;
+    changes_.push_back({.kind = Change::Kind::kInserted, .rows = &rows, .inserted = write.id});
+    return true;
+  }
+  const auto row = rows.find(write.id);
+  if (row == rows.end()) return false;
+  if (write.kind == RowWrite::Kind::kRemove) {
+    changes_.push_back(
+        {.kind = Change::Kind::kRemoved, .rows = &rows, .removed = rows.extract(row)});
+    return true;
+  }
+  changes_.push_back({.kind = Change::Kind::kUpdated, .row = &row->second, .before = row->second});
+  for (const ColumnValue& change : write.changes) row->second[change.column.value()] = change.value;
+  return true;
+}
+
+void ModelSteps::take_back(std::size_t count_left) {
+  while (changes_.size() > count_left) {
+    Change& change = changes_.back();
+    switch (change.kind) {
+      case Change::Kind::kCreated:
+        state_.erase(change.created);
+        break;
+      case Change::Kind::kDropped:
+        state_.insert(std::move(change.dropped));
+        break;
+      case Change::Kind::kInserted:
+        change.rows->erase(change.inserted);
+        break;
+      case Change::Kind::kUpdated:
+        *change.row = std::move(change.before);
+        break;
+      case Change::Kind::kRemoved:
+        change.rows->insert(std::move(change.removed));
+        break;
+    }
+    changes_.pop_back();
+  }
+}
+
+bool model_step(const Step& step, DatabaseState& state) {
+  ModelSteps steps(state);
+  if (!steps.run(step)) return false;
+  steps.keep();
+  return true;
+}
+
+// ------------------------------------------------------------------------------------ the database
+
+Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction) {
+  DatabaseState state;
+  for (const TableId id : core.tables()) {
+    const engine::Table* table = core.table(id);
+    if (table == nullptr) continue;  // dropped by another thread meanwhile
+    const TableSchema& schema = table->schema();
+    TableRows& rows = state[schema.name];
+    const std::vector<ColumnId> columns = all_columns(schema);
+    bool is_repeated = false;
+    Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
+      for (std::size_t r = 0; r < batch.row_count(); ++r) {
+        std::vector<Value> row;
+        row.reserve(columns.size());
+        for (std::size_t c = 0; c < columns.size(); ++c) row.push_back(batch.value(c, r));
+        const std::int32_t key = row[0].as_int32();
+        is_repeated |= !rows.emplace(key, std::move(row)).second;
+      }
+      return true;
+    });
+    if (!s.ok()) return s;
+    if (is_repeated) return id_twice(schema);
+  }
+  return state;
+}
+
+Result<bool> sees(engine::DatabaseCore& core, const Transaction& transaction,
+                  const DatabaseState& expected) {
+  const std::vector<TableId> tables = core.tables();
+  if (tables.size() != expected.size()) return false;
+  for (const TableId id : tables) {
+    const TableSchema& schema = core.table(id)->schema();
+    const auto rows = expected.find(schema.name);
+    if (rows == expected.end()) return false;
+    const std::vector<ColumnId> columns = all_columns(schema);
+    RowComparison comparison(rows->second);
+    Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
+      comparison.add(batch, columns.size());
+      return true;
+    });
+    if (!s.ok()) return s;
+    if (comparison.has_id_twice()) return id_twice(schema);
+    if (!comparison.is_equal()) return false;
+  }
+  return true;
+}
+
+Status must_see(engine::DatabaseCore& core, const Transaction& transaction,
+                const DatabaseState& expected) {
+  const Result<bool> is_seen = sees(core, transaction, expected);
+  if (!is_seen.ok()) return is_seen.status();
+  if (*is_seen) return {};
+  const Result<DatabaseState> found = read_state(core, transaction);
+  if (!found.ok()) return found.status();
+  const std::string unlike = difference(expected, *found);
+  return Status(StatusCode::kCorrupt, unlike.empty() ? "two scans see different rows" : unlike);
+}
+
+std::string difference(const DatabaseState& expected, const DatabaseState& found) {
+  for (const auto& [name, rows] : expected) {
+    const auto table = found.find(name);
+    if (table == found.end()) return fmt::format("table {} is not there", name);
+    for (const auto& [id, row] : rows) {
+      const auto other = table->second.find(id);
+      if (other == table->second.end()) return fmt::format("table {}: no row {}", name, id);
+      if (other->second != row)
+        return fmt::format("table {}: expected {}, found {}", name, words_of(row),
+                           words_of(other->second));
+    }
+    for (const auto& [id, row] : table->second)
+      if (!rows.contains(id)) return fmt::format("table {}: row {} too many", name, words_of(row));
+  }
+  for (const auto& [name, rows] : found)
+    if (!expected.contains(name)) return fmt::format("table {} too many", name);
+  return {};
+}
+
+Status check_space(engine::DatabaseCore& core) {
+  const pmem::SpaceReport space = core.pool().allocator().space();
+  const std::uint64_t free = core.pool().allocator().free_bytes();
+  if (space.used_bytes + free + space.overhead_bytes == space.allocated_bytes) return {};
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{} bytes in use, {} free, {} overhead, but {} allocated",
+                            space.used_bytes, free, space.overhead_bytes, space.allocated_bytes));
+}
+
+}  // namespace flugs::proof

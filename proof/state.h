@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/database_core.h"
+
+// The model: what a database must hold, and the steps that change it.
+
+namespace flugs::proof {
+
+/// A string or bytes that a Value can name for ever.
+std::string_view keep(std::string text);
+
+/// Rows by the integer in their first column, which is unique in each table of these tests.
+using TableRows = std::map<std::int32_t, std::vector<Value>>;
+using DatabaseState = std::map<std::string, TableRows>;
+
+struct RowWrite {
+  enum class Kind : std::uint8_t { kInsert, kUpdate, kRemove };
+  Kind kind;
+  std::string table;
+  std::int32_t id;
+  std::vector<Value> row = {};            // kInsert
+  std::vector<ColumnValue> changes = {};  // kUpdate
+};
+using Writes = std::vector<RowWrite>;
+
+RowWrite insert(std::string table, std::vector<Value> row);
+RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
+RowWrite remove(std::string table, std::int32_t id);
+
+/// One durable change of a database: a transaction, a table created or dropped, or merged.
+struct Step {
+  Writes writes = {};
+  std::optional<TableSchema> created = {};
+  std::string dropped = {};
+  std::string merged = {};  ///< of a table: changes nothing that a transaction sees
+};
+
+/// Steps on a model, which are taken back at the end: the same model serves for many images.
+class ModelSteps {
+ public:
+  explicit ModelSteps(DatabaseState& state) : state_(state) {}
+  ~ModelSteps() { take_back(0); }
+  ModelSteps(const ModelSteps&) = delete;
+  ModelSteps& operator=(const ModelSteps&) = delete;
+
+  /// False, and nothing has changed, when the model does not admit it.
+  bool run(const Step& step);
+  bool run(const Writes& writes);
+  void keep() noexcept { changes_.clear(); }
+
+ private:
+  struct Change {
+    enum class Kind : std::uint8_t { kCreated, kDropped, kInserted, kUpdated, kRemoved };
+    Kind kind;
+    std::string created = {};
+    DatabaseState::node_type dropped = {};
+    TableRows* rows = nullptr;
+    std::int32_t inserted = 0;
+    std::vector<Value>* row = nullptr;
+    std::vector<Value> before = {};
+    TableRows::node_type removed = {};
+  };
+  bool run(const RowWrite& write);
+  void take_back(std::size_t count_left);
+
+  DatabaseState& state_;
+  std::vector<Change> changes_;
+};
+
+/// For good; false when the model does not admit it.
+bool model_step(const Step& step, DatabaseState& state);
+
+/// All that a transaction sees.
+Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction);
+/// Whether that is what is expected, without a copy of it.
+Result<bool> sees(engine::DatabaseCore& core, const Transaction& transaction,
+                  const DatabaseState& expected);
+/// Fails with the first difference, in words.
+Status must_see(engine::DatabaseCore& core, const Transaction& transaction,
+                const DatabaseState& expected);
+/// The first difference, in words; empty when there is none.
+std::string difference(const DatabaseState& expected, const DatabaseState& found);
+/// used + free + overhead = allocated.
+Status check_space(engine::DatabaseCore& core);
+
+}  // namespace flugs::proof

@@ -1,0 +1,152 @@
+"""The parts of tools/nightly: what each runs, and how much of it in a night."""
+
+import os
+
+from nightly_run import Step
+
+ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+STATES_PER_STEP = 5_000_000
+# Rounds of a protocol that a step may use up before the next one's begin. Each has 20,000 states
+# at most, of which few protocols find fewer than 200.
+ROUNDS_PER_STEP = 100_000
+INPUTS_PER_STEP = 100_000
+ROUNDS_OF_KILLS_PER_STEP = 500
+HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
+
+
+class Programs:
+    """Where the programs of a release build and of a libFuzzer build are."""
+
+    def __init__(self, release, libfuzzer):
+        self.release = release
+        self.libfuzzer = libfuzzer
+
+    def flugs(self, *arguments):
+        return [os.path.join(self.release, "tools", "flugs"), *arguments]
+
+    def test(self, folder):
+        return os.path.join(self.release, "test", folder, f"flugs_{folder}_test")
+
+
+def slices(total, size):
+    """(number of the slice, first, how many)"""
+    return [(i, first, min(size, total - first))
+            for i, first in enumerate(range(0, total, size))]
+
+
+class Part:
+    """`size` at scale 1, and the least that can be run."""
+
+    def __init__(self, name, what, size, unit, steps, targets, preset="release", size_min=1):
+        self.name = name
+        self.what = what
+        self.targets = targets
+        self.preset = preset
+        self._size = size
+        self._size_min = size_min
+        self._unit = unit
+        self._steps = steps
+
+    def size(self, scale):
+        return max(self._size_min, round(self._size * scale))
+
+    def describe(self, scale):
+        return f"{self.size(scale):>11,} {self._unit:15}  {self.what}"
+
+    def steps(self, programs, scale, seed):
+        return self._steps(programs, self.size(scale), seed)
+
+
+def explore(programs, states, seed):
+    steps = []
+    for i, _, size in slices(states, STATES_PER_STEP):
+        command = programs.flugs("explore", "--protocol", "all", "--states", str(max(size, 1000)),
+                                 "--sites", "--seed", str(seed),
+                                 "--first-round", str(i * ROUNDS_PER_STEP))
+        figures = ["states", "failures"]
+        if i == 0:
+            command.append("--mutations")
+            figures += ["mutations_total", "mutations_caught", "mutations_removable"]
+        steps.append(Step(str(i), command, figures=figures))
+    return steps
+
+
+def crashtest(programs, states, seed):
+    plugin = os.path.join(programs.release, "examples", "libexample_crash_workload.so")
+    command = programs.flugs("crashtest", plugin, "--states", str(states), "--seed", str(seed))
+    return [Step("0", command, figures=("states", "failures"), programs=(command[0], plugin))]
+
+
+def kills(workload):
+    def steps(programs, rounds, seed):
+        return [Step(str(i), programs.flugs("kill-loop", "--workload", workload, "--rounds",
+                                            str(size), "--seed", str(seed + i)),
+                     figures=("rounds", "lost_acknowledged", "failures"))
+                for i, _, size in slices(rounds, ROUNDS_OF_KILLS_PER_STEP)]
+    return steps
+
+
+def fuzz_pool(programs, inputs, seed):
+    return [Step(str(i), programs.flugs("fuzz-pool", "--inputs", str(size), "--seed", str(seed),
+                                        "--first", str(first)),
+                 figures=("inputs", "refused", "answered", "crashed", "hung",
+                          "undetected_under_checksum"))
+            for i, first, size in slices(inputs, INPUTS_PER_STEP)]
+
+
+def libfuzzer(programs, seconds, seed):
+    return [Step(name, [os.path.join(programs.libfuzzer, "fuzz", "harness", f"flugs_fuzz_{name}"),
+                        f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=10",
+                        f"-seed={seed + 1}", "-close_fd_mask=1"],
+                 printed={"inputs": r"(?m)^Done (\d+) runs in"})
+            for name in HARNESSES]
+
+
+def model(programs, operations, seed):
+    return [Step("0", [programs.test("model")],
+                 {"FLUGS_SEED": str(seed), "FLUGS_OPERATIONS": str(operations)},
+                 printed={"failures": r"(\d+) failed"})]
+
+
+def crash_tests(folder, pattern):
+    def steps(programs, factor, _):
+        return [Step("0", [programs.test(folder), *pattern], {"FLUGS_CRASH_STATES": str(factor)},
+                     printed={"states": r"crash points, (\d+) states",
+                              "failures": r"(\d+) failed"})]
+    return steps
+
+
+def dax_vm(programs, images, seed):
+    tool = os.path.join(ROOT, "tools", "dax-vm")
+    return [Step("0", [tool, "--images", str(images), "--kills", str(max(4, images // 40)),
+                       "--creations", str(max(8, images // 25)), "--seed", str(seed),
+                       "--build", programs.release],
+                 figures=("images", "kills", "lost_acknowledged"),
+                 programs=(tool, programs.flugs()[0]))]
+
+
+PARTS = (
+    Part("explore", "crash states of every protocol, every mutation, waste by site",
+         50_000_000, "states", explore, ("flugs_tool",), size_min=1000),
+    Part("crashtest", "crash states of the example of a user's workload",
+         1_000_000, "states", crashtest, ("flugs_tool", "example_crash_workload"), size_min=1000),
+    Part("kill_tatp", "TATP, killed", 2_000, "kills", kills("tatp"), ("flugs_tool",)),
+    Part("kill_random", "random tables, definitions and transactions, killed",
+         2_000, "kills", kills("random"), ("flugs_tool",)),
+    Part("fuzz_pool", "damaged pools", 1_000_000, "inputs", fuzz_pool, ("flugs_tool",)),
+    Part("libfuzzer", "harnesses under the address sanitizer, each so long",
+         900, "seconds", libfuzzer, ("fuzz_harnesses",), preset="libfuzzer"),
+    Part("model", "random operations against a model", 50_000_000, "operations", model,
+         ("flugs_model_test",), size_min=1000),
+    Part("crash", "the crash tests, with so many times their states", 20, "times",
+         crash_tests("crash", ()), ("flugs_crash_test",)),
+    Part("power_cut", "power cuts on files, with so many times their steps", 100, "times",
+         crash_tests("faults", ("power cuts on a file*",)), ("flugs_faults_test",)),
+    Part("dax_vm", "crash images on real DAX, in a virtual machine", 2_000, "images", dax_vm,
+         ("flugs_tool", "flugs_pmem_test", "flugs_engine_test", "flugs_model_test"), size_min=4),
+)
+
+
+def names_of_parts():
+    return [part.name for part in PARTS]
