@@ -59,7 +59,8 @@ class Segment {
     return false;
   }
   /// The same for any condition that depends on one column alone, where its values are evaluated
-  /// once per entry of a dictionary of the segment's own.
+  /// once per entry of a dictionary of the segment's own. The condition outlives the segment's use:
+  /// it is known again by its address.
   virtual bool narrow_by_entries(const BoundExpr& /*condition*/, std::uint32_t /*column*/,
                                  std::uint32_t /*slots*/, std::uint32_t /*first*/,
                                  std::size_t /*count*/, std::uint64_t* /*mask*/) const {
