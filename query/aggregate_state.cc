@@ -148,6 +148,45 @@ void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::u
   }
 }
 
+bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint32_t column,
+              std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+              std::size_t selected, AggregateState& state) {
+  switch (aggregate.kind) {
+    case AggregateKind::kCountRows:
+      state.count = static_cast<std::int64_t>(selected);
+      return true;
+    case AggregateKind::kCount:
+    case AggregateKind::kSum:
+    case AggregateKind::kAvg: {
+      Totals totals;
+      if (!segment.add_up(column, first, count, mask, totals)) return false;
+      state.count = totals.count;
+      if (is_real_sum(aggregate))
+        state.real = totals.real_sum;
+      else
+        state.sum = totals.sum;
+      return true;
+    }
+    case AggregateKind::kMin:
+    case AggregateKind::kMax: {
+      Value least;
+      Value greatest;
+      if (!segment.extremes(column, first, count, mask, least, greatest)) return false;
+      const Value& value = aggregate.kind == AggregateKind::kMin ? least : greatest;
+      state.count = value.is_null() ? 0 : 1;
+      if (aggregate.form() == Form::kText)
+        state.text = {value.as_string().data(), value.as_string().size()};
+      else if (aggregate.form() == Form::kReal)
+        state.real_value = value.as_double();
+      else
+        state.value = value.raw();
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
 void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into) {
   if (from.count == 0) return;
   const bool first = into.count == 0;

@@ -9,11 +9,10 @@
 #include "query/bound_expr.h"
 #include "query/code_domain.h"
 #include "query/group_table.h"
+#include "query/segment.h"
 #include "query/vec.h"
 
 namespace flugs::query {
-
-__extension__ using Int128 = __int128;
 
 /// What an aggregate knows of a group. `count` counts the values that are not NULL (rows, for
 /// count(*)).
@@ -50,6 +49,11 @@ struct BoundAggregate {
 void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
                 std::size_t rows, bool one_group, AggregateState* states, std::size_t stride,
                 std::size_t index);
+/// The state of one group of rows of a segment, where the segment can tell it without values being
+/// read; the argument is the table's `column`. False: it cannot.
+bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint32_t column,
+              std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+              std::size_t selected, AggregateState& state);
 /// Adds what another worker found.
 void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into);
 /// The results of `count` groups from `first` on. Fails with kOverflow.

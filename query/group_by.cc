@@ -61,6 +61,7 @@ GroupBySink::GroupBySink(RunContext& context, const Schema& input, const std::ve
     keys_.push_back(std::move(key));
   }
   for (const Aggregate& aggregate : aggregates) bind_aggregate(aggregate);
+  is_of_columns_ = is_of_columns();
   locals_.resize(context.threads);
 }
 
@@ -95,6 +96,12 @@ bool GroupBySink::uses_bits(const BoundAggregate& aggregate) const noexcept {
   if (!aggregate.is_distinct() || !keys_.empty() || aggregate.form() != Form::kCode) return false;
   const std::uint32_t count = aggregate.of->result_domain->count();
   return count != 0 && count <= kBitsMax;
+}
+
+bool GroupBySink::is_of_columns() const noexcept {
+  return keys_.empty() && std::all_of(aggregates_.begin(), aggregates_.end(), [](const auto& a) {
+           return !a.of || a.of->op == Op::kColumn;
+         });
 }
 
 std::vector<std::uint32_t> GroupBySink::ranges() const {
@@ -175,6 +182,26 @@ void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
                  groups.states.data(), aggregates_.size(), a);
   }
   groups.charge.set(groups.bytes());
+}
+
+bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+                              std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+                              std::size_t selected, std::uint32_t worker) {
+  if (!is_of_columns_) return false;
+  std::vector<AggregateState> states(aggregates_.size());
+  for (std::size_t a = 0; a < aggregates_.size(); ++a) {
+    const BoundExpr* of = aggregates_[a].of.get();
+    if (!state_of(aggregates_[a], segment, of == nullptr ? 0 : columns[of->column], first, count,
+                  mask, selected, states[a]))
+      return false;
+  }
+  if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
+  Local& local = *locals_[worker];
+  local.groups.table.find(local.words, 1, local.group_of.data());
+  local.groups.grow_states(aggregates_.size());
+  for (std::size_t a = 0; a < aggregates_.size(); ++a)
+    merge(aggregates_[a], states[a], local.groups.states[a]);
+  return true;
 }
 
 void GroupBySink::merge_distinct(std::size_t a, const Groups& from,

@@ -19,6 +19,9 @@ class GroupBySink : public Sink {
               const std::vector<Aggregate>& aggregates, ExplainPtr explain);
 
   void push(const Batch& batch, std::uint32_t worker) override;
+  bool push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+                   std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+                   std::size_t selected, std::uint32_t worker) override;
   const Schema& output_schema() const noexcept { return schema_; }
   Rows finish();
 
@@ -49,6 +52,7 @@ class GroupBySink : public Sink {
   };
 
   void bind_aggregate(const Aggregate& aggregate);
+  bool is_of_columns() const noexcept;
   std::vector<std::uint32_t> ranges() const;
   bool uses_bits(const BoundAggregate& aggregate) const noexcept;
   void put_key(std::size_t key, ColumnView values, std::size_t rows, KeyWords& words) const;
@@ -67,6 +71,7 @@ class GroupBySink : public Sink {
   Binder binder_;
   std::vector<Key> keys_;
   std::vector<BoundAggregate> aggregates_;
+  bool is_of_columns_ = false;  // no keys, and every argument is a column
   Schema schema_;
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;

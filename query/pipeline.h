@@ -6,6 +6,7 @@
 
 #include "query/rows.h"
 #include "query/run_context.h"
+#include "query/segment.h"
 #include "query/vec.h"
 
 namespace flugs::query {
@@ -16,6 +17,14 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void push(const Batch& batch, std::uint32_t worker) = 0;
+  /// `selected` rows of a segment, those whose bits are set (no mask: all), before a column of them
+  /// is read: `columns` says which of the table's columns would be the batch's. True: taken.
+  virtual bool push_masked(const Segment& /*segment*/,
+                           const std::vector<std::uint32_t>& /*columns*/, std::uint32_t /*first*/,
+                           std::size_t /*count*/, const std::uint64_t* /*mask*/,
+                           std::size_t /*selected*/, std::uint32_t /*worker*/) {
+    return false;
+  }
   /// No more rows are wanted: sources may stop. Any worker.
   virtual bool is_satisfied() const noexcept { return false; }
 };

@@ -30,9 +30,18 @@ struct RowSelection {
   std::size_t count = 0;
 };
 
+__extension__ using Int128 = __int128;
+
+/// What the values of some rows add up to; NULLs do not count.
+struct Totals {
+  Int128 sum = 0;
+  double real_sum = 0;  ///< of doubles
+  std::int64_t count = 0;
+};
+
 /// Rows of a table that lie in memory in one way: a chunk of the delta, a row group of main. A
 /// segment decides nothing about a query; it answers for ranges of its row positions, `first` being
-/// a multiple of 64 and at most kBatchRows at a time.
+/// a multiple of 64: block_rows() at a time where masks are asked for, else kBatchRows at most.
 ///
 /// Thread-safety: const, any thread.
 class Segment {
@@ -42,6 +51,9 @@ class Segment {
   virtual ~Segment() = default;
 
   virtual std::uint32_t row_count() const noexcept = 0;
+  /// Rows for which masks are made together; a multiple of kBatchRows, kBlockRowsMax at most.
+  virtual std::uint32_t block_rows() const noexcept { return kBatchRows; }
+  static constexpr std::uint32_t kBlockRowsMax = 8 * kBatchRows;
   /// Sets bit i of `mask` if the transaction sees row `first + i`, clears it if not; returns how
   /// many it sees. Words are written whole.
   virtual std::size_t visible(std::uint32_t first, std::size_t count,
@@ -64,6 +76,19 @@ class Segment {
   virtual bool narrow_by_entries(const BoundExpr& /*condition*/, std::uint32_t /*column*/,
                                  std::uint32_t /*slots*/, std::uint32_t /*first*/,
                                  std::size_t /*count*/, std::uint64_t* /*mask*/) const {
+    return false;
+  }
+
+  /// Sum and count of a column's values, and the least and the greatest, NULL when there is none,
+  /// over the rows whose bits are set (no mask: all), without reading values one by one. False: it
+  /// cannot.
+  virtual bool add_up(std::uint32_t /*column*/, std::uint32_t /*first*/, std::size_t /*count*/,
+                      const std::uint64_t* /*mask*/, Totals& /*totals*/) const {
+    return false;
+  }
+  virtual bool extremes(std::uint32_t /*column*/, std::uint32_t /*first*/, std::size_t /*count*/,
+                        const std::uint64_t* /*mask*/, Value& /*least*/,
+                        Value& /*greatest*/) const {
     return false;
   }
 };

@@ -47,7 +47,7 @@ std::size_t bits_in(const std::uint64_t* mask, std::size_t count) {
 TableScan::Local::Local(const TableScan& scan)
     : values(scan.value_binder_.slot_count()),
       codes(scan.code_binder_.slot_count()),
-      mask(kBatchRows / 64),
+      mask(Segment::kBlockRowsMax / 64),
       positions(kBatchRows),
       chosen(kBatchRows),
       columns(scan.plain_schema_.size()),
@@ -66,6 +66,7 @@ TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
       outputs_(std::move(outputs)),
       explain_(std::move(explain)) {
   for (const Expr& condition : conditions) add_filter(condition);
+  for (const Output& output : outputs_) output_columns_.push_back(output.column);
   for (std::size_t s = 0; s < table_->segments().size(); ++s) {
     const std::uint32_t rows = table_->segments()[s]->row_count();
     for (std::uint32_t first = 0; first < rows; first += kMorselRows)
@@ -113,12 +114,13 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
   }
   if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
   Local& local = *locals_[worker];
-  for (std::uint32_t done = 0; done < part.rows; done += kBatchRows) {
+  const std::uint32_t block = segment.block_rows();
+  for (std::uint32_t done = 0; done < part.rows; done += block) {
     context_.check_stop();
     if (sink.is_satisfied()) return;
-    const std::size_t count = std::min<std::size_t>(kBatchRows, part.rows - done);
+    const std::size_t count = std::min<std::size_t>(block, part.rows - done);
     scanned_.fetch_add(count, std::memory_order_relaxed);
-    run_batch(segment, part.first + done, count, local, worker, sink);
+    run_block(segment, part.first + done, count, local, worker, sink);
   }
 }
 
@@ -156,21 +158,44 @@ std::size_t TableScan::filter_rows(ScanFilter& filter, const Segment& segment, R
   return chosen;
 }
 
-void TableScan::run_batch(const Segment& segment, std::uint32_t first, std::size_t count,
+// Visibility and what the segment can test by itself, for a block; the rest batch by batch.
+void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size_t count,
                           Local& local, std::uint32_t worker, Sink& sink) {
-  std::size_t left = segment.visible(first, count, local.mask.data());
+  std::uint64_t* mask = local.mask.data();
+  std::size_t left = segment.visible(first, count, mask);
   visible_.fetch_add(left, std::memory_order_relaxed);
   if (left == 0) return;
   std::uint64_t narrowed = 0;  // a bit per filter that needs no more look
-  for (std::size_t f = 0; f < filters_.size() && f < 64; ++f)
-    if (narrow(*filters_[f], segment, first, count, local.mask.data()))
-      narrowed |= std::uint64_t{1} << f;
-  if (narrowed != 0) left = bits_in(local.mask.data(), count);
-  RowSelection rows{first, nullptr, left};
-  if (left != count) {
-    positions_of(local.mask.data(), count, local.positions.data());
-    rows.positions = local.positions.data();
+  std::size_t narrowed_count = 0;
+  for (std::size_t f = 0; f < filters_.size() && f < 64; ++f) {
+    if (!narrow(*filters_[f], segment, first, count, mask)) continue;
+    narrowed |= std::uint64_t{1} << f;
+    ++narrowed_count;
   }
+  if (narrowed != 0) left = bits_in(mask, count);
+  if (left == 0) return;
+  if (narrowed_count == filters_.size() &&
+      sink.push_masked(segment, output_columns_, first, count, left == count ? nullptr : mask, left,
+                       worker)) {
+    selected_.fetch_add(left, std::memory_order_relaxed);
+    context_.batches.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  for (std::size_t done = 0; done < count; done += kBatchRows) {
+    const std::size_t part = std::min(kBatchRows, count - done);
+    const std::size_t rows = left == count ? part : bits_in(mask + done / 64, part);
+    if (rows == 0) continue;
+    RowSelection selection{first + static_cast<std::uint32_t>(done), nullptr, rows};
+    if (rows != part) {
+      positions_of(mask + done / 64, part, local.positions.data());
+      selection.positions = local.positions.data();
+    }
+    run_batch(segment, selection, narrowed, local, worker, sink);
+  }
+}
+
+void TableScan::run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed,
+                          Local& local, std::uint32_t worker, Sink& sink) {
   for (std::size_t f = 0; f < filters_.size() && rows.count != 0; ++f)
     if (f >= 64 || (narrowed >> f & 1) == 0) filter_rows(*filters_[f], segment, rows, local);
   if (rows.count == 0) return;

@@ -65,7 +65,9 @@ class TableScan : public Source {
 
   void add_filter(const Expr& condition);
   bool is_ruled_out(const Segment& segment) const;
-  void run_batch(const Segment& segment, std::uint32_t first, std::size_t count, Local& local,
+  void run_block(const Segment& segment, std::uint32_t first, std::size_t count, Local& local,
+                 std::uint32_t worker, Sink& sink);
+  void run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed, Local& local,
                  std::uint32_t worker, Sink& sink);
   bool narrow(ScanFilter& filter, const Segment& segment, std::uint32_t first, std::size_t count,
               std::uint64_t* mask);
@@ -80,6 +82,7 @@ class TableScan : public Source {
   Binder code_binder_;
   std::vector<std::unique_ptr<ScanFilter>> filters_;
   std::vector<Output> outputs_;
+  std::vector<std::uint32_t> output_columns_;
   std::vector<Morsel> morsels_;
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;
