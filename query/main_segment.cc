@@ -255,4 +255,33 @@ bool MainSegment::narrow_by_entries(const BoundExpr& condition, std::uint32_t co
   return true;
 }
 
+bool MainSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
+                         const std::uint64_t* mask, Totals& totals) const {
+  const MainColumn& from = *columns_[column];
+  const auto n = static_cast<std::uint32_t>(count);
+  if (from.is_text()) return false;
+  if (from.type() == Type::kDouble) {
+    const columns::MainRealSum sum = from.real_sum(first, n, mask);
+    totals = {0, sum.sum, static_cast<std::int64_t>(sum.count)};
+  } else {
+    const columns::MainSum sum = from.sum(first, n, mask);
+    totals = {sum.sum, 0, static_cast<std::int64_t>(sum.count)};
+  }
+  return true;
+}
+
+bool MainSegment::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
+                           const std::uint64_t* mask, Value& least, Value& greatest) const {
+  const MainColumn& from = *columns_[column];
+  if (mask == nullptr && count == rows_) {
+    least = from.min();
+    greatest = from.max();
+    return true;
+  }
+  const columns::MainExtremes found = from.extremes(first, static_cast<std::uint32_t>(count), mask);
+  least = found.min;
+  greatest = found.max;
+  return true;
+}
+
 }  // namespace flugs::query

@@ -27,6 +27,7 @@ class MainSegment : public Segment {
               std::vector<const columns::MainColumn*> columns, std::uint32_t rows, Visible visible);
 
   std::uint32_t row_count() const noexcept override { return rows_; }
+  std::uint32_t block_rows() const noexcept override { return kBlockRowsMax; }
   std::size_t visible(std::uint32_t first, std::size_t count,
                       std::uint64_t* mask) const noexcept override {
     return visible_(first, count, mask);
@@ -39,6 +40,10 @@ class MainSegment : public Segment {
   bool narrow_by_entries(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots,
                          std::uint32_t first, std::size_t count,
                          std::uint64_t* mask) const override;
+  bool add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
+              const std::uint64_t* mask, Totals& totals) const override;
+  bool extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
+                const std::uint64_t* mask, Value& least, Value& greatest) const override;
 
  private:
   /// For each code of the group the domain's code + 1; 0: not looked up yet.

@@ -103,6 +103,37 @@ class GroupWorld {
   std::unique_ptr<MainSegment> segment_;
 };
 
+/// Where what a group adds up, or its extremes, differ from those of its rows.
+std::string wrong_totals(GroupWorld& world, std::uint32_t column, std::uint32_t first,
+                         std::size_t count, const std::uint64_t* mask) {
+  Totals expected;
+  ModelValue least;
+  ModelValue greatest;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const ModelValue& value = world.value(column, first + i);
+    if (value.null || (mask != nullptr && (mask[i / 64] >> (i % 64) & 1) == 0)) continue;
+    expected.sum += value.raw;
+    expected.real_sum += value.view().as_double();
+    ++expected.count;
+    if (least.null || compare(value, least) < 0) least = value;
+    if (greatest.null || compare(greatest, value) < 0) greatest = value;
+  }
+  const Type type = world.schema()[column].type.type;
+  Totals totals;
+  Value found_least;
+  Value found_greatest;
+  const bool adds = world.segment().add_up(column, first, count, mask, totals);
+  if (adds == (lane_of(type) == Lane::kText)) return "adds up";
+  if (adds && totals.count != expected.count) return "count";
+  if (adds && type == Type::kDouble && totals.real_sum != expected.real_sum) return "real sum";
+  if (adds && type != Type::kDouble && totals.sum != expected.sum) return "sum";
+  if (!world.segment().extremes(column, first, count, mask, found_least, found_greatest))
+    return "extremes";
+  if (!(ModelValue::of(type, found_least) == least)) return "least";
+  if (!(ModelValue::of(type, found_greatest) == greatest)) return "greatest";
+  return {};
+}
+
 /// Where a condition tested in the group holds for other rows than by value.
 std::string first_difference(GroupWorld& world, const BoundExpr& bound, std::uint32_t slots,
                              std::size_t& narrowed) {
@@ -212,4 +243,19 @@ TEST_CASE("conditions tested in a group hold for the same rows as by value") {
     CHECK(first_difference(world, *kept.back(), binder.slot_count(), narrowed) == "");
   }
   CHECK(narrowed > 60);
+}
+
+TEST_CASE("a group adds up its columns, and knows the least and the greatest value") {
+  GroupWorld world(3);
+  std::vector<std::uint64_t> mask((kRows + 63) / 64);
+  for (int round = 0; round < 6; ++round) {
+    for (std::uint64_t& word : mask) word = round < 3 ? world.random().next() : 0;
+    for (std::uint32_t column = 0; column < world.schema().size(); ++column) {
+      INFO(world.schema()[column].name << ", round " << round);
+      CHECK(wrong_totals(world, column, 0, kRows, nullptr) == "");
+      CHECK(wrong_totals(world, column, 0, kRows, mask.data()) == "");
+      CHECK(wrong_totals(world, column, 2048, 1000, mask.data()) == "");
+      CHECK(wrong_totals(world, column, 64, 777, nullptr) == "");
+    }
+  }
 }
