@@ -116,7 +116,7 @@ std::uint32_t MainColumn::run_of(std::uint32_t row) const noexcept {
   std::uint32_t count = high > low ? high - low : 0;
   while (count > 1) {
     const std::uint32_t half = count / 2;
-    begin += half * static_cast<std::uint32_t>(begin[half - 1] <= row);
+    begin += std::size_t{half} * static_cast<std::size_t>(begin[half - 1] <= row);
     count -= half;
   }
   if (count == 1 && *begin <= row) ++begin;

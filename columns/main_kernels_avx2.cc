@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 
 #include "columns/main_blocks.h"
 #include "columns/main_kernels.h"
@@ -39,7 +40,7 @@ class Lanes {
       for (unsigned code = 0; code < kCodes; ++code) {
         const unsigned half = code / kHalf;
         const unsigned half_bit = (r * kCodes + half * kHalf) * codes.bits;
-        halves_[r * 2 + half] = half_bit / 8;
+        halves_[r][half] = half_bit / 8;
         const unsigned bit = half_bit % 8 + code % kHalf * codes.bits;
         for (unsigned byte = 0; byte < kBytes; ++byte)
           shuffle[std::size_t{code} * kBytes + byte] = static_cast<std::uint8_t>(bit / 8 + byte);
@@ -59,7 +60,7 @@ class Lanes {
       return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     };
     const __m256i packed = _mm256_inserti128_si256(
-        _mm256_castsi128_si256(half(at_ + halves_[r * 2])), half(at_ + halves_[r * 2 + 1]), 1);
+        _mm256_castsi128_si256(half(at_ + halves_[r][0])), half(at_ + halves_[r][1]), 1);
     if (r == kRegisters - 1) at_ += step_bytes_;
     const __m256i windows = _mm256_shuffle_epi8(packed, shuffle_[r]);
     const __m256i shifted =
@@ -78,7 +79,7 @@ class Lanes {
 
   const std::byte* at_;
   std::size_t step_bytes_;
-  std::array<std::size_t, 4> halves_{};
+  std::size_t halves_[2][2] = {};
   __m256i shuffle_[2];
   __m256i shift_[2];
   __m256i mask_;
@@ -154,9 +155,9 @@ template <unsigned kLane>
 __m256i minus(__m256i a, __m256i b) {
   return kLane == 32 ? _mm256_sub_epi32(a, b) : _mm256_sub_epi64(a, b);
 }
-// a > b, unsigned; b in 64-bit lanes.
+// a > b, unsigned, in 64-bit lanes.
 __m256i above(__m256i a, __m256i b) {
-  const __m256i sign = _mm256_set1_epi64x(static_cast<long long>(std::uint64_t{1} << 63));
+  const __m256i sign = _mm256_set1_epi64x(std::numeric_limits<long long>::min());
   return _mm256_cmpgt_epi64(_mm256_xor_si256(a, sign), _mm256_xor_si256(b, sign));
 }
 

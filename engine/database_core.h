@@ -15,6 +15,7 @@
 #include "engine/table.h"
 #include "engine/transaction_context.h"
 #include "flugs/database.h"
+#include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
 #include "pmem/pool.h"
 #include "recovery/phases.h"
@@ -54,6 +55,7 @@ class DatabaseCore {
 
   pmem::Pool& pool() noexcept { return *pool_; }
   const RecoveryReport& report() const noexcept { return report_; }
+  Result<MergeReport> merge(TableId id, const MergeOptions& options);
   Statistics statistics() const;
   Status verify(const std::function<void(const Progress&)>& progress);
 

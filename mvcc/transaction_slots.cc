@@ -181,6 +181,7 @@ Status TransactionSlots::grow(std::uint32_t slot_count) {
 
 void TransactionSlots::start(std::uint32_t slot_count) {
   slot_count_ = std::min(slot_count, array_slots_);
+  opened_at_ = now();
   mirrors_ = std::make_unique<SlotMirror[]>(slot_count_);
   slots_.resize(slot_count_);
   for (std::uint32_t i = 0; i < slot_count_; ++i) {

@@ -118,6 +118,8 @@ class TransactionSlots {
   void end_snapshot(Slot& slot) noexcept {
     mirrors_[slot.index_].snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
   }
+  /// What the clock showed when the database was opened.
+  std::uint64_t opened_at() const noexcept { return opened_at_; }
   std::uint64_t now() const noexcept { return clock_.load(std::memory_order_seq_cst); }
   std::uint32_t slot_count() const noexcept { return slot_count_; }
   std::uint32_t taken() const noexcept;
@@ -149,6 +151,7 @@ class TransactionSlots {
   std::uint64_t& root_;
   std::uint32_t array_slots_ = 0;  // in the pool
   std::uint32_t slot_count_ = 0;   // in use
+  std::uint64_t opened_at_ = 0;
   std::uint64_t generation_floor_ = 0;
   std::vector<std::uint64_t> overflow_bytes_;  // found by load, two per slot
   std::unique_ptr<SlotMirror[]> mirrors_;

@@ -195,6 +195,22 @@ bool model_step(const Step& step, DatabaseState& state) {
   return true;
 }
 
+namespace {
+
+Status merge_all(engine::DatabaseCore& core, const std::string& name) {
+  const Result<TableId> table = core.find_table(name);
+  if (!table.ok()) return table.status();
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  options.dead_percent = 1;
+  options.threads = 1;
+  options.patience = {};  // nobody ends a transaction while we wait
+  const Status merged = core.merge(*table, options).status();
+  return merged.code() == StatusCode::kBusy ? Status() : merged;
+}
+
+}  // namespace
+
 Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseState* expected,
                 std::uint64_t& timestamp) {
   if (step.created) return core.create_table(*step.created).status();
@@ -202,6 +218,7 @@ Status run_step(const Step& step, engine::DatabaseCore& core, const DatabaseStat
     Result<TableId> table = core.find_table(step.dropped);
     return table.ok() ? core.drop_table(*table) : std::move(table).status();
   }
+  if (!step.merged.empty()) return merge_all(core, step.merged);
   Result<Transaction> transaction = core.begin(AccessMode::kReadWrite);
   if (!transaction.ok()) return std::move(transaction).status();
   if (Status s = write_all(core, *transaction, step.writes); !s.ok()) return s;

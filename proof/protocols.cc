@@ -18,6 +18,17 @@ constexpr TurnMix kText{.insert = 3, .update = 3, .remove = 1, .interleave = 2, 
 constexpr TurnMix kBulk{.insert = 1, .update = 2, .remove = 2, .multi = 2, .large = 3};
 constexpr TurnMix kDdl{.insert = 3, .update = 1, .remove = 1, .tables = 6, .reopen = 1};
 
+constexpr TurnMix kMerges{.insert = 3,
+                          .update = 3,
+                          .remove = 3,
+                          .multi = 2,
+                          .abort = 1,
+                          .interleave = 2,
+                          .text = 1,
+                          .merge = 3,
+                          .reopen = 1,
+                          .crash = 1};
+
 constexpr std::array kProtocols{
     Protocol{"insert", "rows inserted, one aborted", script_inserts, kWrites},
     Protocol{"update", "rows updated, deleted and inserted again", script_updates, kWrites},
@@ -62,6 +73,13 @@ constexpr std::array kProtocols{
     Protocol{"recycle", "rows of dead versions written again", script_recycling, kWrites, 512},
     Protocol{"sweep", "rows that recovery gave free written again", script_sweeping, kRestarts,
              256},
+    Protocol{"merge", "chunks of rows that become row groups", script_merge, kMerges, 512},
+    Protocol{"merged_deletions", "rows of groups deleted and updated, by two transactions",
+             script_merged_deletions, kMerges, 512},
+    Protocol{"merge_locked", "rows deleted and locked in a chunk that a merge wants",
+             script_merge_locked, kMerges, 512},
+    Protocol{"merge_again", "groups merged again, emptied, their row ids used again",
+             script_merge_again, kMerges, 512},
 };
 
 }  // namespace

@@ -267,6 +267,12 @@ void CrashRig::drop_table(const std::string& name) {
   explored(step, [&] { return run_step(step, *core_, nullptr, now_.timestamp); });
 }
 
+void CrashRig::merge(const std::string& table) {
+  Step step;
+  step.merged = table;
+  explored(step, [&] { return run_step(step, *core_, nullptr, now_.timestamp); });
+}
+
 void CrashRig::commit(const Writes& writes) {
   const Step step{.writes = writes};
   explored(step, [&] { return run_step(step, *core_, nullptr, now_.timestamp); });

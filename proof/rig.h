@@ -47,11 +47,12 @@ RowWrite insert(std::string table, std::vector<Value> row);
 RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
 RowWrite remove(std::string table, std::int32_t id);
 
-/// One durable change of a database: a transaction, or a table created or dropped.
+/// One durable change of a database: a transaction, a table created or dropped, or merged.
 struct Step {
   Writes writes = {};
   std::optional<TableSchema> created = {};
   std::string dropped = {};
+  std::string merged = {};  ///< of a table: changes nothing that a transaction sees
 };
 
 /// What a database that is recovered at some moment must hold.
@@ -91,6 +92,8 @@ class CrashRig {
 
   void create_table(const TableSchema& schema);
   void drop_table(const std::string& name);
+  /// Merges all of the table, or does nothing while a transaction is open.
+  void merge(const std::string& table);
   void commit(const Writes& writes);
   void abort(const Writes& writes);
   /// Transactions that stay open while others run; ended by number.

@@ -124,6 +124,10 @@ QueryWorld::QueryWorld(std::uint64_t seed, std::size_t rows) : random_(seed) {
     change(writer, t, large, large_rows, 0, 1, rows);
     change(writer, v, small, small_rows, 0, 1, 60);
     must(writer.commit());
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    if (seed % 2 != 0 && round < 2) must(database_->merge(t, options));
+    if (seed % 2 != 0 && round < 2) must(database_->merge(v, options));
   }
   reader_.emplace(must(database_->begin()));
   // Others, whose keys are even: one that does not end, and one that ends too late.

@@ -20,6 +20,7 @@ namespace engine {
 class Table;
 class TransactionContext;
 class DatabaseCore;
+struct RowView;
 struct TransactionAccess;
 }  // namespace engine
 namespace columns {
@@ -63,9 +64,11 @@ class Row {
  private:
   friend class engine::Table;
   const engine::Table* table_ = nullptr;
-  const columns::RowLayout* layout_ = nullptr;
-  const std::byte* cells_ = nullptr;
+  friend struct engine::RowView;
+  const columns::RowLayout* layout_ = nullptr;  // null: the row is in a row group
+  const std::byte* cells_ = nullptr;            // or where the group is
   RowId id_;
+  std::uint32_t place_ = 0;  // in the group
 };
 
 /// A column and its new value.
