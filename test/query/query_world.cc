@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <limits>
 
 namespace flugs::test {
@@ -45,7 +46,8 @@ Value QueryWorld::random_value(const ColumnSchema& column) {
     case Type::kInt32:
       return Value::int32(small);
     case Type::kInt64:
-      if (random_.chance(2)) return Value::int64(std::numeric_limits<std::int64_t>::max() - small);
+      if (random_.chance(2))
+        return Value::int64(std::numeric_limits<std::int64_t>::max() - std::abs(small));
       return Value::int64(small * 1'000);
     case Type::kDouble:
       return Value::real(random_.chance(3) ? std::numeric_limits<double>::quiet_NaN()
