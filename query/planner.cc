@@ -17,6 +17,11 @@ using Step = QueryNode::Step;
 
 namespace {
 
+// A row group has codes of its own: with more values than that it costs more to look up the
+// domain's codes than to go on with values.
+constexpr std::uint32_t kTextCodesMax = 1u << 20;
+constexpr std::uint32_t kNumberCodesMax = 1u << 16;
+
 // A bare column may be wanted as codes only; whatever is computed is computed with values.
 void need(Needed& needed, const Expr& expr, Use use) {
   if (expr.is_given() && expr.node()->op == Op::kColumn) {
@@ -147,8 +152,12 @@ Pipeline Planner::open_table(const QueryNode& node, std::vector<Expr> conditions
     const auto use = needed.find(column.name);
     if (use == needed.end()) continue;
     const bool is_text = lane_of(column.type) == Lane::kText;
-    outputs.push_back({static_cast<std::uint32_t>(c),
-                       column.domain != nullptr && (is_text || !use->second.values)});
+    const std::uint32_t codes_max = !view->has_groups() ? CodeDomain::kNone
+                                    : is_text           ? kTextCodesMax
+                                                        : kNumberCodesMax;
+    outputs.push_back({static_cast<std::uint32_t>(c), column.domain != nullptr &&
+                                                          (is_text || !use->second.values) &&
+                                                          column.domain->count() <= codes_max});
   }
   for (const auto& [name, use] : needed)
     if (known.count(name) == 0)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <limits>
 
 namespace flugs::test {
@@ -45,7 +46,8 @@ Value QueryWorld::random_value(const ColumnSchema& column) {
     case Type::kInt32:
       return Value::int32(small);
     case Type::kInt64:
-      if (random_.chance(2)) return Value::int64(std::numeric_limits<std::int64_t>::max() - small);
+      if (random_.chance(2))
+        return Value::int64(std::numeric_limits<std::int64_t>::max() - std::abs(small));
       return Value::int64(small * 1'000);
     case Type::kDouble:
       return Value::real(random_.chance(3) ? std::numeric_limits<double>::quiet_NaN()
@@ -124,6 +126,10 @@ QueryWorld::QueryWorld(std::uint64_t seed, std::size_t rows) : random_(seed) {
     change(writer, t, large, large_rows, 0, 1, rows);
     change(writer, v, small, small_rows, 0, 1, 60);
     must(writer.commit());
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    if (seed % 2 != 0 && round < 2) must(database_->merge(t, options));
+    if (seed % 2 != 0 && round < 2) must(database_->merge(v, options));
   }
   reader_.emplace(must(database_->begin()));
   // Others, whose keys are even: one that does not end, and one that ends too late.

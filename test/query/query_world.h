@@ -16,6 +16,7 @@ namespace flugs::test {
 /// what it must see. Main thread only.
 class QueryWorld {
  public:
+  /// With an odd seed most of the rows are in main.
   QueryWorld(std::uint64_t seed, std::size_t rows);
 
   const Transaction& reader() const noexcept { return *reader_; }
