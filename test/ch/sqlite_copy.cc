@@ -51,11 +51,13 @@ std::string to_string(const Cell& cell) {
   return "NULL";
 }
 
-SqliteCopy::SqliteCopy(const Database& database, const Transaction& transaction) {
+SqliteCopy::SqliteCopy(const Database& database, const Transaction& transaction,
+                       const std::vector<std::string>& tables) {
   REQUIRE(sqlite3_open(":memory:", &sqlite_) == SQLITE_OK);
   execute("pragma case_sensitive_like = on");
   execute("begin");
-  for (const TableId table : database.tables()) copy_table(database, transaction, table);
+  for (const std::string& table : tables)
+    copy_table(database, transaction, must(database.find_table(table)));
   execute("commit");
 }
 

@@ -25,7 +25,8 @@ std::string to_string(const Cell& cell);
 /// which has nothing in common with queries. Main thread only; what fails fails the test.
 class SqliteCopy {
  public:
-  SqliteCopy(const Database& database, const Transaction& transaction);
+  SqliteCopy(const Database& database, const Transaction& transaction,
+             const std::vector<std::string>& tables);
   ~SqliteCopy();
   SqliteCopy(const SqliteCopy&) = delete;
   SqliteCopy& operator=(const SqliteCopy&) = delete;

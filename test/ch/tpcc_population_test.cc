@@ -99,7 +99,9 @@ void check_conditions(const SqliteCopy& sqlite) {
 
 SqliteCopy copy_of(SmallTpcc& tpcc) {
   const Transaction snapshot = must(tpcc.database->begin(AccessMode::kReadOnly));
-  return SqliteCopy(*tpcc.database, snapshot);
+  return SqliteCopy(*tpcc.database, snapshot,
+                    {"warehouse", "district", "customer", "history", "new_order", "orders",
+                     "order_line", "stock", "item"});
 }
 
 }  // namespace
