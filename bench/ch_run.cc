@@ -60,10 +60,8 @@ Result<ChQueryFigures> run_query(Database& database, const ChQuery& query,
       figures.ms.push_back(static_cast<double>(end - begin) * 1e-6);
       figures.is_repeatable = figures.is_repeatable && checksum == figures.checksum;
     }
-    figures.rows = result->row_count();
     figures.checksum = checksum;
-    figures.statistics = result->statistics();
-    figures.explain = result->explain();
+    figures.result = *result;
   }
   return figures;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +25,9 @@ struct ChQueryFigures {
   std::string_view name;
   std::string_view question;
   std::vector<double> ms;  ///< of each run: the whole result in memory
-  std::uint64_t rows = 0;  ///< of the result
   std::uint64_t checksum = 0;
-  bool is_repeatable = true;  ///< every run gave the same rows in the same order
-  query::QueryStatistics statistics;
-  std::string explain;  ///< of the last run
+  bool is_repeatable = true;                 ///< every run gave the same rows in the same order
+  std::optional<query::QueryResult> result;  ///< of the last run
 
   double median_ms() const;
 };

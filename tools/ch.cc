@@ -11,6 +11,7 @@
 #include "bench/tpcc_history.h"
 #include "tools/cleanup.h"
 #include "tools/command.h"
+#include "tools/duckdb_job.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
 #include "tools/tatp_options.h"
@@ -30,6 +31,7 @@ struct ChOptions {
   bool history = true;
   bool explain = false;
   bool keep = false;
+  std::string duckdb;
   std::string json;
 
   bench::ChRunOptions run() const {
@@ -48,9 +50,29 @@ struct ChFigures {
   bench::TpccLoad load;
   bench::TpccHistory history;
   std::vector<bench::ChQueryFigures> queries;
-  std::vector<std::string> problems;
+  std::vector<std::string> problems;     ///< sums that should be equal and are not
+  DuckdbAnswer duckdb;                   ///< without queries if it was not asked
+  std::vector<std::string> differences;  ///< query by query, from DuckDB's rows; empty: none
   Statistics statistics;
   std::uint64_t dram_bytes = 0;
+
+  bool has_duckdb() const noexcept { return !duckdb.queries.empty(); }
+  /// DuckDB's geometric mean over the same queries as ours.
+  double duckdb_mean_ms() const {
+    std::vector<bench::ChQueryFigures> theirs;
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      theirs.emplace_back().name = queries[i].name;
+      theirs.back().ms = duckdb.queries[i].ms;
+    }
+    return bench::geometric_mean_ms(theirs);
+  }
+  bool all_held() const {
+    return problems.empty() &&
+           std::all_of(queries.begin(), queries.end(),
+                       [](const auto& query) { return query.is_repeatable; }) &&
+           std::all_of(differences.begin(), differences.end(),
+                       [](const std::string& difference) { return difference.empty(); });
+  }
 };
 
 std::uint64_t tpcc_pool_bytes(const bench::TpccOptions& population) {
@@ -63,17 +85,24 @@ std::uint64_t tpcc_pool_bytes(const bench::TpccOptions& population) {
 
 bench::Json queries_json(const ChFigures& figures) {
   bench::Json queries = bench::Json::array();
-  for (const bench::ChQueryFigures& query : figures.queries) {
+  for (std::size_t i = 0; i < figures.queries.size(); ++i) {
+    const bench::ChQueryFigures& query = figures.queries[i];
+    const query::QueryStatistics& statistics = query.result->statistics();
     const auto [fastest, slowest] = std::minmax_element(query.ms.begin(), query.ms.end());
-    queries.push_back({{"name", query.name},
-                       {"flugs_ms", query.median_ms()},
-                       {"min_ms", *fastest},
-                       {"max_ms", *slowest},
-                       {"rows", query.rows},
-                       {"rows_scanned", query.statistics.rows_scanned},
-                       {"rows_skipped", query.statistics.rows_skipped},
-                       {"memory_bytes_peak", query.statistics.memory_bytes_peak},
-                       {"repeatable", query.is_repeatable}});
+    bench::Json json = {{"name", query.name},
+                        {"flugs_ms", query.median_ms()},
+                        {"min_ms", *fastest},
+                        {"max_ms", *slowest},
+                        {"rows", query.result->row_count()},
+                        {"rows_scanned", statistics.rows_scanned},
+                        {"rows_skipped", statistics.rows_skipped},
+                        {"memory_bytes_peak", statistics.memory_bytes_peak},
+                        {"repeatable", query.is_repeatable}};
+    if (figures.has_duckdb()) {
+      json["duckdb_ms"] = figures.duckdb.queries[i].median_ms();
+      json["equal"] = figures.differences[i].empty();
+    }
+    queries.push_back(std::move(json));
   }
   return queries;
 }
@@ -93,6 +122,11 @@ bench::Json figures_json(const ChOptions& options, const ChFigures& figures) {
   json["seed"] = options.population.seed;
   json["queries"] = queries_json(figures);
   json["geometric_mean_ms"] = bench::geometric_mean_ms(figures.queries);
+  if (figures.has_duckdb()) {
+    json["duckdb_geometric_mean_ms"] = figures.duckdb_mean_ms();
+    json["duckdb_version"] = figures.duckdb.version;
+    json["duckdb_load_seconds"] = figures.duckdb.load_seconds;
+  }
   json["problems"] = figures.problems;
   json["load"] = {{"rows", figures.load.rows},
                   {"order_lines", figures.load.order_lines},
@@ -110,6 +144,50 @@ bench::Json figures_json(const ChOptions& options, const ChFigures& figures) {
   return json;
 }
 
+void print_queries(const ChOptions& options, const ChFigures& figures) {
+  std::vector<std::string> header = {fmt::format("query, ms of {} runs", options.runs),
+                                     "median",
+                                     "min",
+                                     "max",
+                                     "rows",
+                                     "scanned",
+                                     "memory"};
+  if (figures.has_duckdb()) header.insert(header.end(), {"DuckDB", "same rows"});
+  TextTable table(std::move(header));
+  for (std::size_t i = 0; i < figures.queries.size(); ++i) {
+    const bench::ChQueryFigures& query = figures.queries[i];
+    const query::QueryStatistics& statistics = query.result->statistics();
+    const auto [fastest, slowest] = std::minmax_element(query.ms.begin(), query.ms.end());
+    std::vector<std::string> cells = {fmt::format("{:<3} {}", query.name, query.question),
+                                      fmt::format("{:.2f}", query.median_ms()),
+                                      fmt::format("{:.2f}", *fastest),
+                                      fmt::format("{:.2f}", *slowest),
+                                      fmt::format("{}", query.result->row_count()),
+                                      format_count(static_cast<double>(statistics.rows_scanned)),
+                                      format_bytes(statistics.memory_bytes_peak)};
+    if (figures.has_duckdb()) {
+      cells.push_back(fmt::format("{:.2f}", figures.duckdb.queries[i].median_ms()));
+      cells.emplace_back(figures.differences[i].empty() ? "yes" : "NO");
+    }
+    table.add(std::move(cells));
+  }
+  fmt::print("\n{}\n", table.to_string());
+  if (options.explain)
+    for (const bench::ChQueryFigures& query : figures.queries)
+      fmt::print("{}: {}\n{}\n", query.name, query.question, query.result->explain());
+}
+
+void print_problems(const ChFigures& figures) {
+  for (const std::string& problem : figures.problems) fmt::print(stderr, "flugs: {}\n", problem);
+  for (std::size_t i = 0; i < figures.queries.size(); ++i) {
+    const bench::ChQueryFigures& query = figures.queries[i];
+    if (!query.is_repeatable)
+      fmt::print(stderr, "flugs: {} gave other rows from one run to the next\n", query.name);
+    if (i < figures.differences.size() && !figures.differences[i].empty())
+      fmt::print(stderr, "flugs: {}: {}\n", query.name, figures.differences[i]);
+  }
+}
+
 void print_figures(const ChOptions& options, const ChFigures& figures) {
   const bench::TpccHistory& history = figures.history;
   fmt::print(
@@ -123,28 +201,36 @@ void print_figures(const ChOptions& options, const ChFigures& figures) {
   if (options.history)
     fmt::print("history: {} orders entered, {} delivered, {} payments in {:.2f} s\n",
                history.orders_entered, history.orders_delivered, history.payments, history.seconds);
-  TextTable table({fmt::format("query, ms of {} runs", options.runs), "median", "min", "max",
-                   "rows", "scanned", "memory", ""});
-  for (const bench::ChQueryFigures& query : figures.queries) {
-    const auto [fastest, slowest] = std::minmax_element(query.ms.begin(), query.ms.end());
-    table.add({fmt::format("{:<3} {}", query.name, query.question),
-               fmt::format("{:.2f}", query.median_ms()), fmt::format("{:.2f}", *fastest),
-               fmt::format("{:.2f}", *slowest), fmt::format("{}", query.rows),
-               format_count(static_cast<double>(query.statistics.rows_scanned)),
-               format_bytes(query.statistics.memory_bytes_peak),
-               query.is_repeatable ? "" : "NOT REPEATABLE"});
-  }
-  fmt::print("\n{}\n", table.to_string());
-  if (options.explain)
-    for (const bench::ChQueryFigures& query : figures.queries)
-      fmt::print("{}: {}\n{}\n", query.name, query.question, query.explain);
-  fmt::print("geometric mean without Q22 {:.2f} ms\n", bench::geometric_mean_ms(figures.queries));
-  fmt::print("pool {} ({} used), DRAM {} ({} indexes)\n",
+  print_queries(options, figures);
+  fmt::print("geometric mean without Q22 {:.2f} ms", bench::geometric_mean_ms(figures.queries));
+  if (figures.has_duckdb())
+    fmt::print(", DuckDB {} {:.2f} ms", figures.duckdb.version, figures.duckdb_mean_ms());
+  fmt::print("\npool {} ({} used), DRAM {} ({} indexes)\n",
              format_bytes(figures.statistics.pool_allocated_bytes),
              format_bytes(figures.statistics.pool_used_bytes), format_bytes(figures.dram_bytes),
              format_bytes(figures.statistics.dram_index_bytes));
   fmt::print("sums that must be equal: {}\n", figures.problems.empty() ? "they are" : "NOT EQUAL");
-  for (const std::string& problem : figures.problems) fmt::print(stderr, "flugs: {}\n", problem);
+  print_problems(figures);
+}
+
+DuckdbJob duckdb_job(const ChOptions& options) {
+  const bench::ChPeriod period = options.run().period;
+  DuckdbJob job;
+  job.program = options.duckdb;
+  job.threads = options.threads;
+  job.runs = options.runs;
+  job.parameters = {{"since", period.since_us}, {"until", period.until_us}};
+  job.tables = {
+      {"customer", {"c_w_id", "c_d_id", "c_id", "c_last", "c_state", "c_phone", "c_balance"}},
+      {"new_order", {"no_w_id", "no_d_id", "no_o_id"}},
+      {"orders", {"o_w_id", "o_d_id", "o_id", "o_c_id", "o_entry_d", "o_carrier_id", "o_ol_cnt"}},
+      {"order_line",
+       {"ol_w_id", "ol_d_id", "ol_o_id", "ol_number", "ol_i_id", "ol_delivery_d", "ol_quantity",
+        "ol_amount"}},
+      {"item", {"i_id", "i_price", "i_data"}}};
+  for (const bench::ChQuery& query : bench::ch_queries())
+    job.queries.push_back({std::string(query.name), std::string(query.sql)});
+  return job;
 }
 
 class ChCommand {
@@ -207,6 +293,20 @@ class ChCommand {
     Result<std::vector<std::string>> problems = bench::check_ch(database, run);
     if (!problems.ok()) return std::move(problems).status();
     figures.problems = std::move(*problems);
+    return options_.duckdb.empty() ? Status() : compare(database, figures);
+  }
+
+  /// The same queries by DuckDB on a copy of what they read.
+  Status compare(Database& database, ChFigures& figures) {
+    bar_.update("DuckDB", 0, 0);
+    const Result<Transaction> snapshot = database.begin(AccessMode::kReadOnly);
+    if (!snapshot.ok()) return snapshot.status();
+    Result<DuckdbAnswer> answer = ask_duckdb(database, *snapshot, duckdb_job(options_));
+    if (!answer.ok()) return std::move(answer).status();
+    figures.duckdb = std::move(*answer);
+    for (std::size_t i = 0; i < figures.queries.size(); ++i)
+      figures.differences.push_back(
+          difference(*figures.queries[i].result, figures.duckdb.queries[i].rows));
     return {};
   }
 
@@ -219,12 +319,8 @@ int run_command(const ChOptions& options) {
   Status status = ChCommand(options).run(figures);
   if (!status.ok()) return could_not_run(status);
   print_figures(options, figures);
-  const bool is_good =
-      figures.problems.empty() &&
-      std::all_of(figures.queries.begin(), figures.queries.end(),
-                  [](const bench::ChQueryFigures& query) { return query.is_repeatable; });
   return finish_with_json(options.json, figures_json(options, figures),
-                          is_good ? kExitOk : kExitCheckFailed);
+                          figures.all_held() ? kExitOk : kExitCheckFailed);
 }
 
 }  // namespace
@@ -262,6 +358,11 @@ void add_ch(CLI::App& app, Action& action) {
   command->add_flag("--explain", options->explain, "Print how each query was executed");
   command->add_option("--seed", options->population.seed, "Of all random numbers")
       ->capture_default_str();
+  command
+      ->add_option("--duckdb", options->duckdb,
+                   "Compare with DuckDB, rows and times, through this program: tools/duckdb")
+      ->type_name("PROGRAM")
+      ->check(CLI::ExistingFile);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
