@@ -21,7 +21,7 @@ using namespace flugs;
 
 namespace {
 
-const std::string pool = "/dev/shm/flugs-ch-queries-" + std::to_string(getpid());
+const std::string kPool = "/dev/shm/flugs-ch-queries-" + std::to_string(getpid());
 
 [[noreturn]] void fail(const Status& status) {
   std::fprintf(stderr, "ch_queries: %s\n", status.to_string().c_str());
@@ -76,9 +76,9 @@ bool is_wanted(int argc, char** argv, const bench::ChQuery& query) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::atexit([] { unlink(pool.c_str()); });
+  std::atexit([] { unlink(kPool.c_str()); });
   OpenOptions options;
-  options.path = pool;
+  options.path = kPool;
   Database database = check(Database::open(options));
   const bench::ChPeriod period = fill(database);
   const Transaction snapshot = check(database.begin(AccessMode::kReadOnly));
