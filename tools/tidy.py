@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "proof": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine"},
     "fuzz": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
     "tools": {"words", "flugs", "bench", "fuzz", "proof"},
-    "examples": {"words", "flugs"},
+    "examples": {"words", "flugs", "bench"},
     "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench",
              "fuzz", "tools", "proof"},
 }
