@@ -18,6 +18,7 @@ if(FLUGS_DEVELOPER)
   find_package(nlohmann_json REQUIRED CONFIG)
   find_package(Catch2 2.13 REQUIRED CONFIG)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  find_package(SQLite3 REQUIRED)
   pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
 endif()
 

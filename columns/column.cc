@@ -123,6 +123,19 @@ Result<Cell> Column::encode(const Value& value, Unflushed& unflushed, pmem::Pers
   return cell;
 }
 
+Cell Column::cell_of_stored(std::string_view text) const noexcept {
+  if (text.size() <= text_cell::kInlineBytesMax) return text_cell::make_inline(text);
+  const auto offset = reinterpret_cast<const std::byte*>(text.data()) - medium_.base();
+  return text_cell::make_out_of_line(static_cast<std::uint64_t>(offset),
+                                     static_cast<std::uint32_t>(text.size()));
+}
+
+Result<Cell> Column::encode_stored(const Value& value, Unflushed& unflushed,
+                                   pmem::Persister& persister) {
+  if (!is_dictionary_ && is_text_ && !value.is_null()) return cell_of_stored(value.as_string());
+  return encode(value, unflushed, persister);
+}
+
 Status Column::encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                            std::span<Cell> cells, Unflushed& unflushed,
                            pmem::Persister& persister) {

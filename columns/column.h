@@ -49,6 +49,11 @@ class Column {
   /// The cell for a checked value. What must be flushed before a row with it commits goes into
   /// `unflushed`. Fails with kOutOfSpace.
   Result<Cell> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
+  /// The same for a value that another row of the column has: long text of its own is not stored
+  /// again.
+  Result<Cell> encode_stored(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
+  /// A text cell for text of this column that is in the pool, or short.
+  Cell cell_of_stored(std::string_view text) const noexcept;
   /// The same for every `stride`-th of `values`, from `first` on, into the same places of `cells`.
   Status encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                      std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <string>
 
@@ -17,6 +16,7 @@
 #include "columns/unflushed.h"
 #include "flugs/value.h"
 #include "pmem/chunk_list.h"
+#include "pmem/mutex.h"
 #include "pmem/pool.h"
 
 namespace flugs::columns {
@@ -148,8 +148,8 @@ class Dictionary {
   std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_in_pool_{0};
-  std::mutex null_mutex_;  // makes NULL's entry once; rank: before grow_mutex_
-  std::mutex grow_mutex_;  // protects chunks_; rank: after a HashIndex bucket
+  pmem::Mutex null_mutex_;  // makes NULL's entry once; rank: before grow_mutex_
+  pmem::Mutex grow_mutex_;  // protects chunks_; rank: after a HashIndex bucket
   pmem::ChunkList chunks_;
 };
 

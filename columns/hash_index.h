@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "pmem/check.h"
+#include "pmem/mutex.h"
 #include "pmem/spin_lock.h"
 
 namespace flugs::columns {
@@ -298,7 +298,7 @@ class HashIndex {
 
   std::atomic<Directory*> directory_;
   // Protects directory changes, segments_ and depths; rank: before a bucket's lock.
-  mutable std::mutex structure_mutex_;
+  mutable pmem::Mutex structure_mutex_;
   std::vector<std::unique_ptr<Directory>> directories_;  // old ones too: readers may be in them
   std::vector<Segment*> segments_;
   pmem::SpinLock memory_lock_;  // protects the slab below; rank: after a bucket's lock

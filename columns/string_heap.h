@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "columns/column_layout.h"
 #include "flugs/status.h"
 #include "pmem/chunk_list.h"
+#include "pmem/mutex.h"
 #include "pmem/pool.h"
 
 namespace flugs::columns {
@@ -49,7 +49,7 @@ class StringHeap {
   pmem::Pool& pool_;
   StringHeapLayout& layout_;
   std::string owner_;
-  mutable std::mutex mutex_;  // protects everything below; rank: after a HashIndex bucket
+  mutable pmem::Mutex mutex_;  // protects everything below; rank: after a HashIndex bucket
   pmem::ChunkList chunks_;
   std::uint64_t current_offset_ = 0;  // of the chunk that is being filled; 0: none
   std::uint64_t current_index_ = 0;

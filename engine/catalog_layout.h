@@ -62,7 +62,40 @@ struct RowChunkLayout {
   std::uint64_t reserved2[3];
 };
 static_assert(sizeof(RowChunkLayout) == 64);
+
+/// In the pool, in the place of a row chunk: the same row ids, read-optimised (decision 0012). One
+/// extent: this header, `column_count` columns::MainColumnLayouts, the words of `places`, the block
+/// pointers, then what the columns hold.
+struct RowGroupLayout {
+  static constexpr std::uint64_t kMagic = 0x50554f5247574c46u;  // "FLWGROUP"
+  /// Row ids that share a version block: mvcc::VersionLayouts that are made with the first deletion
+  /// among them.
+  static constexpr std::uint32_t kBlockRows = 1024;
+  std::uint64_t magic;
+  std::uint64_t checksum;  ///< XXH3-64 of the rest of this header, the MainColumnLayouts and places
+  std::uint64_t bytes;     ///< of the extent
+  std::uint32_t table_id;
+  std::uint32_t chunk_index;
+  std::uint32_t row_count;    ///< row ids
+  std::uint32_t stored_rows;  ///< of these, with a place in the columns; 1 to row_count
+  std::uint16_t column_count;
+  std::uint16_t reserved0;
+  std::uint32_t reserved1;
+  std::uint64_t places_offset;  ///< from the beginning of this structure; 0: every id has a place
+  std::uint64_t blocks_offset;  ///< words: offset of a version block in the pool, 0: none
+  std::uint64_t reserved2[8];
+};
+static_assert(sizeof(RowGroupLayout) == 128);
+
+/// In the pool: which of 64 row ids have a place in the group's columns.
+struct RowPlacesLayout {
+  std::uint64_t stored;         ///< a bit per row id
+  std::uint32_t stored_before;  ///< ids with a place in all words before
+  std::uint32_t reserved;
+};
+static_assert(sizeof(RowPlacesLayout) == 16);
 static_assert(std::is_trivially_copyable_v<TableLayout> && std::is_standard_layout_v<TableLayout> &&
-              std::is_trivially_copyable_v<RowChunkLayout>);
+              std::is_trivially_copyable_v<RowChunkLayout> &&
+              std::is_trivially_copyable_v<RowGroupLayout>);
 
 }  // namespace flugs::engine

@@ -94,6 +94,11 @@ Result<TableStatistics> Database::table_statistics(TableId table) const {
   return found->statistics();
 }
 
+Result<MergeReport> Database::merge(TableId table, const MergeOptions& options) {
+  if (core_ == nullptr) return closed();
+  return core_->merge(table, options);
+}
+
 Status Database::verify(const std::function<void(const Progress&)>& progress) {
   return core_ == nullptr ? closed() : core_->verify(progress);
 }

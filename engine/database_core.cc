@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/schema_codec.h"
+#include "engine/table_merge.h"
 #include "pmem/check.h"
 
 namespace flugs::engine {
@@ -49,7 +50,7 @@ LocalRows& TransactionContext::add_local_rows(Table& table) {
   auto place = std::find_if(local_rows.begin(), local_rows.end(),
                             [](const LocalRows& local) { return local.table->is_gone(); });
   if (place == local_rows.end()) place = local_rows.emplace(place);
-  *place = LocalRows{&table, {}, {}};
+  *place = LocalRows{&table, {}, {}, table.rows().last_emptied_at()};
   return *place;
 }
 
@@ -196,9 +197,9 @@ void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t row
     // A drop that is under way may still fail: leave the rows until it is decided.
     if (dead.table->is_dropped() && !dead.table->is_gone()) return;
     context.dead.pop();
-    if (dead.table->is_gone()) continue;
-    dead.table->unlink_dead(dead);
-    context.slot->flush_later(dead.table->rows().version(dead.row));
+    if (dead.table->is_gone() || dead.since < dead.table->rows().emptied_at(dead.row)) continue;
+    if (mvcc::VersionLayout* version = dead.table->unlink_dead(dead); version != nullptr)
+      context.slot->flush_later(*version);
     dead.since = slots_->now();
     dead.fences = context.commits.get() + 1;
     context.unreachable.push(dead);
@@ -215,8 +216,11 @@ void DatabaseCore::reuse_rows(TransactionContext& context, std::size_t rows_max)
        ++i) {
     const DeadRow row = context.unreachable.front();
     context.unreachable.pop();
-    if (row.table->is_gone()) continue;
+    if (row.table->is_gone() || !row.table->rows().takes_rows(row.row) ||
+        row.since < row.table->rows().emptied_at(row.row))
+      continue;
     LocalRows& local = context.local_rows_of(*row.table);
+    row.table->forget_emptied(local);
     local.free.push_back(row.row);
     if (local.free.size() > kLocalFreeRowsMax) {
       row.table->add_free_rows(local.free);
@@ -286,6 +290,10 @@ bool DatabaseCore::wait_for_transactions() noexcept {
   const std::uint64_t barrier = slots_->advance();
   const auto deadline = std::chrono::steady_clock::now() + kDropPatience;
   while (slots_->oldest_snapshot() < barrier) {
+    if (pmem::wait_observer != nullptr) {  // patience is for the clock of the machine
+      pmem::wait_observer->on_wait();
+      continue;
+    }
     if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
@@ -305,6 +313,7 @@ Status DatabaseCore::drop_table(TableId id) {
   dropped->set_dropped(true);
   // Those we wait for may look tables up, or make and drop others, before they end.
   guard.unlock();
+  const std::lock_guard no_merge(dropped->merge_mutex());  // one that runs ends early
   const bool nobody_is_left = wait_for_transactions();
   guard.lock();
   if (!nobody_is_left) {
@@ -327,6 +336,22 @@ Status DatabaseCore::drop_table(TableId id) {
     break;
   }
   return {};
+}
+
+Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options) {
+  if (options.dead_percent < 1 || options.dead_percent > 100)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("dead_percent is {}, allowed are 1 to 100", options.dead_percent));
+  Table* merged = table(id);
+  if (merged == nullptr) return Status(StatusCode::kNotFound, "no such table");
+  const std::unique_lock running(merged->merge_mutex(), std::try_to_lock);
+  if (!running.owns_lock())
+    return Status(StatusCode::kBusy,
+                  fmt::format("table {}: is being merged or dropped already", merged->name()));
+  if (merged->is_dropped()) return Status(StatusCode::kNotFound, "no such table");
+  TableMerge merge(*pool_, *slots_, *merged, options);
+  if (Status s = merge.run(); !s.ok()) return s;
+  return merge.report();
 }
 
 Statistics DatabaseCore::statistics() const {

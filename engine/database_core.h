@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +14,9 @@
 #include "engine/table.h"
 #include "engine/transaction_context.h"
 #include "flugs/database.h"
+#include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
+#include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "recovery/phases.h"
 
@@ -54,6 +55,7 @@ class DatabaseCore {
 
   pmem::Pool& pool() noexcept { return *pool_; }
   const RecoveryReport& report() const noexcept { return report_; }
+  Result<MergeReport> merge(TableId id, const MergeOptions& options);
   Statistics statistics() const;
   Status verify(const std::function<void(const Progress&)>& progress);
 
@@ -97,7 +99,7 @@ class DatabaseCore {
   RecoveryReport report_;
   std::unique_ptr<mvcc::TransactionSlots> slots_;
   std::vector<std::unique_ptr<TransactionContext>> contexts_;  // by slot
-  mutable std::mutex ddl_mutex_;  // protects the catalogue and owned_tables_; rank: outermost
+  mutable pmem::Mutex ddl_mutex_;  // protects the catalogue and owned_tables_; rank: outermost
   std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
   columns::StableArray<Table*> tables_by_id_;
   std::uint32_t next_table_id_ = 1;

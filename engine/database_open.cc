@@ -160,7 +160,7 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
   const auto locate = [&](std::uint32_t id, std::uint32_t row) -> mvcc::VersionLayout* {
     const Table* owner = table(TableId(id));
     if (owner == nullptr || !owner->rows().exists(row)) return nullptr;
-    return &owner->rows().version(row);
+    return owner->rows().stamped_version(row);
   };
   if (Status s = slots_->load(locate, counts); !s.ok()) return s;
   report_.transactions_completed = counts.completed;

@@ -124,15 +124,14 @@ bool KeyIndex::has_column(std::size_t column) const noexcept {
 
 Value KeyIndex::value(std::uint32_t row, std::size_t key_position) const noexcept {
   const std::uint16_t column = key_columns_[key_position];
-  return columns_[column]->value(rows_.layout(row), rows_.address(row), column);
+  return rows_.view(row).value(*columns_[column], column);
 }
 
 bool KeyIndex::matches(std::uint32_t row, std::span<const Value> values) const noexcept {
-  const columns::RowLayout& layout = rows_.layout(row);
-  const std::byte* cells = rows_.address(row);
+  const RowView view = rows_.view(row);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint16_t column = key_columns_[i];
-    if (!columns_[column]->equals(layout, cells, column, values[i])) return false;
+    if (!view.equals(*columns_[column], column, values[i])) return false;
   }
   return true;
 }
@@ -144,18 +143,18 @@ bool KeyIndex::same_key(std::uint32_t a, std::uint32_t b) const noexcept {
 }
 
 bool KeyIndex::has_null(std::uint32_t row) const noexcept {
+  const RowView view = rows_.view(row);
   for (const std::uint16_t column : key_columns_)
-    if (columns_[column]->nullable() &&
-        columns_[column]->is_null(rows_.layout(row), rows_.address(row), column))
-      return true;
+    if (columns_[column]->nullable() && view.is_null(*columns_[column], column)) return true;
   return false;
 }
 
 bool KeyIndex::is_hashed(std::uint32_t row) const noexcept {
   if (!unique_) return false;
-  for (std::size_t i = 0; hashes_nullable_ && i < hashed_columns_; ++i)
-    if (columns_[key_columns_[i]]->is_null(rows_.layout(row), rows_.address(row), key_columns_[i]))
-      return false;
+  if (!hashes_nullable_) return true;
+  const RowView view = rows_.view(row);
+  for (std::size_t i = 0; i < hashed_columns_; ++i)
+    if (view.is_null(*columns_[key_columns_[i]], key_columns_[i])) return false;
   return true;
 }
 
@@ -166,16 +165,15 @@ bool KeyIndex::is_hashed(std::span<const Value> values) const noexcept {
 }
 
 std::uint64_t KeyIndex::hash_of(std::uint32_t row) const noexcept {
-  const columns::RowLayout& layout = rows_.layout(row);
-  const std::byte* cells = rows_.address(row);
+  const RowView view = rows_.view(row);
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < hashed_columns_; ++i) {
     const std::uint16_t position = key_columns_[i];
     const columns::Column& column = *columns_[position];
     std::uint64_t part = columns::kHashOfNull;
-    if (!column.nullable() || !column.is_null(layout, cells, position))
-      part = column.is_text() ? columns::hash_text(column.text(layout, cells, position))
-                              : columns::hash_integer(column.integer(layout, cells, position));
+    if (!column.nullable() || !view.is_null(column, position))
+      part = column.is_text() ? columns::hash_text(view.text(column, position))
+                              : columns::hash_integer(view.integer(column, position));
     hash = i == 0 ? part : columns::combine_hashes(hash, part);
   }
   return hash;

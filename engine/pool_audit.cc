@@ -137,7 +137,7 @@ void PoolAudit::load_slots(std::uint64_t& offset) {
   const auto locate = [&](std::uint32_t id, std::uint32_t row) -> mvcc::VersionLayout* {
     const auto table = by_id_.find(id);
     if (table == by_id_.end() || !table->second->rows().exists(row)) return nullptr;
-    return &table->second->rows().version(row);
+    return table->second->rows().stamped_version(row);
   };
   const Status loaded = slots_->load(locate, counts);
   audit_.note(kSlotsPart, loaded);
@@ -205,7 +205,16 @@ bool PoolAudit::audit_stamps(const Table& table, std::uint32_t row, const std::s
   return created && !deleted;
 }
 
+void PoolAudit::audit_groups(const Table& table, const std::string& part) {
+  table.rows().for_each_group([&](const RowGroup& group) {
+    group.audit([&](std::size_t, const Status& status) {
+      if (!status.ok()) audit_.damage(part, std::string(status.message()));
+    });
+  });
+}
+
 void PoolAudit::audit_cells(const Table& table, std::uint32_t row) {
+  if (table.rows().view(row).is_in_group()) return;  // audit_groups
   const columns::RowLayout& layout = table.rows().layout(row);
   const std::byte* cells = table.rows().address(row);
   for (std::size_t i = 0; i < table.columns().size(); ++i) {
@@ -231,6 +240,7 @@ void PoolAudit::audit_cells(const Table& table, std::uint32_t row) {
 void PoolAudit::audit_rows(Table& table) {
   const std::string part = fmt::format("table {}, rows", table.name());
   const std::uint32_t end = table.rows().rows_end();
+  audit_groups(table, part);
   std::vector<std::uint32_t> live;
   for (std::uint32_t row = 0; row < end; ++row) {
     if (row % kRowsPerProgress == 0 && progress_) progress_({part, row, end});

@@ -52,6 +52,7 @@ class PoolAudit {
   void audit_dictionaries(Table& table);
   void audit_rows(Table& table);
   bool audit_stamps(const Table& table, std::uint32_t row, const std::string& part);
+  void audit_groups(const Table& table, const std::string& part);
   void audit_cells(const Table& table, std::uint32_t row);
   void audit_unique_key(const Table& table, const KeyIndex& key,
                         const std::vector<std::uint32_t>& live);

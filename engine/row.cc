@@ -69,18 +69,20 @@ void Table::decode_all(const columns::RowLayout& layout, const std::byte* row,
 }  // namespace engine
 
 Value Row::get(ColumnId column) const noexcept {
-  return table_->decode(*layout_, cells_, column.value());
+  const std::size_t i = column.value();
+  if (__builtin_expect(layout_ != nullptr, 1)) return table_->decode(*layout_, cells_, i);
+  return engine::RowView::of(*this).value(*table_->columns()[i], i);
 }
 
 bool Row::is_null(ColumnId column) const noexcept {
   const std::size_t i = column.value();
-  return table_->columns()[i]->is_null(*layout_, cells_, i);
+  return engine::RowView::of(*this).is_null(*table_->columns()[i], i);
 }
 
 std::int64_t Row::get_int64(ColumnId column) const noexcept {
   const std::size_t i = column.value();
   FLUGS_DCHECK(!table_->columns()[i]->is_text());
-  return table_->columns()[i]->integer(*layout_, cells_, i);
+  return engine::RowView::of(*this).integer(*table_->columns()[i], i);
 }
 
 double Row::get_double(ColumnId column) const noexcept {
@@ -92,7 +94,7 @@ double Row::get_double(ColumnId column) const noexcept {
 std::string_view Row::get_string(ColumnId column) const noexcept {
   const std::size_t i = column.value();
   FLUGS_DCHECK(table_->columns()[i]->is_text());
-  return table_->columns()[i]->text(*layout_, cells_, i);
+  return engine::RowView::of(*this).text(*table_->columns()[i], i);
 }
 
 void Row::get(std::span<const ColumnId> columns, std::span<Value> out) const noexcept {
@@ -100,7 +102,13 @@ void Row::get(std::span<const ColumnId> columns, std::span<Value> out) const noe
 }
 
 void Row::get_all(std::span<Value> out) const noexcept {
-  table_->decode_all(*layout_, cells_, out.first(table_->columns().size()));
+  const std::size_t columns = table_->columns().size();
+  if (__builtin_expect(layout_ != nullptr, 1)) {
+    table_->decode_all(*layout_, cells_, out.first(columns));
+    return;
+  }
+  const engine::RowView view = engine::RowView::of(*this);
+  for (std::size_t i = 0; i < columns; ++i) out[i] = view.value(*table_->columns()[i], i);
 }
 
 Value ScanBatch::value(std::size_t index, std::size_t row) const noexcept {

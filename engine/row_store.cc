@@ -46,7 +46,11 @@ RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, std::string owner)
       chunk_list_(pool, layout.row_chunks, owner_) {}
 
 RowStore::~RowStore() {
-  for (std::size_t i = 0; i < chunk_count(); ++i) std::free(chunks_in_dram_[i].previous);
+  for (std::size_t i = 0; i < chunk_count(); ++i) {
+    std::free(chunks_in_dram_[i].previous);
+    delete chunks_in_dram_[i].group;
+  }
+  for (const Replaced& replaced : replaced_) std::free(replaced.previous);
 }
 
 columns::ChunkGeometry RowStore::geometry_for(std::uint32_t row_bytes,
@@ -72,14 +76,18 @@ const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
   return layouts_.back().get();
 }
 
+std::uintptr_t RowStore::first_row_at(std::uint64_t chunk_offset,
+                                      std::size_t columns) const noexcept {
+  return reinterpret_cast<std::uintptr_t>(pool_.base()) + chunk_offset + header_bytes(columns);
+}
+
 void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
                          const columns::RowLayout* layout) {
   Chunk& chunk = chunks_in_dram_.begin(index);
   chunk.first_row = static_cast<std::uint32_t>(geometry_.first_of(index));
   chunk.row_bytes = layout->row_bytes();
   chunk.layout = layout;
-  chunk.row_zero = reinterpret_cast<std::uintptr_t>(pool_.base()) + offset +
-                   header_bytes(layout->cells().size()) -
+  chunk.row_zero = first_row_at(offset, layout->cells().size()) -
                    std::uintptr_t{chunk.first_row} * chunk.row_bytes;
   bytes_.fetch_add(chunk_bytes_of(index, *layout), std::memory_order_relaxed);
   chunk_count_.store(index + 1, std::memory_order_release);
@@ -95,6 +103,14 @@ Result<std::uint64_t> RowStore::load_chunk(
                   fmt::format("{}: {}: chunk {} at offset {}: {}: expected {}, found {}",
                               pool_.path(), owner_, index, offset, what, expected, found));
   };
+  if (RowGroup::is_group(pool_, offset)) {
+    if (geometry_.first_of(index + 1) > kNoRow)
+      return corrupt("row ids up to", kNoRow, geometry_.first_of(index + 1));
+    std::unique_ptr<RowGroup> group;
+    Result<std::uint64_t> bytes = load_group(index, offset, table_columns, true, group);
+    if (bytes.ok()) put_group(index, std::move(group));
+    return bytes;
+  }
   const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{offset});
   if (header.magic != RowChunkLayout::kMagic)
     return corrupt("magic", RowChunkLayout::kMagic, header.magic);
@@ -121,6 +137,28 @@ Result<std::uint64_t> RowStore::load_chunk(
   return bytes;
 }
 
+Result<std::uint64_t> RowStore::load_group(
+    std::size_t index, std::uint64_t offset,
+    std::span<const std::unique_ptr<columns::Column>> columns, bool claims,
+    std::unique_ptr<RowGroup>& group) {
+  const RowGroupIdentity identity{layout_.table_id, static_cast<std::uint32_t>(index),
+                                  rows_of(index)};
+  Result<std::unique_ptr<RowGroup>> loaded =
+      RowGroup::load(pool_, offset, identity, columns, owner_, claims);
+  if (!loaded.ok()) return std::move(loaded).status();
+  group = *std::move(loaded);
+  return group->bytes();
+}
+
+void RowStore::put_group(std::size_t index, std::unique_ptr<RowGroup> group) {
+  Chunk& chunk = chunks_in_dram_.begin(index);
+  chunk.first_row = first_row_of(index);
+  chunk.group = group.release();
+  bytes_.fetch_add(chunk.group->bytes(), std::memory_order_relaxed);
+  chunk_count_.store(index + 1, std::memory_order_release);
+  row_limit_.store(geometry_.first_of(index + 1), std::memory_order_release);
+}
+
 Status RowStore::load(std::span<const std::unique_ptr<columns::Column>> columns) {
   Status loaded = chunk_list_.load(
       [&](std::size_t index, std::uint64_t offset) { return load_chunk(index, offset, columns); });
@@ -132,9 +170,12 @@ Status RowStore::load(std::span<const std::unique_ptr<columns::Column>> columns)
 // table is at most one chunk made ahead and the rest of the one before: the scan is short.
 void RowStore::find_tail() noexcept {
   std::uint32_t end = static_cast<std::uint32_t>(row_limit_.load(std::memory_order_relaxed));
-  while (end > 0 && version(end - 1).created == 0 && version(end - 1).deleted == 0) --end;
+  while (end > 0 && group(geometry_.chunk_of(end - 1)) == nullptr &&
+         version(end - 1).created == 0 && version(end - 1).deleted == 0)
+    --end;
   next_row_.store(end, std::memory_order_relaxed);
   if (chunk_count() == 0) return;
+  // Null when that is a group: the next row begins a chunk.
   const std::size_t chunk = std::min(geometry_.chunk_of(end), chunk_count() - 1);
   current_layout_.store(chunks_in_dram_[chunk].layout, std::memory_order_relaxed);
 }
@@ -177,25 +218,12 @@ bool RowStore::fits(const columns::RowLayout& layout, std::span<const std::uint8
   return true;
 }
 
-// Protocol row_chunk. Rows of the chunk may be granted after step 3.
-//   step  store                       made durable by       power cut just after it: recovery
-//   1     zero rows                   chunk_list/3          chunk unreachable: free space
-//   2     header with cell layouts    chunk_list/3          chunk unreachable: free space
-//   3     pointer to the chunk        chunk_list/4          finds only unused rows in it
-// Must hold:  1 and 2 before 3, else noise would read as rows.
-Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
-                           pmem::Persister& persister) {
-  const std::lock_guard guard(grow_mutex_);
-  if (chunk_list_.count() != expected_count) return {};  // somebody else did
+Result<pmem::Extent> RowStore::make_chunk(std::size_t index, const columns::RowLayout& layout,
+                                          pmem::Persister& persister) {
   const std::size_t columns = layout.cells().size();
-  const std::size_t index = expected_count;
-  if (geometry_.first_of(index + 1) > kNoRow)
-    return Status(StatusCode::kOutOfSpace,
-                  fmt::format("{}: {}: all {} rows are in use", pool_.path(), owner_,
-                              row_limit_.load(std::memory_order_relaxed)));
-  const std::uint64_t bytes = chunk_bytes_of(index, layout);
-  Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister);
-  if (!extent.ok()) return std::move(extent).status();
+  Result<pmem::Extent> extent =
+      pool_.allocator().allocate(chunk_bytes_of(index, layout), persister);
+  if (!extent.ok()) return extent;
   auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{extent->offset});
   header.magic = RowChunkLayout::kMagic;
   header.table_id = layout_.table_id;
@@ -206,6 +234,26 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   std::memcpy(&header + 1, layout.cells().data(), columns * sizeof(columns::CellLayout));
   header.checksum = checksum_of(header);
   persister.flush(&header, header_bytes(columns), "row_chunk/2");
+  return extent;
+}
+
+// Protocol row_chunk. Rows of the chunk may be granted after step 3.
+//   step  store                       made durable by       power cut just after it: recovery
+//   1     zero rows                   chunk_list/3          chunk unreachable: free space
+//   2     header with cell layouts    chunk_list/3          chunk unreachable: free space
+//   3     pointer to the chunk        chunk_list/4          finds only unused rows in it
+// Must hold:  1 and 2 before 3, else noise would read as rows.
+Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
+                           pmem::Persister& persister) {
+  const std::lock_guard guard(grow_mutex_);
+  if (chunk_list_.count() != expected_count) return {};  // somebody else did
+  const std::size_t index = expected_count;
+  if (geometry_.first_of(index + 1) > kNoRow)
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("{}: {}: all {} rows are in use", pool_.path(), owner_,
+                              row_limit_.load(std::memory_order_relaxed)));
+  Result<pmem::Extent> extent = make_chunk(index, layout, persister);
+  if (!extent.ok()) return std::move(extent).status();
   if (Status s = chunk_list_.append(*extent, persister); !s.ok()) {
     persister.fence("row_chunk/2");  // no flush may stay behind unfenced
     pool_.allocator().release(*extent);
@@ -223,7 +271,11 @@ Status RowStore::widen(std::span<const std::uint8_t> bits,
                        pmem::Persister& persister) {
   const std::uint32_t next_row = next_row_.load(std::memory_order_relaxed);
   std::size_t index = next_row == 0 ? 0 : geometry_.chunk_of(next_row - 1) + 1;
-  while (index < chunk_count() && !fits(*chunks_in_dram_[index].layout, bits)) ++index;
+  const auto can_take = [&](std::size_t chunk) {
+    const columns::RowLayout* layout = chunks_in_dram_[chunk].layout;
+    return layout != nullptr && takes_rows(first_row_of(chunk)) && fits(*layout, bits);
+  };
+  while (index < chunk_count() && !can_take(index)) ++index;
   if (index == chunk_count()) {
     const columns::RowLayout* last = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout;
     std::vector<columns::CellNeed> needs;
@@ -234,7 +286,7 @@ Status RowStore::widen(std::span<const std::uint8_t> bits,
     Result<columns::RowLayout> layout = columns::RowLayout::make(needs);
     if (!layout.ok()) return std::move(layout).status();
     if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
-    if (!fits(*chunks_in_dram_[index].layout, bits)) return {};  // somebody else's, made ahead
+    if (!can_take(index)) return {};  // somebody else's, made ahead
   }
   current_layout_.store(chunks_in_dram_[index].layout, std::memory_order_release);
   next_row_.store(chunks_in_dram_[index].first_row, std::memory_order_release);
@@ -269,10 +321,25 @@ Status RowStore::grant(std::span<const std::uint8_t> bits,
   return {};
 }
 
+std::uint64_t RowStore::bytes_of(const Chunk& chunk, std::size_t index) const noexcept {
+  const RowGroup* group = group_of(chunk);
+  return group != nullptr ? group->bytes() : chunk_bytes_of(index, *chunk.layout);
+}
+
+std::uint64_t RowStore::bytes_of_chunk(std::size_t index) const noexcept {
+  const Chunk& chunk = chunks_in_dram_[index];
+  const RowGroup* group = group_of(chunk);
+  return bytes_of(chunk, index) + (group != nullptr ? group->version_bytes() : 0);
+}
+
 void RowStore::release_all() {
+  release_replaced();
+  const std::lock_guard guard(grow_mutex_);
   chunk_list_.release_all([&](std::size_t index, std::uint64_t) {
-    std::free(std::exchange(chunks_in_dram_[index].previous, nullptr));
-    return chunk_bytes_of(index, *chunks_in_dram_[index].layout);
+    Chunk& chunk = chunks_in_dram_[index];
+    std::free(std::exchange(chunk.previous, nullptr));
+    if (RowGroup* group = group_of(chunk); group != nullptr) group->release_blocks();
+    return bytes_of(chunk, index);
   });
   previous_bytes_.store(0, std::memory_order_relaxed);
 }

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,9 +13,12 @@
 #include "columns/row_layout.h"
 #include "columns/stable_array.h"
 #include "engine/catalog_layout.h"
+#include "engine/row_group.h"
+#include "engine/row_view.h"
 #include "flugs/status.h"
 #include "mvcc/stamps.h"
 #include "pmem/chunk_list.h"
+#include "pmem/mutex.h"
 #include "pmem/pool.h"
 
 namespace flugs::engine {
@@ -37,9 +40,15 @@ struct RowRange {
 /// Each chunk has its own widths of cells. When a value needs a wider one, a new chunk begins;
 /// widths never shrink, so that what stood in an older chunk fits a newer one.
 ///
+/// The merge puts a row group in the place of a chunk (decision 0012): its rows keep their ids.
+/// `address`, `layout` and everything that writes cells are for rows in chunks only; `view` and
+/// `version` are for any row.
+///
 /// Thread-safety: any thread, except load.
 /// Source: SOFORT (DaMoN 2014), section 2; append-only without the paper's blocking resize.
 class RowStore {
+  struct Chunk;
+
  public:
   RowStore(pmem::Pool& pool, TableLayout& layout, std::string owner);
   ~RowStore();
@@ -48,21 +57,71 @@ class RowStore {
   static columns::ChunkGeometry geometry_for(std::uint32_t row_bytes, std::uint64_t segment_bytes);
 
   /// Opening: claims and checks the chunks, then finds where unused rows begin.
+  /// Must be called with the same columns as everything else.
   Status load(std::span<const std::unique_ptr<columns::Column>> columns);
 
   bool exists(std::uint32_t row) const noexcept {
     return row < row_limit_.load(std::memory_order_acquire);
   }
-  /// `row` must exist.
-  std::byte* address(std::uint32_t row) const noexcept {
+  /// `row` must exist. Where its cells are.
+  RowView view(std::uint32_t row) const noexcept {
     const Chunk& chunk = chunk_with(row);
-    return reinterpret_cast<std::byte*>(chunk.row_zero + std::size_t{row} * chunk.row_bytes);
+    if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      return {nullptr, nullptr, group, group->readable_place_of(row - chunk.first_row)};
+    return {chunk.layout, address_in(chunk, row), nullptr, 0};
   }
+  /// The row's MVCC entry. Of a row in a group it must not be written to: `writable_version`.
   mvcc::VersionLayout& version(std::uint32_t row) const noexcept {
-    return *reinterpret_cast<mvcc::VersionLayout*>(address(row));
+    const Chunk& chunk = chunk_with(row);
+    if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      return group->version(row - chunk.first_row);
+    return *reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
   }
+  /// The same, for whoever is going to lock the row or has done so. Fails with kOutOfSpace.
+  Result<mvcc::VersionLayout*> writable_version(std::uint32_t row, pmem::Persister& persister) {
+    const Chunk& chunk = chunk_with(row);
+    if (RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      return group->writable_version(row - chunk.first_row, persister);
+    return reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
+  }
+  /// The entry of a row that was, or is being, created or deleted; null when there is none.
+  mvcc::VersionLayout* stamped_version(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (const RowGroup* group = group_of(chunk); group != nullptr)
+      return group->stamped_version(row - chunk.first_row);
+    return reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
+  }
+  /// Starts fetching what a reader will look at first.
+  void prefetch(std::uint32_t row) const noexcept { __builtin_prefetch(probe_address(row)); }
+  const void* probe_address(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      return &group->version(row - chunk.first_row);
+    return address_in(chunk, row);
+  }
+
+  /// Rows in chunks only.
+  std::byte* address(std::uint32_t row) const noexcept { return address_in(chunk_with(row), row); }
   const columns::RowLayout& layout(std::uint32_t row) const noexcept {
     return *chunk_with(row).layout;
+  }
+
+  /// The rows of a chunk side by side, for scans.
+  struct ChunkView {
+    const std::byte* rows = nullptr;
+    const columns::RowLayout* layout = nullptr;
+    std::uint32_t row_bytes = 0;
+    std::uint32_t first_row = 0;
+    std::uint32_t row_count = 0;
+  };
+  /// `index` below chunk_count(); rows from `rows_limit`, a former rows_end(), on are left out.
+  ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const noexcept {
+    const Chunk& chunk = chunks_in_dram_[index];
+    const std::uint64_t end = std::min<std::uint64_t>(geometry_.first_of(index + 1), rows_limit);
+    return {reinterpret_cast<const std::byte*>(chunk.row_zero +
+                                               std::size_t{chunk.first_row} * chunk.row_bytes),
+            chunk.layout, chunk.row_bytes, chunk.first_row,
+            end <= chunk.first_row ? 0 : static_cast<std::uint32_t>(end - chunk.first_row)};
   }
 
   /// The row's previous version in this process's life, kNoRow if none. To be set before the row
@@ -91,21 +150,121 @@ class RowStore {
 
   /// Rows below it may be in use.
   std::uint32_t rows_end() const noexcept { return next_row_.load(std::memory_order_acquire); }
+  std::uint32_t first_row_of(std::size_t chunk) const noexcept {
+    return static_cast<std::uint32_t>(geometry_.first_of(chunk));
+  }
+  std::uint32_t rows_of(std::size_t chunk) const noexcept {
+    return static_cast<std::uint32_t>(rows_in(chunk));
+  }
+  /// The group that the row is in; null when it is in a chunk.
+  const RowGroup* group_with(std::uint32_t row) const noexcept { return group_of(chunk_with(row)); }
+  std::uint32_t first_row_of_chunk_with(std::uint32_t row) const noexcept {
+    return chunk_with(row).first_row;
+  }
+  std::uint32_t end_of_chunk_with(std::uint32_t row) const noexcept {
+    return static_cast<std::uint32_t>(geometry_.first_of(geometry_.chunk_of(row) + 1));
+  }
+  /// Every row group, none of which goes away meanwhile.
+  void for_each_group(FunctionRef<void(const RowGroup&)> visit) const;
+  /// Null: a chunk of rows side by side. For those who are in a transaction or hold off the merge.
+  RowGroup* group(std::size_t chunk) const noexcept { return group_of(chunks_in_dram_[chunk]); }
   std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
+  /// Of one chunk or group in the pool, with MVCC entries.
+  std::uint64_t bytes_of_chunk(std::size_t chunk) const noexcept;
   std::uint64_t chunk_bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   std::size_t dram_bytes() const noexcept {
     return previous_bytes_.load(std::memory_order_relaxed);
   }
   void release_all();
 
+  // ------------------------------------------------------------------- the merge: row_store_merge
+
+  /// Whether new rows may be written at this id: not in a group, and not in a chunk that is frozen.
+  bool takes_rows(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    return !is_frozen(chunk) && group_of(chunk) == nullptr;
+  }
+  /// Rows begun from now on go to later chunks: those before can be frozen. The rest of the chunk
+  /// that was being filled stays unused.
+  void close_tail();
+  /// Chunks [0, end) are not being filled any more.
+  std::size_t full_chunks() const noexcept;
+  /// From when all transactions have ended that are open now, no row of the chunk is begun.
+  void freeze(std::size_t chunk) noexcept;
+
+  /// Announces that the chunk's MVCC entries are about to move, for as long as the object lives:
+  /// what locks one meanwhile takes the lock back and waits.
+  class Move {
+   public:
+    Move(RowStore& rows, std::size_t chunk) noexcept;
+    ~Move();
+    Move(const Move&) = delete;
+    Move& operator=(const Move&) = delete;
+
+   private:
+    Chunk& chunk_;
+  };
+  /// Whether an entry that was written to a moment ago is still the row's, and not about to move.
+  /// Behind a light barrier; pairs with Move.
+  bool is_still(std::uint32_t row, const mvcc::VersionLayout* version) const noexcept;
+  /// Returns when the row's entry does not move.
+  void wait_for_move(std::uint32_t row) const noexcept;
+
+  /// Puts a group, or an empty chunk of rows, in a chunk's place: what `extent` holds is written
+  /// and flushed through `persister`. Inside a Move. Durable on return. `now` is a time-stamp above
+  /// that of any row or snapshot that was in the old chunk. Fails with kCorrupt (what is there is
+  /// not what it should be).
+  Status replace_chunk(std::size_t chunk, pmem::Extent extent, std::uint64_t now,
+                       std::span<const std::unique_ptr<columns::Column>> columns,
+                       pmem::Persister& persister);
+  /// When the row's id became unused, with all others of its chunk; 0: never. Whoever noted it
+  /// down as dead or free before has nothing to do with what it is since.
+  std::uint64_t emptied_at(std::uint32_t row) const noexcept {
+    return __atomic_load_n(&chunk_with(row).emptied_at, __ATOMIC_ACQUIRE);
+  }
+  /// The last time that a chunk was emptied.
+  std::uint64_t last_emptied_at() const noexcept {
+    return last_emptied_at_.load(std::memory_order_acquire);
+  }
+  /// An empty chunk for replace_chunk, flushed; `layout` is what rows in it look like.
+  Result<pmem::Extent> make_chunk(std::size_t chunk, const columns::RowLayout& layout,
+                                  pmem::Persister& persister);
+  /// Gives back what replace_chunk has replaced. No transaction that began before is left.
+  void release_replaced();
+  bool has_replaced() const;
+
  private:
   struct Chunk {
     std::uintptr_t row_zero;  // where row 0 would stand if all chunks were like this one
     const columns::RowLayout* layout;
     std::uint32_t* previous;  // through std::atomic_ref; made when a row of the chunk is updated
+    RowGroup* group;          // as `previous`; if not null, the rows are there
     std::uint32_t row_bytes;
     std::uint32_t first_row;
+    bool frozen;               // as `previous`
+    bool moving;               // as `previous`
+    std::uint64_t emptied_at;  // as `previous`
   };
+  struct Replaced {
+    pmem::Extent extent;
+    std::uint32_t* previous;
+    std::unique_ptr<RowGroup> group;
+  };
+
+  static RowGroup* group_of(const Chunk& chunk) noexcept {
+    return __atomic_load_n(&chunk.group, __ATOMIC_ACQUIRE);
+  }
+  static bool is_frozen(const Chunk& chunk) noexcept {
+    return __atomic_load_n(&chunk.frozen, __ATOMIC_ACQUIRE);
+  }
+  static std::byte* address_in(const Chunk& chunk, std::uint32_t row) noexcept {
+    return reinterpret_cast<std::byte*>(chunk.row_zero + std::size_t{row} * chunk.row_bytes);
+  }
+  std::uintptr_t first_row_at(std::uint64_t chunk_offset, std::size_t columns) const noexcept;
+  std::uint64_t bytes_of(const Chunk& chunk, std::size_t index) const noexcept;
+  Result<std::uint64_t> load_group(std::size_t index, std::uint64_t offset,
+                                   std::span<const std::unique_ptr<columns::Column>> columns,
+                                   bool claims, std::unique_ptr<RowGroup>& group);
 
   const Chunk& chunk_with(std::uint32_t row) const noexcept {
     return chunks_in_dram_[geometry_.chunk_of(row)];
@@ -118,6 +277,7 @@ class RowStore {
   void find_tail() noexcept;
   const columns::RowLayout* shared(columns::RowLayout layout);
   void put_chunk(std::size_t index, std::uint64_t offset, const columns::RowLayout* layout);
+  void put_group(std::size_t index, std::unique_ptr<RowGroup> group);
   Status add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
                    pmem::Persister& persister);
   Status widen(std::span<const std::uint8_t> bits,
@@ -136,10 +296,12 @@ class RowStore {
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::size_t> previous_bytes_{0};
-  std::mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
-  std::mutex grow_mutex_;  // protects chunk_list_ and layouts_
+  std::atomic<std::uint64_t> last_emptied_at_{0};
+  pmem::Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
+  mutable pmem::Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
   pmem::ChunkList chunk_list_;
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
+  std::vector<Replaced> replaced_;
 };
 
 }  // namespace flugs::engine

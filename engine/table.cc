@@ -4,17 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-
-#include "mvcc/commit.h"
 
 namespace flugs::engine {
 
 namespace {
 
 constexpr std::size_t kKeyColumnsMax = 16;
-// Rows that a slot takes from the table's free ones at a time.
-constexpr std::size_t kFreeRowsTaken = 64;
 
 std::vector<std::unique_ptr<columns::Column>> make_columns(pmem::Pool& pool, TableLayout& layout,
                                                            columns::Decoder* decoders,
@@ -65,8 +60,7 @@ void Table::load_what_is_whole(
 Row Table::make_row(std::uint32_t row) const noexcept {
   Row result;
   result.table_ = this;
-  result.layout_ = &rows_.layout(row);
-  result.cells_ = rows_.address(row);
+  rows_.view(row).put_into(result);
   result.id_ = RowId(row);
   return result;
 }
@@ -87,7 +81,7 @@ std::uint32_t Table::visible_version(const KeyIndex& key, std::uint32_t head,
                                      const mvcc::Visibility& visibility) const noexcept {
   const bool is_part = values.size() < key.columns().size();
   for (std::uint32_t row = head; row != kNoRow; row = rows_.previous(row)) {
-    pool_.medium().before_cold_read(rows_.address(row));
+    pool_.medium().before_cold_read(rows_.probe_address(row));
     if (!key.matches(row, values)) return kNoRow;
     if (is_part && row != head && !key.same_key(row, head)) return kNoRow;
     if (visibility.happened(rows_.version(row).deleted)) return kNoRow;
@@ -156,7 +150,7 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
   }
   key.hash().lookup(key.hash_of(wanted), context.candidates);
   const std::span<const std::uint32_t> heads = context.candidates.view();
-  for (const std::uint32_t head : heads) __builtin_prefetch(rows_.address(head));
+  for (const std::uint32_t head : heads) rows_.prefetch(head);
   for (const std::uint32_t head : heads)
     if (const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
         row != kNoRow)
@@ -202,7 +196,7 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
   }
   columns::Candidates candidates;
   key.hash().lookup(key.hash_of(wanted), candidates);
-  for (const std::uint32_t head : candidates.view()) __builtin_prefetch(rows_.address(head));
+  for (const std::uint32_t head : candidates.view()) rows_.prefetch(head);
   for (const std::uint32_t head : candidates.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
     if (row == kNoRow) continue;
@@ -236,306 +230,6 @@ Status Table::range(TransactionContext& context, std::size_t key_index, const Ke
   key.walk(low, lower.inclusive, high, upper.inclusive, [&](std::uint32_t row) {
     return !context.visibility.sees(rows_.version(row)) || visit(make_row(row));
   });
-  return {};
-}
-
-// ---------------------------------------------------------------------------------------- writing
-
-Status Table::check_values(std::span<const Value> values) const {
-  if (values.size() != columns_.size())
-    return Status(
-        StatusCode::kInvalidArgument,
-        fmt::format("table {}: {} values for {} columns", name(), values.size(), columns_.size()));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (Status s = columns_[i]->check(values[i]); !s.ok()) return s;
-  return {};
-}
-
-// A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
-Result<std::uint32_t> Table::take_row(TransactionContext& context) {
-  LocalRows& local = context.local_rows_of(*this);
-  const columns::RowLayout* layout = rows_.current_layout();
-  if (local.free.empty() && free_count_.load(std::memory_order_relaxed) != 0) {
-    const std::lock_guard guard(free_mutex_);
-    const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
-    local.free.assign(free_rows_.end() - static_cast<std::ptrdiff_t>(taken), free_rows_.end());
-    free_rows_.resize(free_rows_.size() - taken);
-    free_count_.store(free_rows_.size(), std::memory_order_relaxed);
-  }
-  const auto fits = [&](const columns::RowLayout& l) {
-    for (std::size_t i = 0; i < context.bits.size(); ++i)
-      if (l.bits(i) < context.bits[i]) return false;
-    return true;
-  };
-  while (!local.free.empty()) {
-    const std::uint32_t row = local.free.back();
-    // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
-    if (&rows_.layout(row) == layout && !fits(*layout)) break;
-    local.free.pop_back();
-    if (&rows_.layout(row) != layout) continue;
-    if (!local.free.empty()) rows_.prefetch_for_writing(local.free.back());  // for the next time
-    return row;
-  }
-  if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout))
-    if (Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
-        !s.ok()) {
-      context.wants_rows = s.code() == StatusCode::kOutOfSpace;
-      return s;
-    }
-  const std::uint32_t row = local.range.next++;
-  if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
-  return row;
-}
-
-void Table::give_back(TransactionContext& context, std::uint32_t row) {
-  // Other transactions may have found it in an index and go on to its previous version.
-  context.unreachable.push({this, ~std::uint64_t{0}, 0, row, 0});
-}
-
-// Hashes of some keys of a row, their places in the indexes on the way into the caches.
-void Table::hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) const noexcept {
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
-    if ((keys & (1u << i)) == 0 || !keys_[i]->is_unique()) continue;
-    hashes[i] = keys_[i]->hash_of(row);
-    keys_[i]->hash().prefetch_for_edit(hashes[i]);
-  }
-}
-
-// Enters a written row, its created word being the transaction's tag already, into every index. On
-// failure what was entered is taken out again.
-Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
-                            std::uint16_t changed_keys, const KeyHashes& hashes) {
-  const std::size_t first_change = context.index_changes.size();
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
-    const auto key = static_cast<std::uint16_t>(i);
-    const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
-    Status outcome;
-    if (keeps) {
-      outcome = keys_[i]->replace(replaced, row, hashes[i]);
-    } else {
-      outcome = keys_[i]->insert(row, hashes[i], context.visibility);
-    }
-    if (!outcome.ok()) {
-      while (context.index_changes.size() > first_change) {
-        undo_index_change(context.index_changes.back());
-        context.index_changes.pop_back();
-      }
-      if (outcome.code() == StatusCode::kConflict) context.conflicts.add();
-      return Status(outcome.code(),
-                    fmt::format("table {}, key {}{}{}", name(), keys_[i]->name(),
-                                outcome.message().empty() ? "" : ": ", outcome.message()));
-    }
-    context.index_changes.push_back({this, row, keeps ? replaced : kNoRow, key});
-  }
-  return {};
-}
-
-void Table::undo_index_change(const IndexChange& change) {
-  KeyIndex& key = *keys_[change.key];
-  if (change.replaced == kNoRow) {
-    key.erase(change.row);
-  } else {
-    key.undo_replace(change.replaced, change.row);
-  }
-}
-
-void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
-  context.writes.push_back(
-      {&rows_.version(row), layout_.table_id, row, rows_.layout(row).row_bytes(), false});
-}
-
-// A long text that was stored stays where it is, even if its row is refused. So look first: that
-// rows with long texts which are refused again and again do not fill the pool.
-Status Table::check_keys_free(TransactionContext& context, std::span<const Value> values) const {
-  const bool has_long_text = std::any_of(values.begin(), values.end(), [](const Value& value) {
-    return value.as_string().size() > columns::text_cell::kInlineBytesMax;
-  });
-  if (!has_long_text) return {};
-  std::array<Value, kKeyColumnsMax> wanted;
-  for (const auto& key : keys_) {
-    const std::size_t count = key->columns().size();
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint16_t column = key->columns()[i];
-      wanted[i] = columns::normalised(values[column], columns_[column]->type());
-    }
-    if (Status s = key->check_free(std::span(wanted.data(), count), context.visibility,
-                                   context.candidates);
-        !s.ok()) {
-      if (s.code() == StatusCode::kConflict) context.conflicts.add();
-      return Status(s.code(), fmt::format("table {}, key {}", name(), key->name()));
-    }
-  }
-  return {};
-}
-
-Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
-  if (Status s = check_values(values); !s.ok()) return s;
-  if (Status s = check_keys_free(context, values); !s.ok()) return s;
-  context.cells.clear();
-  context.bits.clear();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    Result<columns::Cell> cell =
-        columns_[i]->encode(columns::normalised(values[i], columns_[i]->type()), context.unflushed,
-                            context.slot->persister());
-    if (!cell.ok()) return std::move(cell).status();
-    context.cells.push_back(*cell);
-    context.bits.push_back(columns_[i]->bits_for(*cell));
-  }
-  std::uint32_t row = kNoRow;
-  if (Status s = write_new_row(context, context.cells, row); !s.ok()) return s;
-  KeyHashes hashes{};
-  hash_keys(row, all_keys(), hashes);
-  if (Status s = enter_indexes(context, row, kNoRow, all_keys(), hashes); !s.ok()) {
-    mvcc::store_stamp(rows_.version(row).created, mvcc::kNoStamp);
-    give_back(context, row);
-    return s;
-  }
-  note_inserted(context, row);
-  return RowId(row);
-}
-
-// Cells and stamps of a row that no index names yet. `context.bits` holds the widths they need.
-Status Table::write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
-                            std::uint32_t& row) {
-  Result<std::uint32_t> taken = take_row(context);
-  if (!taken.ok()) return std::move(taken).status();
-  row = *taken;
-  const columns::RowLayout& layout = rows_.layout(row);
-  for (std::size_t i = 0; i < cells.size(); ++i) layout.store(rows_.address(row), i, cells[i]);
-  mvcc::VersionLayout& version = rows_.version(row);
-  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-  mvcc::store_stamp(version.created, context.visibility.own_tag());
-  rows_.forget_previous(row);
-  return {};
-}
-
-Status Table::lock_row(TransactionContext& context, std::uint32_t row) {
-  if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
-    return Status(StatusCode::kNotFound);
-  switch (mvcc::Commit::lock(rows_.version(row), context.visibility)) {
-    case mvcc::Commit::Lock::kLocked:
-      return {};
-    case mvcc::Commit::Lock::kDeletedBySelf:
-      return Status(StatusCode::kNotFound);
-    case mvcc::Commit::Lock::kConflict:
-      break;
-  }
-  context.conflicts.add();
-  return Status(StatusCode::kConflict);
-}
-
-Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
-                             std::span<const ColumnValue> changes) {
-  for (const ColumnValue& change : changes) {
-    if (change.column.value() >= columns_.size())
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: no column {}, it has {}", name(), change.column.value(),
-                                columns_.size()));
-    if (Status s = columns_[change.column.value()]->check(change.value); !s.ok()) return s;
-  }
-  const columns::RowLayout& layout = rows_.layout(row);
-  context.bits.resize(columns_.size());
-  for (std::size_t i = 0; i < columns_.size(); ++i) context.bits[i] = layout.bits(i);
-  context.cells.clear();
-  for (const ColumnValue& change : changes) {
-    const std::size_t i = change.column.value();
-    Result<columns::Cell> cell =
-        columns_[i]->encode(columns::normalised(change.value, columns_[i]->type()),
-                            context.unflushed, context.slot->persister());
-    if (!cell.ok()) return std::move(cell).status();
-    context.cells.push_back(*cell);
-    context.bits[i] = std::max(context.bits[i], columns_[i]->bits_for(*cell));
-  }
-  return {};
-}
-
-// A row that this transaction inserted itself is not visible to anybody else: no new version.
-bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
-                            std::span<const ColumnValue> changes) {
-  if (mvcc::load_stamp(rows_.version(row).created) != context.visibility.own_tag()) return false;
-  const columns::RowLayout& layout = rows_.layout(row);
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    const std::size_t column = changes[i].column.value();
-    if (layout.bits(column) < context.bits[column]) return false;
-    for (const auto& key : keys_)
-      if (key->has_column(column)) return false;
-  }
-  for (std::size_t i = 0; i < changes.size(); ++i)
-    layout.store(rows_.address(row), changes[i].column.value(), context.cells[i]);
-  return true;
-}
-
-// A copy of the row, its cells packed for the chunk it lands in; not yet stamped.
-Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint32_t row) {
-  Result<std::uint32_t> fresh = take_row(context);
-  if (!fresh.ok()) return fresh;
-  const columns::RowLayout& from = rows_.layout(row);
-  const columns::RowLayout& to = rows_.layout(*fresh);
-  const std::byte* source = rows_.address(row);
-  std::byte* target = rows_.address(*fresh);
-  if (&from == &to) {
-    const auto* source_words = reinterpret_cast<const std::uint64_t*>(source);
-    auto* target_words = reinterpret_cast<std::uint64_t*>(target);
-    for (std::size_t word = columns::RowLayout::kStampBytes / 8; word < from.row_bytes() / 8;
-         ++word)
-      __atomic_store_n(target_words + word, __atomic_load_n(source_words + word, __ATOMIC_RELAXED),
-                       __ATOMIC_RELAXED);
-  } else {
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      to.store(target, i, from.load_cell(source, i));
-  }
-  return fresh;
-}
-
-Result<RowId> Table::update(TransactionContext& context, RowId row_id,
-                            std::span<const ColumnValue> changes) {
-  const std::uint32_t row = row_id.value();
-  if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
-    return Status(StatusCode::kNotFound);
-  KeyHashes hashes{};
-  hash_keys(row, all_keys(), hashes);
-  if (Status s = encode_changes(context, row, changes); !s.ok()) return s;
-  if (update_in_place(context, row, changes)) return row_id;
-  if (Status s = lock_row(context, row); !s.ok()) return s;
-  const auto unlock = [&] { mvcc::store_stamp(rows_.version(row).deleted, mvcc::kNoStamp); };
-  Result<std::uint32_t> fresh = make_version(context, row);
-  if (!fresh.ok()) {
-    unlock();
-    return std::move(fresh).status();
-  }
-  const columns::RowLayout& layout = rows_.layout(*fresh);
-  for (std::size_t i = 0; i < changes.size(); ++i)
-    layout.store(rows_.address(*fresh), changes[i].column.value(), context.cells[i]);
-  mvcc::VersionLayout& version = rows_.version(*fresh);
-  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-  mvcc::store_stamp(version.created, context.visibility.own_tag());
-  rows_.set_previous(*fresh, row);
-
-  std::uint16_t changed_keys = 0;
-  for (std::size_t k = 0; k < keys_.size(); ++k)
-    for (const ColumnValue& change : changes)
-      if (keys_[k]->has_column(change.column.value()) && !keys_[k]->same_key(row, *fresh))
-        changed_keys |= static_cast<std::uint16_t>(1u << k);
-  if (changed_keys != 0) hash_keys(*fresh, changed_keys, hashes);
-  if (Status s = enter_indexes(context, *fresh, row, changed_keys, hashes); !s.ok()) {
-    mvcc::store_stamp(version.created, mvcc::kNoStamp);
-    give_back(context, *fresh);
-    unlock();
-    return s;
-  }
-  note_inserted(context, *fresh);
-  context.writes.push_back(
-      {&rows_.version(row), layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
-  context.dying.push_back({this, 0, 0, row, changed_keys});
-  return RowId(*fresh);
-}
-
-Status Table::remove(TransactionContext& context, RowId row_id) {
-  const std::uint32_t row = row_id.value();
-  if (Status s = lock_row(context, row); !s.ok()) return s;
-  context.writes.push_back(
-      {&rows_.version(row), layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
-  context.dying.push_back({this, 0, 0, row, all_keys()});
   return {};
 }
 

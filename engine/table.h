@@ -20,6 +20,7 @@
 #include "flugs/scan.h"
 #include "flugs/schema.h"
 #include "flugs/transaction.h"
+#include "pmem/mutex.h"
 
 namespace flugs::engine {
 
@@ -73,7 +74,8 @@ class Table {
   /// Ends of a transaction, called by the database for what the context lists.
   void undo_index_change(const IndexChange& change);
   /// Garbage collection, step 1: out of every index that names it, then never created again.
-  void unlink_dead(const DeadRow& dead);
+  /// Returns the entry that says so, to be flushed; null when the row has none any more.
+  mvcc::VersionLayout* unlink_dead(const DeadRow& dead);
 
   /// Rebuilding at opening, see engine/table_rebuild.cc.
   struct SweepCounts {
@@ -83,11 +85,18 @@ class Table {
   Status sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uint32_t>& free,
                std::uint64_t timestamp_limit, pmem::Persister& persister,
                SweepCounts& counts) const;
+  /// Before rows are added to what a slot keeps: rows in chunks that were emptied since it was last
+  /// looked at belong to whoever has been given them then.
+  void forget_emptied(LocalRows& local) const noexcept;
   void add_free_rows(const std::vector<std::uint32_t>& rows);
+  /// For the merge: none of them will be given out.
+  void forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken);
   void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
                     columns::HashIndexBuilder::Source& source) const;
   void rebuild_ordered(std::size_t key);
 
+  /// Held by a merge, and by dropping.
+  pmem::Mutex& merge_mutex() noexcept { return merge_mutex_; }
   RowStore& rows() noexcept { return rows_; }
   const RowStore& rows() const noexcept { return rows_; }
   std::span<const std::unique_ptr<columns::Column>> columns() const noexcept { return columns_; }
@@ -121,6 +130,7 @@ class Table {
                                    std::span<const Value> values) const;
   Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
                           std::vector<Value>& values) const;
+  bool refill(LocalRows& local);
   Result<std::uint32_t> take_row(TransactionContext& context);
   void give_back(TransactionContext& context, std::uint32_t row);
   using KeyHashes = std::array<std::uint64_t, 16>;
@@ -134,13 +144,23 @@ class Table {
   void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
   void undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes);
   void note_inserted(TransactionContext& context, std::uint32_t row);
-  Status lock_row(TransactionContext& context, std::uint32_t row);
+  Status lock_row(TransactionContext& context, std::uint32_t row, mvcc::VersionLayout*& locked);
+  void note_deleted(TransactionContext& context, std::uint32_t row, mvcc::VersionLayout* locked,
+                    std::uint16_t keys);
+  Status encode_whole_row(TransactionContext& context, std::uint32_t row,
+                          std::span<const ColumnValue> changes);
+  Status check_changes(std::span<const ColumnValue> changes) const;
   Status encode_changes(TransactionContext& context, std::uint32_t row,
                         std::span<const ColumnValue> changes);
   bool update_in_place(TransactionContext& context, std::uint32_t row,
                        std::span<const ColumnValue> changes);
-  Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row);
+  Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row,
+                                     std::span<const ColumnValue> changes);
+  void sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
+                   pmem::Persister& persister, SweepCounts& counts) const;
+  Status check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) const;
   enum class Moment : std::uint8_t { kOpening, kOpen };
+  Status verify_groups() const;
   Status verify_row(std::uint32_t row, Moment moment) const;
   std::uint16_t all_keys() const noexcept {
     return static_cast<std::uint16_t>((1u << keys_.size()) - 1);
@@ -155,7 +175,8 @@ class Table {
   std::vector<std::unique_ptr<KeyIndex>> keys_;
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
-  std::mutex free_mutex_;  // protects free_rows_; a leaf
+  pmem::Mutex merge_mutex_;  // rank: before ddl_mutex_ of the database
+  std::mutex free_mutex_;    // protects free_rows_; a leaf
   std::vector<std::uint32_t> free_rows_;
   std::atomic<std::size_t> free_count_{0};
 };

@@ -114,16 +114,20 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
 Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uint32_t>& free,
                     std::uint64_t timestamp_limit, pmem::Persister& persister,
                     SweepCounts& counts) const {
+  const std::uint64_t recycled = counts.recycled;
   for (std::uint32_t row = first; row < end; ++row) {
+    if (const RowGroup* group = rows_.group_with(row); group != nullptr) {
+      const std::uint32_t group_end = std::min(end, rows_.end_of_chunk_with(row));
+      for (std::uint32_t r = row; r < group_end; ++r)
+        if (Status s = check_stamps(r, timestamp_limit); !s.ok()) return s;
+      sweep_group(*group, row, group_end, persister, counts);
+      row = group_end - 1;
+      continue;
+    }
+    if (Status s = check_stamps(row, timestamp_limit); !s.ok()) return s;
     mvcc::VersionLayout& version = rows_.version(row);
     const bool created = version.created != mvcc::kNoStamp && !mvcc::is_tag(version.created);
     const bool deleted = version.deleted != mvcc::kNoStamp && !mvcc::is_tag(version.deleted);
-    const std::uint64_t latest =
-        std::max(created ? version.created : 0, deleted ? version.deleted : 0);
-    if (latest > timestamp_limit)
-      return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: table {}, row {}: time-stamp expected at most {}, found {}",
-                                pool_.path(), name(), row, timestamp_limit, latest));
     if (!created || deleted) {
       if (version.created != mvcc::kNoStamp) {
         mvcc::store_stamp(version.created, mvcc::kNoStamp);
@@ -140,11 +144,47 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uin
     // Codes are looked up without another check from here on.
     if (Status s = verify_row(row, Moment::kOpening); !s.ok()) return s;
   }
-  counts.recycled += free.size();
+  counts.recycled = recycled + free.size();
   return {};
 }
 
+Status Table::check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) const {
+  const mvcc::VersionLayout& version = rows_.version(row);
+  std::uint64_t latest = 0;
+  for (const mvcc::Stamp stamp : {version.created, version.deleted})
+    if (!mvcc::is_tag(stamp)) latest = std::max(latest, stamp);
+  if (latest <= timestamp_limit) return {};
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: table {}, row {}: time-stamp expected at most {}, found {}",
+                            pool_.path(), name(), row, timestamp_limit, latest));
+}
+
+// The rows of a group that died stay where they are: the next merge leaves them out.
+void Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
+                        pmem::Persister& persister, SweepCounts& counts) const {
+  const std::uint32_t group_first = rows_.first_row_of_chunk_with(first);
+  for (std::uint32_t row = first; row < end; ++row) {
+    const std::uint32_t offset = row - group_first;
+    mvcc::VersionLayout* version = group.stamped_version(offset);
+    if (version == nullptr) {
+      counts.live += group.place_of(offset) != RowGroup::kNoPlace ? 1 : 0;
+      continue;
+    }
+    const bool created = version->created != mvcc::kNoStamp && !mvcc::is_tag(version->created);
+    const bool deleted = version->deleted != mvcc::kNoStamp && !mvcc::is_tag(version->deleted);
+    if (created && !deleted) ++counts.live;
+    if ((!created || deleted) && version->created != mvcc::kNoStamp) {
+      mvcc::store_stamp(version->created, mvcc::kNoStamp);
+      persister.flush(version, sizeof *version, "sweep/1");
+    } else if (created && !deleted && version->deleted != mvcc::kNoStamp) {
+      mvcc::store_stamp(version->deleted, mvcc::kNoStamp);
+      persister.flush(version, sizeof *version, "sweep/2");
+    }
+  }
+}
+
 Status Table::verify_row(std::uint32_t row, Moment moment) const {
+  if (rows_.view(row).is_in_group()) return {};  // checked when the group was loaded
   const columns::RowLayout& layout = rows_.layout(row);
   const std::byte* cells = rows_.address(row);
   for (std::size_t i = 0; i < columns_.size(); ++i)
@@ -162,6 +202,12 @@ Status Table::verify_row(std::uint32_t row, Moment moment) const {
 void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
   const std::lock_guard guard(free_mutex_);
   free_rows_.insert(free_rows_.end(), rows.begin(), rows.end());
+  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+}
+
+void Table::forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken) {
+  const std::lock_guard guard(free_mutex_);
+  std::erase_if(free_rows_, [&](std::uint32_t row) { return is_taken(row); });
   free_count_.store(free_rows_.size(), std::memory_order_relaxed);
 }
 
@@ -191,7 +237,7 @@ void Table::rebuild_ordered(std::size_t key_index) {
 //         of a new row                                         committed: the row is not there
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
 //             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
-void Table::unlink_dead(const DeadRow& dead) {
+mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
   for (std::size_t k = 0; k < keys_.size(); ++k) {
     if ((dead.changed_keys & (1u << k)) != 0) {
       keys_[k]->erase(dead.row);
@@ -199,7 +245,14 @@ void Table::unlink_dead(const DeadRow& dead) {
       keys_[k]->erase_superseded(dead.row);
     }
   }
-  mvcc::store_stamp(rows_.version(dead.row).created, mvcc::kNoStamp);
+  // The merge may move the entry meanwhile, and have read it before: then once more, where it is.
+  for (;;) {
+    mvcc::VersionLayout* version = rows_.stamped_version(dead.row);
+    if (version == nullptr) return nullptr;
+    mvcc::store_stamp(version->created, mvcc::kNoStamp);
+    if (rows_.is_still(dead.row, version)) return version;
+    rows_.wait_for_move(dead.row);
+  }
 }
 
 TableStatistics Table::statistics() const {
@@ -209,6 +262,11 @@ TableStatistics Table::statistics() const {
   statistics.rows_free = free_count_.load(std::memory_order_relaxed);
   statistics.chunks = rows_.chunk_count();
   statistics.chunk_bytes = rows_.chunk_bytes();
+  rows_.for_each_group([&](const RowGroup& group) {
+    ++statistics.groups;
+    statistics.group_rows += group.stored_rows();
+    statistics.group_bytes += group.bytes() + group.version_bytes();
+  });
   const columns::RowLayout* layout = rows_.current_layout();
   statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
   for (const auto& key : keys_) statistics.key_index_bytes += key->memory_bytes();
@@ -232,6 +290,7 @@ std::size_t Table::index_bytes() const noexcept {
 Status Table::verify(const mvcc::Visibility& visibility) const {
   for (const auto& column : columns_)
     if (Status s = column->dictionary().verify(); !s.ok()) return s;
+  if (Status s = verify_groups(); !s.ok()) return s;
   std::uint64_t live = 0;
   columns::Candidates candidates;
   const std::uint32_t end = rows_.rows_end();
@@ -262,6 +321,16 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
     if (key->is_ordered())
       if (Status s = key->check_ordered(live); !s.ok()) return s;
   return {};
+}
+
+Status Table::verify_groups() const {
+  Status first;
+  rows_.for_each_group([&](const RowGroup& group) {
+    group.audit([&](std::size_t, const Status& status) {
+      if (first.ok()) first = status;
+    });
+  });
+  return first;
 }
 
 void Table::release_all() {

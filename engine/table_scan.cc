@@ -18,11 +18,11 @@ struct Filter {
   std::uint64_t code = 0;
   Value value;
 
-  bool admits(const columns::Column& on, const columns::RowLayout& layout,
-              const std::byte* row) const noexcept {
+  bool admits(const columns::Column& on, const RowView& row) const noexcept {
     if (match == Match::kEveryRow) return true;
-    if (match == Match::kCode) return layout.load(row, column) == code;
-    return on.equals(layout, row, column, value);
+    if (match == Match::kCode && !row.is_in_group())
+      return row.layout->load(row.cells, column) == code;
+    return row.equals(on, column, value);
   }
 };
 
@@ -70,17 +70,16 @@ void decode_batch(ScanBatch& batch, std::span<const std::unique_ptr<columns::Col
     ScanBatch::Column& out = batch.columns()[i];
     out.has_nulls = false;
     for (std::size_t r = 0; r < ids.size(); ++r) {
-      const columns::RowLayout& layout = rows.layout(ids[r].value());
-      const std::byte* row = rows.address(ids[r].value());
-      const bool null = column.nullable() && column.is_null(layout, row, index);
+      const RowView row = rows.view(ids[r].value());
+      const bool null = column.nullable() && row.is_null(column, index);
       out.nulls[r] = null ? 1 : 0;
       out.has_nulls |= null;
       if (column.is_text()) {
-        out.strings[r] = null ? std::string_view() : column.text(layout, row, index);
+        out.strings[r] = null ? std::string_view() : row.text(column, index);
       } else if (column.type() == Type::kDouble) {
-        out.doubles[r] = null ? 0 : column.value(layout, row, index).as_double();
+        out.doubles[r] = null ? 0 : row.value(column, index).as_double();
       } else {
-        out.integers[r] = null ? 0 : column.integer(layout, row, index);
+        out.integers[r] = null ? 0 : row.integer(column, index);
       }
     }
   }
@@ -119,9 +118,7 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
     return visit(batch);
   };
   for (std::uint32_t row = 0; row < end; ++row) {
-    const std::byte* cells = rows_.address(row);
-    if (!context.visibility.sees(rows_.version(row)) ||
-        !filter.admits(filtered, rows_.layout(row), cells))
+    if (!context.visibility.sees(rows_.version(row)) || !filter.admits(filtered, rows_.view(row)))
       continue;
     batch.row_id_buffer()[filled++] = RowId(row);
     if (filled == batch_rows && !deliver()) return {};

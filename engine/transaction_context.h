@@ -91,6 +91,7 @@ struct LocalRows {
   Table* table = nullptr;
   RowRange range;
   std::vector<std::uint32_t> free;
+  std::uint64_t checked_at = 0;  ///< RowStore::last_emptied_at when these were last gone through
 };
 
 /// Everything one transaction needs besides its slot; reused by the next one, so that a transaction

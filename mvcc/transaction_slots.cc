@@ -82,9 +82,14 @@ SlotClaim& claim_of_this_thread() {
 
 }  // namespace
 
-OtherThread::OtherThread() : own_(thread_claim) { thread_claim = take_claim(); }
+OtherThread::OtherThread(std::uint32_t number) : own_(thread_claim) {
+  thread_claim = take_claim();
+  thread_claim->home_slots_id = 0;
+  number_ = std::exchange(thread_claim->number, number);
+}
 
 OtherThread::~OtherThread() {
+  thread_claim->number = number_;
   const std::lock_guard guard(idle_claims_mutex());
   idle_claims().push_back(std::exchange(thread_claim, own_));
 }
@@ -181,6 +186,7 @@ Status TransactionSlots::grow(std::uint32_t slot_count) {
 
 void TransactionSlots::start(std::uint32_t slot_count) {
   slot_count_ = std::min(slot_count, array_slots_);
+  opened_at_ = now();
   mirrors_ = std::make_unique<SlotMirror[]>(slot_count_);
   slots_.resize(slot_count_);
   for (std::uint32_t i = 0; i < slot_count_; ++i) {

@@ -22,15 +22,18 @@ namespace flugs::mvcc {
 /// While it lives, this thread takes its slots as another one would: what it does meanwhile to
 /// other databases leaves alone which slot it comes back to in its own. Transactions that it begins
 /// end before. For who opens databases inside the work on one: the crash-state explorer.
+///
+/// Which slot a thread takes first follows from `number`, not from what threads there were before.
 class OtherThread {
  public:
-  OtherThread();
+  explicit OtherThread(std::uint32_t number);
   ~OtherThread();
   OtherThread(const OtherThread&) = delete;
   OtherThread& operator=(const OtherThread&) = delete;
 
  private:
   SlotClaim* own_;
+  std::uint32_t number_;  // of the claim, before
 };
 
 /// A slot in the hands of one transaction: everything that only its owner touches.
@@ -118,6 +121,8 @@ class TransactionSlots {
   void end_snapshot(Slot& slot) noexcept {
     mirrors_[slot.index_].snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
   }
+  /// What the clock showed when the database was opened.
+  std::uint64_t opened_at() const noexcept { return opened_at_; }
   std::uint64_t now() const noexcept { return clock_.load(std::memory_order_seq_cst); }
   std::uint32_t slot_count() const noexcept { return slot_count_; }
   std::uint32_t taken() const noexcept;
@@ -149,6 +154,7 @@ class TransactionSlots {
   std::uint64_t& root_;
   std::uint32_t array_slots_ = 0;  // in the pool
   std::uint32_t slot_count_ = 0;   // in use
+  std::uint64_t opened_at_ = 0;
   std::uint64_t generation_floor_ = 0;
   std::vector<std::uint64_t> overflow_bytes_;  // found by load, two per slot
   std::unique_ptr<SlotMirror[]> mirrors_;

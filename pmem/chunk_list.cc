@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "pmem/check.h"
+
 namespace flugs::pmem {
 
 namespace {
@@ -129,12 +131,28 @@ Status ChunkList::append(Extent chunk, Persister& persister) {
   return {};
 }
 
-std::uint64_t ChunkList::offset(std::size_t index) const noexcept {
+// Protocol chunk_replace. The new chunk is part of the list after step 2.
+//   step  store                       made durable by     power cut just after it: recovery
+//   1     contents of the new chunk   flush by caller,    chunk unreachable: free space
+//                                     fence here
+//   2     pointer to the new chunk    persist (8 bytes)   claims the new one, the old is free
+// Must hold:  1 before 2, else recovery would follow the pointer into noise.
+void ChunkList::replace(std::size_t index, Extent chunk, Persister& persister) noexcept {
+  FLUGS_CHECK(index < count_);
+  persister.fence("chunk_replace/1");
+  std::uint64_t& pointer = pointer_to(index);
+  store_pointer(pointer, chunk.offset);
+  persister.persist(&pointer, sizeof pointer, "chunk_replace/2");
+}
+
+std::uint64_t& ChunkList::pointer_to(std::size_t index) const noexcept {
   if (index < kInline) return layout_.inline_chunks[index];
   const std::uint64_t* leaves = pool_.at(OffsetPtr<std::uint64_t>{layout_.root_page});
   const std::uint64_t leaf = leaves[(index - kInline) / kPer];
   return pool_.at(OffsetPtr<std::uint64_t>{leaf})[(index - kInline) % kPer];
 }
+
+std::uint64_t ChunkList::offset(std::size_t index) const noexcept { return pointer_to(index); }
 
 void ChunkList::release_all(
     FunctionRef<std::uint64_t(std::size_t index, std::uint64_t offset)> bytes_of) {

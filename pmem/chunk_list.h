@@ -29,6 +29,11 @@ class ChunkList {
   /// Fails with kOutOfSpace (no room for a page, or the list is full); then nothing changed.
   Status append(Extent chunk, Persister& persister);
 
+  /// Puts an initialised extent, whose contents were flushed through `persister`, in the place of
+  /// a chunk. Durable on return: either the old chunk or the new one is in the list. What was
+  /// replaced is the caller's to release.
+  void replace(std::size_t index, Extent chunk, Persister& persister) noexcept;
+
   /// Gives every chunk and page back to the allocator; `bytes_of` as visit in load. The list
   /// itself must be durably unreachable.
   void release_all(FunctionRef<std::uint64_t(std::size_t index, std::uint64_t offset)> bytes_of);
@@ -41,6 +46,7 @@ class ChunkList {
   Result<std::uint64_t> new_page(std::uint64_t& pointer, Persister& persister);
   Status check_page(std::uint64_t offset, const char* kind) const;
   Status check_end() const;
+  std::uint64_t& pointer_to(std::size_t index) const noexcept;
 
   Pool& pool_;
   ChunkListLayout& layout_;

@@ -8,7 +8,8 @@ namespace flugs::pmem {
 
 /// In the pool: an append-only list of extents ("chunks"), found by position. The first six stand
 /// here, the others in leaf pages of 512 pointers that a root page of 512 pointers names. A chunk
-/// is there when its pointer is not 0; pointers are stored once, in order, and never change.
+/// is there when its pointer is not 0; pointers are stored in order, and change only to another
+/// chunk of the same meaning.
 struct ChunkListLayout {
   static constexpr std::size_t kInlineChunks = 6;
   static constexpr std::size_t kPagePointers = 512;  // 4 KB pages

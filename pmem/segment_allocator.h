@@ -3,7 +3,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <stop_token>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "pmem/extent_allocator.h"
 #include "pmem/free_map.h"
 #include "pmem/medium.h"
+#include "pmem/mutex.h"
 #include "pmem/pool_format.h"
 #include "pmem/segment_source.h"
 
@@ -78,11 +78,11 @@ class SegmentAllocator final : public ExtentAllocator {
   const std::uint64_t touch_step_bytes_;
   std::uint64_t overhead_bytes_ = 0;
 
-  std::mutex grow_mutex_;
+  Mutex grow_mutex_;
   Persister grow_persister_;             // under grow_mutex_
   std::atomic<int> writers_waiting_{0};  // for grow_mutex_
 
-  mutable std::mutex map_mutex_;
+  mutable Mutex map_mutex_;
   std::vector<Arena> arenas_;  // of fixed length; allocated_limit is written under both mutexes
   FreeMap free_;
   Persister touch_persister_;

@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "pmem/waiting.h"
+
 namespace flugs::pmem {
 
 /// Pauses a little, then gives the processor away: a waiter must not burn the time slice of the
@@ -11,6 +13,7 @@ namespace flugs::pmem {
 class SpinWait {
  public:
   void once() noexcept {
+    if (__builtin_expect(wait_observer != nullptr, 0)) return wait_observer->on_wait();
     if (++rounds_ < kSpinsMax) {
       __builtin_ia32_pause();
     } else {

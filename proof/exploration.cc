@@ -12,6 +12,8 @@
 #include <ctime>
 #include <vector>
 
+#include "proof/scheduled_exploration.h"
+
 namespace flugs::proof {
 
 namespace {
@@ -64,10 +66,11 @@ Result<RigOptions> rig_options(const Exploration& exploration, const Protocol& p
 }  // namespace
 
 std::string replay_words(const Exploration& exploration) {
-  return fmt::format("{},round={},seed={},slots={},torn={},depth={},combinations={},random={}:",
+  return fmt::format("{},round={},seed={},slots={},torn={},depth={},combinations={},random={}{}{}:",
                      exploration.protocol, exploration.round, exploration.seed, exploration.slots,
                      exploration.tears_words ? 1 : 0, exploration.nested_depth,
-                     exploration.combinations_max, exploration.random_images);
+                     exploration.combinations_max, exploration.random_images,
+                     exploration.schedule.empty() ? "" : ",schedule=", exploration.schedule);
 }
 
 std::string replay_words(const Exploration& exploration, const CrashFailure& failure) {
@@ -100,6 +103,7 @@ ExplorationResult explore(const Exploration& exploration, const Mutation& mutati
         Status(StatusCode::kInvalidArgument, fmt::format("no protocol '{}'", exploration.protocol));
     return result;
   }
+  if (protocol->threads != 0) return explore_schedules(exploration, *protocol, mutation);
   Result<RigOptions> options = rig_options(exploration, *protocol);
   if (!options.ok()) {
     result.outcome = std::move(options).status();
@@ -132,6 +136,12 @@ Result<Exploration> read_replay(std::string_view words) {
     std::string_view option = cut(options, ',');
     const std::string_view name = cut(option, '=');
     std::uint64_t number = 0;
+    if (name == "schedule") {
+      exploration.schedule = option;
+      if (Result<Schedule> schedule = read_schedule(option); !schedule.ok())
+        return std::move(schedule).status();
+      continue;
+    }
     if (!read_number(option, number)) return bad_words(fmt::format("option '{}'", name));
     if (name == "round") {
       exploration.round = static_cast<std::uint32_t>(number);

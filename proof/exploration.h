@@ -23,6 +23,7 @@ struct Exploration {
   std::uint32_t nested_depth = 1;
   std::uint64_t combinations_max = 128;
   std::uint32_t random_images = 16;
+  std::string schedule = {};  ///< of a protocol with threads, "12>1.40>0": only this one
   // Budgets.
   std::uint32_t nested_one_in = 16;
   std::uint64_t images_max = 2500;

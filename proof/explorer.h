@@ -149,6 +149,7 @@ class CrashExplorer final : public pmem::PersistObserver {
   void count_unfenced();
   /// Crash points are passed by while it is muted; what is durable is kept up with.
   void set_muted(bool is_muted) noexcept { is_muted_ = is_muted; }
+  bool is_muted() const noexcept { return is_muted_; }
   /// What a power cut at the present moment could leave, to come back to it.
   struct Moment;
   std::shared_ptr<Moment> moment() const;

@@ -23,11 +23,13 @@ Region region_of(std::span<const std::byte> memory, const void* address);
 struct Mutation {
   enum class Kind : std::uint8_t {
     kNone,
-    kNoFlush,     ///< as if the flush were missing
-    kNoFence,     ///< as if the fence were missing
-    kLateFlush,   ///< the flush comes behind the fence that was to make it certain
-    kShortFlush,  ///< the last line is left out, of flushes of two lines and more
-    kEarlyStore,  ///< what the flush covers was stored before the Persister's fence before it
+    kNoFlush,      ///< as if the flush were missing
+    kNoFence,      ///< as if the fence were missing
+    kLateFlush,    ///< the flush comes behind the fence that was to make it certain
+    kShortFlush,   ///< the last line is left out, of flushes of two lines and more
+    kEarlyStore,   ///< what the flush covers was stored before the Persister's fence before it
+    kLateFence,    ///< over when its step is acknowledged: others may have seen the step before
+    kOthersFlush,  ///< missing where another Persister has flushed the same and not fenced it
   };
   Kind kind = Kind::kNone;
   std::string label;

@@ -45,6 +45,26 @@ constexpr MutationCase kCases[] = {
     {Kind::kNoFence, "chunk_list/3", "row_chunks"},
     {Kind::kNoFlush, "chunk_list/4", "row_chunks"},
     {Kind::kNoFence, "chunk_list/4", "chunk_lines"},
+    {Kind::kNoFlush, "row_group/1", "merge"},
+    {Kind::kNoFence, "row_group/1", "merge"},
+    {Kind::kNoFlush, "row_group/2", "merge_locked"},
+    {Kind::kNoFence, "chunk_replace/1", "merge_locked"},
+    {Kind::kNoFlush, "chunk_replace/2", "merged_deletions"},
+    {Kind::kNoFence, "chunk_replace/2", "merged_deletions"},
+    {Kind::kNoFlush, "version_block/1", "merged_deletions"},
+    {Kind::kNoFence, "version_block/1", "merged_deletions"},
+    {Kind::kNoFlush, "version_block/2", "merged_deletions"},
+    {Kind::kNoFence, "version_block/2", "merged_deletions"},
+    {Kind::kLateFlush, "row_group/2", "merge_locked"},
+    {Kind::kLateFlush, "chunk_replace/2", "merged_deletions"},
+    {Kind::kLateFlush, "version_block/1", "merged_deletions"},
+    {Kind::kLateFlush, "version_block/2", "merged_deletions"},
+    {Kind::kShortFlush, "row_group/1", "merge", Region::kOther, false,
+     "the last line is padding: zeros, as in the extent"},
+    {Kind::kShortFlush, "row_group/2", "merge_locked"},
+    {Kind::kShortFlush, "version_block/1", "merged_deletions"},
+    {Kind::kEarlyStore, "chunk_replace/2", "merge_locked"},
+    {Kind::kEarlyStore, "version_block/2", "merged_deletions"},
     {Kind::kNoFlush, "extent-zero/1", "used_space"},
     {Kind::kNoFlush, "extent-touch/1", "row_chunks"},
     {Kind::kNoFence, "extent-touch/1", "row_chunks"},
@@ -129,6 +149,9 @@ constexpr MutationCase kCases[] = {
      "what pool-create/1 makes durable nobody needs: the root is zero already, and the arenas "
      "share their line with limits that are flushed"},
     {Kind::kEarlyStore, "string_heap/3", "shared_reservation"},
+    {Kind::kLateFence, "commit/2", "threads_commit"},
+    {Kind::kLateFence, "create_table/2", "threads_tables"},
+    {Kind::kOthersFlush, "commit/1", "threads_values", Region::kDictionary},
 };
 
 std::string_view to_string(Kind kind) {
@@ -145,6 +168,10 @@ std::string_view to_string(Kind kind) {
       return "last line not flushed";
     case Kind::kEarlyStore:
       return "stored a fence early";
+    case Kind::kLateFence:
+      return "fence over only when acknowledged";
+    case Kind::kOthersFlush:
+      return "no flush of what another has flushed";
   }
   return "unknown";
 }

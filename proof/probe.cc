@@ -160,12 +160,29 @@ Status run_writes(engine::DatabaseCore& core, const Writes& writes, RowIds& row_
   return commit_above(*transaction, timestamp);
 }
 
+namespace {
+
+Status merge_all(engine::DatabaseCore& core, const std::string& name) {
+  const Result<TableId> table = core.find_table(name);
+  if (!table.ok()) return table.status();
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  options.dead_percent = 1;
+  options.threads = 1;
+  options.patience = {};  // nobody ends a transaction while we wait
+  const Status merged = core.merge(*table, options).status();
+  return merged.code() == StatusCode::kBusy ? Status() : merged;
+}
+
+}  // namespace
+
 Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& timestamp) {
   if (step.created) return core.create_table(*step.created).status();
   if (!step.dropped.empty()) {
     Result<TableId> table = core.find_table(step.dropped);
     return table.ok() ? core.drop_table(*table) : std::move(table).status();
   }
+  if (!step.merged.empty()) return merge_all(core, step.merged);
   RowIds row_ids(core);
   return run_writes(core, step.writes, row_ids, nullptr, timestamp);
 }

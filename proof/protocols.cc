@@ -18,6 +18,18 @@ constexpr TurnMix kText{.insert = 3, .update = 3, .remove = 1, .interleave = 2, 
 constexpr TurnMix kBulk{.insert = 1, .update = 2, .remove = 2, .multi = 2, .large = 3};
 constexpr TurnMix kDdl{.insert = 3, .update = 1, .remove = 1, .tables = 6, .reopen = 1};
 
+constexpr TurnMix kMerges{.insert = 3,
+                          .update = 3,
+                          .remove = 3,
+                          .multi = 2,
+                          .abort = 1,
+                          .interleave = 2,
+                          .text = 1,
+                          .merge = 3,
+                          .reopen = 1,
+                          .crash = 1};
+constexpr std::uint32_t kThreads = 3;
+
 constexpr std::array kProtocols{
     Protocol{"insert", "rows inserted, one aborted", script_inserts, kWrites},
     Protocol{"update", "rows updated, deleted and inserted again", script_updates, kWrites},
@@ -62,6 +74,23 @@ constexpr std::array kProtocols{
     Protocol{"recycle", "rows of dead versions written again", script_recycling, kWrites, 512},
     Protocol{"sweep", "rows that recovery gave free written again", script_sweeping, kRestarts,
              256},
+    Protocol{"merge", "chunks of rows that become row groups", script_merge, kMerges, 512},
+    Protocol{"merged_deletions", "rows of groups deleted and updated, by two transactions",
+             script_merged_deletions, kMerges, 512},
+    Protocol{"merge_locked", "rows deleted and locked in a chunk that a merge wants",
+             script_merge_locked, kMerges, 512},
+    Protocol{"merge_again", "groups merged again, emptied, their row ids used again",
+             script_merge_again, kMerges, 512},
+    Protocol{"threads_commit", "threads that write the same rows, in several tables at a time",
+             script_threads_commit, kWrites, 160, false, kThreads},
+    Protocol{"threads_values", "threads that bring the same new values and the same new keys",
+             script_threads_values, kWrites, 160, false, kThreads},
+    Protocol{"threads_slots", "threads that use their slots again and again, across aborts",
+             script_threads_slots, kWrites, 256, false, kThreads},
+    Protocol{"threads_growth", "threads that need new chunks of rows, values and texts at a time",
+             script_threads_growth, kWrites, 256, false, kThreads},
+    Protocol{"threads_tables", "tables created and dropped while other threads commit",
+             script_threads_tables, kWrites, 256, false, kThreads},
 };
 
 }  // namespace

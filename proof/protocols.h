@@ -22,6 +22,8 @@ struct Protocol {
   TurnMix turns;  ///< how the random continuation of a further round goes on
   std::uint32_t pool_kilobytes = 160;
   bool watches_creation = false;
+  /// Above 0: the script runs so many threads, and each exploration looks at many schedules.
+  std::uint32_t threads = 0;
 };
 
 std::span<const Protocol> protocols();

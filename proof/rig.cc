@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -126,21 +127,45 @@ Status CrashRig::outcome() const {
 template <typename Work>
 void CrashRig::explored(Step step, Work&& work) {
   if (is_done()) return;
-  const bool is_inside = now_.after.has_value();
-  Step outer = std::exchange(now_.in_flight, std::move(step));
-  now_.after = now_.state;
-  FLUGS_CHECK(model_step(now_.in_flight, *now_.after));  // the script contradicts itself
+  std::vector<Pending> outer = std::exchange(now_.pending, {});
+  const std::uint64_t number = announce(std::move(step));
+  may_take_effect(number);
+  FLUGS_CHECK(now_.outcomes.size() == 2);  // the script contradicts itself
   Status status = work();
   if (!status.ok()) return fail(std::move(status));
-  now_.state = std::move(*now_.after);
-  now_.after.reset();
-  now_.in_flight = {};
+  settle(number);
   acknowledge();
-  if (!is_inside) return;
-  now_.in_flight = std::move(outer);
-  now_.after = now_.state;
-  FLUGS_CHECK(model_step(now_.in_flight, *now_.after));
+  if (outer.empty()) return;
+  now_.pending = std::move(outer);
+  now_.find_outcomes();
 }
+
+std::uint64_t CrashRig::announce(Step step) {
+  now_.pending.push_back({next_pending_, std::move(step), false});
+  return next_pending_++;
+}
+
+void CrashRig::may_take_effect(std::uint64_t pending) {
+  for (Pending& one : now_.pending)
+    if (one.number == pending) one.is_committing = true;
+  now_.find_outcomes();
+}
+
+void CrashRig::settle(std::uint64_t pending) {
+  if (filter_ != nullptr) filter_->end_late_fences();
+  const auto same = [&](const Pending& one) { return one.number == pending; };
+  const auto found = std::find_if(now_.pending.begin(), now_.pending.end(), same);
+  if (found == now_.pending.end()) return;  // somebody saw it before
+  FLUGS_CHECK(model_step(found->step, now_.state()));
+  withdraw(pending);
+}
+
+void CrashRig::withdraw(std::uint64_t pending) {
+  std::erase_if(now_.pending, [&](const Pending& one) { return one.number == pending; });
+  now_.find_outcomes();
+}
+
+pmem::PersistObserver* CrashRig::observer() const noexcept { return filter_.get(); }
 
 void CrashRig::acknowledge() {
   if (explorer_ == nullptr) return;
@@ -188,6 +213,12 @@ void CrashRig::drop_table(const std::string& name) {
   explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 
+void CrashRig::merge(const std::string& table) {
+  Step step;
+  step.merged = table;
+  explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
+}
+
 void CrashRig::commit(const Writes& writes) {
   const Step step{.writes = writes};
   explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
@@ -231,8 +262,10 @@ Status CrashRig::open_live() {
   auto core = open_image(buffer_.span(), filter_.get(), options_.slots);
   if (!core.ok()) return std::move(core).status();
   core_ = std::move(*core);
-  bool is_after = false;
-  return check_recovered(*core_, 0, is_after);
+  Expectation::Outcome* outcome = nullptr;
+  nested_outcome_ = nullptr;
+  nested_outcomes_differ_ = false;
+  return check_recovered(*core_, 0, outcome);
 }
 
 void CrashRig::reopen(std::uint32_t slots) {

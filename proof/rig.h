@@ -11,29 +11,22 @@
 #include <vector>
 
 #include "engine/database_core.h"
+#include "proof/expectation.h"
 #include "proof/explorer.h"
 #include "proof/mutation.h"
 #include "proof/pool_buffer.h"
-#include "proof/state.h"
+#include "proof/schedule.h"
 
 // A database under the crash-state explorer, with a model of what it must hold.
 //
 // Each image is judged thus: ordinary recovery (crashed again, `nested_depth` deep); the state is
-// that before or that after the transaction in flight, and crashes inside recovery decide the same;
-// the audit is clean; the space in use, the free space and the overhead are all there is; then the
-// transaction in flight is run again, new ones insert, update, delete and insert again in every
-// table through every slot, with time-stamps above all that were acknowledged; then a second
-// restart gives the same state and the same space in use.
+// that before the steps in flight or that after some of them, and crashes inside recovery decide
+// the same; the audit is clean; the space in use, the free space and the overhead are all there is;
+// then what was in flight and is not there is run again, new transactions insert, update, delete
+// and insert again in every table through every slot, with time-stamps above all that were
+// acknowledged; then a second restart gives the same state and the same space in use.
 
 namespace flugs::proof {
-
-/// What a database that is recovered at some moment must hold.
-struct Expectation {
-  DatabaseState state;                 ///< acknowledged
-  std::optional<DatabaseState> after;  ///< when what is in flight has taken effect
-  Step in_flight;
-  std::uint64_t timestamp = 0;  ///< the latest that was acknowledged
-};
 
 /// Lines that hold at an acknowledgement what nobody has flushed: what they are part of, the labels
 /// of the flush before, which did not cover it, and of the next, which came later.
@@ -50,6 +43,9 @@ struct RigOptions {
   std::uint32_t slots = 2;
   bool watches_creation = false;
   bool mutes_script = false;  ///< crash points begin at unmute(), not at watch()
+  // Of run_threads().
+  Schedule schedule = {};
+  std::uint64_t turns_seed = 0;  ///< of what the threads do; 0: the script
   ExplorerOptions explorer;
   Mutation mutation;
 };
@@ -74,6 +70,8 @@ class CrashRig {
 
   void create_table(const TableSchema& schema);
   void drop_table(const std::string& name);
+  /// Merges all of the table, or does nothing while a transaction is open.
+  void merge(const std::string& table);
   void commit(const Writes& writes);
   void abort(const Writes& writes);
   /// Transactions that stay open while others run; ended by number.
@@ -87,11 +85,30 @@ class CrashRig {
   /// Cuts the power (CrashExplorer::crash_image), and opens.
   void crash(std::uint64_t choice, std::uint32_t slots = 0);
 
+  /// Steps of several threads, of which one runs at a time (run_threads, which alone uses these).
+  /// Not acknowledged before settle() and acknowledge(); from may_take_effect() to withdraw() it
+  /// may be found in an image.
+  std::uint64_t announce(Step step);
+  void may_take_effect(std::uint64_t pending);
+  /// It has taken effect for certain: its thread has been told, or another transaction sees it.
+  void settle(std::uint64_t pending);
+  void withdraw(std::uint64_t pending);
+  /// Crash point: this thread has been told.
+  void acknowledge();
+  void fail(Status status);
+  const Expectation& expectation() const noexcept { return now_; }
+  void set_timestamp(std::uint64_t timestamp) noexcept { now_.timestamp = timestamp; }
+  /// Null before watch().
+  pmem::PersistObserver* observer() const noexcept;
+  const RigOptions& options() const noexcept { return options_; }
+  void set_turns(TurnOwners turns) { turns_ = std::move(turns); }
+  const TurnOwners& turns() const noexcept { return turns_; }
+
   /// Called before each fence takes effect, and before it is explored. One at a time.
   std::function<void(pmem::Label)> before_fence;
 
   engine::DatabaseCore& core() { return *core_; }
-  const DatabaseState& state() const noexcept { return now_.state; }
+  const DatabaseState& state() const noexcept { return now_.state(); }
   /// Whether a state like the present one can be judged, also with that table more in it and with
   /// long texts in every table, and `bytes` of the pool are free after that. Found out on a copy.
   bool has_room(std::uint64_t bytes, const std::optional<TableSchema>& another);
@@ -113,21 +130,19 @@ class CrashRig {
   template <typename Work>
   void explored(Step step, Work&& work);
   void make_explorer();
-  void acknowledge();
   void note_flush(std::size_t offset, std::size_t bytes, pmem::Label label);
   void note_power_cut();
   Status create(pmem::PersistObserver* observer);
-  void fail(Status status);
   Status open_live();
   void close_live();
   Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
   Status check(std::span<std::byte> image, ExplorerContext& context);
-  Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after);
-  Status check_recovered_state(engine::DatabaseCore& core, bool& is_after);
+  Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth,
+                         Expectation::Outcome*& outcome);
   Status check_second_restart(std::span<std::byte> image, const DatabaseState& expected,
                               std::uint64_t used);
   bool has_room_after_opening(std::uint64_t bytes, const std::optional<TableSchema>& another);
-  Status run_new_transactions(engine::DatabaseCore& core, bool is_after, DatabaseState& state,
+  Status run_new_transactions(engine::DatabaseCore& core, std::uint32_t taken, DatabaseState& state,
                               ModelSteps& model);
 
   RigOptions options_;
@@ -143,7 +158,11 @@ class CrashRig {
   bool is_creating_ = true;
   std::map<UnflushedSite, std::uint64_t> unflushed_;
   std::map<std::size_t, UnflushedSite> waiting_;  // by offset: lines whose next flush is to come
-  std::uint32_t nested_outcomes_ = 0;  // bit 0: before, bit 1: after; of the image being judged
+  std::uint64_t next_pending_ = 0;
+  TurnOwners turns_;  // of run_threads()
+  // Of the image being judged: what the recoveries from crashes inside its own have decided.
+  const Expectation::Outcome* nested_outcome_ = nullptr;
+  bool nested_outcomes_differ_ = false;
 };
 
 /// Opens what a pool of a rig left behind.

@@ -47,46 +47,38 @@ Status write_long_texts(engine::DatabaseCore& core, const DatabaseState& state, 
 /// Threads keep to their transaction slot; the checks must not move that of the live database.
 Status CrashRig::check_as_another(std::span<std::byte> image, ExplorerContext& context) {
   if (context.depth() != 0) return check(image, context);
-  const mvcc::OtherThread another;
+  const mvcc::OtherThread another(1);
   return check(image, context);
 }
 
-Status CrashRig::check_recovered_state(engine::DatabaseCore& core, bool& is_after) {
-  Result<Transaction> reader = core.begin(AccessMode::kReadOnly);
-  if (!reader.ok()) return std::move(reader).status();
-  const Result<bool> is_before = sees(core, *reader, now_.state);
-  if (!is_before.ok()) return is_before.status();
-  is_after = !*is_before;
-  if (!is_after) return {};
-  if (now_.after) {
-    const Result<bool> is_seen = sees(core, *reader, *now_.after);
-    if (!is_seen.ok() || *is_seen) return is_seen.status();
+Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth,
+                                 Expectation::Outcome*& outcome) {
+  {
+    Result<Transaction> reader = core.begin(AccessMode::kReadOnly);
+    if (!reader.ok()) return std::move(reader).status();
+    const Result<Expectation::Outcome*> found = now_.find(core, *reader);
+    if (!found.ok()) return found.status();
+    outcome = *found;
   }
-  Status unlike = must_see(core, *reader, now_.state);
-  if (!now_.after) return unlike;
-  return wrong(fmt::format("{}; nor after the step: {}", unlike.message(),
-                           must_see(core, *reader, *now_.after).message()));
-}
-
-Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth, bool& is_after) {
-  if (Status s = check_recovered_state(core, is_after); !s.ok()) return s;
   if (Status s = core.verify({}); !s.ok()) return s;
   if (Status s = check_space(core); !s.ok()) return s;
-  const std::uint32_t outcome = is_after ? 2 : 1;
-  if (depth == 0 && (nested_outcomes_ & ~outcome) != 0)
+  if (nested_outcome_ != nullptr && nested_outcome_ != outcome) nested_outcomes_differ_ = true;
+  nested_outcome_ = outcome;
+  if (depth == 0 && nested_outcomes_differ_)
     return wrong("a crash inside this recovery made the next one decide otherwise");
-  nested_outcomes_ |= outcome;
   return {};
 }
 
-Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
+Status CrashRig::run_new_transactions(engine::DatabaseCore& core, std::uint32_t taken,
                                       DatabaseState& state, ModelSteps& model) {
   std::uint64_t timestamp = now_.timestamp;
-  const Step& in_flight = now_.in_flight;
-  const bool has_step =
-      !in_flight.writes.empty() || in_flight.created || !in_flight.dropped.empty();
-  if (!is_after && has_step && model.run(in_flight))
-    if (Status s = run_step(core, in_flight, timestamp); !s.ok()) return s;
+  for (std::size_t i = 0; i < now_.pending.size(); ++i) {
+    const Step& step = now_.pending[i].step;
+    const bool does_nothing =
+        step.writes.empty() && !step.created && step.dropped.empty() && step.merged.empty();
+    if ((taken >> i & 1) != 0 || does_nothing || !model.run(step)) continue;
+    if (Status s = run_step(core, step, timestamp); !s.ok()) return s;
+  }
   if (state.empty()) {
     TableSchema schema("probe");
     schema.column("id", Type::kInt32).column("text", Type::kString).primary_key({"id"});
@@ -116,7 +108,7 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, bool is_after,
 
 bool CrashRig::has_room(std::uint64_t bytes, const std::optional<TableSchema>& another) {
   if (is_done()) return true;
-  const mvcc::OtherThread other;
+  const mvcc::OtherThread other(1);
   std::memcpy(trial_.span().data(), buffer_.span().data(), buffer_.span().size());
   // A turn may open with one more.
   const std::uint32_t slots = std::exchange(options_.slots, options_.slots + 1);
@@ -130,15 +122,15 @@ bool CrashRig::has_room_after_opening(std::uint64_t bytes,
   auto core = open_image(trial_.span(), nullptr, options_.slots);
   if (core.code() == StatusCode::kOutOfSpace) return false;
   if (!core.ok()) return true;  // the judge will say so
-  ModelSteps model(now_.state);
+  ModelSteps model(now_.state());
   if (another) {
     const Step step{.created = another};
     std::uint64_t timestamp = now_.timestamp;
     if (model.run(step) && run_step(**core, step, timestamp).code() == StatusCode::kOutOfSpace)
       return false;
   }
-  if (write_long_texts(**core, now_.state, model).code() == StatusCode::kOutOfSpace ||
-      run_new_transactions(**core, false, now_.state, model).code() == StatusCode::kOutOfSpace)
+  if (write_long_texts(**core, now_.state(), model).code() == StatusCode::kOutOfSpace ||
+      run_new_transactions(**core, 0, now_.state(), model).code() == StatusCode::kOutOfSpace)
     return false;
   const pmem::SpaceReport space = (*core)->pool().allocator().space();
   return space.used_bytes + space.overhead_bytes + bytes <= space.reserved_bytes;
@@ -160,7 +152,10 @@ Status CrashRig::check_second_restart(std::span<std::byte> image, const Database
 }
 
 Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
-  if (context.depth() == 0) nested_outcomes_ = 0;
+  if (context.depth() == 0) {
+    nested_outcome_ = nullptr;
+    nested_outcomes_differ_ = false;
+  }
   pmem::PersistObserver* nested = context.observer();
   Filter filter(*this, image, nested, nullptr);
   auto core = open_image(image, nested == nullptr ? nullptr : &filter, options_.slots);
@@ -170,12 +165,12 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
   if (!core.ok()) return says("opening", core.status());
   context.crash_now("recovered");
   (*core)->pool().medium().set_observer(nullptr);
-  bool is_after = false;
-  if (Status s = check_recovered(**core, context.depth(), is_after); !s.ok())
+  Expectation::Outcome* outcome = nullptr;
+  if (Status s = check_recovered(**core, context.depth(), outcome); !s.ok())
     return says("recovered", s);
-  DatabaseState& state = is_after ? *now_.after : now_.state;
+  DatabaseState& state = outcome->state;
   ModelSteps model(state);  // takes them back
-  if (Status s = run_new_transactions(**core, is_after, state, model); !s.ok())
+  if (Status s = run_new_transactions(**core, outcome->taken, state, model); !s.ok())
     return says("new transactions", s);
   if (Status s = (*core)->verify({}); !s.ok()) return says("audit after them", s);
   const std::uint64_t used = used_bytes(**core);

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,8 +39,12 @@ class CrashRig::Filter final : public pmem::PersistObserver {
         case Mutation::Kind::kEarlyStore:
           store_early(by, address, bytes, label);
           break;
+        case Mutation::Kind::kOthersFlush:
+          if (others_have_flushed(by, address, bytes)) return;
+          break;
         case Mutation::Kind::kNone:
         case Mutation::Kind::kNoFence:
+        case Mutation::Kind::kLateFence:
           break;
       }
     }
@@ -58,8 +65,17 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     if (mutation.kind == Mutation::Kind::kEarlyStore && live_ != nullptr)
       moments_[&by] = {live_->moment(), rig_.now_, by.counters().fences};
     if (mutation.kind == Mutation::Kind::kNoFence && label == mutation.label) return;
+    end_late_fences([&](const LateFence& fence) { return fence.by == &by; });
+    if (mutation.kind == Mutation::Kind::kLateFence && label == mutation.label && live_ != nullptr)
+      return late_fences_.push_back({&by, label, std::this_thread::get_id()});
     next_->on_fence_by(by, label);
+    unfenced_.erase(&by);
     flush_late(by);
+  }
+  /// The step of this thread is acknowledged.
+  void end_late_fences() {
+    end_late_fences(
+        [](const LateFence& fence) { return fence.thread == std::this_thread::get_id(); });
   }
 
  private:
@@ -68,6 +84,11 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     const void* address;
     std::size_t bytes;
     pmem::Label label;
+  };
+  struct LateFence {
+    const pmem::Persister* by;
+    pmem::Label label;
+    std::thread::id thread;
   };
   /// Just before the last fence of a Persister.
   struct BeforeFence {
@@ -85,6 +106,26 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::uintptr_t last = (begin + bytes - 1) / pmem::kLineBytes * pmem::kLineBytes;
     return last <= begin ? bytes : last - begin;
+  }
+  template <typename Which>
+  void end_late_fences(Which&& which) {
+    const auto ends = std::partition(late_fences_.begin(), late_fences_.end(),
+                                     [&](const LateFence& fence) { return !which(fence); });
+    const std::vector<LateFence> ending(ends, late_fences_.end());
+    late_fences_.erase(ends, late_fences_.end());
+    // No crash point: the mistake is what others do meanwhile, not that the fence comes here.
+    const bool was_muted = live_ != nullptr && live_->is_muted();
+    if (live_ != nullptr) live_->set_muted(true);
+    for (const LateFence& fence : ending) next_->on_fence_by(*fence.by, fence.label);
+    if (live_ != nullptr) live_->set_muted(was_muted);
+  }
+  /// Notes what the flush covers; whether others have flushed just that, without a fence.
+  bool others_have_flushed(const pmem::Persister& by, const void* address, std::size_t bytes) {
+    const std::string content(static_cast<const char*>(address), bytes);
+    unfenced_[&by].insert({address, content});
+    return std::any_of(unfenced_.begin(), unfenced_.end(), [&](const auto& other) {
+      return other.first != &by && other.second.contains({address, content});
+    });
   }
   void flush_late(const pmem::Persister& by) {
     const std::vector<LateFlush> late = std::exchange(late_, {});
@@ -113,6 +154,8 @@ class CrashRig::Filter final : public pmem::PersistObserver {
   CrashExplorer* live_;  // null inside a recovery
   bool is_in_hook_ = false;
   std::vector<LateFlush> late_;
+  std::vector<LateFence> late_fences_;
+  std::map<const pmem::Persister*, std::set<std::pair<const void*, std::string>>> unfenced_;
   std::map<const pmem::Persister*, BeforeFence> moments_;
 };
 

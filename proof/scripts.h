@@ -30,5 +30,14 @@ void script_generations(CrashRig& rig);
 void script_grown_generations(CrashRig& rig);
 void script_recycling(CrashRig& rig);
 void script_sweeping(CrashRig& rig);
+void script_merge(CrashRig& rig);
+void script_merged_deletions(CrashRig& rig);
+void script_merge_locked(CrashRig& rig);
+void script_merge_again(CrashRig& rig);
+void script_threads_commit(CrashRig& rig);
+void script_threads_values(CrashRig& rig);
+void script_threads_slots(CrashRig& rig);
+void script_threads_growth(CrashRig& rig);
+void script_threads_tables(CrashRig& rig);
 
 }  // namespace flugs::proof

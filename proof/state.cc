@@ -166,7 +166,9 @@ bool model_step(const Step& step, DatabaseState& state) {
 Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction) {
   DatabaseState state;
   for (const TableId id : core.tables()) {
-    const TableSchema& schema = core.table(id)->schema();
+    const engine::Table* table = core.table(id);
+    if (table == nullptr) continue;  // dropped by another thread meanwhile
+    const TableSchema& schema = table->schema();
     TableRows& rows = state[schema.name];
     const std::vector<ColumnId> columns = all_columns(schema);
     bool is_repeated = false;

@@ -34,11 +34,12 @@ RowWrite insert(std::string table, std::vector<Value> row);
 RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
 RowWrite remove(std::string table, std::int32_t id);
 
-/// One durable change of a database: a transaction, or a table created or dropped.
+/// One durable change of a database: a transaction, a table created or dropped, or merged.
 struct Step {
   Writes writes = {};
   std::optional<TableSchema> created = {};
   std::string dropped = {};
+  std::string merged = {};  ///< of a table: changes nothing that a transaction sees
 };
 
 /// Steps on a model, which are taken back at the end: the same model serves for many images.

@@ -32,7 +32,7 @@ class Turns {
   Turns(CrashRig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void take(const TurnMix& mix) {
-    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 11> kinds{{
+    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 12> kinds{{
         {mix.insert, &Turns::insert_one},
         {mix.update, &Turns::update_one},
         {mix.remove, &Turns::remove_one},
@@ -42,6 +42,7 @@ class Turns {
         {mix.large, &Turns::write_many},
         {mix.text, &Turns::write_text},
         {mix.tables, &Turns::change_tables},
+        {mix.merge, &Turns::merge_table},
         {mix.reopen, &Turns::reopen},
         {mix.crash, &Turns::crash},
     }};
@@ -212,6 +213,9 @@ class Turns {
       schema.name = name;
       if (is_room_left(schema)) rig_.create_table(schema);
     }
+  }
+  void merge_table() {
+    if (const std::string table = any_table(); !table.empty()) rig_.merge(table);
   }
   void reopen() {
     end();

@@ -43,7 +43,7 @@ class WorkloadRun {
         buffer_.span(),
         [this](std::span<std::byte> image, ExplorerContext& context) {
           if (context.depth() != 0) return check(image, context);
-          const mvcc::OtherThread another;
+          const mvcc::OtherThread another(1);
           return check(image, context);
         },
         explorer_options);

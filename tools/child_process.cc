@@ -20,6 +20,11 @@ Result<ChildProcess> ChildProcess::start(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "flugs");
   arguments.push_back("--spawned-at");
   arguments.push_back(std::to_string(bench::monotonic_ns()));
+  return start_program("/proc/self/exe", std::move(arguments));
+}
+
+Result<ChildProcess> ChildProcess::start_program(const std::string& path,
+                                                 std::vector<std::string> arguments) {
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -34,11 +39,10 @@ Result<ChildProcess> ChildProcess::start(std::vector<std::string> arguments) {
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   ChildProcess child;
   const int error =
-      posix_spawn(&child.pid_, "/proc/self/exe", nullptr, &attributes, argv.data(), environ);
+      posix_spawn(&child.pid_, path.c_str(), nullptr, &attributes, argv.data(), environ);
   posix_spawnattr_destroy(&attributes);
   if (error != 0)
-    return Status(StatusCode::kIoError,
-                  std::string("cannot start another process: ") + std::strerror(error));
+    return Status(StatusCode::kIoError, "cannot start " + path + ": " + std::strerror(error));
   Cleanup::add_child(child.pid_);
   return child;
 }

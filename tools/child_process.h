@@ -9,12 +9,15 @@
 
 namespace flugs::tools {
 
-/// This program again, as another process; killed with its owner.
+/// Another process, this program again as a rule; killed with its owner.
 class ChildProcess {
  public:
   /// Starts `flugs arguments...`, and gives it "--spawned-at NS" besides: CLOCK_MONOTONIC right
   /// before. Fails with kIoError.
   static Result<ChildProcess> start(std::vector<std::string> arguments);
+  /// Starts the program in the file `path`; the first argument is its name. Fails with kIoError.
+  static Result<ChildProcess> start_program(const std::string& path,
+                                            std::vector<std::string> arguments);
 
   ChildProcess() noexcept = default;
   ChildProcess(ChildProcess&& other) noexcept;

@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 CLANG_TIDY = "clang-tidy-19"
-CHECKED = ("words/", "pmem/", "columns/", "mvcc/", "recovery/", "engine/", "bench/", "tools/",
-           "examples/")
+CHECKED = ("words/", "pmem/", "columns/", "mvcc/", "recovery/", "engine/", "query/", "bench/",
+           "tools/", "examples/")
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 

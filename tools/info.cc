@@ -59,6 +59,9 @@ bench::Json to_json(const TableStatistics& table) {
                       {"rows_free", table.rows_free},
                       {"chunks", table.chunks},
                       {"chunk_bytes", table.chunk_bytes},
+                      {"groups", table.groups},
+                      {"group_rows", table.group_rows},
+                      {"group_bytes", table.group_bytes},
                       {"row_bytes", table.row_bytes},
                       {"key_index_bytes", table.key_index_bytes}};
   json["columns"] = bench::Json::array();
@@ -151,6 +154,9 @@ void print_table_statistics(const TableStatistics& table) {
   fmt::print("table {}: {} rows reserved, {} free; {} chunks, {}; {} bytes a row; key indexes {}\n",
              table.name, table.rows_reserved, table.rows_free, table.chunks,
              format_bytes(table.chunk_bytes), table.row_bytes, format_bytes(table.key_index_bytes));
+  if (table.groups != 0)
+    fmt::print("in main: {} of the chunks, {} rows, {}\n", table.groups, table.group_rows,
+               format_bytes(table.group_bytes));
   TextTable columns({"column", "type", "bits", "dictionary entries", "bytes"});
   for (const ColumnStatistics& column : table.columns)
     columns.add({column.name, std::string(to_string(column.type)),

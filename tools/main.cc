@@ -33,7 +33,9 @@ int finish_with_json(const std::string& path, const bench::Json& json, int exit_
 void add_commands(CLI::App& app, Action& action) {
   add_demo(app, action);
   add_tatp(app, action);
+  add_ch(app, action);
   add_restart(app, action);
+  add_merge(app, action);
   add_kill_loop(app, action);
   add_explore(app, action);
   add_crashtest(app, action);

@@ -30,23 +30,24 @@ MAY_INCLUDE = {
     "mvcc": {"words", "pmem"},
     "recovery": {"words", "pmem", "columns", "mvcc"},
     "engine": {"words", "flugs", "pmem", "columns", "mvcc", "recovery"},
+    "query": {"words", "flugs", "pmem", "columns", "mvcc", "engine"},
     "bench": {"words", "flugs"},
     "proof": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine"},
     "fuzz": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
     "tools": {"words", "flugs", "bench", "fuzz", "proof"},
-    "examples": {"words", "flugs"},
-    "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "fuzz",
-             "tools", "proof"},
+    "examples": {"words", "flugs", "bench"},
+    "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench",
+             "fuzz", "tools", "proof"},
 }
-LAYERS = ("words", "pmem", "columns", "mvcc", "recovery", "engine")
+LAYERS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "query")
 PUBLIC_DIR = "engine/include/flugs/"
 PUBLIC_WORDS = {"status", "ids", "schema", "value", "function_ref", "recovery_report"}
 # Folders that may speak to the medium themselves.
 PERSISTENCE_DIRS = ("pmem/", "test/faults/", "test/pmem/", "test/support/")
 PERSISTENCE_DOC = "docs/persistence.md"
 
-SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "fuzz", "proof",
-               "tools", "examples", "test")
+SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench", "fuzz",
+               "proof", "tools", "examples", "test")
 CXX = (".h", ".cc")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 

@@ -32,6 +32,12 @@ std::string_view to_string(StatusCode code) noexcept {
       return "read only";
     case StatusCode::kIoError:
       return "i/o error";
+    case StatusCode::kCancelled:
+      return "cancelled";
+    case StatusCode::kOutOfMemory:
+      return "out of memory";
+    case StatusCode::kOverflow:
+      return "overflow";
   }
   return "unknown";
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "columns/column_layout.h"
+#include "columns/main_column_layout.h"
 #include "columns/row_layout.h"
 #include "engine/catalog_layout.h"
 #include "engine/schema_codec.h"
@@ -62,6 +63,21 @@ TEST_CASE("offsets of the pool's own structures", "[format]") {
                  offsetof(ChunkListLayout, reserved), sizeof(ChunkListLayout),
                  ChunkListLayout::kPageBytes, ChunkListLayout::kChunksMax},
                 {0, 48, 56, 64, 4096, 262150});
+}
+
+TEST_CASE("offsets of the structures of main", "[format]") {
+  using columns::MainColumnLayout;
+  check_offsets(
+      "MainColumnLayout",
+      {offsetof(MainColumnLayout, type), offsetof(MainColumnLayout, encoding),
+       offsetof(MainColumnLayout, code_bits), offsetof(MainColumnLayout, row_count),
+       offsetof(MainColumnLayout, null_count), offsetof(MainColumnLayout, entry_count),
+       offsetof(MainColumnLayout, run_count), offsetof(MainColumnLayout, code_count),
+       offsetof(MainColumnLayout, base), offsetof(MainColumnLayout, min),
+       offsetof(MainColumnLayout, max), offsetof(MainColumnLayout, parts_offset),
+       offsetof(MainColumnLayout, parts_bytes), offsetof(MainColumnLayout, parts_checksum),
+       offsetof(MainColumnLayout, checksum), sizeof(MainColumnLayout)},
+      {0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 56, 72, 80, 112, 120, 128});
 }
 
 TEST_CASE("offsets of the structures of tables and columns", "[format]") {

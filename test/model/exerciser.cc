@@ -29,7 +29,7 @@ std::string Exerciser::summary() const {
     const auto s = must(const_cast<Exerciser*>(this)->database_->table_statistics(id));
     text += s.name + ": " + std::to_string(s.rows_reserved) + " rows reserved; ";
   }
-  return text;
+  return text + std::to_string(merged_chunks_) + " chunks merged";
 }
 
 void Exerciser::expect(bool condition, const std::string& what) {
@@ -379,13 +379,30 @@ void Exerciser::step() {
   if (what < 850) return find(open, table);
   if (what < 930) return find_all(open, table);
   if (what < 970) return range(open, table);
-  if (what < 998) return scan(open, table);
+  if (what < 996) return scan(open, table);
+  if (what < 998) return merge();
   compare_all(open, table);
+}
+
+// Nobody ends a transaction while a merge waits: with one open it only freezes chunks.
+void Exerciser::merge() {
+  MergeOptions options;
+  options.scope = random_.chance(70) ? MergeScope::kEverything : MergeScope::kFullChunks;
+  options.dead_percent = static_cast<std::uint32_t>(1 + random_.below(40));
+  options.threads = static_cast<std::uint32_t>(1 + random_.below(2));
+  options.patience = {};
+  const ModelTable& table = *model_.tables()[random_.below(model_.tables().size())];
+  const auto report = database_->merge(table.id, options);
+  ++outcomes_[static_cast<std::size_t>(report.code())];
+  expect(report.ok() || (report.code() == StatusCode::kBusy && !open_.empty()),
+         "merge: " + report.status().to_string());
+  if (report.ok()) merged_chunks_ += report->chunks_merged + report->groups_merged;
 }
 
 void Exerciser::rest(bool reopens) {
   while (!open_.empty()) finish(open_.size() - 1, random_.chance(80));
   if (!complaint_.empty()) return;
+  if (random_.chance(70)) merge();
   if (model_.tables().size() > 4) {
     ModelTable& last = *model_.tables().back();
     expect_code(StatusCode::kOk, database_->drop_table(last.id).code(), "drop_table");

@@ -49,6 +49,7 @@ class Exerciser {
   void find_all(Open& open, ModelTable& table);
   void range(Open& open, ModelTable& table);
   void scan(Open& open, ModelTable& table);
+  void merge();
   void compare_all(Open& open, ModelTable& table);
 
   void make_table(const TableSchema& schema);
@@ -70,6 +71,7 @@ class Exerciser {
   std::uint64_t steps_ = 0;
   std::uint64_t last_commit_ = 0;
   std::uint64_t tables_made_ = 0;
+  std::uint64_t merged_chunks_ = 0;
   std::vector<std::uint64_t> outcomes_ = std::vector<std::uint64_t>(16);
   SeenRow picked_{};
   std::string complaint_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "flugs/ids.h"
+#include "flugs/merge.h"
 #include "flugs/recovery_report.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
@@ -91,6 +92,9 @@ struct TableStatistics {
   std::uint64_t rows_free = 0;      ///< of these, ready to be reused
   std::uint64_t chunks = 0;
   std::uint64_t chunk_bytes = 0;      ///< of all chunks
+  std::uint64_t groups = 0;           ///< of the chunks, those that are row groups of main
+  std::uint64_t group_rows = 0;       ///< rows in groups, dead ones included
+  std::uint64_t group_bytes = 0;      ///< of all groups, with their MVCC entries
   std::uint32_t row_bytes = 0;        ///< stride of a row in the newest chunk, MVCC stamps included
   std::uint64_t key_index_bytes = 0;  ///< DRAM
   std::vector<ColumnStatistics> columns;
@@ -146,6 +150,17 @@ class Database {
   void prefetch(KeyId key, std::initializer_list<Value> values) const noexcept {
     prefetch(key, std::span<const Value>(values.begin(), values.size()));
   }
+
+  /// Moves rows of a table into the read-optimised main store, chunk by chunk, and gives back the
+  /// space of those that have died; rows keep their ids (docs/decisions/0012). Transactions go on:
+  /// readers never wait; writers of a chunk wait while its deletions are carried over, which takes
+  /// less than a millisecond. One merge of a table at a time.
+  /// Durable when: it returns ok; chunk by chunk: a crash leaves each as it was or merged.
+  /// Fails with: kNotFound; kInvalidArgument; kBusy (the table is being merged or dropped already;
+  /// or a transaction that began earlier was still open after `patience`: nothing was merged);
+  /// kOutOfSpace (what had been merged by then stays so).
+  /// Source: SOFORT (DaMoN 2014), section 2.
+  Result<MergeReport> merge(TableId table, const MergeOptions& options = {});
 
   /// What opening found and did. Valid while the database is open.
   const RecoveryReport& recovery_report() const noexcept;

@@ -27,6 +27,9 @@ enum class StatusCode : std::uint8_t {
   kTooManyTransactions = 10,  ///< Every transaction slot is taken (`OpenOptions::slots_max`).
   kReadOnly = 11,             ///< A write was asked of a read-only transaction or file.
   kIoError = 12,              ///< The operating system refused (the message carries its words).
+  kCancelled = 13,            ///< The caller asked it to stop.
+  kOutOfMemory = 14,          ///< The bound on DRAM that was set for the call is reached.
+  kOverflow = 15,             ///< A number that was computed does not fit its type.
 };
 
 /// The name of `code` as it is written in messages, e.g. "conflict".

@@ -20,6 +20,8 @@ namespace engine {
 class Table;
 class TransactionContext;
 class DatabaseCore;
+struct RowView;
+struct TransactionAccess;
 }  // namespace engine
 namespace columns {
 class RowLayout;
@@ -62,9 +64,11 @@ class Row {
  private:
   friend class engine::Table;
   const engine::Table* table_ = nullptr;
-  const columns::RowLayout* layout_ = nullptr;
-  const std::byte* cells_ = nullptr;
+  friend struct engine::RowView;
+  const columns::RowLayout* layout_ = nullptr;  // null: the row is in a row group
+  const std::byte* cells_ = nullptr;            // or where the group is
   RowId id_;
+  std::uint32_t place_ = 0;  // in the group
 };
 
 /// A column and its new value.
@@ -208,6 +212,7 @@ class Transaction {
 
  private:
   friend class engine::DatabaseCore;
+  friend struct engine::TransactionAccess;
   engine::DatabaseCore* database_ = nullptr;
   engine::TransactionContext* context_ = nullptr;
   std::uint64_t commit_timestamp_ = 0;

@@ -1,0 +1,88 @@
+#include "bench/merge_load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "bench/random.h"
+
+namespace flugs::bench {
+
+namespace {
+
+constexpr std::uint64_t kRowsPerTransaction = 10'000;
+constexpr std::uint64_t kDistinctMin = 10;
+
+Status load_range(Database& database, TableId table, const MergeLoad& load, std::uint64_t first,
+                  std::uint64_t end) {
+  std::vector<Value> values;
+  values.reserve((end - first) * load.columns);
+  for (std::uint64_t row = first; row < end; ++row)
+    for (std::uint32_t column = 0; column < load.columns; ++column)
+      values.push_back(Value::int32(load.value(row, column)));
+  Result<Transaction> transaction = database.begin();
+  if (!transaction.ok()) return std::move(transaction).status();
+  if (Status s = transaction->insert_rows(table, values, {}); !s.ok()) return s;
+  return transaction->commit();
+}
+
+}  // namespace
+
+std::int32_t MergeLoad::value(std::uint64_t row, std::uint32_t column) const noexcept {
+  std::uint64_t domain = distinct;
+  for (std::uint32_t i = 0; i < column && domain > kDistinctMin; ++i) domain /= 10;
+  domain = std::max<std::uint64_t>(domain, 1);
+  const std::uint64_t hash = mix64(row ^ mix64(seed + column));
+  return static_cast<std::int32_t>((hash >> 32) * domain >> 32);
+}
+
+Result<TableId> load_merge_table(Database& database, const MergeLoad& load) {
+  TableSchema schema("r");
+  for (std::uint32_t column = 0; column < load.columns; ++column)
+    schema.column(fmt::format("c{}", column + 1), Type::kInt32).not_null();
+  const Result<TableId> table = database.create_table(schema);
+  if (!table.ok()) return table;
+  std::atomic<std::uint64_t> next{0};
+  std::mutex mutex;
+  Status failure;
+  const auto work = [&] {
+    for (;;) {
+      const std::uint64_t first = next.fetch_add(kRowsPerTransaction);
+      if (first >= load.rows) return;
+      const std::uint64_t end = std::min(first + kRowsPerTransaction, load.rows);
+      if (Status s = load_range(database, *table, load, first, end); !s.ok()) {
+        const std::lock_guard guard(mutex);
+        if (failure.ok()) failure = std::move(s);
+        return;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 1; i < load.threads; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (!failure.ok()) return failure;
+  return table;
+}
+
+Result<std::vector<std::int64_t>> merge_table_sums(Database& database, TableId table,
+                                                   std::uint32_t columns) {
+  Result<Transaction> transaction = database.begin(AccessMode::kReadOnly);
+  if (!transaction.ok()) return std::move(transaction).status();
+  std::vector<ColumnId> wanted;
+  for (std::uint32_t i = 0; i < columns; ++i) wanted.emplace_back(static_cast<std::uint16_t>(i));
+  std::vector<std::int64_t> sums(columns + 1);
+  Status scanned = transaction->scan(table, wanted, Predicate::all(), [&](const ScanBatch& batch) {
+    for (std::uint32_t i = 0; i < columns; ++i)
+      for (const std::int64_t value : batch.integers(i)) sums[i] += value;
+    sums[columns] += static_cast<std::int64_t>(batch.row_count());
+    return true;
+  });
+  if (!scanned.ok()) return scanned;
+  return sums;
+}
+
+}  // namespace flugs::bench

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "columns/main_kernels.h"
+
+namespace flugs::columns {
+
+/// Bits 0 to count - 1, of at most 64.
+constexpr std::uint64_t low_bits(unsigned count) noexcept {
+  return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+}
+
+/// Calls `word(index, bits)` for the words that bits [first, first + count) are in.
+template <typename Word>
+void for_words(std::size_t first, std::size_t count, const Word& word) {
+  while (count != 0) {
+    const std::size_t here = std::min<std::size_t>(64 - first % 64, count);
+    word(first / 64, low_bits(static_cast<unsigned>(here)) << (first % 64));
+    first += here;
+    count -= here;
+  }
+}
+inline void set_bits(std::uint64_t* words, std::size_t first, std::size_t count) {
+  for_words(first, count, [&](std::size_t i, std::uint64_t bits) { words[i] |= bits; });
+}
+inline void clear_bits(std::uint64_t* words, std::size_t first, std::size_t count) {
+  for_words(first, count, [&](std::size_t i, std::uint64_t bits) { words[i] &= ~bits; });
+}
+/// How many bits are set there; all of them without a mask.
+inline std::size_t count_bits(const std::uint64_t* words, std::size_t first, std::size_t count) {
+  if (words == nullptr) return count;
+  std::size_t found = 0;
+  for_words(first, count, [&](std::size_t i, std::uint64_t bits) {
+    found += static_cast<unsigned>(std::popcount(words[i] & bits));
+  });
+  return found;
+}
+
+/// Calls `blocks(first block, count, mask)` for the blocks of 64 rows that [first, first + count)
+/// consists of; the last one, if it is not whole, on its own with a mask of only its rows. `first`
+/// is a multiple of 64; `mask` may be null, and begins at `first`.
+template <typename Blocks>
+void for_blocks(std::uint32_t first, std::uint32_t count, const std::uint64_t* mask,
+                const Blocks& blocks) {
+  const std::size_t whole = count / 64;
+  if (whole != 0) blocks(std::size_t{first / 64}, whole, mask);
+  if (count % 64 == 0) return;
+  const std::uint64_t rest =
+      low_bits(count % 64) & (mask != nullptr ? mask[whole] : ~std::uint64_t{0});
+  blocks(first / 64 + whole, std::size_t{1}, &rest);
+}
+
+/// MainKernels::members by looking up each code that `codes`, a kernel, unpacks.
+template <typename Codes>
+void members_one_by_one(const Codes& codes, PackedCodes packed, std::size_t first,
+                        std::size_t count, const std::uint64_t* wanted, std::uint32_t limit,
+                        std::uint64_t* mask) {
+  constexpr std::size_t kStep = 16;
+  std::uint32_t unpacked[kStep * 64];
+  for (std::size_t done = 0; done < count; done += kStep) {
+    const std::size_t blocks = std::min(kStep, count - done);
+    if (std::all_of(mask + done, mask + done + blocks, [](std::uint64_t w) { return w == 0; }))
+      continue;
+    codes(packed, first + done, blocks, limit, unpacked);
+    for (std::size_t w = 0; w < blocks; ++w) {
+      std::uint64_t found = 0;
+      for (unsigned i = 0; i < 64; ++i) {
+        const std::uint32_t code = unpacked[w * 64 + i];
+        found |= ((wanted[code / 64] >> (code % 64)) & 1) << i;
+      }
+      mask[done + w] &= found;
+    }
+  }
+}
+
+}  // namespace flugs::columns

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "flugs/value.h"
+
+namespace flugs::columns {
+
+/// How a row group holds one column. The numeric values are part of the pool format.
+enum class MainEncoding : std::uint8_t {
+  kConstant = 1,    ///< every row has the value `min`, or every row is NULL
+  kPacked = 2,      ///< frame of reference: value = base + code, codes bit-packed
+  kDictionary = 3,  ///< value = entry[code], entries sorted, codes bit-packed
+  kRunLength = 4,   ///< one code per run of equal rows; value from base, or from entries if any
+  kPlain = 5,       ///< 64-bit payloads in an order-preserving form, or text cells
+};
+
+/// In the pool: one column of a row group. Immutable; its parts are in the same extent, one behind
+/// the other from `parts_offset` on, in this order, each padded with zeros to 64 bytes:
+///   entries      entry_count payloads of 8 bytes, or text cells of 16, in ascending order
+///   run ends     run_count words of 32 bits: the row behind the run
+///   run starts   per 1024 rows a word of 32 bits: the run that the first of them is in
+///   codes        ceil(n / 64) blocks of 64 codes, LSB first, 8 * code_bits bytes each, then at
+///                least 64 bytes of zeros; n is row_count, or run_count with run-length encoding.
+///                Doubles that are plain are as ordered_double makes them; NULL is 0
+///   cells        plain text only: row_count cells of 16 bytes; the tag of NULL is kNullTag
+///   NULL bits    plain 64-bit payloads with NULLs only: a bit per row, 1 is NULL
+/// A column with NULLs that has codes gives NULL code 0 (and entry 0, which is 0 or empty); codes
+/// of values then begin at 1. Codes ascend with the values.
+struct MainColumnLayout {
+  std::uint8_t type;       ///< flugs::Type
+  std::uint8_t encoding;   ///< MainEncoding
+  std::uint8_t code_bits;  ///< 0 (constant, plain text), 64 (plain payloads), else is_code_width
+  std::uint8_t reserved0;
+  std::uint32_t row_count;
+  std::uint32_t null_count;
+  std::uint32_t entry_count;  ///< 0: codes have no entries
+  std::uint32_t run_count;
+  std::uint32_t reserved1;
+  std::uint64_t code_count;  ///< codes are below it; 0: plain
+  std::uint64_t base;        ///< payload - code, wrapping around; 0 if codes have entries, or plain
+  std::uint64_t min[2];      ///< payload and 0, or text cell; 0 without values
+  std::uint64_t max[2];
+  std::uint64_t parts_offset;  ///< from the beginning of the group; multiple of 64
+  std::uint64_t parts_bytes;   ///< multiple of 64
+  std::uint64_t reserved2[3];
+  std::uint64_t parts_checksum;  ///< XXH3 of the parts
+  std::uint64_t checksum;        ///< XXH3 of the 120 bytes before
+
+  /// Upper byte of the second word of a plain text cell that is NULL; its other bytes are 0.
+  static constexpr std::uint8_t kNullTag = 0xFE;
+  static constexpr std::uint32_t kRowsPerRunStartLog2 = 10;
+  static constexpr std::uint32_t kRowsMax = 1u << 30;
+};
+static_assert(sizeof(MainColumnLayout) == 128);
+static_assert(offsetof(MainColumnLayout, row_count) == 4);
+static_assert(offsetof(MainColumnLayout, entry_count) == 12);
+static_assert(offsetof(MainColumnLayout, code_count) == 24);
+static_assert(offsetof(MainColumnLayout, base) == 32);
+static_assert(offsetof(MainColumnLayout, min) == 40);
+static_assert(offsetof(MainColumnLayout, max) == 56);
+static_assert(offsetof(MainColumnLayout, parts_offset) == 72);
+static_assert(offsetof(MainColumnLayout, parts_checksum) == 112);
+static_assert(offsetof(MainColumnLayout, checksum) == 120);
+static_assert(std::is_trivially_copyable_v<MainColumnLayout> &&
+              std::is_standard_layout_v<MainColumnLayout>);
+
+/// Where the parts of a column are, from the beginning of its parts; computed from the layout's
+/// counts alone.
+struct MainColumnParts {
+  std::uint64_t entries = 0;
+  std::uint64_t run_ends = 0;
+  std::uint64_t run_starts = 0;
+  std::uint64_t codes = 0;
+  std::uint64_t cells = 0;
+  std::uint64_t null_bits = 0;
+  std::uint64_t bytes = 0;  ///< of all
+
+  static MainColumnParts of(const MainColumnLayout& layout) noexcept;
+};
+
+constexpr bool is_text_type(Type type) noexcept {
+  return type == Type::kString || type == Type::kBytes;
+}
+
+/// Where the bytes of out-of-line text cells are: the pool as it is mapped.
+struct TextMemory {
+  const std::byte* base = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+/// Doubles as integers of the same order, NaN last; its own inverse.
+constexpr std::int64_t ordered_double(std::int64_t bits) noexcept {
+  return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF);
+}
+
+}  // namespace flugs::columns

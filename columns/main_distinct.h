@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "columns/cell.h"
+#include "columns/main_column_layout.h"
+#include "flugs/value.h"
+
+namespace flugs::columns {
+
+/// The distinct values of a column: first in the order they occur in, with each row's place among
+/// them, then sorted, with each row's code.
+class DistinctValues {
+ public:
+  /// Place of a row that is NULL.
+  static constexpr std::uint32_t kNull = 0xFFFFFFFFu;
+
+  /// Nothing if there are more than `limit`. Payloads, with a byte per NULL or none.
+  static std::optional<DistinctValues> of_integers(std::span<const std::int64_t> payloads,
+                                                   std::span<const std::uint8_t> nulls,
+                                                   std::uint64_t limit);
+  static std::optional<DistinctValues> of_texts(std::span<const Cell> cells, TextMemory memory,
+                                                std::uint64_t limit);
+
+  std::size_t count() const noexcept { return entries_.size(); }
+  /// Sorts the values and turns places into codes: ranks, or ranks + 1 and 0 for NULL.
+  void sort(Type type, TextMemory memory, bool has_nulls);
+  /// Payloads in `low`, or text cells; sorted after sort().
+  const std::vector<Cell>& entries() const noexcept { return entries_; }
+  /// A place per row; a code after sort().
+  const std::vector<std::uint32_t>& rows() const noexcept { return rows_; }
+
+ private:
+  std::vector<Cell> entries_;
+  std::vector<std::uint32_t> rows_;
+};
+
+/// Equal text.
+bool is_same_text(const Cell& a, const Cell& b, TextMemory memory) noexcept;
+std::string_view text_of(const Cell& cell, TextMemory memory) noexcept;
+/// The first eight bytes as a number: its order is the text's, as far as it differs.
+std::uint64_t prefix_of(std::string_view text) noexcept;
+
+}  // namespace flugs::columns

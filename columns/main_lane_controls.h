@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace flugs::columns {
+
+/// How a register full of codes gets into lanes with AVX-512 VBMI: vpermb brings the bytes of a
+/// lane's codes into its 8-byte word, vpmultishiftqb takes each byte of the lane from its bit on,
+/// an AND cuts off the rest. A register of 512 / lane codes begins at a byte, so that all of a
+/// column are done alike.
+struct LaneControls {
+  alignas(64) std::array<std::uint8_t, 64> bytes{};
+  alignas(64) std::array<std::uint8_t, 64> bits{};
+};
+
+constexpr LaneControls controls_for(unsigned width, unsigned lane) {
+  LaneControls controls;
+  const unsigned lane_bytes = lane / 8;
+  const unsigned codes_per_word = 8 / lane_bytes;
+  for (unsigned byte = 0; byte < 64; ++byte) {
+    const unsigned first_bit = byte / 8 * codes_per_word * width;
+    controls.bytes[byte] = static_cast<std::uint8_t>((first_bit / 8 + byte % 8) % 64);
+    const unsigned code = byte % 8 / lane_bytes;
+    controls.bits[byte] =
+        static_cast<std::uint8_t>((first_bit % 8 + code * width + byte % lane_bytes * 8) % 64);
+  }
+  return controls;
+}
+
+template <unsigned kLane>
+constexpr std::array<LaneControls, kLane + 1> controls_for_all() {
+  std::array<LaneControls, kLane + 1> all;
+  for (unsigned width = 1; width <= kLane; ++width) all[width] = controls_for(width, kLane);
+  return all;
+}
+
+template <unsigned kLane>
+inline constexpr std::array<LaneControls, kLane + 1> kLaneControls = controls_for_all<kLane>();
+
+}  // namespace flugs::columns

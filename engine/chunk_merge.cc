@@ -1,0 +1,288 @@
+#include "engine/chunk_merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "pmem/check.h"
+#include "pmem/extent_allocator.h"
+
+namespace flugs::engine {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long writers of the chunk may be kept waiting for a transaction that has locked one of its
+// rows; then the entries stay where they are, and the merge tries again later.
+constexpr std::chrono::microseconds kMovePatience{200};
+constexpr std::chrono::milliseconds kPause{2};
+
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+constexpr std::uint64_t aligned(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
+ChunkMerge::ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
+                       std::size_t chunk, const UnusedRows& unused)
+    : pool_(pool),
+      slots_(slots),
+      table_(table),
+      rows_(table.rows()),
+      chunk_(chunk),
+      first_row_(rows_.first_row_of(chunk)),
+      row_count_(rows_.rows_of(chunk)),
+      unused_(unused),
+      now_(slots.mirrors(), slots.now(), mvcc::kNoStamp),
+      persister_(pool.medium()) {}
+
+ChunkMerge::UnusedRows ChunkMerge::find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
+                                               std::size_t chunk) {
+  const mvcc::Visibility now(slots.mirrors(), slots.now(), mvcc::kNoStamp);
+  UnusedRows unused(rows.rows_of(chunk));
+  const std::uint32_t first = rows.first_row_of(chunk);
+  for (std::uint32_t offset = 0; offset < unused.size(); ++offset)
+    unused[offset] =
+        now.resolve(rows.version(first + offset).created).fate == mvcc::Visibility::Fate::kNothing;
+  return unused;
+}
+
+// A row that was deleted stays until the indexes have not named it for as long as the oldest
+// transaction is open, which may have its id from one. Without keys, what had been deleted before
+// the database was opened is in nobody's hands.
+bool ChunkMerge::is_kept(std::uint32_t offset) const {
+  using Fate = mvcc::Visibility::Fate;
+  const mvcc::VersionLayout& version = rows_.version(first_row_ + offset);
+  const mvcc::Visibility::Resolved created = now_.resolve(version.created);
+  // Nothing is begun in a frozen chunk, and whoever had begun something has ended.
+  FLUGS_CHECK(created.fate != Fate::kInFlight);
+  if (created.fate != Fate::kCommitted) return !unused_[offset];
+  if (!table_.keys().empty()) return true;
+  const mvcc::Visibility::Resolved deleted = now_.resolve(version.deleted);
+  return deleted.fate != Fate::kCommitted || deleted.timestamp > slots_.opened_at();
+}
+
+void ChunkMerge::choose_rows() {
+  stored_.reserve(row_count_);
+  for (std::uint32_t offset = 0; offset < row_count_; ++offset)
+    if (is_kept(offset)) stored_.push_back(offset);
+  counts_.rows = static_cast<std::uint32_t>(stored_.size());
+  counts_.dropped = row_count_ - counts_.rows;
+}
+
+void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
+  const columns::Column& column = *table_.columns()[index];
+  const bool nullable = column.nullable();
+  if (column.is_text()) {
+    data.cells.resize(stored_.size());
+    for (std::size_t i = 0; i < stored_.size(); ++i) {
+      const RowView view = rows_.view(first_row_ + stored_[i]);
+      columns::Cell& cell = data.cells[i];
+      cell = column.cell_of_stored(view.text(column, index));
+      cell.is_null = nullable && view.is_null(column, index);
+    }
+    return;
+  }
+  data.payloads.resize(stored_.size());
+  if (nullable) data.nulls.resize(stored_.size());
+  for (std::size_t i = 0; i < stored_.size(); ++i) {
+    const RowView view = rows_.view(first_row_ + stored_[i]);
+    if (nullable && view.is_null(column, index)) {
+      data.nulls[i] = 1;
+      data.payloads[i] = 0;
+    } else {
+      data.payloads[i] = view.integer(column, index);
+    }
+  }
+}
+
+// Protocol row_group. The rows are in the group from step 3 on.
+//   step  store                            made durable by   power cut just after it: recovery
+//   1     header, columns, places,         flush, fence      extent unreachable: free space
+//         version block pointers
+//   2     version blocks with rows that    flush, fence of   blocks unreachable: free space
+//         were deleted, and their stamps   chunk_replace/1
+//   3     pointer to the group, in the     chunk_replace/2   claims the group; the old chunk is
+//         place of that to the old chunk                     free
+// Must hold:  1 and 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
+Status ChunkMerge::build() {
+  const std::size_t columns = table_.columns().size();
+  std::vector<ColumnData> data(columns);
+  std::vector<columns::MainColumnBuilder> builders;
+  builders.reserve(columns);
+  const columns::TextMemory memory{pool_.base(), pool_.medium().bytes()};
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < columns; ++i) {
+    gather(i, data[i]);
+    const Type type = table_.columns()[i]->type();
+    builders.push_back(
+        table_.columns()[i]->is_text()
+            ? columns::MainColumnBuilder::of_texts(type, data[i].cells, memory)
+            : columns::MainColumnBuilder::of_integers(type, data[i].payloads, data[i].nulls));
+    bytes += builders.back().parts_bytes();
+  }
+  bytes += aligned(sizeof(RowGroupLayout) + columns * sizeof(columns::MainColumnLayout));
+  if (counts_.dropped != 0)
+    bytes += aligned(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
+  bytes += aligned(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
+  Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister_);
+  if (!extent.ok()) return std::move(extent).status();
+  extent_ = *extent;
+  write_group(builders);
+  return {};
+}
+
+void ChunkMerge::write_group(std::span<const columns::MainColumnBuilder> builders) {
+  auto& layout = *pool_.at(pmem::OffsetPtr<RowGroupLayout>{extent_.offset});
+  auto* base = reinterpret_cast<std::byte*>(&layout);
+  layout.magic = RowGroupLayout::kMagic;
+  layout.bytes = extent_.bytes;
+  layout.table_id = table_.id().value();
+  layout.chunk_index = static_cast<std::uint32_t>(chunk_);
+  layout.row_count = row_count_;
+  layout.stored_rows = counts_.rows;
+  layout.column_count = static_cast<std::uint16_t>(builders.size());
+  std::uint64_t end =
+      aligned(sizeof(RowGroupLayout) + builders.size() * sizeof(columns::MainColumnLayout));
+  if (counts_.dropped != 0) {
+    layout.places_offset = end;
+    end += aligned(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
+    write_places(layout);
+  }
+  layout.blocks_offset = end;
+  end += aligned(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
+  auto* column_layouts = reinterpret_cast<columns::MainColumnLayout*>(&layout + 1);
+  for (std::size_t i = 0; i < builders.size(); ++i) {
+    builders[i].write(base, end, column_layouts[i]);
+    end += builders[i].parts_bytes();
+  }
+  layout.checksum = RowGroup::checksum_of(layout);
+  persister_.flush(base, end, "row_group/1");
+  counts_.bytes_after = extent_.bytes;
+}
+
+void ChunkMerge::write_places(RowGroupLayout& layout) const {
+  auto* words = reinterpret_cast<RowPlacesLayout*>(reinterpret_cast<std::byte*>(&layout) +
+                                                   layout.places_offset);
+  for (const std::uint32_t offset : stored_)
+    words[offset / 64].stored |= std::uint64_t{1} << (offset % 64);
+  std::uint32_t before = 0;
+  for (std::uint64_t i = 0; i < RowGroup::place_words(row_count_); ++i) {
+    words[i].stored_before = before;
+    before += static_cast<std::uint32_t>(std::popcount(words[i].stored));
+  }
+}
+
+Status ChunkMerge::make_empty_chunk() {
+  const columns::RowLayout* layout = rows_.current_layout();
+  std::vector<columns::CellNeed> needs;
+  for (const auto& column : table_.columns()) needs.push_back(column->need(1));
+  Result<columns::RowLayout> fresh = columns::RowLayout::make(needs);
+  if (!fresh.ok()) return std::move(fresh).status();
+  if (layout == nullptr) layout = &*fresh;
+  Result<pmem::Extent> extent = rows_.make_chunk(chunk_, *layout, persister_);
+  if (!extent.ok()) return std::move(extent).status();
+  extent_ = *extent;
+  return {};
+}
+
+// A stored row's entry in the new group; the group is nobody else's yet.
+Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& version) {
+  auto& layout = *pool_.at(pmem::OffsetPtr<RowGroupLayout>{extent_.offset});
+  auto* pointers = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(&layout) +
+                                                    layout.blocks_offset);
+  const std::uint32_t block = offset / RowGroupLayout::kBlockRows;
+  if (pointers[block] == 0) {
+    const std::uint32_t first = block * RowGroupLayout::kBlockRows;
+    const std::uint32_t rows = std::min(RowGroupLayout::kBlockRows, row_count_ - first);
+    const std::uint64_t bytes =
+        std::uint64_t{std::min(row_count_, RowGroupLayout::kBlockRows)} * sizeof version;
+    Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister_);
+    if (!extent.ok()) return std::move(extent).status();
+    blocks_.push_back(*extent);
+    auto* versions = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{extent->offset});
+    const auto from = std::lower_bound(stored_.begin(), stored_.end(), first);
+    const auto end = std::lower_bound(from, stored_.end(), first + rows);
+    for (auto stored = from; stored != end; ++stored) versions[*stored - first].created = 1;
+    pointers[block] = extent->offset;
+    persister_.flush(&pointers[block], sizeof pointers[block], "row_group/1");
+  }
+  auto* versions = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{pointers[block]});
+  versions[offset % RowGroupLayout::kBlockRows] = version;
+  return {};
+}
+
+// Deletions into the new group, until a row is locked for too long. What is there already is
+// written over when the merge tries again.
+Status ChunkMerge::carry_over(Clock::time_point deadline, bool& is_locked) {
+  using Fate = mvcc::Visibility::Fate;
+  for (const std::uint32_t offset : stored_) {
+    const mvcc::VersionLayout& old = rows_.version(first_row_ + offset);
+    const bool is_there = mvcc::load_stamp(old.created) != mvcc::kNoStamp;
+    if (is_there && mvcc::load_stamp(old.deleted) == mvcc::kNoStamp) continue;
+    mvcc::Visibility::Resolved deleted = now_.resolve(old.deleted);
+    for (; deleted.fate == Fate::kInFlight; deleted = now_.resolve(old.deleted)) {
+      is_locked = Clock::now() >= deadline;
+      if (is_locked) return {};
+      std::this_thread::yield();
+    }
+    if (is_there && deleted.fate == Fate::kNothing) continue;
+    const mvcc::Stamp stamp = deleted.fate == Fate::kCommitted ? deleted.timestamp : mvcc::kNoStamp;
+    if (Status s = put_version(offset, {is_there ? mvcc::Stamp{1} : mvcc::kNoStamp, stamp});
+        !s.ok())
+      return s;
+  }
+  for (const pmem::Extent& block : blocks_)
+    persister_.flush(pool_.base() + block.offset, block.bytes, "row_group/2");
+  return {};
+}
+
+// Writers of the chunk wait from here until the object `move` is gone. Whoever has locked a row
+// just before it was there takes the lock back at once, or ends soon.
+Status ChunkMerge::move(Clock::time_point deadline, bool& moved) {
+  const auto start = Clock::now();
+  const RowStore::Move move(rows_, chunk_);
+  bool is_locked = false;
+  Status status = carry_over(std::min(deadline, start + kMovePatience), is_locked);
+  if (status.ok() && !is_locked) {
+    status = rows_.replace_chunk(chunk_, extent_, slots_.advance(), table_.columns(), persister_);
+    moved = status.ok();
+  }
+  counts_.move_us = std::max(counts_.move_us, microseconds_since(start));
+  return status;
+}
+
+void ChunkMerge::discard() noexcept {
+  persister_.fence("chunk_replace/1");  // no flush may stay behind unfenced
+  for (const pmem::Extent& block : blocks_) pool_.allocator().release(block);
+  if (extent_.bytes != 0) pool_.allocator().release(extent_);
+}
+
+Status ChunkMerge::run(Clock::time_point deadline) {
+  const auto start = Clock::now();
+  counts_.bytes_before = rows_.bytes_of_chunk(chunk_);
+  choose_rows();
+  Status built = stored_.empty() ? make_empty_chunk() : build();
+  persister_.fence("row_group/1");  // not while writers wait
+  counts_.build_us = microseconds_since(start);
+  bool moved = false;
+  while (built.ok()) {
+    built = move(deadline, moved);
+    if (moved || !built.ok()) break;
+    if (Clock::now() >= deadline) {
+      built = Status(StatusCode::kBusy,
+                     fmt::format("table {}, chunk {}: a transaction has locked a row of it",
+                                 table_.name(), chunk_));
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  if (!built.ok()) discard();
+  return built;
+}
+
+}  // namespace flugs::engine

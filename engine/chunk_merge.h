@@ -1,0 +1,81 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "columns/main_column_builder.h"
+#include "engine/table.h"
+#include "mvcc/transaction_slots.h"
+#include "mvcc/visibility.h"
+#include "pmem/pool.h"
+
+namespace flugs::engine {
+
+/// The merge of one chunk, of rows or a group: what it held that is not dead goes into a new row
+/// group with the same row ids. The chunk has been frozen, then it was noted which rows were
+/// unused, and all transactions that were open then have ended: each row is committed in every
+/// snapshot, or dead, or unused; and nobody has the id of one that was noted. Thread-safety: one
+/// thread.
+class ChunkMerge {
+ public:
+  struct Counts {
+    std::uint32_t rows = 0;
+    std::uint32_t dropped = 0;
+    std::uint64_t bytes_before = 0;
+    std::uint64_t bytes_after = 0;
+    double build_us = 0;
+    double move_us = 0;  ///< the longest that writers were kept waiting
+  };
+
+  /// By offset: rows that nobody has created, or that are dead and in no index any more.
+  using UnusedRows = std::vector<bool>;
+  static UnusedRows find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
+                                std::size_t chunk);
+
+  ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, std::size_t chunk,
+             const UnusedRows& unused);
+
+  /// kBusy: until `deadline`, a transaction held a row of the chunk; nothing has changed.
+  /// Fails with kOutOfSpace; nothing has changed.
+  Status run(std::chrono::steady_clock::time_point deadline);
+  const Counts& counts() const noexcept { return counts_; }
+  /// Nothing was left: the chunk is empty, its row ids can be used again.
+  bool is_empty() const noexcept { return stored_.empty(); }
+
+ private:
+  struct ColumnData {
+    std::vector<std::int64_t> payloads;
+    std::vector<std::uint8_t> nulls;
+    std::vector<columns::Cell> cells;
+  };
+
+  void choose_rows();
+  bool is_kept(std::uint32_t offset) const;
+  void gather(std::size_t column, ColumnData& data) const;
+  Status build();
+  void write_group(std::span<const columns::MainColumnBuilder> builders);
+  void write_places(RowGroupLayout& layout) const;
+  Status make_empty_chunk();
+  Status move(std::chrono::steady_clock::time_point deadline, bool& moved);
+  Status carry_over(std::chrono::steady_clock::time_point deadline, bool& is_locked);
+  Status put_version(std::uint32_t offset, const mvcc::VersionLayout& version);
+  void discard() noexcept;
+
+  pmem::Pool& pool_;
+  mvcc::TransactionSlots& slots_;
+  Table& table_;
+  RowStore& rows_;
+  const std::size_t chunk_;
+  const std::uint32_t first_row_;
+  const std::uint32_t row_count_;
+  const UnusedRows& unused_;
+  mvcc::Visibility now_;
+  pmem::Persister persister_;
+  std::vector<std::uint32_t> stored_;  // offsets of rows that stay, ascending
+  pmem::Extent extent_{};
+  std::vector<pmem::Extent> blocks_;
+  Counts counts_;
+};
+
+}  // namespace flugs::engine

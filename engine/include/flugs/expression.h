@@ -1,0 +1,189 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "flugs/value.h"
+
+namespace flugs::query {
+
+struct ExprNode;
+
+/// What is computed for each row of a query: a column, a constant, or a function of such. An
+/// expression is bound to its columns and types when the query runs; building one never fails.
+///
+/// Types. Integers compute in 64 bits. Decimals keep their scale: + and - take the larger one, *
+/// adds them (18 at most), an integer is a decimal of scale 0. Where a double takes part, and for
+/// `/`, the result is a double. A date or timestamp plus or minus an integer is moved by days or
+/// microseconds; the difference of two is an integer. Numbers compare with numbers, dates with
+/// timestamps (midnight), text with text, bool with bool.
+///
+/// NULL as in SQL: a function of NULL is NULL; and, or, not know three truth values; a filter takes
+/// the rows for which its condition is true. Division by zero and a calendar date that does not
+/// exist are NULL. An integer or decimal that does not fit 64 bits fails the query (kOverflow).
+///
+/// The operators && and || evaluate both sides, in any order. Only case_when evaluates a branch
+/// for the rows alone that take it.
+///
+/// Thread-safety: immutable; copies share.
+class Expr {
+ public:
+  /// No expression; what a missing one is, where one may be missing.
+  Expr() noexcept = default;
+
+  // Constants. Text is copied.
+  Expr(bool value);                                         // NOLINT(google-explicit-constructor)
+  Expr(double value);                                       // NOLINT(google-explicit-constructor)
+  Expr(std::string_view text);                              // NOLINT(google-explicit-constructor)
+  Expr(const char* text) : Expr(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  Expr(const std::string& text)
+      : Expr(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  template <std::integral Integer>
+    requires(sizeof(Integer) <= 8 && !std::same_as<Integer, bool> && !std::same_as<Integer, char>)
+  Expr(Integer value)  // NOLINT(google-explicit-constructor)
+      : Expr(integer(static_cast<std::int64_t>(value))) {}
+
+  explicit Expr(std::shared_ptr<const ExprNode> node) noexcept : node_(std::move(node)) {}
+
+  bool is_given() const noexcept { return node_ != nullptr; }
+  const std::shared_ptr<const ExprNode>& node() const noexcept { return node_; }
+
+  /// The same under another name, which the column of the result bears. A column that is not
+  /// renamed keeps its name; what else has none bears its text, as `to_string` gives it.
+  Expr as(std::string name) const;
+  /// For people; also the name of a result that was given none.
+  std::string to_string() const;
+
+  Expr is_null() const;
+  Expr is_not_null() const;
+  /// low <= this and this <= high.
+  Expr between(const Expr& low, const Expr& high) const;
+  /// Equal to one of the constants; SQL's rule for a NULL among them: never false, true or NULL.
+  Expr in(std::vector<Expr> constants) const;
+  // Of text (string or bytes), byte by byte.
+  Expr starts_with(std::string_view prefix) const;
+  Expr ends_with(std::string_view suffix) const;
+  Expr contains(std::string_view part) const;
+
+  friend Expr operator==(const Expr& a, const Expr& b) { return equal(a, b); }
+  friend Expr operator!=(const Expr& a, const Expr& b) { return not_equal(a, b); }
+  friend Expr operator<(const Expr& a, const Expr& b) { return less(a, b); }
+  friend Expr operator<=(const Expr& a, const Expr& b) { return less_equal(a, b); }
+  friend Expr operator>(const Expr& a, const Expr& b) { return less(b, a); }
+  friend Expr operator>=(const Expr& a, const Expr& b) { return less_equal(b, a); }
+  friend Expr operator&&(const Expr& a, const Expr& b) { return both(a, b); }
+  friend Expr operator||(const Expr& a, const Expr& b) { return either(a, b); }
+  friend Expr operator!(const Expr& a) { return negated(a); }
+  friend Expr operator+(const Expr& a, const Expr& b) { return plus(a, b); }
+  friend Expr operator-(const Expr& a, const Expr& b) { return minus(a, b); }
+  friend Expr operator*(const Expr& a, const Expr& b) { return times(a, b); }
+  friend Expr operator/(const Expr& a, const Expr& b) { return divided(a, b); }
+  /// Remainder of integers, with the sign of the dividend.
+  friend Expr operator%(const Expr& a, const Expr& b) { return remainder(a, b); }
+
+ private:
+  static Expr integer(std::int64_t value);
+  static Expr equal(const Expr& a, const Expr& b);
+  static Expr not_equal(const Expr& a, const Expr& b);
+  static Expr less(const Expr& a, const Expr& b);
+  static Expr less_equal(const Expr& a, const Expr& b);
+  static Expr both(const Expr& a, const Expr& b);
+  static Expr either(const Expr& a, const Expr& b);
+  static Expr negated(const Expr& a);
+  static Expr plus(const Expr& a, const Expr& b);
+  static Expr minus(const Expr& a, const Expr& b);
+  static Expr times(const Expr& a, const Expr& b);
+  static Expr divided(const Expr& a, const Expr& b);
+  static Expr remainder(const Expr& a, const Expr& b);
+
+  std::shared_ptr<const ExprNode> node_;
+};
+
+/// A column of the query's input, by name.
+Expr col(std::string name);
+/// A value, or NULL (`Value::null()`, which takes the type that its place asks for). `scale` is
+/// that of a decimal: 12.34 is constant(Value::decimal(1234), 2).
+Expr constant(const Value& value, std::uint8_t scale = 0);
+/// Calendar constants, proleptic Gregorian, UTC.
+Expr date(int year, unsigned month, unsigned day);
+Expr timestamp(int year, unsigned month, unsigned day, unsigned hour = 0, unsigned minute = 0,
+               unsigned second = 0);
+
+// Of a date or a timestamp, as integers: year, month 1 to 12, day of the month 1 to 31.
+Expr year(const Expr& time);
+Expr month(const Expr& time);
+Expr day(const Expr& time);
+/// `length` bytes of a text from its `first`-th on, the first being 1; what lies beyond is missing.
+Expr substring(const Expr& text, std::uint32_t first, std::uint32_t length);
+/// The value of a text's first byte, 0 to 255; 0 of an empty one.
+Expr first_byte(const Expr& text);
+/// A number as a double.
+Expr to_double(const Expr& number);
+
+struct WhenThen {
+  Expr when;
+  Expr then;
+};
+/// The value of the first case whose condition is true, else `otherwise` (NULL if not given). All
+/// values have one type, or are numbers.
+Expr case_when(std::vector<WhenThen> cases, const Expr& otherwise = {});
+
+/// An expression, or the name of a column: what a list of outputs or keys is made of.
+///     query.select({"id", (col("price") * col("quantity")).as("value")})
+class Item {
+ public:
+  Item(Expr expr) : expr_(std::move(expr)) {}       // NOLINT(google-explicit-constructor)
+  Item(const char* column) : expr_(col(column)) {}  // NOLINT(google-explicit-constructor)
+  Item(std::string column)
+      : expr_(col(std::move(column))) {}  // NOLINT(google-explicit-constructor)
+  const Expr& expr() const noexcept { return expr_; }
+
+ private:
+  Expr expr_;
+};
+
+enum class AggregateKind : std::uint8_t {
+  kCountRows,
+  kCount,
+  kCountDistinct,
+  kSum,
+  kMin,
+  kMax,
+  kAvg,
+  kVariance,
+  kStddev,
+};
+
+/// One figure per group. All but count() leave NULLs out; over nothing but NULLs, or no row, a
+/// count is 0 and everything else NULL.
+struct Aggregate {
+  AggregateKind kind = AggregateKind::kCountRows;
+  Expr of;           ///< not given for count()
+  std::string name;  ///< of the result's column; empty: like "sum(price)"
+
+  Aggregate as(std::string result_name) const { return {kind, of, std::move(result_name)}; }
+};
+
+/// Rows.
+Aggregate count();
+/// Values that are not NULL; counts are int64.
+Aggregate count(Item of);
+Aggregate count_distinct(Item of);
+/// Of integers int64, of decimals a decimal of the same scale, both exact (kOverflow beyond 64
+/// bits); of doubles a double, whose last digits may depend on the order of addition.
+Aggregate sum(Item of);
+/// Of anything; text byte by byte, NaN above all numbers.
+Aggregate min(Item of);
+Aggregate max(Item of);
+/// A double; of integers and decimals the exact sum divided by the count.
+Aggregate avg(Item of);
+/// Of a sample (divided by n - 1), double; NULL for fewer than two values.
+Aggregate variance(Item of);
+Aggregate stddev(Item of);
+
+}  // namespace flugs::query

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flugs/expression.h"
+#include "flugs/value.h"
+
+namespace flugs::query {
+
+struct ResultData;
+
+/// A column of a result. `scale` is that of a decimal.
+struct ResultColumn {
+  std::string name;
+  Type type = Type::kInt64;
+  std::uint8_t scale = 0;
+};
+
+/// What running a query cost.
+struct QueryStatistics {
+  std::uint64_t rows_scanned = 0;   ///< row positions of tables that were looked at
+  std::uint64_t rows_skipped = 0;   ///< not looked at, as minimum and maximum ruled them out
+  std::uint64_t rows_selected = 0;  ///< of those scanned: visible, and admitted by the filters
+  std::uint64_t batches = 0;        ///< that went through the operators
+  std::uint64_t memory_bytes_peak = 0;
+  std::uint32_t threads = 0;
+  double seconds = 0;
+};
+
+/// Some rows of a result, columnar. A view: valid as long as a QueryResult of the query is there.
+/// Columns are counted in the order of QueryResult::columns; neither that nor the type asked for is
+/// checked.
+///
+/// Thread-safety: any thread.
+class ResultBatch {
+ public:
+  std::size_t row_count() const noexcept { return row_count_; }
+  /// Of a column of type bool, int32, int64, decimal, date or timestamp; 0 at a NULL.
+  std::span<const std::int64_t> integers(std::size_t column) const noexcept;
+  /// Of a column of type double; 0 at a NULL.
+  std::span<const double> doubles(std::size_t column) const noexcept;
+  /// Of a column of type string or bytes; empty at a NULL.
+  std::span<const std::string_view> strings(std::size_t column) const noexcept;
+  /// 1 where the value is NULL, else 0; empty when there is no NULL among these rows.
+  std::span<const std::uint8_t> nulls(std::size_t column) const noexcept;
+
+ private:
+  friend class QueryResult;
+  ResultBatch(const ResultData* data, std::size_t index, std::size_t rows) noexcept
+      : data_(data), index_(index), row_count_(rows) {}
+  const ResultData* data_;
+  std::size_t index_;
+  std::size_t row_count_;
+};
+
+/// What a query found. Owns all it holds, text too: it stays valid when the transaction has ended
+/// and when the database is closed. Copies share.
+///
+/// Thread-safety: immutable; any thread.
+class QueryResult {
+ public:
+  explicit QueryResult(std::shared_ptr<const ResultData> data) noexcept;
+
+  const std::vector<ResultColumn>& columns() const noexcept;
+  /// Position of a column by name.
+  std::optional<std::size_t> find(std::string_view column) const noexcept;
+  std::size_t row_count() const noexcept;
+
+  std::size_t batch_count() const noexcept;
+  /// `index` is below batch_count.
+  ResultBatch batch(std::size_t index) const noexcept;
+
+  /// One value; `row` below row_count, `column` below the number of columns. A decimal is in units
+  /// of the column's scale.
+  Value value(std::size_t row, std::size_t column) const noexcept;
+  /// The same as a constant for another query: what SQL calls a scalar sub-query.
+  Expr constant(std::size_t row, std::size_t column) const;
+
+  const QueryStatistics& statistics() const noexcept;
+  /// The plan, with what each operator did: rows in and out, how each condition was evaluated (on
+  /// codes, per dictionary entry, by value), how groups were found, memory, time.
+  const std::string& explain() const noexcept;
+  const std::shared_ptr<const ResultData>& data() const noexcept { return data_; }
+
+ private:
+  std::shared_ptr<const ResultData> data_;
+};
+
+}  // namespace flugs::query

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "columns/column.h"
+#include "columns/main_column.h"
+#include "engine/catalog_layout.h"
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+#include "mvcc/stamps.h"
+#include "pmem/mutex.h"
+#include "pmem/pool.h"
+
+namespace flugs::engine {
+
+/// What a row group must be, as its table and its place in the list of chunks have it.
+struct RowGroupIdentity {
+  std::uint32_t table_id = 0;
+  std::uint32_t chunk_index = 0;
+  std::uint32_t row_count = 0;
+};
+
+/// A row group: the columns of a chunk's rows, immutable, and the MVCC entries of those of them
+/// that were deleted, or are being deleted, since it was made. Rows are named by their position
+/// among the group's row ids, their `offset`; a stored one has a `place` in the columns.
+///
+/// Every stored row is created in every snapshot: only deletions are stamped. As long as no row of
+/// a version block was deleted, all of them share one entry.
+///
+/// Thread-safety: any thread, except load and release.
+/// Source: SOFORT (DaMoN 2014), section 2 (main); Hyrise and SAP HANA for the encodings.
+class RowGroup {
+ public:
+  static constexpr std::uint32_t kNoPlace = 0xFFFFFFFFu;
+
+  /// Checks what lies at `offset`, whose first 64 bytes are inside the pool, so that reading it is
+  /// safe. Claims the version blocks, not the group itself, if `claims`. Fails with kCorrupt.
+  static Result<std::unique_ptr<RowGroup>> load(
+      pmem::Pool& pool, std::uint64_t offset, const RowGroupIdentity& identity,
+      std::span<const std::unique_ptr<columns::Column>> columns, const std::string& owner,
+      bool claims);
+  static bool is_group(pmem::Pool& pool, std::uint64_t offset) noexcept {
+    return pool.at(pmem::OffsetPtr<RowGroupLayout>{offset})->magic == RowGroupLayout::kMagic;
+  }
+  static std::uint64_t checksum_of(const RowGroupLayout& layout) noexcept;
+  static std::uint64_t block_count(std::uint32_t row_count) noexcept {
+    return (std::uint64_t{row_count} + RowGroupLayout::kBlockRows - 1) / RowGroupLayout::kBlockRows;
+  }
+  static std::uint64_t place_words(std::uint32_t row_count) noexcept {
+    return (std::uint64_t{row_count} + 63) / 64;
+  }
+
+  std::uint64_t bytes() const noexcept { return layout_.bytes; }
+  std::uint32_t row_count() const noexcept { return layout_.row_count; }
+  std::uint32_t stored_rows() const noexcept { return layout_.stored_rows; }
+  bool stores_every_row() const noexcept { return places_ == nullptr; }
+  const columns::MainColumn& column(std::size_t i) const noexcept { return columns_[i]; }
+
+  /// kNoPlace: the row is not in the group, its id is unused.
+  std::uint32_t place_of(std::uint32_t offset) const noexcept {
+    if (places_ == nullptr) return offset;
+    const RowPlacesLayout& word = places_[offset / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (offset % 64);
+    if ((word.stored & bit) == 0) return kNoPlace;
+    return word.stored_before + static_cast<std::uint32_t>(std::popcount(word.stored & (bit - 1)));
+  }
+  /// The same, and some place for a row that has none: damage may make it look as if it had.
+  std::uint32_t readable_place_of(std::uint32_t offset) const noexcept {
+    const std::uint32_t place = place_of(offset);
+    return place == kNoPlace ? 0 : place;
+  }
+  /// Ids with a place among the 64 from `offset` on, which is a multiple of 64.
+  std::uint64_t stored_mask(std::uint32_t offset) const noexcept {
+    if (places_ != nullptr) return places_[offset / 64].stored;
+    const std::uint32_t rows = layout_.row_count - offset;
+    return rows >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rows) - 1;
+  }
+
+  /// The row's MVCC entry; not to be written to.
+  mvcc::VersionLayout& version(std::uint32_t offset) const noexcept {
+    if (mvcc::VersionLayout* block = block_with(offset); block != nullptr)
+      return block[offset % RowGroupLayout::kBlockRows];
+    return const_cast<mvcc::VersionLayout&>(place_of(offset) == kNoPlace ? kNeverCreated
+                                                                         : kAlwaysThere);
+  }
+  /// The entry of a row that was deleted, or is being; null when it is certain that it was not.
+  mvcc::VersionLayout* stamped_version(std::uint32_t offset) const noexcept {
+    mvcc::VersionLayout* block = block_with(offset);
+    return block == nullptr ? nullptr : block + offset % RowGroupLayout::kBlockRows;
+  }
+  /// The row's entry, for deleting it; made with its block when there is none. Durable on return.
+  /// Fails with kOutOfSpace.
+  Result<mvcc::VersionLayout*> writable_version(std::uint32_t offset, pmem::Persister& persister);
+
+  /// Whether any row may have been deleted, or be being deleted.
+  bool has_deletions() const noexcept {
+    return __atomic_load_n(&block_total_, __ATOMIC_ACQUIRE) != 0;
+  }
+  bool has_deletions(std::uint32_t offset) const noexcept { return block_with(offset) != nullptr; }
+  std::uint64_t version_bytes() const noexcept {
+    return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
+  }
+
+  /// Full audit of the columns: `visit` for each, damaged or not.
+  void audit(FunctionRef<void(std::size_t column, const Status&)> visit) const;
+  /// Gives the version blocks back, not the group itself.
+  void release_blocks();
+
+  /// A version block as it is made: every stored row there, none deleted; flushed, not fenced.
+  static Result<std::uint64_t> make_block(pmem::Pool& pool, const RowGroup& group,
+                                          std::uint32_t block, pmem::Persister& persister);
+
+ private:
+  static constexpr mvcc::VersionLayout kAlwaysThere{1, mvcc::kNoStamp};
+  static constexpr mvcc::VersionLayout kNeverCreated{mvcc::kNoStamp, mvcc::kNoStamp};
+
+  RowGroup(pmem::Pool& pool, RowGroupLayout& layout, std::string owner);
+  mvcc::VersionLayout* block_with(std::uint32_t offset) const noexcept {
+    return __atomic_load_n(&blocks_[offset / RowGroupLayout::kBlockRows], __ATOMIC_ACQUIRE);
+  }
+  std::uint64_t block_bytes() const noexcept;
+  std::uint64_t* block_pointers() const noexcept;
+  Status check_parts() const;
+  Status check_places() const;
+  Status load_columns(std::span<const std::unique_ptr<columns::Column>> columns);
+  std::span<const columns::MainColumnLayout> column_layouts() const noexcept;
+  std::span<const std::byte> extent() const noexcept;
+  columns::TextMemory text_memory() const noexcept;
+  Status load_blocks(bool claims);
+  Status corrupt(const std::string& what, std::uint64_t expected, std::uint64_t found) const;
+  std::uint64_t offset_in_pool() const noexcept;
+
+  pmem::Pool& pool_;
+  RowGroupLayout& layout_;
+  std::string owner_;
+  const RowPlacesLayout* places_ = nullptr;
+  std::vector<columns::MainColumn> columns_;
+  std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
+  std::uint64_t block_total_ = 0;
+  pmem::Mutex block_mutex_;  // makes blocks; a leaf
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,178 @@
+#include "engine/table_merge.h"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for_each.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
+namespace flugs::engine {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A full chunk with fewer rows in use is left to rows to come, which use it again.
+constexpr std::uint64_t kUsedPercentMin = 50;
+
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
+                       const MergeOptions& options)
+    : pool_(pool),
+      slots_(slots),
+      table_(table),
+      rows_(table.rows()),
+      options_(options),
+      deadline_(Clock::now() + options.patience) {}
+
+// Whether enough rows of a group have died, as far as its MVCC entries say.
+bool TableMerge::is_worth_it(const RowGroup& group, std::size_t chunk) const {
+  if (!group.has_deletions()) return false;
+  const std::uint64_t oldest = slots_.oldest_snapshot();
+  const std::uint32_t first = rows_.first_row_of(chunk);
+  std::uint64_t dead = 0;
+  for (std::uint32_t offset = 0; offset < group.row_count(); ++offset) {
+    const mvcc::VersionLayout* version = group.stamped_version(offset);
+    if (version == nullptr) {  // nothing in the whole block
+      offset |= RowGroupLayout::kBlockRows - 1;
+      continue;
+    }
+    if (group.place_of(offset) == RowGroup::kNoPlace) continue;
+    const mvcc::Stamp deleted = mvcc::load_stamp(version->deleted);
+    const bool is_gone = mvcc::load_stamp(rows_.version(first + offset).created) == mvcc::kNoStamp;
+    dead += is_gone || (deleted != mvcc::kNoStamp && !mvcc::is_tag(deleted) && deleted <= oldest);
+  }
+  return dead == group.stored_rows() ||
+         dead * 100 >= std::uint64_t{group.stored_rows()} * options_.dead_percent;
+}
+
+// Whether enough rows of a chunk are in use. In one that was emptied there may be few.
+bool TableMerge::is_worth_it(std::size_t chunk) const {
+  const std::uint32_t first = rows_.first_row_of(chunk);
+  const std::uint32_t rows = rows_.rows_of(chunk);
+  std::uint64_t used = 0;
+  for (std::uint32_t i = 0; i < rows; ++i)
+    used += mvcc::load_stamp(rows_.version(first + i).created) != mvcc::kNoStamp ? 1 : 0;
+  if (options_.scope == MergeScope::kEverything) return used != 0;
+  return used * 100 >= std::uint64_t{rows} * kUsedPercentMin;
+}
+
+std::vector<TableMerge::Candidate> TableMerge::choose() {
+  if (options_.scope == MergeScope::kEverything) rows_.close_tail();
+  std::vector<Candidate> candidates;
+  const std::size_t end = rows_.full_chunks();
+  for (std::size_t chunk = 0; chunk < end; ++chunk) {
+    const RowGroup* group = rows_.group(chunk);
+    if (group == nullptr && is_worth_it(chunk)) {
+      candidates.push_back({chunk, Origin::kRows});
+    } else if (group != nullptr && is_worth_it(*group, chunk)) {
+      candidates.push_back({chunk, Origin::kGroup});
+    }
+  }
+  return candidates;
+}
+
+// No transaction that began before `since` is left.
+bool TableMerge::wait_for_transactions(std::uint64_t since) {
+  while (slots_.oldest_snapshot() < since) {
+    if (Clock::now() >= deadline_) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+Status TableMerge::run() {
+  const auto start = Clock::now();
+  if (rows_.has_replaced() && wait_for_transactions(slots_.advance())) rows_.release_replaced();
+  std::vector<Candidate> candidates = choose();
+  if (candidates.empty()) return {};
+  for (Candidate& candidate : candidates) {
+    rows_.freeze(candidate.chunk);
+    candidate.unused = ChunkMerge::find_unused(slots_, rows_, candidate.chunk);
+  }
+  table_.forget_free_rows([&](std::uint32_t row) { return !rows_.takes_rows(row); });
+  // First those end that may still begin a row in a frozen chunk; then, because what they committed
+  // last is above the snapshots of some that are open, those as well: no snapshot is without it.
+  if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
+    return Status(StatusCode::kBusy,
+                  fmt::format("table {}: a transaction that began at snapshot {}, before the "
+                              "merge, is still open",
+                              table_.name(), slots_.oldest_snapshot()));
+  report_.wait_us = microseconds_since(start);
+  Status merged = merge_all(candidates);
+  const auto released = Clock::now();
+  if (wait_for_transactions(slots_.advance())) {
+    rows_.release_replaced();
+  } else {
+    report_.releases_later = true;
+  }
+  report_.wait_us += microseconds_since(released);
+  report_.merge_us = microseconds_since(start);
+  return merged;
+}
+
+Status TableMerge::merge_all(const std::vector<Candidate>& candidates) {
+  const auto total = static_cast<std::uint32_t>(candidates.size());
+  Status first_failure;
+  const auto merge = [&](const Candidate& candidate) {
+    if (stops_.load(std::memory_order_relaxed) || table_.is_dropped()) return;
+    Status s = merge_one(candidate);
+    const std::lock_guard guard(report_mutex_);
+    if (s.code() == StatusCode::kBusy) {
+      ++report_.chunks_busy;
+    } else if (!s.ok()) {
+      if (first_failure.ok()) first_failure = std::move(s);
+      stops_.store(true, std::memory_order_relaxed);
+    }
+    ++done_;
+    if (options_.progress && !options_.progress({done_, total})) {
+      report_.cancelled = done_ < total;
+      stops_.store(true, std::memory_order_relaxed);
+    }
+  };
+  const std::uint32_t threads =
+      options_.threads != 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
+  if (threads == 1) {
+    for (const Candidate& candidate : candidates) merge(candidate);
+  } else {
+    tbb::task_arena arena(static_cast<int>(threads));
+    arena.execute([&] { tbb::parallel_for_each(candidates.begin(), candidates.end(), merge); });
+  }
+  return first_failure;
+}
+
+Status TableMerge::merge_one(const Candidate& candidate) {
+  ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
+  if (Status s = merge.run(deadline_); !s.ok()) return s;
+  if (merge.is_empty()) {
+    std::vector<std::uint32_t> rows(rows_.rows_of(candidate.chunk));
+    std::iota(rows.begin(), rows.end(), rows_.first_row_of(candidate.chunk));
+    table_.add_free_rows(rows);
+  }
+  const ChunkMerge::Counts& counts = merge.counts();
+  const std::lock_guard guard(report_mutex_);
+  if (merge.is_empty()) {
+    ++report_.chunks_emptied;
+  } else if (candidate.origin == Origin::kGroup) {
+    ++report_.groups_merged;
+  } else {
+    ++report_.chunks_merged;
+  }
+  report_.rows += counts.rows;
+  report_.codes += std::uint64_t{counts.rows} * table_.columns().size();
+  report_.rows_dropped += counts.dropped;
+  report_.bytes_before += counts.bytes_before;
+  report_.bytes_after += counts.bytes_after;
+  report_.build_cpu_us += counts.build_us;
+  report_.longest_move_us = std::max(report_.longest_move_us, counts.move_us);
+  return {};
+}
+
+}  // namespace flugs::engine

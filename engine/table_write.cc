@@ -1,0 +1,398 @@
+// Inserting, updating, deleting: what a transaction does to the rows of a table.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engine/table.h"
+#include "mvcc/commit.h"
+
+namespace flugs::engine {
+
+namespace {
+
+constexpr std::size_t kKeyColumnsMax = 16;
+// Rows that a slot takes from the table's free ones at a time.
+constexpr std::size_t kFreeRowsTaken = 64;
+
+}  // namespace
+
+Status Table::check_values(std::span<const Value> values) const {
+  if (values.size() != columns_.size())
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("table {}: {} values for {} columns", name(), values.size(), columns_.size()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (Status s = columns_[i]->check(values[i]); !s.ok()) return s;
+  return {};
+}
+
+void Table::forget_emptied(LocalRows& local) const noexcept {
+  const std::uint64_t emptied_at = rows_.last_emptied_at();
+  if (__builtin_expect(local.checked_at == emptied_at, 1)) return;
+  std::erase_if(local.free, [&](std::uint32_t row) {
+    return !rows_.takes_rows(row) || rows_.emptied_at(row) > local.checked_at;
+  });
+  if (local.range.next != local.range.end && rows_.emptied_at(local.range.next) > local.checked_at)
+    local.range = {};
+  local.checked_at = emptied_at;
+}
+
+// Takes some of the table's free rows over into what the slot keeps; false: there are none.
+bool Table::refill(LocalRows& local) {
+  if (free_count_.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard guard(free_mutex_);
+  forget_emptied(local);
+  const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
+  local.free.assign(free_rows_.end() - static_cast<std::ptrdiff_t>(taken), free_rows_.end());
+  free_rows_.resize(free_rows_.size() - taken);
+  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+  return taken != 0;
+}
+
+// A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
+Result<std::uint32_t> Table::take_row(TransactionContext& context) {
+  LocalRows& local = context.local_rows_of(*this);
+  const columns::RowLayout* layout = rows_.current_layout();
+  const auto fits = [&](const columns::RowLayout& l) {
+    for (std::size_t i = 0; i < context.bits.size(); ++i)
+      if (l.bits(i) < context.bits[i]) return false;
+    return true;
+  };
+  const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
+    return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
+  };
+  while (!local.free.empty() || refill(local)) {
+    const std::uint32_t row = local.free.back();
+    if (is_ours(row) && fits(rows_.layout(row))) {
+      local.free.pop_back();
+      if (!local.free.empty()) rows_.prefetch_for_writing(local.free.back());  // for the next time
+      return row;
+    }
+    // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
+    if (is_ours(row) && &rows_.layout(row) == layout) break;
+    local.free.pop_back();
+  }
+  if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
+      !is_ours(local.range.next)) {
+    forget_emptied(local);
+    if (Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
+        !s.ok()) {
+      context.wants_rows = s.code() == StatusCode::kOutOfSpace;
+      return s;
+    }
+  }
+  const std::uint32_t row = local.range.next++;
+  if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
+  return row;
+}
+
+void Table::give_back(TransactionContext& context, std::uint32_t row) {
+  // Other transactions may have found it in an index and go on to its previous version.
+  context.unreachable.push({this, ~std::uint64_t{0}, 0, row, 0});
+}
+
+// Hashes of some keys of a row, their places in the indexes on the way into the caches.
+void Table::hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) const noexcept {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if ((keys & (1u << i)) == 0 || !keys_[i]->is_unique()) continue;
+    hashes[i] = keys_[i]->hash_of(row);
+    keys_[i]->hash().prefetch_for_edit(hashes[i]);
+  }
+}
+
+// Enters a written row, its created word being the transaction's tag already, into every index. On
+// failure what was entered is taken out again.
+Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
+                            std::uint16_t changed_keys, const KeyHashes& hashes) {
+  const std::size_t first_change = context.index_changes.size();
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    const auto key = static_cast<std::uint16_t>(i);
+    const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
+    Status outcome;
+    if (keeps) {
+      outcome = keys_[i]->replace(replaced, row, hashes[i]);
+    } else {
+      outcome = keys_[i]->insert(row, hashes[i], context.visibility);
+    }
+    if (!outcome.ok()) {
+      while (context.index_changes.size() > first_change) {
+        undo_index_change(context.index_changes.back());
+        context.index_changes.pop_back();
+      }
+      if (outcome.code() == StatusCode::kConflict) context.conflicts.add();
+      return Status(outcome.code(),
+                    fmt::format("table {}, key {}{}{}", name(), keys_[i]->name(),
+                                outcome.message().empty() ? "" : ": ", outcome.message()));
+    }
+    context.index_changes.push_back({this, row, keeps ? replaced : kNoRow, key});
+  }
+  return {};
+}
+
+void Table::undo_index_change(const IndexChange& change) {
+  KeyIndex& key = *keys_[change.key];
+  if (change.replaced == kNoRow) {
+    key.erase(change.row);
+  } else {
+    key.undo_replace(change.replaced, change.row);
+  }
+}
+
+void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
+  context.writes.push_back(
+      {&rows_.version(row), layout_.table_id, row, rows_.layout(row).row_bytes(), false});
+}
+
+// A long text that was stored stays where it is, even if its row is refused. So look first: that
+// rows with long texts which are refused again and again do not fill the pool.
+Status Table::check_keys_free(TransactionContext& context, std::span<const Value> values) const {
+  const bool has_long_text = std::any_of(values.begin(), values.end(), [](const Value& value) {
+    return value.as_string().size() > columns::text_cell::kInlineBytesMax;
+  });
+  if (!has_long_text) return {};
+  std::array<Value, kKeyColumnsMax> wanted;
+  for (const auto& key : keys_) {
+    const std::size_t count = key->columns().size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint16_t column = key->columns()[i];
+      wanted[i] = columns::normalised(values[column], columns_[column]->type());
+    }
+    if (Status s = key->check_free(std::span(wanted.data(), count), context.visibility,
+                                   context.candidates);
+        !s.ok()) {
+      if (s.code() == StatusCode::kConflict) context.conflicts.add();
+      return Status(s.code(), fmt::format("table {}, key {}", name(), key->name()));
+    }
+  }
+  return {};
+}
+
+Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
+  if (Status s = check_values(values); !s.ok()) return s;
+  if (Status s = check_keys_free(context, values); !s.ok()) return s;
+  context.cells.clear();
+  context.bits.clear();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Result<columns::Cell> cell =
+        columns_[i]->encode(columns::normalised(values[i], columns_[i]->type()), context.unflushed,
+                            context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context.cells.push_back(*cell);
+    context.bits.push_back(columns_[i]->bits_for(*cell));
+  }
+  std::uint32_t row = kNoRow;
+  if (Status s = write_new_row(context, context.cells, row); !s.ok()) return s;
+  KeyHashes hashes{};
+  hash_keys(row, all_keys(), hashes);
+  if (Status s = enter_indexes(context, row, kNoRow, all_keys(), hashes); !s.ok()) {
+    mvcc::store_stamp(rows_.version(row).created, mvcc::kNoStamp);
+    give_back(context, row);
+    return s;
+  }
+  note_inserted(context, row);
+  return RowId(row);
+}
+
+// Cells and stamps of a row that no index names yet. `context.bits` holds the widths they need.
+Status Table::write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
+                            std::uint32_t& row) {
+  Result<std::uint32_t> taken = take_row(context);
+  if (!taken.ok()) return std::move(taken).status();
+  row = *taken;
+  const columns::RowLayout& layout = rows_.layout(row);
+  for (std::size_t i = 0; i < cells.size(); ++i) layout.store(rows_.address(row), i, cells[i]);
+  mvcc::VersionLayout& version = rows_.version(row);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context.visibility.own_tag());
+  rows_.forget_previous(row);
+  return {};
+}
+
+// The merge may move the row's entry at any time: the lock counts only if it was still the row's
+// after it had been taken (pairs with RowStore::Move).
+Status Table::lock_row(TransactionContext& context, std::uint32_t row,
+                       mvcc::VersionLayout*& locked) {
+  for (;;) {
+    if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
+      return Status(StatusCode::kNotFound);
+    Result<mvcc::VersionLayout*> version = rows_.writable_version(row, context.slot->persister());
+    if (!version.ok()) return std::move(version).status();
+    locked = *version;
+    switch (mvcc::Commit::lock(*locked, context.visibility)) {
+      case mvcc::Commit::Lock::kLocked:
+        if (__builtin_expect(rows_.is_still(row, locked), 1)) return {};
+        mvcc::store_stamp(locked->deleted, mvcc::kNoStamp);
+        rows_.wait_for_move(row);
+        continue;
+      case mvcc::Commit::Lock::kDeletedBySelf:
+        return Status(StatusCode::kNotFound);
+      case mvcc::Commit::Lock::kConflict:
+        break;
+    }
+    context.conflicts.add();
+    return Status(StatusCode::kConflict);
+  }
+}
+
+void Table::note_deleted(TransactionContext& context, std::uint32_t row,
+                         mvcc::VersionLayout* locked, std::uint16_t keys) {
+  context.writes.push_back({locked, layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
+  context.dying.push_back({this, 0, 0, row, keys});
+}
+
+Status Table::check_changes(std::span<const ColumnValue> changes) const {
+  for (const ColumnValue& change : changes) {
+    if (change.column.value() >= columns_.size())
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}: no column {}, it has {}", name(), change.column.value(),
+                                columns_.size()));
+    if (Status s = columns_[change.column.value()]->check(change.value); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
+                             std::span<const ColumnValue> changes) {
+  const columns::RowLayout& layout = rows_.layout(row);
+  context.bits.resize(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) context.bits[i] = layout.bits(i);
+  context.cells.clear();
+  for (const ColumnValue& change : changes) {
+    const std::size_t i = change.column.value();
+    Result<columns::Cell> cell =
+        columns_[i]->encode(columns::normalised(change.value, columns_[i]->type()),
+                            context.unflushed, context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context.cells.push_back(*cell);
+    context.bits[i] = std::max(context.bits[i], columns_[i]->bits_for(*cell));
+  }
+  return {};
+}
+
+// All cells of a row in a group as they will be: a group has codes of its own.
+Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
+                               std::span<const ColumnValue> changes) {
+  const RowView view = rows_.view(row);
+  context.cells.resize(columns_.size());
+  context.bits.resize(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const auto change = std::find_if(changes.rbegin(), changes.rend(),
+                                     [&](const ColumnValue& c) { return c.column.value() == i; });
+    const Value value = change == changes.rend()
+                            ? view.value(*columns_[i], i)
+                            : columns::normalised(change->value, columns_[i]->type());
+    Result<columns::Cell> cell =
+        change == changes.rend()
+            ? columns_[i]->encode_stored(value, context.unflushed, context.slot->persister())
+            : columns_[i]->encode(value, context.unflushed, context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context.cells[i] = *cell;
+    context.bits[i] = columns_[i]->bits_for(*cell);
+  }
+  return {};
+}
+
+// A row that this transaction inserted itself is not visible to anybody else: no new version.
+bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
+                            std::span<const ColumnValue> changes) {
+  if (mvcc::load_stamp(rows_.version(row).created) != context.visibility.own_tag()) return false;
+  const columns::RowLayout& layout = rows_.layout(row);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const std::size_t column = changes[i].column.value();
+    if (layout.bits(column) < context.bits[column]) return false;
+    for (const auto& key : keys_)
+      if (key->has_column(column)) return false;
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    layout.store(rows_.address(row), changes[i].column.value(), context.cells[i]);
+  return true;
+}
+
+// A copy of the row with the changes, its cells packed for the chunk it lands in; stamped.
+Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint32_t row,
+                                          std::span<const ColumnValue> changes) {
+  Result<std::uint32_t> fresh = take_row(context);
+  if (!fresh.ok()) return fresh;
+  const columns::RowLayout& from = rows_.layout(row);
+  const columns::RowLayout& to = rows_.layout(*fresh);
+  const std::byte* source = rows_.address(row);
+  std::byte* target = rows_.address(*fresh);
+  if (&from == &to) {
+    const auto* source_words = reinterpret_cast<const std::uint64_t*>(source);
+    auto* target_words = reinterpret_cast<std::uint64_t*>(target);
+    for (std::size_t word = columns::RowLayout::kStampBytes / 8; word < from.row_bytes() / 8;
+         ++word)
+      __atomic_store_n(target_words + word, __atomic_load_n(source_words + word, __ATOMIC_RELAXED),
+                       __ATOMIC_RELAXED);
+  } else {
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      to.store(target, i, from.load_cell(source, i));
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    to.store(target, changes[i].column.value(), context.cells[i]);
+  mvcc::VersionLayout& version = rows_.version(*fresh);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context.visibility.own_tag());
+  return fresh;
+}
+
+Result<RowId> Table::update(TransactionContext& context, RowId row_id,
+                            std::span<const ColumnValue> changes) {
+  const std::uint32_t row = row_id.value();
+  if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
+    return Status(StatusCode::kNotFound);
+  KeyHashes hashes{};
+  hash_keys(row, all_keys(), hashes);
+  if (Status s = check_changes(changes); !s.ok()) return s;
+  const bool in_group = rows_.view(row).is_in_group();
+  if (Status s = in_group ? encode_whole_row(context, row, changes)
+                          : encode_changes(context, row, changes);
+      !s.ok())
+    return s;
+  if (!in_group && update_in_place(context, row, changes)) return row_id;
+  mvcc::VersionLayout* locked = nullptr;
+  if (Status s = lock_row(context, row, locked); !s.ok()) return s;
+  const auto unlock = [&] { mvcc::store_stamp(locked->deleted, mvcc::kNoStamp); };
+  std::uint32_t fresh = kNoRow;
+  Status written;
+  if (in_group) {
+    written = write_new_row(context, context.cells, fresh);
+  } else {
+    Result<std::uint32_t> version = make_version(context, row, changes);
+    if (version.ok()) fresh = *version;
+    written = version.status();
+  }
+  if (!written.ok()) {
+    unlock();
+    return written;
+  }
+  rows_.set_previous(fresh, row);
+
+  std::uint16_t changed_keys = 0;
+  for (std::size_t k = 0; k < keys_.size(); ++k)
+    for (const ColumnValue& change : changes)
+      if (keys_[k]->has_column(change.column.value()) && !keys_[k]->same_key(row, fresh))
+        changed_keys |= static_cast<std::uint16_t>(1u << k);
+  if (changed_keys != 0) hash_keys(fresh, changed_keys, hashes);
+  if (Status s = enter_indexes(context, fresh, row, changed_keys, hashes); !s.ok()) {
+    mvcc::store_stamp(rows_.version(fresh).created, mvcc::kNoStamp);
+    give_back(context, fresh);
+    unlock();
+    return s;
+  }
+  note_inserted(context, fresh);
+  note_deleted(context, row, locked, changed_keys);
+  return RowId(fresh);
+}
+
+Status Table::remove(TransactionContext& context, RowId row_id) {
+  const std::uint32_t row = row_id.value();
+  mvcc::VersionLayout* locked = nullptr;
+  if (Status s = lock_row(context, row, locked); !s.ok()) return s;
+  note_deleted(context, row, locked, all_keys());
+  return {};
+}
+
+}  // namespace flugs::engine

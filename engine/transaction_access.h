@@ -1,0 +1,19 @@
+#pragma once
+
+#include "engine/transaction_context.h"
+#include "flugs/transaction.h"
+
+namespace flugs::engine {
+
+/// The way from a Transaction to what lies behind it, for the layers above the engine.
+struct TransactionAccess {
+  static const DatabaseCore* database(const Transaction& transaction) noexcept {
+    return transaction.database_;
+  }
+  /// Null when the transaction has ended.
+  static const TransactionContext* context(const Transaction& transaction) noexcept {
+    return transaction.context_;
+  }
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,292 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "query/bound_expr.h"
+#include "query/failure.h"
+
+namespace flugs::query {
+
+namespace {
+
+[[noreturn]] void type_error(const std::string& label, std::string_view expected, DataType found) {
+  fail(StatusCode::kInvalidArgument,
+       fmt::format("{}: expected {}, found {}", label, expected, to_string(found)));
+}
+
+}  // namespace
+
+BoundPtr Binder::node(Op op, DataType type, std::string label) {
+  auto made = std::make_unique<BoundExpr>();
+  made->op = op;
+  made->type = type;
+  made->form = form_of(lane_of(type));
+  made->label = std::move(label);
+  made->slot = slots_++;
+  return made;
+}
+
+BoundPtr Binder::bind(const Expr& expr, bool may_be_coded) {
+  BoundPtr bound = with_lookups(bind_node(expr));
+  if (!may_be_coded) return bound;
+  if (bound->op == Op::kColumn && bound->domain) {
+    bound->form = Form::kCode;
+    bound->result_domain = bound->domain;
+  } else if (bound->op == Op::kLookup && bound->form == Form::kText) {
+    encode_lookup(*bound);
+  }
+  return bound;
+}
+
+void Binder::encode_lookup(BoundExpr& expr) {
+  fill_lookup(expr);
+  LookupTable& table = *expr.lookup;
+  if (table.by_value) return;
+  auto texts = std::make_shared<FixedTexts>(expr.type.type);
+  table.codes.reserve(table.texts.size());
+  for (const std::string_view text : table.texts) table.codes.push_back(texts->intern(text));
+  expr.form = Form::kCode;
+  expr.result_domain = std::move(texts);
+}
+
+BoundPtr Binder::bind_condition(const Expr& expr) {
+  BoundPtr bound = bind_node(expr);
+  if (bound->is_untyped_null) give_type(bound, {Type::kBool, 0});
+  if (bound->type.type != Type::kBool) type_error(bound->label, "a condition", bound->type);
+  return with_lookups(std::move(bound));
+}
+
+BoundPtr Binder::bind_node(const Expr& expr) {
+  if (!expr.is_given()) fail(StatusCode::kInvalidArgument, "an expression that is not given");
+  const ExprNode& from = *expr.node();
+  if (!from.error.empty())
+    fail(StatusCode::kInvalidArgument, fmt::format("there is no {}", from.error));
+  std::string label = expr.to_string();
+  switch (from.op) {
+    case Op::kColumn:
+      return bind_column(from);
+    case Op::kConstant:
+      return bind_constant(from.literal, std::move(label));
+    case Op::kEqual:
+    case Op::kNotEqual:
+    case Op::kLess:
+    case Op::kLessEqual:
+      return bind_comparison(from, std::move(label));
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kNot:
+    case Op::kIsNull:
+    case Op::kIsNotNull:
+      return bind_logic(from, std::move(label));
+    case Op::kIn:
+      return bind_in(from, std::move(label));
+    case Op::kStartsWith:
+    case Op::kEndsWith:
+    case Op::kContains:
+      return bind_text_predicate(from, std::move(label));
+    case Op::kAdd:
+    case Op::kSubtract:
+    case Op::kMultiply:
+    case Op::kDivide:
+    case Op::kRemainder:
+      return bind_arithmetic(from, std::move(label));
+    case Op::kCase:
+      return bind_case(from, std::move(label));
+    default:
+      return bind_function(from, std::move(label));
+  }
+}
+
+BoundPtr Binder::bind_column(const ExprNode& from) {
+  for (std::size_t i = 0; i < schema_.size(); ++i) {
+    if (schema_[i].name != from.text) continue;
+    BoundPtr bound = node(Op::kColumn, schema_[i].type, from.text);
+    bound->column = static_cast<std::uint32_t>(i);
+    bound->domain = schema_[i].domain;
+    return bound;
+  }
+  fail(StatusCode::kInvalidArgument, fmt::format("no column {}", from.text));
+}
+
+void Binder::fill(BoundExpr& constant) {
+  const Value& value = constant.literal.value;
+  constant.form = form_of(lane_of(constant.type));
+  switch (lane_of(constant.type)) {
+    case Lane::kInt:
+      std::fill_n(constant.constant.ints(kBatchRows), kBatchRows, value.raw());
+      break;
+    case Lane::kReal:
+      std::fill_n(constant.constant.reals(kBatchRows), kBatchRows,
+                  value.is_null() ? 0.0 : value.as_double());
+      break;
+    case Lane::kText:
+      std::fill_n(constant.constant.texts(kBatchRows), kBatchRows, value.as_string());
+      break;
+  }
+  if (value.is_null()) std::fill_n(constant.constant.nulls(kBatchRows), kBatchRows, 1);
+}
+
+BoundPtr Binder::bind_constant(const Literal& literal, std::string label) {
+  BoundPtr made = node(Op::kConstant, literal.type, std::move(label));
+  made->literal = literal;
+  made->is_untyped_null = literal.is_untyped_null;
+  fill(*made);
+  return made;
+}
+
+void Binder::give_type(BoundPtr& null, DataType type) {
+  null->type = type;
+  null->is_untyped_null = false;
+  fill(*null);
+}
+
+BoundPtr Binder::convert(Op op, DataType type, BoundPtr from) {
+  BoundPtr made = node(op, type, from->label);
+  made->args.push_back(std::move(from));
+  return made;
+}
+
+BoundPtr Binder::rescaled(BoundPtr expr, std::uint8_t scale) {
+  const DataType target =
+      scale == 0 && is_integer(expr->type) ? expr->type : DataType{Type::kDecimal, scale};
+  if (expr->type.scale == scale) {
+    expr->type = target;
+    return expr;
+  }
+  const unsigned exponent = static_cast<unsigned>(scale - expr->type.scale);
+  std::int64_t units = 0;
+  if (expr->op == Op::kConstant && !expr->literal.value.is_null() &&
+      !__builtin_mul_overflow(expr->literal.value.raw(), power_of_ten(exponent), &units))
+    return bind_constant(Literal(Value::decimal(units), scale), expr->label);
+  BoundPtr made = convert(Op::kRescale, target, std::move(expr));
+  made->first = exponent;
+  return made;
+}
+
+bool Binder::common_type(DataType a, DataType b, DataType& common) {
+  if (is_number(a) && is_number(b)) {
+    if (!is_exact(a) || !is_exact(b))
+      common = {Type::kDouble, 0};
+    else if (is_integer(a) && is_integer(b))
+      common = a.type == b.type ? a : DataType{Type::kInt64, 0};
+    else
+      common = {Type::kDecimal, std::max(a.scale, b.scale)};
+    return true;
+  }
+  if (is_time(a) && is_time(b)) {
+    common = a.type == b.type ? a : DataType{Type::kTimestamp, 0};
+    return true;
+  }
+  common = a;
+  return a.type == b.type || (lane_of(a) == Lane::kText && lane_of(b) == Lane::kText);
+}
+
+void Binder::convert_to(BoundPtr& expr, DataType type) {
+  if (expr->is_untyped_null) return give_type(expr, type);
+  const bool is_value = expr->op == Op::kConstant && !expr->literal.value.is_null();
+  if (is_value && type.type == Type::kDouble && is_exact(expr->type)) {
+    const double value = static_cast<double>(expr->literal.value.raw()) /
+                         static_cast<double>(power_of_ten(expr->type.scale));
+    expr = bind_constant(Literal(Value::real(value), 0), expr->label);
+  } else if (type.type == Type::kDouble && expr->type.type != Type::kDouble)
+    expr = convert(Op::kToDouble, type, std::move(expr));
+  else if (type.type == Type::kTimestamp && expr->type.type == Type::kDate)
+    expr = convert(Op::kToInstant, type, std::move(expr));
+  else if (type.type == Type::kDecimal)
+    expr = rescaled(std::move(expr), type.scale);
+  else
+    expr->type = type;
+}
+
+void Binder::unify(BoundPtr& a, BoundPtr& b, std::string_view what) {
+  if (a->is_untyped_null) give_type(a, b->type);
+  if (b->is_untyped_null) give_type(b, a->type);
+  DataType common;
+  if (!common_type(a->type, b->type, common))
+    fail(StatusCode::kInvalidArgument,
+         fmt::format("{}: {} and {} do not compare", what, to_string(a->type), to_string(b->type)));
+  convert_to(a, common);
+  convert_to(b, common);
+}
+
+BoundPtr Binder::bind_comparison(const ExprNode& from, std::string label) {
+  BoundPtr a = bind_node(from.args[0]);
+  BoundPtr b = bind_node(from.args[1]);
+  BoundPtr made = node(from.op, {Type::kBool, 0}, std::move(label));
+  const auto is_constant = [](const BoundExpr& e) { return e.op == Op::kConstant; };
+  if (is_exact(a->type) && is_exact(b->type) && a->type.scale != b->type.scale) {
+    // A constant takes the column's scale if it can; else both are compared in 128 bits.
+    if (is_constant(*a) && a->type.scale < b->type.scale) a = rescaled(std::move(a), b->type.scale);
+    if (is_constant(*b) && b->type.scale < a->type.scale) b = rescaled(std::move(b), a->type.scale);
+    const std::uint8_t scale = std::max(a->type.scale, b->type.scale);
+    made->factors[0] = power_of_ten(static_cast<unsigned>(scale - a->type.scale));
+    made->factors[1] = power_of_ten(static_cast<unsigned>(scale - b->type.scale));
+  } else {
+    unify(a, b, made->label);
+  }
+  made->args.push_back(std::move(a));
+  made->args.push_back(std::move(b));
+  return made;
+}
+
+BoundPtr Binder::bind_logic(const ExprNode& from, std::string label) {
+  BoundPtr made = node(from.op, {Type::kBool, 0}, std::move(label));
+  const bool any_type = from.op == Op::kIsNull || from.op == Op::kIsNotNull;
+  for (const Expr& arg : from.args) {
+    BoundPtr bound = bind_node(arg);
+    if (bound->is_untyped_null) give_type(bound, {Type::kBool, 0});
+    if (!any_type && bound->type.type != Type::kBool)
+      type_error(bound->label, "a condition", bound->type);
+    made->args.push_back(std::move(bound));
+  }
+  return made;
+}
+
+BoundPtr Binder::bind_in(const ExprNode& from, std::string label) {
+  BoundPtr subject = bind_node(from.args[0]);
+  std::vector<BoundPtr> constants;
+  DataType common = subject->type;
+  for (std::size_t i = 1; i < from.args.size(); ++i) {
+    constants.push_back(bind_node(from.args[i]));
+    if (constants.back()->op != Op::kConstant)
+      fail(StatusCode::kInvalidArgument, label + ": only constants can be listed");
+    if (constants.back()->is_untyped_null) continue;
+    if (!common_type(common, constants.back()->type, common))
+      type_error(label, to_string(common), constants.back()->type);
+  }
+  BoundPtr made = node(Op::kIn, {Type::kBool, 0}, std::move(label));
+  convert_to(subject, common);
+  made->args.push_back(std::move(subject));
+  for (BoundPtr& constant : constants) {
+    if (constant->literal.value.is_null()) {
+      made->in_has_null = true;
+      continue;
+    }
+    convert_to(constant, common);
+    Evaluator one(slots_);
+    Batch batch;
+    batch.rows = 1;
+    const ColumnView value = one.evaluate(*constant, batch);
+    if (lane_of(common) == Lane::kText) {
+      // The literal's bytes live as long as the node does.
+      made->texts.insert(value.texts()[0]);
+      made->args.push_back(std::move(constant));
+    } else {
+      made->ints.push_back(value.ints()[0]);
+    }
+  }
+  std::sort(made->ints.begin(), made->ints.end());
+  return made;
+}
+
+BoundPtr Binder::bind_text_predicate(const ExprNode& from, std::string label) {
+  BoundPtr subject = bind_node(from.args[0]);
+  if (subject->is_untyped_null) give_type(subject, {Type::kString, 0});
+  if (lane_of(subject->type) != Lane::kText) type_error(label, "text", subject->type);
+  BoundPtr made = node(from.op, {Type::kBool, 0}, std::move(label));
+  made->text = from.text;
+  made->args.push_back(std::move(subject));
+  return made;
+}
+
+}  // namespace flugs::query

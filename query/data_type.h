@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flugs/value.h"
+
+namespace flugs::query {
+
+/// A type with what it needs to be read: the scale of a decimal.
+struct DataType {
+  Type type = Type::kInt64;
+  std::uint8_t scale = 0;
+  friend bool operator==(DataType, DataType) = default;
+};
+
+/// How values lie in memory: payloads, doubles, views of text.
+enum class Lane : std::uint8_t { kInt, kReal, kText };
+
+constexpr Lane lane_of(Type type) noexcept {
+  if (type == Type::kDouble) return Lane::kReal;
+  return type == Type::kString || type == Type::kBytes ? Lane::kText : Lane::kInt;
+}
+constexpr Lane lane_of(DataType type) noexcept { return lane_of(type.type); }
+
+constexpr bool is_integer(DataType t) noexcept {
+  return t.type == Type::kInt32 || t.type == Type::kInt64;
+}
+constexpr bool is_exact(DataType t) noexcept { return is_integer(t) || t.type == Type::kDecimal; }
+constexpr bool is_number(DataType t) noexcept { return is_exact(t) || t.type == Type::kDouble; }
+constexpr bool is_time(DataType t) noexcept {
+  return t.type == Type::kDate || t.type == Type::kTimestamp;
+}
+
+inline std::string to_string(DataType t) {
+  std::string text(flugs::to_string(t.type));
+  if (t.type == Type::kDecimal) text += "(" + std::to_string(t.scale) + ")";
+  return text;
+}
+
+/// 10^exponent, exponent 0 to 18.
+constexpr std::int64_t power_of_ten(unsigned exponent) noexcept {
+  std::int64_t power = 1;
+  for (unsigned i = 0; i < exponent; ++i) power *= 10;
+  return power;
+}
+
+}  // namespace flugs::query

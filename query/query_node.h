@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flugs/query.h"
+
+namespace flugs::query {
+
+enum class JoinKind : std::uint8_t { kInner, kLeft, kSemi, kAnti };
+
+/// A step of a query as the user wrote it.
+struct QueryNode {
+  enum class Step : std::uint8_t {
+    kTable,
+    kResult,
+    kWhere,
+    kSelect,
+    kRename,
+    kJoin,
+    kGroupBy,
+    kDistinct,
+    kOrderBy,
+    kLimit,
+  };
+  Step step = Step::kTable;
+  std::shared_ptr<const QueryNode> input;
+  std::shared_ptr<const QueryNode> right;  ///< kJoin
+  std::string text;                        ///< a table's name; a prefix
+  std::shared_ptr<const ResultData> result;
+  Expr condition;  ///< kWhere; `also` of kJoin
+  std::vector<Item> items;
+  std::vector<Aggregate> aggregates;
+  JoinKind join = JoinKind::kInner;
+  std::vector<JoinKey> join_keys;
+  std::vector<SortKey> sort_keys;
+  std::uint64_t limit = 0;
+  std::uint64_t offset = 0;
+};
+
+}  // namespace flugs::query

@@ -1,0 +1,243 @@
+#include "query/table_scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace flugs::query {
+
+namespace {
+
+// Row positions that a worker takes at a time: some hundred microseconds of work.
+constexpr std::uint32_t kMorselRows = 32 * kBatchRows;
+
+Schema without_domains(Schema schema) {
+  for (ColumnInfo& column : schema) column.domain = nullptr;
+  return schema;
+}
+
+// A condition is worth evaluating per dictionary entry when there are fewer entries than rows by
+// far.
+std::uint32_t lookup_codes_max(const TableView& table) {
+  const std::uint64_t codes =
+      std::max<std::uint64_t>(Binder::kLookupCodesMax, table.row_positions() / 4);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(codes, CodeDomain::kNone));
+}
+
+std::size_t positions_of(const std::uint64_t* mask, std::size_t count, std::uint32_t* positions) {
+  std::size_t n = 0;
+  for (std::size_t begin = 0; begin < count; begin += 64)
+    for (std::uint64_t bits = mask[begin / 64]; bits != 0; bits &= bits - 1)
+      positions[n++] =
+          static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(std::countr_zero(bits));
+  return n;
+}
+
+std::size_t bits_in(const std::uint64_t* mask, std::size_t count) {
+  std::size_t bits = 0;
+  for (std::size_t word = 0; word < (count + 63) / 64; ++word)
+    bits += static_cast<std::size_t>(std::popcount(mask[word]));
+  return bits;
+}
+
+}  // namespace
+
+TableScan::Local::Local(const TableScan& scan)
+    : values(scan.value_binder_.slot_count()),
+      codes(scan.code_binder_.slot_count()),
+      mask(Segment::kBlockRowsMax / 64),
+      positions(kBatchRows),
+      chosen(kBatchRows),
+      columns(scan.plain_schema_.size()),
+      outputs(scan.outputs_.size()) {
+  batch.columns.resize(columns.size());
+  output.columns.resize(outputs.size());
+}
+
+TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
+                     std::vector<Expr> conditions, std::vector<Output> outputs, ExplainPtr explain)
+    : context_(context),
+      table_(std::move(table)),
+      plain_schema_(without_domains(table_->schema())),
+      value_binder_(plain_schema_),
+      code_binder_(table_->schema(), lookup_codes_max(*table_)),
+      outputs_(std::move(outputs)),
+      explain_(std::move(explain)) {
+  for (const Expr& condition : conditions) add_filter(condition);
+  for (const Output& output : outputs_) output_columns_.push_back(output.column);
+  for (std::size_t s = 0; s < table_->segments().size(); ++s) {
+    const std::uint32_t rows = table_->segments()[s]->row_count();
+    for (std::uint32_t first = 0; first < rows; first += kMorselRows)
+      morsels_.push_back(
+          {static_cast<std::uint32_t>(s), first, std::min(kMorselRows, rows - first)});
+  }
+  locals_.resize(context.threads);
+  explain_->details.push_back(fmt::format("{} row positions in {} segments",
+                                          table_->row_positions(), table_->segments().size()));
+  if (context.is_dry) explain_filters();
+}
+
+void TableScan::add_filter(const Expr& condition) {
+  auto filter = std::make_unique<ScanFilter>();
+  filter->text = condition.to_string();
+  filter->by_value = value_binder_.bind_condition(condition);
+  collect_columns(*filter->by_value, filter->columns);
+  filter->range = range_of(*filter->by_value);
+  if (filter->columns.size() == 1) {
+    BoundPtr on_codes = code_binder_.bind_condition(condition);
+    if (on_codes->op == Op::kLookup) filter->on_codes = std::move(on_codes);
+  }
+  filters_.push_back(std::move(filter));
+}
+
+Schema TableScan::output_schema() const {
+  Schema schema;
+  for (const Output& output : outputs_)
+    schema.push_back((output.as_codes ? table_->schema() : plain_schema_)[output.column]);
+  return schema;
+}
+
+bool TableScan::is_ruled_out(const Segment& segment) const {
+  return std::any_of(filters_.begin(), filters_.end(), [&](const auto& filter) {
+    return filter->range && segment.reach(*filter->range) == Segment::Reach::kNone;
+  });
+}
+
+void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
+  const Morsel& part = morsels_[morsel];
+  const Segment& segment = *table_->segments()[part.segment];
+  if (is_ruled_out(segment)) {
+    skipped_.fetch_add(part.rows, std::memory_order_relaxed);
+    return;
+  }
+  if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
+  Local& local = *locals_[worker];
+  const std::uint32_t block = segment.block_rows();
+  for (std::uint32_t done = 0; done < part.rows; done += block) {
+    context_.check_stop();
+    if (sink.is_satisfied()) return;
+    const std::size_t count = std::min<std::size_t>(block, part.rows - done);
+    scanned_.fetch_add(count, std::memory_order_relaxed);
+    run_block(segment, part.first + done, count, local, worker, sink);
+  }
+}
+
+bool TableScan::narrow(ScanFilter& filter, const Segment& segment, std::uint32_t first,
+                       std::size_t count, std::uint64_t* mask) {
+  const bool done = (filter.range && segment.narrow(*filter.range, first, count, mask)) ||
+                    (filter.columns.size() == 1 &&
+                     segment.narrow_by_entries(*filter.by_value, filter.columns[0],
+                                               value_binder_.slot_count(), first, count, mask));
+  if (done) filter.narrowed.fetch_add(count, std::memory_order_relaxed);
+  return done;
+}
+
+// Leaves in local.positions the rows for which the filter holds.
+std::size_t TableScan::filter_rows(ScanFilter& filter, const Segment& segment, RowSelection& rows,
+                                   Local& local) {
+  if (filter.on_codes) fill_lookup(*filter.on_codes);
+  const bool by_code = filter.on_codes && !filter.on_codes->lookup->by_value;
+  local.batch.rows = rows.count;
+  for (const std::uint32_t column : filter.columns)
+    local.batch.columns[column] = by_code ? segment.codes(column, rows, local.columns[column])
+                                          : segment.values(column, rows, local.columns[column]);
+  (by_code ? filter.tested_on_codes : filter.tested_by_value)
+      .fetch_add(rows.count, std::memory_order_relaxed);
+  const std::size_t chosen =
+      by_code ? local.codes.select(*filter.on_codes, local.batch, local.chosen.data())
+              : local.values.select(*filter.by_value, local.batch, local.chosen.data());
+  if (chosen == rows.count) return chosen;
+  if (rows.positions == nullptr)
+    std::swap(local.positions, local.chosen);
+  else
+    for (std::size_t i = 0; i < chosen; ++i) local.positions[i] = local.positions[local.chosen[i]];
+  rows.positions = local.positions.data();
+  rows.count = chosen;
+  return chosen;
+}
+
+// Visibility and what the segment can test by itself, for a block; the rest batch by batch.
+void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size_t count,
+                          Local& local, std::uint32_t worker, Sink& sink) {
+  std::uint64_t* mask = local.mask.data();
+  std::size_t left = segment.visible(first, count, mask);
+  visible_.fetch_add(left, std::memory_order_relaxed);
+  if (left == 0) return;
+  std::uint64_t narrowed = 0;  // a bit per filter that needs no more look
+  std::size_t narrowed_count = 0;
+  for (std::size_t f = 0; f < filters_.size() && f < 64; ++f) {
+    if (!narrow(*filters_[f], segment, first, count, mask)) continue;
+    narrowed |= std::uint64_t{1} << f;
+    ++narrowed_count;
+  }
+  if (narrowed != 0) left = bits_in(mask, count);
+  if (left == 0) return;
+  if (narrowed_count == filters_.size() &&
+      sink.push_masked(segment, output_columns_, first, count, left == count ? nullptr : mask, left,
+                       worker)) {
+    selected_.fetch_add(left, std::memory_order_relaxed);
+    context_.batches.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  for (std::size_t done = 0; done < count; done += kBatchRows) {
+    const std::size_t part = std::min(kBatchRows, count - done);
+    const std::size_t rows = left == count ? part : bits_in(mask + done / 64, part);
+    if (rows == 0) continue;
+    RowSelection selection{first + static_cast<std::uint32_t>(done), nullptr, rows};
+    if (rows != part) {
+      positions_of(mask + done / 64, part, local.positions.data());
+      selection.positions = local.positions.data();
+    }
+    run_batch(segment, selection, narrowed, local, worker, sink);
+  }
+}
+
+void TableScan::run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed,
+                          Local& local, std::uint32_t worker, Sink& sink) {
+  for (std::size_t f = 0; f < filters_.size() && rows.count != 0; ++f)
+    if (f >= 64 || (narrowed >> f & 1) == 0) filter_rows(*filters_[f], segment, rows, local);
+  if (rows.count == 0) return;
+  selected_.fetch_add(rows.count, std::memory_order_relaxed);
+  local.output.rows = rows.count;
+  for (std::size_t o = 0; o < outputs_.size(); ++o)
+    local.output.columns[o] = outputs_[o].as_codes
+                                  ? segment.codes(outputs_[o].column, rows, local.outputs[o])
+                                  : segment.values(outputs_[o].column, rows, local.outputs[o]);
+  context_.batches.fetch_add(1, std::memory_order_relaxed);
+  sink.push(local.output, worker);
+}
+
+void TableScan::explain_filters() {
+  for (const auto& filter : filters_) {
+    std::string line = fmt::format("filter {}:", filter->text);
+    if (context_.is_dry) {
+      line += filter->on_codes ? fmt::format(" on codes, {} dictionary entries",
+                                             filter->on_codes->domain->count())
+                               : " by value";
+    } else {
+      if (filter->narrowed != 0)
+        line += fmt::format(" {} rows on packed codes", filter->narrowed.load());
+      if (filter->tested_on_codes != 0)
+        line += fmt::format(" {} rows on codes ({} dictionary entries evaluated)",
+                            filter->tested_on_codes.load(), filter->on_codes->domain->count());
+      if (filter->tested_by_value != 0)
+        line += fmt::format(" {} rows by value", filter->tested_by_value.load());
+      if (line.back() == ':') line += " no row tested";
+    }
+    explain_->details.push_back(std::move(line));
+  }
+}
+
+void TableScan::finish() {
+  context_.rows_scanned += scanned_;
+  context_.rows_skipped += skipped_;
+  context_.rows_selected += selected_;
+  explain_->details.push_back(fmt::format("scanned {}, skipped {}, visible {}, selected {}",
+                                          scanned_.load(), skipped_.load(), visible_.load(),
+                                          selected_.load()));
+  explain_filters();
+}
+
+}  // namespace flugs::query

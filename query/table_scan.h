@@ -1,0 +1,100 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "query/bound_expr.h"
+#include "query/pipeline.h"
+#include "query/table_view.h"
+
+namespace flugs::query {
+
+/// One of the conditions joined by `and` directly behind a table.
+struct ScanFilter {
+  std::string text;
+  BoundPtr by_value;
+  BoundPtr on_codes;  ///< may be missing; a lookup by the codes of `column`
+  std::vector<std::uint32_t> columns;
+  std::optional<RangeCondition> range;
+  // What became of it, in rows.
+  std::atomic<std::uint64_t> tested_on_codes{0};
+  std::atomic<std::uint64_t> tested_by_value{0};
+  std::atomic<std::uint64_t> narrowed{0};  ///< in the segment, on packed codes
+};
+
+/// Reads the visible rows of a table that fulfil the filters: visibility first, then filter by
+/// filter on the rows that are left, then the columns that were asked for.
+class TableScan : public Source {
+ public:
+  /// A column of the output: `as_codes` only if the table's schema has a domain for it.
+  struct Output {
+    std::uint32_t column;
+    bool as_codes;
+  };
+
+  TableScan(RunContext& context, std::unique_ptr<TableView> table, std::vector<Expr> conditions,
+            std::vector<Output> outputs, ExplainPtr explain);
+  Schema output_schema() const;
+
+  std::size_t morsel_count() const override { return morsels_.size(); }
+  void run(std::size_t morsel, std::uint32_t worker, Sink& sink) override;
+  void finish() override;
+
+ private:
+  struct Morsel {
+    std::uint32_t segment;
+    std::uint32_t first;
+    std::uint32_t rows;
+  };
+  /// What a worker needs of its own.
+  struct Local {
+    Local(const TableScan& scan);
+    Evaluator values;
+    Evaluator codes;
+    std::vector<std::uint64_t> mask;
+    std::vector<std::uint32_t> positions;
+    std::vector<std::uint32_t> chosen;
+    std::vector<Vec> columns;  // of the table, for filters
+    std::vector<Vec> outputs;
+    Batch batch;  // of the table's columns
+    Batch output;
+  };
+
+  void add_filter(const Expr& condition);
+  bool is_ruled_out(const Segment& segment) const;
+  void run_block(const Segment& segment, std::uint32_t first, std::size_t count, Local& local,
+                 std::uint32_t worker, Sink& sink);
+  void run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed, Local& local,
+                 std::uint32_t worker, Sink& sink);
+  bool narrow(ScanFilter& filter, const Segment& segment, std::uint32_t first, std::size_t count,
+              std::uint64_t* mask);
+  std::size_t filter_rows(ScanFilter& filter, const Segment& segment, RowSelection& rows,
+                          Local& local);
+  void explain_filters();
+
+  RunContext& context_;
+  std::unique_ptr<TableView> table_;
+  Schema plain_schema_;  // the table's without domains
+  Binder value_binder_;
+  Binder code_binder_;
+  std::vector<std::unique_ptr<ScanFilter>> filters_;
+  std::vector<Output> outputs_;
+  std::vector<std::uint32_t> output_columns_;
+  std::vector<Morsel> morsels_;
+  std::vector<std::unique_ptr<Local>> locals_;
+  ExplainPtr explain_;
+  std::atomic<std::uint64_t> scanned_{0};
+  std::atomic<std::uint64_t> skipped_{0};
+  std::atomic<std::uint64_t> visible_{0};
+  std::atomic<std::uint64_t> selected_{0};
+};
+
+/// The condition as one that segments know, if it is one.
+std::optional<RangeCondition> range_of(const BoundExpr& condition);
+/// The conditions that `and` joins at the top of `condition`, in order.
+void split_conjunction(const Expr& condition, std::vector<Expr>& conjuncts);
+
+}  // namespace flugs::query

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "columns/main_column.h"
+#include "columns/main_column_builder.h"
+#include "test/model/model_value.h"
+#include "test/model/random.h"
+
+namespace flugs::test {
+
+/// One column of a row group in a buffer, as the builder made it, next to the values it is of.
+/// Strings longer than a cell are in front, as if it were a pool.
+class MainColumnGroup {
+ public:
+  MainColumnGroup(Type type, std::vector<ModelValue> values,
+                  columns::MainEncodings allowed = columns::MainEncodings::all());
+
+  const std::vector<ModelValue>& values() const { return values_; }
+  columns::MainColumn column() const { return {layout(), group(), memory()}; }
+  columns::MainColumnLayout& layout() const {
+    return *reinterpret_cast<columns::MainColumnLayout*>(group());
+  }
+  std::span<std::byte> parts() const {
+    return {group() + layout().parts_offset, layout().parts_bytes};
+  }
+  std::byte* group() const { return pool_.get() + group_offset_; }
+  std::span<const std::byte> extent() const { return {group(), pool_bytes_ - group_offset_}; }
+  columns::TextMemory memory() const { return {pool_.get(), pool_bytes_}; }
+  columns::MainColumnOwner owner() const {
+    return {"pool: table t, column c", group_offset_, type_,
+            static_cast<std::uint32_t>(values_.size())};
+  }
+  Status check() const { return columns::MainColumn::check(layout(), extent(), owner()); }
+  Status audit() const { return columns::MainColumn::audit(layout(), extent(), owner(), memory()); }
+  /// Makes the layout's checksum right again; sign_parts that of the parts.
+  void sign();
+  void sign_parts();
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { ::operator delete[](bytes, std::align_val_t{64}); }
+  };
+  Type type_;
+  std::vector<ModelValue> values_;
+  std::unique_ptr<std::byte[], Free> pool_;
+  std::uint64_t pool_bytes_ = 0;
+  std::uint64_t group_offset_ = 0;
+};
+
+/// What a column of random values looks like.
+struct MainColumnShape {
+  Type type = Type::kInt64;
+  std::size_t rows = 1000;
+  std::uint64_t spread = 1000;  ///< payloads from `base` on
+  std::int64_t base = 0;
+  std::uint64_t run_rows = 1;  ///< mean length of runs
+  std::uint32_t null_percent = 0;
+};
+std::vector<ModelValue> random_values(const MainColumnShape& shape, Random& random);
+ModelValue integer_value(Type type, std::int64_t raw);
+ModelValue text_value(std::string text);
+
+/// Compares everything a column answers with the values it is of; returns the first difference,
+/// empty if there is none. `random` chooses ranges of rows, bounds and masks.
+std::string first_difference(const MainColumnGroup& group, Random& random);
+
+}  // namespace flugs::test

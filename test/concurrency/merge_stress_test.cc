@@ -1,0 +1,131 @@
+// Merges while readers read and writers update, delete and insert.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/random.h"
+#include "flugs/merge.h"
+#include "test/support/complaint.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+constexpr std::int64_t kAccounts = 2000;
+constexpr ColumnId kAmount{1};
+constexpr ColumnId kText{2};
+
+/// Accounts between which money moves: what there is in all stays the same in every snapshot.
+class Bank {
+ public:
+  Bank() {
+    TableSchema schema("accounts");
+    schema.column("id", Type::kInt64).column("amount", Type::kInt64).column("text", Type::kString);
+    schema.primary_key({"id"}).key("amount", {"amount", "id"}).ordered();
+    table = must(database->create_table(schema));
+    Transaction t = must(database->begin());
+    for (std::int64_t id = 0; id < kAccounts; ++id)
+      must(t.insert(table, {Value::int64(id), Value::int64(100), Value::string(text_of(id))}));
+    must(t.commit());
+  }
+
+  static std::string text_of(std::int64_t id) { return "account " + std::to_string(id % 50); }
+  Result<Row> find(const Transaction& t, std::int64_t id) const {
+    return t.find({table, 0}, {Value::int64(id)});
+  }
+
+  /// Moves an amount between two accounts; one of them is deleted and inserted again now and then.
+  void move(bench::Random& random, Complaint& complaint) {
+    auto t = database->begin();
+    if (!t.ok()) return;
+    const auto from_id = static_cast<std::int64_t>(random.between(0, kAccounts - 1));
+    const std::int64_t to_id = (from_id + 1) % kAccounts;
+    const auto from = find(*t, from_id);
+    const auto to = find(*t, to_id);
+    if (!complaint.expect(from.ok() && to.ok(), "an account is not there")) return;
+    const std::int64_t less = from->get_int64(kAmount) - 1;
+    const std::int64_t more = to->get_int64(kAmount) + 1;
+    complaint.expect(from->get_string(kText) == text_of(from_id), "another account's text");
+    bool done = t->update(table, to->id(), {{kAmount, Value::int64(more)}}).ok();
+    if (done && random.between(0, 7) == 0) {
+      done = t->remove(table, from->id()).ok() &&
+             t->insert(table,
+                       {Value::int64(from_id), Value::int64(less), Value::string(text_of(from_id))})
+                 .ok();
+    } else if (done) {
+      done = t->update(table, from->id(), {{kAmount, Value::int64(less)}}).ok();
+    }
+    if (done && random.between(0, 9) != 0)
+      complaint.expect(t->commit().ok(), "commit");
+    else
+      t->abort();
+  }
+
+  void check_sum(Complaint& complaint) {
+    auto t = database->begin(AccessMode::kReadOnly);
+    if (!t.ok()) return;
+    std::int64_t sum = 0;
+    std::size_t count = 0;
+    const Status scanned = t->scan(table, {kAmount}, [&](const ScanBatch& batch) {
+      count += batch.row_count();
+      for (const std::int64_t amount : batch.integers(0)) sum += amount;
+      return true;
+    });
+    complaint.expect(scanned.ok() && count == kAccounts && sum == 100 * kAccounts,
+                     "a scan saw another sum");
+    std::size_t ranged = 0;
+    const Status walked = t->range({table, 1}, {}, {}, [&](const Row&) {
+      ++ranged;
+      return true;
+    });
+    complaint.expect(walked.ok() && ranged == kAccounts, "a range saw another number of accounts");
+  }
+
+  TemporaryDatabase database;
+  TableId table;
+};
+
+}  // namespace
+
+TEST_CASE("money moves while its accounts are merged", "[engine]") {
+  Bank bank;
+  Complaint complaint;
+  std::atomic<bool> stops{false};
+  std::vector<std::thread> threads;
+  for (std::uint64_t user = 1; user <= 3; ++user)
+    threads.emplace_back([&, user] {
+      bench::Random random(user);
+      while (!stops.load() && !complaint.failed()) bank.move(random, complaint);
+    });
+  threads.emplace_back([&] {
+    while (!stops.load() && !complaint.failed()) bank.check_sum(complaint);
+  });
+  std::uint64_t merged = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  while (std::chrono::steady_clock::now() < end && !complaint.failed()) {
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    options.dead_percent = 10;
+    options.threads = 2;
+    options.patience = std::chrono::milliseconds(3000);
+    const auto report = bank.database->merge(bank.table, options);
+    complaint.expect(report.ok(), "merge: " + report.status().to_string());
+    if (report.ok())
+      merged += report->chunks_merged + report->groups_merged + report->chunks_emptied;
+  }
+  stops.store(true);
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE(complaint.what() == "");
+  CHECK(merged > 10);
+  must(bank.database->verify());
+  bank.database.reopen();
+  bank.check_sum(complaint);
+  CHECK(complaint.what() == "");
+  must(bank.database->verify());
+}
+
+}  // namespace flugs::test

@@ -1,0 +1,262 @@
+// The merge: rows move into row groups, keep their ids and their history, and come back after a
+// restart.
+#include "flugs/merge.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+constexpr ColumnId kId{0};
+constexpr ColumnId kCode{1};
+constexpr ColumnId kText{2};
+constexpr ColumnId kAmount{3};
+constexpr ColumnId kNote{4};
+
+MergeOptions everything() {
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  options.patience = std::chrono::milliseconds(20);
+  options.threads = 2;
+  return options;
+}
+
+struct Expected {
+  std::int64_t code;
+  std::string text;
+  std::int64_t amount;
+};
+
+/// A table of all kinds of columns, and what it must hold.
+class Shop {
+ public:
+  Shop() {
+    TableSchema schema("shop");
+    schema.column("id", Type::kInt32).column("code", Type::kInt64).column("text", Type::kString);
+    schema.column("amount", Type::kDecimal).direct().column("note", Type::kBytes).direct();
+    schema.primary_key({"id"}).key("code", {"code", "id"}).ordered();
+    table = must(database->create_table(schema));
+  }
+
+  static Expected expected_of(std::int64_t id) {
+    return {id % 7, "text " + std::to_string(id % 11), id * 100 - 50};
+  }
+  static std::string note_of(std::int64_t id) {
+    return id % 3 == 0 ? std::string() : std::string(static_cast<std::size_t>(id % 40), 'n');
+  }
+
+  void insert(std::int64_t first, std::int64_t end) {
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    for (std::int64_t id = first; id < end; ++id) {
+      const Expected e = expected_of(id);
+      const std::string note = note_of(id);
+      must(t.insert(table, {Value::int32(static_cast<std::int32_t>(id)), Value::int64(e.code),
+                            Value::string(e.text), Value::decimal(e.amount),
+                            note.empty() ? Value::null() : Value::bytes(note)}));
+      rows[id] = e;
+    }
+    must(t.commit());
+  }
+  RowId row_of(Transaction& t, std::int64_t id) {
+    return must(t.find({table, 0}, {Value::int32(static_cast<std::int32_t>(id))})).id();
+  }
+  void update(std::int64_t id, std::int64_t code, std::int64_t amount) {
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    must(t.update(table, row_of(t, id),
+                  {{kCode, Value::int64(code)}, {kAmount, Value::decimal(amount)}}));
+    must(t.commit());
+    rows[id].code = code;
+    rows[id].amount = amount;
+  }
+  void remove(std::int64_t id) {
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    must(t.remove(table, row_of(t, id)));
+    must(t.commit());
+    rows.erase(id);
+  }
+  MergeReport merge() { return must(database->merge(table, everything())); }
+
+  /// Through the key, the ordered key and a scan.
+  void check(const std::map<std::int64_t, Expected>& wanted, Transaction& t) {
+    std::size_t wrong = 0;
+    for (const auto& [id, e] : wanted) {
+      const auto row = t.find({table, 0}, {Value::int32(static_cast<std::int32_t>(id))});
+      const bool right = row.ok() && row->get_int64(kCode) == e.code &&
+                         row->get_string(kText) == e.text && row->get_int64(kAmount) == e.amount &&
+                         row->get_string(kNote) == note_of(id) &&
+                         row->is_null(kNote) == note_of(id).empty();
+      wrong += right ? 0 : 1;
+    }
+    CHECK(wrong == 0);
+    std::size_t scanned = 0;
+    std::int64_t sum = 0;
+    std::int64_t expected_sum = 0;
+    const std::vector<ColumnId> columns{kId, kAmount};
+    must(t.scan(table, columns, Predicate::all(), [&](const ScanBatch& batch) {
+      scanned += batch.row_count();
+      for (const std::int64_t amount : batch.integers(1)) sum += amount;
+      return true;
+    }));
+    for (const auto& [id, e] : wanted) expected_sum += e.amount;
+    CHECK(scanned == wanted.size());
+    CHECK(sum == expected_sum);
+    std::size_t ranged = 0;
+    must(t.range({table, 1}, {}, {}, [&](const Row&) {
+      ++ranged;
+      return true;
+    }));
+    CHECK(ranged == wanted.size());
+  }
+  void check() {
+    Transaction t = must(database->begin(AccessMode::kReadOnly));
+    check(rows, t);
+  }
+
+  MemoryDatabase database{std::size_t{64} << 20};
+  TableId table;
+  std::map<std::int64_t, Expected> rows;
+};
+
+TEST_CASE("merged rows are read as before, also after a restart", "[engine]") {
+  Shop shop;
+  shop.insert(0, 5000);
+  const MergeReport report = shop.merge();
+  CHECK(report.chunks_merged >= 1);
+  CHECK(report.rows == 5000);
+  CHECK(report.codes == 5000 * 5);
+  CHECK(report.bytes_after < report.bytes_before);
+  shop.check();
+  must(shop.database->verify({}));
+  shop.insert(5000, 6000);
+  shop.check();
+  for (int opened = 0; opened < 2; ++opened) {
+    shop.database.reopen();
+    shop.check();
+    must(shop.database->verify({}));
+  }
+  CHECK(shop.merge().rows == 1000);
+  shop.check();
+}
+
+TEST_CASE("merged rows are updated and deleted, and snapshots keep what they saw", "[engine]") {
+  Shop shop;
+  shop.insert(0, 3000);
+  shop.merge();
+  const std::map<std::int64_t, Expected> before = shop.rows;
+  Transaction old = must(shop.database->begin(AccessMode::kReadOnly));
+  for (std::int64_t id = 0; id < 3000; id += 7) shop.update(id, id + 1000, id);
+  for (std::int64_t id = 1; id < 3000; id += 11) shop.remove(id);
+  shop.insert(9000, 9100);
+  shop.check();
+  shop.check(before, old);
+  old.abort();
+  must(shop.database->verify({}));
+  shop.database.reopen();
+  shop.check();
+  must(shop.database->verify({}));
+  // The second merge leaves out what died; the third has nothing to do.
+  MergeOptions options = everything();
+  options.dead_percent = 1;
+  const MergeReport report = must(shop.database->merge(shop.table, options));
+  CHECK(report.groups_merged >= 1);
+  CHECK(report.rows_dropped > 500);
+  shop.check();
+  must(shop.database->verify({}));
+  shop.database.reopen();
+  shop.check();
+}
+
+TEST_CASE("a key of a merged row is taken, and free when the row is deleted", "[engine]") {
+  Shop shop;
+  shop.insert(0, 100);
+  shop.merge();
+  Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
+  const std::vector<Value> row{Value::int32(5), Value::int64(0), Value::string(""),
+                               Value::decimal(0), Value::null()};
+  CHECK(t.insert(shop.table, row).code() == StatusCode::kAlreadyExists);
+  must(t.remove(shop.table, shop.row_of(t, 5)));
+  Transaction other = must(shop.database->begin(AccessMode::kReadWrite));
+  CHECK(other.remove(shop.table, shop.row_of(other, 5)).code() == StatusCode::kConflict);
+  CHECK(other.insert(shop.table, row).code() == StatusCode::kConflict);
+  other.abort();
+  must(t.insert(shop.table, row));
+  must(t.commit());
+  must(shop.database->verify({}));
+}
+
+TEST_CASE("a transaction that aborts leaves merged rows as they were", "[engine]") {
+  Shop shop;
+  shop.insert(0, 500);
+  shop.merge();
+  Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
+  for (std::int64_t id = 0; id < 500; id += 2)
+    must(t.update(shop.table, shop.row_of(t, id), {{kCode, Value::int64(77)}}));
+  for (std::int64_t id = 1; id < 500; id += 2) must(t.remove(shop.table, shop.row_of(t, id)));
+  t.abort();
+  shop.check();
+  must(shop.database->verify({}));
+  CHECK(shop.merge().groups_merged == 0);  // nobody died
+}
+
+TEST_CASE("a merge waits for transactions that began earlier, and says so", "[engine]") {
+  Shop shop;
+  shop.insert(0, 200);
+  Transaction open = must(shop.database->begin(AccessMode::kReadWrite));
+  must(open.update(shop.table, shop.row_of(open, 3), {{kCode, Value::int64(50)}}));
+  const auto busy = shop.database->merge(shop.table, everything());
+  CHECK(busy.code() == StatusCode::kBusy);
+  CHECK_THAT(std::string(busy.status().message()), Catch::Contains("before the merge"));
+  shop.check();
+  shop.insert(200, 400);  // rows of the frozen chunk are not taken
+  must(open.commit());
+  shop.rows[3].code = 50;
+  CHECK(shop.merge().rows > 200);
+  shop.check();
+  must(shop.database->verify({}));
+}
+
+TEST_CASE("row ids of an emptied chunk are used again", "[engine]") {
+  Shop shop;
+  std::uint64_t reserved = 0;
+  for (int round = 0; round < 24; ++round) {
+    shop.insert(0, 2000);
+    shop.merge();
+    Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
+    for (std::int64_t id = 0; id < 2000; ++id) must(t.remove(shop.table, shop.row_of(t, id)));
+    must(t.commit());
+    shop.rows.clear();
+    // Dead rows leave the indexes with later transactions, or with a restart.
+    if (round % 2 == 1) {
+      shop.database.reopen();
+    } else {
+      for (int i = 0; i < 5000; ++i) {
+        shop.insert(100000, 100001);
+        shop.remove(100000);
+      }
+    }
+    const MergeReport report = shop.merge();
+    CHECK(report.chunks_emptied >= 1);
+    shop.check();
+    must(shop.database->verify({}));
+    const TableStatistics statistics = shop.database->table(shop.table)->statistics();
+    if (round < 3) reserved = statistics.rows_reserved;
+    CHECK(statistics.rows_reserved <= 2 * reserved);
+  }
+}
+
+TEST_CASE("a merge refuses what makes no sense", "[engine]") {
+  Shop shop;
+  MergeOptions options;
+  options.dead_percent = 0;
+  CHECK(shop.database->merge(shop.table, options).code() == StatusCode::kInvalidArgument);
+  CHECK(shop.database->merge(TableId{999}, {}).code() == StatusCode::kNotFound);
+  CHECK(must(shop.database->merge(shop.table, {})).rows == 0);  // nothing is full yet
+}
+
+}  // namespace
+}  // namespace flugs::test

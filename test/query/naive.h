@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "flugs/database.h"
+#include "flugs/query.h"
+#include "query/data_type.h"
+#include "query/query_node.h"
+
+namespace flugs::test {
+
+/// A value of the naive evaluator, which owns its bytes.
+struct Cell {
+  query::DataType type;
+  bool null = true;
+  std::int64_t i = 0;
+  double r = 0;
+  std::string s;
+
+  static Cell of(query::DataType type, const Value& value);
+  /// Two cells with the same text are the same value. Doubles to nine digits.
+  std::string to_text() const;
+};
+/// NULL first, NaN last, numbers of different scales by size.
+int compare(const Cell& a, const Cell& b);
+
+/// Rows with named columns: what every step of a query makes of its input, row at a time, written
+/// as the definition says and without a thought of speed.
+struct Relation {
+  std::vector<std::string> names;
+  std::vector<std::vector<Cell>> rows;
+
+  std::size_t find(const std::string& name) const;
+};
+
+/// A computation overflowed: the query must fail with kOverflow.
+struct NaiveOverflow {};
+
+/// The value of an expression for one row. Throws NaiveOverflow.
+Cell evaluate(const query::Expr& expr, const Relation& relation, const std::vector<Cell>& row);
+
+/// The relation that a query gives, `table` providing those of the tables. Throws NaiveOverflow.
+Relation run_naively(const query::QueryNode& node,
+                     const std::function<Relation(const std::string&)>& table);
+
+/// What a query gave, as a relation.
+Relation relation_of(const query::QueryResult& result);
+/// One line per row, sorted unless the order matters: equal for equal results.
+std::string text_of(const Relation& relation, bool ordered);
+
+}  // namespace flugs::test

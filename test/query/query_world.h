@@ -1,0 +1,58 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "test/model/random.h"
+#include "test/query/naive.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+
+/// Two tables of every type and encoding, with NULLs, in the state that one transaction sees while
+/// others have inserted, updated and deleted before it, beside it without an end, and after it; and
+/// what it must see. Main thread only.
+class QueryWorld {
+ public:
+  /// With an odd seed most of the rows are in main.
+  QueryWorld(std::uint64_t seed, std::size_t rows);
+
+  const Transaction& reader() const noexcept { return *reader_; }
+  Relation table(const std::string& name) const { return tables_.at(name); }
+  Random& random() noexcept { return random_; }
+  TemporaryDatabase& database() noexcept { return database_; }
+
+  /// Runs it with one and with two threads and naively: the same rows, or kOverflow of both.
+  /// Returns how many rows there were.
+  std::size_t check(const query::Query& query, bool ordered = false);
+
+  // Random expressions over the columns of table t, some of which may overflow.
+  query::Expr number(unsigned depth);
+  query::Expr condition(unsigned depth);
+  query::Expr text(unsigned depth);
+  query::Expr time(unsigned depth);
+
+ private:
+  struct Known {
+    RowId id;
+    std::vector<Value> values;  // texts view texts_
+  };
+  using Rows = std::map<std::int64_t, Known>;  // by the primary key
+
+  std::vector<Value> random_row(const TableSchema& schema, std::int64_t id);
+  Value random_value(const ColumnSchema& column);
+  void change(Transaction& transaction, TableId table, const TableSchema& schema, Rows& rows,
+              std::int64_t first_key, std::int64_t stride, std::size_t changes);
+  void note(const TableSchema& schema, const Rows& rows);
+
+  TemporaryDatabase database_;
+  Random random_;
+  std::vector<std::string> texts_;
+  std::optional<Transaction> reader_;
+  std::optional<Transaction> beside_;
+  std::map<std::string, Relation> tables_;
+};
+
+}  // namespace flugs::test
