@@ -13,6 +13,12 @@ function(flugs_test name)
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE flugs_test_support ${arg_USES})
   flugs_settings(${target})
+  # A third of the time that the tests take to build goes into Catch2's header, and most of the rest
+  # into optimising what runs once.
+  target_precompile_headers(${target} PRIVATE <catch2/catch.hpp>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
+    # From a precompiled header GCC 12 warns of what it does not when it reads the text.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
   # What the macros of Catch2 expand to is not ours to tidy.
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
   foreach(label IN LISTS arg_LABELS)

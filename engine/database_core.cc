@@ -387,8 +387,10 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
   const mvcc::Visibility now(slots_->mirrors(), slots_->now(), mvcc::kNoStamp);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (progress) progress({"verify", i, ids.size()});
-    if (const Table* checked = table(ids[i]); checked != nullptr)
+    if (Table* checked = table(ids[i]); checked != nullptr) {
+      const std::lock_guard no_merge(checked->merge_mutex());
       if (Status s = checked->verify(now); !s.ok()) return s;
+    }
   }
   if (progress) progress({"verify", ids.size(), ids.size()});
   return {};

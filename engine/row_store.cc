@@ -272,12 +272,12 @@ Status RowStore::widen(std::span<const std::uint8_t> bits,
   const std::uint32_t next_row = next_row_.load(std::memory_order_relaxed);
   std::size_t index = next_row == 0 ? 0 : geometry_.chunk_of(next_row - 1) + 1;
   const auto can_take = [&](std::size_t chunk) {
-    const columns::RowLayout* layout = chunks_in_dram_[chunk].layout;
+    const columns::RowLayout* layout = layout_of(chunks_in_dram_[chunk]);
     return layout != nullptr && takes_rows(first_row_of(chunk)) && fits(*layout, bits);
   };
   while (index < chunk_count() && !can_take(index)) ++index;
   if (index == chunk_count()) {
-    const columns::RowLayout* last = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout;
+    const columns::RowLayout* last = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
     std::vector<columns::CellNeed> needs;
     needs.reserve(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i)

@@ -235,8 +235,8 @@ class RowStore {
 
  private:
   struct Chunk {
-    std::uintptr_t row_zero;  // where row 0 would stand if all chunks were like this one
-    const columns::RowLayout* layout;
+    std::uintptr_t row_zero;           // where row 0 would stand if all chunks were like this one
+    const columns::RowLayout* layout;  // as `previous` where the merge may change it
     std::uint32_t* previous;  // through std::atomic_ref; made when a row of the chunk is updated
     RowGroup* group;          // as `previous`; if not null, the rows are there
     std::uint32_t row_bytes;
@@ -253,6 +253,9 @@ class RowStore {
 
   static RowGroup* group_of(const Chunk& chunk) noexcept {
     return __atomic_load_n(&chunk.group, __ATOMIC_ACQUIRE);
+  }
+  static const columns::RowLayout* layout_of(const Chunk& chunk) noexcept {
+    return __atomic_load_n(&chunk.layout, __ATOMIC_ACQUIRE);
   }
   static bool is_frozen(const Chunk& chunk) noexcept {
     return __atomic_load_n(&chunk.frozen, __ATOMIC_ACQUIRE);

@@ -75,7 +75,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
                           header.column_count);
     Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
     FLUGS_CHECK(layout.ok());  // make_chunk has just written it
-    chunk.layout = shared(*std::move(layout));
+    __atomic_store_n(&chunk.layout, shared(*std::move(layout)), __ATOMIC_RELEASE);
     chunk.row_bytes = header.row_bytes;
     chunk.row_zero = first_row_at(extent.offset, columns.size()) -
                      std::uintptr_t{chunk.first_row} * chunk.row_bytes;

@@ -82,13 +82,13 @@ std::vector<TableMerge::Candidate> TableMerge::choose() {
 // No transaction that began before `since` is left.
 bool TableMerge::wait_for_transactions(std::uint64_t since) {
   while (slots_.oldest_snapshot() < since) {
-    if (Clock::now() >= deadline_) return false;
+    if (Clock::now() >= deadline_ || table_.is_dropped()) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return true;
 }
 
-Status TableMerge::run() {
+Status TableMerge::run() noexcept {
   const auto start = Clock::now();
   if (rows_.has_replaced() && wait_for_transactions(slots_.advance())) rows_.release_replaced();
   std::vector<Candidate> candidates = choose();

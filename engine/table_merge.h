@@ -25,7 +25,8 @@ class TableMerge {
 
   /// Fails with kBusy (transactions that began earlier are still open), kOutOfSpace. What had been
   /// merged by then stays so.
-  Status run();
+  /// Memory that cannot be had ends the process.
+  Status run() noexcept;
   const MergeReport& report() const noexcept { return report_; }
 
  private:

@@ -2,11 +2,13 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "columns/chunk_geometry.h"
 #include "columns/column_layout.h"
+#include "columns/main_column_layout.h"
 #include "columns/row_layout.h"
 #include "engine/catalog_layout.h"
 #include "flugs/schema.h"
@@ -22,6 +24,7 @@ using columns::ColumnLayout;
 using engine::CatalogLayout;
 using engine::DatabaseLayout;
 using engine::RowChunkLayout;
+using engine::RowGroupLayout;
 using engine::TableLayout;
 using pmem::ChunkListLayout;
 
@@ -111,8 +114,13 @@ class Mapper {
       });
       add(Part::kColumn, false, column + offsetof(ColumnLayout, heap) + 64, 8);
     }
-    map_list(offset + offsetof(TableLayout, row_chunks),
-             [&](std::size_t, std::uint64_t chunk) { map_row_chunk(chunk); });
+    map_list(offset + offsetof(TableLayout, row_chunks), [&](std::size_t, std::uint64_t chunk) {
+      if (at<std::uint64_t>(chunk) == RowGroupLayout::kMagic) {
+        map_row_group(chunk);
+      } else {
+        map_row_chunk(chunk);
+      }
+    });
   }
 
   void map_dictionary(std::uint64_t column) {
@@ -140,6 +148,22 @@ class Mapper {
       const std::uint64_t row = rows + i * chunk.row_bytes;
       if (at<std::uint64_t>(row) != 0) add(Part::kRow, false, row, chunk.row_bytes);
     }
+  }
+
+  void map_row_group(std::uint64_t offset) {
+    const auto& group = at<RowGroupLayout>(offset);
+    const auto* columns = &at<columns::MainColumnLayout>(offset + sizeof group);
+    add(Part::kRowGroup, true, offset, sizeof group + group.column_count * sizeof *columns);
+    for (std::size_t i = 0; i < group.column_count; ++i)
+      add(Part::kGroupColumn, true, offset + columns[i].parts_offset, columns[i].parts_bytes);
+    if (group.places_offset != 0)
+      add(Part::kGroupPlaces, true, offset + group.places_offset,
+          (group.row_count + 63) / 64 * sizeof(engine::RowPlacesLayout));
+    const std::uint64_t blocks = (std::uint64_t{group.row_count} + 1023) / 1024;
+    add(Part::kBlockPointers, false, offset + group.blocks_offset, blocks * 8);
+    for (std::uint64_t i = 0; i < blocks; ++i)
+      if (const auto block = at<std::uint64_t>(offset + group.blocks_offset + i * 8); block != 0)
+        add(Part::kVersions, false, block, std::min(group.row_count, 1024U) * 16);
   }
 
   void map_slots(std::uint64_t offset) {
@@ -197,6 +221,24 @@ void reseal_table(std::span<std::byte> pool, std::uint64_t offset) {
       XXH3_64bits_withSeed(pool.data() + offset + table.schema_offset, table.schema_bytes, sum);
 }
 
+void reseal_group(std::span<std::byte> pool, std::uint64_t offset) {
+  auto& group = *reinterpret_cast<RowGroupLayout*>(pool.data() + offset);
+  const std::uint64_t rest = pool.size() - offset;
+  const std::uint64_t bytes =
+      sizeof group + std::uint64_t{group.column_count} * sizeof(columns::MainColumnLayout);
+  if (group.magic != RowGroupLayout::kMagic || bytes > rest) return;
+  auto* columns = reinterpret_cast<columns::MainColumnLayout*>(&group + 1);
+  for (std::size_t i = 0; i < group.column_count; ++i)
+    columns[i].checksum = XXH3_64bits(columns + i, sizeof *columns - 8);
+  group.checksum = XXH3_64bits(pool.data() + offset + 16, bytes - 16);
+  const std::uint64_t places =
+      (std::uint64_t{group.row_count} + 63) / 64 * sizeof(engine::RowPlacesLayout);
+  if (group.places_offset != 0 && group.places_offset <= rest &&
+      places <= rest - group.places_offset)
+    group.checksum =
+        XXH3_64bits_withSeed(pool.data() + offset + group.places_offset, places, group.checksum);
+}
+
 }  // namespace
 
 std::string_view to_string(Part part) noexcept {
@@ -214,6 +256,11 @@ std::string_view to_string(Part part) noexcept {
                                                                 "chunk list page",
                                                                 "row chunk header",
                                                                 "row",
+                                                                "row group header",
+                                                                "row group places",
+                                                                "row group column",
+                                                                "version block pointers",
+                                                                "version block",
                                                                 "dictionary entry",
                                                                 "string chunk header",
                                                                 "text",
@@ -247,6 +294,9 @@ void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region)
         chunk.checksum = XXH3_64bits(at + 16, sizeof chunk - 16 + cells);
       break;
     }
+    case Part::kRowGroup:
+      reseal_group(pool, region.offset);
+      break;
     case Part::kHeapChunk:
       reseal_first_words(*reinterpret_cast<columns::StringHeapChunkLayout*>(at), 16);
       break;

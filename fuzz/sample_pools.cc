@@ -11,6 +11,7 @@
 #include "bench/random.h"
 #include "engine/database_core.h"
 #include "engine/pool_audit.h"
+#include "flugs/merge.h"
 #include "fuzz/guarded_buffer.h"
 
 namespace flugs::fuzz {
@@ -113,6 +114,16 @@ class Filler {
     return {};
   }
 
+  /// All of a table into row groups.
+  Status merge(const char* name) {
+    const Result<TableId> table = core_.find_table(name);
+    if (!table.ok()) return table.status();
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    options.threads = 1;
+    return core_.merge(*table, options).status();
+  }
+
   Result<RowId> insert_row(Transaction& transaction, TableId table, std::uint32_t id,
                            std::uint32_t text_bytes_max) {
     const std::string text = text_of(random_, text_bytes_max);
@@ -181,6 +192,13 @@ std::vector<Kind> kinds() {
          return first_failure({f.make(people_schema()), f.make(log_schema()),
                                f.insert("people", 0, 600, 60), f.churn("people", 40),
                                f.insert("log", 0, 20, 6000)});
+       }},
+      {"merged", 4,
+       [](Filler& f) {
+         return first_failure({f.make(types_schema(false)), f.make(types_schema(true)),
+                               f.insert("types", 0, 60, 30), f.churn("types", 9), f.merge("types"),
+                               f.insert("direct", 0, 60, 30), f.merge("direct"),
+                               f.churn("direct", 7), f.insert("types", 100, 120, 30)});
        }},
       {"crashed", 4,
        [](Filler& f) {
