@@ -269,6 +269,7 @@ std::vector<GroupBySink::Groups> GroupBySink::merged() {
   }
   const std::uint32_t parts = groups < kParallelGroups ? 1 : context_.threads;
   std::vector<Groups> merged;
+  merged.reserve(parts);
   for (std::uint32_t part = 0; part < parts; ++part)
     merged.emplace_back(*this, std::vector<std::uint32_t>());
   run_workers(parts, [&](std::uint32_t part) { merge_part(part, parts, merged[part]); });
