@@ -85,8 +85,8 @@ Status Commit::enlarge_overflow(Slot& slot, std::uint32_t half_index, std::uint6
   store_word(half.overflow, extent->offset);
   persister.persist(&half.overflow, sizeof half.overflow, "intent_block/2");
   slot.overflow_bytes_[half_index] = extent->bytes;
-  // Of a block that was there at opening, or that we made, the size is known; what else may stand in
-  // the word of a damaged pool is nobody's to give back.
+  // The size of a block that was there at opening, or that we made, is known; what else may stand
+  // in the word of a damaged pool is nobody's to give back.
   if (old_bytes != 0) slots_.pool_.allocator().release({old_offset, old_bytes});
   return {};
 }
