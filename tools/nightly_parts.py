@@ -1,6 +1,7 @@
 """The parts of tools/nightly: what each runs, and how much of it in a night."""
 
 import os
+import sys
 
 from nightly_run import Step
 
@@ -126,7 +127,14 @@ def dax_vm(programs, images, seed):
                  programs=(tool, programs.flugs()[0]))]
 
 
+def lint(programs, _, __):
+    tool = os.path.join(ROOT, "tools", "clang_tidy.py")
+    return [Step("0", [sys.executable, "-B", tool, programs.release, "--all"],
+                 programs=(tool, programs.flugs()[0]))]
+
+
 PARTS = (
+    Part("lint", "every check of .clang-tidy", 1, "run", lint, ("flugs_tool",)),
     Part("explore", "crash states of every protocol, every mutation, waste by site",
          50_000_000, "states", explore, ("flugs_tool",), size_min=1000),
     Part("crashtest", "crash states of the example of a user's workload",
