@@ -43,7 +43,7 @@ Result<TableId> load_merge_table(Database& database, const MergeLoad& load) {
   TableSchema schema("r");
   for (std::uint32_t column = 0; column < load.columns; ++column)
     schema.column(fmt::format("c{}", column + 1), Type::kInt32).not_null();
-  const Result<TableId> table = database.create_table(schema);
+  Result<TableId> table = database.create_table(schema);
   if (!table.ok()) return table;
   std::atomic<std::uint64_t> next{0};
   std::mutex mutex;
@@ -61,6 +61,7 @@ Result<TableId> load_merge_table(Database& database, const MergeLoad& load) {
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(load.threads);
   for (std::uint32_t i = 1; i < load.threads; ++i) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
@@ -73,6 +74,7 @@ Result<std::vector<std::int64_t>> merge_table_sums(Database& database, TableId t
   Result<Transaction> transaction = database.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
   std::vector<ColumnId> wanted;
+  wanted.reserve(columns);
   for (std::uint32_t i = 0; i < columns; ++i) wanted.emplace_back(static_cast<std::uint16_t>(i));
   std::vector<std::int64_t> sums(columns + 1);
   Status scanned = transaction->scan(table, wanted, Predicate::all(), [&](const ScanBatch& batch) {

@@ -84,6 +84,7 @@ BoundPtr Binder::bind_function(const ExprNode& from, std::string label) {
 
 BoundPtr Binder::bind_case(const ExprNode& from, std::string label) {
   std::vector<BoundPtr> args;
+  args.reserve(from.args.size());
   for (const Expr& arg : from.args) args.push_back(bind_node(arg));
   const auto is_value = [&](std::size_t i) { return i % 2 == 1 || i + 1 == args.size(); };
   DataType common;

@@ -121,7 +121,8 @@ Expr timestamp(int year, unsigned month, unsigned day, unsigned hour, unsigned m
   const bool valid = exists(year, month, day) && year > -290'000 && year < 290'000 && hour < 24 &&
                      minute < 60 && second < 60;
   const std::int64_t days = valid ? days_from_civil(year, month, day) : 0;
-  const std::int64_t seconds = days * 86'400 + hour * 3600 + minute * 60 + second;
+  const std::int64_t seconds =
+      days * 86'400 + std::int64_t{hour} * 3600 + std::int64_t{minute} * 60 + second;
   return make_time(
       Value::timestamp(valid ? seconds * 1'000'000 : 0), valid,
       fmt::format("timestamp {}-{}-{} {}:{}:{}", year, month, day, hour, minute, second));
@@ -157,13 +158,13 @@ Aggregate aggregate(AggregateKind kind, const Item& of) { return {kind, of.expr(
 }  // namespace
 
 Aggregate count() { return {}; }
-Aggregate count(Item of) { return aggregate(AggregateKind::kCount, of); }
-Aggregate count_distinct(Item of) { return aggregate(AggregateKind::kCountDistinct, of); }
-Aggregate sum(Item of) { return aggregate(AggregateKind::kSum, of); }
-Aggregate min(Item of) { return aggregate(AggregateKind::kMin, of); }
-Aggregate max(Item of) { return aggregate(AggregateKind::kMax, of); }
-Aggregate avg(Item of) { return aggregate(AggregateKind::kAvg, of); }
-Aggregate variance(Item of) { return aggregate(AggregateKind::kVariance, of); }
-Aggregate stddev(Item of) { return aggregate(AggregateKind::kStddev, of); }
+Aggregate count(const Item& of) { return aggregate(AggregateKind::kCount, of); }
+Aggregate count_distinct(const Item& of) { return aggregate(AggregateKind::kCountDistinct, of); }
+Aggregate sum(const Item& of) { return aggregate(AggregateKind::kSum, of); }
+Aggregate min(const Item& of) { return aggregate(AggregateKind::kMin, of); }
+Aggregate max(const Item& of) { return aggregate(AggregateKind::kMax, of); }
+Aggregate avg(const Item& of) { return aggregate(AggregateKind::kAvg, of); }
+Aggregate variance(const Item& of) { return aggregate(AggregateKind::kVariance, of); }
+Aggregate stddev(const Item& of) { return aggregate(AggregateKind::kStddev, of); }
 
 }  // namespace flugs::query

@@ -57,7 +57,8 @@ TableScan::Local::Local(const TableScan& scan)
 }
 
 TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
-                     std::vector<Expr> conditions, std::vector<Output> outputs, ExplainPtr explain)
+                     const std::vector<Expr>& conditions, std::vector<Output> outputs,
+                     ExplainPtr explain)
     : context_(context),
       table_(std::move(table)),
       plain_schema_(without_domains(table_->schema())),

@@ -35,8 +35,8 @@ class TableScan : public Source {
     bool as_codes;
   };
 
-  TableScan(RunContext& context, std::unique_ptr<TableView> table, std::vector<Expr> conditions,
-            std::vector<Output> outputs, ExplainPtr explain);
+  TableScan(RunContext& context, std::unique_ptr<TableView> table,
+            const std::vector<Expr>& conditions, std::vector<Output> outputs, ExplainPtr explain);
   Schema output_schema() const;
 
   std::size_t morsel_count() const override { return morsels_.size(); }

@@ -61,6 +61,7 @@ class GroupVisibility {
 
 void TableView::add_group(const engine::RowGroup& group, const mvcc::Visibility& visibility) {
   std::vector<const columns::MainColumn*> columns;
+  columns.reserve(schema_.size());
   for (std::size_t c = 0; c < schema_.size(); ++c) columns.push_back(&group.column(c));
   const auto places = std::make_shared<GroupVisibility>(group, visibility);
   segments_.push_back(std::make_unique<MainSegment>(

@@ -172,18 +172,18 @@ struct Aggregate {
 /// Rows.
 Aggregate count();
 /// Values that are not NULL; counts are int64.
-Aggregate count(Item of);
-Aggregate count_distinct(Item of);
+Aggregate count(const Item& of);
+Aggregate count_distinct(const Item& of);
 /// Of integers int64, of decimals a decimal of the same scale, both exact (kOverflow beyond 64
 /// bits); of doubles a double, whose last digits may depend on the order of addition.
-Aggregate sum(Item of);
+Aggregate sum(const Item& of);
 /// Of anything; text byte by byte, NaN above all numbers.
-Aggregate min(Item of);
-Aggregate max(Item of);
+Aggregate min(const Item& of);
+Aggregate max(const Item& of);
 /// A double; of integers and decimals the exact sum divided by the count.
-Aggregate avg(Item of);
+Aggregate avg(const Item& of);
 /// Of a sample (divided by n - 1), double; NULL for fewer than two values.
-Aggregate variance(Item of);
-Aggregate stddev(Item of);
+Aggregate variance(const Item& of);
+Aggregate stddev(const Item& of);
 
 }  // namespace flugs::query
