@@ -72,8 +72,8 @@ struct Equation {
   std::vector<Query> sides;
 };
 
-Query total(const char* table, Item of) {
-  return Query::table(table).group_by({}, {sum(std::move(of)).as("total")});
+Query total(const char* table, const Item& of) {
+  return Query::table(table).group_by({}, {sum(of).as("total")});
 }
 Query rows(const char* table) { return Query::table(table).group_by({}, {count().as("rows")}); }
 

@@ -140,7 +140,7 @@ Pipeline Planner::open(const QueryNode& node, const Needed& needed) {
   fail(StatusCode::kInvalidArgument, "an unknown step");
 }
 
-Pipeline Planner::open_table(const QueryNode& node, std::vector<Expr> conditions,
+Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& conditions,
                              const Needed& needed) {
   const engine::Table& of = table(node.text);
   auto view = std::make_unique<TableView>(of, context_.transaction->visibility);
@@ -164,8 +164,8 @@ Pipeline Planner::open_table(const QueryNode& node, std::vector<Expr> conditions
       fail(StatusCode::kInvalidArgument, fmt::format("table {}: no column {}", node.text, name));
   Pipeline pipeline;
   pipeline.explain = explain_node("scan " + node.text, {});
-  auto scan = std::make_unique<TableScan>(context_, std::move(view), std::move(conditions),
-                                          std::move(outputs), pipeline.explain);
+  auto scan = std::make_unique<TableScan>(context_, std::move(view), conditions, std::move(outputs),
+                                          pipeline.explain);
   pipeline.schema = scan->output_schema();
   pipeline.source = std::move(scan);
   return pipeline;

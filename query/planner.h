@@ -38,7 +38,8 @@ class Planner {
 
  private:
   Pipeline open(const QueryNode& node, const Needed& needed);
-  Pipeline open_table(const QueryNode& node, std::vector<Expr> conditions, const Needed& needed);
+  Pipeline open_table(const QueryNode& node, const std::vector<Expr>& conditions,
+                      const Needed& needed);
   Pipeline open_result(const QueryNode& node);
   Pipeline open_where(const QueryNode& node, const Needed& needed);
   Pipeline open_select(const QueryNode& node, const Needed& needed);
