@@ -188,7 +188,7 @@ Pipeline Planner::open_where(const QueryNode& node, const Needed& needed) {
     std::vector<Expr> conditions;
     for (auto where = chain.rbegin(); where != chain.rend(); ++where)
       split_conjunction((*where)->condition, conditions);
-    return open_table(*chain.back()->input, std::move(conditions), needed);
+    return open_table(*chain.back()->input, conditions, needed);
   }
   Needed wanted = needed;
   need_values(wanted, node.condition);
