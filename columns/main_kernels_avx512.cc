@@ -137,12 +137,23 @@ void decode(PackedCodes codes, std::size_t first, std::size_t count, const std::
   }
 }
 
+// A mask as a number. GCC 12 may spill a mask that it takes for 64 bits wide by writing its own 32
+// or fewer, and read 64: it has to be in a general register before it is widened.
+template <typename Mask>
+std::uint64_t widened(Mask mask) {
+  auto word = static_cast<std::uint32_t>(mask);
+  asm("" : "+r"(word));
+  return word;
+}
+
 template <unsigned kLane>
 std::uint64_t not_above(__m512i codes, __m512i low, __m512i span) {
   if constexpr (kLane == 8) return _mm512_cmple_epu8_mask(_mm512_sub_epi8(codes, low), span);
-  if constexpr (kLane == 16) return _mm512_cmple_epu16_mask(_mm512_sub_epi16(codes, low), span);
-  if constexpr (kLane == 32) return _mm512_cmple_epu32_mask(_mm512_sub_epi32(codes, low), span);
-  return _mm512_cmple_epu64_mask(_mm512_sub_epi64(codes, low), span);
+  if constexpr (kLane == 16)
+    return widened(_mm512_cmple_epu16_mask(_mm512_sub_epi16(codes, low), span));
+  if constexpr (kLane == 32)
+    return widened(_mm512_cmple_epu32_mask(_mm512_sub_epi32(codes, low), span));
+  return widened(_mm512_cmple_epu64_mask(_mm512_sub_epi64(codes, low), span));
 }
 
 template <unsigned kLane>
@@ -202,7 +213,7 @@ void members_of_words(PackedCodes codes, std::size_t first, std::size_t count,
     const __m512i code = _mm512_min_epu16(lanes.next(), limits);
     const __m512i word = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(code, 4), high);
     const __m512i bit = _mm512_srlv_epi16(word, _mm512_and_si512(code, in_all_lanes<16>(15)));
-    return std::uint64_t{_mm512_test_epi16_mask(bit, in_all_lanes<16>(1))};
+    return widened(_mm512_test_epi16_mask(bit, in_all_lanes<16>(1)));
   };
   for (std::size_t block = 0; block < count; ++block) {
     const std::uint64_t first_half = found();
@@ -229,9 +240,9 @@ __m512i selected(std::uint64_t mask, __m512i codes) {
 template <unsigned kLane>
 std::uint64_t not_zero(__m512i codes) {
   if constexpr (kLane == 8) return _mm512_test_epi8_mask(codes, codes);
-  if constexpr (kLane == 16) return _mm512_test_epi16_mask(codes, codes);
-  if constexpr (kLane == 32) return _mm512_test_epi32_mask(codes, codes);
-  return _mm512_test_epi64_mask(codes, codes);
+  if constexpr (kLane == 16) return widened(_mm512_test_epi16_mask(codes, codes));
+  if constexpr (kLane == 32) return widened(_mm512_test_epi32_mask(codes, codes));
+  return widened(_mm512_test_epi64_mask(codes, codes));
 }
 
 // A sum in two accumulators, the upper one in units of 2^kShift.

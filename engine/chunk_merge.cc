@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "pmem/check.h"
 #include "pmem/extent_allocator.h"
 
 namespace flugs::engine {
@@ -58,20 +57,30 @@ bool ChunkMerge::is_kept(std::uint32_t offset) const {
   using Fate = mvcc::Visibility::Fate;
   const mvcc::VersionLayout& version = rows_.version(first_row_ + offset);
   const mvcc::Visibility::Resolved created = now_.resolve(version.created);
-  // Nothing is begun in a frozen chunk, and whoever had begun something has ended.
-  FLUGS_CHECK(created.fate != Fate::kInFlight);
   if (created.fate != Fate::kCommitted) return !unused_[offset];
   if (!table_.keys().empty()) return true;
   const mvcc::Visibility::Resolved deleted = now_.resolve(version.deleted);
   return deleted.fate != Fate::kCommitted || deleted.timestamp > slots_.opened_at();
 }
 
-void ChunkMerge::choose_rows() {
+// Nothing is begun in a frozen chunk, and whoever had begun something has ended: a tag that looks
+// as if it were in flight is damage, in a table whose rows opening does not look at.
+Status ChunkMerge::choose_rows() {
   stored_.reserve(row_count_);
-  for (std::uint32_t offset = 0; offset < row_count_; ++offset)
+  for (std::uint32_t offset = 0; offset < row_count_; ++offset) {
+    const std::uint32_t row = first_row_ + offset;
+    const mvcc::Visibility::Resolved created = now_.resolve(rows_.version(row).created);
+    if (created.fate == mvcc::Visibility::Fate::kInFlight)
+      return Status(
+          StatusCode::kCorrupt,
+          fmt::format("{}: table {}, row {}: created: expected a time-stamp or the tag of "
+                      "a transaction that has ended, found {:#x}",
+                      pool_.path(), table_.name(), row, created.seen));
     if (is_kept(offset)) stored_.push_back(offset);
+  }
   counts_.rows = static_cast<std::uint32_t>(stored_.size());
   counts_.dropped = row_count_ - counts_.rows;
+  return {};
 }
 
 void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
@@ -218,8 +227,9 @@ Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& 
 
 // Deletions into the new group, until a row is locked for too long. What is there already is
 // written over when the merge tries again.
-Status ChunkMerge::carry_over(Clock::time_point deadline, bool& is_locked) {
+Status ChunkMerge::carry_over(bool& is_locked) {
   using Fate = mvcc::Visibility::Fate;
+  const auto deadline = Clock::now() + kMovePatience;
   for (const std::uint32_t offset : stored_) {
     const mvcc::VersionLayout& old = rows_.version(first_row_ + offset);
     const bool is_there = mvcc::load_stamp(old.created) != mvcc::kNoStamp;
@@ -243,11 +253,11 @@ Status ChunkMerge::carry_over(Clock::time_point deadline, bool& is_locked) {
 
 // Writers of the chunk wait from here until the object `move` is gone. Whoever has locked a row
 // just before it was there takes the lock back at once, or ends soon.
-Status ChunkMerge::move(Clock::time_point deadline, bool& moved) {
+Status ChunkMerge::move(bool& moved) {
   const auto start = Clock::now();
   const RowStore::Move move(rows_, chunk_);
   bool is_locked = false;
-  Status status = carry_over(std::min(deadline, start + kMovePatience), is_locked);
+  Status status = carry_over(is_locked);
   if (status.ok() && !is_locked) {
     status = rows_.replace_chunk(chunk_, extent_, slots_.advance(), table_.columns(), persister_);
     moved = status.ok();
@@ -262,16 +272,17 @@ void ChunkMerge::discard() noexcept {
   if (extent_.bytes != 0) pool_.allocator().release(extent_);
 }
 
-Status ChunkMerge::run(Clock::time_point deadline) {
+Status ChunkMerge::run(std::chrono::milliseconds patience) {
   const auto start = Clock::now();
   counts_.bytes_before = rows_.bytes_of_chunk(chunk_);
-  choose_rows();
+  if (Status s = choose_rows(); !s.ok()) return s;
   Status built = stored_.empty() ? make_empty_chunk() : build();
   persister_.fence("row_group/1");  // not while writers wait
   counts_.build_us = microseconds_since(start);
+  const auto deadline = Clock::now() + patience;
   bool moved = false;
   while (built.ok()) {
-    built = move(deadline, moved);
+    built = move(moved);
     if (moved || !built.ok()) break;
     if (Clock::now() >= deadline) {
       built = Status(StatusCode::kBusy,

@@ -36,9 +36,9 @@ class ChunkMerge {
   ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, std::size_t chunk,
              const UnusedRows& unused);
 
-  /// kBusy: until `deadline`, a transaction held a row of the chunk; nothing has changed.
+  /// kBusy: for as long as `patience`, a transaction held a row of the chunk; nothing has changed.
   /// Fails with kOutOfSpace; nothing has changed.
-  Status run(std::chrono::steady_clock::time_point deadline);
+  Status run(std::chrono::milliseconds patience);
   const Counts& counts() const noexcept { return counts_; }
   /// Nothing was left: the chunk is empty, its row ids can be used again.
   bool is_empty() const noexcept { return stored_.empty(); }
@@ -50,15 +50,15 @@ class ChunkMerge {
     std::vector<columns::Cell> cells;
   };
 
-  void choose_rows();
+  Status choose_rows();
   bool is_kept(std::uint32_t offset) const;
   void gather(std::size_t column, ColumnData& data) const;
   Status build();
   void write_group(std::span<const columns::MainColumnBuilder> builders);
   void write_places(RowGroupLayout& layout) const;
   Status make_empty_chunk();
-  Status move(std::chrono::steady_clock::time_point deadline, bool& moved);
-  Status carry_over(std::chrono::steady_clock::time_point deadline, bool& is_locked);
+  Status move(bool& moved);
+  Status carry_over(bool& is_locked);
   Status put_version(std::uint32_t offset, const mvcc::VersionLayout& version);
   void discard() noexcept;
 

@@ -342,6 +342,10 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
   if (options.dead_percent < 1 || options.dead_percent > 100)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("dead_percent is {}, allowed are 1 to 100", options.dead_percent));
+  constexpr std::uint32_t kThreadsMax = 1024;
+  if (options.threads > kThreadsMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("threads is {}, allowed are 0 to {}", options.threads, kThreadsMax));
   Table* merged = table(id);
   if (merged == nullptr) return Status(StatusCode::kNotFound, "no such table");
   const std::unique_lock running(merged->merge_mutex(), std::try_to_lock);

@@ -165,15 +165,14 @@ Result<std::unique_ptr<RowGroup>> RowGroup::load(
   return group;
 }
 
-Result<std::uint64_t> RowGroup::make_block(pmem::Pool& pool, const RowGroup& group,
-                                           std::uint32_t block, pmem::Persister& persister) {
-  Result<pmem::Extent> extent = pool.allocator().allocate(group.block_bytes(), persister);
+Result<std::uint64_t> RowGroup::make_block(std::uint32_t block, pmem::Persister& persister) const {
+  Result<pmem::Extent> extent = pool_.allocator().allocate(block_bytes(), persister);
   if (!extent.ok()) return std::move(extent).status();
-  auto* versions = pool.at(pmem::OffsetPtr<mvcc::VersionLayout>{extent->offset});
+  auto* versions = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{extent->offset});
   const std::uint32_t first = block * RowGroupLayout::kBlockRows;
-  const std::uint32_t rows = std::min(RowGroupLayout::kBlockRows, group.layout_.row_count - first);
+  const std::uint32_t rows = std::min(RowGroupLayout::kBlockRows, layout_.row_count - first);
   for (std::uint32_t i = 0; i < rows; ++i)
-    versions[i] = group.place_of(first + i) == kNoPlace ? kNeverCreated : kAlwaysThere;
+    versions[i] = place_of(first + i) == kNoPlace ? kNeverCreated : kAlwaysThere;
   persister.flush(versions, rows * sizeof(mvcc::VersionLayout), "version_block/1");
   return extent->offset;
 }
@@ -191,7 +190,7 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
     return there + offset % RowGroupLayout::kBlockRows;
   const std::lock_guard guard(block_mutex_);
   if (block_with(offset) == nullptr) {
-    Result<std::uint64_t> made = make_block(pool_, *this, block, persister);
+    Result<std::uint64_t> made = make_block(block, persister);
     if (!made.ok()) {
       persister.fence("version_block/1");  // no flush may stay behind unfenced
       return std::move(made).status();
@@ -219,7 +218,8 @@ void RowGroup::audit(FunctionRef<void(std::size_t column, const Status&)> visit)
 
 void RowGroup::release_blocks() {
   for (std::uint64_t i = 0; i < block_count(layout_.row_count); ++i)
-    if (block_pointers()[i] != 0) pool_.allocator().release({block_pointers()[i], block_bytes()});
+    if (blocks_[i] != nullptr)
+      pool_.allocator().release({pool_.offset_of(blocks_[i]).offset, block_bytes()});
 }
 
 }  // namespace flugs::engine

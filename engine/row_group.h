@@ -111,10 +111,6 @@ class RowGroup {
   /// Gives the version blocks back, not the group itself.
   void release_blocks();
 
-  /// A version block as it is made: every stored row there, none deleted; flushed, not fenced.
-  static Result<std::uint64_t> make_block(pmem::Pool& pool, const RowGroup& group,
-                                          std::uint32_t block, pmem::Persister& persister);
-
  private:
   static constexpr mvcc::VersionLayout kAlwaysThere{1, mvcc::kNoStamp};
   static constexpr mvcc::VersionLayout kNeverCreated{mvcc::kNoStamp, mvcc::kNoStamp};
@@ -124,6 +120,8 @@ class RowGroup {
     return __atomic_load_n(&blocks_[offset / RowGroupLayout::kBlockRows], __ATOMIC_ACQUIRE);
   }
   std::uint64_t block_bytes() const noexcept;
+  /// A version block as it is made: every stored row there, none deleted; flushed, not fenced.
+  Result<std::uint64_t> make_block(std::uint32_t block, pmem::Persister& persister) const;
   std::uint64_t* block_pointers() const noexcept;
   Status check_parts() const;
   Status check_places() const;

@@ -191,6 +191,7 @@ class RowStore {
   std::size_t full_chunks() const noexcept;
   /// From when all transactions have ended that are open now, no row of the chunk is begun.
   void freeze(std::size_t chunk) noexcept;
+  bool is_frozen(std::size_t chunk) const noexcept { return is_frozen(chunks_in_dram_[chunk]); }
 
   /// Announces that the chunk's MVCC entries are about to move, for as long as the object lives:
   /// what locks one meanwhile takes the lock back and waits.

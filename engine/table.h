@@ -156,8 +156,9 @@ class Table {
                        std::span<const ColumnValue> changes);
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row,
                                      std::span<const ColumnValue> changes);
-  void sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
-                   pmem::Persister& persister, SweepCounts& counts) const;
+  Status sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
+                     std::uint64_t timestamp_limit, pmem::Persister& persister,
+                     SweepCounts& counts) const;
   Status check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) const;
   enum class Moment : std::uint8_t { kOpening, kOpen };
   Status verify_groups() const;

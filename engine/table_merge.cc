@@ -16,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 // A full chunk with fewer rows in use is left to rows to come, which use it again.
 constexpr std::uint64_t kUsedPercentMin = 50;
+constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
 
 double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
@@ -30,13 +31,12 @@ TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& t
       table_(table),
       rows_(table.rows()),
       options_(options),
-      deadline_(Clock::now() + options.patience) {}
+      patience_(std::clamp<std::chrono::milliseconds>(options.patience, {}, kPatienceMax)) {}
 
-// Whether enough rows of a group have died, as far as its MVCC entries say.
-bool TableMerge::is_worth_it(const RowGroup& group, std::size_t chunk) const {
+// Whether enough rows of a group can be left out. One that died counts only when no index names it
+// any more: until then it stays, however often the group is merged.
+bool TableMerge::is_worth_it(const RowGroup& group) const {
   if (!group.has_deletions()) return false;
-  const std::uint64_t oldest = slots_.oldest_snapshot();
-  const std::uint32_t first = rows_.first_row_of(chunk);
   std::uint64_t dead = 0;
   for (std::uint32_t offset = 0; offset < group.row_count(); ++offset) {
     const mvcc::VersionLayout* version = group.stamped_version(offset);
@@ -46,8 +46,9 @@ bool TableMerge::is_worth_it(const RowGroup& group, std::size_t chunk) const {
     }
     if (group.place_of(offset) == RowGroup::kNoPlace) continue;
     const mvcc::Stamp deleted = mvcc::load_stamp(version->deleted);
-    const bool is_gone = mvcc::load_stamp(rows_.version(first + offset).created) == mvcc::kNoStamp;
-    dead += is_gone || (deleted != mvcc::kNoStamp && !mvcc::is_tag(deleted) && deleted <= oldest);
+    const bool is_forgotten = table_.keys().empty() && deleted != mvcc::kNoStamp &&
+                              !mvcc::is_tag(deleted) && deleted <= slots_.opened_at();
+    dead += is_forgotten || mvcc::load_stamp(version->created) == mvcc::kNoStamp ? 1 : 0;
   }
   return dead == group.stored_rows() ||
          dead * 100 >= std::uint64_t{group.stored_rows()} * options_.dead_percent;
@@ -70,19 +71,19 @@ std::vector<TableMerge::Candidate> TableMerge::choose() {
   const std::size_t end = rows_.full_chunks();
   for (std::size_t chunk = 0; chunk < end; ++chunk) {
     const RowGroup* group = rows_.group(chunk);
-    if (group == nullptr && is_worth_it(chunk)) {
-      candidates.push_back({chunk, Origin::kRows});
-    } else if (group != nullptr && is_worth_it(*group, chunk)) {
-      candidates.push_back({chunk, Origin::kGroup});
-    }
+    // What an earlier merge has frozen, and did not come to, takes no rows until it is merged.
+    const bool is_wanted =
+        group == nullptr ? rows_.is_frozen(chunk) || is_worth_it(chunk) : is_worth_it(*group);
+    if (is_wanted) candidates.push_back({chunk, group == nullptr ? Origin::kRows : Origin::kGroup});
   }
   return candidates;
 }
 
 // No transaction that began before `since` is left.
 bool TableMerge::wait_for_transactions(std::uint64_t since) {
+  const auto deadline = Clock::now() + patience_;
   while (slots_.oldest_snapshot() < since) {
-    if (Clock::now() >= deadline_ || table_.is_dropped()) return false;
+    if (Clock::now() >= deadline || table_.is_dropped()) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return true;
@@ -150,7 +151,7 @@ Status TableMerge::merge_all(const std::vector<Candidate>& candidates) {
 
 Status TableMerge::merge_one(const Candidate& candidate) {
   ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
-  if (Status s = merge.run(deadline_); !s.ok()) return s;
+  if (Status s = merge.run(patience_); !s.ok()) return s;
   if (merge.is_empty()) {
     std::vector<std::uint32_t> rows(rows_.rows_of(candidate.chunk));
     std::iota(rows.begin(), rows.end(), rows_.first_row_of(candidate.chunk));

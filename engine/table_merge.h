@@ -37,7 +37,7 @@ class TableMerge {
     ChunkMerge::UnusedRows unused = {};
   };
   std::vector<Candidate> choose();
-  bool is_worth_it(const RowGroup& group, std::size_t chunk) const;
+  bool is_worth_it(const RowGroup& group) const;
   bool is_worth_it(std::size_t chunk) const;
   Status merge_all(const std::vector<Candidate>& candidates);
   Status merge_one(const Candidate& candidate);
@@ -48,7 +48,7 @@ class TableMerge {
   Table& table_;
   RowStore& rows_;
   const MergeOptions& options_;
-  std::chrono::steady_clock::time_point deadline_;
+  const std::chrono::milliseconds patience_;
   std::mutex report_mutex_;  // protects report_ and done_
   MergeReport report_;
   std::uint32_t done_ = 0;

@@ -114,13 +114,11 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
 Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uint32_t>& free,
                     std::uint64_t timestamp_limit, pmem::Persister& persister,
                     SweepCounts& counts) const {
-  const std::uint64_t recycled = counts.recycled;
   for (std::uint32_t row = first; row < end; ++row) {
     if (const RowGroup* group = rows_.group_with(row); group != nullptr) {
       const std::uint32_t group_end = std::min(end, rows_.end_of_chunk_with(row));
-      for (std::uint32_t r = row; r < group_end; ++r)
-        if (Status s = check_stamps(r, timestamp_limit); !s.ok()) return s;
-      sweep_group(*group, row, group_end, persister, counts);
+      Status s = sweep_group(*group, row, group_end, timestamp_limit, persister, counts);
+      if (!s.ok()) return s;
       row = group_end - 1;
       continue;
     }
@@ -144,7 +142,7 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uin
     // Codes are looked up without another check from here on.
     if (Status s = verify_row(row, Moment::kOpening); !s.ok()) return s;
   }
-  counts.recycled = recycled + free.size();
+  counts.recycled += free.size();
   return {};
 }
 
@@ -160,8 +158,9 @@ Status Table::check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) con
 }
 
 // The rows of a group that died stay where they are: the next merge leaves them out.
-void Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
-                        pmem::Persister& persister, SweepCounts& counts) const {
+Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
+                          std::uint64_t timestamp_limit, pmem::Persister& persister,
+                          SweepCounts& counts) const {
   const std::uint32_t group_first = rows_.first_row_of_chunk_with(first);
   for (std::uint32_t row = first; row < end; ++row) {
     const std::uint32_t offset = row - group_first;
@@ -170,6 +169,7 @@ void Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_
       counts.live += group.place_of(offset) != RowGroup::kNoPlace ? 1 : 0;
       continue;
     }
+    if (Status s = check_stamps(row, timestamp_limit); !s.ok()) return s;
     const bool created = version->created != mvcc::kNoStamp && !mvcc::is_tag(version->created);
     const bool deleted = version->deleted != mvcc::kNoStamp && !mvcc::is_tag(version->deleted);
     if (created && !deleted) ++counts.live;
@@ -181,6 +181,7 @@ void Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_
       persister.flush(version, sizeof *version, "sweep/2");
     }
   }
+  return {};
 }
 
 Status Table::verify_row(std::uint32_t row, Moment moment) const {

@@ -36,6 +36,7 @@ struct MergeFigures {
   TableStatistics table;
   Statistics statistics;
   double load_seconds = 0;
+  std::uint32_t threads = 0;  ///< that merged
   bool sums_equal = false;
   Status verified;
 };
@@ -51,7 +52,7 @@ double codes_per_s_per_core(const MergeReport& report) {
 
 /// Loads, merges all, and checks that the sums of the columns are what they were.
 Status measure(const MergeCommandOptions& options, Database& database, MergeFigures& figures) {
-  const std::uint32_t threads =
+  figures.threads =
       options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   const auto start = std::chrono::steady_clock::now();
   const bench::MergeLoad load{options.rows, options.columns, options.distinct, options.seed,
@@ -64,7 +65,7 @@ Status measure(const MergeCommandOptions& options, Database& database, MergeFigu
   ProgressBar bar;
   MergeOptions merge;
   merge.scope = MergeScope::kEverything;
-  merge.threads = threads;
+  merge.threads = figures.threads;
   merge.progress = [&](const MergeProgress& progress) {
     bar.update("merging", progress.chunks_done, progress.chunks_total);
     return true;
@@ -94,7 +95,7 @@ bench::Json to_json(const MergeCommandOptions& options, const MergeFigures& figu
           {"rows", options.rows},
           {"columns", options.columns},
           {"distinct", options.distinct},
-          {"threads", options.threads},
+          {"threads", figures.threads},
           {"seed", options.seed},
           {"load_seconds", figures.load_seconds},
           {"codes", report.codes},

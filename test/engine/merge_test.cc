@@ -220,6 +220,43 @@ TEST_CASE("a merge waits for transactions that began earlier, and says so", "[en
   must(shop.database->verify({}));
 }
 
+TEST_CASE("a group is not merged again for rows that could not be left out", "[engine]") {
+  Shop shop;
+  shop.insert(0, 500);
+  shop.merge();
+  Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
+  for (std::int64_t id = 0; id < 400; ++id) must(t.remove(shop.table, shop.row_of(t, id)));
+  must(t.commit());
+  for (std::int64_t id = 0; id < 400; ++id) shop.rows.erase(id);
+  CHECK(shop.merge().groups_merged == 0);  // the indexes still name them
+  shop.database.reopen();
+  const MergeReport report = shop.merge();
+  CHECK(report.groups_merged >= 1);
+  CHECK(report.rows == shop.rows.size());
+  shop.check();
+}
+
+TEST_CASE("what a merge has frozen and not come to is merged by the next", "[engine]") {
+  Shop shop;
+  shop.insert(0, 6000);
+  Transaction open = must(shop.database->begin(AccessMode::kReadOnly));
+  MergeOptions options;
+  options.patience = {};
+  CHECK(shop.database->merge(shop.table, options).code() == StatusCode::kBusy);
+  open.abort();
+  for (std::int64_t id = 0; id < 5900; ++id) shop.remove(id);
+  for (int i = 0; i < 5000; ++i) {  // until the dead have left the indexes
+    shop.insert(100000, 100001);
+    shop.remove(100000);
+  }
+  options.patience = std::chrono::milliseconds::max();
+  const MergeReport report = must(shop.database->merge(shop.table, options));
+  CHECK(report.chunks_merged + report.chunks_emptied >= 1);
+  CHECK_FALSE(report.releases_later);
+  shop.check();
+  must(shop.database->verify({}));
+}
+
 TEST_CASE("row ids of an emptied chunk are used again", "[engine]") {
   Shop shop;
   std::uint64_t reserved = 0;
@@ -253,6 +290,9 @@ TEST_CASE("a merge refuses what makes no sense", "[engine]") {
   Shop shop;
   MergeOptions options;
   options.dead_percent = 0;
+  CHECK(shop.database->merge(shop.table, options).code() == StatusCode::kInvalidArgument);
+  options = {};
+  options.threads = 100000;
   CHECK(shop.database->merge(shop.table, options).code() == StatusCode::kInvalidArgument);
   CHECK(shop.database->merge(TableId{999}, {}).code() == StatusCode::kNotFound);
   CHECK(must(shop.database->merge(shop.table, {})).rows == 0);  // nothing is full yet

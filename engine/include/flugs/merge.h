@@ -20,12 +20,14 @@ struct MergeProgress {
 
 struct MergeOptions {
   MergeScope scope = MergeScope::kFullChunks;
-  /// A row group of main is merged again when at least so many percent of its rows have died, 1 to
-  /// 100; a group without a living row always is.
+  /// A row group of main is merged again when at least so many percent of its rows can be left out,
+  /// 1 to 100; a group without any other row always is. Rows that died can be left out when they
+  /// have left the key indexes, which happens with later transactions or at opening.
   std::uint32_t dead_percent = 25;
-  /// Threads that merge, 0: one per processor.
+  /// Threads that merge, at most 1024; 0: one per processor.
   std::uint32_t threads = 0;
-  /// How long to wait for transactions that began before the merge, milliseconds.
+  /// How long to wait, each time, for transactions that began earlier: before the first chunk is
+  /// merged, for one that has locked a row of a chunk, and at the end, milliseconds.
   std::chrono::milliseconds patience{1000};
   /// Called now and then, one call at a time, from any thread; false ends the merge early: what has
   /// been merged stays so. Must not throw, and must not use the database.
