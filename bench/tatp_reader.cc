@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/integer.h"
+
 namespace flugs::bench {
 
 namespace {
-
-Value integer(std::uint32_t value) { return Value::int32(static_cast<std::int32_t>(value)); }
 
 /// The subscriber that a number of 15 digits names, if there is one.
 std::optional<std::uint32_t> named_by(std::string_view number, std::uint32_t subscribers) {

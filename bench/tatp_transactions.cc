@@ -5,16 +5,14 @@
 #include <span>
 #include <utility>
 
+#include "bench/integer.h"
+
 namespace flugs::bench {
 
 namespace {
 
 /// Attempts that spin before the processor is given to whoever holds the row.
 constexpr std::uint64_t kSpinsMax = 4;
-
-Value integer(std::uint32_t value) noexcept {
-  return Value::int32(static_cast<std::int32_t>(value));
-}
 
 /// What is not found is an outcome; everything else goes up.
 Result<TatpOutcome> not_found_or(Status status) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/clock.h"
+#include "bench/integer.h"
 #include "bench/tpcc_random.h"
 
 namespace flugs::bench {
@@ -17,8 +18,6 @@ namespace {
 using Columns = TpccColumns;
 
 constexpr std::uint32_t kTransactionsPerRound = 21;
-
-Value integer(std::uint32_t number) { return Value::int32(static_cast<std::int32_t>(number)); }
 
 struct LineInput {
   std::uint32_t item = 0;

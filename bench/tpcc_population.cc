@@ -8,13 +8,12 @@
 #include <vector>
 
 #include "bench/clock.h"
+#include "bench/integer.h"
 #include "bench/tpcc_random.h"
 
 namespace flugs::bench {
 
 namespace {
-
-Value integer(std::uint32_t number) { return Value::int32(static_cast<std::int32_t>(number)); }
 
 /// Collects rows and inserts them a thousand at a time, a transaction each time.
 class RowLoader {

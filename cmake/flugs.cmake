@@ -50,6 +50,12 @@ function(flugs_layer name)
   set_property(GLOBAL APPEND PROPERTY FLUGS_LAYER_OBJECTS $<TARGET_OBJECTS:flugs_${name}>)
 endfunction()
 
+# The sources of a target that is no part of the library are compiled six at a time: most of their
+# time goes into headers that they have in common. Names in unnamed namespaces have to differ.
+function(flugs_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+endfunction()
+
 # A program: flugs_program(target SOURCES ... USES ...), on jemalloc unless a sanitizer brings its
 # own allocator. The library itself never forces an allocator on its users.
 function(flugs_program target)

@@ -163,7 +163,7 @@ class Mapper {
     add(Part::kBlockPointers, false, offset + group.blocks_offset, blocks * 8);
     for (std::uint64_t i = 0; i < blocks; ++i)
       if (const auto block = at<std::uint64_t>(offset + group.blocks_offset + i * 8); block != 0)
-        add(Part::kVersions, false, block, std::min(group.row_count, 1024U) * 16);
+        add(Part::kVersions, false, block, std::uint64_t{std::min(group.row_count, 1024U)} * 16);
   }
 
   void map_slots(std::uint64_t offset) {

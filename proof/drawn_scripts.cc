@@ -106,6 +106,7 @@ class ScriptDrawer {
 std::vector<ThreadScript> draw_scripts(CrashRig& rig, std::uint64_t seed, std::uint32_t threads) {
   ScriptDrawer drawer(rig, seed);
   std::vector<ThreadScript> scripts;
+  scripts.reserve(threads);
   for (std::uint32_t thread = 0; thread < threads; ++thread) scripts.push_back(drawer.draw(thread));
   return scripts;
 }

@@ -12,18 +12,18 @@
 
 namespace flugs::proof {
 
-namespace {
-
-constexpr std::size_t kPageBytes = 4096;
-constexpr std::size_t kWordBytes = 8;
-constexpr std::size_t kWordsPerLine = pmem::kLineBytes / kWordBytes;
-
 struct AlignedDelete {
   void operator()(std::byte* memory) const noexcept {
     ::operator delete[](memory, std::align_val_t{pmem::kLineBytes});
   }
 };
 using Image = std::unique_ptr<std::byte[], AlignedDelete>;
+
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kWordBytes = 8;
+constexpr std::size_t kWordsPerLine = pmem::kLineBytes / kWordBytes;
 
 Image new_image(std::size_t bytes) {
   return Image(

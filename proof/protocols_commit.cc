@@ -13,8 +13,9 @@ void populate(CrashRig& rig) {
   rig.create_table(orders_schema());
   Writes writes;
   for (std::int32_t id = 1; id <= 6; ++id)
-    writes.push_back(insert("people", person(id, keep("n" + std::to_string(id)),
-                                             id % 2 == 0 ? "Kiel" : "Ulm", id * 10, "short")));
+    writes.push_back(
+        insert("people", person(id, keep("n" + std::to_string(id)), id % 2 == 0 ? "Kiel" : "Ulm",
+                                std::int64_t{10} * id, "short")));
   writes.push_back(insert("orders", order(1, 1, "first")));
   writes.push_back(insert("orders", order(2, 1, "second")));
   rig.commit(writes);

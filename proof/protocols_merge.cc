@@ -16,7 +16,8 @@ void insert_people(CrashRig& rig, std::int32_t first, std::int32_t count) {
   for (std::int32_t id = first; id < first + count; ++id) {
     const std::string name =
         id % 2 == 0 ? fmt::format("even {}", id) : fmt::format("a name too long for a cell {}", id);
-    writes.push_back(insert("people", person(id, keep(name), "city", id * 1000, "note")));
+    writes.push_back(
+        insert("people", person(id, keep(name), "city", std::int64_t{1000} * id, "note")));
   }
   rig.commit(writes);
 }

@@ -60,7 +60,7 @@ void script_sweeping(CrashRig& rig) {
   for (std::uint64_t choice = 1; choice < 4 && !rig.is_done(); ++choice) {
     const auto id = static_cast<std::int32_t>(choice);
     rig.commit({remove("counters", id), remove("wide", id)});
-    rig.commit(count(4, 100 * id));
+    rig.commit(count(4, std::int64_t{100} * id));
     rig.begin({insert("counters", counter(50, 1)), remove("wide", 4)});
     rig.crash(choice);
     rig.commit({insert("counters", counter(10 + id, 7)), insert("wide", wide_row(10 + id))});

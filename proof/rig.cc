@@ -17,8 +17,6 @@ namespace flugs::proof {
 
 namespace {
 
-Status wrong(std::string what) { return Status(StatusCode::kCorrupt, std::move(what)); }
-
 OpenOptions open_options(std::uint32_t slots) {
   OpenOptions options;
   options.segment_bytes = std::uint64_t{16} << 10;

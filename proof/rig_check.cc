@@ -14,8 +14,6 @@ namespace flugs::proof {
 
 namespace {
 
-Status wrong(std::string what) { return Status(StatusCode::kCorrupt, std::move(what)); }
-
 Status says(const char* when, const Status& s) {
   return Status(s.code(), fmt::format("{}: {}", when, s.message()));
 }

@@ -24,6 +24,7 @@ Scheduler::Scheduler(Schedule schedule, pmem::PersistObserver& next,
 void Scheduler::run(const std::vector<std::function<void()>>& threads) {
   is_alive_.assign(threads.size(), true);
   std::vector<std::thread> running;
+  running.reserve(threads.size());
   for (std::uint32_t number = 0; number < threads.size(); ++number)
     running.emplace_back([this, number, &threads] { run_thread(number, threads[number]); });
   {

@@ -13,6 +13,9 @@
 
 namespace flugs::proof {
 
+/// What is found in a database, and must not be.
+inline Status wrong(std::string what) { return Status(StatusCode::kCorrupt, std::move(what)); }
+
 /// A string or bytes that a Value can name for ever.
 std::string_view keep(std::string text);
 

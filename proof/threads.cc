@@ -24,8 +24,6 @@ struct Reading {
   std::uint32_t effective = 0;      // candidates whose effect the transaction can tell from none
 };
 
-Status wrong(std::string what) { return Status(StatusCode::kCorrupt, std::move(what)); }
-
 bool meet(const Step& step, const RowWrite& write) {
   if (step.dropped == write.table || (step.created && step.created->name == write.table))
     return true;
@@ -46,6 +44,7 @@ class ThreadRun {
     pmem::Medium& medium = rig_.core().pool().medium();
     medium.set_observer(&scheduler_);
     std::vector<std::function<void()>> threads;
+    threads.reserve(scripts_.size());
     for (std::uint32_t i = 0; i < scripts_.size(); ++i)
       threads.emplace_back([this, i] { run_script(i); });
     scheduler_.run(threads);
@@ -86,7 +85,7 @@ class ThreadRun {
     const std::uint64_t number = announce(step);
     rig_.may_take_effect(number);
     std::uint64_t unused = 0;
-    const Status status = run_step(rig_.core(), step, unused);
+    Status status = run_step(rig_.core(), step, unused);
     if (!status.ok()) {
       rig_.withdraw(number);
       end(number);
@@ -226,7 +225,7 @@ class ThreadRun {
       ModelSteps next(own);
       const bool is_admitted = next.run(Writes{one});
       RowIds row_ids(rig_.core());  // others write between
-      const Status status = write_all(rig_.core(), transaction, {one}, row_ids);
+      Status status = write_all(rig_.core(), transaction, {one}, row_ids);
       if (status.ok() && !is_admitted)
         return wrong(
             fmt::format("table {}: row {} was written, but must not be", one.table, one.id));

@@ -19,7 +19,6 @@ namespace flugs::tools {
 namespace {
 
 constexpr const char* kFactoryName = "flugs_crash_workload";
-constexpr std::uint64_t kStatesPerJobMax = 20'000;
 
 struct CrashtestOptions {
   std::string plugin;

@@ -16,8 +16,7 @@ namespace flugs::tools {
 
 namespace {
 
-// A job ends after so many states; the next one of its protocol goes on differently.
-constexpr std::uint64_t kStatesPerJobMax = 20'000;
+// A job ends after so many states, and kStatesPerJobMax; the next one goes on differently.
 constexpr std::uint64_t kStatesPerJobMin = 200;
 // Below, crash points share the budget of their job in smaller parts.
 constexpr std::uint64_t kStatesPerJobThorough = 2500;

@@ -13,6 +13,9 @@
 
 namespace flugs::tools {
 
+/// So that progress is seen, and no job is left when the others are done.
+inline constexpr std::uint64_t kStatesPerJobMax = 20'000;
+
 /// What explorations found, added up.
 struct ExploreFigures {
   std::uint64_t crash_points = 0;
