@@ -75,7 +75,12 @@ RandomStep random_step(std::uint64_t seed, std::uint32_t user, std::uint64_t num
     step.schema_seed = random.next();
     return step;
   }
-  if (kind < 12) step.kind = RandomStep::Kind::kAbort;
+  if (kind < 5) {
+    step.kind = RandomStep::Kind::kMerge;
+    step.table = random.below(kRandomTables);
+    return step;
+  }
+  if (kind < 15) step.kind = RandomStep::Kind::kAbort;
   const std::uint32_t writes = random.between(1, kWritesMax);
   for (std::uint32_t i = 0; i < writes; ++i)
     step.writes.push_back({random.below(kRandomTables), random.below(kRandomKeys),

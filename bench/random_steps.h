@@ -38,9 +38,10 @@ struct RandomStep {
     kCommit,
     kAbort,   ///< the same as kCommit, but taken back at the end
     kToggle,  ///< drops the table if it exists, else creates it
+    kMerge,   ///< moves all that the table holds to main, where its rows go on being changed
   };
   Kind kind = Kind::kCommit;
-  std::uint32_t table = 0;        ///< of kToggle
+  std::uint32_t table = 0;        ///< of kToggle and kMerge
   std::uint64_t schema_seed = 0;  ///< of kToggle
   std::vector<RandomWrite> writes;
 };

@@ -31,6 +31,7 @@ Status create_random_tables(Database& database, std::uint64_t seed) {
 Status RandomUser::execute(std::uint64_t number) {
   const RandomStep step = random_step(seed_, user_, number);
   if (step.kind == RandomStep::Kind::kToggle) return toggle(step);
+  if (step.kind == RandomStep::Kind::kMerge) return merge(step);
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
   for (const RandomWrite& w : step.writes)
@@ -51,6 +52,18 @@ Status RandomUser::toggle(const RandomStep& step) {
     Status dropped = database_.drop_table(*table);
     if (dropped.code() != StatusCode::kBusy) return dropped;
   }
+}
+
+// Another user may be merging the shared table, or hold a row in it for longer than we wait.
+Status RandomUser::merge(const RandomStep& step) {
+  const Result<TableId> table = database_.find_table(random_table_name(user_, step.table));
+  if (!table.ok()) return {};
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  options.threads = 1;
+  options.patience = std::chrono::milliseconds(20);
+  const Result<MergeReport> merged = database_.merge(*table, options);
+  return merged.ok() || merged.code() == StatusCode::kBusy ? Status() : merged.status();
 }
 
 Status RandomUser::write(Transaction& transaction, const RandomWrite& write) {
@@ -84,7 +97,7 @@ RandomModel::RandomModel(std::uint64_t seed, std::uint32_t user) : seed_(seed), 
 
 void RandomModel::apply(std::uint64_t number) {
   const RandomStep step = random_step(seed_, user_, number);
-  if (step.kind == RandomStep::Kind::kAbort) return;
+  if (step.kind == RandomStep::Kind::kAbort || step.kind == RandomStep::Kind::kMerge) return;
   if (step.kind == RandomStep::Kind::kToggle) {
     std::optional<Table>& table = tables_[step.table];
     if (table) {

@@ -26,6 +26,7 @@ class RandomUser {
 
  private:
   Status toggle(const RandomStep& step);
+  Status merge(const RandomStep& step);
   Status write(Transaction& transaction, const RandomWrite& write);
 
   Database& database_;

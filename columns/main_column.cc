@@ -144,6 +144,20 @@ void MainColumn::codes(std::uint32_t first, std::uint32_t count, std::uint32_t* 
   }
 }
 
+void MainColumn::stored_codes(std::uint32_t first, std::uint32_t count, std::uint64_t* out) const {
+  FLUGS_CHECK(code_bits_ != 0 && first <= row_count_ && count <= row_count_ - first);
+  if (run_count_ != 0) {
+    for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
+      std::fill_n(out + (from - first), rows, code);
+    });
+    return;
+  }
+  auto* words = reinterpret_cast<std::int64_t*>(out);
+  unpack_rows(first, count, words, [&](std::size_t block, std::size_t blocks, std::int64_t* at) {
+    kernels().values(packed(), block, blocks, 0, at);
+  });
+}
+
 void MainColumn::values_of_blocks(std::size_t first, std::size_t count, std::int64_t* out) const {
   if (entries_ != nullptr) {
     kernels().decode(packed(), first, count, reinterpret_cast<const std::int64_t*>(entries_),

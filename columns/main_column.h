@@ -109,7 +109,8 @@ class MainColumn {
   }
   std::int64_t integer(std::uint32_t row) const noexcept {
     if (code_count_ != 0) return entry_integer(code(row));
-    const auto payload = static_cast<std::int64_t>(codes_[row]);
+    const auto payload =
+        static_cast<std::int64_t>(records_ != nullptr ? record_field(row) : codes_[row]);
     return type_ == Type::kDouble ? ordered_double(payload) : payload;
   }
   std::string_view text(std::uint32_t row) const noexcept {
@@ -122,6 +123,7 @@ class MainColumn {
   /// A dense domain: codes are ranks in the group's values.
   bool has_entries() const noexcept { return entries_ != nullptr; }
   std::uint64_t code(std::uint32_t row) const noexcept {
+    if (records_ != nullptr) return std::min(record_field(row), code_count_ - 1);
     if (run_count_ != 0) row = run_of(row);
     return code_bits_ == 0 ? 0 : std::min(packed()[row], code_count_ - 1);
   }
@@ -147,6 +149,30 @@ class MainColumn {
   void texts(std::uint32_t first, std::uint32_t count, std::string_view* out,
              std::uint64_t* nulls = nullptr) const;
   void null_bits(std::uint32_t first, std::uint32_t count, std::uint64_t* nulls) const;
+
+  // For decoders of the group's records.
+  std::uint64_t code_mask() const noexcept { return code_bits_ == 0 ? 0 : packed().mask(); }
+  std::uint64_t base() const noexcept { return base_; }
+  const std::byte* entries() const noexcept { return entries_; }
+  /// Of plain text; else null.
+  const std::byte* cells() const noexcept { return cells_; }
+
+  // The group's records (MainRecords): another place to read single rows from.
+  /// From now on `code`, and what goes through it, reads the field that begins `shift` bits into
+  /// `first`, for row 0, and `stride` bytes further for each row; 8 bytes are read there.
+  void read_rows_from(const std::byte* first, std::uint32_t stride, unsigned shift) noexcept {
+    records_ = first;
+    record_stride_ = stride;
+    record_shift_ = static_cast<std::uint8_t>(shift);
+  }
+  /// What is there, be it a code or not.
+  std::uint64_t record_field(std::uint32_t row) const noexcept {
+    std::uint64_t window = 0;
+    std::memcpy(&window, records_ + std::size_t{row} * record_stride_, 8);
+    return (window >> record_shift_) & packed().mask();
+  }
+  /// Codes or plain payloads as the column has them, of any width but none.
+  void stored_codes(std::uint32_t first, std::uint32_t count, std::uint64_t* out) const;
 
   // Predicates. `match` of what they return says whether to look at the rows at all.
   MainRange within(const ValueBounds& bounds) const noexcept;
@@ -233,6 +259,7 @@ class MainColumn {
   const std::uint32_t* run_starts_ = nullptr;
   const std::byte* cells_ = nullptr;
   const std::uint64_t* null_bits_ = nullptr;
+  const std::byte* records_ = nullptr;  // null: single rows are read from the codes
   std::uint64_t base_ = 0;
   std::uint64_t code_count_ = 0;
   std::uint64_t parts_bytes_ = 0;
@@ -240,6 +267,8 @@ class MainColumn {
   std::uint32_t row_count_ = 0;
   std::uint32_t null_count_ = 0;
   std::uint32_t run_count_ = 0;
+  std::uint32_t record_stride_ = 0;
+  std::uint8_t record_shift_ = 0;
   std::uint8_t code_bits_ = 0;
   MainEncoding encoding_ = MainEncoding::kConstant;
   Type type_ = Type::kInt64;

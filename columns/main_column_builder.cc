@@ -267,6 +267,7 @@ MainColumnBuilder& MainColumnBuilder::operator=(MainColumnBuilder&&) noexcept = 
 MainColumnBuilder::~MainColumnBuilder() = default;
 
 MainEncoding MainColumnBuilder::encoding() const noexcept { return plan_->choice.encoding; }
+const MainColumnLayout& MainColumnBuilder::layout() const noexcept { return plan_->layout; }
 std::uint64_t MainColumnBuilder::parts_bytes() const noexcept { return plan_->layout.parts_bytes; }
 
 void MainColumnBuilder::write(std::byte* group, std::uint64_t parts_offset,

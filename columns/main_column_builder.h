@@ -38,6 +38,8 @@ class MainColumnBuilder {
   ~MainColumnBuilder();
 
   MainEncoding encoding() const noexcept;
+  /// All but where the parts are, and the checksums.
+  const MainColumnLayout& layout() const noexcept;
   /// A multiple of 64; 0 for constant columns.
   std::uint64_t parts_bytes() const noexcept;
   /// Writes `parts_bytes()` bytes at `group + parts_offset`, padding included, and the layout with

@@ -81,9 +81,11 @@ struct RowGroupLayout {
   std::uint16_t column_count;
   std::uint16_t reserved0;
   std::uint32_t reserved1;
-  std::uint64_t places_offset;  ///< from the beginning of this structure; 0: every id has a place
-  std::uint64_t blocks_offset;  ///< words: offset of a version block in the pool, 0: none
-  std::uint64_t reserved2[8];
+  std::uint64_t places_offset;   ///< from the beginning of this structure; 0: every id has a place
+  std::uint64_t blocks_offset;   ///< words: offset of a version block in the pool, 0: none
+  std::uint64_t records_offset;  ///< of the rows' codes once more (columns::MainRecords); 0: none
+  std::uint64_t records_checksum;  ///< XXH3-64
+  std::uint64_t reserved2[6];
 };
 static_assert(sizeof(RowGroupLayout) == 128);
 

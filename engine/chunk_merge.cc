@@ -1,8 +1,10 @@
 #include "engine/chunk_merge.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "pmem/extent_allocator.h"
@@ -23,6 +25,13 @@ double microseconds_since(Clock::time_point start) {
 }
 
 constexpr std::uint64_t aligned(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+
+columns::MainRecords plan_records(std::span<const columns::MainColumnBuilder> builders) {
+  std::vector<columns::MainColumnLayout> layouts;
+  layouts.reserve(builders.size());
+  for (const columns::MainColumnBuilder& builder : builders) layouts.push_back(builder.layout());
+  return columns::MainRecords(layouts);
+}
 
 }  // namespace
 
@@ -138,14 +147,36 @@ Status ChunkMerge::build() {
   if (counts_.dropped != 0)
     bytes += aligned(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
   bytes += aligned(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
+  const columns::MainRecords records = plan_records(builders);
+  const bool has_records = is_read_by_row(records);
+  if (has_records) bytes += records.bytes(counts_.rows);
   Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister_);
   if (!extent.ok()) return std::move(extent).status();
   extent_ = *extent;
-  write_group(builders);
+  write_group(builders, has_records ? &records : nullptr);
   return {};
 }
 
-void ChunkMerge::write_group(std::span<const columns::MainColumnBuilder> builders) {
+// Single rows are asked for by key; those of a narrow table are read from the columns.
+bool ChunkMerge::is_read_by_row(const columns::MainRecords& records) const noexcept {
+  return !table_.keys().empty() && records.field_count() >= columns::MainRecords::kFieldsMin;
+}
+
+void ChunkMerge::write_records(const columns::MainRecords& records, RowGroupLayout& layout,
+                               std::uint64_t offset) const {
+  auto* base = reinterpret_cast<std::byte*>(&layout);
+  const auto* column_layouts = reinterpret_cast<const columns::MainColumnLayout*>(&layout + 1);
+  const std::uint64_t bytes = records.bytes(counts_.rows);
+  std::memset(base + offset, 0, bytes);
+  for (std::size_t i = 0; i < layout.column_count; ++i)
+    if (records.has_field(i))
+      records.write(i, columns::MainColumn(column_layouts[i], base, {}), base + offset);
+  layout.records_offset = offset;
+  layout.records_checksum = XXH3_64bits(base + offset, bytes);
+}
+
+void ChunkMerge::write_group(std::span<const columns::MainColumnBuilder> builders,
+                             const columns::MainRecords* records) {
   auto& layout = *pool_.at(pmem::OffsetPtr<RowGroupLayout>{extent_.offset});
   auto* base = reinterpret_cast<std::byte*>(&layout);
   layout.magic = RowGroupLayout::kMagic;
@@ -168,6 +199,10 @@ void ChunkMerge::write_group(std::span<const columns::MainColumnBuilder> builder
   for (std::size_t i = 0; i < builders.size(); ++i) {
     builders[i].write(base, end, column_layouts[i]);
     end += builders[i].parts_bytes();
+  }
+  if (records != nullptr) {
+    write_records(*records, layout, end);
+    end += records->bytes(counts_.rows);
   }
   layout.checksum = RowGroup::checksum_of(layout);
   persister_.flush(base, end, "row_group/1");

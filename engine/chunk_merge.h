@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "columns/main_column_builder.h"
+#include "columns/main_records.h"
 #include "engine/table.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
@@ -54,7 +55,11 @@ class ChunkMerge {
   bool is_kept(std::uint32_t offset) const;
   void gather(std::size_t column, ColumnData& data) const;
   Status build();
-  void write_group(std::span<const columns::MainColumnBuilder> builders);
+  bool is_read_by_row(const columns::MainRecords& records) const noexcept;
+  void write_group(std::span<const columns::MainColumnBuilder> builders,
+                   const columns::MainRecords* records);
+  void write_records(const columns::MainRecords& records, RowGroupLayout& layout,
+                     std::uint64_t offset) const;
   void write_places(RowGroupLayout& layout) const;
   Status make_empty_chunk();
   Status move(bool& moved);

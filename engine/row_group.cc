@@ -102,10 +102,6 @@ std::span<const std::byte> RowGroup::extent() const noexcept {
   return {reinterpret_cast<const std::byte*>(&layout_), layout_.bytes};
 }
 
-columns::TextMemory RowGroup::text_memory() const noexcept {
-  return {pool_.base(), pool_.medium().bytes()};
-}
-
 Status RowGroup::load_columns(std::span<const std::unique_ptr<columns::Column>> columns) {
   columns_.reserve(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -119,6 +115,34 @@ Status RowGroup::load_columns(std::span<const std::unique_ptr<columns::Column>> 
       return corrupt(fmt::format("NULLs in column {}, which is NOT NULL", columns[i]->name()), 0,
                      layout.null_count);
     columns_.emplace_back(layout, extent().data(), text_memory());
+  }
+  return {};
+}
+
+std::span<const std::byte> RowGroup::records() const noexcept {
+  if (!has_records()) return {};
+  return extent().subspan(layout_.records_offset,
+                          columns::MainRecords(column_layouts()).bytes(layout_.stored_rows));
+}
+
+void RowGroup::decode_all(std::uint32_t place, std::span<Value> out) const noexcept {
+  for (std::size_t i = 0; i < columns_.size(); ++i) out[i] = value(place, i);
+}
+
+// Columns read single rows from the records, if there are any.
+Status RowGroup::load_records() {
+  if (!has_records()) return {};
+  const columns::MainRecords fields(column_layouts());
+  const std::uint64_t bytes = fields.bytes(layout_.stored_rows);
+  if (layout_.records_offset % 64 != 0 || layout_.records_offset < columns_end(layout_) ||
+      layout_.records_offset > layout_.bytes || bytes > layout_.bytes - layout_.records_offset)
+    return corrupt("records inside the group of bytes", layout_.bytes, layout_.records_offset);
+  records_ = extent().data() + layout_.records_offset;
+  record_bytes_ = fields.stride();
+  decoders_.reserve(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    fields.attach(i, columns_[i], records_);
+    decoders_.push_back(fields.decoder(i, columns_[i]));
   }
   return {};
 }
@@ -161,6 +185,7 @@ Result<std::unique_ptr<RowGroup>> RowGroup::load(
         reinterpret_cast<const std::byte*>(&layout) + layout.places_offset);
   if (Status s = group->check_places(); !s.ok()) return s;
   if (Status s = group->load_columns(columns); !s.ok()) return s;
+  if (Status s = group->load_records(); !s.ok()) return s;
   if (Status s = group->load_blocks(claims); !s.ok()) return s;
   return group;
 }
@@ -206,13 +231,35 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
   return block_with(offset) + offset % RowGroupLayout::kBlockRows;
 }
 
+// A writer that was wrong is found here, too: the checksum would vouch for its mistakes.
+Status RowGroup::audit_records(const columns::MainRecords& fields, std::size_t column) const {
+  if (!fields.has_field(column)) return {};
+  const columns::MainColumn from(column_layouts()[column], extent().data(), text_memory());
+  const std::uint32_t row = fields.first_difference(column, from, records().data());
+  if (row == from.row_count()) return {};
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: {}: row group {} at offset {}: record {}: expected what the "
+                            "column has, {}, found another field of column {}",
+                            pool_.path(), owner_, layout_.chunk_index, offset_in_pool(), row,
+                            from.value(row).to_string(), column));
+}
+
 void RowGroup::audit(FunctionRef<void(std::size_t column, const Status&)> visit) const {
+  const columns::MainRecords fields(column_layouts());
+  Status whole;
+  if (has_records()) {
+    const std::uint64_t checksum = XXH3_64bits(records().data(), records().size());
+    if (checksum != layout_.records_checksum)
+      whole = corrupt("checksum of records", layout_.records_checksum, checksum);
+  }
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const std::string name =
         fmt::format("{}: {}, row group {}", pool_.path(), owner_, layout_.chunk_index);
     const columns::MainColumnOwner owner{name, offset_in_pool(), columns_[i].type(),
                                          layout_.stored_rows};
-    visit(i, columns::MainColumn::audit(column_layouts()[i], extent(), owner, text_memory()));
+    Status status = columns::MainColumn::audit(column_layouts()[i], extent(), owner, text_memory());
+    if (status.ok() && has_records()) status = whole.ok() ? audit_records(fields, i) : whole;
+    visit(i, status);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "columns/column.h"
 #include "columns/main_column.h"
+#include "columns/main_records.h"
 #include "engine/catalog_layout.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
@@ -106,6 +107,22 @@ class RowGroup {
     return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
   }
 
+  /// The rows' codes once more, side by side, for reading single rows; empty: there are none.
+  std::span<const std::byte> records() const noexcept;
+  bool has_records() const noexcept { return layout_.records_offset != 0; }
+  Value value(std::uint32_t place, std::size_t column) const noexcept {
+    if (decoders_.empty() || decoders_[column].kind == columns::MainDecoder::Kind::kOther)
+      return columns_[column].value(place);
+    return decoders_[column].decode(record(place), text_memory());
+  }
+  /// All columns of a row.
+  void decode_all(std::uint32_t place, std::span<Value> out) const noexcept;
+  /// What reading the row will look at first.
+  const void* probe_address(std::uint32_t offset) const noexcept {
+    if (decoders_.empty()) return &version(offset);
+    return record(readable_place_of(offset));
+  }
+
   /// Full audit of the columns: `visit` for each, damaged or not.
   void audit(FunctionRef<void(std::size_t column, const Status&)> visit) const;
   /// Gives the version blocks back, not the group itself.
@@ -126,9 +143,16 @@ class RowGroup {
   Status check_parts() const;
   Status check_places() const;
   Status load_columns(std::span<const std::unique_ptr<columns::Column>> columns);
+  Status load_records();
+  Status audit_records(const columns::MainRecords& fields, std::size_t column) const;
   std::span<const columns::MainColumnLayout> column_layouts() const noexcept;
   std::span<const std::byte> extent() const noexcept;
-  columns::TextMemory text_memory() const noexcept;
+  columns::TextMemory text_memory() const noexcept {
+    return {pool_.base(), pool_.medium().bytes()};
+  }
+  const std::byte* record(std::uint32_t place) const noexcept {
+    return records_ + std::size_t{place} * record_bytes_;
+  }
   Status load_blocks(bool claims);
   Status corrupt(const std::string& what, std::uint64_t expected, std::uint64_t found) const;
   std::uint64_t offset_in_pool() const noexcept;
@@ -138,6 +162,9 @@ class RowGroup {
   std::string owner_;
   const RowPlacesLayout* places_ = nullptr;
   std::vector<columns::MainColumn> columns_;
+  std::vector<columns::MainDecoder> decoders_;  // by column; none without records
+  const std::byte* records_ = nullptr;
+  std::uint32_t record_bytes_ = 0;
   std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
   std::uint64_t block_total_ = 0;
   pmem::Mutex block_mutex_;  // makes blocks; a leaf

@@ -96,7 +96,7 @@ class RowStore {
   const void* probe_address(std::uint32_t row) const noexcept {
     const Chunk& chunk = chunk_with(row);
     if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
-      return &group->version(row - chunk.first_row);
+      return group->probe_address(row - chunk.first_row);
     return address_in(chunk, row);
   }
 

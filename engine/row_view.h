@@ -33,7 +33,7 @@ struct RowView {
   bool is_in_group() const noexcept { return __builtin_expect(layout == nullptr, 0); }
 
   Value value(const columns::Column& column, std::size_t i) const noexcept {
-    return is_in_group() ? group->column(i).value(place) : column.value(*layout, cells, i);
+    return is_in_group() ? group->value(place, i) : column.value(*layout, cells, i);
   }
   bool is_null(const columns::Column& column, std::size_t i) const noexcept {
     return is_in_group() ? group->column(i).is_null(place) : column.is_null(*layout, cells, i);

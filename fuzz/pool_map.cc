@@ -9,6 +9,7 @@
 #include "columns/chunk_geometry.h"
 #include "columns/column_layout.h"
 #include "columns/main_column_layout.h"
+#include "columns/main_records.h"
 #include "columns/row_layout.h"
 #include "engine/catalog_layout.h"
 #include "flugs/schema.h"
@@ -156,6 +157,9 @@ class Mapper {
     add(Part::kRowGroup, true, offset, sizeof group + group.column_count * sizeof *columns);
     for (std::size_t i = 0; i < group.column_count; ++i)
       add(Part::kGroupColumn, true, offset + columns[i].parts_offset, columns[i].parts_bytes);
+    if (group.records_offset != 0)
+      add(Part::kGroupRecords, true, offset + group.records_offset,
+          columns::MainRecords({columns, group.column_count}).bytes(group.stored_rows));
     if (group.places_offset != 0)
       add(Part::kGroupPlaces, true, offset + group.places_offset,
           (group.row_count + 63) / 64 * sizeof(engine::RowPlacesLayout));
@@ -259,6 +263,7 @@ std::string_view to_string(Part part) noexcept {
                                                                 "row group header",
                                                                 "row group places",
                                                                 "row group column",
+                                                                "row group records",
                                                                 "version block pointers",
                                                                 "version block",
                                                                 "dictionary entry",

@@ -26,6 +26,7 @@ enum class Part : std::uint8_t {
   kRowGroup,
   kGroupPlaces,
   kGroupColumn,
+  kGroupRecords,
   kBlockPointers,
   kVersions,
   kDictionaryEntry,

@@ -138,6 +138,26 @@ Status remove_all(engine::DatabaseCore& core, Contents& contents) {
   return {};
 }
 
+Status merge_all(engine::DatabaseCore& core) {
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  options.threads = 1;
+  const Result<MergeReport> merged = core.merge(TableId(1), options);
+  return merged.ok() ? Status() : merged.status();
+}
+
+/// A deletion from a row group needs room for its time-stamp.
+Status remove_merged(engine::DatabaseCore& core, Contents& contents) {
+  if (Status s = merge_all(core); !s.ok()) return s;
+  return remove_all(core, contents);
+}
+
+Status update_merged(engine::DatabaseCore& core, Contents& contents) {
+  if (Status s = merge_all(core); !s.ok()) return s;
+  if (Status s = update_all(core, contents); !s.ok()) return s;
+  return merge_all(core);
+}
+
 std::vector<Operation> operations() {
   return {
       {"create_table",
@@ -150,6 +170,9 @@ std::vector<Operation> operations() {
       {"insert_rows", insert_batch},
       {"update", update_all},
       {"remove", remove_all},
+      {"merge", [](engine::DatabaseCore& core, Contents&) { return merge_all(core); }},
+      {"remove from a row group", remove_merged},
+      {"update in a row group and merge", update_merged},
       {"drop_table",
        [](engine::DatabaseCore& core, Contents& contents) {
          Status s = core.drop_table(TableId(1));
@@ -227,6 +250,8 @@ void fail_each_allocation(bool all_later_ones) {
   CHECK(allocations["insert"] >= 10);
   CHECK(allocations["insert_rows"] >= 5);
   CHECK(allocations["update"] >= 2);
+  CHECK(allocations["merge"] >= 1);
+  CHECK(allocations["remove from a row group"] > allocations["merge"]);
 }
 
 }  // namespace
