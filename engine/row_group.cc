@@ -20,7 +20,10 @@ std::uint64_t columns_end(const RowGroupLayout& layout) noexcept {
 }  // namespace
 
 RowGroup::RowGroup(pmem::Pool& pool, RowGroupLayout& layout, std::string owner)
-    : pool_(pool), layout_(layout), owner_(std::move(owner)) {}
+    : pool_(pool),
+      layout_(layout),
+      owner_(std::move(owner)),
+      text_memory_{pool.base(), pool.medium().bytes()} {}
 
 std::uint64_t RowGroup::checksum_of(const RowGroupLayout& layout) noexcept {
   const auto* base = reinterpret_cast<const std::byte*>(&layout);
@@ -114,7 +117,7 @@ Status RowGroup::load_columns(std::span<const std::unique_ptr<columns::Column>> 
     if (!columns[i]->nullable() && layout.null_count != 0)
       return corrupt(fmt::format("NULLs in column {}, which is NOT NULL", columns[i]->name()), 0,
                      layout.null_count);
-    columns_.emplace_back(layout, extent().data(), text_memory());
+    columns_.emplace_back(layout, extent().data(), text_memory_);
   }
   return {};
 }
@@ -126,7 +129,15 @@ std::span<const std::byte> RowGroup::records() const noexcept {
 }
 
 void RowGroup::decode_all(std::uint32_t place, std::span<Value> out) const noexcept {
-  for (std::size_t i = 0; i < columns_.size(); ++i) out[i] = value(place, i);
+  // What the stores of results cannot change, as far as the compiler can tell.
+  const columns::TextMemory memory = text_memory_;
+  const columns::MainDecoder* decoders = decoders_.data();
+  const std::byte* row = decoders_.empty() ? nullptr : record(place);
+  const std::size_t count = columns_.size();
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = row == nullptr || decoders[i].kind == columns::MainDecoder::Kind::kOther
+                 ? columns_[i].value(place)
+                 : decoders[i].decode(row, memory);
 }
 
 // Columns read single rows from the records, if there are any.
@@ -234,7 +245,7 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
 // A writer that was wrong is found here, too: the checksum would vouch for its mistakes.
 Status RowGroup::audit_records(const columns::MainRecords& fields, std::size_t column) const {
   if (!fields.has_field(column)) return {};
-  const columns::MainColumn from(column_layouts()[column], extent().data(), text_memory());
+  const columns::MainColumn from(column_layouts()[column], extent().data(), text_memory_);
   const std::uint32_t row = fields.first_difference(column, from, records().data());
   if (row == from.row_count()) return {};
   return Status(StatusCode::kCorrupt,
@@ -257,7 +268,7 @@ void RowGroup::audit(FunctionRef<void(std::size_t column, const Status&)> visit)
         fmt::format("{}: {}, row group {}", pool_.path(), owner_, layout_.chunk_index);
     const columns::MainColumnOwner owner{name, offset_in_pool(), columns_[i].type(),
                                          layout_.stored_rows};
-    Status status = columns::MainColumn::audit(column_layouts()[i], extent(), owner, text_memory());
+    Status status = columns::MainColumn::audit(column_layouts()[i], extent(), owner, text_memory_);
     if (status.ok() && has_records()) status = whole.ok() ? audit_records(fields, i) : whole;
     visit(i, status);
   }

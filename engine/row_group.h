@@ -113,7 +113,7 @@ class RowGroup {
   Value value(std::uint32_t place, std::size_t column) const noexcept {
     if (decoders_.empty() || decoders_[column].kind == columns::MainDecoder::Kind::kOther)
       return columns_[column].value(place);
-    return decoders_[column].decode(record(place), text_memory());
+    return decoders_[column].decode(record(place), text_memory_);
   }
   /// All columns of a row.
   void decode_all(std::uint32_t place, std::span<Value> out) const noexcept;
@@ -147,9 +147,6 @@ class RowGroup {
   Status audit_records(const columns::MainRecords& fields, std::size_t column) const;
   std::span<const columns::MainColumnLayout> column_layouts() const noexcept;
   std::span<const std::byte> extent() const noexcept;
-  columns::TextMemory text_memory() const noexcept {
-    return {pool_.base(), pool_.medium().bytes()};
-  }
   const std::byte* record(std::uint32_t place) const noexcept {
     return records_ + std::size_t{place} * record_bytes_;
   }
@@ -160,6 +157,7 @@ class RowGroup {
   pmem::Pool& pool_;
   RowGroupLayout& layout_;
   std::string owner_;
+  const columns::TextMemory text_memory_;
   const RowPlacesLayout* places_ = nullptr;
   std::vector<columns::MainColumn> columns_;
   std::vector<columns::MainDecoder> decoders_;  // by column; none without records
