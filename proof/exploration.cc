@@ -66,11 +66,12 @@ Result<RigOptions> rig_options(const Exploration& exploration, const Protocol& p
 }  // namespace
 
 std::string replay_words(const Exploration& exploration) {
-  return fmt::format("{},round={},seed={},slots={},torn={},depth={},combinations={},random={}{}{}:",
-                     exploration.protocol, exploration.round, exploration.seed, exploration.slots,
-                     exploration.tears_words ? 1 : 0, exploration.nested_depth,
-                     exploration.combinations_max, exploration.random_images,
-                     exploration.schedule.empty() ? "" : ",schedule=", exploration.schedule);
+  return fmt::format(
+      "{},round={},seed={},slots={},torn={},flushes={},depth={},combinations={},random={}{}{}:",
+      exploration.protocol, exploration.round, exploration.seed, exploration.slots,
+      exploration.tears_words ? 1 : 0, exploration.at_flushes ? 1 : 0, exploration.nested_depth,
+      exploration.combinations_max, exploration.random_images,
+      exploration.schedule.empty() ? "" : ",schedule=", exploration.schedule);
 }
 
 std::string replay_words(const Exploration& exploration, const CrashFailure& failure) {
@@ -85,6 +86,7 @@ Result<ExplorerOptions> explorer_options(const Exploration& exploration) {
   ExplorerOptions options;
   options.seed = exploration.seed + exploration.round;
   options.tears_words = exploration.tears_words;
+  options.at_flushes = exploration.at_flushes;
   options.nested_depth = exploration.nested_depth;
   options.nested_one_in = exploration.nested_one_in;
   options.images_max = exploration.images_max;
@@ -151,6 +153,8 @@ Result<Exploration> read_replay(std::string_view words) {
       exploration.slots = static_cast<std::uint32_t>(number);
     } else if (name == "torn") {
       exploration.tears_words = number != 0;
+    } else if (name == "flushes") {
+      exploration.at_flushes = number != 0;
     } else if (name == "depth") {
       exploration.nested_depth = static_cast<std::uint32_t>(number);
     } else if (name == "combinations") {

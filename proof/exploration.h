@@ -20,6 +20,7 @@ struct Exploration {
   std::uint64_t seed = 1;
   std::uint32_t slots = 2;
   bool tears_words = false;
+  bool at_flushes = false;
   std::uint32_t nested_depth = 1;
   std::uint64_t combinations_max = 128;
   std::uint32_t random_images = 16;

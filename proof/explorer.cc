@@ -151,6 +151,7 @@ void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, 
   const auto begin =
       static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
   if (begin >= memory_.size()) return;  // not of this pool
+  if (shared_->options.at_flushes) explore(label);
   const std::size_t last = std::min(begin + bytes, memory_.size()) - 1;
   SiteCounts* counts = site_counts("flush ", label);
   for (std::size_t i = begin / pmem::kLineBytes; i <= last / pmem::kLineBytes; ++i) {

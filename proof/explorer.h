@@ -36,6 +36,9 @@ class CrashExplorer;
 
 struct ExplorerOptions {
   bool tears_words = false;
+  /// Each flush is a crash point as well, before it is executed: contents are tried that a line
+  /// holds there and has no longer when it is flushed itself.
+  bool at_flushes = false;
   /// Up to so many combinations at a crash point all are tried; beyond: none, all, each line
   /// missing, each line only, and `random_images` at random.
   std::uint64_t combinations_max = 4096;

@@ -82,6 +82,7 @@ class Crashtest {
     job.seed = options_.seed;
     job.slots = options_.slots;
     job.tears_words = job.round % 2 == 1;
+    job.at_flushes = job.round % 4 >= 2;
     job.images_max = std::min({kStatesPerJobMax, std::max(options_.states / 8, std::uint64_t{1}),
                                options_.states - states_ - begun_});
     begun_ += job.images_max;

@@ -53,6 +53,7 @@ proof::Exploration job_of(const proof::Protocol& protocol, std::uint32_t number,
   exploration.images_max = states;
   exploration.round = number < 2 ? 0 : number - 1;
   exploration.tears_words = number % 2 == 1;
+  exploration.at_flushes = number % 4 >= 2;
   exploration.nested_depth = number % 8 == 6 ? 3 : number % 4 == 2 ? 2 : 1;
   exploration.nested_one_in = 16U << (exploration.nested_depth - 1);
   if (states < kStatesPerJobThorough) {

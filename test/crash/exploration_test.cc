@@ -12,7 +12,8 @@ namespace {
 
 TEST_CASE("the words of a failure bring back that failure alone", "[crash]") {
   const Mutation mutation{Mutation::Kind::kNoFlush, "commit/2", Region::kOther};
-  Exploration exploration{.protocol = "insert", .round = 2, .tears_words = true};
+  Exploration exploration{
+      .protocol = "insert", .round = 2, .tears_words = true, .at_flushes = true};
   const ExplorationResult found = explore(exploration, mutation);
   REQUIRE_FALSE(found.outcome.ok());
   INFO(found.replay);
@@ -20,6 +21,7 @@ TEST_CASE("the words of a failure bring back that failure alone", "[crash]") {
   REQUIRE(again.ok());
   CHECK(again->round == 2);
   CHECK(again->tears_words);
+  CHECK(again->at_flushes);
   const ExplorationResult replayed = explore(*again, mutation);
   REQUIRE(replayed.report.failures.size() == 1);
   CHECK(replayed.report.failures[0].replay == found.report.failures[0].replay);

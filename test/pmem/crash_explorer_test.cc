@@ -238,5 +238,30 @@ TEST_CASE("a flushed content may become durable although it was overwritten sinc
   CHECK(seen == "12");
 }
 
+TEST_CASE("a content between two flushes is tried when flushes are crash points", "[pmem][crash]") {
+  for (const bool at_flushes : {false, true}) {
+    const PoolBuffer buffer(4096);
+    Medium medium(MediumKind::kMemory, buffer.span().data(), buffer.span().size(), {});
+    bool has_seen_one = false;
+    ExplorerOptions options;
+    options.at_flushes = at_flushes;
+    CrashExplorer explorer(
+        buffer.span(),
+        [&](std::span<std::byte> image, ExplorerContext&) {
+          has_seen_one = has_seen_one || image[0] == std::byte{1};
+          return Status();
+        },
+        options);
+    medium.set_observer(&explorer);
+    Persister persister(medium);
+    medium.base()[0] = std::byte{1};
+    persister.flush(medium.base() + 128, 1, "b/1");
+    medium.base()[0] = std::byte{2};
+    persister.flush(medium.base(), 1, "a/1");
+    persister.fence("a/1");
+    CHECK(has_seen_one == at_flushes);
+  }
+}
+
 }  // namespace
 }  // namespace flugs::proof
