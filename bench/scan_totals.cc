@@ -64,6 +64,7 @@ Json ScanTotals::expected() const {
   for (auto value = greatest_.rbegin(); value != greatest_.rend(); ++value)
     greatest.push_back(Json::array({*value}));
   std::vector<std::pair<std::array<std::int32_t, kScanIntegers + 1>, std::string>> rows;
+  rows.reserve(found_.size());
   for (const ScanRow& row : found_)
     rows.push_back({{row.integers[0], row.integers[1], row.integers[2], row.integers[3], row.low},
                     std::string(data_->text(row.text))});

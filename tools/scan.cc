@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@ struct ScanCommandOptions {
   std::uint64_t rows = 10'000'000;
   std::uint64_t distinct = 10'000'000;
   std::string side = "main";
+  std::vector<std::string> queries;  ///< by name; empty: all
   std::uint32_t load_threads = default_load_threads();
   std::uint64_t seed = 1;
 
@@ -64,15 +66,30 @@ struct ScanSpace {
   explicit ScanSpace(const ScanCommandOptions& options) {
     constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
     const std::uint64_t distinct = bench::kScanIntegers * options.distinct_in_rows();
-    // A row of delta has 32 bytes, one of main 20 at most; an entry of a dictionary 16, and as much
-    // in its index. While it merges, both halves are there of some chunks only.
-    pool = 36 * options.rows + 24 * distinct + 768 * kMegabyte;
+    // A row of delta has 64 bytes, one of main 20 at most, and chunk by chunk the one takes the
+    // place of the other; an entry of a dictionary has 8 bytes in the pool and 24 in its index.
+    pool = 72 * options.rows + 12 * distinct + 768 * kMegabyte;
     dram = 24 * distinct + 40 * options.distinct_in_rows() + 256 * kMegabyte;
     if (options.query.duckdb.empty()) return;
     duckdb_file = 24 * options.rows + 256 * kMegabyte;
     dram += 1024 * kMegabyte;
   }
 };
+
+/// The queries asked for, in the benchmark's order. Fails with kInvalidArgument.
+Result<std::vector<bench::ScanQuery>> chosen_queries(const std::vector<std::string>& names,
+                                                     const bench::ScanData& data) {
+  const std::vector<bench::ScanQuery> all = bench::scan_queries(data);
+  if (names.empty()) return all;
+  for (const std::string& name : names)
+    if (std::none_of(all.begin(), all.end(), [&](const auto& query) { return query.name == name; }))
+      return Status(StatusCode::kInvalidArgument, "--query " + name + ": there is none");
+  std::vector<bench::ScanQuery> chosen;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const auto& query) {
+    return std::find(names.begin(), names.end(), query.name) != names.end();
+  });
+  return chosen;
+}
 
 double seconds_from(std::uint64_t begin_ns) {
   return static_cast<double>(bench::monotonic_ns() - begin_ns) * 1e-9;
@@ -106,6 +123,9 @@ class ScanCommand {
         totals_(data_) {}
 
   Status run(ScanFigures& figures) {
+    Result<std::vector<bench::ScanQuery>> queries = chosen_queries(options_.queries, data_);
+    if (!queries.ok()) return std::move(queries).status();
+    queries_ = *std::move(queries);
     Status status = check_memory(options_);
     if (status.ok()) status = open(figures);
     if (status.ok()) status = fill(figures);
@@ -178,10 +198,9 @@ class ScanCommand {
   }
 
   Status query(ScanFigures& figures) {
-    const std::vector<bench::ScanQuery> queries = bench::scan_queries(data_);
     const bench::Json expected = totals_.expected();
-    for (const bench::ScanQuery& query : queries) {
-      bar_.update("queries", figures.report.queries.size(), queries.size());
+    for (const bench::ScanQuery& query : queries_) {
+      bar_.update("queries", figures.report.queries.size(), queries_.size());
       Result<bench::QueryFigures> result =
           bench::run_query(database_, query.name, query.question, query.query, options_.query.run);
       if (!result.ok()) return std::move(result).status();
@@ -199,7 +218,7 @@ class ScanCommand {
     job.file_bytes = ScanSpace(options_).duckdb_file;
     job.tables = {{"r", {"a", "b", "c", "d", "lc", "s"}}};
     job.parameters = bench::scan_parameters(data_);
-    for (const bench::ScanQuery& query : bench::scan_queries(data_))
+    for (const bench::ScanQuery& query : queries_)
       job.queries.push_back({std::string(query.name), std::string(query.sql)});
     Result<DuckdbProcess> process = DuckdbProcess::start(database_, job);
     if (!process.ok()) return std::move(process).status();
@@ -229,6 +248,7 @@ class ScanCommand {
   const ScanCommandOptions& options_;
   bench::ScanData data_;
   bench::ScanTotals totals_;
+  std::vector<bench::ScanQuery> queries_;
   std::optional<PoolFile> pool_;
   Database database_;
   TableId table_;
@@ -353,6 +373,8 @@ void add_scan(CLI::App& app, Action& action) {
                    "Where the rows are: all merged, none, or the first half")
       ->check(CLI::IsMember({"main", "delta", "half"}))
       ->capture_default_str();
+  command->add_option("--query", options->queries, "Only this one; may be given several times")
+      ->type_name("NAME");
   command->add_option("--load-threads", options->load_threads, "Threads that load and merge")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
