@@ -30,14 +30,21 @@ std::uint64_t checksum_of(const QueryResult& result) noexcept {
   return hash;
 }
 
-/// One run, in milliseconds from the snapshot to the whole result.
+struct RunTime {
+  double ms = 0;
+  double cpu_ms = 0;
+};
+
+/// One run, timed from the snapshot to the whole result.
 Result<QueryResult> run_once(Database& database, const query::Query& query,
-                             const query::RunOptions& options, double& ms) {
+                             const query::RunOptions& options, RunTime& time) {
+  const std::uint64_t cpu_begin = process_cpu_ns();
   const std::uint64_t begin = monotonic_ns();
   const Result<Transaction> snapshot = database.begin(AccessMode::kReadOnly);
   if (!snapshot.ok()) return snapshot.status();
   Result<QueryResult> result = query.run(*snapshot, options);
-  ms = static_cast<double>(monotonic_ns() - begin) * 1e-6;
+  time.ms = static_cast<double>(monotonic_ns() - begin) * 1e-6;
+  time.cpu_ms = static_cast<double>(process_cpu_ns() - cpu_begin) * 1e-6;
   return result;
 }
 
@@ -57,13 +64,16 @@ Result<QueryFigures> run_query(Database& database, std::string_view name, std::s
   query::RunOptions run_options;
   run_options.threads = options.threads;
   for (std::uint32_t run = 0; run <= options.runs; ++run) {
-    double ms = 0;
-    Result<QueryResult> result = run_once(database, query, run_options, ms);
+    RunTime time;
+    Result<QueryResult> result = run_once(database, query, run_options, time);
     if (!result.ok())
       return Status(result.code(),
                     std::string(name) + ": " + std::string(result.status().message()));
     const std::uint64_t checksum = checksum_of(*result);
-    if (run > 0) figures.ms.push_back(ms);
+    if (run > 0) {
+      figures.ms.push_back(time.ms);
+      figures.cpu_ms.push_back(time.cpu_ms);
+    }
     figures.is_repeatable = figures.is_repeatable && (run == 0 || checksum == figures.checksum);
     figures.checksum = checksum;
     figures.result = std::move(*result);

@@ -17,12 +17,14 @@ double median(std::vector<double> values);
 struct QueryFigures {
   std::string_view name;
   std::string_view question;
-  std::vector<double> ms;  ///< of each run: the whole result in memory
+  std::vector<double> ms;      ///< of each run: the whole result in memory
+  std::vector<double> cpu_ms;  ///< of each run, on all processors together
   std::uint64_t checksum = 0;
   bool is_repeatable = true;                 ///< every run gave the same rows in the same order
   std::optional<query::QueryResult> result;  ///< of the last run
 
   double median_ms() const { return median(ms); }
+  double median_cpu_ms() const { return median(cpu_ms); }
 };
 
 struct QueryRunOptions {

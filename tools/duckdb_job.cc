@@ -61,7 +61,8 @@ Result<DuckdbAnswer> read_answer(const std::string& path, std::size_t queries) {
   answer.load_seconds = json.value("load_seconds", 0.0);
   answer.file_bytes = json.value("file_bytes", std::uint64_t{0});
   for (const bench::Json& query : json["queries"])
-    answer.queries.push_back({query["ms"].get<std::vector<double>>(), query["rows"]});
+    answer.queries.push_back({query["ms"].get<std::vector<double>>(),
+                              query["cpu_ms"].get<std::vector<double>>(), query["rows"]});
   return answer;
 }
 

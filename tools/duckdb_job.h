@@ -40,10 +40,12 @@ struct DuckdbAnswer {
   double load_seconds = 0;
   std::uint64_t file_bytes = 0;  ///< of the database, loaded
   struct Query {
-    std::vector<double> ms;  ///< of each run: all rows fetched
-    bench::Json rows;        ///< an array of rows, which are arrays
+    std::vector<double> ms;      ///< of each run: all rows fetched
+    std::vector<double> cpu_ms;  ///< of each run, on all processors together
+    bench::Json rows;            ///< an array of rows, which are arrays
 
     double median_ms() const { return bench::median(ms); }
+    double median_cpu_ms() const { return bench::median(cpu_ms); }
   };
   std::vector<Query> queries;  ///< in the order of the job's
 };

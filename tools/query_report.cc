@@ -76,12 +76,16 @@ bench::Json queries_json(const QueryReport& report) {
                         {"flugs_ms", query.median_ms()},
                         {"min_ms", *fastest},
                         {"max_ms", *slowest},
+                        {"cpu_ms", query.median_cpu_ms()},
                         {"rows", query.result->row_count()},
                         {"rows_scanned", statistics.rows_scanned},
                         {"rows_skipped", statistics.rows_skipped},
                         {"memory_bytes_peak", statistics.memory_bytes_peak},
                         {"repeatable", query.is_repeatable}};
-    if (report.has_duckdb()) json["duckdb_ms"] = report.duckdb.queries[i].median_ms();
+    if (report.has_duckdb()) {
+      json["duckdb_ms"] = report.duckdb.queries[i].median_ms();
+      json["duckdb_cpu_ms"] = report.duckdb.queries[i].median_cpu_ms();
+    }
     if (!report.differences.empty()) json["equal"] = report.differences[i].empty();
     queries.push_back(std::move(json));
   }
@@ -91,12 +95,12 @@ bench::Json queries_json(const QueryReport& report) {
 void print_queries(const QueryOptions& options, const QueryReport& report,
                    const std::vector<ReportColumn>& columns) {
   std::vector<std::string> header = {fmt::format("query, ms of {} runs", options.run.runs),
-                                     "median", "min", "max"};
+                                     "median", "min", "max", "CPU"};
   std::size_t name_width = 0;
   for (const bench::QueryFigures& query : report.queries)
     name_width = std::max(name_width, query.name.size());
   for (const ReportColumn& column : columns) header.push_back(column.title);
-  if (report.has_duckdb()) header.emplace_back("DuckDB");
+  if (report.has_duckdb()) header.insert(header.end(), {"DuckDB", "its CPU"});
   if (!report.differences.empty()) header.emplace_back("same rows");
   TextTable table(std::move(header));
   for (std::size_t i = 0; i < report.queries.size(); ++i) {
@@ -105,10 +109,12 @@ void print_queries(const QueryOptions& options, const QueryReport& report,
     std::vector<std::string> cells = {
         fmt::format("{:<{}} {}", query.name, name_width, query.question),
         fmt::format("{:.2f}", query.median_ms()), fmt::format("{:.2f}", *fastest),
-        fmt::format("{:.2f}", *slowest)};
+        fmt::format("{:.2f}", *slowest), fmt::format("{:.2f}", query.median_cpu_ms())};
     for (const ReportColumn& column : columns) cells.push_back(column.cell(query));
-    if (report.has_duckdb())
+    if (report.has_duckdb()) {
       cells.push_back(fmt::format("{:.2f}", report.duckdb.queries[i].median_ms()));
+      cells.push_back(fmt::format("{:.2f}", report.duckdb.queries[i].median_cpu_ms()));
+    }
     if (!report.differences.empty())
       cells.emplace_back(report.differences[i].empty() ? "yes" : "NO");
     table.add(std::move(cells));

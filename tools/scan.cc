@@ -69,7 +69,7 @@ struct ScanSpace {
     // A row of delta has 64 bytes, one of main 20 at most, and chunk by chunk the one takes the
     // place of the other; an entry of a dictionary has 8 bytes in the pool and 24 in its index.
     pool = 72 * options.rows + 12 * distinct + 768 * kMegabyte;
-    dram = 24 * distinct + 40 * options.distinct_in_rows() + 256 * kMegabyte;
+    dram = 24 * distinct + 160 * options.distinct_in_rows() + 256 * kMegabyte;
     if (options.query.duckdb.empty()) return;
     duckdb_file = 24 * options.rows + 256 * kMegabyte;
     dram += 1024 * kMegabyte;
