@@ -1,11 +1,7 @@
 #include "bench/ch_run.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
-
-#include "bench/clock.h"
-#include "bench/random.h"
 
 namespace flugs::bench {
 
@@ -18,53 +14,6 @@ using query::Query;
 using query::QueryResult;
 using query::RunOptions;
 using query::sum;
-
-std::uint64_t hash_of(const Value& value) noexcept {
-  if (value.is_null()) return 1;
-  std::uint64_t hash = mix64(static_cast<std::uint64_t>(value.raw()));
-  for (const char letter : value.as_string())
-    hash = mix64(hash ^ static_cast<unsigned char>(letter));
-  return hash;
-}
-
-/// Of all values, in their order.
-std::uint64_t checksum_of(const QueryResult& result) noexcept {
-  std::uint64_t hash = 0;
-  for (std::size_t row = 0; row < result.row_count(); ++row)
-    for (std::size_t i = 0; i < result.columns().size(); ++i)
-      hash = mix64(hash ^ hash_of(result.value(row, i)));
-  return hash;
-}
-
-RunOptions run_options(const ChRunOptions& options) {
-  RunOptions run;
-  run.threads = options.threads;
-  return run;
-}
-
-Result<ChQueryFigures> run_query(Database& database, const ChQuery& query,
-                                 const ChRunOptions& options) {
-  ChQueryFigures figures;
-  figures.name = query.name;
-  figures.question = query.question;
-  for (std::uint32_t run = 0; run <= options.runs; ++run) {
-    const std::uint64_t begin = monotonic_ns();
-    const Result<Transaction> snapshot = database.begin(AccessMode::kReadOnly);
-    if (!snapshot.ok()) return snapshot.status();
-    const Result<QueryResult> result =
-        query.make(options.period).run(*snapshot, run_options(options));
-    const std::uint64_t end = monotonic_ns();
-    if (!result.ok()) return result.status();
-    const std::uint64_t checksum = checksum_of(*result);
-    if (run > 0) {
-      figures.ms.push_back(static_cast<double>(end - begin) * 1e-6);
-      figures.is_repeatable = figures.is_repeatable && checksum == figures.checksum;
-    }
-    figures.checksum = checksum;
-    figures.result = *result;
-  }
-  return figures;
-}
 
 /// Sums that must be equal.
 struct Equation {
@@ -104,30 +53,22 @@ std::vector<Equation> equations(const ChPeriod& period) {
 
 }  // namespace
 
-double ChQueryFigures::median_ms() const {
-  if (ms.empty()) return 0;
-  std::vector<double> sorted = ms;
-  std::sort(sorted.begin(), sorted.end());
-  return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
-}
-
-Result<std::vector<ChQueryFigures>> run_ch(Database& database, const ChRunOptions& options) {
-  std::vector<ChQueryFigures> all;
+Result<std::vector<QueryFigures>> run_ch(Database& database, const ChRunOptions& options) {
+  std::vector<QueryFigures> all;
   for (const ChQuery& query : ch_queries()) {
     if (options.progress) options.progress(all.size(), ch_queries().size());
-    Result<ChQueryFigures> figures = run_query(database, query, options);
-    if (!figures.ok())
-      return Status(figures.code(),
-                    std::string(query.name) + ": " + std::string(figures.status().message()));
+    Result<QueryFigures> figures =
+        run_query(database, query.name, query.question, query.make(options.period), options.query);
+    if (!figures.ok()) return std::move(figures).status();
     all.push_back(std::move(*figures));
   }
   return all;
 }
 
-double geometric_mean_ms(const std::vector<ChQueryFigures>& figures) {
+double geometric_mean_ms(const std::vector<QueryFigures>& figures) {
   double logarithms = 0;
   double queries = 0;
-  for (const ChQueryFigures& query : figures) {
+  for (const QueryFigures& query : figures) {
     if (query.name == "Q22") continue;
     logarithms += std::log(query.median_ms());
     ++queries;
@@ -138,13 +79,15 @@ double geometric_mean_ms(const std::vector<ChQueryFigures>& figures) {
 Result<std::vector<std::string>> check_ch(Database& database, const ChRunOptions& options) {
   const Result<Transaction> snapshot = database.begin(AccessMode::kReadOnly);
   if (!snapshot.ok()) return snapshot.status();
+  RunOptions run;
+  run.threads = options.query.threads;
   std::vector<std::string> problems;
   for (const Equation& equation : equations(options.period)) {
     std::string numbers;
     bool is_equal = true;
     std::int64_t first = 0;
     for (const Query& side : equation.sides) {
-      const Result<QueryResult> result = side.run(*snapshot, run_options(options));
+      const Result<QueryResult> result = side.run(*snapshot, run);
       if (!result.ok()) return result.status();
       const Value value = result->value(0, 0);
       const std::int64_t number = value.is_null() ? 0 : value.raw();

@@ -7,12 +7,20 @@
 
 namespace flugs::bench {
 
-std::uint64_t monotonic_ns() noexcept {
+namespace {
+
+std::uint64_t read_clock(clockid_t clock) noexcept {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<std::uint64_t>(now.tv_nsec);
 }
+
+}  // namespace
+
+std::uint64_t monotonic_ns() noexcept { return read_clock(CLOCK_MONOTONIC); }
+
+std::uint64_t process_cpu_ns() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 namespace {
 

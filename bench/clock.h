@@ -12,6 +12,9 @@ namespace flugs::bench {
 /// CLOCK_MONOTONIC in nanoseconds: the same clock in every process of the machine.
 std::uint64_t monotonic_ns() noexcept;
 
+/// What all threads of this process have had of the processors, nanoseconds.
+std::uint64_t process_cpu_ns() noexcept;
+
 /// The cheapest clock there is for timing single transactions: the time-stamp counter where the
 /// machine says that it runs at a constant rate, else CLOCK_MONOTONIC.
 class Ticks {

@@ -80,6 +80,8 @@ Environment environment() {
 
 std::uint64_t dram_bytes() { return proc_kilobytes("/proc/self/status", "RssAnon"); }
 
+std::uint64_t available_memory_bytes() { return proc_kilobytes("/proc/meminfo", "MemAvailable"); }
+
 PageFaults page_faults() {
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) != 0) return {};

@@ -23,6 +23,9 @@ Environment environment();
 /// them.
 std::uint64_t dram_bytes();
 
+/// What the machine could still give, without swapping; tmpfs takes from it too.
+std::uint64_t available_memory_bytes();
+
 /// Page faults of this process so far.
 struct PageFaults {
   std::uint64_t minor = 0;

@@ -3,21 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <thread>
 
+#include "bench/bulk_load.h"
 #include "bench/random.h"
 
 namespace flugs::bench {
 
 namespace {
 
-constexpr std::uint64_t kRowsPerTransaction = 10'000;
 constexpr std::uint64_t kDistinctMin = 10;
 
-Status load_range(Database& database, TableId table, const MergeLoad& load, std::uint64_t first,
-                  std::uint64_t end) {
+Status load_merge_range(Database& database, TableId table, const MergeLoad& load,
+                        std::uint64_t first, std::uint64_t end) {
   std::vector<Value> values;
   values.reserve((end - first) * load.columns);
   for (std::uint64_t row = first; row < end; ++row)
@@ -30,6 +27,10 @@ Status load_range(Database& database, TableId table, const MergeLoad& load, std:
 }
 
 }  // namespace
+
+double codes_per_s_per_core(const MergeReport& report) noexcept {
+  return static_cast<double>(report.codes) / std::max(report.build_cpu_us * 1e-6, 1e-9);
+}
 
 std::int32_t MergeLoad::value(std::uint64_t row, std::uint32_t column) const noexcept {
   std::uint64_t domain = distinct;
@@ -45,27 +46,14 @@ Result<TableId> load_merge_table(Database& database, const MergeLoad& load) {
     schema.column(fmt::format("c{}", column + 1), Type::kInt32).not_null();
   Result<TableId> table = database.create_table(schema);
   if (!table.ok()) return table;
-  std::atomic<std::uint64_t> next{0};
-  std::mutex mutex;
-  Status failure;
-  const auto work = [&] {
-    for (;;) {
-      const std::uint64_t first = next.fetch_add(kRowsPerTransaction);
-      if (first >= load.rows) return;
-      const std::uint64_t end = std::min(first + kRowsPerTransaction, load.rows);
-      if (Status s = load_range(database, *table, load, first, end); !s.ok()) {
-        const std::lock_guard guard(mutex);
-        if (failure.ok()) failure = std::move(s);
-        return;
-      }
-    }
+  BulkLoad bulk;
+  bulk.end = load.rows;
+  bulk.threads = load.threads;
+  bulk.load_range = [&](std::uint64_t first, std::uint64_t end, std::uint32_t) {
+    return load_merge_range(database, *table, load, first, end);
   };
-  std::vector<std::thread> threads;
-  threads.reserve(load.threads);
-  for (std::uint32_t i = 1; i < load.threads; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-  if (!failure.ok()) return failure;
+  Status loaded = load_in_parallel(bulk);
+  if (!loaded.ok()) return loaded;
   return table;
 }
 

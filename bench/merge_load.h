@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "flugs/database.h"
+#include "flugs/merge.h"
 
 namespace flugs::bench {
 
@@ -26,5 +27,8 @@ Result<TableId> load_merge_table(Database& database, const MergeLoad& load);
 /// The sum of each column, by a scan, and the number of rows behind them.
 Result<std::vector<std::int64_t>> merge_table_sums(Database& database, TableId table,
                                                    std::uint32_t columns);
+
+/// Codes per second of processor time: of the threads that built groups, whatever they waited for.
+double codes_per_s_per_core(const MergeReport& report) noexcept;
 
 }  // namespace flugs::bench

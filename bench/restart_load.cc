@@ -9,28 +9,27 @@
 #include <thread>
 #include <vector>
 
+#include "bench/bulk_load.h"
 #include "bench/clock.h"
 
 namespace flugs::bench {
 
 namespace {
 
-constexpr std::uint64_t kRowsPerTransaction = 10'000;
 // Rows handed over in one call: their values stay in the caches.
 constexpr std::uint64_t kRowsPerCall = 250;
 static_assert(sizeof(RestartRow) == std::tuple_size_v<RestartRow> * sizeof(Value));
 
 /// What the loading threads share.
-struct BulkLoad {
+struct RestartLoad {
   Database& database;
   TableId table;
   RestartControl& control;
   RestartData data;
-  std::atomic<std::uint64_t> next{0};
-  std::atomic<bool> failed{false};
 };
 
-Status load_range(BulkLoad& load, std::uint64_t begin, std::uint64_t end, RestartTotals& totals) {
+Status load_restart_range(RestartLoad& load, std::uint64_t begin, std::uint64_t end,
+                          RestartTotals& totals) {
   const std::uint64_t step = load.control.plan().sample_step();
   const std::span<std::uint32_t> samples = load.control.samples();
   const std::uint64_t wanted = load.data.wanted_ordinal();
@@ -53,23 +52,10 @@ Status load_range(BulkLoad& load, std::uint64_t begin, std::uint64_t end, Restar
       if ((first + k) % step == 0) samples[(first + k) / step] = ids[k].value();
   }
   totals.rows += end - begin;
-  return transaction->commit();
-}
-
-Status load_share(BulkLoad& load, RestartTotals& totals) {
-  const std::uint64_t rows = load.control.plan().rows;
-  while (!load.failed.load(std::memory_order_relaxed)) {
-    const std::uint64_t begin = load.next.fetch_add(kRowsPerTransaction);
-    if (begin >= rows) break;
-    const std::uint64_t end = std::min(begin + kRowsPerTransaction, rows);
-    Status status = load_range(load, begin, end, totals);
-    if (!status.ok()) {
-      load.failed.store(true, std::memory_order_relaxed);
-      return status;
-    }
+  Status committed = transaction->commit();
+  if (committed.ok())
     load.control.status().rows_loaded.fetch_add(end - begin, std::memory_order_relaxed);
-  }
-  return {};
+  return committed;
 }
 
 /// Stores before this come before stores after it, as far as the compiler is concerned; that is all
@@ -155,21 +141,19 @@ Result<TableId> create_restart_table(Database& database, Type type) {
 }
 
 Status load_restart_rows(Database& database, TableId table, RestartControl& control) {
-  const std::uint32_t threads_wanted = control.plan().load_threads;
-  BulkLoad load{database, table, control, control.plan().data(), {}, {}};
+  RestartLoad load{database, table, control, control.plan().data()};
+  std::vector<RestartTotals> totals(control.plan().load_threads);
+  BulkLoad bulk;
+  bulk.end = control.plan().rows;
+  bulk.threads = control.plan().load_threads;
+  bulk.load_range = [&](std::uint64_t begin, std::uint64_t end, std::uint32_t thread) {
+    return load_restart_range(load, begin, end, totals[thread]);
+  };
   const std::uint64_t begin = monotonic_ns();
-  std::vector<RestartTotals> totals(threads_wanted);
-  std::vector<Status> statuses(threads_wanted);
-  std::vector<std::thread> threads;
-  threads.reserve(threads_wanted);
-  for (std::uint32_t i = 0; i < threads_wanted; ++i)
-    threads.emplace_back([&, i] { statuses[i] = load_share(load, totals[i]); });
-  for (std::thread& thread : threads) thread.join();
+  Status status = load_in_parallel(bulk);
   control.status().load_seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
-  for (std::uint32_t i = 0; i < threads_wanted; ++i) {
-    if (!statuses[i].ok()) return statuses[i];
-    control.status().totals += totals[i];
-  }
+  if (!status.ok()) return status;
+  for (const RestartTotals& share : totals) control.status().totals += share;
   return {};
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,10 +10,9 @@
 #include "bench/tpcc_history.h"
 #include "tools/cleanup.h"
 #include "tools/command.h"
-#include "tools/duckdb_job.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
-#include "tools/tatp_options.h"
+#include "tools/query_report.h"
 #include "tools/text_table.h"
 
 namespace flugs::tools {
@@ -24,20 +22,13 @@ namespace {
 constexpr std::int64_t kDayUs = 86'400'000'000;
 
 struct ChOptions {
-  std::string pool;
+  QueryOptions query;
   bench::TpccOptions population;
-  std::uint32_t threads = default_load_threads();
-  std::uint32_t runs = 5;
   bool history = true;
-  bool explain = false;
-  bool keep = false;
-  std::string duckdb;
-  std::string json;
 
   bench::ChRunOptions run() const {
     bench::ChRunOptions run;
-    run.threads = threads;
-    run.runs = runs;
+    run.query = query.run;
     run.period.since_us = population.first_entry_us - kDayUs;
     run.period.until_us = population.first_entry_us + 36'525 * kDayUs;
     return run;
@@ -49,30 +40,22 @@ struct ChFigures {
   std::string pool_path;
   bench::TpccLoad load;
   bench::TpccHistory history;
-  std::vector<bench::ChQueryFigures> queries;
-  std::vector<std::string> problems;     ///< sums that should be equal and are not
-  DuckdbAnswer duckdb;                   ///< without queries if it was not asked
-  std::vector<std::string> differences;  ///< query by query, from DuckDB's rows; empty: none
+  QueryReport report;
+  std::vector<std::string> problems;  ///< sums that should be equal and are not
   Statistics statistics;
   std::uint64_t dram_bytes = 0;
 
-  bool has_duckdb() const noexcept { return !duckdb.queries.empty(); }
+  double mean_ms() const { return bench::geometric_mean_ms(report.queries); }
   /// DuckDB's geometric mean over the same queries as ours.
   double duckdb_mean_ms() const {
-    std::vector<bench::ChQueryFigures> theirs;
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      theirs.emplace_back().name = queries[i].name;
-      theirs.back().ms = duckdb.queries[i].ms;
+    std::vector<bench::QueryFigures> theirs;
+    for (std::size_t i = 0; i < report.queries.size(); ++i) {
+      theirs.emplace_back().name = report.queries[i].name;
+      theirs.back().ms = report.duckdb.queries[i].ms;
     }
     return bench::geometric_mean_ms(theirs);
   }
-  bool all_held() const {
-    return problems.empty() &&
-           std::all_of(queries.begin(), queries.end(),
-                       [](const auto& query) { return query.is_repeatable; }) &&
-           std::all_of(differences.begin(), differences.end(),
-                       [](const std::string& difference) { return difference.empty(); });
-  }
+  bool all_held() const { return problems.empty() && report.all_held(); }
 };
 
 std::uint64_t tpcc_pool_bytes(const bench::TpccOptions& population) {
@@ -83,49 +66,18 @@ std::uint64_t tpcc_pool_bytes(const bench::TpccOptions& population) {
          kBytesPerStock * population.items * population.warehouses + (std::uint64_t{512} << 20);
 }
 
-bench::Json queries_json(const ChFigures& figures) {
-  bench::Json queries = bench::Json::array();
-  for (std::size_t i = 0; i < figures.queries.size(); ++i) {
-    const bench::ChQueryFigures& query = figures.queries[i];
-    const query::QueryStatistics& statistics = query.result->statistics();
-    const auto [fastest, slowest] = std::minmax_element(query.ms.begin(), query.ms.end());
-    bench::Json json = {{"name", query.name},
-                        {"flugs_ms", query.median_ms()},
-                        {"min_ms", *fastest},
-                        {"max_ms", *slowest},
-                        {"rows", query.result->row_count()},
-                        {"rows_scanned", statistics.rows_scanned},
-                        {"rows_skipped", statistics.rows_skipped},
-                        {"memory_bytes_peak", statistics.memory_bytes_peak},
-                        {"repeatable", query.is_repeatable}};
-    if (figures.has_duckdb()) {
-      json["duckdb_ms"] = figures.duckdb.queries[i].median_ms();
-      json["equal"] = figures.differences[i].empty();
-    }
-    queries.push_back(std::move(json));
-  }
-  return queries;
-}
-
 bench::Json figures_json(const ChOptions& options, const ChFigures& figures) {
-  const bench::Environment environment = bench::environment();
-  bench::Json json;
-  json["commit"] = environment.commit;
-  json["medium"] = figures.statistics.medium;
-  json["flush"] = figures.statistics.flush;
-  json["guarantee"] = figures.statistics.guarantee;
+  bench::Json json = query_header(options.query, figures.statistics);
   json["warehouses"] = options.population.warehouses;
   json["customers_per_district"] = options.population.customers_per_district;
   json["items"] = options.population.items;
-  json["threads"] = options.threads;
-  json["runs"] = options.runs;
   json["seed"] = options.population.seed;
-  json["queries"] = queries_json(figures);
-  json["geometric_mean_ms"] = bench::geometric_mean_ms(figures.queries);
-  if (figures.has_duckdb()) {
+  json["queries"] = queries_json(figures.report);
+  json["geometric_mean_ms"] = figures.mean_ms();
+  if (figures.report.has_duckdb()) {
     json["duckdb_geometric_mean_ms"] = figures.duckdb_mean_ms();
-    json["duckdb_version"] = figures.duckdb.version;
-    json["duckdb_load_seconds"] = figures.duckdb.load_seconds;
+    json["duckdb_version"] = figures.report.duckdb.version;
+    json["duckdb_load_seconds"] = figures.report.duckdb.load_seconds;
   }
   json["problems"] = figures.problems;
   json["load"] = {{"rows", figures.load.rows},
@@ -140,60 +92,30 @@ bench::Json figures_json(const ChOptions& options, const ChFigures& figures) {
   json["pool_used_bytes"] = figures.statistics.pool_used_bytes;
   json["dram_bytes"] = figures.dram_bytes;
   json["dram_index_bytes"] = figures.statistics.dram_index_bytes;
-  json["machine"] = bench::to_json(environment);
+  json["machine"] = bench::to_json(bench::environment());
   return json;
 }
 
-void print_queries(const ChOptions& options, const ChFigures& figures) {
-  std::vector<std::string> header = {fmt::format("query, ms of {} runs", options.runs),
-                                     "median",
-                                     "min",
-                                     "max",
-                                     "rows",
-                                     "scanned",
-                                     "memory"};
-  if (figures.has_duckdb()) header.insert(header.end(), {"DuckDB", "same rows"});
-  TextTable table(std::move(header));
-  for (std::size_t i = 0; i < figures.queries.size(); ++i) {
-    const bench::ChQueryFigures& query = figures.queries[i];
-    const query::QueryStatistics& statistics = query.result->statistics();
-    const auto [fastest, slowest] = std::minmax_element(query.ms.begin(), query.ms.end());
-    std::vector<std::string> cells = {fmt::format("{:<3} {}", query.name, query.question),
-                                      fmt::format("{:.2f}", query.median_ms()),
-                                      fmt::format("{:.2f}", *fastest),
-                                      fmt::format("{:.2f}", *slowest),
-                                      fmt::format("{}", query.result->row_count()),
-                                      format_count(static_cast<double>(statistics.rows_scanned)),
-                                      format_bytes(statistics.memory_bytes_peak)};
-    if (figures.has_duckdb()) {
-      cells.push_back(fmt::format("{:.2f}", figures.duckdb.queries[i].median_ms()));
-      cells.emplace_back(figures.differences[i].empty() ? "yes" : "NO");
-    }
-    table.add(std::move(cells));
-  }
-  fmt::print("\n{}\n", table.to_string());
-  if (options.explain)
-    for (const bench::ChQueryFigures& query : figures.queries)
-      fmt::print("{}: {}\n{}\n", query.name, query.question, query.result->explain());
-}
-
-void print_problems(const ChFigures& figures) {
-  for (const std::string& problem : figures.problems) fmt::print(stderr, "flugs: {}\n", problem);
-  for (std::size_t i = 0; i < figures.queries.size(); ++i) {
-    const bench::ChQueryFigures& query = figures.queries[i];
-    if (!query.is_repeatable)
-      fmt::print(stderr, "flugs: {} gave other rows from one run to the next\n", query.name);
-    if (i < figures.differences.size() && !figures.differences[i].empty())
-      fmt::print(stderr, "flugs: {}: {}\n", query.name, figures.differences[i]);
-  }
+std::vector<ReportColumn> ch_columns() {
+  return {{"rows",
+           [](const bench::QueryFigures& query) {
+             return fmt::format("{}", query.result->row_count());
+           }},
+          {"scanned",
+           [](const bench::QueryFigures& query) {
+             return format_count(static_cast<double>(query.result->statistics().rows_scanned));
+           }},
+          {"memory", [](const bench::QueryFigures& query) {
+             return format_bytes(query.result->statistics().memory_bytes_peak);
+           }}};
 }
 
 void print_figures(const ChOptions& options, const ChFigures& figures) {
   const bench::TpccHistory& history = figures.history;
   fmt::print(
       "CH-benCHmark, 11 of its 22 queries, {} warehouse{}, {} thread{}, nothing else running\n",
-      options.population.warehouses, options.population.warehouses == 1 ? "" : "s", options.threads,
-      options.threads == 1 ? "" : "s");
+      options.population.warehouses, options.population.warehouses == 1 ? "" : "s",
+      options.query.run.threads, options.query.run.threads == 1 ? "" : "s");
   fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, figures.statistics.medium,
              figures.statistics.guarantee);
   fmt::print("loaded {} rows in {:.2f} s ({} order lines)\n", figures.load.rows,
@@ -201,24 +123,22 @@ void print_figures(const ChOptions& options, const ChFigures& figures) {
   if (options.history)
     fmt::print("history: {} orders entered, {} delivered, {} payments in {:.2f} s\n",
                history.orders_entered, history.orders_delivered, history.payments, history.seconds);
-  print_queries(options, figures);
-  fmt::print("geometric mean without Q22 {:.2f} ms", bench::geometric_mean_ms(figures.queries));
-  if (figures.has_duckdb())
-    fmt::print(", DuckDB {} {:.2f} ms", figures.duckdb.version, figures.duckdb_mean_ms());
+  print_queries(options.query, figures.report, ch_columns());
+  fmt::print("geometric mean without Q22 {:.2f} ms", figures.mean_ms());
+  if (figures.report.has_duckdb())
+    fmt::print(", DuckDB {} {:.2f} ms", figures.report.duckdb.version, figures.duckdb_mean_ms());
   fmt::print("\npool {} ({} used), DRAM {} ({} indexes)\n",
              format_bytes(figures.statistics.pool_allocated_bytes),
              format_bytes(figures.statistics.pool_used_bytes), format_bytes(figures.dram_bytes),
              format_bytes(figures.statistics.dram_index_bytes));
   fmt::print("sums that must be equal: {}\n", figures.problems.empty() ? "they are" : "NOT EQUAL");
-  print_problems(figures);
+  for (const std::string& problem : figures.problems) fmt::print(stderr, "flugs: {}\n", problem);
+  print_query_problems(figures.report);
 }
 
-DuckdbJob duckdb_job(const ChOptions& options) {
+DuckdbJob ch_job(const ChOptions& options) {
   const bench::ChPeriod period = options.run().period;
-  DuckdbJob job;
-  job.program = options.duckdb;
-  job.threads = options.threads;
-  job.runs = options.runs;
+  DuckdbJob job = duckdb_job(options.query);
   job.parameters = {{"since", period.since_us}, {"until", period.until_us}};
   job.tables = {
       {"customer", {"c_w_id", "c_d_id", "c_id", "c_last", "c_state", "c_phone", "c_balance"}},
@@ -238,8 +158,8 @@ class ChCommand {
   explicit ChCommand(const ChOptions& options) : options_(options) {}
 
   Status run(ChFigures& figures) {
-    Result<PoolFile> pool =
-        PoolFile::choose(options_.pool, options_.keep, tpcc_pool_bytes(options_.population));
+    Result<PoolFile> pool = PoolFile::choose(options_.query.pool, options_.query.keep,
+                                             tpcc_pool_bytes(options_.population));
     if (!pool.ok()) return std::move(pool).status();
     if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
     figures.pool_path = pool->path();
@@ -287,13 +207,13 @@ class ChCommand {
     run.progress = [this](std::uint64_t done, std::uint64_t total) {
       bar_.update("queries", done, total);
     };
-    Result<std::vector<bench::ChQueryFigures>> queries = bench::run_ch(database, run);
+    Result<std::vector<bench::QueryFigures>> queries = bench::run_ch(database, run);
     if (!queries.ok()) return std::move(queries).status();
-    figures.queries = std::move(*queries);
+    figures.report.queries = std::move(*queries);
     Result<std::vector<std::string>> problems = bench::check_ch(database, run);
     if (!problems.ok()) return std::move(problems).status();
     figures.problems = std::move(*problems);
-    return options_.duckdb.empty() ? Status() : compare(database, figures);
+    return options_.query.duckdb.empty() ? Status() : compare(database, figures);
   }
 
   /// The same queries by DuckDB on a copy of what they read.
@@ -301,12 +221,9 @@ class ChCommand {
     bar_.update("DuckDB", 0, 0);
     const Result<Transaction> snapshot = database.begin(AccessMode::kReadOnly);
     if (!snapshot.ok()) return snapshot.status();
-    Result<DuckdbAnswer> answer = ask_duckdb(database, *snapshot, duckdb_job(options_));
+    Result<DuckdbAnswer> answer = ask_duckdb(database, *snapshot, ch_job(options_));
     if (!answer.ok()) return std::move(answer).status();
-    figures.duckdb = std::move(*answer);
-    for (std::size_t i = 0; i < figures.queries.size(); ++i)
-      figures.differences.push_back(
-          difference(*figures.queries[i].result, figures.duckdb.queries[i].rows));
+    figures.report.compare(std::move(*answer));
     return {};
   }
 
@@ -319,7 +236,7 @@ int run_command(const ChOptions& options) {
   Status status = ChCommand(options).run(figures);
   if (!status.ok()) return could_not_run(status);
   print_figures(options, figures);
-  return finish_with_json(options.json, figures_json(options, figures),
+  return finish_with_json(options.query.json, figures_json(options, figures),
                           figures.all_held() ? kExitOk : kExitCheckFailed);
 }
 
@@ -329,11 +246,7 @@ void add_ch(CLI::App& app, Action& action) {
   auto options = std::make_shared<ChOptions>();
   CLI::App* command = app.add_subcommand(
       "ch", "CH-benCHmark: TPC-C's tables after some history, analytic queries on them");
-  command
-      ->add_option("--pool", options->pool,
-                   "Pool to use; one that exists gets the tables of TPC-C and is kept, a new one "
-                   "is removed afterwards")
-      ->type_name("PATH");
+  add_query_options(*command, options->query);
   command->add_option("--warehouses", options->population.warehouses, "Size of the population")
       ->check(CLI::Range(1u, 1000u))
       ->capture_default_str();
@@ -347,24 +260,10 @@ void add_ch(CLI::App& app, Action& action) {
                    "Items; another number is not CH-benCHmark")
       ->check(CLI::Range(100u, 100'000u))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads that work on a query")
-      ->check(CLI::Range(1u, 256u))
-      ->capture_default_str();
-  command->add_option("--runs", options->runs, "Runs of each query, after one to warm up")
-      ->check(CLI::Range(1u, 1000u))
-      ->capture_default_str();
   command->add_flag("!--no-history", options->history,
                     "Query the population as it was loaded; most results are zero then");
-  command->add_flag("--explain", options->explain, "Print how each query was executed");
   command->add_option("--seed", options->population.seed, "Of all random numbers")
       ->capture_default_str();
-  command
-      ->add_option("--duckdb", options->duckdb,
-                   "Compare with DuckDB, rows and times, through this program: tools/duckdb")
-      ->type_name("PROGRAM")
-      ->check(CLI::ExistingFile);
-  command->add_flag("--keep", options->keep, "Do not remove the pool");
-  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
     action = [options] {
       Cleanup::install();

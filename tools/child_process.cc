@@ -24,7 +24,7 @@ Result<ChildProcess> ChildProcess::start(std::vector<std::string> arguments) {
 }
 
 Result<ChildProcess> ChildProcess::start_program(const std::string& path,
-                                                 std::vector<std::string> arguments) {
+                                                 std::vector<std::string> arguments, int input) {
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -37,9 +37,13 @@ Result<ChildProcess> ChildProcess::start_program(const std::string& path,
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  if (input >= 0) posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
   ChildProcess child;
   const int error =
-      posix_spawn(&child.pid_, path.c_str(), nullptr, &attributes, argv.data(), environ);
+      posix_spawn(&child.pid_, path.c_str(), &files, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0)
     return Status(StatusCode::kIoError, "cannot start " + path + ": " + std::strerror(error));

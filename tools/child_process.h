@@ -15,9 +15,10 @@ class ChildProcess {
   /// Starts `flugs arguments...`, and gives it "--spawned-at NS" besides: CLOCK_MONOTONIC right
   /// before. Fails with kIoError.
   static Result<ChildProcess> start(std::vector<std::string> arguments);
-  /// Starts the program in the file `path`; the first argument is its name. Fails with kIoError.
+  /// Starts the program in the file `path`; the first argument is its name. `input`, unless
+  /// negative, is a file descriptor that becomes its standard input. Fails with kIoError.
   static Result<ChildProcess> start_program(const std::string& path,
-                                            std::vector<std::string> arguments);
+                                            std::vector<std::string> arguments, int input = -1);
 
   ChildProcess() noexcept = default;
   ChildProcess(ChildProcess&& other) noexcept;

@@ -1,21 +1,22 @@
 #include "tools/duckdb_job.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <utility>
 
-#include "tools/child_process.h"
-#include "tools/cleanup.h"
+#include "bench/table_stream.h"
 #include "tools/pool_file.h"
 
 namespace flugs::tools {
 
 namespace {
-
-constexpr std::uint64_t kFilesBytes = std::uint64_t{2} << 30;  // more than any job's should take
 
 const char* duckdb_type(Type type) noexcept {
   switch (type) {
@@ -35,61 +36,19 @@ const char* duckdb_type(Type type) noexcept {
   }
 }
 
-/// As RFC 4180 has it; nothing at all is NULL, a text always quoted.
-void append_csv(std::string& line, const Value& value) {
-  if (value.is_null()) return;
-  if (value.type() == Type::kDouble) {
-    line += fmt::format("{}", value.as_double());
-  } else if (value.type() != Type::kString && value.type() != Type::kBytes) {
-    line += std::to_string(value.raw());
-  } else {
-    line += '"';
-    for (const char letter : value.as_string())
-      line += letter == '"' ? "\"\"" : std::string(1, letter);
-    line += '"';
-  }
-}
-
-/// Writes the columns to `path`; gives the job's words for the table.
-Result<bench::Json> export_table(const Database& database, const Transaction& transaction,
-                                 const DuckdbJob::Table& table, const std::string& path) {
+/// What the program is told of a table.
+Result<bench::Json> describe_table(const Database& database, const DuckdbJob::Table& table) {
   const Result<TableId> id = database.find_table(table.name);
   if (!id.ok()) return id.status();
   const Result<TableSchema> schema = database.schema(*id);
   if (!schema.ok()) return schema.status();
   bench::Json types = bench::Json::object();
-  std::vector<ColumnId> columns;
   for (const std::string& name : table.columns) {
     const Result<ColumnId> column = database.find_column(*id, name);
     if (!column.ok()) return column.status();
-    columns.push_back(*column);
     types[name] = duckdb_type(schema->columns[column->value()].type);
   }
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  std::string text;
-  Status status = transaction.scan(*id, columns, Predicate::all(), [&](const ScanBatch& batch) {
-    text.clear();
-    for (std::size_t row = 0; row < batch.row_count(); ++row)
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        append_csv(text, batch.value(i, row));
-        text += i + 1 < columns.size() ? ',' : '\n';
-      }
-    file << text;
-    return file.good();
-  });
-  file.close();
-  if (!status.ok()) return status;
-  if (!file) return Status(StatusCode::kIoError, "cannot write " + path);
-  return bench::Json{{"name", table.name}, {"file", path}, {"columns", types}};
-}
-
-/// Runs the program; what it says when it fails goes to standard error.
-Status run_program(const std::string& program, const std::string& job, const std::string& answer) {
-  Result<ChildProcess> child = ChildProcess::start_program(program, {program, job, answer});
-  if (!child.ok()) return std::move(child).status();
-  child->wait();
-  if (child->exit_status() == 0) return {};
-  return Status(StatusCode::kIoError, program + " " + child->describe_end());
+  return bench::Json{{"name", table.name}, {"columns", types}};
 }
 
 Result<DuckdbAnswer> read_answer(const std::string& path, std::size_t queries) {
@@ -100,8 +59,10 @@ Result<DuckdbAnswer> read_answer(const std::string& path, std::size_t queries) {
   DuckdbAnswer answer;
   answer.version = json.value("version", "unknown");
   answer.load_seconds = json.value("load_seconds", 0.0);
+  answer.file_bytes = json.value("file_bytes", std::uint64_t{0});
   for (const bench::Json& query : json["queries"])
-    answer.queries.push_back({query["ms"].get<std::vector<double>>(), query["rows"]});
+    answer.queries.push_back({query["ms"].get<std::vector<double>>(),
+                              query["cpu_ms"].get<std::vector<double>>(), query["rows"]});
   return answer;
 }
 
@@ -120,20 +81,13 @@ bool is_equal(const Value& value, const bench::Json& cell) {
 
 }  // namespace
 
-double DuckdbAnswer::Query::median_ms() const {
-  if (ms.empty()) return 0;
-  std::vector<double> sorted = ms;
-  std::sort(sorted.begin(), sorted.end());
-  return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
-}
-
-Result<DuckdbAnswer> ask_duckdb(const Database& database, const Transaction& transaction,
-                                const DuckdbJob& job) {
-  const std::string prefix = fresh_shared_path(".duckdb", kFilesBytes);
-  std::vector<TemporaryFile> files;
-  const auto file = [&files, &prefix](const std::string& name) {
-    files.emplace_back(prefix + "-" + name);
-    return files.back().path();
+Result<DuckdbProcess> DuckdbProcess::start(const Database& database, const DuckdbJob& job) {
+  DuckdbProcess process;
+  process.job_ = job;
+  const std::string prefix = fresh_shared_path(".duckdb", job.file_bytes);
+  const auto file = [&](const std::string& name) {
+    process.files_.emplace_back(prefix + "-" + name);
+    return process.files_.back().path();
   };
   bench::Json json = {{"database", file("database")},
                       {"threads", job.threads},
@@ -143,31 +97,98 @@ Result<DuckdbAnswer> ask_duckdb(const Database& database, const Transaction& tra
                       {"queries", bench::Json::array()}};
   file("database.wal");
   for (const DuckdbJob::Table& table : job.tables) {
-    Result<bench::Json> words =
-        export_table(database, transaction, table, file(table.name + ".csv"));
+    Result<bench::Json> words = describe_table(database, table);
     if (!words.ok()) return std::move(words).status();
     json["tables"].push_back(std::move(*words));
   }
   for (const DuckdbJob::Query& query : job.queries)
     json["queries"].push_back({{"name", query.name}, {"sql", query.sql}});
   const std::string job_path = file("job.json");
-  const std::string answer_path = file("answer.json");
-  Status status = bench::write_json(job_path, json);
-  if (status.ok()) status = run_program(job.program, job_path, answer_path);
-  if (!status.ok()) return status;
-  return read_answer(answer_path, job.queries.size());
+  process.answer_path_ = file("answer.json");
+  Status written = bench::write_json(job_path, json);
+  if (!written.ok()) return written;
+  // A socket, since writing to one whose reader is gone can be an error instead of a signal.
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return Status(StatusCode::kIoError, std::string("socketpair: ") + std::strerror(errno));
+  process.input_ = ends[0];
+  Result<ChildProcess> child = ChildProcess::start_program(
+      job.program, {job.program, job_path, process.answer_path_}, ends[1]);
+  close(ends[1]);
+  if (!child.ok()) return std::move(child).status();
+  process.child_ = std::move(*child);
+  return process;
 }
 
-std::string difference(const query::QueryResult& result, const bench::Json& rows) {
+DuckdbProcess::DuckdbProcess(DuckdbProcess&& other) noexcept
+    : job_(std::move(other.job_)),
+      files_(std::move(other.files_)),
+      answer_path_(std::move(other.answer_path_)),
+      input_(std::exchange(other.input_, -1)),
+      child_(std::move(other.child_)) {}
+
+DuckdbProcess::~DuckdbProcess() { close_input(); }
+
+void DuckdbProcess::close_input() noexcept {
+  if (input_ >= 0) close(std::exchange(input_, -1));
+}
+
+Status DuckdbProcess::send(std::span<const char> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(input_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return describe_end();
+    if (sent < 0)
+      return Status(StatusCode::kIoError,
+                    "cannot write to " + job_.program + ": " + std::strerror(errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(sent));
+  }
+  return {};
+}
+
+Status DuckdbProcess::copy(const Database& database, const Transaction& transaction) {
+  for (const DuckdbJob::Table& table : job_.tables) {
+    Status status =
+        bench::stream_table(database, transaction, table.name, table.columns,
+                            [this](std::span<const char> bytes) { return send(bytes); });
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status DuckdbProcess::describe_end() {
+  close_input();
+  child_.wait();
+  return Status(StatusCode::kIoError, job_.program + " " + child_.describe_end());
+}
+
+Result<DuckdbAnswer> DuckdbProcess::answer() {
+  close_input();
+  child_.wait();
+  if (child_.exit_status() != 0) return describe_end();
+  return read_answer(answer_path_, job_.queries.size());
+}
+
+Result<DuckdbAnswer> ask_duckdb(const Database& database, const Transaction& transaction,
+                                const DuckdbJob& job) {
+  Result<DuckdbProcess> process = DuckdbProcess::start(database, job);
+  if (!process.ok()) return std::move(process).status();
+  Status copied = process->copy(database, transaction);
+  if (!copied.ok()) return copied;
+  return process->answer();
+}
+
+std::string difference(const query::QueryResult& result, const bench::Json& rows,
+                       std::string_view whose) {
   if (rows.size() != result.row_count())
-    return fmt::format("{} rows, DuckDB {}", result.row_count(), rows.size());
+    return fmt::format("{} rows, {} {}", result.row_count(), whose, rows.size());
   for (std::size_t row = 0; row < rows.size(); ++row)
     for (std::size_t i = 0; i < result.columns().size(); ++i) {
       if (rows[row].size() != result.columns().size()) return "another number of columns";
       const Value value = result.value(row, i);
       if (!is_equal(value, rows[row][i]))
-        return fmt::format("row {}, {}: {}, DuckDB {}", row, result.columns()[i].name,
-                           value.to_string(), rows[row][i].dump());
+        return fmt::format("row {}, {}: {}, {} {}", row, result.columns()[i].name,
+                           value.to_string(), whose, rows[row][i].dump());
     }
   return {};
 }

@@ -45,11 +45,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Codes per second of processor time: of the threads that built groups, whatever they waited for.
-double codes_per_s_per_core(const MergeReport& report) {
-  return static_cast<double>(report.codes) / std::max(report.build_cpu_us * 1e-6, 1e-9);
-}
-
 /// Loads, merges all, and checks that the sums of the columns are what they were.
 Status measure(const MergeCommandOptions& options, Database& database, MergeFigures& figures) {
   figures.threads =
@@ -99,7 +94,7 @@ bench::Json to_json(const MergeCommandOptions& options, const MergeFigures& figu
           {"seed", options.seed},
           {"load_seconds", figures.load_seconds},
           {"codes", report.codes},
-          {"codes_per_s_per_core", codes_per_s_per_core(report)},
+          {"codes_per_s_per_core", bench::codes_per_s_per_core(report)},
           {"merge_seconds", report.merge_us * 1e-6},
           {"wait_seconds", report.wait_us * 1e-6},
           {"build_cpu_seconds", report.build_cpu_us * 1e-6},
@@ -137,7 +132,7 @@ void print(const MergeCommandOptions& options, const MergeFigures& figures,
   fmt::print(
       "{} codes in {:.3f} s, {} codes/s and core; writers of a chunk waited {:.0f} us at "
       "most\n",
-      report.codes, report.merge_us * 1e-6, format_count(codes_per_s_per_core(report)),
+      report.codes, report.merge_us * 1e-6, format_count(bench::codes_per_s_per_core(report)),
       report.longest_move_us);
   fmt::print("sums of all columns: {}; verify: {}\n",
              figures.sums_equal ? "as before" : "NOT as before", figures.verified.to_string());

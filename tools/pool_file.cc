@@ -73,6 +73,8 @@ Result<PoolFile> PoolFile::choose(const std::string& path, bool keep, std::uint6
   return pool;
 }
 
+std::uint64_t shared_memory_free_bytes() { return bytes_free(kSharedMemory); }
+
 std::string fresh_shared_path(const std::string& suffix, std::uint64_t bytes_wanted) {
   const bool shared = bytes_free(kSharedMemory) >= bytes_wanted;
   return fresh_path(shared ? kSharedMemory : temporary_directory(), suffix);

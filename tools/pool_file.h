@@ -28,6 +28,9 @@ class PoolFile {
   TemporaryFile temporary_;
 };
 
+/// What can be made of /dev/shm, bytes.
+std::uint64_t shared_memory_free_bytes();
+
 /// A name that nobody has taken for a file of ours, on /dev/shm if that has `bytes_wanted` to give,
 /// else in the temporary directory.
 std::string fresh_shared_path(const std::string& suffix, std::uint64_t bytes_wanted);

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "flugs/database.h"
+#include "flugs/query.h"
+
+namespace flugs::bench {
+
+/// 0 of nothing.
+double median(std::vector<double> values);
+
+/// What became of one query.
+struct QueryFigures {
+  std::string_view name;
+  std::string_view question;
+  std::vector<double> ms;      ///< of each run: the whole result in memory
+  std::vector<double> cpu_ms;  ///< of each run, on all processors together
+  std::uint64_t checksum = 0;
+  bool is_repeatable = true;                 ///< every run gave the same rows in the same order
+  std::optional<query::QueryResult> result;  ///< of the last run
+
+  double median_ms() const { return median(ms); }
+  double median_cpu_ms() const { return median(cpu_ms); }
+};
+
+struct QueryRunOptions {
+  std::uint32_t threads = 1;
+  std::uint32_t runs = 5;  ///< after one that is not counted
+};
+
+/// Runs a query several times, each time on a snapshot of its own.
+/// Fails as Query::run does; the message begins with the name.
+Result<QueryFigures> run_query(Database& database, std::string_view name, std::string_view question,
+                               const query::Query& query, const QueryRunOptions& options);
+
+}  // namespace flugs::bench

@@ -1,0 +1,113 @@
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/query_run.h"
+#include "bench/scan_load.h"
+#include "bench/scan_queries.h"
+#include "flugs/merge.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::bench {
+
+namespace {
+
+constexpr std::uint64_t kRows = 30'000;
+constexpr std::uint64_t kDistinct = 7'000;
+
+Json rows_of(const query::QueryResult& result) {
+  Json rows = Json::array();
+  for (std::size_t row = 0; row < result.row_count(); ++row) {
+    Json cells = Json::array();
+    for (std::size_t i = 0; i < result.columns().size(); ++i) {
+      const Value value = result.value(row, i);
+      if (value.is_null())
+        cells.push_back(nullptr);
+      else if (value.type() == Type::kString)
+        cells.push_back(std::string(value.as_string()));
+      else
+        cells.push_back(value.raw());
+    }
+    rows.push_back(std::move(cells));
+  }
+  return rows;
+}
+
+/// By name, what the queries give.
+Json answers(Database& database, const ScanData& data) {
+  Json answers = Json::object();
+  for (const ScanQuery& query : scan_queries(data)) {
+    const Result<QueryFigures> figures =
+        run_query(database, query.name, query.question, query.query, {2, 1});
+    INFO(query.name);
+    REQUIRE(figures.ok());
+    CHECK(figures->is_repeatable);
+    answers[std::string(query.name)] = rows_of(*figures->result);
+  }
+  return answers;
+}
+
+}  // namespace
+
+TEST_CASE("the scan benchmark's queries find what was loaded, in main and in delta", "[api]") {
+  const std::uint64_t merged = GENERATE(std::uint64_t{0}, kRows / 2, kRows);
+  const ScanData data(kRows, kDistinct, 3);
+  test::TemporaryDatabase temporary;
+  Database& database = *temporary;
+  const Result<TableId> table = create_scan_table(database);
+  REQUIRE(table.ok());
+  ScanTotals totals(data);
+  REQUIRE(load_scan_rows(database, *table, data, {0, merged, 2, {}}, totals).ok());
+  if (merged > 0) {
+    MergeOptions merge;
+    merge.scope = MergeScope::kEverything;
+    REQUIRE(database.merge(*table, merge).ok());
+  }
+  REQUIRE(load_scan_rows(database, *table, data, {merged, kRows, 2, {}}, totals).ok());
+
+  const Json found = answers(database, data);
+  CHECK(found == totals.expected());
+  CHECK(found.size() == 15);
+  CHECK(found["point"].size() > 0);
+  CHECK(found["top10"].size() == 10);
+
+  // A row more, which the totals know nothing of, is noticed by every query that reads it.
+  Result<Transaction> transaction = database.begin();
+  REQUIRE(transaction.ok());
+  const std::vector<Value> row = {Value::int32(data.wanted()),
+                                  Value::int32(1),
+                                  Value::int32(2),
+                                  Value::int32(3),
+                                  Value::int32(4),
+                                  Value::string(data.text(data.wanted_text()))};
+  REQUIRE(transaction->insert(*table, row).ok());
+  REQUIRE(transaction->commit().ok());
+  const Json other = answers(database, data);
+  for (const char* name : {"sum", "sum4", "filter_string", "group_int", "group_string", "point"}) {
+    INFO(name);
+    CHECK(other[name] != totals.expected()[name]);
+  }
+}
+
+TEST_CASE("the scan benchmark's columns have the distinct values that were asked for", "[api]") {
+  const std::uint64_t distinct =
+      GENERATE(std::uint64_t{1}, std::uint64_t{777}, std::uint64_t{5000});
+  const ScanData data(5'000, distinct, 9);
+  std::set<std::int32_t> values[kScanIntegers];
+  std::set<std::uint32_t> texts;
+  for (std::uint64_t i = 0; i < data.rows(); ++i) {
+    ScanRow row;
+    data.row(i, row);
+    for (std::size_t k = 0; k < kScanIntegers; ++k) values[k].insert(row.integers[k]);
+    texts.insert(row.text);
+  }
+  for (const std::set<std::int32_t>& of_column : values) {
+    CHECK(of_column.size() == distinct);
+    CHECK(*of_column.begin() == 0);
+    CHECK(*of_column.rbegin() == static_cast<std::int32_t>(distinct - 1));
+  }
+  CHECK(texts.size() > 950);
+}
+
+}  // namespace flugs::bench

@@ -1,0 +1,390 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/clock.h"
+#include "bench/environment.h"
+#include "bench/merge_load.h"
+#include "bench/scan_load.h"
+#include "bench/scan_queries.h"
+#include "flugs/merge.h"
+#include "tools/cleanup.h"
+#include "tools/command.h"
+#include "tools/pool_file.h"
+#include "tools/progress_bar.h"
+#include "tools/query_report.h"
+#include "tools/text_table.h"
+
+namespace flugs::tools {
+
+namespace {
+
+struct ScanCommandOptions {
+  QueryOptions query;
+  std::uint64_t rows = 10'000'000;
+  std::uint64_t distinct = 10'000'000;
+  std::string side = "main";
+  std::vector<std::string> queries;  ///< by name; empty: all
+  std::uint32_t load_threads = default_load_threads();
+  std::uint64_t seed = 1;
+
+  std::uint64_t distinct_in_rows() const noexcept { return std::min(distinct, rows); }
+  /// So many rows, the first ones, are merged before the others are loaded.
+  std::uint64_t rows_merged() const noexcept {
+    return side == "delta" ? 0 : side == "half" ? rows / 2 : rows;
+  }
+};
+
+struct ScanFigures {
+  std::string pool_path;
+  double load_seconds = 0;
+  std::optional<MergeReport> merge;
+  QueryReport report;
+  Statistics statistics;
+  TableStatistics table;
+  std::uint64_t dram_bytes = 0;
+
+  std::uint64_t dictionary_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const ColumnStatistics& column : table.columns) bytes += column.dictionary_bytes;
+    return bytes;
+  }
+};
+
+/// What a run takes of memory at most, roughly.
+struct ScanSpace {
+  std::uint64_t pool = 0;
+  std::uint64_t duckdb_file = 0;
+  std::uint64_t dram = 0;
+
+  explicit ScanSpace(const ScanCommandOptions& options) {
+    constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
+    const std::uint64_t distinct = bench::kScanIntegers * options.distinct_in_rows();
+    // A row of delta has 64 bytes, one of main 20 at most, and chunk by chunk the one takes the
+    // place of the other; an entry of a dictionary has 8 bytes in the pool and 24 in its index.
+    pool = 72 * options.rows + 12 * distinct + 768 * kMegabyte;
+    dram = 24 * distinct + 160 * options.distinct_in_rows() + 256 * kMegabyte;
+    if (options.query.duckdb.empty()) return;
+    duckdb_file = 24 * options.rows + 256 * kMegabyte;
+    dram += 1024 * kMegabyte;
+  }
+};
+
+/// The queries asked for, in the benchmark's order. Fails with kInvalidArgument.
+Result<std::vector<bench::ScanQuery>> chosen_queries(const std::vector<std::string>& names,
+                                                     const bench::ScanData& data) {
+  const std::vector<bench::ScanQuery> all = bench::scan_queries(data);
+  if (names.empty()) return all;
+  for (const std::string& name : names)
+    if (std::none_of(all.begin(), all.end(), [&](const auto& query) { return query.name == name; }))
+      return Status(StatusCode::kInvalidArgument, "--query " + name + ": there is none");
+  std::vector<bench::ScanQuery> chosen;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen), [&](const auto& query) {
+    return std::find(names.begin(), names.end(), query.name) != names.end();
+  });
+  return chosen;
+}
+
+double seconds_from(std::uint64_t begin_ns) {
+  return static_cast<double>(bench::monotonic_ns() - begin_ns) * 1e-9;
+}
+
+/// Swapping, or an end by the kernel's hand in the middle of a run, helps nobody.
+Status check_memory(const ScanCommandOptions& options) {
+  const ScanSpace space(options);
+  const std::uint64_t free = shared_memory_free_bytes();
+  if (options.query.pool.empty() && free < space.pool + space.duckdb_file)
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("about {} are needed on /dev/shm, {} are free there: ask for fewer "
+                              "--rows, or name a place with --pool",
+                              format_bytes(space.pool + space.duckdb_file), format_bytes(free)));
+  const std::uint64_t needed =
+      space.dram + (options.query.pool.empty() ? space.pool + space.duckdb_file : 0);
+  const std::uint64_t available = bench::available_memory_bytes();
+  if (available < needed)
+    return Status(StatusCode::kOutOfMemory,
+                  fmt::format("about {} of memory are needed, /dev/shm included, {} are available: "
+                              "ask for fewer --rows",
+                              format_bytes(needed), format_bytes(available)));
+  return {};
+}
+
+class ScanCommand {
+ public:
+  explicit ScanCommand(const ScanCommandOptions& options)
+      : options_(options),
+        data_(options.rows, options.distinct_in_rows(), options.seed),
+        totals_(data_) {}
+
+  Status run(ScanFigures& figures) {
+    Result<std::vector<bench::ScanQuery>> queries = chosen_queries(options_.queries, data_);
+    if (!queries.ok()) return std::move(queries).status();
+    queries_ = *std::move(queries);
+    Status status = check_memory(options_);
+    if (status.ok()) status = open(figures);
+    if (status.ok()) status = fill(figures);
+    if (status.ok()) status = query(figures);
+    if (status.ok() && !options_.query.duckdb.empty()) status = copy_to_duckdb();
+    if (status.ok()) status = measure(figures);
+    // What DuckDB computes with should not have to be shared with a pool that nobody reads any
+    // more.
+    database_ = Database();
+    pool_.reset();
+    if (status.ok() && duckdb_.has_value()) status = ask(figures);
+    bar_.clear();
+    return status;
+  }
+
+ private:
+  Status open(ScanFigures& figures) {
+    const std::uint64_t bytes = ScanSpace(options_).pool;
+    Result<PoolFile> pool = PoolFile::choose(options_.query.pool, options_.query.keep, bytes);
+    if (!pool.ok()) return std::move(pool).status();
+    pool_ = std::move(*pool);
+    if (!pool_->remark().empty()) fmt::print("{}\n", pool_->remark());
+    figures.pool_path = pool_->path();
+    OpenOptions open;
+    open.path = pool_->path();
+    open.max_bytes = std::max(open.max_bytes, 2 * bytes);
+    Result<Database> database = Database::open(open);
+    if (!database.ok()) return std::move(database).status();
+    database_ = std::move(*database);
+    return {};
+  }
+
+  Status fill(ScanFigures& figures) {
+    Result<TableId> table = bench::create_scan_table(database_);
+    if (table.code() == StatusCode::kAlreadyExists)
+      return Status(StatusCode::kAlreadyExists,
+                    "the pool holds a table r already: name another pool, or none");
+    if (!table.ok()) return std::move(table).status();
+    table_ = *table;
+    const std::uint64_t merged = options_.rows_merged();
+    Status status = load(0, merged, figures);
+    if (status.ok() && merged > 0) status = merge(figures);
+    if (status.ok()) status = load(merged, options_.rows, figures);
+    return status;
+  }
+
+  Status load(std::uint64_t begin, std::uint64_t end, ScanFigures& figures) {
+    if (begin == end) return {};
+    const std::uint64_t start = bench::monotonic_ns();
+    const bench::ScanLoad load{
+        begin, end, options_.load_threads,
+        [this](std::uint64_t done, std::uint64_t total) { bar_.update("loading", done, total); }};
+    Status status = bench::load_scan_rows(database_, table_, data_, load, totals_);
+    figures.load_seconds += seconds_from(start);
+    return status;
+  }
+
+  Status merge(ScanFigures& figures) {
+    MergeOptions merge;
+    merge.scope = MergeScope::kEverything;
+    merge.threads = options_.load_threads;
+    merge.progress = [this](const MergeProgress& progress) {
+      bar_.update("merging", progress.chunks_done, progress.chunks_total);
+      return true;
+    };
+    Result<MergeReport> report = database_.merge(table_, merge);
+    if (!report.ok()) return std::move(report).status();
+    figures.merge = *report;
+    return {};
+  }
+
+  Status query(ScanFigures& figures) {
+    const bench::Json expected = totals_.expected();
+    for (const bench::ScanQuery& query : queries_) {
+      bar_.update("queries", figures.report.queries.size(), queries_.size());
+      Result<bench::QueryFigures> result =
+          bench::run_query(database_, query.name, query.question, query.query, options_.query.run);
+      if (!result.ok()) return std::move(result).status();
+      figures.report.queries.push_back(std::move(*result));
+      figures.report.differences.push_back(difference(*figures.report.queries.back().result,
+                                                      expected.at(std::string(query.name)),
+                                                      "as loaded"));
+    }
+    return {};
+  }
+
+  Status copy_to_duckdb() {
+    bar_.update("to DuckDB", 0, 0);
+    DuckdbJob job = duckdb_job(options_.query);
+    job.file_bytes = ScanSpace(options_).duckdb_file;
+    job.tables = {{"r", {"a", "b", "c", "d", "lc", "s"}}};
+    job.parameters = bench::scan_parameters(data_);
+    for (const bench::ScanQuery& query : queries_)
+      job.queries.push_back({std::string(query.name), std::string(query.sql)});
+    Result<DuckdbProcess> process = DuckdbProcess::start(database_, job);
+    if (!process.ok()) return std::move(process).status();
+    duckdb_.emplace(std::move(*process));
+    const Result<Transaction> snapshot = database_.begin(AccessMode::kReadOnly);
+    if (!snapshot.ok()) return snapshot.status();
+    return duckdb_->copy(database_, *snapshot);
+  }
+
+  Status measure(ScanFigures& figures) {
+    figures.statistics = database_.statistics();
+    figures.dram_bytes = bench::dram_bytes();
+    Result<TableStatistics> table = database_.table_statistics(table_);
+    if (!table.ok()) return std::move(table).status();
+    figures.table = *std::move(table);
+    return {};
+  }
+
+  Status ask(ScanFigures& figures) {
+    bar_.update("DuckDB", 0, 0);
+    Result<DuckdbAnswer> answer = duckdb_->answer();
+    if (!answer.ok()) return std::move(answer).status();
+    figures.report.compare(std::move(*answer));
+    return {};
+  }
+
+  const ScanCommandOptions& options_;
+  bench::ScanData data_;
+  bench::ScanTotals totals_;
+  std::vector<bench::ScanQuery> queries_;
+  std::optional<PoolFile> pool_;
+  Database database_;
+  TableId table_;
+  std::optional<DuckdbProcess> duckdb_;
+  ProgressBar bar_;
+};
+
+bench::Json merge_json(const MergeReport& merge) {
+  return {{"rows", merge.rows},
+          {"seconds", merge.merge_us * 1e-6},
+          {"codes_per_s_per_core", bench::codes_per_s_per_core(merge)},
+          {"bytes_before", merge.bytes_before},
+          {"bytes_after", merge.bytes_after},
+          {"bytes_after_per_row",
+           static_cast<double>(merge.bytes_after) / static_cast<double>(merge.rows)}};
+}
+
+bench::Json figures_json(const ScanCommandOptions& options, const ScanFigures& figures) {
+  const auto rows = static_cast<double>(options.rows);
+  bench::Json json = query_header(options.query, figures.statistics);
+  json["rows"] = options.rows;
+  json["distinct"] = options.distinct_in_rows();
+  json["side"] = options.side;
+  json["seed"] = options.seed;
+  json["queries"] = queries_json(figures.report);
+  json["load_seconds"] = figures.load_seconds;
+  json["load_rows_per_s"] = rows / std::max(figures.load_seconds, 1e-9);
+  json["load_threads"] = options.load_threads;
+  if (figures.merge.has_value()) json["merge"] = merge_json(*figures.merge);
+  if (figures.report.has_duckdb())
+    json["duckdb"] = {
+        {"version", figures.report.duckdb.version},
+        {"load_seconds", figures.report.duckdb.load_seconds},
+        {"file_bytes", figures.report.duckdb.file_bytes},
+        {"file_bytes_per_row", static_cast<double>(figures.report.duckdb.file_bytes) / rows}};
+  json["pool_bytes"] = figures.statistics.pool_allocated_bytes;
+  json["pool_used_bytes"] = figures.statistics.pool_used_bytes;
+  json["pool_bytes_per_row"] = static_cast<double>(figures.table.chunk_bytes) / rows;
+  json["dictionary_bytes_per_row"] = static_cast<double>(figures.dictionary_bytes()) / rows;
+  json["groups"] = figures.table.groups;
+  json["group_rows"] = figures.table.group_rows;
+  json["dram_bytes"] = figures.dram_bytes;
+  json["dram_index_bytes"] = figures.statistics.dram_index_bytes;
+  json["machine"] = bench::to_json(bench::environment());
+  return json;
+}
+
+std::vector<ReportColumn> scan_columns(const ScanCommandOptions& options) {
+  const double thread_ns_per_ms =
+      1e6 * options.query.run.threads / static_cast<double>(options.rows);
+  return {{"ns/row, thread",
+           [thread_ns_per_ms](const bench::QueryFigures& query) {
+             return fmt::format("{:.3f}", query.median_ms() * thread_ns_per_ms);
+           }},
+          {"scanned",
+           [](const bench::QueryFigures& query) {
+             return format_count(static_cast<double>(query.result->statistics().rows_scanned));
+           }},
+          {"skipped", [](const bench::QueryFigures& query) {
+             return format_count(static_cast<double>(query.result->statistics().rows_skipped));
+           }}};
+}
+
+void print_figures(const ScanCommandOptions& options, const ScanFigures& figures) {
+  const auto rows = static_cast<double>(options.rows);
+  fmt::print("scan: {} rows, {} distinct integers in each of 4 columns, {}, {} thread{}\n",
+             options.rows, options.distinct_in_rows(),
+             options.side == "half" ? "half in main, half in delta" : "all in " + options.side,
+             options.query.run.threads, options.query.run.threads == 1 ? "" : "s");
+  fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, figures.statistics.medium,
+             figures.statistics.guarantee);
+  fmt::print("loaded in {:.2f} s ({} rows/s, {} threads)", figures.load_seconds,
+             format_count(rows / std::max(figures.load_seconds, 1e-9)), options.load_threads);
+  if (figures.merge.has_value())
+    fmt::print("; {} rows merged in {:.2f} s ({} codes/s and core)", figures.merge->rows,
+               figures.merge->merge_us * 1e-6,
+               format_count(bench::codes_per_s_per_core(*figures.merge)));
+  fmt::print("\n");
+  print_queries(options.query, figures.report, scan_columns(options));
+  if (figures.report.has_duckdb())
+    fmt::print("DuckDB {}: a file of {}, {:.1f} bytes a row; copied and loaded in {:.1f} s\n",
+               figures.report.duckdb.version, format_bytes(figures.report.duckdb.file_bytes),
+               static_cast<double>(figures.report.duckdb.file_bytes) / rows,
+               figures.report.duckdb.load_seconds);
+  fmt::print("pool {} ({} used): {:.1f} bytes a row, and {:.1f} in dictionaries of the delta; ",
+             format_bytes(figures.statistics.pool_allocated_bytes),
+             format_bytes(figures.statistics.pool_used_bytes),
+             static_cast<double>(figures.table.chunk_bytes) / rows,
+             static_cast<double>(figures.dictionary_bytes()) / rows);
+  fmt::print("DRAM {} ({} indexes)\n", format_bytes(figures.dram_bytes),
+             format_bytes(figures.statistics.dram_index_bytes));
+  fmt::print("results: {}\n", figures.report.all_held() ? "as they should be" : "WRONG");
+  print_query_problems(figures.report);
+}
+
+int run_command(const ScanCommandOptions& options) {
+  ScanFigures figures;
+  Status status = ScanCommand(options).run(figures);
+  if (!status.ok()) return could_not_run(status);
+  print_figures(options, figures);
+  return finish_with_json(options.query.json, figures_json(options, figures),
+                          figures.report.all_held() ? kExitOk : kExitCheckFailed);
+}
+
+}  // namespace
+
+void add_scan(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ScanCommandOptions>();
+  CLI::App* command = app.add_subcommand(
+      "scan", "Scan benchmark: sums, filters, groups, look-ups on one large table, checked");
+  add_query_options(*command, options->query);
+  command->add_option("--rows", options->rows, "Rows of the table")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{2'000'000'000}))
+      ->capture_default_str();
+  command
+      ->add_option("--distinct", options->distinct,
+                   "Distinct values in each of its 4 integer columns, all rows at most")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{2'000'000'000}))
+      ->capture_default_str();
+  command
+      ->add_option("--side", options->side,
+                   "Where the rows are: all merged, none, or the first half")
+      ->check(CLI::IsMember({"main", "delta", "half"}))
+      ->capture_default_str();
+  command->add_option("--query", options->queries, "Only this one; may be given several times")
+      ->type_name("NAME");
+  command->add_option("--load-threads", options->load_threads, "Threads that load and merge")
+      ->check(CLI::Range(1u, 256u))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
+  command->callback([options, &action] {
+    action = [options] {
+      Cleanup::install();
+      return run_command(*options);
+    };
+  });
+}
+
+}  // namespace flugs::tools
