@@ -4,6 +4,8 @@
 #include <bit>
 #include <limits>
 
+#include "columns/main_blocks.h"
+
 namespace flugs::query {
 
 namespace {
@@ -18,22 +20,6 @@ constexpr std::uint32_t kCopies = 4;
 constexpr std::uint32_t kGroupsOfCopies = 1024;
 // Distances of that many bits, and kStepRows rows or more, are counted in a word.
 constexpr unsigned kDistanceBitsMax = 36;
-
-// Calls `one(i)` for the rows of a step whose bits are set.
-template <typename One>
-void for_rows(const std::uint64_t* mask, std::size_t count, const One& one) {
-  for (std::size_t begin = 0; begin < count; begin += 64) {
-    const std::size_t n = std::min<std::size_t>(64, count - begin);
-    std::uint64_t bits = n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
-    if (mask != nullptr) bits &= mask[begin / 64];
-    if (bits == ~std::uint64_t{0}) {
-      for (std::size_t i = begin; i < begin + 64; ++i) one(i);
-    } else {
-      for (; bits != 0; bits &= bits - 1)
-        one(begin + static_cast<std::size_t>(std::countr_zero(bits)));
-    }
-  }
-}
 
 unsigned distance_bits(const MainColumn& column) noexcept {
   if (column.min().is_null()) return 0;
@@ -70,8 +56,8 @@ CodeGroups::CodeGroups(std::vector<std::uint32_t> keys,
       group_of_(kStepRows),
       codes_(kStepRows),
       values_(kStepRows),
-      nulls_(kStepRows / 64),
-      ones_(kStepRows, 1) {
+      selected_(kStepRows / 64),
+      present_(kStepRows / 64) {
   for (const std::uint32_t key : keys) keys_.push_back({key, 0, nullptr});
   for (std::size_t a = 0; a < aggregates.size(); ++a) {
     const BoundAggregate& of = aggregates[a];
@@ -155,10 +141,11 @@ void CodeGroups::resize() {
   partial_rows_.words.assign(std::size_t{groups_} * copies_, 0);
   partial_rows_.rows_left = ~std::uint64_t{0};
   for (Lane& lane : lanes_) {
-    lane.missing.assign(groups_, 0);
+    if (lane.kind != Kind::kSum) lane.missing.assign(groups_, 0);
     if (lane.kind == Kind::kSum) {
       lane.partial.words.assign(std::size_t{groups_} * copies_, 0);
       lane.sums.assign(groups_, 0);
+      lane.counts.assign(groups_, 0);
     }
     if (lane.kind == Kind::kReal) lane.reals.assign(groups_, 0);
     if (lane.kind == Kind::kLeast)
@@ -200,61 +187,64 @@ void CodeGroups::unpack_keys(const Step& step) {
   }
 }
 
+// A bit per row that counts: selected, and of the step.
+void CodeGroups::select(const Step& step) {
+  const std::size_t words = (step.count + 63) / 64;
+  for (std::size_t w = 0; w < words; ++w)
+    selected_[w] = step.mask == nullptr ? ~std::uint64_t{0} : step.mask[w];
+  if (step.count % 64 != 0) selected_[words - 1] &= columns::low_bits(step.count % 64);
+}
+
 void CodeGroups::take_step(const Step& step) {
   unpack_keys(step);
-  for (Lane& lane : lanes_) take_lane(lane, step);
-  if (counts_rows_ == nullptr) add(partial_rows_, ones_.data(), step);
+  select(step);
+  for (Lane& lane : lanes_)
+    if (lane.has_argument) take_lane(lane, step);
+  if (counts_rows_ != nullptr) return;
+  std::fill_n(values_.begin(), step.count, 1);
+  add(partial_rows_, selected_.data(), step);
 }
 
 // Keys are below groups_, as codes are below code_count().
-void CodeGroups::add(Partial& partial, const std::uint64_t* addends, const Step& step) {
-  const std::uint32_t* groups = group_of_.data();
+void CodeGroups::add(Partial& partial, const std::uint64_t* wanted, const Step& step) {
+  columns::kernels().fill_clear(wanted, (step.count + 63) / 64, 0, values_.data());
+  const std::uint32_t* g = group_of_.data();
+  const auto* x = reinterpret_cast<const std::uint64_t*>(values_.data());
   std::uint64_t* words = partial.words.data();
   const std::size_t copy = copies_ == kCopies ? groups_ : 0;
   std::uint64_t* const w[kCopies] = {words, words + copy, words + 2 * copy, words + 3 * copy};
-  for (std::uint32_t begin = 0; begin < step.count; begin += 64) {
-    const std::uint32_t n = std::min<std::uint32_t>(64, step.count - begin);
-    const std::uint64_t all = ~std::uint64_t{0} >> (64 - n);
-    std::uint64_t bits = step.mask == nullptr ? all : step.mask[begin / 64] & all;
-    const std::uint32_t* g = groups + begin;
-    const std::uint64_t* x = addends + begin;
-    if (bits == ~std::uint64_t{0}) {
-      for (std::size_t i = 0; i < 64; i += kCopies) {
-        w[0][g[i]] += x[i];
-        w[1][g[i + 1]] += x[i + 1];
-        w[2][g[i + 2]] += x[i + 2];
-        w[3][g[i + 3]] += x[i + 3];
-      }
-    } else {
-      for (; bits != 0; bits &= bits - 1) {
-        const auto i = static_cast<std::size_t>(std::countr_zero(bits));
-        w[0][g[i]] += x[i];
-      }
-    }
+  std::uint32_t i = 0;
+  for (; i + kCopies <= step.count; i += kCopies) {
+    w[0][g[i]] += x[i];
+    w[1][g[i + 1]] += x[i + 1];
+    w[2][g[i + 2]] += x[i + 2];
+    w[3][g[i + 3]] += x[i + 3];
   }
+  for (; i < step.count; ++i) w[0][g[i]] += x[i];
 }
 
 void CodeGroups::take_lane(Lane& lane, const Step& step) {
-  if (!lane.has_argument) return;
   const MainColumn& column = *lane.column;
-  const bool has_nulls = column.has_nulls();
-  if (has_nulls) {
-    column.null_bits(step.first, step.count, nulls_.data());
-    for (std::uint32_t begin = 0; begin < step.count; begin += 64) {
-      std::uint64_t bits = nulls_[begin / 64];
-      if (step.mask != nullptr) bits &= step.mask[begin / 64];
-      for (; bits != 0; bits &= bits - 1)
-        ++lane.missing[group_of_[begin + static_cast<std::uint32_t>(std::countr_zero(bits))]];
+  const std::uint64_t* wanted = selected_.data();
+  if (column.has_nulls()) {
+    column.null_bits(step.first, step.count, present_.data());
+    for (std::size_t w = 0; w < (step.count + 63) / 64; ++w) {
+      std::uint64_t missing = present_[w] & selected_[w];
+      present_[w] = ~present_[w] & selected_[w];
+      if (lane.kind == Kind::kSum) continue;
+      for (; missing != 0; missing &= missing - 1)
+        ++lane.missing[group_of_[w * 64 + static_cast<unsigned>(std::countr_zero(missing))]];
     }
+    wanted = present_.data();
   }
   if (lane.kind == Kind::kCount) return;
   if (lane.kind == Kind::kSum)
-    take_sum(lane, step);
+    take_sum(lane, wanted, step);
   else
-    take_values(lane, step);
+    take_values(lane, wanted, step);
 }
 
-void CodeGroups::take_sum(Lane& lane, const Step& step) {
+void CodeGroups::take_sum(Lane& lane, const std::uint64_t* wanted, const Step& step) {
   if (lane.partial.rows_left < step.count) {
     fold(lane);
     enter_lane(lane);
@@ -271,35 +261,29 @@ void CodeGroups::take_sum(Lane& lane, const Step& step) {
     for (std::uint32_t i = 0; i < step.count; ++i)
       x[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(x[i]) + origin);
   }
-  if (column.has_nulls())
-    for (std::uint32_t i = 0; i < step.count; ++i)
-      if ((nulls_[i / 64] >> (i % 64) & 1) != 0) x[i] = 0;
-  add(lane.partial, reinterpret_cast<const std::uint64_t*>(x), step);
+  add(lane.partial, wanted, step);
 }
 
-void CodeGroups::take_values(Lane& lane, const Step& step) {
-  const MainColumn& column = *lane.column;
-  column.integers(step.first, step.count, values_.data());
-  const std::uint32_t* groups = group_of_.data();
-  const std::int64_t* x = values_.data();
-  if (lane.kind == Kind::kReal) {  // NULL is a payload 0, +0.0
-    double* reals = lane.reals.data();
-    for_rows(step.mask, step.count,
-             [&](std::size_t i) { reals[groups[i]] += std::bit_cast<double>(x[i]); });
-    return;
-  }
-  const std::int64_t nothing = lane.kind == Kind::kLeast ? std::numeric_limits<std::int64_t>::max()
-                                                         : std::numeric_limits<std::int64_t>::min();
-  if (column.has_nulls())
-    for (std::uint32_t i = 0; i < step.count; ++i)
-      if ((nulls_[i / 64] >> (i % 64) & 1) != 0) values_[i] = nothing;
+void CodeGroups::take_values(Lane& lane, const std::uint64_t* wanted, const Step& step) {
+  // What changes nothing stands where there is no value.
+  std::int64_t nothing = 0;
+  if (lane.kind == Kind::kLeast) nothing = std::numeric_limits<std::int64_t>::max();
+  if (lane.kind == Kind::kGreatest) nothing = std::numeric_limits<std::int64_t>::min();
+  std::int64_t* x = values_.data();
+  lane.column->integers(step.first, step.count, x);
+  columns::kernels().fill_clear(wanted, (step.count + 63) / 64, nothing, x);
+  const std::uint32_t* g = group_of_.data();
   std::int64_t* extremes = lane.extremes.data();
-  if (lane.kind == Kind::kLeast)
-    for_rows(step.mask, step.count,
-             [&](std::size_t i) { extremes[groups[i]] = std::min(extremes[groups[i]], x[i]); });
-  else
-    for_rows(step.mask, step.count,
-             [&](std::size_t i) { extremes[groups[i]] = std::max(extremes[groups[i]], x[i]); });
+  if (lane.kind == Kind::kReal) {
+    double* reals = lane.reals.data();
+    for (std::uint32_t i = 0; i < step.count; ++i) reals[g[i]] += std::bit_cast<double>(x[i]);
+  } else if (lane.kind == Kind::kLeast) {
+    for (std::uint32_t i = 0; i < step.count; ++i)
+      if (x[i] < extremes[g[i]]) extremes[g[i]] = x[i];
+  } else {
+    for (std::uint32_t i = 0; i < step.count; ++i)
+      if (x[i] > extremes[g[i]]) extremes[g[i]] = x[i];
+  }
 }
 
 template <typename Take>
@@ -322,6 +306,7 @@ void CodeGroups::fold(Lane& lane) {
     const std::uint64_t count = word >> shift;
     lane.sums[group] += static_cast<std::int64_t>(word & ((std::uint64_t{1} << shift) - 1));
     lane.sums[group] += lane.least * static_cast<std::int64_t>(count);
+    lane.counts[group] += count;
     if (counts_rows) rows_[group] += count;
   });
 }
@@ -339,7 +324,8 @@ void CodeGroups::finish() {
 AggregateState CodeGroups::state(std::uint32_t group, std::size_t aggregate) const noexcept {
   const Lane& lane = lanes_[aggregate];
   AggregateState state;
-  state.count = static_cast<std::int64_t>(rows_[group] - lane.missing[group]);
+  state.count = static_cast<std::int64_t>(
+      lane.kind == Kind::kSum ? lane.counts[group] : rows_[group] - lane.missing[group]);
   switch (lane.kind) {
     case Kind::kCount:
       break;
@@ -375,7 +361,7 @@ std::uint64_t CodeGroups::bytes() const noexcept {
   std::uint64_t sum = (rows_.capacity() + partial_rows_.words.capacity()) * 8;
   for (const Lane& lane : lanes_)
     sum += (lane.partial.words.capacity() + lane.reals.capacity() + lane.extremes.capacity() +
-            lane.missing.capacity()) *
+            lane.missing.capacity() + lane.counts.capacity()) *
                8 +
            lane.sums.capacity() * 16;
   return sum;

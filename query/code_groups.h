@@ -70,7 +70,8 @@ class CodeGroups {
     std::vector<Int128> sums;
     std::vector<double> reals;
     std::vector<std::int64_t> extremes;
-    std::vector<std::uint64_t> missing;  // rows that were NULL
+    std::vector<std::uint64_t> counts;   // kSum: values
+    std::vector<std::uint64_t> missing;  // others: rows that were NULL
   };
   struct Step {
     std::uint32_t first;
@@ -82,12 +83,13 @@ class CodeGroups {
   bool has_same_codes() const;
   void resize();
   void enter_lane(Lane& lane);
+  void select(const Step& step);
   void take_step(const Step& step);
   void unpack_keys(const Step& step);
   void take_lane(Lane& lane, const Step& step);
-  void take_sum(Lane& lane, const Step& step);
-  void take_values(Lane& lane, const Step& step);
-  void add(Partial& partial, const std::uint64_t* addends, const Step& step);
+  void take_sum(Lane& lane, const std::uint64_t* wanted, const Step& step);
+  void take_values(Lane& lane, const std::uint64_t* wanted, const Step& step);
+  void add(Partial& partial, const std::uint64_t* wanted, const Step& step);
   void fold(Lane& lane);
   void fold_rows();
   template <typename Take>
@@ -109,8 +111,8 @@ class CodeGroups {
   std::vector<std::uint32_t> group_of_;
   std::vector<std::uint32_t> codes_;
   std::vector<std::int64_t> values_;
-  std::vector<std::uint64_t> nulls_;
-  std::vector<std::uint64_t> ones_;
+  std::vector<std::uint64_t> selected_;
+  std::vector<std::uint64_t> present_;  // selected, and a lane's column not NULL
 };
 
 }  // namespace flugs::query
