@@ -105,6 +105,15 @@ Value MainColumn::entry_value(std::uint64_t code) const noexcept {
                    : Value::from_raw(type_, entry_integer(code));
 }
 
+bool MainColumn::has_codes_of(const MainColumn& other) const noexcept {
+  if (code_count_ == 0 || code_count_ != other.code_count_ || type_ != other.type_) return false;
+  if (has_nulls() != other.has_nulls() || has_entries() != other.has_entries()) return false;
+  // Texts out of line are equal where they are the same bytes of the pool.
+  if (has_entries())
+    return std::memcmp(entries_, other.entries_, code_count_ * (is_text() ? 16 : 8)) == 0;
+  return base_ == other.base_ && std::equal(layout_->min, layout_->min + 2, other.layout_->min);
+}
+
 std::uint32_t MainColumn::run_of(std::uint32_t row) const noexcept {
   const std::uint32_t step = row >> MainColumnLayout::kRowsPerRunStartLog2;
   const std::uint32_t last_step = (row_count_ - 1) >> MainColumnLayout::kRowsPerRunStartLog2;
@@ -155,6 +164,15 @@ void MainColumn::stored_codes(std::uint32_t first, std::uint32_t count, std::uin
   auto* words = reinterpret_cast<std::int64_t*>(out);
   unpack_rows(first, count, words, [&](std::size_t block, std::size_t blocks, std::int64_t* at) {
     kernels().values(packed(), block, blocks, 0, at);
+  });
+}
+
+void MainColumn::codes_plus(std::uint32_t first, std::uint32_t count, std::uint64_t addend,
+                            std::int64_t* out) const {
+  FLUGS_CHECK(encoding_ == MainEncoding::kPacked);
+  FLUGS_CHECK(first <= row_count_ && count <= row_count_ - first);
+  unpack_rows(first, count, out, [&](std::size_t block, std::size_t blocks, std::int64_t* at) {
+    kernels().values(packed(), block, blocks, addend, at);
   });
 }
 

@@ -93,6 +93,8 @@ class MainColumn {
   Type type() const noexcept { return type_; }
   MainEncoding encoding() const noexcept { return encoding_; }
   bool is_text() const noexcept { return is_text_type(type_); }
+  /// Of a code; 0 without.
+  unsigned code_bits() const noexcept { return code_bits_; }
   std::uint32_t row_count() const noexcept { return row_count_; }
   std::uint32_t null_count() const noexcept { return null_count_; }
   bool has_nulls() const noexcept { return null_count_ != 0; }
@@ -137,12 +139,17 @@ class MainColumn {
     return view(reinterpret_cast<const std::byte*>(layout_->min));
   }
   Value entry_value(std::uint64_t code) const noexcept;
+  /// Whether each code stands for the same in both.
+  bool has_codes_of(const MainColumn& other) const noexcept;
   /// The code of a value, if it may occur in the group: always when a row has it.
   std::optional<std::uint64_t> code_of(const Value& value) const noexcept;
 
   // Many rows, from `first` (any) on. first + count <= row_count() (checked).
   /// Codes; code_count() must be from 1 to 2^32.
   void codes(std::uint32_t first, std::uint32_t count, std::uint32_t* out) const;
+  /// Only with packed encoding: code + addend, for all rows, NULL's 0 included.
+  void codes_plus(std::uint32_t first, std::uint32_t count, std::uint64_t addend,
+                  std::int64_t* out) const;
   /// Payloads; `nulls`, if given, gets (count + 63) / 64 words, a bit per NULL.
   void integers(std::uint32_t first, std::uint32_t count, std::int64_t* out,
                 std::uint64_t* nulls = nullptr) const;

@@ -74,6 +74,9 @@ struct MainKernels {
   CodeExtremes (*extremes)(PackedCodes codes, std::size_t first, std::size_t count,
                            std::uint64_t origin_of_min, std::uint64_t origin_of_max,
                            const std::uint64_t* mask);
+  /// values[i] = fill where bit i of the mask is clear; values need no alignment.
+  void (*fill_clear)(const std::uint64_t* mask, std::size_t count, std::int64_t fill,
+                     std::int64_t* values);
 };
 
 /// One per instruction set, each in its file.

@@ -300,7 +300,20 @@ CodeExtremes extremes(PackedCodes codes, std::size_t first, std::size_t count,
              : extremes_in<64>(codes, first, count, origin_of_min, origin_of_max, mask);
 }
 
-constexpr MainKernels kKernels = {"avx2", codes, values, decode, filter, members, sum, extremes};
+void fill_clear(const std::uint64_t* mask, std::size_t count, std::int64_t fill,
+                std::int64_t* values) {
+  const __m256i fills = in_all_lanes<64>(static_cast<std::uint64_t>(fill));
+  for (std::size_t b = 0; b < count; ++b, values += 64) {
+    if (mask[b] == ~std::uint64_t{0}) continue;
+    for (unsigned i = 0; i < 64; i += 4) {
+      const __m256i kept = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values + i));
+      store(values + i, _mm256_blendv_epi8(fills, kept, lanes_of<64>(mask[b] >> i)));
+    }
+  }
+}
+
+constexpr MainKernels kKernels = {"avx2",  codes, values,   decode,    filter,
+                                  members, sum,   extremes, fill_clear};
 
 }  // namespace
 

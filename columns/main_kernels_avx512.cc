@@ -412,7 +412,18 @@ CodeExtremes extremes(PackedCodes codes, std::size_t first, std::size_t count,
   return with_lanes<Extremes>(codes, first, count, origin_of_min, origin_of_max, mask);
 }
 
-constexpr MainKernels kKernels = {"avx512", codes, values, decode, filter, members, sum, extremes};
+void fill_clear(const std::uint64_t* mask, std::size_t count, std::int64_t fill,
+                std::int64_t* values) {
+  const __m512i fills = _mm512_set1_epi64(fill);
+  for (std::size_t b = 0; b < count; ++b, values += 64) {
+    if (mask[b] == ~std::uint64_t{0}) continue;
+    for (unsigned i = 0; i < 64; i += 8)
+      _mm512_mask_storeu_epi64(values + i, static_cast<__mmask8>(~mask[b] >> i), fills);
+  }
+}
+
+constexpr MainKernels kKernels = {"avx512", codes, values,   decode,    filter,
+                                  members,  sum,   extremes, fill_clear};
 
 }  // namespace
 

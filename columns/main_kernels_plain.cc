@@ -100,7 +100,15 @@ CodeExtremes extremes(PackedCodes codes, std::size_t first, std::size_t count,
   return found;
 }
 
-constexpr MainKernels kKernels = {"plain", codes, values, decode, filter, members, sum, extremes};
+void fill_clear(const std::uint64_t* mask, std::size_t count, std::int64_t fill,
+                std::int64_t* values) {
+  for (std::size_t b = 0; b < count; ++b, values += 64)
+    for (std::uint64_t clear = ~mask[b]; clear != 0; clear &= clear - 1)
+      values[std::countr_zero(clear)] = fill;
+}
+
+constexpr MainKernels kKernels = {"plain", codes, values,   decode,    filter,
+                                  members, sum,   extremes, fill_clear};
 
 }  // namespace
 

@@ -11,8 +11,6 @@
 namespace flugs::query {
 
 namespace {
-// Bits for count distinct of codes: 16 MB per worker.
-constexpr std::uint32_t kBitsMax = 1u << 27;
 // Groups from which on merging in parallel pays.
 constexpr std::size_t kParallelGroups = 10'000;
 }  // namespace
@@ -23,8 +21,7 @@ GroupBySink::Groups::Groups(const GroupBySink& sink, std::vector<std::uint32_t> 
       bits(sink.aggregates_.size()),
       charge(sink.context_.budget, "group by") {
   for (std::size_t a = 0; a < bits.size(); ++a)
-    if (sink.uses_bits(sink.aggregates_[a]))
-      bits[a].assign(sink.aggregates_[a].of->result_domain->count() / 64 + 1, 0);
+    if (sink.bit_domains_[a].count != 0) bits[a].assign(sink.bit_domains_[a].count / 64 + 1, 0);
 }
 
 void GroupBySink::Groups::grow_states(std::size_t aggregates) {
@@ -46,7 +43,10 @@ GroupBySink::Local::Local(const GroupBySink& sink)
     : evaluator(sink.binder_.slot_count()),
       groups(sink, sink.ranges()),
       words(sink.keys_.size()),
-      group_of(kBatchRows) {}
+      group_of(kBatchRows),
+      marks(sink.aggregates_.size()) {
+  if (sink.is_by_codes_) codes.emplace(sink.columns_of_keys(), sink.aggregates_);
+}
 
 GroupBySink::GroupBySink(RunContext& context, const Schema& input, const std::vector<Item>& keys,
                          const std::vector<Aggregate>& aggregates, ExplainPtr explain)
@@ -62,6 +62,10 @@ GroupBySink::GroupBySink(RunContext& context, const Schema& input, const std::ve
   }
   for (const Aggregate& aggregate : aggregates) bind_aggregate(aggregate);
   is_of_columns_ = is_of_columns();
+  is_by_codes_ = !keys_.empty() && std::all_of(keys_.begin(), keys_.end(), [](const Key& key) {
+    return key.expr->op == Op::kColumn;
+  }) && std::all_of(aggregates_.begin(), aggregates_.end(), CodeGroups::can_aggregate);
+  choose_bits();
   locals_.resize(context.threads);
 }
 
@@ -90,12 +94,6 @@ void GroupBySink::bind_aggregate(const Aggregate& aggregate) {
     bound.type = {Type::kDouble, 0};
   schema_.push_back({bound.name, bound.type, nullptr});
   aggregates_.push_back(std::move(bound));
-}
-
-bool GroupBySink::uses_bits(const BoundAggregate& aggregate) const noexcept {
-  if (!aggregate.is_distinct() || !keys_.empty() || aggregate.form() != Form::kCode) return false;
-  const std::uint32_t count = aggregate.of->result_domain->count();
-  return count != 0 && count <= kBitsMax;
 }
 
 bool GroupBySink::is_of_columns() const noexcept {
@@ -140,17 +138,8 @@ void GroupBySink::put_key(std::size_t key, ColumnView values, std::size_t rows,
 void GroupBySink::count_distinct(std::size_t a, ColumnView values, const std::uint32_t* groups,
                                  std::size_t rows, Groups& into) const {
   const BoundAggregate& aggregate = aggregates_[a];
-  const auto is_null = [&](std::size_t i) {
-    return values.nulls != nullptr && values.nulls[i] != 0;
-  };
-  if (!into.bits[a].empty()) {
-    std::uint64_t* bits = into.bits[a].data();
-    for (std::size_t i = 0; i < rows; ++i)
-      bits[values.codes()[i] / 64] |= std::uint64_t{!is_null(i)} << (values.codes()[i] % 64);
-    return;
-  }
   for (std::size_t i = 0; i < rows; ++i) {
-    if (is_null(i)) continue;
+    if (values.nulls != nullptr && values.nulls[i] != 0) continue;
     std::uint64_t word = 0;
     if (aggregate.pool)
       word = aggregate.pool->intern(values.texts()[i]);
@@ -158,13 +147,17 @@ void GroupBySink::count_distinct(std::size_t a, ColumnView values, const std::ui
       word = values.codes()[i];
     else
       word = static_cast<std::uint64_t>(values.ints()[i]);
-    into.distinct[a].insert(groups[i], word);
+    note_distinct(a, groups[i], word, into);
   }
 }
 
-void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
+GroupBySink::Local& GroupBySink::local_of(std::uint32_t worker) {
   if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
-  Local& local = *locals_[worker];
+  return *locals_[worker];
+}
+
+void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
+  Local& local = local_of(worker);
   Groups& groups = local.groups;
   std::fill_n(local.words.nulls.begin(), batch.rows, 0);
   for (std::size_t k = 0; k < keys_.size(); ++k)
@@ -181,27 +174,7 @@ void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
       accumulate(aggregate, values, local.group_of.data(), batch.rows, keys_.empty(),
                  groups.states.data(), aggregates_.size(), a);
   }
-  groups.charge.set(groups.bytes());
-}
-
-bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
-                              std::uint32_t first, std::size_t count, const std::uint64_t* mask,
-                              std::size_t selected, std::uint32_t worker) {
-  if (!is_of_columns_) return false;
-  std::vector<AggregateState> states(aggregates_.size());
-  for (std::size_t a = 0; a < aggregates_.size(); ++a) {
-    const BoundExpr* of = aggregates_[a].of.get();
-    if (!state_of(aggregates_[a], segment, of == nullptr ? 0 : columns[of->column], first, count,
-                  mask, selected, states[a]))
-      return false;
-  }
-  if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
-  Local& local = *locals_[worker];
-  local.groups.table.find(local.words, 1, local.group_of.data());
-  local.groups.grow_states(aggregates_.size());
-  for (std::size_t a = 0; a < aggregates_.size(); ++a)
-    merge(aggregates_[a], states[a], local.groups.states[a]);
-  return true;
+  groups.charge.set(bytes_of(local));
 }
 
 void GroupBySink::merge_distinct(std::size_t a, const Groups& from,
@@ -241,9 +214,8 @@ void GroupBySink::merge_part(std::size_t part, std::size_t parts, Groups& into) 
 void GroupBySink::count_bits(Groups& groups) const {
   for (std::size_t a = 0; a < aggregates_.size(); ++a) {
     if (groups.bits[a].empty() || groups.table.size() == 0) continue;
-    std::int64_t count = 0;
-    for (const std::uint64_t word : groups.bits[a]) count += std::popcount(word);
-    groups.states[a].count = count;
+    // Values without a bit have been counted.
+    for (const std::uint64_t word : groups.bits[a]) groups.states[a].count += std::popcount(word);
   }
 }
 
@@ -252,6 +224,7 @@ std::vector<GroupBySink::Groups> GroupBySink::merged() {
   std::vector<Local*> used;
   for (const auto& local : locals_) {
     if (!local) continue;
+    hand_over(*local);
     groups += local->groups.table.size();
     used.push_back(local.get());
   }
@@ -318,21 +291,18 @@ Rows GroupBySink::finish() {
   Charge charge(context_.budget, "group by");
   std::vector<Groups> all = merged();
   const bool is_array = !keys_.empty() && Groups(*this, ranges()).table.is_array();
-  locals_.clear();
   if (keys_.empty() && all[0].table.size() == 0) {
     // No row: still one group.
     all[0].table.find(KeyWords(0), 1, std::vector<std::uint32_t>(1).data());
     all[0].grow_states(aggregates_.size());
   }
+  explain(all, is_array);
+  locals_.clear();
   for (Groups& groups : all) {
-    emit(groups, rows, charge);
-    groups = Groups(*this, {});
+    const Groups emitted = std::move(groups);
+    emit(emitted, rows, charge);
   }
   rows.charges.push_back(std::move(charge));
-  explain_->details.push_back(fmt::format("{} groups, found {}", rows.row_count,
-                                          keys_.empty() ? "without keys"
-                                          : is_array    ? "by indexing an array"
-                                                        : "by hash"));
   return rows;
 }
 

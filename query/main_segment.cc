@@ -86,12 +86,13 @@ std::optional<Value> bound_of(const std::optional<Value>& value, Type type, bool
 
 MainSegment::MainSegment(std::string table, const Schema& schema,
                          std::vector<const MainColumn*> columns, std::uint32_t rows,
-                         Visible visible)
+                         Visible visible, std::function<bool()> sees_all)
     : table_(std::move(table)),
       schema_(schema),
       columns_(std::move(columns)),
       rows_(rows),
       visible_(std::move(visible)),
+      sees_all_(std::move(sees_all)),
       translations_(std::make_unique<Translation[]>(columns_.size())) {}
 
 ColumnView MainSegment::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {

@@ -23,8 +23,10 @@ class MainSegment : public Segment {
   using Visible = std::function<std::size_t(std::uint32_t, std::size_t, std::uint64_t*)>;
 
   /// `columns` in the order of the table's `schema`, each of `rows` rows; all outlive the segment.
+  /// `sees_all`: see Segment.
   MainSegment(std::string table, const Schema& schema,
-              std::vector<const columns::MainColumn*> columns, std::uint32_t rows, Visible visible);
+              std::vector<const columns::MainColumn*> columns, std::uint32_t rows, Visible visible,
+              std::function<bool()> sees_all);
 
   std::uint32_t row_count() const noexcept override { return rows_; }
   std::uint32_t block_rows() const noexcept override { return kBlockRowsMax; }
@@ -32,6 +34,11 @@ class MainSegment : public Segment {
                       std::uint64_t* mask) const noexcept override {
     return visible_(first, count, mask);
   }
+  bool sees_all() const noexcept override { return sees_all_(); }
+  const columns::MainColumn* packed(std::uint32_t column) const noexcept override {
+    return columns_[column];
+  }
+  std::uint32_t domain_code(std::uint32_t column, const Value& value) const override;
   ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   Reach reach(const RangeCondition& range) const override;
@@ -58,7 +65,6 @@ class MainSegment : public Segment {
   };
 
   columns::MainRange range_of(const RangeCondition& range) const;
-  std::uint32_t domain_code(std::uint32_t column, const Value& value) const;
   ColumnView codes_by_value(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   const Wanted& wanted(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots) const;
   void evaluate_entries(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots,
@@ -69,6 +75,7 @@ class MainSegment : public Segment {
   std::vector<const columns::MainColumn*> columns_;
   std::uint32_t rows_;
   Visible visible_;
+  std::function<bool()> sees_all_;
   std::unique_ptr<Translation[]> translations_;  // one per column
   mutable std::mutex wanted_mutex_;              // protects wanted_; a leaf
   mutable std::unordered_map<const BoundExpr*, std::unique_ptr<Wanted>> wanted_;

@@ -15,11 +15,21 @@ void Pipeline::add(std::unique_ptr<Stage> stage) {
   stages.push_back(std::move(stage));
 }
 
+std::optional<FirstRows> Stage::first_rows() const {
+  std::optional<FirstRows> wanted = next_->first_rows();
+  if (!wanted) return wanted;
+  const std::optional<std::uint32_t> column = input_column(wanted->column);
+  if (!column) return std::nullopt;
+  wanted->column = *column;
+  return wanted;
+}
+
 void Pipeline::run(RunContext& context, Sink& sink) {
   if (context.is_dry) return;
   const auto begin = std::chrono::steady_clock::now();
   if (!stages.empty()) stages.back()->set_next(sink);
   Sink& first = stages.empty() ? sink : *stages.front();
+  source->begin(first);
   const std::size_t morsels = source->morsel_count();
   const auto workers = static_cast<std::uint32_t>(
       source->is_ordered() ? 1 : std::clamp<std::size_t>(morsels, 1, context.threads));

@@ -129,6 +129,7 @@ Pipeline Planner::open_group_by(const QueryNode& input, const std::vector<Item>&
   Pipeline pipeline = open(input, needed);
   ExplainPtr explain = explain_node(std::move(title), {pipeline.explain});
   GroupBySink sink(context_, pipeline.schema, keys, aggregates, explain);
+  if (pipeline.stages.empty()) sink.expect(*pipeline.source);
   pipeline.run(context_, sink);
   Rows rows;
   if (context_.is_dry)

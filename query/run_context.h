@@ -42,6 +42,7 @@ class MemoryBudget {
   void give_back(std::uint64_t bytes) noexcept {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
   }
+  std::uint64_t bytes_max() const noexcept { return bytes_max_; }
   std::uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
  private:

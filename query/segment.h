@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "columns/main_column.h"
 #include "flugs/value.h"
 #include "query/bound_expr.h"
 #include "query/vec.h"
@@ -30,7 +31,7 @@ struct RowSelection {
   std::size_t count = 0;
 };
 
-__extension__ using Int128 = __int128;
+using columns::Int128;
 
 /// What the values of some rows add up to; NULLs do not count.
 struct Totals {
@@ -54,6 +55,8 @@ class Segment {
   /// Rows for which masks are made together; a multiple of kBatchRows, kBlockRowsMax at most.
   virtual std::uint32_t block_rows() const noexcept { return kBatchRows; }
   static constexpr std::uint32_t kBlockRowsMax = 8 * kBatchRows;
+  /// Whether the transaction sees every row, as far as that is known without a look at them.
+  virtual bool sees_all() const noexcept { return false; }
   /// Sets bit i of `mask` if the transaction sees row `first + i`, clears it if not; returns how
   /// many it sees. Words are written whole.
   virtual std::size_t visible(std::uint32_t first, std::size_t count,
@@ -62,6 +65,16 @@ class Segment {
   virtual ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
   /// The same as codes of the column's domain. Fails with kCorrupt.
   virtual ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
+
+  /// A column, packed as it lies, where the segment has it so; else null.
+  virtual const columns::MainColumn* packed(std::uint32_t /*column*/) const noexcept {
+    return nullptr;
+  }
+  /// The code, in the domain of the column, of a value that a packed column has. Fails with
+  /// kCorrupt.
+  virtual std::uint32_t domain_code(std::uint32_t /*column*/, const Value& /*value*/) const {
+    return CodeDomain::kNone;
+  }
 
   /// For which rows of the whole segment a condition holds, as far as that is known beforehand.
   virtual Reach reach(const RangeCondition&) const { return Reach::kSome; }

@@ -5,6 +5,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "query/failure.h"
@@ -13,7 +14,7 @@ namespace flugs::query {
 
 namespace {
 // Rows that a worker collects before it drops those that cannot be among the first.
-constexpr std::size_t kSlackRows = 8 * kBatchRows;
+constexpr std::size_t kSlackRows = kBatchRows;
 constexpr std::size_t kParallelSortRows = 50'000;
 
 int compare_ints(std::int64_t a, std::int64_t b) noexcept { return a < b ? -1 : a > b ? 1 : 0; }
@@ -83,6 +84,8 @@ SortSink::SortSink(RunContext& context, const Schema& input, const std::vector<S
     extended_.push_back({"", keys_.back().expr->type, nullptr});
   }
   locals_.resize(context.threads);
+  bound_ = keys_.front().descending ? std::numeric_limits<std::int64_t>::min()
+                                    : std::numeric_limits<std::int64_t>::max();
 }
 
 bool SortSink::is_beyond(const Local& local, ColumnView key, std::size_t i) const noexcept {
@@ -92,7 +95,29 @@ bool SortSink::is_beyond(const Local& local, ColumnView key, std::size_t i) cons
     order = (local.bound_is_null ? 1 : 0) - (null ? 1 : 0);
   else
     order = compare_ints(key.ints()[i], local.bound);
+  // Of equal rows any will do, if there is no other key: there are enough.
+  if (order == 0) return keys_.size() == 1;
   return keys_[0].descending ? order < 0 : order > 0;
+}
+
+std::optional<FirstRows> SortSink::first_rows() const {
+  const BoundExpr& key = *keys_[0].expr;
+  if (!rows_max_ || key.op != Op::kColumn || lane_of(key.type) != Lane::kInt) return std::nullopt;
+  return FirstRows{key.column, keys_[0].descending};
+}
+
+std::optional<LastWanted> SortSink::last_wanted() const noexcept {
+  if (!has_bound_.load(std::memory_order_acquire)) return std::nullopt;
+  return LastWanted{bound_.load(std::memory_order_relaxed), keys_.size() == 1};
+}
+
+void SortSink::publish_bound(std::int64_t bound) noexcept {
+  const bool down = keys_[0].descending;
+  std::int64_t known = bound_.load(std::memory_order_relaxed);
+  while ((down ? bound > known : bound < known) &&
+         !bound_.compare_exchange_weak(known, bound, std::memory_order_relaxed)) {
+  }
+  has_bound_.store(true, std::memory_order_release);
 }
 
 const Batch& SortSink::admitted(Local& local) const {
@@ -121,7 +146,7 @@ void SortSink::push(const Batch& batch, std::uint32_t worker) {
   if (rows_max_ && local.rows.row_count > *rows_max_ * 2 + kSlackRows) prune(local);
 }
 
-void SortSink::prune(Local& local) const {
+void SortSink::prune(Local& local) {
   const std::vector<std::uint32_t> order = sorted(local.rows, static_cast<std::size_t>(*rows_max_));
   Charge charge(context_.budget, "order by");
   Rows kept = picked(local.rows, order, charge, extended_.size());
@@ -131,6 +156,7 @@ void SortSink::prune(Local& local) const {
     local.has_bound = true;
     local.bound = key.ints()[order.back()];
     local.bound_is_null = key.nulls != nullptr && key.nulls[order.back()] != 0;
+    if (!local.bound_is_null) publish_bound(local.bound);
   }
   local.rows = std::move(kept);
   local.charge = std::move(charge);

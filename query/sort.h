@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,8 @@ class SortSink : public Sink {
   SortSink(RunContext& context, const Schema& input, const std::vector<SortKey>& keys,
            std::optional<std::uint64_t> rows_max, ExplainPtr explain);
   void push(const Batch& batch, std::uint32_t worker) override;
+  std::optional<FirstRows> first_rows() const override;
+  std::optional<LastWanted> last_wanted() const noexcept override;
   Rows finish();
 
  private:
@@ -41,7 +44,8 @@ class SortSink : public Sink {
   struct Order;
 
   std::vector<std::uint32_t> sorted(Rows& rows, std::size_t wanted) const;
-  void prune(Local& local) const;
+  void prune(Local& local);
+  void publish_bound(std::int64_t bound) noexcept;
   bool is_beyond(const Local& local, ColumnView key, std::size_t i) const noexcept;
   const Batch& admitted(Local& local) const;
   Rows picked(const Rows& rows, const std::vector<std::uint32_t>& order, Charge& charge,
@@ -55,6 +59,10 @@ class SortSink : public Sink {
   std::optional<std::uint64_t> rows_max_;
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;
+  // The best of the workers' bounds. The flag is stored after the bound's first value, and loaded
+  // before (publish_bound, last_wanted); an old bound lets rows pass that are not needed.
+  std::atomic<std::int64_t> bound_{0};
+  std::atomic<bool> has_bound_{false};
 };
 
 /// Lets some rows pass, in no particular order unless one worker brings them.

@@ -33,6 +33,11 @@ ProjectStage::ProjectStage(RunContext& context, const Schema& input,
   evaluators_.resize(context.threads);
 }
 
+std::optional<std::uint32_t> ProjectStage::input_column(std::uint32_t output) const {
+  if (outputs_[output]->op != Op::kColumn) return std::nullopt;
+  return outputs_[output]->column;
+}
+
 void ProjectStage::push(const Batch& batch, std::uint32_t worker) {
   if (!evaluators_[worker]) evaluators_[worker] = std::make_unique<Evaluator>(binder_.slot_count());
   Batch out;

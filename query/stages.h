@@ -13,6 +13,7 @@ class FilterStage : public Stage {
  public:
   FilterStage(RunContext& context, const Schema& schema, const Expr& condition);
   void push(const Batch& batch, std::uint32_t worker) override;
+  std::optional<std::uint32_t> input_column(std::uint32_t output) const override { return output; }
 
  private:
   struct Local {
@@ -34,6 +35,7 @@ class ProjectStage : public Stage {
   ProjectStage(RunContext& context, const Schema& input, const std::vector<Item>& outputs);
   const Schema& output_schema() const noexcept { return output_; }
   void push(const Batch& batch, std::uint32_t worker) override;
+  std::optional<std::uint32_t> input_column(std::uint32_t output) const override;
 
  private:
   Schema input_;

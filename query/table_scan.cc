@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 
 namespace flugs::query {
@@ -12,6 +13,7 @@ namespace {
 
 // Row positions that a worker takes at a time: some hundred microseconds of work.
 constexpr std::uint32_t kMorselRows = 32 * kBatchRows;
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
 Schema without_domains(Schema schema) {
   for (ColumnInfo& column : schema) column.domain = nullptr;
@@ -68,12 +70,6 @@ TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
       explain_(std::move(explain)) {
   for (const Expr& condition : conditions) add_filter(condition);
   for (const Output& output : outputs_) output_columns_.push_back(output.column);
-  for (std::size_t s = 0; s < table_->segments().size(); ++s) {
-    const std::uint32_t rows = table_->segments()[s]->row_count();
-    for (std::uint32_t first = 0; first < rows; first += kMorselRows)
-      morsels_.push_back(
-          {static_cast<std::uint32_t>(s), first, std::min(kMorselRows, rows - first)});
-  }
   locals_.resize(context.threads);
   explain_->details.push_back(fmt::format("{} row positions in {} segments",
                                           table_->row_positions(), table_->segments().size()));
@@ -106,6 +102,94 @@ bool TableScan::is_ruled_out(const Segment& segment) const {
   });
 }
 
+// Whether a look at visibility and filters is needless: the transaction sees all rows of the
+// segment, and all fulfil the filters.
+bool TableScan::selects_all(const Segment& segment) const {
+  return segment.sees_all() && std::all_of(filters_.begin(), filters_.end(), [&](const auto& f) {
+           return f->range && segment.reach(*f->range) == Segment::Reach::kAll;
+         });
+}
+
+// The segments in the order of their best values; those that do not know them at the end.
+std::vector<std::uint32_t> TableScan::best_first() const {
+  std::vector<std::uint32_t> order(table_->segments().size());
+  std::iota(order.begin(), order.end(), 0u);
+  if (!first_rows_) return order;
+  std::vector<std::pair<std::uint32_t, std::int64_t>> ranks(order.size());
+  for (const std::uint32_t s : order) {
+    const columns::MainColumn* column = table_->segments()[s]->packed(first_rows_->column);
+    if (column == nullptr)
+      ranks[s] = {2, 0};
+    else if (column->has_nulls() && !first_rows_->descending)
+      ranks[s] = {0, 0};
+    else if (first_rows_->descending)
+      ranks[s] = {1, column->max().is_null() ? ~kLeast : ~column->max().raw()};
+    else
+      ranks[s] = {1, column->min().raw()};
+  }
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return ranks[a] < ranks[b]; });
+  return order;
+}
+
+void TableScan::begin(const Sink& sink) {
+  first_rows_ = sink.first_rows();
+  if (first_rows_) first_rows_->column = output_columns_[first_rows_->column];
+  morsels_.clear();
+  for (const std::uint32_t s : best_first()) {
+    const Segment& segment = *table_->segments()[s];
+    const std::uint32_t rows = segment.row_count();
+    const std::uint32_t step =
+        sink.takes_segments() && selects_all(segment) ? std::max(rows, 1u) : kMorselRows;
+    for (std::uint32_t first = 0; first < rows; first += step)
+      morsels_.push_back({s, first, std::min(step, rows - first)});
+  }
+}
+
+std::optional<PayloadRange> TableScan::packed_range(std::uint32_t output) const {
+  const std::uint32_t c = output_columns_[output];
+  if (lane_of(plain_schema_[c].type) != Lane::kInt) return std::nullopt;
+  std::optional<PayloadRange> all;
+  for (const auto& segment : table_->segments()) {
+    const columns::MainColumn* column = segment->packed(c);
+    if (column == nullptr || column->min().is_null()) continue;
+    const std::int64_t least = column->min().raw();
+    const std::int64_t greatest = column->max().raw();
+    if (!all) all = PayloadRange{least, greatest, 0};
+    all->least = std::min(all->least, least);
+    all->greatest = std::max(all->greatest, greatest);
+    all->rows += segment->row_count();
+  }
+  return all;
+}
+
+// The range that rows have to be in to be among the first ones that the sink wants; nothing as long
+// as all are wanted, or if NULLs are, which are in no range.
+std::optional<RangeCondition> TableScan::still_wanted(const Segment& segment,
+                                                      const Sink& sink) const {
+  if (!first_rows_) return std::nullopt;
+  const columns::MainColumn* column = segment.packed(first_rows_->column);
+  if (column == nullptr || (column->has_nulls() && !first_rows_->descending)) return std::nullopt;
+  const std::optional<LastWanted> last = sink.last_wanted();
+  if (!last) return std::nullopt;
+  RangeCondition range;
+  range.column = first_rows_->column;
+  (first_rows_->descending ? range.low : range.high) = Value::from_raw(column->type(), last->value);
+  range.low_excluded = first_rows_->descending && last->is_excluded;
+  range.high_excluded = !first_rows_->descending && last->is_excluded;
+  return range;
+}
+
+bool TableScan::run_whole(const Segment& segment, std::uint32_t worker, Sink& sink) {
+  const std::uint32_t rows = segment.row_count();
+  if (!sink.push_masked(segment, output_columns_, 0, rows, nullptr, rows, worker)) return false;
+  scanned_.fetch_add(rows, std::memory_order_relaxed);
+  visible_.fetch_add(rows, std::memory_order_relaxed);
+  selected_.fetch_add(rows, std::memory_order_relaxed);
+  whole_.fetch_add(1, std::memory_order_relaxed);
+  context_.batches.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
 void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
   const Morsel& part = morsels_[morsel];
   const Segment& segment = *table_->segments()[part.segment];
@@ -113,6 +197,16 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
     skipped_.fetch_add(part.rows, std::memory_order_relaxed);
     return;
   }
+  const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
+  if (wanted && segment.reach(*wanted) == Segment::Reach::kNone) {
+    skipped_.fetch_add(part.rows, std::memory_order_relaxed);
+    behind_.fetch_add(part.rows, std::memory_order_relaxed);
+    return;
+  }
+  context_.check_stop();
+  if (part.rows == segment.row_count() && part.rows > 0 && sink.takes_segments() &&
+      selects_all(segment) && run_whole(segment, worker, sink))
+    return;
   if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
   Local& local = *locals_[worker];
   const std::uint32_t block = segment.block_rows();
@@ -166,6 +260,11 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
   std::size_t left = segment.visible(first, count, mask);
   visible_.fetch_add(left, std::memory_order_relaxed);
   if (left == 0) return;
+  if (const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
+      wanted && segment.narrow(*wanted, first, count, mask)) {
+    left = bits_in(mask, count);
+    if (left == 0) return;
+  }
   std::uint64_t narrowed = 0;  // a bit per filter that needs no more look
   std::size_t narrowed_count = 0;
   for (std::size_t f = 0; f < filters_.size() && f < 64; ++f) {
@@ -238,6 +337,14 @@ void TableScan::finish() {
   explain_->details.push_back(fmt::format("scanned {}, skipped {}, visible {}, selected {}",
                                           scanned_.load(), skipped_.load(), visible_.load(),
                                           selected_.load()));
+  if (whole_ != 0)
+    explain_->details.push_back(
+        fmt::format("{} row groups as a whole, without a look at visibility", whole_.load()));
+  if (first_rows_)
+    explain_->details.push_back(fmt::format(
+        "row groups in the order of their best values; {} row positions skipped, behind "
+        "the rows kept",
+        behind_.load()));
   explain_filters();
 }
 

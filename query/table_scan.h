@@ -39,6 +39,8 @@ class TableScan : public Source {
             const std::vector<Expr>& conditions, std::vector<Output> outputs, ExplainPtr explain);
   Schema output_schema() const;
 
+  void begin(const Sink& sink) override;
+  std::optional<PayloadRange> packed_range(std::uint32_t column) const override;
   std::size_t morsel_count() const override { return morsels_.size(); }
   void run(std::size_t morsel, std::uint32_t worker, Sink& sink) override;
   void finish() override;
@@ -65,6 +67,10 @@ class TableScan : public Source {
 
   void add_filter(const Expr& condition);
   bool is_ruled_out(const Segment& segment) const;
+  bool selects_all(const Segment& segment) const;
+  std::vector<std::uint32_t> best_first() const;
+  std::optional<RangeCondition> still_wanted(const Segment& segment, const Sink& sink) const;
+  bool run_whole(const Segment& segment, std::uint32_t worker, Sink& sink);
   void run_block(const Segment& segment, std::uint32_t first, std::size_t count, Local& local,
                  std::uint32_t worker, Sink& sink);
   void run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed, Local& local,
@@ -84,10 +90,13 @@ class TableScan : public Source {
   std::vector<Output> outputs_;
   std::vector<std::uint32_t> output_columns_;
   std::vector<Morsel> morsels_;
+  std::optional<FirstRows> first_rows_;  // by a column of the table
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;
   std::atomic<std::uint64_t> scanned_{0};
   std::atomic<std::uint64_t> skipped_{0};
+  std::atomic<std::uint64_t> behind_{0};  // of them: behind the rows that the sink has
+  std::atomic<std::uint64_t> whole_{0};   // segments that the sink took as a whole
   std::atomic<std::uint64_t> visible_{0};
   std::atomic<std::uint64_t> selected_{0};
 };

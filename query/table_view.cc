@@ -68,7 +68,8 @@ void TableView::add_group(const engine::RowGroup& group, const mvcc::Visibility&
       table_.name(), schema_, std::move(columns), group.stored_rows(),
       [places](std::uint32_t first, std::size_t count, std::uint64_t* mask) {
         return (*places)(first, count, mask);
-      }));
+      },
+      [&group] { return !group.has_deletions(); }));
   row_positions_ += group.stored_rows();
   has_groups_ = true;
 }

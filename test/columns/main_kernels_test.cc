@@ -162,6 +162,28 @@ TEST_CASE("every route aggregates as the plain one", "[columns]") {
   });
 }
 
+TEST_CASE("every route fills values as the plain one", "[columns]") {
+  Random random(26);
+  const std::vector<std::uint64_t> words = random_words(kRows, random);
+  const std::vector<std::int64_t> values(words.begin(), words.end());
+  for (const MainKernels* kernels : vector_routes())
+    for (int i = 0; i < 20; ++i) {
+      std::vector<std::uint64_t> mask = random_words(kBlocks, random);
+      mask[1] = 0;
+      mask[3] = ~std::uint64_t{0};
+      std::vector<std::int64_t> filled = values;
+      std::vector<std::int64_t> plain_filled = values;
+      kernels->fill_clear(mask.data(), kBlocks, -7, filled.data());
+      columns::plain_kernels().fill_clear(mask.data(), kBlocks, -7, plain_filled.data());
+      INFO(kernels->name);
+      CHECK(filled == plain_filled);
+      for (std::size_t row = 0; row < kRows; ++row) {
+        const bool kept = ((mask[row / 64] >> (row % 64)) & 1) != 0;
+        REQUIRE(plain_filled[row] == (kept ? values[row] : -7));
+      }
+    }
+}
+
 TEST_CASE("sums of the greatest codes do not overflow", "[columns]") {
   for (const unsigned bits : {8u, 15u, 16u, 30u, 32u, 60u, 64u})
     for (const MainKernels* kernels : vector_routes()) {

@@ -50,7 +50,8 @@ class GroupWorld {
         [](std::uint32_t, std::size_t count, std::uint64_t* mask) {
           std::fill_n(mask, (count + 63) / 64, ~std::uint64_t{0});
           return count;
-        });
+        },
+        [] { return true; });
   }
 
   const MainSegment& segment() const { return *segment_; }
