@@ -24,7 +24,7 @@ Status check_options(const OpenOptions& options) {
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
     return Status(StatusCode::kInvalidArgument, fmt::format("slots_max is {}, allowed are 1 to {}",
                                                             options.slots_max, mvcc::kSlotsMax));
-  return {};
+  return MergeRecord::check(options.merge_policy);
 }
 
 pmem::PoolOptions pool_options(const OpenOptions& options) {
@@ -86,6 +86,9 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
   if (is_new && !created) core->pool_->allocator().finish_claims();
   Status s = is_new ? core->create() : core->recover(phases);
   if (!s.ok()) return s;
+  core->merger_ = std::make_unique<Merger>(*core->pool_, *core->slots_);
+  for (const auto& table : core->owned_tables_)
+    core->merger_->watch(*table, core->options_.merge_policy);
   phases.finish();
   return core;
 }
