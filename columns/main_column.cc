@@ -94,7 +94,25 @@ Value MainColumn::bound(const std::uint64_t* words) const noexcept {
   return Value::from_raw(type_, static_cast<std::int64_t>(words[0]));
 }
 
+MainCellAccess MainColumn::access() const noexcept {
+  MainCellAccess access;
+  access.type = type_;
+  if (cells_ != nullptr) {
+    access.cells = cells_;
+    access.bits = 128;
+  } else if (codes_ != nullptr && run_count_ == 0) {
+    access.cells = reinterpret_cast<const std::byte*>(codes_);
+    access.bits = code_count_ != 0 ? code_bits_ : std::uint8_t{64};
+    access.entries = entries_;
+    access.base = code_count_ != 0 ? base_ : 0;
+    access.code_max = code_count_ - 1;  // plain: any
+    access.is_simple = null_count_ == 0 && !is_text() && type_ != Type::kDouble;
+  }
+  return access;
+}
+
 Value MainColumn::value(std::uint32_t row) const noexcept {
+  if (code_count_ != 0) return entry_value(code(row));
   if (is_null(row)) return Value::null();
   return is_text() ? Value::from_bytes(type_, text(row)) : Value::from_raw(type_, integer(row));
 }

@@ -62,6 +62,29 @@ struct MainColumnOwner {
   std::uint32_t row_count = 0;     ///< of the group
 };
 
+/// How to read one row of a column, on less than a line: for whoever reads all columns of a row.
+struct MainCellAccess {
+  const std::byte* cells = nullptr;    ///< null: nothing is worth fetching ahead
+  const std::byte* entries = nullptr;  ///< null: a payload is base + code
+  std::uint64_t base = 0;
+  std::uint64_t code_max = 0;
+  std::uint8_t bits = 0;
+  bool is_simple = false;  ///< `value` works: integers without NULLs, not run-length, not constant
+  Type type = Type::kInt64;
+
+  void prefetch(std::uint32_t row) const noexcept {
+    __builtin_prefetch(cells + std::size_t{row} * bits / 8);
+  }
+  /// What MainColumn::value gives.
+  Value value(std::uint32_t row) const noexcept {
+    const std::uint64_t code =
+        std::min(PackedCodes{reinterpret_cast<const std::uint64_t*>(cells), bits}[row], code_max);
+    std::int64_t payload = static_cast<std::int64_t>(base + code);
+    if (entries != nullptr) std::memcpy(&payload, entries + code * 8, 8);
+    return Value::from_raw(type, payload);
+  }
+};
+
 /// One column of a row group, immutable, read in place. Rows are positions in the group, from 0.
 ///
 /// Codes: unless `code_count()` is 0 (plain), each row has a code in [0, code_count()); codes are
@@ -116,6 +139,7 @@ class MainColumn {
     return code_count_ != 0 ? entry_text(code(row)) : view(cells_ + std::size_t{row} * 16);
   }
   Value value(std::uint32_t row) const noexcept;
+  MainCellAccess access() const noexcept;
 
   // Codes and what they stand for; only if code_count() is not 0.
   std::uint64_t code_count() const noexcept { return code_count_; }

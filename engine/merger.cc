@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <system_error>
@@ -40,7 +41,8 @@ MergeOptions options_of(const MergePolicy& policy) {
 
 }  // namespace
 
-Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots) : pool_(pool), slots_(slots) {}
+Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, std::uint32_t niceness)
+    : pool_(pool), slots_(slots), niceness_(niceness) {}
 
 Merger::~Merger() { stops_.store(true, std::memory_order_relaxed); }
 
@@ -95,6 +97,9 @@ void Merger::start() noexcept {
 
 void Merger::run(const std::stop_token& stop) noexcept {
   ::pthread_setname_np(::pthread_self(), "flugs-merge");
+  // Linux takes this for the thread alone. In vain where the process has less priority already.
+  const int niceness = std::max(::getpriority(PRIO_PROCESS, 0), static_cast<int>(niceness_));
+  if (niceness_ != 0) ::setpriority(PRIO_PROCESS, 0, niceness);
   while (!stop.stop_requested()) {
     const Clock::time_point next = visit_all();
     std::unique_lock lock(mutex_);

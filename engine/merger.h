@@ -27,7 +27,7 @@ namespace flugs::engine {
 class Merger {
  public:
   /// Both are used until the object is gone.
-  Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots);
+  Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, std::uint32_t niceness);
   /// A merge that runs ends soon; what it has merged stays so.
   ~Merger();
 
@@ -69,6 +69,7 @@ class Merger {
 
   pmem::Pool& pool_;
   mvcc::TransactionSlots& slots_;
+  const std::uint32_t niceness_;
   std::atomic<bool> stops_{false};
   std::atomic<bool> wants_thread_{false};  // there is work, but it could not be started
   std::mutex mutex_;  // protects what follows; rank: a leaf, but for the tables' records

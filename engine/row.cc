@@ -108,7 +108,7 @@ void Row::get_all(std::span<Value> out) const noexcept {
     return;
   }
   const engine::RowView view = engine::RowView::of(*this);
-  for (std::size_t i = 0; i < columns; ++i) out[i] = view.value(*table_->columns()[i], i);
+  view.group->values(view.place, out.first(columns));
 }
 
 Value ScanBatch::value(std::size_t index, std::size_t row) const noexcept {

@@ -119,8 +119,18 @@ Status RowGroup::load_columns(std::span<const std::unique_ptr<columns::Column>> 
       return corrupt(fmt::format("NULLs in column {}, which is NOT NULL", columns[i]->name()), 0,
                      layout.null_count);
     columns_.emplace_back(layout, extent().data(), text_memory());
+    access_.push_back(columns_.back().access());
   }
   return {};
+}
+
+// As many places in memory as columns: all of them on the way before the first is looked at.
+void RowGroup::values(std::uint32_t place, std::span<Value> out) const noexcept {
+  const columns::MainCellAccess* access = access_.data();
+  const std::size_t count = access_.size();
+  for (std::size_t i = 0; i < count; ++i) access[i].prefetch(place);
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = access[i].is_simple ? access[i].value(place) : columns_[i].value(place);
 }
 
 Status RowGroup::load_blocks(bool claims) {

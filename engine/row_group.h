@@ -60,6 +60,8 @@ class RowGroup {
   std::uint32_t stored_rows() const noexcept { return layout_.stored_rows; }
   bool stores_every_row() const noexcept { return places_ == nullptr; }
   const columns::MainColumn& column(std::size_t i) const noexcept { return columns_[i]; }
+  /// Every column of the row at a place.
+  void values(std::uint32_t place, std::span<Value> out) const noexcept;
 
   /// kNoPlace: the row is not in the group, its id is unused.
   std::uint32_t place_of(std::uint32_t offset) const noexcept {
@@ -138,6 +140,7 @@ class RowGroup {
   std::string owner_;
   const RowPlacesLayout* places_ = nullptr;
   std::vector<columns::MainColumn> columns_;
+  std::vector<columns::MainCellAccess> access_;     // of each column
   std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
   std::uint64_t block_total_ = 0;
   pmem::Mutex block_mutex_;  // makes blocks; a leaf

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -86,6 +85,7 @@ bench::Json merge_json(const TatpOptions& options, const TatpFigures& figures) {
   bench::Json json = {{"merge", options.merge.is_auto ? "auto" : "off"},
                       {"merged_first", options.merge.first},
                       {"merge_interval_ms", options.merge.interval_ms},
+                      {"merge_niceness", options.merge.niceness},
                       {"merge_written_percent", options.merge.written_percent},
                       {"merges", run.after.merges - run.before.merges},
                       {"merge_failures", run.after.merge_failures - run.before.merge_failures},
@@ -256,8 +256,10 @@ class TatpCommand {
       if (!made.ok()) return std::move(made).status();
       witness = std::move(made).value();
     }
-    Result<Database> database = Database::open(
-        tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.latency));
+    OpenOptions open =
+        tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.latency);
+    open.merge_niceness = options_.merge.niceness;
+    Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
     return run_on(*database, witness ? &*witness : nullptr, figures);
   }

@@ -78,13 +78,18 @@ void add_merge_options(CLI::App& command, TatpMerge& merge) {
           "merged; 100: all full chunks are, however hot")
       ->check(CLI::Range(0u, 100u))
       ->capture_default_str();
+  command
+      .add_option("--merge-niceness", merge.niceness,
+                  "How much the thread that merges stands back for users, as nice(1) has it")
+      ->check(CLI::Range(0u, 19u))
+      ->capture_default_str();
   command.add_flag("--merge-first", merge.first, "Merge all there is before the run");
 }
 
 MergePolicy policy_of(const TatpMerge& merge) {
   MergePolicy policy;
   policy.automatic = merge.is_auto;
-  policy.delta_bytes = std::uint64_t{4} << 20;  // one of the largest chunks
+  policy.delta_bytes = 1;  // one full chunk, however small
   policy.written_percent = merge.written_percent;
   policy.interval = std::chrono::milliseconds(merge.interval_ms);
   return policy;

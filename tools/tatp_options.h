@@ -23,6 +23,7 @@ struct TatpMerge {
   bool first = false;  ///< everything, before the run
   std::uint32_t interval_ms = 1000;
   std::uint32_t written_percent = 100;
+  std::uint32_t niceness = 0;
 };
 void add_merge_options(CLI::App& command, TatpMerge& merge);
 /// As a run has it.

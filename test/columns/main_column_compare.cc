@@ -45,6 +45,7 @@ class Comparison {
   const ModelValue& value(std::size_t i) const { return values_[first_ + i]; }
 
   bool single_rows() {
+    const columns::MainCellAccess access = column_.access();
     std::uint32_t nulls = 0;
     const ModelValue* least = nullptr;
     const ModelValue* greatest = nullptr;
@@ -52,6 +53,7 @@ class Comparison {
       const ModelValue& wanted = values_[row];
       if (column_.is_null(row) != wanted.null) return differs(row, "is_null");
       if (!(column_.value(row) == wanted.view())) return differs(row, "value");
+      if (access.is_simple && !(access.value(row) == wanted.view())) return differs(row, "access");
       if (column_.is_text() ? column_.text(row) != wanted.text
                             : column_.integer(row) != (wanted.null ? 0 : wanted.raw))
         return differs(row, "payload");

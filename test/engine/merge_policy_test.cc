@@ -1,5 +1,6 @@
 // Merging by itself: when a policy has a table merged, when not, and that it says why.
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -87,6 +88,18 @@ class Ledger {
   bool comes_to(MergeState state) {
     return comes([&](const MergeStatus& status) { return status.state == state; });
   }
+  /// Whether the thread that merges has come to the priority, within ten seconds.
+  bool is_nice_thread_there(int niceness) {
+    return comes([&](const MergeStatus&) {
+      for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(task.path() / "comm"), name);
+        const auto id = static_cast<id_t>(std::stoul(task.path().filename().string()));
+        if (name == "flugs-merge") return getpriority(PRIO_PROCESS, id) >= niceness;
+      }
+      return false;
+    });
+  }
   bool is_merged() {
     return comes([&](const MergeStatus& status) { return status.merges != 0; });
   }
@@ -148,6 +161,11 @@ TEST_CASE("the policy given at opening is that of every table", "[engine]") {
   ledger.check(5000);
   must(ledger.database->set_merge_policy(other, {}));
   CHECK(ledger.status().state == MergeState::kOff);
+  ledger.database.options.merge_niceness = 20;
+  CHECK(ledger.database.try_reopen().code() == StatusCode::kInvalidArgument);
+  ledger.database.options.merge_niceness = 5;
+  ledger.database.reopen();
+  CHECK(ledger.is_nice_thread_there(5));
   ledger.database.options.merge_policy.dead_percent = 0;
   CHECK(ledger.database.try_reopen().code() == StatusCode::kInvalidArgument);
 }

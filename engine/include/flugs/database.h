@@ -51,6 +51,10 @@ struct OpenOptions {
   std::uint32_t slots_max = 128;
   /// When tables are merged by themselves, each until it gets a policy of its own.
   MergePolicy merge_policy;
+  /// How much the thread that does so stands back for others, 0 to 19, as nice(1) has it: with 10
+  /// it gets a tenth of what a busy thread gets, and all of an idle processor. With other than one
+  /// thread to merge, oneTBB's workers may take it over.
+  std::uint32_t merge_niceness = 0;
   /// Threads that rebuild indexes at opening; 0: one per processor.
   std::uint32_t recovery_threads = 0;
   /// Total latency of emulated SCM for reads and writes, nanoseconds; 0: the machine's own. Reads
