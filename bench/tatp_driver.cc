@@ -11,6 +11,7 @@
 
 #include "bench/clock.h"
 #include "bench/environment.h"
+#include "bench/merge_watch.h"
 #include "bench/random.h"
 
 namespace flugs::bench {
@@ -22,6 +23,7 @@ enum class Phase : std::uint32_t { kWaiting, kRampUp, kSampling, kStopped };
 struct Control {
   std::atomic<Phase> phase{Phase::kWaiting};
   std::atomic<bool> failed{false};
+  std::atomic<const MergeWatch*> merges{nullptr};
 };
 
 /// Rule B: reads count whatever they found, updates and deletes when they found a row, inserts when
@@ -75,6 +77,7 @@ class alignas(64) User {
       result.types[i].latency.merge(types_[i].latency);
       result.latency.merge(types_[i].latency);
     }
+    result.location_during_merge.merge(location_during_merge_);
     result.retries += retries_;
     result.foreign_key_missing += foreign_key_missing_;
     result.forwarding_inserted += forwarding_inserted_;
@@ -85,6 +88,10 @@ class alignas(64) User {
 
  private:
   bool looks_ahead() const noexcept { return requests_.size() > 1; }
+  bool is_merging() const noexcept {
+    const MergeWatch* merges = control_.merges.load(std::memory_order_acquire);
+    return merges != nullptr && merges->is_merging();
+  }
 
   bool execute(const TatpRequest& request, bool sampling) {
     if (log_ && writes(request.type)) {
@@ -120,7 +127,11 @@ class alignas(64) User {
       TatpTypeResult& type = types_[index_of(request.type)];
       ++type.executed;
       if (outcome == TatpOutcome::kDone) ++type.found;
-      if (counts_by_rule_b(request.type, outcome)) type.latency.add(clock_.to_ns(end - begin));
+      if (counts_by_rule_b(request.type, outcome)) {
+        type.latency.add(clock_.to_ns(end - begin));
+        if (request.type == TatpType::kUpdateLocation && is_merging())
+          location_during_merge_.add(clock_.to_ns(end - begin));
+      }
       retries_ += client_.retries() - retries_before;
       if (request.type == TatpType::kInsertCallForwarding && outcome == TatpOutcome::kNotFound)
         ++foreign_key_missing_;
@@ -143,6 +154,7 @@ class alignas(64) User {
   std::uint64_t forwarding_deleted_ = 0;
   Status failure_;
   std::array<TatpTypeResult, kTatpTypes> types_;
+  Histogram location_during_merge_;
 };
 
 using Users = std::vector<std::unique_ptr<User>>;
@@ -209,12 +221,18 @@ TatpRunResult run_tatp(Database& database, const TatpTables& tables, const Popul
     watch.wait(monotonic_ns(), options.ramp_up_seconds, 0, nullptr);
   }
   result.before = database.statistics();
+  std::optional<MergeWatch> merges;
+  if (options.watches_merges) {
+    merges.emplace(database, [&users] { return executed_by(users); });
+    control.merges.store(&*merges, std::memory_order_release);
+  }
   const std::uint64_t begin_ns = monotonic_ns();
   control.phase.store(Phase::kSampling, std::memory_order_release);
   watch.wait(begin_ns, options.seconds, options.ramp_up_seconds, &result.tps_by_second);
   control.phase.store(Phase::kStopped, std::memory_order_release);
   result.seconds = seconds_since(begin_ns);
   result.after = database.statistics();
+  if (merges) result.share_during_merge = merges->share_during_merge();
   result.dram_bytes = dram_bytes();
 
   for (std::thread& thread : threads) thread.join();
@@ -225,6 +243,13 @@ TatpRunResult run_tatp(Database& database, const TatpTables& tables, const Popul
 std::uint64_t TatpRunResult::executed() const noexcept {
   std::uint64_t sum = 0;
   for (const TatpTypeResult& type : types) sum += type.executed;
+  return sum;
+}
+
+std::uint64_t TatpRunResult::committed_bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < kTatpTypes; ++i)
+    sum += types[i].found * bench::committed_bytes(static_cast<TatpType>(i));
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "bench/histogram.h"
@@ -26,6 +27,8 @@ struct TatpRunOptions {
   /// wait in its queue: it has what they look up first fetched. 0: a closed loop, each is drawn
   /// when the one before has ended. At most kLookaheadMax.
   std::uint32_t lookahead = 0;
+  /// Look for merges in the sampling period, and at what they cost.
+  bool watches_merges = false;
   /// Where users log what they were promised and count what they did; null: nowhere.
   Witness* witness = nullptr;
   /// Told now and then with the seconds gone and the seconds in all; returning false stops the run.
@@ -48,13 +51,18 @@ struct TatpRunResult {
   std::uint64_t forwarding_inserted = 0;  ///< committed, ramp-up included
   std::uint64_t forwarding_deleted = 0;
   std::vector<double> tps_by_second;  ///< executed, ramp-up left out
-  Statistics before;                  ///< at the begin of sampling
+  /// Throughput while a merge was at work, divided by that while none was; see MergeWatch.
+  std::optional<double> share_during_merge;
+  Histogram location_during_merge;  ///< UPDATE_LOCATION's latency then, as rule B counts
+  Statistics before;                ///< at the begin of sampling
   Statistics after;
   std::uint64_t dram_bytes = 0;  ///< of the process, at the end of sampling
   std::uint64_t checksum = 0;    ///< of everything read
   Status failure;                ///< the first transaction that may not fail and did
 
   std::uint64_t executed() const noexcept;
+  /// Of the values that transactions inserted or changed, see `committed_bytes` of a type.
+  std::uint64_t committed_bytes() const noexcept;
   /// Rule A leaves out failed inserts, B also updates and deletes that found no row, C every
   /// transaction that found nothing (workload description, "what counts").
   std::uint64_t counted_by_rule_a() const noexcept;

@@ -29,6 +29,21 @@ inline constexpr std::array<std::string_view, kTatpTypes> kTatpTypeNames = {
 constexpr std::size_t index_of(TatpType type) noexcept { return static_cast<std::size_t>(type); }
 constexpr bool writes(TatpType type) noexcept { return type >= TatpType::kUpdateSubscriberData; }
 
+/// Bytes of the values that a transaction inserts or changes when it does something: 4 of an int32,
+/// 8 of an int64, those of a string.
+constexpr std::uint64_t committed_bytes(TatpType type) noexcept {
+  switch (type) {
+    case TatpType::kUpdateSubscriberData:
+      return 4 + 4;  // bit_1, data_a
+    case TatpType::kUpdateLocation:
+      return 8;  // vlr_location
+    case TatpType::kInsertCallForwarding:
+      return 4 + 4 + 4 + 4 + kSubNbrDigits;
+    default:
+      return 0;
+  }
+}
+
 /// Which transactions a run consists of.
 enum class TatpMix : std::uint8_t {
   kFull,           ///< 35 10 35 2 14 2 2 %

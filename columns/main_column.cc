@@ -95,6 +95,7 @@ Value MainColumn::bound(const std::uint64_t* words) const noexcept {
 }
 
 Value MainColumn::value(std::uint32_t row) const noexcept {
+  if (code_count_ != 0) return entry_value(code(row));
   if (is_null(row)) return Value::null();
   return is_text() ? Value::from_bytes(type_, text(row)) : Value::from_raw(type_, integer(row));
 }

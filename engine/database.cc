@@ -99,6 +99,22 @@ Result<MergeReport> Database::merge(TableId table, const MergeOptions& options) 
   return core_->merge(table, options);
 }
 
+Status Database::set_merge_policy(TableId table, const MergePolicy& policy) {
+  return core_ == nullptr ? closed() : core_->set_merge_policy(table, policy);
+}
+
+Result<MergePolicy> Database::merge_policy(TableId table) const {
+  if (core_ == nullptr) return closed();
+  engine::Table* found = core_->table(table);
+  if (found == nullptr) return no_table();
+  return found->merge_record().policy();
+}
+
+Result<MergeStatus> Database::merge_status(TableId table) const {
+  if (core_ == nullptr) return closed();
+  return core_->merge_status(table);
+}
+
 Status Database::verify(const std::function<void(const Progress&)>& progress) {
   return core_ == nullptr ? closed() : core_->verify(progress);
 }

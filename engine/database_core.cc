@@ -34,6 +34,7 @@ DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& 
 }
 
 DatabaseCore::~DatabaseCore() {
+  merger_.reset();
   if (slots_ != nullptr) FLUGS_CHECK(slots_->taken() == 0);  // a transaction is still open
 }
 
@@ -155,7 +156,10 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
       context.endings - context.oldest_snapshot_endings >= kEndingsPerOldest ||
       context.dead.size() > context.dead_rows_after_oldest + kDeadRowsPerOldest;
   // Without commits the clock stands still, and rows of aborted transactions would never be free.
-  if (looks_again) slots_->advance();
+  if (looks_again) {
+    slots_->advance();
+    merger_->retry_start();
+  }
   // A snapshot of now instead of the transaction's: it holds up no collection, but drop_table waits
   // for it, so that no table whose rows we touch goes away.
   slots_->begin_snapshot(*context.slot);
@@ -235,6 +239,7 @@ Table* DatabaseCore::adopt(std::unique_ptr<Table> table) {
   Table* raw = table.get();
   owned_tables_.push_back(std::move(table));
   __atomic_store_n(&tables_by_id_.begin(raw->id().value()), raw, __ATOMIC_RELEASE);
+  if (merger_ != nullptr) merger_->watch(*raw, options_.merge_policy);
   return raw;
 }
 
@@ -354,8 +359,23 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
                   fmt::format("table {}: is being merged or dropped already", merged->name()));
   if (merged->is_dropped()) return Status(StatusCode::kNotFound, "no such table");
   TableMerge merge(*pool_, *slots_, *merged, options);
-  if (Status s = merge.run(); !s.ok()) return s;
+  Status status = merge.run();
+  merged->merge_record().note_merge(merge.report(), status);
+  if (!status.ok()) return status;
   return merge.report();
+}
+
+Status DatabaseCore::set_merge_policy(TableId id, const MergePolicy& policy) {
+  Table* target = table(id);
+  if (target == nullptr) return Status(StatusCode::kNotFound, "no such table");
+  return merger_->set_policy(*target, policy);
+}
+
+Result<MergeStatus> DatabaseCore::merge_status(TableId id) const {
+  const Table* target = table(id);
+  if (target == nullptr) return Status(StatusCode::kNotFound, "no such table");
+  merger_->retry_start();
+  return target->merge_status();
 }
 
 Statistics DatabaseCore::statistics() const {
@@ -379,8 +399,15 @@ Statistics DatabaseCore::statistics() const {
   }
   statistics.transactions_open = slots_->taken();
   const std::lock_guard guard(ddl_mutex_);
-  for (const auto& table : owned_tables_)
-    if (!table->is_dropped()) statistics.dram_index_bytes += table->index_bytes();
+  for (const auto& table : owned_tables_) {
+    if (table->is_dropped()) continue;
+    statistics.dram_index_bytes += table->index_bytes();
+    const MergeStatus merges = table->merge_record().status();
+    statistics.merges += merges.merges;
+    statistics.merge_failures += merges.failures;
+    statistics.merge_seconds += merges.seconds;
+    statistics.writes_refused += merges.writes_refused;
+  }
   return statistics;
 }
 

@@ -11,6 +11,7 @@
 
 #include "columns/stable_array.h"
 #include "engine/catalog_layout.h"
+#include "engine/merger.h"
 #include "engine/table.h"
 #include "engine/transaction_context.h"
 #include "flugs/database.h"
@@ -56,6 +57,8 @@ class DatabaseCore {
   pmem::Pool& pool() noexcept { return *pool_; }
   const RecoveryReport& report() const noexcept { return report_; }
   Result<MergeReport> merge(TableId id, const MergeOptions& options);
+  Status set_merge_policy(TableId id, const MergePolicy& policy);
+  Result<MergeStatus> merge_status(TableId id) const;
   Statistics statistics() const;
   Status verify(const std::function<void(const Progress&)>& progress);
 
@@ -104,6 +107,7 @@ class DatabaseCore {
   columns::StableArray<Table*> tables_by_id_;
   std::uint32_t next_table_id_ = 1;
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
+  std::unique_ptr<Merger> merger_;             // last: it uses all of the above
 };
 
 }  // namespace flugs::engine

@@ -24,7 +24,12 @@ Status check_options(const OpenOptions& options) {
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
     return Status(StatusCode::kInvalidArgument, fmt::format("slots_max is {}, allowed are 1 to {}",
                                                             options.slots_max, mvcc::kSlotsMax));
-  return {};
+  constexpr std::uint32_t kNicenessMax = 19;
+  if (options.merge_niceness > kNicenessMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("merge_niceness is {}, allowed are 0 to {}", options.merge_niceness,
+                              kNicenessMax));
+  return MergeRecord::check(options.merge_policy);
 }
 
 pmem::PoolOptions pool_options(const OpenOptions& options) {
@@ -86,6 +91,10 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
   if (is_new && !created) core->pool_->allocator().finish_claims();
   Status s = is_new ? core->create() : core->recover(phases);
   if (!s.ok()) return s;
+  core->merger_ =
+      std::make_unique<Merger>(*core->pool_, *core->slots_, core->options_.merge_niceness);
+  for (const auto& table : core->owned_tables_)
+    core->merger_->watch(*table, core->options_.merge_policy);
   phases.finish();
   return core;
 }

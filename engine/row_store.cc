@@ -90,6 +90,7 @@ void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
   chunk.row_zero = first_row_at(offset, layout->cells().size()) -
                    std::uintptr_t{chunk.first_row} * chunk.row_bytes;
   bytes_.fetch_add(chunk_bytes_of(index, *layout), std::memory_order_relaxed);
+  delta_bytes_.fetch_add(chunk_bytes_of(index, *layout), std::memory_order_relaxed);
   chunk_count_.store(index + 1, std::memory_order_release);
   row_limit_.store(geometry_.first_of(index + 1), std::memory_order_release);
 }
@@ -252,6 +253,10 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
     return Status(StatusCode::kOutOfSpace,
                   fmt::format("{}: {}: all {} rows are in use", pool_.path(), owner_,
                               row_limit_.load(std::memory_order_relaxed)));
+  if (is_delta_full())
+    return Status(StatusCode::kBusy,
+                  fmt::format("{}: the delta has {} bytes, it may have {} until it is merged",
+                              owner_, delta_bytes(), delta_bytes_max()));
   Result<pmem::Extent> extent = make_chunk(index, layout, persister);
   if (!extent.ok()) return std::move(extent).status();
   if (Status s = chunk_list_.append(*extent, persister); !s.ok()) {

@@ -143,7 +143,7 @@ class RowStore {
     return current_layout_.load(std::memory_order_acquire);
   }
   /// Refills `range` from the end of the table. `bits` is the least width of each column's cell.
-  /// Fails with kOutOfSpace (pool full, or 2^32 rows).
+  /// Fails with kOutOfSpace (pool full, or 2^32 rows), kBusy (the delta is full).
   Status grant(std::span<const std::uint8_t> bits,
                std::span<const std::unique_ptr<columns::Column>> columns, RowRange& range,
                pmem::Persister& persister);
@@ -172,6 +172,21 @@ class RowStore {
   /// Of one chunk or group in the pool, with MVCC entries.
   std::uint64_t bytes_of_chunk(std::size_t chunk) const noexcept;
   std::uint64_t chunk_bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  /// Of those that are no groups.
+  std::uint64_t delta_bytes() const noexcept {
+    return delta_bytes_.load(std::memory_order_relaxed);
+  }
+  /// From so many on there is no further chunk: who needs one gets kBusy. 0: no bound.
+  std::uint64_t delta_bytes_max() const noexcept {
+    return delta_bytes_max_.load(std::memory_order_relaxed);
+  }
+  void set_delta_bytes_max(std::uint64_t bytes) noexcept {
+    delta_bytes_max_.store(bytes, std::memory_order_relaxed);
+  }
+  bool is_delta_full() const noexcept {
+    const std::uint64_t most = delta_bytes_max();
+    return most != 0 && delta_bytes() >= most;
+  }
   std::size_t dram_bytes() const noexcept {
     return previous_bytes_.load(std::memory_order_relaxed);
   }
@@ -299,6 +314,8 @@ class RowStore {
   std::atomic<std::uint64_t> row_limit_{0};
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<std::uint64_t> delta_bytes_{0};
+  std::atomic<std::uint64_t> delta_bytes_max_{0};
   std::atomic<std::size_t> previous_bytes_{0};
   std::atomic<std::uint64_t> last_emptied_at_{0};
   pmem::Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_

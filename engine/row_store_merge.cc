@@ -60,6 +60,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
         !bytes.ok())
       return std::move(bytes).status();
   const std::uint64_t old_bytes = bytes_of(chunk, index);
+  if (group_of(chunk) == nullptr) delta_bytes_.fetch_sub(old_bytes, std::memory_order_relaxed);
   replaced_.push_back({{chunk_list_.offset(index), old_bytes}, nullptr, nullptr});
   Replaced& replaced = replaced_.back();
   chunk_list_.replace(index, extent, persister);
@@ -86,6 +87,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
   __atomic_store_n(&chunk.group, group.release(), __ATOMIC_RELEASE);
   if (is_empty) __atomic_store_n(&chunk.frozen, false, __ATOMIC_RELEASE);
   bytes_.fetch_add(bytes_of(chunk, index) - old_bytes, std::memory_order_relaxed);
+  if (is_empty) delta_bytes_.fetch_add(bytes_of(chunk, index), std::memory_order_relaxed);
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "columns/hash_index_builder.h"
 #include "engine/catalog_layout.h"
 #include "engine/key_index.h"
+#include "engine/merge_record.h"
 #include "engine/row_store.h"
 #include "engine/transaction_context.h"
 #include "flugs/database.h"
@@ -97,6 +98,14 @@ class Table {
 
   /// Held by a merge, and by dropping.
   pmem::Mutex& merge_mutex() noexcept { return merge_mutex_; }
+  MergeRecord& merge_record() noexcept { return merge_record_; }
+  const MergeRecord& merge_record() const noexcept { return merge_record_; }
+  /// `policy` is in order.
+  void set_merge_policy(const MergePolicy& policy) {
+    merge_record_.set_policy(policy);
+    rows_.set_delta_bytes_max(policy.delta_bytes_max);
+  }
+  MergeStatus merge_status() const;
   RowStore& rows() noexcept { return rows_; }
   const RowStore& rows() const noexcept { return rows_; }
   std::span<const std::unique_ptr<columns::Column>> columns() const noexcept { return columns_; }
@@ -132,6 +141,7 @@ class Table {
                           std::vector<Value>& values) const;
   bool refill(LocalRows& local);
   Result<std::uint32_t> take_row(TransactionContext& context);
+  Status grant_rows(TransactionContext& context, LocalRows& local);
   void give_back(TransactionContext& context, std::uint32_t row);
   using KeyHashes = std::array<std::uint64_t, 16>;
   Status enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
@@ -177,7 +187,8 @@ class Table {
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
   pmem::Mutex merge_mutex_;  // rank: before ddl_mutex_ of the database
-  std::mutex free_mutex_;    // protects free_rows_; a leaf
+  MergeRecord merge_record_;
+  std::mutex free_mutex_;  // protects free_rows_; a leaf
   std::vector<std::uint32_t> free_rows_;
   std::atomic<std::size_t> free_count_{0};
 };

@@ -16,6 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 // A full chunk with fewer rows in use is left to rows to come, which use it again.
 constexpr std::uint64_t kUsedPercentMin = 50;
+constexpr std::chrono::microseconds kPauseMin{100};
+constexpr std::chrono::microseconds kPauseMax{2000};
 constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
 
 double microseconds_since(Clock::time_point start) {
@@ -25,12 +27,13 @@ double microseconds_since(Clock::time_point start) {
 }  // namespace
 
 TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
-                       const MergeOptions& options)
+                       const MergeOptions& options, const std::atomic<bool>* stops)
     : pool_(pool),
       slots_(slots),
       table_(table),
       rows_(table.rows()),
       options_(options),
+      stop_requested_(stops),
       patience_(std::clamp<std::chrono::milliseconds>(options.patience, {}, kPatienceMax)) {}
 
 // Whether enough rows of a group can be left out. One that died counts only when no index names it
@@ -65,49 +68,88 @@ bool TableMerge::is_worth_it(std::size_t chunk) const {
   return used * 100 >= std::uint64_t{rows} * kUsedPercentMin;
 }
 
-std::vector<TableMerge::Candidate> TableMerge::choose() {
+TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept {
+  has_chosen_ = true;
+  candidates_.clear();
   if (options_.scope == MergeScope::kEverything) rows_.close_tail();
-  std::vector<Candidate> candidates;
+  Plan plan;
   const std::size_t end = rows_.full_chunks();
   for (std::size_t chunk = 0; chunk < end; ++chunk) {
-    const RowGroup* group = rows_.group(chunk);
+    if (const RowGroup* group = rows_.group(chunk); group != nullptr) {
+      if (!is_worth_it(*group)) continue;
+      candidates_.push_back({chunk, Origin::kGroup});
+      ++plan.groups;
+      continue;
+    }
     // What an earlier merge has frozen, and did not come to, takes no rows until it is merged.
-    const bool is_wanted =
-        group == nullptr ? rows_.is_frozen(chunk) || is_worth_it(chunk) : is_worth_it(*group);
-    if (is_wanted) candidates.push_back({chunk, group == nullptr ? Origin::kRows : Origin::kGroup});
+    const bool is_frozen = rows_.is_frozen(chunk);
+    if (!is_frozen && !takes(chunk)) {
+      ++plan.left_out;
+      continue;
+    }
+    if (!is_frozen && !is_worth_it(chunk)) continue;
+    candidates_.push_back({chunk, Origin::kRows});
+    ++plan.chunks;
+    plan.bytes += rows_.bytes_of_chunk(chunk);
+    plan.frozen += is_frozen ? 1 : 0;
   }
-  return candidates;
+  return plan;
 }
 
-// No transaction that began before `since` is left.
+bool TableMerge::is_stopped() const noexcept {
+  return table_.is_dropped() ||
+         (stop_requested_ != nullptr && stop_requested_->load(std::memory_order_relaxed));
+}
+
+// No transaction that began before `since` is left. Each look interrupts the other processors.
 bool TableMerge::wait_for_transactions(std::uint64_t since) {
   const auto deadline = Clock::now() + patience_;
+  auto pause = kPauseMin;
   while (slots_.oldest_snapshot() < since) {
-    if (Clock::now() >= deadline || table_.is_dropped()) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (Clock::now() >= deadline || is_stopped()) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kPauseMax);
   }
   return true;
+}
+
+Status TableMerge::too_old() const {
+  if (is_stopped())
+    return Status(StatusCode::kCancelled,
+                  fmt::format("table {}: dropped, or the database is being closed", table_.name()));
+  const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
+  return Status(
+      StatusCode::kBusy,
+      fmt::format("table {}: a transaction that began at snapshot {}, before the merge, "
+                  "is still open: slot {}, {} time-stamps behind",
+                  table_.name(), oldest.snapshot, oldest.slot, slots_.now() - oldest.snapshot));
+}
+
+void TableMerge::freeze_candidates() {
+  const MergeRecord::Work work(table_.merge_record());
+  for (Candidate& candidate : candidates_) {
+    rows_.freeze(candidate.chunk);
+    candidate.unused = ChunkMerge::find_unused(slots_, rows_, candidate.chunk);
+  }
+  table_.forget_free_rows([&](std::uint32_t row) { return !rows_.takes_rows(row); });
 }
 
 Status TableMerge::run() noexcept {
   const auto start = Clock::now();
   if (rows_.has_replaced() && wait_for_transactions(slots_.advance())) rows_.release_replaced();
-  std::vector<Candidate> candidates = choose();
-  if (candidates.empty()) return {};
-  for (Candidate& candidate : candidates) {
-    rows_.freeze(candidate.chunk);
-    candidate.unused = ChunkMerge::find_unused(slots_, rows_, candidate.chunk);
+  if (!has_chosen_) {
+    const MergeRecord::Work work(table_.merge_record());
+    choose([](std::size_t) { return true; });
   }
-  table_.forget_free_rows([&](std::uint32_t row) { return !rows_.takes_rows(row); });
+  if (candidates_.empty()) return {};
+  freeze_candidates();
+  const auto frozen = Clock::now();
   // First those end that may still begin a row in a frozen chunk; then, because what they committed
   // last is above the snapshots of some that are open, those as well: no snapshot is without it.
   if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
-    return Status(StatusCode::kBusy,
-                  fmt::format("table {}: a transaction that began at snapshot {}, before the "
-                              "merge, is still open",
-                              table_.name(), slots_.oldest_snapshot()));
-  report_.wait_us = microseconds_since(start);
-  Status merged = merge_all(candidates);
+    return too_old();
+  report_.wait_us = microseconds_since(frozen);
+  Status merged = merge_all();
   const auto released = Clock::now();
   if (wait_for_transactions(slots_.advance())) {
     rows_.release_replaced();
@@ -119,11 +161,12 @@ Status TableMerge::run() noexcept {
   return merged;
 }
 
-Status TableMerge::merge_all(const std::vector<Candidate>& candidates) {
-  const auto total = static_cast<std::uint32_t>(candidates.size());
+Status TableMerge::merge_all() {
+  const MergeRecord::Work work(table_.merge_record());
+  const auto total = static_cast<std::uint32_t>(candidates_.size());
   Status first_failure;
   const auto merge = [&](const Candidate& candidate) {
-    if (stops_.load(std::memory_order_relaxed) || table_.is_dropped()) return;
+    if (stops_.load(std::memory_order_relaxed) || is_stopped()) return;
     Status s = merge_one(candidate);
     const std::lock_guard guard(report_mutex_);
     if (s.code() == StatusCode::kBusy) {
@@ -140,12 +183,14 @@ Status TableMerge::merge_all(const std::vector<Candidate>& candidates) {
   };
   const std::uint32_t threads =
       options_.threads != 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
+  table_.merge_record().set_moving(true);
   if (threads == 1) {
-    for (const Candidate& candidate : candidates) merge(candidate);
+    for (const Candidate& candidate : candidates_) merge(candidate);
   } else {
     tbb::task_arena arena(static_cast<int>(threads));
-    arena.execute([&] { tbb::parallel_for_each(candidates.begin(), candidates.end(), merge); });
+    arena.execute([&] { tbb::parallel_for_each(candidates_.begin(), candidates_.end(), merge); });
   }
+  table_.merge_record().set_moving(false);
   return first_failure;
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/chunk_merge.h"
 #include "engine/table.h"
+#include "flugs/function_ref.h"
 #include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
 #include "pmem/pool.h"
@@ -20,11 +21,23 @@ namespace flugs::engine {
 /// over of deletions after SAP HANA and Hyrise.
 class TableMerge {
  public:
+  /// `options` is used until the object is gone. When `stops` becomes true, a merge ends soon, as
+  /// when the table is dropped; null: it does not.
   TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
-             const MergeOptions& options);
+             const MergeOptions& options, const std::atomic<bool>* stops = nullptr);
 
-  /// Fails with kBusy (transactions that began earlier are still open), kOutOfSpace. What had been
-  /// merged by then stays so.
+  /// What a merge would go through.
+  struct Plan {
+    std::uint64_t chunks = 0;  ///< of rows
+    std::uint64_t bytes = 0;   ///< of these
+    std::uint64_t frozen = 0;  ///< of these, left over by a merge that was not finished
+    std::uint64_t groups = 0;
+    std::uint64_t left_out = 0;  ///< full chunks of rows that `takes` did not take
+  };
+  /// Chooses what `run` will merge. Of the full chunks of rows only those that it takes.
+  Plan choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept;
+  /// What was chosen, everything if nothing was. Fails with kBusy (transactions that began earlier
+  /// are still open), kOutOfSpace. What had been merged by then stays so.
   /// Memory that cannot be had ends the process.
   Status run() noexcept;
   const MergeReport& report() const noexcept { return report_; }
@@ -36,19 +49,24 @@ class TableMerge {
     Origin origin;
     ChunkMerge::UnusedRows unused = {};
   };
-  std::vector<Candidate> choose();
   bool is_worth_it(const RowGroup& group) const;
   bool is_worth_it(std::size_t chunk) const;
-  Status merge_all(const std::vector<Candidate>& candidates);
+  void freeze_candidates();
+  Status merge_all();
   Status merge_one(const Candidate& candidate);
+  bool is_stopped() const noexcept;
   bool wait_for_transactions(std::uint64_t since);
+  Status too_old() const;
 
   pmem::Pool& pool_;
   mvcc::TransactionSlots& slots_;
   Table& table_;
   RowStore& rows_;
   const MergeOptions& options_;
+  const std::atomic<bool>* stop_requested_;
   const std::chrono::milliseconds patience_;
+  bool has_chosen_ = false;
+  std::vector<Candidate> candidates_;
   std::mutex report_mutex_;  // protects report_ and done_
   MergeReport report_;
   std::uint32_t done_ = 0;

@@ -280,6 +280,20 @@ TableStatistics Table::statistics() const {
   return statistics;
 }
 
+MergeStatus Table::merge_status() const {
+  MergeStatus status = merge_record_.status();
+  std::uint64_t group_positions = 0;
+  rows_.for_each_group([&](const RowGroup& group) {
+    group_positions += group.row_count();
+    status.main_rows += group.stored_rows();
+    status.main_bytes += group.bytes() + group.version_bytes();
+  });
+  const std::uint64_t positions = rows_.rows_end();
+  status.delta_rows = positions - std::min(positions, group_positions);
+  status.delta_bytes = rows_.delta_bytes();
+  return status;
+}
+
 std::size_t Table::index_bytes() const noexcept {
   std::size_t bytes = rows_.dram_bytes();
   for (const auto& key : keys_) bytes += key->memory_bytes();

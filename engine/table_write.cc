@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 
 #include "engine/table.h"
 #include "mvcc/commit.h"
@@ -15,6 +17,8 @@ namespace {
 constexpr std::size_t kKeyColumnsMax = 16;
 // Rows that a slot takes from the table's free ones at a time.
 constexpr std::size_t kFreeRowsTaken = 64;
+// How often a write that waits for a merge looks again.
+constexpr std::chrono::milliseconds kDeltaPause{1};
 
 }  // namespace
 
@@ -77,15 +81,35 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
       !is_ours(local.range.next)) {
     forget_emptied(local);
-    if (Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
-        !s.ok()) {
-      context.wants_rows = s.code() == StatusCode::kOutOfSpace;
-      return s;
-    }
+    if (Status s = grant_rows(context, local); !s.ok()) return s;
   }
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
   return row;
+}
+
+// Only a merge that moves chunks already is waited for: before, it waits for this transaction.
+Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
+  std::chrono::steady_clock::time_point deadline{};
+  for (;;) {
+    Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
+    if (s.ok()) return s;
+    if (s.code() != StatusCode::kBusy) {
+      context.wants_rows = s.code() == StatusCode::kOutOfSpace;
+      return s;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_first = deadline == std::chrono::steady_clock::time_point{};
+    if (is_first) deadline = now + merge_record_.policy().write_patience;
+    if (merge_record_.is_moving() && now < deadline && !is_dropped()) {
+      std::this_thread::sleep_for(kDeltaPause);
+      continue;
+    }
+    context.wants_rows = true;
+    merge_record_.note_refused();
+    return Status(StatusCode::kBusy, fmt::format("{}; merging by itself: {}", s.message(),
+                                                 merge_record_.status().reason));
+  }
 }
 
 void Table::give_back(TransactionContext& context, std::uint32_t row) {

@@ -449,6 +449,15 @@ std::uint64_t TransactionSlots::oldest_snapshot() const noexcept {
   return oldest;
 }
 
+TransactionSlots::Oldest TransactionSlots::oldest_transaction() const noexcept {
+  Oldest oldest{now(), 0};
+  for (std::uint32_t i = 0; i < slot_count_; ++i)
+    if (const std::uint64_t s = mirrors_[i].snapshot.load(std::memory_order_acquire);
+        s < oldest.snapshot)
+      oldest = {s, i};
+  return oldest;
+}
+
 std::uint32_t TransactionSlots::taken() const noexcept {
   std::uint32_t count = 0;
   for (std::uint32_t i = 0; i < slot_count_; ++i) {

@@ -115,6 +115,13 @@ class TransactionSlots {
   std::span<SlotMirror> mirrors() noexcept { return {mirrors_.get(), slot_count_}; }
   /// No open or future transaction has a snapshot below it. Costs a few microseconds.
   std::uint64_t oldest_snapshot() const noexcept;
+  /// The transaction with the oldest snapshot, for people: others may be the oldest by now. Without
+  /// any, the clock and slot 0.
+  struct Oldest {
+    std::uint64_t snapshot;
+    std::uint32_t slot;
+  };
+  Oldest oldest_transaction() const noexcept;
   /// A time-stamp above every snapshot taken so far and not above any taken from now on.
   std::uint64_t advance() noexcept { return clock_.fetch_add(1, std::memory_order_seq_cst) + 1; }
   /// Ends a transaction's claim on its snapshot; the slot stays taken.

@@ -41,6 +41,8 @@ class CrashChild {
         tatp_open_options(pool_path_, task_.populate ? OpenMode::kCreate : OpenMode::kOpen,
                           plan.users, {plan.scm_read_ns, plan.scm_write_ns});
     if (plan.pool_bytes_max != 0) options.max_bytes = plan.pool_bytes_max;
+    if (plan.merge_interval_ms != 0)
+      options.merge_policy = policy_of({.is_auto = true, .interval_ms = plan.merge_interval_ms});
     if (plan.segment_bytes != 0)
       options.segment_bytes = options.grow_ahead_bytes = plan.segment_bytes;
     Result<Database> database = Database::open(options);

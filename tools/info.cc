@@ -99,7 +99,18 @@ void print_schema(const TableSchema& schema) {
     fmt::print("key {} ({}){}{}\n", key.name, names, key.unique ? ", unique" : "",
                key.ordered ? ", ordered" : "");
   }
-  fmt::print("\n");
+}
+
+bench::Json halves_json(const MergeStatus& status) {
+  return {{"delta_rows", status.delta_rows},
+          {"delta_bytes", status.delta_bytes},
+          {"main_rows", status.main_rows},
+          {"main_bytes", status.main_bytes}};
+}
+
+void print_halves(const MergeStatus& status) {
+  fmt::print("delta: {} rows reserved, {}; main: {} rows, {}\n\n", status.delta_rows,
+             format_bytes(status.delta_bytes), status.main_rows, format_bytes(status.main_bytes));
 }
 
 void print_report(const RecoveryReport& report) {
@@ -142,8 +153,12 @@ int run_info(const PoolOptions& options) {
   for (const TableId table : database.value().tables()) {
     const Result<TableSchema> schema = database.value().schema(table);
     if (!schema.ok()) return could_not_run(schema.status());
+    const Result<MergeStatus> halves = database.value().merge_status(table);
+    if (!halves.ok()) return could_not_run(halves.status());
     print_schema(schema.value());
+    print_halves(halves.value());
     json["tables"].push_back(to_json(schema.value()));
+    json["tables"].back().update(halves_json(halves.value()));
   }
   print_report(database.value().recovery_report());
   json["recovery"] = bench::to_json(database.value().recovery_report());

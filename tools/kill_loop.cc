@@ -31,6 +31,7 @@ struct KillLoopOptions {
   std::uint32_t subscribers = 2000;
   std::uint32_t users = 4;
   std::uint32_t run_ms_max = 200;
+  std::uint32_t merge_interval_ms = 0;
   std::uint64_t seed = 1;
   bool keep = false;
   std::string json;
@@ -128,6 +129,7 @@ bench::Json figures_json(const KillLoopOptions& options, CrashRun& crash,
   json["guarantee"] = crash.witness().status().guarantee;
   json["subscribers"] = options.subscribers;
   json["users"] = options.users;
+  json["merge_interval_ms"] = options.merge_interval_ms;
   json["seed"] = options.seed;
   json["rounds"] = figures.rounds;
   json["killed_opening"] = figures.killed_opening;
@@ -149,6 +151,7 @@ int run_command(const KillLoopOptions& options) {
   plan.population.seed = options.seed;
   plan.population.parity = true;
   plan.users = options.users;
+  plan.merge_interval_ms = options.merge_interval_ms;
   plan.load_threads = default_load_threads();
   plan.log_entries = kWritesPerMsMax * (options.run_ms_max + 2000);
   Result<CrashRun> crash = CrashRun::prepare(plan, options.pool, options.keep);
@@ -202,6 +205,11 @@ void add_kill_loop(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--run-ms", options->run_ms_max, "Longest run before a kill")
       ->check(CLI::Range(1u, 60'000u))
+      ->capture_default_str();
+  command
+      ->add_option("--merge-interval", options->merge_interval_ms,
+                   "Merge the tables of tatp by themselves, as often as that at most, ms; 0: never")
+      ->check(CLI::Range(0u, 86'400'000u))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all random numbers")->capture_default_str();
   command->add_flag("--keep", options->keep, "Do not remove the pool");

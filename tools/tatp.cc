@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -32,6 +32,7 @@ struct TatpOptions {
   bench::TatpMix mix = bench::TatpMix::kFull;
   bench::TatpDistribution distribution = bench::TatpDistribution::kNuRand;
   ScmLatency latency;
+  TatpMerge merge;
   std::uint32_t load_threads = default_load_threads();
   bool keep = false;
   bool check = true;
@@ -57,6 +58,10 @@ struct TatpFigures {
     return static_cast<double>(run.after.*counter - run.before.*counter) /
            static_cast<double>(writes);
   }
+  double write_amplification() const {
+    return static_cast<double>(run.after.bytes_written - run.before.bytes_written) /
+           static_cast<double>(std::max<std::uint64_t>(run.committed_bytes(), 1));
+  }
 };
 
 bench::Json latency_json(const bench::TatpRunResult& run) {
@@ -72,6 +77,27 @@ bench::Json types_json(const bench::TatpRunResult& run) {
   for (std::size_t i = 0; i < bench::kTatpTypes; ++i)
     json[std::string(bench::kTatpTypeNames[i])] = {{"executed", run.types[i].executed},
                                                    {"found", run.types[i].found}};
+  return json;
+}
+
+bench::Json merge_json(const TatpOptions& options, const TatpFigures& figures) {
+  const bench::TatpRunResult& run = figures.run;
+  bench::Json json = {{"merge", options.merge.is_auto ? "auto" : "off"},
+                      {"merged_first", options.merge.first},
+                      {"merge_interval_ms", options.merge.interval_ms},
+                      {"merge_niceness", options.merge.niceness},
+                      {"merge_written_percent", options.merge.written_percent},
+                      {"merges", run.after.merges - run.before.merges},
+                      {"merge_failures", run.after.merge_failures - run.before.merge_failures},
+                      {"merge_seconds", run.after.merge_seconds - run.before.merge_seconds},
+                      {"tps_share_during_merge", nullptr},
+                      {"latency_ns_update_location_during_merge", nullptr},
+                      {"committed_bytes", run.committed_bytes()},
+                      {"write_amplification", nullptr}};
+  if (run.share_during_merge) json["tps_share_during_merge"] = *run.share_during_merge;
+  if (run.location_during_merge.count() != 0)
+    json["latency_ns_update_location_during_merge"] = bench::to_json(run.location_during_merge);
+  if (run.committed_bytes() != 0) json["write_amplification"] = figures.write_amplification();
   return json;
 }
 
@@ -108,6 +134,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["per_write_txn"] = {{"fences", figures.per_write(&Statistics::fences)},
                            {"lines_flushed", figures.per_write(&Statistics::lines_flushed)},
                            {"bytes_written", figures.per_write(&Statistics::bytes_written)}};
+  json.update(merge_json(options, figures));
   json["invariants"] = invariants_json(figures.invariants);
   json["problems"] = figures.invariants.problems();
   json["pool_bytes"] = run.after.pool_allocated_bytes;
@@ -153,6 +180,18 @@ void print_transactions(const bench::TatpRunResult& run) {
              table.to_string(), bench::Ticks::instance().name());
 }
 
+void print_merges(const bench::TatpRunResult& run) {
+  fmt::print("merges {}, {:.2f} s at work, {} failed", run.after.merges - run.before.merges,
+             run.after.merge_seconds - run.before.merge_seconds,
+             run.after.merge_failures - run.before.merge_failures);
+  if (run.share_during_merge)
+    fmt::print("; meanwhile {:.0f} % of the throughput without", 100 * *run.share_during_merge);
+  if (run.location_during_merge.count() != 0)
+    fmt::print(", update_location p99.9 {}",
+               format_ns(run.location_during_merge.percentile(0.999)));
+  fmt::print("\n");
+}
+
 void print_figures(const TatpOptions& options, const TatpFigures& figures) {
   const bench::TatpRunResult& run = figures.run;
   fmt::print("TATP, {} subscribers, {} user{}, {} mix, {} ids, {:.1f} s after {:.1f} s ramp-up\n",
@@ -173,6 +212,10 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
   fmt::print("per write transaction     fences {:.2f}   lines flushed {:.2f}   bytes {:.0f}\n",
              figures.per_write(&Statistics::fences), figures.per_write(&Statistics::lines_flushed),
              figures.per_write(&Statistics::bytes_written));
+  if (run.committed_bytes() != 0)
+    fmt::print("written to the pool       {:.1f} bytes for each byte of values committed\n",
+               figures.write_amplification());
+  if (options.merge.is_auto) print_merges(run);
   fmt::print("conflicts retried {}\n", run.retries);
   fmt::print("pool {} ({} used), DRAM {} ({} indexes)\n",
              format_bytes(run.after.pool_allocated_bytes), format_bytes(run.after.pool_used_bytes),
@@ -213,8 +256,10 @@ class TatpCommand {
       if (!made.ok()) return std::move(made).status();
       witness = std::move(made).value();
     }
-    Result<Database> database = Database::open(
-        tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.latency));
+    OpenOptions open =
+        tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.latency);
+    open.merge_niceness = options_.merge.niceness;
+    Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
     return run_on(*database, witness ? &*witness : nullptr, figures);
   }
@@ -234,6 +279,10 @@ class TatpCommand {
     bar_.clear();
     if (!load.ok()) return std::move(load).status();
     figures.load = load.value();
+    if (options_.merge.first)
+      if (Status s = merge_everything(database); !s.ok()) return s;
+    for (const TableId table : database.tables())
+      if (Status s = database.set_merge_policy(table, policy_of(options_.merge)); !s.ok()) return s;
 
     bench::TatpRunOptions run_options;
     run_options.users = options_.users;
@@ -243,6 +292,7 @@ class TatpCommand {
     run_options.mix = options_.mix;
     run_options.distribution = options_.distribution;
     run_options.seed = options_.population.seed;
+    run_options.watches_merges = options_.merge.is_auto;
     run_options.witness = witness;
     run_options.progress = [this](double gone, double all) {
       bar_.update("running", static_cast<std::uint64_t>(gone * 1000),
@@ -323,6 +373,7 @@ void add_tatp(CLI::App& app, Action& action) {
   add_mix_option(*command, options->mix);
   add_distribution_option(*command, options->distribution);
   add_scm_latency_option(*command, options->latency);
+  add_merge_options(*command, options->merge);
   command->add_flag("--reference-end-time", options->population.reference_end_time,
                     "end_time - start_time up to 24 as the reference loader has it, not up to 8");
   command->add_flag("--verify-t8", options->population.parity,

@@ -15,6 +15,7 @@ namespace {
 const std::map<std::string, bench::TatpMix> kMixes = {{"full", bench::TatpMix::kFull},
                                                       {"read", bench::TatpMix::kRead},
                                                       {"get-sub", bench::TatpMix::kGetSubscriber}};
+const std::map<std::string, bool> kMergeModes = {{"auto", true}, {"off", false}};
 const std::map<std::string, bench::TatpDistribution> kDistributions = {
     {"nurand", bench::TatpDistribution::kNuRand}, {"uniform", bench::TatpDistribution::kUniform}};
 
@@ -60,6 +61,47 @@ void add_mix_option(CLI::App& command, bench::TatpMix& mix) {
 void add_distribution_option(CLI::App& command, bench::TatpDistribution& distribution) {
   add_named_option(command, "--distribution", kDistributions, distribution,
                    "Of subscriber ids; uniform is not comparable with other results");
+}
+
+void add_merge_options(CLI::App& command, TatpMerge& merge) {
+  add_named_option(command, "--merge", kMergeModes, merge.is_auto,
+                   "Whether tables are merged by themselves meanwhile");
+  command
+      .add_option("--merge-interval", merge.interval_ms,
+                  "How often a table is looked at and at most merged, ms")
+      ->check(CLI::Range(10u, 86'400'000u))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--merge-written", merge.written_percent,
+          "Percent of a chunk's rows that may have been written in an interval for it to be "
+          "merged; 100: all full chunks are, however hot")
+      ->check(CLI::Range(0u, 100u))
+      ->capture_default_str();
+  command
+      .add_option("--merge-niceness", merge.niceness,
+                  "How much the thread that merges stands back for users, as nice(1) has it")
+      ->check(CLI::Range(0u, 19u))
+      ->capture_default_str();
+  command.add_flag("--merge-first", merge.first, "Merge all there is before the run");
+}
+
+MergePolicy policy_of(const TatpMerge& merge) {
+  MergePolicy policy;
+  policy.automatic = merge.is_auto;
+  policy.delta_bytes = 1;  // one full chunk, however small
+  policy.written_percent = merge.written_percent;
+  policy.interval = std::chrono::milliseconds(merge.interval_ms);
+  return policy;
+}
+
+Status merge_everything(Database& database) {
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  for (const TableId table : database.tables())
+    if (Result<MergeReport> report = database.merge(table, options); !report.ok())
+      return std::move(report).status();
+  return {};
 }
 
 void add_scm_latency_option(CLI::App& command, ScmLatency& latency) {

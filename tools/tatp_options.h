@@ -17,6 +17,19 @@ struct ScmLatency {
   std::uint32_t write_ns = 0;
 };
 
+/// Merging during a run of TATP, see docs/benchmarks.md.
+struct TatpMerge {
+  bool is_auto = false;
+  bool first = false;  ///< everything, before the run
+  std::uint32_t interval_ms = 1000;
+  std::uint32_t written_percent = 100;
+  std::uint32_t niceness = 0;
+};
+void add_merge_options(CLI::App& command, TatpMerge& merge);
+/// As a run has it.
+MergePolicy policy_of(const TatpMerge& merge);
+Status merge_everything(Database& database);
+
 // Options that several sub-commands have in common.
 void add_mix_option(CLI::App& command, bench::TatpMix& mix);
 void add_distribution_option(CLI::App& command, bench::TatpDistribution& distribution);

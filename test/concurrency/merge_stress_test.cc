@@ -128,4 +128,57 @@ TEST_CASE("money moves while its accounts are merged", "[engine]") {
   must(bank.database->verify());
 }
 
+TEST_CASE("money moves while its accounts are merged by themselves", "[engine]") {
+  Bank bank;
+  Complaint complaint;
+  MergePolicy policy;
+  policy.automatic = true;
+  policy.delta_bytes = 1;
+  policy.dead_percent = 10;
+  policy.written_percent = 100;
+  policy.interval = std::chrono::milliseconds(10);
+  must(bank.database->set_merge_policy(bank.table, policy));
+  std::atomic<bool> stops{false};
+  std::vector<std::thread> threads;
+  for (std::uint64_t user = 1; user <= 3; ++user)
+    threads.emplace_back([&, user] {
+      bench::Random random(user);
+      while (!stops.load() && !complaint.failed()) bank.move(random, complaint);
+    });
+  threads.emplace_back([&] {
+    while (!stops.load() && !complaint.failed()) bank.check_sum(complaint);
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  for (std::uint32_t round = 0; std::chrono::steady_clock::now() < end && !complaint.failed();
+       ++round) {
+    // Another policy, and another table that comes and goes.
+    policy.threads = 1 + round / 16 % 2;
+    policy.written_percent = round % 32 == 16 ? 0 : 100;
+    if (round % 16 == 0)
+      complaint.expect(bank.database->set_merge_policy(bank.table, policy).ok(), "policy");
+    TableSchema schema("passing");
+    schema.column("id", Type::kInt64);
+    const auto passing = bank.database->create_table(schema);
+    complaint.expect(passing.ok(), "create: " + passing.status().to_string());
+    if (!passing.ok()) break;
+    complaint.expect(bank.database->set_merge_policy(*passing, policy).ok(), "policy");
+    complaint.expect(bank.database->merge_status(*passing).ok(), "status");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const Status dropped = bank.database->drop_table(*passing);
+    complaint.expect(dropped.ok(), "drop: " + dropped.to_string());
+    static_cast<void>(bank.database->statistics());
+  }
+  stops.store(true);
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE(complaint.what() == "");
+  const MergeStatus status = must(bank.database->merge_status(bank.table));
+  CHECK(status.merges != 0);
+  must(bank.database->set_merge_policy(bank.table, {}));
+  bank.check_sum(complaint);
+  bank.database.reopen();
+  bank.check_sum(complaint);
+  CHECK(complaint.what() == "");
+  must(bank.database->verify());
+}
+
 }  // namespace flugs::test

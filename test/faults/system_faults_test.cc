@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <thread>
 
 #include "test/faults/system_calls.h"
 #include "test/support/temporary_database.h"
@@ -156,6 +157,40 @@ TEST_CASE("the medium is full, or fails, whenever the pool grows", "[faults]") {
       Database database = must(Database::open(options));
       check_rows(database, rows);
     }
+}
+
+TEST_CASE("without a thread for it a table is not merged, which is said, and tried again",
+          "[faults]") {
+  const TemporaryPath path;
+  Database database = must(Database::open(options_at(path.string())));
+  const TableId table = must(database.create_table(rows_schema()));
+  must(insert(database, table, 0, 3000));
+  MergePolicy policy;
+  policy.automatic = true;
+  policy.delta_bytes = 1;
+  policy.written_percent = 100;
+  policy.interval = std::chrono::milliseconds(10);
+  fail_system_call(SystemCall::kThread, 1, EAGAIN);
+  must(database.set_merge_policy(table, policy));
+  let_system_calls_work();
+  REQUIRE(failed_system_calls() == 1);
+  MergeStatus status = must(database.merge_status(table));
+  CHECK(status.state == MergeState::kFailed);
+  CHECK(status.failures == 1);
+  CHECK_THAT(status.last_failure, Catch::Contains("cannot be started"));
+  // Transactions bring it about as well.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::int64_t rows = 3000;
+  while (database.statistics().merges == 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int i = 0; i < 50; ++i, ++rows) must(insert(database, table, rows, rows + 1));
+    Transaction t = must(database.begin());
+    const Row row = must(t.find({table, 0}, {Value::int64(rows - 1)}));
+    must(t.update(table, row.id(), {{ColumnId(1), Value::string("changed")}}));
+    must(t.commit());
+  }
+  CHECK(database.statistics().merges != 0);
+  check_rows(database, rows);
 }
 
 TEST_CASE("after a failed msync the process ends, and what was acknowledged is there", "[faults]") {

@@ -49,6 +49,12 @@ struct OpenOptions {
   /// Transactions that can be open at one time, read-only ones included, 1 to 4000. May differ from
   /// one opening to the next.
   std::uint32_t slots_max = 128;
+  /// When tables are merged by themselves, each until it gets a policy of its own.
+  MergePolicy merge_policy;
+  /// How much the thread that does so stands back for others, 0 to 19, as nice(1) has it: with 10
+  /// it gets a tenth of what a busy thread gets, and all of an idle processor. With other than one
+  /// thread to merge, oneTBB's workers may take it over.
+  std::uint32_t merge_niceness = 0;
   /// Threads that rebuild indexes at opening; 0: one per processor.
   std::uint32_t recovery_threads = 0;
   /// Total latency of emulated SCM for reads and writes, nanoseconds; 0: the machine's own. Reads
@@ -75,6 +81,10 @@ struct Statistics {
   std::uint64_t transactions_aborted = 0;    ///< that had written something
   std::uint64_t conflicts = 0;               ///< calls that returned kConflict
   std::uint64_t transactions_open = 0;
+  std::uint64_t merges = 0;  ///< of all tables there are, on call or by policy
+  std::uint64_t merge_failures = 0;
+  double merge_seconds = 0;          ///< at work, see MergeStatus::seconds
+  std::uint64_t writes_refused = 0;  ///< by MergePolicy::delta_bytes_max
 };
 
 struct ColumnStatistics {
@@ -161,6 +171,15 @@ class Database {
   /// kOutOfSpace (what had been merged by then stays so).
   /// Source: SOFORT (DaMoN 2014), section 2.
   Result<MergeReport> merge(TableId table, const MergeOptions& options = {});
+
+  /// Has a table merged by the database's own thread from now on, or not any more; a merge that
+  /// runs goes on. Never fails for want of that thread: `merge_status` says so, and starting it is
+  /// tried again. Fails with: kNotFound; kInvalidArgument, saying what is allowed.
+  Status set_merge_policy(TableId table, const MergePolicy& policy);
+  /// Fails with: kNotFound.
+  Result<MergePolicy> merge_policy(TableId table) const;
+  /// Costs microseconds, more with many row groups. Fails with: kNotFound.
+  Result<MergeStatus> merge_status(TableId table) const;
 
   /// What opening found and did. Valid while the database is open.
   const RecoveryReport& recovery_report() const noexcept;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace flugs {
 
@@ -52,6 +53,71 @@ struct MergeReport {
   bool cancelled = false;
   /// Old chunks still wait for readers that began before the switch; they are given back later.
   bool releases_later = false;
+};
+
+/// When a table is merged without being asked to. Held in DRAM: set it again after opening.
+/// Why these rules: docs/decisions/0013.
+struct MergePolicy {
+  /// Whether the table is merged by the database's own thread. Everything else here but the two
+  /// last has a meaning only then.
+  bool automatic = false;
+  /// Merge when those full chunks of the delta that are quiet have so many bytes together; or when
+  /// a row group is worth it, as `dead_percent` has it.
+  std::uint64_t delta_bytes = std::uint64_t{64} << 20;
+  /// As MergeOptions::dead_percent.
+  std::uint32_t dead_percent = 25;
+  /// A full chunk is quiet when at most so many percent of its rows, 0 to 100, were created or
+  /// deleted since the table was last looked at. 100: every full chunk is. One row in sixteen is
+  /// looked at.
+  std::uint32_t written_percent = 1;
+  /// How often the table is looked at, and at most how often it is merged, 10 ms to a day.
+  std::chrono::milliseconds interval{1000};
+  /// Merge only when at least so many percent of the machine's processor time, 0 to 100, were
+  /// idle since the table was last looked at; 0: however busy it is.
+  std::uint32_t idle_percent = 0;
+  /// Threads that merge, as MergeOptions::threads.
+  std::uint32_t threads = 1;
+  /// As MergeOptions::patience.
+  std::chrono::milliseconds patience{1000};
+
+  /// A delta with so many bytes gets no further chunk: writes that need one fail with kBusy until a
+  /// merge, whoever runs it, has made it smaller; from there on idle processors, quiet chunks and
+  /// `interval` do not matter to the merge. 0: no bound.
+  std::uint64_t delta_bytes_max = 0;
+  /// How long such a write waits first for a merge that is moving chunks already. (One that has not
+  /// come so far waits for the writer's transaction: then the write fails at once.)
+  std::chrono::milliseconds write_patience{0};
+};
+
+/// What keeps a table from being merged now.
+enum class MergeState : std::uint8_t {
+  kOff,             ///< MergePolicy::automatic is false
+  kNotLookedAt,     ///< the policy is new
+  kMerging,         ///< nothing does
+  kNothingToMerge,  ///< no full chunk, and no row group with enough dead rows
+  kDeltaSmall,      ///< less than MergePolicy::delta_bytes
+  kWritten,         ///< full chunks are being written to
+  kProcessorsBusy,  ///< more than MergePolicy::idle_percent allows
+  kOldTransaction,  ///< one has been open since the table was looked at before
+  kFailed,          ///< the last attempt; the next is later the more often it failed
+};
+std::string_view to_string(MergeState state) noexcept;
+
+/// How a table stands with its merges, on call or by policy. Counters are since the database was
+/// opened.
+struct MergeStatus {
+  MergeState state = MergeState::kOff;
+  std::string reason;            ///< the same for people, with figures
+  std::uint64_t delta_rows = 0;  ///< row positions in the delta, dead and unused ones included
+  std::uint64_t delta_bytes = 0;
+  std::uint64_t main_rows = 0;  ///< dead ones included
+  std::uint64_t main_bytes = 0;
+  std::uint64_t merges = 0;    ///< that changed something
+  std::uint64_t failures = 0;  ///< of attempts
+  double seconds = 0;          ///< at work, the merge that runs included; waiting left out
+  std::string last_failure;
+  std::uint64_t writes_refused = 0;  ///< by MergePolicy::delta_bytes_max
+  MergeReport last;                  ///< of the last merge that changed something
 };
 
 }  // namespace flugs

@@ -120,7 +120,8 @@ class Transaction {
   /// Durable when: commit returns ok.
   /// Fails with: kAlreadyExists (a unique key is taken), kConflict (a concurrent transaction
   /// inserted or deleted a row with the same unique key), kConstraintViolated (NULL, type, size),
-  /// kInvalidArgument (number of values), kNotFound (no such table), kOutOfSpace, kReadOnly.
+  /// kInvalidArgument (number of values), kNotFound (no such table), kOutOfSpace, kReadOnly, kBusy
+  /// (the delta has reached MergePolicy::delta_bytes_max: end the transaction and try again later).
   Result<RowId> insert(TableId table, std::span<const Value> values);
   Result<RowId> insert(TableId table, std::initializer_list<Value> values) {
     return insert(table, std::span<const Value>(values.begin(), values.size()));

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "flugs/merge.h"
+#include "flugs/status.h"
+
+namespace flugs::engine {
+
+/// A table's policy of merging, and what became of its merges.
+/// Thread-safety: any thread.
+class MergeRecord {
+ public:
+  /// For as long as the object lives a merge of the table is at work, and not waiting.
+  class Work {
+   public:
+    explicit Work(MergeRecord& record);
+    ~Work();
+    Work(const Work&) = delete;
+    Work& operator=(const Work&) = delete;
+
+   private:
+    MergeRecord& record_;
+  };
+
+  /// Fails with kInvalidArgument.
+  static Status check(const MergePolicy& policy);
+
+  MergePolicy policy() const;
+  void set_policy(const MergePolicy& policy);
+
+  void set_state(MergeState state, std::string reason);
+  void note_failure(const Status& status);
+  /// `report` is of a merge that ended, `status` how.
+  void note_merge(const MergeReport& report, const Status& status);
+  /// A merge moves chunks: it has waited for transactions, and waits for none that is open.
+  void set_moving(bool moving) noexcept { moving_.store(moving, std::memory_order_release); }
+  bool is_moving() const noexcept { return moving_.load(std::memory_order_acquire); }
+  void note_refused() noexcept { writes_refused_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Without what the rows say.
+  MergeStatus status() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  mutable std::mutex mutex_;  // protects what follows; a leaf
+  MergePolicy policy_;
+  MergeStatus status_;
+  Clock::time_point work_since_;
+  bool works_ = false;
+  std::atomic<std::uint64_t> writes_refused_{0};
+  std::atomic<bool> moving_{false};
+};
+
+}  // namespace flugs::engine
