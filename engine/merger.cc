@@ -97,8 +97,8 @@ void Merger::start() noexcept {
 
 void Merger::run(const std::stop_token& stop) noexcept {
   ::pthread_setname_np(::pthread_self(), "flugs-merge");
-  // Linux takes this for the thread alone. In vain where the process has less priority already.
-  const int niceness = std::max(::getpriority(PRIO_PROCESS, 0), static_cast<int>(niceness_));
+  // Linux takes this for the thread alone, and cuts it to the least priority there is.
+  const int niceness = ::getpriority(PRIO_PROCESS, 0) + static_cast<int>(niceness_);
   if (niceness_ != 0) ::setpriority(PRIO_PROCESS, 0, niceness);
   while (!stop.stop_requested()) {
     const Clock::time_point next = visit_all();

@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
@@ -88,14 +89,15 @@ class Ledger {
   bool comes_to(MergeState state) {
     return comes([&](const MergeStatus& status) { return status.state == state; });
   }
-  /// Whether the thread that merges has come to the priority, within ten seconds.
+  /// Whether the thread that merges comes to that much less priority, within ten seconds.
   bool is_nice_thread_there(int niceness) {
+    const int wanted = std::min(getpriority(PRIO_PROCESS, 0) + niceness, 19);
     return comes([&](const MergeStatus&) {
       for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
         std::string name;
         std::getline(std::ifstream(task.path() / "comm"), name);
         const auto id = static_cast<id_t>(std::stoul(task.path().filename().string()));
-        if (name == "flugs-merge") return getpriority(PRIO_PROCESS, id) >= niceness;
+        if (name == "flugs-merge") return getpriority(PRIO_PROCESS, id) == wanted;
       }
       return false;
     });
