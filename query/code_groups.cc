@@ -50,7 +50,7 @@ bool CodeGroups::can_aggregate(const BoundAggregate& aggregate) noexcept {
   }
 }
 
-CodeGroups::CodeGroups(std::vector<std::uint32_t> keys,
+CodeGroups::CodeGroups(const std::vector<std::uint32_t>& keys,
                        const std::vector<BoundAggregate>& aggregates)
     : lanes_(aggregates.size()),
       group_of_(kStepRows),

@@ -22,7 +22,7 @@ class CodeGroups {
   };
 
   /// Keys and arguments are columns of the input, which the aggregates outlive.
-  CodeGroups(std::vector<std::uint32_t> keys, const std::vector<BoundAggregate>& aggregates);
+  CodeGroups(const std::vector<std::uint32_t>& keys, const std::vector<BoundAggregate>& aggregates);
   static bool can_aggregate(const BoundAggregate& aggregate) noexcept;
 
   enum class Fit : std::uint8_t { kYes, kNo, kAfterHandOver };

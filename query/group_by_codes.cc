@@ -22,6 +22,7 @@ constexpr std::size_t kSparse = 64;
 
 std::vector<std::uint32_t> GroupBySink::columns_of_keys() const {
   std::vector<std::uint32_t> columns;
+  columns.reserve(keys_.size());
   for (const Key& key : keys_) columns.push_back(key.expr->column);
   return columns;
 }

@@ -127,7 +127,9 @@ std::vector<std::uint32_t> TableScan::best_first() const {
     else
       ranks[s] = {1, column->min().raw()};
   }
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return ranks[a] < ranks[b]; });
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(ranks[a], a) < std::pair(ranks[b], b);
+  });
   return order;
 }
 

@@ -16,7 +16,7 @@ using columns::KernelRoute;
 
 namespace {
 
-constexpr std::size_t kRowsPerGroup = 3000;
+constexpr std::size_t kRowsPerGroup = 1000;
 
 /// A table in several row groups, of which some have the same codes and others have not, some
 /// deleted rows and others none, with rows in the delta; and what a transaction must see of it.
@@ -43,7 +43,7 @@ class GroupedTable {
     }
     remove_some(2 * kRowsPerGroup, 3 * kRowsPerGroup);
     group_ = 7;
-    insert(500);
+    insert(300);
     reader_.emplace(must(database_->begin()));
     const Relation seen = relation_;
     remove_some(0, kRowsPerGroup);  // which the reader still sees
@@ -197,9 +197,9 @@ TEST_CASE("row groups of which every row is wanted are not looked at for what th
   const std::string how = table.check(
       t().group_by({}, {count(), count("w"), min("v"), max("w"), min("s"), max("r"), min("wide")}));
   INFO(how);
-  CHECK(says(how, "8 row groups as a whole"));  // neither 0 nor 2, which have deletions
+  CHECK(says(how, "4 row groups as a whole"));  // neither 0 nor 2, which have deletions
   CHECK(says(table.check(t().where(col("day") >= date(1970, 1, 1)).group_by({}, {max("v")})),
-             "8 row groups as a whole"));
+             "4 row groups as a whole"));
   CHECK_FALSE(
       says(table.check(t().where(col("v") > 50'000).group_by({}, {max("v")})), "as a whole"));
 }
@@ -207,9 +207,9 @@ TEST_CASE("row groups of which every row is wanted are not looked at for what th
 TEST_CASE("the first rows of an order are looked for in the best row groups first") {
   GroupedTable table(5);
   for_routes([&] {
-    for (const char* key : {"id", "v", "day", "wide", "k", "w", "x", "b"}) {
+    for (const char* key : {"id", "v", "day", "wide", "w", "b"}) {
       INFO(key);
-      for (const std::uint64_t limit : {1u, 10u, 500u, 4000u}) {
+      for (const std::uint64_t limit : {10u, 900u}) {
         for (const bool down : {false, true}) {
           const Query sorted = t().order_by({SortKey(key, down)}).limit(limit).select({key});
           table.check(sorted, true);
@@ -225,10 +225,14 @@ TEST_CASE("the first rows of an order are looked for in the best row groups firs
     }
   });
   CHECK(says(table.check(t().order_by({desc("day"), "id"}).limit(5), true), "skipped"));
-  const QueryResult first = must(t().order_by({desc("id")}).limit(5).run(table.reader()));
-  CHECK(first.statistics().rows_skipped >= 4 * kRowsPerGroup);
-  const QueryResult last = must(t().select({"id"}).order_by({"id"}).limit(5).run(table.reader()));
-  CHECK(last.statistics().rows_skipped >= 4 * kRowsPerGroup);
+  // Some rows are taken before any bound is known.
+  RunOptions one;
+  one.threads = 1;
+  const QueryResult first = must(t().order_by({desc("id")}).limit(5).run(table.reader(), one));
+  CHECK(first.statistics().rows_skipped >= 3 * kRowsPerGroup);
+  const QueryResult last =
+      must(t().select({"id"}).order_by({"id"}).limit(5).run(table.reader(), one));
+  CHECK(last.statistics().rows_skipped >= 3 * kRowsPerGroup);
   // NULL comes first, wherever it is.
   const QueryResult nulls = must(t().order_by({"w"}).limit(5).run(table.reader()));
   CHECK(nulls.value(4, *nulls.find("w")).is_null());
