@@ -1,9 +1,10 @@
 # flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...])
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
-# the test cases of that file. Labels: fast, crash, concurrency, slow (tools/test says which of
-# them runs where); the target tests_<label> builds what carries one. Tests run in parallel, so each
-# takes its pools from test/support, which gives every one a path of its own.
+# the test cases of that file. Labels: fast, figures (compares numbers: sanitizers add nothing),
+# crash, concurrency, slow (tools/test says which of them runs where); the target tests_<label>
+# builds what carries one. Tests run in parallel, so each takes its pools from test/support, which
+# gives every one a path of its own.
 function(flugs_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;USES")
   if(NOT arg_SOURCES)
@@ -16,6 +17,7 @@ function(flugs_test name)
   # A third of the time that the tests take to build goes into Catch2's header, and most of the rest
   # into optimising what runs once.
   target_precompile_headers(${target} PRIVATE <catch2/catch.hpp>)
+  target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
     # From a precompiled header GCC 12 warns of what it does not when it reads the text.
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
@@ -42,7 +44,7 @@ function(flugs_test name)
   endforeach()
 endfunction()
 
-foreach(label fast crash concurrency slow)
+foreach(label fast figures crash concurrency slow)
   add_custom_target(tests_${label})
 endforeach()
 set(FLUGS_TEST_ENVIRONMENT
