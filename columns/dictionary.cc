@@ -354,7 +354,10 @@ Dictionary::Proof Dictionary::prove(std::uint32_t id, std::uint64_t& hash) const
     return proof == proof_of(hash, id, 0) ? Proof::kValue : Proof::kTorn;
   }
   if (!text_cell::is_plausible(low, high, pool_.medium().bytes())) return Proof::kTorn;
-  const std::string_view bytes = text(id);
+  // The words that were looked at: whoever writes the entry may have gone on meanwhile.
+  const std::uint64_t words[] = {low, high};
+  const std::string_view bytes = text_cell::view(reinterpret_cast<const std::byte*>(words),
+                                                 pool_.base(), pool_.medium().bytes());
   // The proof covers text and upper word; what fills up the lower one is zero.
   if (text_cell::tag_of(high) != text_cell::kOutOfLine && low != text_cell::make_inline(bytes).low)
     return Proof::kTorn;
