@@ -1,3 +1,14 @@
+# How tests are compiled. A third of the time goes into Catch2's header, which is compiled once, and
+# most of the rest into optimising what runs once.
+function(flugs_test_settings target)
+  target_link_libraries(${target} PRIVATE flugs_test_support)
+  flugs_settings(${target})
+  target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
+    # From a precompiled header GCC 12 warns of what it does not when it reads the text.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
+endfunction()
+
 # flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...])
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
@@ -12,15 +23,9 @@ function(flugs_test name)
   endif()
   set(target flugs_${name}_test)
   add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE flugs_test_support ${arg_USES})
-  flugs_settings(${target})
-  # A third of the time that the tests take to build goes into Catch2's header, and most of the rest
-  # into optimising what runs once.
-  target_precompile_headers(${target} PRIVATE <catch2/catch.hpp>)
-  target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
-    # From a precompiled header GCC 12 warns of what it does not when it reads the text.
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
+  target_link_libraries(${target} PRIVATE ${arg_USES})
+  flugs_test_settings(${target})
+  target_precompile_headers(${target} REUSE_FROM flugs_test_header)
   # What the macros of Catch2 expand to is not ours to tidy.
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
   foreach(label IN LISTS arg_LABELS)

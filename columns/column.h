@@ -78,6 +78,10 @@ class Column {
     if (!is_dictionary_) return layout.load_null(row, index) ? 0 : from_bits(bits);
     return dictionary_.integer(static_cast<std::uint32_t>(bits));
   }
+  /// Starts loading the value's dictionary entry, if it has one.
+  void prefetch(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
+    if (is_dictionary_) dictionary_.prefetch(static_cast<std::uint32_t>(layout.load(row, index)));
+  }
   /// Text of a text column; empty for NULL.
   std::string_view text(const RowLayout& layout, const std::byte* row,
                         std::size_t index) const noexcept {

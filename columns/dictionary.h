@@ -77,6 +77,8 @@ class Dictionary {
   std::int64_t integer(std::uint32_t code) const noexcept;
   std::string_view text(std::uint32_t code) const noexcept;
   Value value(std::uint32_t code) const noexcept;
+  /// Starts loading what the three above will read.
+  void prefetch(std::uint32_t code) const noexcept { __builtin_prefetch(entry(code)); }
   /// After the rebuild: whether a ValueID names a value, or NULL.
   bool is_present(std::uint32_t code) const noexcept;
   std::uint32_t null_code() const noexcept {

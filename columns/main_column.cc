@@ -154,24 +154,15 @@ void MainColumn::codes(std::uint32_t first, std::uint32_t count, std::uint32_t* 
   }
 }
 
-void MainColumn::stored_codes(std::uint32_t first, std::uint32_t count, std::uint64_t* out) const {
+void MainColumn::stored_plus(std::uint32_t first, std::uint32_t count, std::uint64_t addend,
+                             std::int64_t* out) const {
   FLUGS_CHECK(code_bits_ != 0 && first <= row_count_ && count <= row_count_ - first);
   if (run_count_ != 0) {
     for_runs(first, count, [&](std::uint32_t from, std::uint32_t rows, std::uint64_t code) {
-      std::fill_n(out + (from - first), rows, code);
+      std::fill_n(out + (from - first), rows, static_cast<std::int64_t>(code + addend));
     });
     return;
   }
-  auto* words = reinterpret_cast<std::int64_t*>(out);
-  unpack_rows(first, count, words, [&](std::size_t block, std::size_t blocks, std::int64_t* at) {
-    kernels().values(packed(), block, blocks, 0, at);
-  });
-}
-
-void MainColumn::codes_plus(std::uint32_t first, std::uint32_t count, std::uint64_t addend,
-                            std::int64_t* out) const {
-  FLUGS_CHECK(encoding_ == MainEncoding::kPacked);
-  FLUGS_CHECK(first <= row_count_ && count <= row_count_ - first);
   unpack_rows(first, count, out, [&](std::size_t block, std::size_t blocks, std::int64_t* at) {
     kernels().values(packed(), block, blocks, addend, at);
   });

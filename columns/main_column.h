@@ -147,9 +147,10 @@ class MainColumn {
   // Many rows, from `first` (any) on. first + count <= row_count() (checked).
   /// Codes; code_count() must be from 1 to 2^32.
   void codes(std::uint32_t first, std::uint32_t count, std::uint32_t* out) const;
-  /// Only with packed encoding: code + addend, for all rows, NULL's 0 included.
-  void codes_plus(std::uint32_t first, std::uint32_t count, std::uint64_t addend,
-                  std::int64_t* out) const;
+  /// Codes or plain payloads as the column has them, of any width but none, plus `addend` (modulo
+  /// 2^64): for all rows, NULL's 0 included.
+  void stored_plus(std::uint32_t first, std::uint32_t count, std::uint64_t addend,
+                   std::int64_t* out) const;
   /// Payloads; `nulls`, if given, gets (count + 63) / 64 words, a bit per NULL.
   void integers(std::uint32_t first, std::uint32_t count, std::int64_t* out,
                 std::uint64_t* nulls = nullptr) const;
@@ -178,8 +179,6 @@ class MainColumn {
     std::memcpy(&window, records_ + std::size_t{row} * record_stride_, 8);
     return (window >> record_shift_) & packed().mask();
   }
-  /// Codes or plain payloads as the column has them, of any width but none.
-  void stored_codes(std::uint32_t first, std::uint32_t count, std::uint64_t* out) const;
 
   // Predicates. `match` of what they return says whether to look at the rows at all.
   MainRange within(const ValueBounds& bounds) const noexcept;

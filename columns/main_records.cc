@@ -70,11 +70,11 @@ std::uint64_t MainRecords::bytes(std::uint32_t rows) const noexcept {
 
 template <typename Rows>
 void MainRecords::for_codes(const MainColumn& column, const Rows& rows) {
-  std::array<std::uint64_t, kBatchRows> codes;
+  std::array<std::int64_t, kBatchRows> codes;
   for (std::uint32_t first = 0; first < column.row_count();) {
     const std::uint32_t count = std::min(kBatchRows, column.row_count() - first);
-    column.stored_codes(first, count, codes.data());
-    if (!rows(first, std::span<const std::uint64_t>(codes.data(), count))) return;
+    column.stored_plus(first, count, 0, codes.data());
+    if (!rows(first, std::span<const std::int64_t>(codes.data(), count))) return;
     first += count;
   }
 }
@@ -87,9 +87,9 @@ void MainRecords::write(std::size_t column, const MainColumn& from, std::byte* r
     return;
   }
   const unsigned shift = bits_[column] % 8;
-  for_codes(from, [&](std::uint32_t, std::span<const std::uint64_t> codes) {
-    for (const std::uint64_t code : codes) {
-      const std::uint64_t word = load_word(at) | (code << shift);
+  for_codes(from, [&](std::uint32_t, std::span<const std::int64_t> codes) {
+    for (const std::int64_t code : codes) {
+      const std::uint64_t word = load_word(at) | (static_cast<std::uint64_t>(code) << shift);
       std::memcpy(at, &word, sizeof word);
       at += stride_;
     }
@@ -111,9 +111,9 @@ std::uint32_t MainRecords::first_difference(std::size_t column, const MainColumn
   MainColumn by_record = from;
   attach(column, by_record, records);
   std::uint32_t found = from.row_count();
-  for_codes(from, [&](std::uint32_t first, std::span<const std::uint64_t> codes) {
+  for_codes(from, [&](std::uint32_t first, std::span<const std::int64_t> codes) {
     for (std::uint32_t i = 0; i < codes.size(); ++i)
-      if (by_record.record_field(first + i) != codes[i]) {
+      if (by_record.record_field(first + i) != static_cast<std::uint64_t>(codes[i])) {
         found = first + i;
         return false;
       }

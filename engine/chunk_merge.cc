@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 // rows; then the entries stay where they are, and the merge tries again later.
 constexpr std::chrono::microseconds kMovePatience{200};
 constexpr std::chrono::milliseconds kPause{2};
+constexpr std::size_t kRowsAhead = 32;
 
 double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
@@ -92,13 +93,22 @@ Status ChunkMerge::choose_rows() {
   return {};
 }
 
+// Neighbours have entries of dictionaries that are far apart, which are asked for some rows ahead.
+RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index) const noexcept {
+  if (i + kRowsAhead < stored_.size()) {
+    const RowView ahead = rows_.view(first_row_ + stored_[i + kRowsAhead]);
+    if (!ahead.is_in_group()) table_.columns()[index]->prefetch(*ahead.layout, ahead.cells, index);
+  }
+  return rows_.view(first_row_ + stored_[i]);
+}
+
 void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
   const columns::Column& column = *table_.columns()[index];
   const bool nullable = column.nullable();
   if (column.is_text()) {
     data.cells.resize(stored_.size());
     for (std::size_t i = 0; i < stored_.size(); ++i) {
-      const RowView view = rows_.view(first_row_ + stored_[i]);
+      const RowView view = view_with_entry(i, index);
       columns::Cell& cell = data.cells[i];
       cell = column.cell_of_stored(view.text(column, index));
       cell.is_null = nullable && view.is_null(column, index);
@@ -108,7 +118,7 @@ void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
   data.payloads.resize(stored_.size());
   if (nullable) data.nulls.resize(stored_.size());
   for (std::size_t i = 0; i < stored_.size(); ++i) {
-    const RowView view = rows_.view(first_row_ + stored_[i]);
+    const RowView view = view_with_entry(i, index);
     if (nullable && view.is_null(column, index)) {
       data.nulls[i] = 1;
       data.payloads[i] = 0;
@@ -121,7 +131,7 @@ void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
 // Protocol row_group. The rows are in the group from step 3 on.
 //   step  store                            made durable by   power cut just after it: recovery
 //   1     header, columns, places,         flush, fence      extent unreachable: free space
-//         version block pointers
+//         version block pointers, records
 //   2     version blocks with rows that    flush, fence of   blocks unreachable: free space
 //         were deleted, and their stamps   chunk_replace/1
 //   3     pointer to the group, in the     chunk_replace/2   claims the group; the old chunk is

@@ -247,6 +247,10 @@ class RowStore {
                                   pmem::Persister& persister);
   /// Gives back what replace_chunk has replaced. No transaction that began before is left.
   void release_replaced();
+  /// Transactions that began before `time` may read what has been replaced so far; no others.
+  void note_readers_of_replaced(std::uint64_t time);
+  /// release_replaced, if that was noted, and none of them is left.
+  void release_replaced_if_unread(std::uint64_t oldest_snapshot);
   bool has_replaced() const;
 
  private:
@@ -323,6 +327,7 @@ class RowStore {
   pmem::ChunkList chunk_list_;
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
   std::vector<Replaced> replaced_;
+  std::uint64_t replaced_readers_before_ = 0;  // snapshots; under grow_mutex_
 };
 
 }  // namespace flugs::engine

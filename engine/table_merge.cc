@@ -151,7 +151,9 @@ Status TableMerge::run() noexcept {
   report_.wait_us = microseconds_since(frozen);
   Status merged = merge_all();
   const auto released = Clock::now();
-  if (wait_for_transactions(slots_.advance())) {
+  const std::uint64_t ended = slots_.advance();
+  rows_.note_readers_of_replaced(ended);
+  if (wait_for_transactions(ended)) {
     rows_.release_replaced();
   } else {
     report_.releases_later = true;

@@ -254,7 +254,7 @@ void CodeGroups::take_sum(Lane& lane, const std::uint64_t* wanted, const Step& s
   const std::uint64_t one = std::uint64_t{1} << lane.partial.shift;
   std::int64_t* x = values_.data();
   if (lane.is_next) {
-    column.codes_plus(step.first, step.count, one, x);
+    column.stored_plus(step.first, step.count, one, x);
   } else {
     column.integers(step.first, step.count, x);
     const std::uint64_t origin = one - static_cast<std::uint64_t>(lane.least);

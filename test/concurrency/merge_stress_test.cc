@@ -85,8 +85,49 @@ class Bank {
     complaint.expect(walked.ok() && ranged == kAccounts, "a range saw another number of accounts");
   }
 
+  void check_before_and_after_opening(Complaint& complaint) {
+    must(database->verify());
+    check_sum(complaint);
+    database.reopen();
+    check_sum(complaint);
+    CHECK(complaint.what() == "");
+    must(database->verify());
+  }
+
   TemporaryDatabase database;
   TableId table;
+};
+
+/// Three users who move money and one who adds it up, for three seconds or until one complains.
+class Traffic {
+ public:
+  Traffic(Bank& bank, Complaint& complaint) : complaint_(complaint) {
+    for (std::uint64_t user = 1; user <= 3; ++user)
+      threads_.emplace_back([this, user, &bank] {
+        bench::Random random(user);
+        while (!stops_.load() && !complaint_.failed()) bank.move(random, complaint_);
+      });
+    threads_.emplace_back([this, &bank] {
+      while (!stops_.load() && !complaint_.failed()) bank.check_sum(complaint_);
+    });
+  }
+  ~Traffic() { stop(); }
+  Traffic(const Traffic&) = delete;
+  Traffic& operator=(const Traffic&) = delete;
+
+  bool goes_on() const { return std::chrono::steady_clock::now() < end_ && !complaint_.failed(); }
+  void stop() {
+    stops_.store(true);
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  Complaint& complaint_;
+  const std::chrono::steady_clock::time_point end_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  std::atomic<bool> stops_{false};
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace
@@ -94,19 +135,9 @@ class Bank {
 TEST_CASE("money moves while its accounts are merged", "[engine]") {
   Bank bank;
   Complaint complaint;
-  std::atomic<bool> stops{false};
-  std::vector<std::thread> threads;
-  for (std::uint64_t user = 1; user <= 3; ++user)
-    threads.emplace_back([&, user] {
-      bench::Random random(user);
-      while (!stops.load() && !complaint.failed()) bank.move(random, complaint);
-    });
-  threads.emplace_back([&] {
-    while (!stops.load() && !complaint.failed()) bank.check_sum(complaint);
-  });
+  Traffic traffic(bank, complaint);
   std::uint64_t merged = 0;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
-  while (std::chrono::steady_clock::now() < end && !complaint.failed()) {
+  while (traffic.goes_on()) {
     MergeOptions options;
     options.scope = MergeScope::kEverything;
     options.dead_percent = 10;
@@ -117,15 +148,10 @@ TEST_CASE("money moves while its accounts are merged", "[engine]") {
     if (report.ok())
       merged += report->chunks_merged + report->groups_merged + report->chunks_emptied;
   }
-  stops.store(true);
-  for (std::thread& thread : threads) thread.join();
+  traffic.stop();
   REQUIRE(complaint.what() == "");
   CHECK(merged > 10);
-  must(bank.database->verify());
-  bank.database.reopen();
-  bank.check_sum(complaint);
-  CHECK(complaint.what() == "");
-  must(bank.database->verify());
+  bank.check_before_and_after_opening(complaint);
 }
 
 TEST_CASE("money moves while its accounts are merged by themselves", "[engine]") {
@@ -138,19 +164,8 @@ TEST_CASE("money moves while its accounts are merged by themselves", "[engine]")
   policy.written_percent = 100;
   policy.interval = std::chrono::milliseconds(10);
   must(bank.database->set_merge_policy(bank.table, policy));
-  std::atomic<bool> stops{false};
-  std::vector<std::thread> threads;
-  for (std::uint64_t user = 1; user <= 3; ++user)
-    threads.emplace_back([&, user] {
-      bench::Random random(user);
-      while (!stops.load() && !complaint.failed()) bank.move(random, complaint);
-    });
-  threads.emplace_back([&] {
-    while (!stops.load() && !complaint.failed()) bank.check_sum(complaint);
-  });
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
-  for (std::uint32_t round = 0; std::chrono::steady_clock::now() < end && !complaint.failed();
-       ++round) {
+  Traffic traffic(bank, complaint);
+  for (std::uint32_t round = 0; traffic.goes_on(); ++round) {
     // Another policy, and another table that comes and goes.
     policy.threads = 1 + round / 16 % 2;
     policy.written_percent = round % 32 == 16 ? 0 : 100;
@@ -168,17 +183,12 @@ TEST_CASE("money moves while its accounts are merged by themselves", "[engine]")
     complaint.expect(dropped.ok(), "drop: " + dropped.to_string());
     static_cast<void>(bank.database->statistics());
   }
-  stops.store(true);
-  for (std::thread& thread : threads) thread.join();
+  traffic.stop();
   REQUIRE(complaint.what() == "");
   const MergeStatus status = must(bank.database->merge_status(bank.table));
   CHECK(status.merges != 0);
   must(bank.database->set_merge_policy(bank.table, {}));
-  bank.check_sum(complaint);
-  bank.database.reopen();
-  bank.check_sum(complaint);
-  CHECK(complaint.what() == "");
-  must(bank.database->verify());
+  bank.check_before_and_after_opening(complaint);
 }
 
 }  // namespace flugs::test

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -200,6 +201,35 @@ TEST_CASE("a small delta is left alone", "[engine]") {
   REQUIRE(ledger.comes_to(MergeState::kDeltaSmall));
   CHECK(ledger.status().merges == 0);
   CHECK_THAT(ledger.status().reason, Catch::Contains("1073741824 bytes are wanted"));
+}
+
+TEST_CASE("what a reader kept from being given back is, without another merge", "[engine]") {
+  Ledger ledger;
+  must(ledger.insert(ledger.table, 0, 5000));
+  std::optional<Transaction> reader;
+  MergeOptions options;
+  options.threads = 1;
+  options.patience = std::chrono::milliseconds(20);
+  options.progress = [&](const MergeProgress&) {
+    if (!reader) reader = must(ledger.database->begin(AccessMode::kReadOnly));
+    return true;
+  };
+  const MergeReport report = must(ledger.database->merge(ledger.table, options));
+  REQUIRE(report.releases_later);
+  const auto used = [&] { return ledger.database->statistics().pool_used_bytes; };
+  const std::uint64_t used_before = used();
+  const std::uint64_t merges_before = ledger.status().merges;
+  MergePolicy policy = eager();
+  policy.delta_bytes = std::uint64_t{1} << 30;
+  must(ledger.database->set_merge_policy(ledger.table, policy));
+  REQUIRE(ledger.comes_to(MergeState::kOldTransaction));
+  CHECK(used() == used_before);
+  reader.reset();
+  REQUIRE(ledger.comes(
+      [&](const MergeStatus&) { return used() + report.bytes_before / 2 < used_before; }));
+  CHECK(ledger.status().merges == merges_before);
+  ledger.check(5000);
+  must(ledger.database->verify({}));
 }
 
 TEST_CASE("dead rows alone have a group merged again", "[engine]") {

@@ -51,7 +51,8 @@ struct MergeReport {
   double build_cpu_us = 0;     ///< of all threads together
   double longest_move_us = 0;  ///< the longest that writers of one chunk had to wait
   bool cancelled = false;
-  /// Old chunks still wait for readers that began before the switch; they are given back later.
+  /// Old chunks still wait for readers that began before the switch; they are given back by the
+  /// next merge, or as soon as these have ended when the table is merged by itself.
   bool releases_later = false;
 };
 

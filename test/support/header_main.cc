@@ -1,0 +1,2 @@
+// Only there to have test/support's precompiled header made.
+int main() { return 0; }
