@@ -156,6 +156,8 @@ class RowStore {
   std::uint32_t rows_of(std::size_t chunk) const noexcept {
     return static_cast<std::uint32_t>(rows_in(chunk));
   }
+  /// Any row id has one, whether there is such a chunk or not.
+  std::size_t chunk_of(std::uint32_t row) const noexcept { return geometry_.chunk_of(row); }
   /// The group that the row is in; null when it is in a chunk.
   const RowGroup* group_with(std::uint32_t row) const noexcept { return group_of(chunk_with(row)); }
   std::uint32_t first_row_of_chunk_with(std::uint32_t row) const noexcept {

@@ -12,6 +12,7 @@
 #include "columns/column.h"
 #include "columns/hash_index_builder.h"
 #include "engine/catalog_layout.h"
+#include "engine/index_runs.h"
 #include "engine/key_index.h"
 #include "engine/merge_record.h"
 #include "engine/row_store.h"
@@ -92,6 +93,8 @@ class Table {
   void add_free_rows(const std::vector<std::uint32_t>& rows);
   /// For the merge: none of them will be given out.
   void forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken);
+  /// Positions of rows that are not found through a run.
+  std::uint64_t unserved_rows() const noexcept;
   void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
                     columns::HashIndexBuilder::Source& source) const;
   void rebuild_ordered(std::size_t key);
@@ -106,6 +109,8 @@ class Table {
     rows_.set_delta_bytes_max(policy.delta_bytes_max);
   }
   MergeStatus merge_status() const;
+  IndexRuns& runs() noexcept { return runs_; }
+  const IndexRuns& runs() const noexcept { return runs_; }
   RowStore& rows() noexcept { return rows_; }
   const RowStore& rows() const noexcept { return rows_; }
   std::span<const std::unique_ptr<columns::Column>> columns() const noexcept { return columns_; }
@@ -169,6 +174,8 @@ class Table {
   Status sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
                      std::uint64_t timestamp_limit, pmem::Persister& persister,
                      SweepCounts& counts) const;
+  void for_each_unserved(std::uint32_t first, std::uint32_t end,
+                         FunctionRef<void(std::uint32_t row)> visit) const;
   Status check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) const;
   enum class Moment : std::uint8_t { kOpening, kOpen };
   Status verify_groups() const;
@@ -183,6 +190,7 @@ class Table {
   std::unique_ptr<columns::Decoder[]> decoders_;  // one per column
   std::vector<std::unique_ptr<columns::Column>> columns_;
   RowStore rows_;
+  IndexRuns runs_;
   std::vector<std::unique_ptr<KeyIndex>> keys_;
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};

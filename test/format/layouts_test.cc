@@ -99,8 +99,9 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
        offsetof(TableLayout, table_id), offsetof(TableLayout, column_count),
        offsetof(TableLayout, first_chunk_rows_log2), offsetof(TableLayout, largest_chunk_rows_log2),
        offsetof(TableLayout, schema_offset), offsetof(TableLayout, schema_bytes),
-       offsetof(TableLayout, reserved1), offsetof(TableLayout, row_chunks), sizeof(TableLayout)},
-      {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 64, 128});
+       offsetof(TableLayout, reserved1), offsetof(TableLayout, index_runs),
+       offsetof(TableLayout, row_chunks), sizeof(TableLayout)},
+      {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 56, 64, 128});
   check_offsets("ColumnLayout",
                 {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
                  offsetof(ColumnLayout, nullable), offsetof(ColumnLayout, scale),
@@ -162,7 +163,7 @@ TEST_CASE("the magics read as words in the file", "[format]") {
   CHECK(bytes_of(columns::StringHeapChunkLayout::kMagic) == "FLUGHEAP");
   CHECK(bytes_of(mvcc::SlotArrayLayout::kMagic) == "FLGSLOTS");
   CHECK(bytes_of(mvcc::IntentBlockLayout::kMagic) == "FLINTENT");
-  CHECK(pmem::kFormatVersion == 1);
+  CHECK(pmem::kFormatVersion == 2);
 }
 
 TEST_CASE("a tag is bit 63, twelve bits of slot, 51 of generation", "[format]") {
