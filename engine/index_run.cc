@@ -31,7 +31,20 @@ std::uint64_t IndexRun::checksum_of(const IndexRunKeyLayout& key, const std::byt
       XXH3_64bits(run + key.slots_offset, key.slots_offset == 0 ? 0 : key.slot_count * 8);
   if (key.prefixes_offset == 0) return sum;
   sum = XXH3_64bits_withSeed(run + key.prefixes_offset, key.ordered_entries * 8, sum);
-  return XXH3_64bits_withSeed(run + key.rows_offset, key.ordered_entries * 4, sum);
+  sum = XXH3_64bits_withSeed(run + key.rows_offset, key.ordered_entries * 4, sum);
+  return XXH3_64bits_withSeed(run + key.fences_offset, fences_for(key.ordered_entries) * 8, sum);
+}
+
+// Only few of the lines that it looks at are not the same in each search.
+std::size_t IndexRun::first_not_below(std::size_t index, std::uint64_t prefix) const noexcept {
+  const Key& key = keys_[index];
+  const auto fence = std::lower_bound(key.fences.begin(), key.fences.end(), prefix);
+  const auto end = std::min(static_cast<std::size_t>(fence - key.fences.begin()) * kEntriesPerFence,
+                            key.prefixes.size());
+  const std::size_t first = end - std::min(end, kEntriesPerFence);
+  const auto from = key.prefixes.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto to = key.prefixes.begin() + static_cast<std::ptrdiff_t>(end);
+  return static_cast<std::size_t>(std::lower_bound(from, to, prefix) - key.prefixes.begin());
 }
 
 Status IndexRun::corrupt(const std::string& what, std::uint64_t expected,
@@ -82,13 +95,16 @@ Status IndexRun::load_key(std::size_t index, const KeyShape& shape) {
   }
   if (shape.is_ordered) {
     if (!holds(key.prefixes_offset, key.ordered_entries, 8) ||
-        !holds(key.rows_offset, key.ordered_entries, 4))
+        !holds(key.rows_offset, key.ordered_entries, 4) ||
+        !holds(key.fences_offset, fences_for(key.ordered_entries), 8))
       return corrupt(fmt::format("ordered entries of key {} inside the run of bytes", index),
                      layout_.bytes, key.prefixes_offset);
     loaded.prefixes = {reinterpret_cast<const std::uint64_t*>(base() + key.prefixes_offset),
                        key.ordered_entries};
     loaded.rows = {reinterpret_cast<const std::uint32_t*>(base() + key.rows_offset),
                    key.ordered_entries};
+    loaded.fences = {reinterpret_cast<const std::uint64_t*>(base() + key.fences_offset),
+                     fences_for(key.ordered_entries)};
   }
   entries_ = std::max({entries_, key.hashed_entries, key.ordered_entries});
   return {};
@@ -141,6 +157,10 @@ Status IndexRun::audit() const {
     if (checksum != key_layout(i).checksum)
       return corrupt(fmt::format("checksum of key {}", i), key_layout(i).checksum, checksum);
     if (Status s = audit_slots(i); !s.ok()) return s;
+    for (std::size_t k = 0; k < keys_[i].fences.size(); ++k)
+      if (const std::uint64_t prefix = keys_[i].prefixes[k * kEntriesPerFence];
+          keys_[i].fences[k] != prefix)
+        return corrupt(fmt::format("fence {} of key {}", k, i), prefix, keys_[i].fences[k]);
   }
   return {};
 }

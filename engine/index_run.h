@@ -26,6 +26,7 @@ struct KeyShape {
 class IndexRun {
  public:
   static constexpr std::size_t kSlotsPerLine = 8;
+  static constexpr std::size_t kEntriesPerFence = 64;
 
   /// Checks the header of what lies at `offset`, so that reading entries is safe. Claims nothing.
   /// Fails with kCorrupt.
@@ -69,6 +70,11 @@ class IndexRun {
   std::span<const std::uint32_t> ordered_rows(std::size_t key) const noexcept {
     return keys_[key].rows;
   }
+  static std::uint64_t fences_for(std::uint64_t entries) noexcept {
+    return (entries + kEntriesPerFence - 1) / kEntriesPerFence;
+  }
+  /// The first position whose prefix is not below `prefix`.
+  std::size_t first_not_below(std::size_t key, std::uint64_t prefix) const noexcept;
 
   /// Checksums of the entries of all keys, and the order of slots.
   Status audit() const;
@@ -79,6 +85,7 @@ class IndexRun {
     std::span<const std::uint64_t> slots;
     std::span<const std::uint64_t> prefixes;
     std::span<const std::uint32_t> rows;
+    std::span<const std::uint64_t> fences;
   };
 
   IndexRun(pmem::Pool& pool, std::uint64_t offset, std::string owner);

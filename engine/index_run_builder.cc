@@ -215,6 +215,7 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   counts_.rows += rows;
   counts_.bytes += extent->bytes;
   ++counts_.runs;
+  parts_.clear();
   return {};
 }
 
@@ -236,6 +237,12 @@ void IndexRunBuilder::gather_chunk(std::size_t chunk, std::vector<KeyParts>& par
 
 void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
   parts_.assign(table_.keys().size(), {});
+  std::uint64_t rows = 0;
+  for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    if (table_.keys()[k]->is_unique()) parts_[k].slots.reserve(rows);
+    if (table_.keys()[k]->is_ordered()) parts_[k].entries.reserve(rows);
+  }
   if (threads_ == 1) {
     for (const std::size_t chunk : chunks) gather_chunk(chunk, parts_);
     return;
@@ -245,7 +252,7 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
   arena.execute([&] {
     tbb::parallel_for_each(chunks.begin(), chunks.end(), [&](std::size_t chunk) {
       if (stops_()) return;
-      std::vector<KeyParts> parts(parts_.size());
+      std::vector<KeyParts> parts(table_.keys().size());
       gather_chunk(chunk, parts);
       const std::lock_guard guard(mutex);
       for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -308,7 +315,8 @@ std::uint64_t IndexRunBuilder::bytes() const noexcept {
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     bytes += parts_[k].slot_count * 8;
     if (table_.keys()[k]->is_ordered())
-      bytes += aligned(parts_[k].entries_max * 8) + aligned(parts_[k].entries_max * 4);
+      bytes += aligned(parts_[k].entries_max * 8) + aligned(parts_[k].entries_max * 4) +
+               aligned(IndexRun::fences_for(parts_[k].entries_max) * 8);
   }
   return bytes;
 }
@@ -334,6 +342,8 @@ void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Memb
       end += aligned(key.entries_max * 8);
       keys[k].rows_offset = end;
       end += aligned(key.entries_max * 4);
+      keys[k].fences_offset = end;
+      end += aligned(IndexRun::fences_for(key.entries_max) * 8);
       write_entries(k, sources, base, keys[k]);
     }
     keys[k].checksum = IndexRun::checksum_of(keys[k], base);
@@ -358,6 +368,7 @@ void IndexRunBuilder::write_entries(std::size_t key, std::span<const IndexRuns::
                                     std::byte* base, IndexRunKeyLayout& layout) const {
   auto* prefixes = reinterpret_cast<std::uint64_t*>(base + layout.prefixes_offset);
   auto* rows = reinterpret_cast<std::uint32_t*>(base + layout.rows_offset);
+  auto* fences = reinterpret_cast<std::uint64_t*>(base + layout.fences_offset);
   std::vector<EntrySource> from{EntrySource(parts_[key].entries)};
   for (const IndexRuns::Member& source : sources)
     from.emplace_back(*source.run, key, Filter(table_, source.covered));
@@ -366,6 +377,8 @@ void IndexRunBuilder::write_entries(std::size_t key, std::span<const IndexRuns::
       [&](const columns::OrderedEntry& entry) {
         prefixes[layout.ordered_entries] = entry.prefix;
         rows[layout.ordered_entries] = entry.row;
+        if (layout.ordered_entries % IndexRun::kEntriesPerFence == 0)
+          fences[layout.ordered_entries / IndexRun::kEntriesPerFence] = entry.prefix;
         ++layout.ordered_entries;
       });
 }

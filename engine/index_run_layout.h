@@ -31,10 +31,12 @@ struct IndexRunKeyLayout {
   std::uint64_t hashed_entries;
   std::uint64_t prefixes_offset;  ///< first 8 bytes of keys, in the order of keys; 0: not ordered
   std::uint64_t rows_offset;      ///< 32-bit row ids of the same
+  std::uint64_t fences_offset;  ///< every 64th prefix, from the first on: where to begin to search
   std::uint64_t ordered_entries;
-  std::uint64_t checksum;  ///< XXH3-64 of the slots, prefixes and rows, chained by seed
+  std::uint64_t checksum;  ///< XXH3-64 of the slots, prefixes, rows and fences, chained by seed
+  std::uint64_t reserved[7];
 };
-static_assert(sizeof(IndexRunKeyLayout) == 64);
+static_assert(sizeof(IndexRunKeyLayout) == 128);
 
 /// In the pool: the runs that count, and which chunks of the table each of them covers. One extent:
 /// this header, `run_count` offsets, then as many sets of chunks: a bit per chunk, in

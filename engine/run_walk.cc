@@ -6,8 +6,8 @@ namespace flugs::engine {
 
 namespace {
 
-// How far a walk looks ahead, so that it need not compare each entry with the upper bound.
-constexpr std::size_t kLookahead = 16;
+// How far a walk looks ahead at most, so that it need not compare each entry with the upper bound.
+constexpr std::size_t kLookaheadMax = 64;
 
 }  // namespace
 
@@ -19,8 +19,9 @@ RunWalk::RunWalk(const IndexRuns& runs, std::size_t key,
   cursors_.reserve(list.serving.size());
   for (const IndexRuns::Member* member : list.serving) {
     Cursor cursor{member, member->run->prefixes(key), member->run->ordered_rows(key)};
-    cursor.at = lower_bound(cursor, lower_prefix);
+    cursor.at = lower_bound(cursor, key, lower_prefix);
     cursor.inside_end = cursor.at;
+    cursor.end = cursor.rows.size();
     settle(cursor);
     if (!cursor.is_at_end()) cursors_.push_back(cursor);
   }
@@ -33,10 +34,10 @@ bool RunWalk::is_alive(const Cursor& cursor, std::size_t i) const noexcept {
 
 // The first position from which on no living entry is before the bounds. Of entries that are gone
 // nothing is known but their prefix: the nearest living one before answers for them.
-std::size_t RunWalk::lower_bound(const Cursor& cursor, std::uint64_t lower_prefix) const {
+std::size_t RunWalk::lower_bound(const Cursor& cursor, std::size_t key,
+                                 std::uint64_t lower_prefix) const {
   const std::span<const std::uint64_t> prefixes = cursor.prefixes;
-  const auto bound = std::lower_bound(prefixes.begin(), prefixes.end(), lower_prefix);
-  auto first = static_cast<std::size_t>(bound - prefixes.begin());
+  std::size_t first = cursor.member->run->first_not_below(key, lower_prefix);
   std::size_t end = first;
   const auto is_before = [&](std::size_t from, std::size_t i) {
     for (std::size_t k = i + 1; k > from; --k)
@@ -65,15 +66,21 @@ bool RunWalk::precedes(const columns::OrderedEntry& a, const columns::OrderedEnt
   return a.row < b.row;
 }
 
-// On to the first living entry, to the end when that is behind the bounds.
+// On to the first living entry, to the end when that is behind the bounds. Looks ahead twice as far
+// each time, up to what it knows to be behind.
 void RunWalk::settle(Cursor& cursor) const {
-  while (!cursor.is_at_end() && !is_alive(cursor, cursor.at)) ++cursor.at;
-  if (cursor.is_at_end() || cursor.at < cursor.inside_end) return;
-  const std::size_t ahead = std::min(cursor.at + kLookahead, cursor.rows.size()) - 1;
-  if (is_alive(cursor, ahead) && probe_(cursor.entry(ahead)) == 0) {
-    cursor.inside_end = ahead + 1;
-  } else if (probe_(cursor.entry(cursor.at)) != 0) {
-    cursor.at = cursor.rows.size();
+  for (;;) {
+    while (!cursor.is_at_end() && !is_alive(cursor, cursor.at)) ++cursor.at;
+    if (cursor.is_at_end() || cursor.at < cursor.inside_end) return;
+    std::size_t ahead = std::min(cursor.at + cursor.lookahead, cursor.end) - 1;
+    if (!is_alive(cursor, ahead)) ahead = cursor.at;
+    if (probe_(cursor.entry(ahead)) == 0) {
+      cursor.inside_end = ahead + 1;
+      cursor.lookahead = std::min(2 * cursor.lookahead, kLookaheadMax);
+      return;
+    }
+    cursor.end = ahead;
+    cursor.lookahead = std::max<std::size_t>(cursor.lookahead / 4, 1);
   }
 }
 

@@ -34,13 +34,15 @@ class RunWalk {
     std::span<const std::uint32_t> rows;
     std::size_t at = 0;
     std::size_t inside_end = 0;  // entries before it are inside of the bounds
+    std::size_t end = 0;         // entries from here on are behind them
+    std::size_t lookahead = 1;
 
     columns::OrderedEntry entry(std::size_t i) const noexcept { return {prefixes[i], rows[i]}; }
-    bool is_at_end() const noexcept { return at == rows.size(); }
+    bool is_at_end() const noexcept { return at >= end; }
   };
 
   bool is_alive(const Cursor& cursor, std::size_t i) const noexcept;
-  std::size_t lower_bound(const Cursor& cursor, std::uint64_t lower_prefix) const;
+  std::size_t lower_bound(const Cursor& cursor, std::size_t key, std::uint64_t lower_prefix) const;
   bool precedes(const columns::OrderedEntry& a, const columns::OrderedEntry& b) const;
   void settle(Cursor& cursor) const;
 

@@ -152,6 +152,8 @@ class Mapper {
       if (key.prefixes_offset == 0) continue;
       add(Part::kIndexEntries, true, offset + key.prefixes_offset, key.ordered_entries * 8);
       add(Part::kIndexEntries, true, offset + key.rows_offset, key.ordered_entries * 4);
+      add(Part::kIndexEntries, true, offset + key.fences_offset,
+          (key.ordered_entries + 63) / 64 * 8);
     }
   }
 
