@@ -33,7 +33,7 @@ struct TableLayout {
   static constexpr std::uint64_t kMagic = 0x454c424154474c46u;  // "FLGTABLE"
   std::uint64_t magic;
   std::uint64_t bytes;     ///< of the extent
-  std::uint64_t checksum;  ///< XXH3-64 of the two words above, the 40 bytes below and the schema,
+  std::uint64_t checksum;  ///< XXH3-64 of the two words above, the 32 bytes below and the schema,
                            ///< chained by seed
   std::uint32_t table_id;
   std::uint16_t column_count;
@@ -41,7 +41,8 @@ struct TableLayout {
   std::uint8_t largest_chunk_rows_log2;  ///< chunks double up to that
   std::uint64_t schema_offset;           ///< from the beginning of this structure
   std::uint64_t schema_bytes;
-  std::uint64_t reserved1[2];
+  std::uint64_t reserved1;
+  std::uint64_t index_runs;  ///< offset of an IndexRunListLayout; 0: none
   pmem::ChunkListLayout row_chunks;
 };
 static_assert(sizeof(TableLayout) == 128);

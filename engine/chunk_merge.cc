@@ -241,7 +241,7 @@ Status ChunkMerge::make_empty_chunk() {
   Result<pmem::Extent> extent = rows_.make_chunk(chunk_, *layout, persister_);
   if (!extent.ok()) return std::move(extent).status();
   extent_ = *extent;
-  return {};
+  return table_.runs().uncover(chunk_, persister_);  // before chunk_replace/2
 }
 
 // A stored row's entry in the new group; the group is nobody else's yet.

@@ -229,9 +229,10 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
 // One key by all threads.
 Status DatabaseCore::rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases) {
   const std::uint64_t rows = table.rows().rows_end();
+  const std::uint64_t indexed = table.unserved_rows();
   const std::uint64_t sources =
-      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, rows / kRowsPerTask + 1);
-  columns::HashIndexBuilder builder(table.keys()[key]->hash(), rows, sources);
+      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerTask + 1);
+  columns::HashIndexBuilder builder(table.keys()[key]->hash(), indexed, sources);
   std::vector<std::function<Status()>> tasks;
   tasks.reserve(std::max<std::size_t>(sources, builder.groups()));
   for (std::uint64_t i = 0; i < sources; ++i)

@@ -3,80 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "columns/hash.h"
+#include "engine/key_prefix.h"
+#include "engine/run_walk.h"
 
 namespace flugs::engine {
 
 namespace {
-
-constexpr std::size_t kPrefixBytes = 8;
-
-// The first bytes of the key in a form whose byte order is the order of keys: per nullable column a
-// byte that puts NULL first, then integers big-endian with the sign bit turned, doubles likewise,
-// text with 0 escaped. What does not fit is left to the full comparison.
-class PrefixWriter {
- public:
-  void value(const Value& v, bool nullable) noexcept {
-    if (nullable) byte(v.is_null() ? 0 : 1);
-    if (v.is_null()) return;
-    switch (v.type()) {
-      case Type::kBool:
-        byte(static_cast<std::uint8_t>(v.raw()));
-        break;
-      case Type::kInt32:
-      case Type::kDate:
-        integer(static_cast<std::uint64_t>(v.raw()) ^ 0x80000000u, 4);
-        break;
-      case Type::kDouble:
-        real(v);
-        break;
-      case Type::kString:
-      case Type::kBytes:
-        text(v.as_string());
-        break;
-      default:
-        integer(static_cast<std::uint64_t>(v.raw()) ^ (std::uint64_t{1} << 63), 8);
-    }
-  }
-  std::uint64_t prefix() const noexcept {
-    return used_ == 0 ? 0 : bits_ << (8 * (kPrefixBytes - used_));
-  }
-
- private:
-  void byte(std::uint8_t b) noexcept {
-    if (used_ == kPrefixBytes) return;
-    bits_ = (bits_ << 8) | b;
-    ++used_;
-  }
-  void integer(std::uint64_t v, int bytes) noexcept {
-    for (int i = bytes - 1; i >= 0; --i) byte(static_cast<std::uint8_t>(v >> (8 * i)));
-  }
-  void real(const Value& v) noexcept {
-    auto bits = static_cast<std::uint64_t>(v.raw());
-    if (std::isnan(v.as_double()))
-      bits = ~std::uint64_t{0};
-    else if ((bits >> 63) != 0)
-      bits = ~bits;
-    else
-      bits |= std::uint64_t{1} << 63;
-    integer(bits, 8);
-  }
-  void text(std::string_view t) noexcept {
-    for (const char c : t) {
-      if (used_ == kPrefixBytes) return;
-      byte(static_cast<std::uint8_t>(c));
-      if (c == 0) byte(0xFF);
-    }
-    byte(0);
-    byte(0);
-  }
-
-  std::uint64_t bits_ = 0;
-  std::size_t used_ = 0;
-};
 
 template <typename T>
 int three_way(T a, T b) noexcept {
@@ -102,9 +37,12 @@ int compare_values(const Value& a, const Value& b) noexcept {
   }
 }
 
-KeyIndex::KeyIndex(const RowStore& rows, std::span<const std::unique_ptr<columns::Column>> columns,
+KeyIndex::KeyIndex(const RowStore& rows, const IndexRuns& runs, std::size_t number,
+                   std::span<const std::unique_ptr<columns::Column>> columns,
                    const KeySchema& schema, std::vector<std::uint16_t> key_columns)
     : rows_(rows),
+      runs_(runs),
+      number_(number),
       columns_(columns),
       name_(schema.name),
       key_columns_(std::move(key_columns)),
@@ -221,11 +159,19 @@ Status KeyIndex::check_free(std::span<const Value> values, const mvcc::Visibilit
   if (!unique_ ||
       std::any_of(values.begin(), values.end(), [](const Value& value) { return value.is_null(); }))
     return {};
-  hash_.lookup(hash_of(values), scratch);
+  lookup(hash_of(values), scratch);
   for (const std::uint32_t candidate : scratch.view())
     if (matches(candidate, values))
       if (Status s = judge(candidate, visibility); !s.ok()) return s;
   return {};
+}
+
+void KeyIndex::lookup(std::uint64_t hash, columns::Candidates& out) const {
+  hash_.lookup(hash, out);
+  runs_.any(number_, hash, [&](std::uint32_t row) {
+    out.push(row);
+    return false;
+  });
 }
 
 Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility) {
@@ -234,11 +180,11 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
     const bool may_repeat = has_null(row);
     outcome = hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
       Status found;
-      if (!may_repeat)
-        editor.any([&](std::uint32_t candidate) {
-          if (same_key(candidate, row)) found = judge(candidate, visibility);
-          return !found.ok();
-        });
+      const auto refuses = [&](std::uint32_t candidate) {
+        if (same_key(candidate, row)) found = judge(candidate, visibility);
+        return !found.ok();
+      };
+      if (!may_repeat && !editor.any(refuses)) runs_.any(number_, hash, refuses);
       if (found.ok()) editor.insert(row);
       return found;
     });
@@ -248,9 +194,12 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
 }
 
 Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash) {
+  const bool is_in_run = runs_.serves(row);
   const bool replaced =
       !is_hashed(row) || hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
-        return editor.replace(row, replacement);
+        if (!is_in_run) return editor.replace(row, replacement);
+        editor.insert(replacement);  // older versions are reached from it; they have entries, too
+        return true;
       });
   // The hash is of bytes in the pool. They do not change while the row lives, unless what opening
   // cannot check is wrong.
@@ -264,28 +213,32 @@ Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint
 }
 
 void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
+  const bool is_in_run = runs_.serves(row);
   if (is_hashed(row))
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
-      return editor.replace(replacement, row);
+      return is_in_run ? editor.erase(replacement) : editor.replace(replacement, row);
     });
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(replacement));
 }
 
+// What stands in a run stays there: `created` says that the row is gone.
 void KeyIndex::erase_superseded(std::uint32_t row) {
+  if (runs_.serves(row)) return;
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
 void KeyIndex::erase(std::uint32_t row) {
+  if (runs_.serves(row)) return;
   if (is_hashed(row))
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
 columns::OrderedEntry KeyIndex::ordered_entry(std::uint32_t row) const noexcept {
-  PrefixWriter writer;
+  KeyPrefix prefix;
   for (std::size_t i = 0; i < key_columns_.size(); ++i)
-    writer.value(value(row, i), columns_[key_columns_[i]]->nullable());
-  return {writer.prefix(), row};
+    prefix.add(value(row, i), columns_[key_columns_[i]]->nullable());
+  return {prefix.bits(), row};
 }
 
 int KeyIndex::rows(std::uint32_t a, std::uint32_t b) const {
@@ -303,9 +256,9 @@ int KeyIndex::compare(std::uint32_t row, std::span<const Value> values) const no
 void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
                     std::span<const Value> upper, bool upper_inclusive,
                     FunctionRef<bool(std::uint32_t row)> visit) const {
-  PrefixWriter writer;
+  KeyPrefix prefix;
   for (std::size_t i = 0; i < lower.size(); ++i)
-    writer.value(lower[i], columns_[key_columns_[i]]->nullable());
+    prefix.add(lower[i], columns_[key_columns_[i]]->nullable());
   const auto probe = [&](const columns::OrderedEntry& entry) {
     if (!lower.empty()) {
       const int order = compare(entry.row, lower);
@@ -317,8 +270,15 @@ void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
     }
     return 0;
   };
-  ordered_->scan(writer.prefix(), probe,
-                 [&](const columns::OrderedEntry& entry) { return visit(entry.row); });
+  const auto visit_entry = [&](const columns::OrderedEntry& entry) { return visit(entry.row); };
+  if (!runs_.serves_any()) return ordered_->scan(prefix.bits(), probe, visit_entry);
+  RunWalk runs(runs_, number_, *this, prefix.bits(), probe);
+  bool goes_on = true;
+  ordered_->scan(prefix.bits(), probe, [&](const columns::OrderedEntry& entry) {
+    goes_on = runs.visit_before(&entry, visit_entry) && visit(entry.row);
+    return goes_on;
+  });
+  if (goes_on) runs.visit_before(nullptr, visit_entry);
 }
 
 void KeyIndex::build_ordered(std::span<const std::uint32_t> live_rows) {

@@ -9,6 +9,7 @@
 #include "columns/column.h"
 #include "columns/hash_index.h"
 #include "columns/ordered_index.h"
+#include "engine/index_runs.h"
 #include "engine/row_store.h"
 #include "flugs/schema.h"
 #include "flugs/value.h"
@@ -16,17 +17,21 @@
 
 namespace flugs::engine {
 
-/// One key of a table, in DRAM. A unique key has a hash index with an entry per key value and
-/// record: the newest version of the row, from which older ones are reached (RowStore::previous).
-/// An ordered key has an entry per version in a B+-tree. A row with NULL in a hashed column has no
-/// entry in the hash index: there may be any number of them, all of one hash.
+/// One key of a table: in DRAM, but for the rows that the table's index runs serve. Those have
+/// their entries there, which stay when the row gets a new version or dies. A unique key has a hash
+/// index with an entry per key value and record: the newest version of the row, from which older
+/// ones are reached (RowStore::previous). An ordered key has an entry per version in a B+-tree. A
+/// row with NULL in a hashed column has no entry in the hash index: there may be any number of
+/// them, all of one hash.
 ///
 /// An index never decides what is visible: it gives rows to look at.
 /// Thread-safety: any thread, except rebuilding.
 class KeyIndex final : public columns::OrderedIndexCompare {
  public:
-  KeyIndex(const RowStore& rows, std::span<const std::unique_ptr<columns::Column>> columns,
-           const KeySchema& schema, std::vector<std::uint16_t> key_columns);
+  /// `number` is the key's among those of the table.
+  KeyIndex(const RowStore& rows, const IndexRuns& runs, std::size_t number,
+           std::span<const std::unique_ptr<columns::Column>> columns, const KeySchema& schema,
+           std::vector<std::uint16_t> key_columns);
 
   const std::string& name() const noexcept { return name_; }
   std::span<const std::uint16_t> columns() const noexcept { return key_columns_; }
@@ -64,8 +69,24 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// The same for a row that `replace` has put another in the place of.
   void erase_superseded(std::uint32_t row);
 
+  /// Replaces `out` by the rows to look at: those in DRAM first.
+  void lookup(std::uint64_t hash, columns::Candidates& out) const;
+  /// The same in two parts, as most look-ups need but one.
+  void lookup_in_dram(std::uint64_t hash, columns::Candidates& out) const {
+    hash_.lookup(hash, out);
+  }
+  template <typename F>
+  bool any_in_runs(std::uint64_t hash, F&& visit) const {
+    return runs_.any(number_, hash, visit);
+  }
+  void prefetch(std::uint64_t hash) const noexcept {
+    hash_.prefetch(hash);
+    runs_.prefetch(number_, hash);
+  }
+  void prefetch_for_edit(std::uint64_t hash) noexcept { hash_.prefetch_for_edit(hash); }
+
+  /// For rebuilding.
   columns::HashIndex& hash() noexcept { return hash_; }
-  const columns::HashIndex& hash() const noexcept { return hash_; }
 
   /// Calls visit(row) with every entry whose key lies between the bounds, in order.
   void walk(std::span<const Value> lower, bool lower_inclusive, std::span<const Value> upper,
@@ -88,6 +109,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   Status judge(std::uint32_t candidate, const mvcc::Visibility& visibility) const;
 
   const RowStore& rows_;
+  const IndexRuns& runs_;
+  const std::size_t number_;
   std::span<const std::unique_ptr<columns::Column>> columns_;
   std::string name_;
   std::vector<std::uint16_t> key_columns_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "columns/hash_index_builder.h"
+#include "engine/index_run_audit.h"
 #include "pmem/extent_allocator.h"
 
 namespace flugs::engine {
@@ -251,6 +252,17 @@ void PoolAudit::audit_rows(Table& table) {
   audit_.part(part).items = live.size();
   for (const auto& key : table.keys())
     if (key->is_unique()) audit_unique_key(table, *key, live);
+  audit_index_runs(table, audit_.part(part).damages == 0);
+}
+
+// Against rows only if these are whole: what they say is what counts.
+void PoolAudit::audit_index_runs(const Table& table, bool has_whole_rows) {
+  const std::size_t runs = table.runs().list().members.size();
+  if (runs == 0) return;
+  const std::string part = fmt::format("table {}, index runs", table.name());
+  audit_.part(part).items = runs;
+  const IndexRunAudit audit(table);
+  audit_.note(part, has_whole_rows ? audit.run() : audit.run_checksums());
 }
 
 void PoolAudit::audit_unique_key(const Table& table, const KeyIndex& key,

@@ -56,6 +56,7 @@ class PoolAudit {
   void audit_cells(const Table& table, std::uint32_t row);
   void audit_unique_key(const Table& table, const KeyIndex& key,
                         const std::vector<std::uint32_t>& live);
+  void audit_index_runs(const Table& table, bool has_whole_rows);
   void progress(std::uint64_t done);
 
   pmem::Pool& pool_;

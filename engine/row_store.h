@@ -156,6 +156,8 @@ class RowStore {
   std::uint32_t rows_of(std::size_t chunk) const noexcept {
     return static_cast<std::uint32_t>(rows_in(chunk));
   }
+  /// Any row id has one, whether there is such a chunk or not.
+  std::size_t chunk_of(std::uint32_t row) const noexcept { return geometry_.chunk_of(row); }
   /// The group that the row is in; null when it is in a chunk.
   const RowGroup* group_with(std::uint32_t row) const noexcept { return group_of(chunk_with(row)); }
   std::uint32_t first_row_of_chunk_with(std::uint32_t row) const noexcept {
@@ -247,10 +249,6 @@ class RowStore {
                                   pmem::Persister& persister);
   /// Gives back what replace_chunk has replaced. No transaction that began before is left.
   void release_replaced();
-  /// Transactions that began before `time` may read what has been replaced so far; no others.
-  void note_readers_of_replaced(std::uint64_t time);
-  /// release_replaced, if that was noted, and none of them is left.
-  void release_replaced_if_unread(std::uint64_t oldest_snapshot);
   bool has_replaced() const;
 
  private:
@@ -327,7 +325,6 @@ class RowStore {
   pmem::ChunkList chunk_list_;
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
   std::vector<Replaced> replaced_;
-  std::uint64_t replaced_readers_before_ = 0;  // snapshots; under grow_mutex_
 };
 
 }  // namespace flugs::engine

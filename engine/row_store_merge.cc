@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <utility>
 
 #include "engine/row_store.h"
@@ -63,7 +62,6 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
   const std::uint64_t old_bytes = bytes_of(chunk, index);
   if (group_of(chunk) == nullptr) delta_bytes_.fetch_sub(old_bytes, std::memory_order_relaxed);
   replaced_.push_back({{chunk_list_.offset(index), old_bytes}, nullptr, nullptr});
-  replaced_readers_before_ = std::numeric_limits<std::uint64_t>::max();
   Replaced& replaced = replaced_.back();
   chunk_list_.replace(index, extent, persister);
 
@@ -102,19 +100,6 @@ void RowStore::for_each_group(FunctionRef<void(const RowGroup&)> visit) const {
 bool RowStore::has_replaced() const {
   const std::lock_guard guard(grow_mutex_);
   return !replaced_.empty();
-}
-
-void RowStore::note_readers_of_replaced(std::uint64_t time) {
-  const std::lock_guard guard(grow_mutex_);
-  replaced_readers_before_ = time;
-}
-
-void RowStore::release_replaced_if_unread(std::uint64_t oldest_snapshot) {
-  {
-    const std::lock_guard guard(grow_mutex_);
-    if (replaced_.empty() || oldest_snapshot < replaced_readers_before_) return;
-  }
-  release_replaced();
 }
 
 void RowStore::release_replaced() {

@@ -31,6 +31,13 @@ std::vector<std::uint16_t> positions_of(const TableSchema& schema, const KeySche
   return positions;
 }
 
+std::vector<KeyShape> shapes_of(const TableSchema& schema) {
+  std::vector<KeyShape> shapes;
+  shapes.reserve(schema.keys.size());
+  for (const KeySchema& key : schema.keys) shapes.push_back({key.unique, key.ordered});
+  return shapes;
+}
+
 }  // namespace
 
 Table::Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema)
@@ -39,22 +46,30 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema)
       schema_(std::move(schema)),
       decoders_(std::make_unique<columns::Decoder[]>(schema_.columns.size())),
       columns_(make_columns(pool, layout, decoders_.get(), schema_)),
-      rows_(pool, layout, fmt::format("table {}, rows", schema_.name)) {
+      rows_(pool, layout, fmt::format("table {}, rows", schema_.name)),
+      runs_(pool, layout, rows_, shapes_of(schema_),
+            fmt::format("table {}, index runs", schema_.name)) {
   for (const KeySchema& key : schema_.keys)
-    keys_.push_back(std::make_unique<KeyIndex>(rows_, columns_, key, positions_of(schema_, key)));
+    keys_.push_back(std::make_unique<KeyIndex>(rows_, runs_, keys_.size(), columns_, key,
+                                               positions_of(schema_, key)));
 }
 
 Status Table::load() {
   for (const auto& column : columns_)
     if (Status s = column->load(); !s.ok()) return s;
-  return rows_.load(columns_);
+  if (Status s = rows_.load(columns_); !s.ok()) return s;
+  return runs_.load();
 }
 
 void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
   for (const auto& column : columns_)
     visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
-  visit(fmt::format("table {}, rows", name()), rows_.load(columns_));
+  const Status rows = rows_.load(columns_);
+  visit(fmt::format("table {}, rows", name()), rows);
+  // What they cover is judged by the rows.
+  if (rows.ok() && layout_.index_runs != 0)
+    visit(fmt::format("table {}, index runs", name()), runs_.load());
 }
 
 Row Table::make_row(std::uint32_t row) const noexcept {
@@ -148,13 +163,17 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
     });
     return found;
   }
-  key.hash().lookup(key.hash_of(wanted), context.candidates);
+  const std::uint64_t hash = key.hash_of(wanted);
+  key.lookup_in_dram(hash, context.candidates);
   const std::span<const std::uint32_t> heads = context.candidates.view();
   for (const std::uint32_t head : heads) rows_.prefetch(head);
-  for (const std::uint32_t head : heads)
-    if (const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
-        row != kNoRow)
-      return make_row(row);
+  std::uint32_t row = kNoRow;
+  const auto is_found = [&](std::uint32_t head) {
+    row = visible_version(key, head, wanted, context.visibility);
+    return row != kNoRow;
+  };
+  if (std::any_of(heads.begin(), heads.end(), is_found) || key.any_in_runs(hash, is_found))
+    return make_row(row);
   return Status(StatusCode::kNotFound);
 }
 
@@ -162,13 +181,13 @@ void Table::prefetch(std::size_t key_index, std::span<const Value> values) const
   const KeyIndex& key = *keys_[key_index];
   if (!key.is_unique() || values.size() < key.hashed_columns()) return;
   if (!key.needs_normalising()) {
-    key.hash().prefetch(key.hash_of(values));
+    key.prefetch(key.hash_of(values));
     return;
   }
   std::array<Value, kKeyColumnsMax> wanted;
   for (std::size_t i = 0; i < key.hashed_columns(); ++i)
     wanted[i] = columns::normalised(values[i], columns_[key.columns()[i]]->type());
-  key.hash().prefetch(key.hash_of(std::span(wanted.data(), key.hashed_columns())));
+  key.prefetch(key.hash_of(std::span(wanted.data(), key.hashed_columns())));
 }
 
 Status Table::find_all(TransactionContext& context, std::size_t key_index,
@@ -195,11 +214,14 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
     return {};
   }
   columns::Candidates candidates;
-  key.hash().lookup(key.hash_of(wanted), candidates);
+  key.lookup(key.hash_of(wanted), candidates);
   for (const std::uint32_t head : candidates.view()) rows_.prefetch(head);
+  // An old snapshot may be led from a newer version to one that has an entry in a run as well.
+  std::vector<std::uint32_t> led_to;
   for (const std::uint32_t head : candidates.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
-    if (row == kNoRow) continue;
+    if (row == kNoRow || std::find(led_to.begin(), led_to.end(), row) != led_to.end()) continue;
+    if (row != head && runs_.serves(row)) led_to.push_back(row);
     if (!visit(make_row(row))) break;
   }
   return {};

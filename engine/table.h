@@ -12,6 +12,7 @@
 #include "columns/column.h"
 #include "columns/hash_index_builder.h"
 #include "engine/catalog_layout.h"
+#include "engine/index_runs.h"
 #include "engine/key_index.h"
 #include "engine/merge_record.h"
 #include "engine/row_store.h"
@@ -92,12 +93,25 @@ class Table {
   void add_free_rows(const std::vector<std::uint32_t>& rows);
   /// For the merge: none of them will be given out.
   void forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken);
+  /// Positions of rows that are not found through a run.
+  std::uint64_t unserved_rows() const noexcept;
   void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
                     columns::HashIndexBuilder::Source& source) const;
   void rebuild_ordered(std::size_t key);
 
   /// Held by a merge, and by dropping.
   pmem::Mutex& merge_mutex() noexcept { return merge_mutex_; }
+  // What merges have replaced, and the row ids of chunks that they emptied, until nobody is left
+  // who may read it. Under merge_mutex().
+  bool has_replaced() const { return rows_.has_replaced() || runs_.has_replaced(); }
+  /// Transactions that began before `time` may read what has been replaced so far; no others.
+  void note_readers_of_replaced(std::uint64_t time) noexcept { replaced_readers_before_ = time; }
+  /// Gives it back. No transaction that began before is left.
+  void release_replaced();
+  /// The same if those that were noted have ended.
+  void release_replaced_if_unread(std::uint64_t oldest_snapshot) {
+    if (has_replaced() && oldest_snapshot >= replaced_readers_before_) release_replaced();
+  }
   MergeRecord& merge_record() noexcept { return merge_record_; }
   const MergeRecord& merge_record() const noexcept { return merge_record_; }
   /// `policy` is in order.
@@ -106,6 +120,8 @@ class Table {
     rows_.set_delta_bytes_max(policy.delta_bytes_max);
   }
   MergeStatus merge_status() const;
+  IndexRuns& runs() noexcept { return runs_; }
+  const IndexRuns& runs() const noexcept { return runs_; }
   RowStore& rows() noexcept { return rows_; }
   const RowStore& rows() const noexcept { return rows_; }
   std::span<const std::unique_ptr<columns::Column>> columns() const noexcept { return columns_; }
@@ -169,6 +185,8 @@ class Table {
   Status sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
                      std::uint64_t timestamp_limit, pmem::Persister& persister,
                      SweepCounts& counts) const;
+  void for_each_unserved(std::uint32_t first, std::uint32_t end,
+                         FunctionRef<void(std::uint32_t row)> visit) const;
   Status check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) const;
   enum class Moment : std::uint8_t { kOpening, kOpen };
   Status verify_groups() const;
@@ -183,10 +201,12 @@ class Table {
   std::unique_ptr<columns::Decoder[]> decoders_;  // one per column
   std::vector<std::unique_ptr<columns::Column>> columns_;
   RowStore rows_;
+  IndexRuns runs_;
   std::vector<std::unique_ptr<KeyIndex>> keys_;
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
   pmem::Mutex merge_mutex_;  // rank: before ddl_mutex_ of the database
+  std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
   MergeRecord merge_record_;
   std::mutex free_mutex_;  // protects free_rows_; a leaf
   std::vector<std::uint32_t> free_rows_;

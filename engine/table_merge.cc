@@ -8,6 +8,8 @@
 #include <numeric>
 #include <thread>
 
+#include "engine/index_run_builder.h"
+
 namespace flugs::engine {
 
 namespace {
@@ -136,31 +138,54 @@ void TableMerge::freeze_candidates() {
 
 Status TableMerge::run() noexcept {
   const auto start = Clock::now();
-  if (rows_.has_replaced() && wait_for_transactions(slots_.advance())) rows_.release_replaced();
+  if (table_.has_replaced() && wait_for_transactions(slots_.advance())) table_.release_replaced();
   if (!has_chosen_) {
     const MergeRecord::Work work(table_.merge_record());
     choose([](std::size_t) { return true; });
   }
-  if (candidates_.empty()) return {};
-  freeze_candidates();
-  const auto frozen = Clock::now();
-  // First those end that may still begin a row in a frozen chunk; then, because what they committed
-  // last is above the snapshots of some that are open, those as well: no snapshot is without it.
-  if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
-    return too_old();
-  report_.wait_us = microseconds_since(frozen);
-  Status merged = merge_all();
+  Status merged;
+  if (!candidates_.empty()) {
+    freeze_candidates();
+    const auto frozen = Clock::now();
+    // First those end that may still begin a row in a frozen chunk; then, because what they
+    // committed last is above the snapshots of some that are open, those as well: no snapshot is
+    // without it.
+    if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
+      return too_old();
+    report_.wait_us = microseconds_since(frozen);
+    table_.note_readers_of_replaced(std::numeric_limits<std::uint64_t>::max());
+    merged = merge_all();
+  }
+  if (merged.ok()) merged = index_groups();
+  if (candidates_.empty() && report_.index_rows == 0) return merged;
   const auto released = Clock::now();
   const std::uint64_t ended = slots_.advance();
-  rows_.note_readers_of_replaced(ended);
+  table_.note_readers_of_replaced(ended);
   if (wait_for_transactions(ended)) {
-    rows_.release_replaced();
+    table_.release_replaced();
   } else {
     report_.releases_later = true;
   }
   report_.wait_us += microseconds_since(released);
   report_.merge_us = microseconds_since(start);
   return merged;
+}
+
+std::uint32_t TableMerge::threads() const noexcept {
+  return options_.threads != 0 ? options_.threads
+                               : std::max(1u, std::thread::hardware_concurrency());
+}
+
+Status TableMerge::index_groups() {
+  const MergeRecord::Work work(table_.merge_record());
+  const auto start = Clock::now();
+  const auto stops = [this] { return is_stopped() || stops_.load(std::memory_order_relaxed); };
+  IndexRunBuilder builder(pool_, table_, threads(), stops);
+  Status indexed = builder.index_groups(options_.scope == MergeScope::kEverything);
+  report_.index_rows = builder.counts().rows;
+  report_.index_bytes = builder.counts().bytes;
+  report_.index_us = microseconds_since(start);
+  return indexed;
 }
 
 Status TableMerge::merge_all() {
@@ -183,13 +208,11 @@ Status TableMerge::merge_all() {
       stops_.store(true, std::memory_order_relaxed);
     }
   };
-  const std::uint32_t threads =
-      options_.threads != 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
   table_.merge_record().set_moving(true);
-  if (threads == 1) {
+  if (threads() == 1) {
     for (const Candidate& candidate : candidates_) merge(candidate);
   } else {
-    tbb::task_arena arena(static_cast<int>(threads));
+    tbb::task_arena arena(static_cast<int>(threads()));
     arena.execute([&] { tbb::parallel_for_each(candidates_.begin(), candidates_.end(), merge); });
   }
   table_.merge_record().set_moving(false);
@@ -199,11 +222,7 @@ Status TableMerge::merge_all() {
 Status TableMerge::merge_one(const Candidate& candidate) {
   ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
   if (Status s = merge.run(patience_); !s.ok()) return s;
-  if (merge.is_empty()) {
-    std::vector<std::uint32_t> rows(rows_.rows_of(candidate.chunk));
-    std::iota(rows.begin(), rows.end(), rows_.first_row_of(candidate.chunk));
-    table_.add_free_rows(rows);
-  }
+  if (merge.is_empty()) table_.runs().keep_emptied({&candidate.chunk, 1});
   const ChunkMerge::Counts& counts = merge.counts();
   const std::lock_guard guard(report_mutex_);
   if (merge.is_empty()) {

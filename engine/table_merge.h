@@ -15,7 +15,8 @@
 namespace flugs::engine {
 
 /// One merge of one table: chunks of rows become row groups, groups in which many rows have died
-/// are made again, chunks without a living row are emptied (decision 0012).
+/// are made again, chunks without a living row are emptied (decision 0012). Then the groups' key
+/// indexes are written, for the next opening (decision 0014).
 /// Thread-safety: one merge of a table at a time (Table::merge_mutex); transactions go on.
 /// Source: SOFORT (DaMoN 2014), section 2 (main; the merge was left undone there); the carrying
 /// over of deletions after SAP HANA and Hyrise.
@@ -53,6 +54,8 @@ class TableMerge {
   bool is_worth_it(std::size_t chunk) const;
   void freeze_candidates();
   Status merge_all();
+  Status index_groups();
+  std::uint32_t threads() const noexcept;
   Status merge_one(const Candidate& candidate);
   bool is_stopped() const noexcept;
   bool wait_for_transactions(std::uint64_t since);

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
+#include "engine/index_run_audit.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
 
@@ -16,7 +18,7 @@ namespace {
 std::uint64_t checksum_of(const TableLayout& layout) noexcept {
   const auto* bytes = reinterpret_cast<const std::byte*>(&layout);
   std::uint64_t sum = XXH3_64bits(&layout.magic, 16);
-  sum = XXH3_64bits_withSeed(&layout.table_id, 40, sum);
+  sum = XXH3_64bits_withSeed(&layout.table_id, 32, sum);
   return XXH3_64bits_withSeed(bytes + layout.schema_offset, layout.schema_bytes, sum);
 }
 
@@ -157,14 +159,20 @@ Status Table::check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) con
                             pool_.path(), name(), row, timestamp_limit, latest));
 }
 
-// The rows of a group that died stay where they are: the next merge leaves them out.
+// The rows of a group that died stay where they are: the next merge leaves them out. Of a group
+// that a run serves nothing but its version blocks is looked at.
 Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
                           std::uint64_t timestamp_limit, pmem::Persister& persister,
                           SweepCounts& counts) const {
   const std::uint32_t group_first = rows_.first_row_of_chunk_with(first);
+  const bool is_served = runs_.serves(first);
   for (std::uint32_t row = first; row < end; ++row) {
     const std::uint32_t offset = row - group_first;
     mvcc::VersionLayout* version = group.stamped_version(offset);
+    if (version == nullptr && is_served) {  // nothing in the whole block
+      row = group_first + (offset | (RowGroupLayout::kBlockRows - 1));
+      continue;
+    }
     if (version == nullptr) {
       counts.live += group.place_of(offset) != RowGroup::kNoPlace ? 1 : 0;
       continue;
@@ -172,7 +180,7 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
     if (Status s = check_stamps(row, timestamp_limit); !s.ok()) return s;
     const bool created = version->created != mvcc::kNoStamp && !mvcc::is_tag(version->created);
     const bool deleted = version->deleted != mvcc::kNoStamp && !mvcc::is_tag(version->deleted);
-    if (created && !deleted) ++counts.live;
+    if (created && !deleted && !is_served) ++counts.live;
     if ((!created || deleted) && version->created != mvcc::kNoStamp) {
       mvcc::store_stamp(version->created, mvcc::kNoStamp);
       persister.flush(version, sizeof *version, "sweep/1");
@@ -212,20 +220,50 @@ void Table::forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken) {
   free_count_.store(free_rows_.size(), std::memory_order_relaxed);
 }
 
+// Rows from `first` to `end` - 1 that were created and are not found through a run.
+void Table::for_each_unserved(std::uint32_t first, std::uint32_t end,
+                              FunctionRef<void(std::uint32_t row)> visit) const {
+  while (first < end) {
+    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
+    if (!runs_.serves(first))
+      for (std::uint32_t row = first; row < chunk_end; ++row)
+        if (runs_.is_created(row)) visit(row);
+    first = chunk_end;
+  }
+}
+
+std::uint64_t Table::unserved_rows() const noexcept {
+  std::uint64_t rows = 0;
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t first = 0; first < end;) {
+    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
+    if (!runs_.serves(first)) rows += chunk_end - first;
+    first = chunk_end;
+  }
+  return rows;
+}
+
+void Table::release_replaced() {
+  rows_.release_replaced();
+  runs_.release_replaced();
+  for (const std::size_t chunk : runs_.take_emptied()) {
+    std::vector<std::uint32_t> ids(rows_.rows_of(chunk));
+    std::iota(ids.begin(), ids.end(), rows_.first_row_of(chunk));
+    add_free_rows(ids);
+  }
+}
+
 void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
                          columns::HashIndexBuilder::Source& source) const {
   const KeyIndex& key = *keys_[key_index];
-  for (std::uint32_t row = first; row < end; ++row) {
-    if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp && key.is_hashed(row))
-      source.add(key.hash_of(row), row);
-  }
+  for_each_unserved(first, end, [&](std::uint32_t row) {
+    if (key.is_hashed(row)) source.add(key.hash_of(row), row);
+  });
 }
 
 void Table::rebuild_ordered(std::size_t key_index) {
   std::vector<std::uint32_t> live;
-  const std::uint32_t end = rows_.rows_end();
-  for (std::uint32_t row = 0; row < end; ++row)
-    if (mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp) live.push_back(row);
+  for_each_unserved(0, rows_.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
   keys_[key_index]->build_ordered(live);
 }
 
@@ -271,6 +309,9 @@ TableStatistics Table::statistics() const {
   const columns::RowLayout* layout = rows_.current_layout();
   statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
   for (const auto& key : keys_) statistics.key_index_bytes += key->memory_bytes();
+  const IndexRuns::Summary runs = runs_.summary();
+  statistics.index_runs = runs.runs;
+  statistics.index_run_bytes = runs.bytes;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const columns::Column& column = *columns_[i];
     statistics.columns.push_back({column.name(), column.type(), column.is_dictionary(),
@@ -306,16 +347,16 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   for (const auto& column : columns_)
     if (Status s = column->dictionary().verify(); !s.ok()) return s;
   if (Status s = verify_groups(); !s.ok()) return s;
-  std::uint64_t live = 0;
+  std::uint64_t live_in_dram = 0;
   columns::Candidates candidates;
   const std::uint32_t end = rows_.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
     if (!visibility.sees(rows_.version(row))) continue;
-    ++live;
+    live_in_dram += runs_.serves(row) ? 0 : 1;
     if (Status s = verify_row(row, Moment::kOpen); !s.ok()) return s;
     for (const auto& key : keys_) {
       if (!key->is_hashed(row)) continue;
-      key->hash().lookup(key->hash_of(row), candidates);
+      key->lookup(key->hash_of(row), candidates);
       std::size_t found = 0;
       std::size_t others = 0;
       for (const std::uint32_t candidate : candidates.view()) {
@@ -334,8 +375,8 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   }
   for (const auto& key : keys_)
     if (key->is_ordered())
-      if (Status s = key->check_ordered(live); !s.ok()) return s;
-  return {};
+      if (Status s = key->check_ordered(live_in_dram); !s.ok()) return s;
+  return IndexRunAudit(*this).run();
 }
 
 Status Table::verify_groups() const {
@@ -350,6 +391,7 @@ Status Table::verify_groups() const {
 
 void Table::release_all() {
   for (const auto& column : columns_) column->release_all();
+  runs_.release_all();
   rows_.release_all();
   for (const auto& key : keys_) key->release_memory();
   const std::lock_guard guard(free_mutex_);

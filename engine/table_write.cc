@@ -122,7 +122,7 @@ void Table::hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) 
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if ((keys & (1u << i)) == 0 || !keys_[i]->is_unique()) continue;
     hashes[i] = keys_[i]->hash_of(row);
-    keys_[i]->hash().prefetch_for_edit(hashes[i]);
+    keys_[i]->prefetch_for_edit(hashes[i]);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "columns/main_records.h"
 #include "columns/row_layout.h"
 #include "engine/catalog_layout.h"
+#include "engine/index_run_layout.h"
 #include "flugs/schema.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "pmem/pool_format.h"
@@ -24,6 +25,9 @@ using columns::ChunkGeometry;
 using columns::ColumnLayout;
 using engine::CatalogLayout;
 using engine::DatabaseLayout;
+using engine::IndexRunKeyLayout;
+using engine::IndexRunLayout;
+using engine::IndexRunListLayout;
 using engine::RowChunkLayout;
 using engine::RowGroupLayout;
 using engine::TableLayout;
@@ -46,6 +50,11 @@ std::uint32_t entry_bytes_of(std::uint8_t type) noexcept {
     default:
       return 16;
   }
+}
+
+std::uint64_t bytes_of(const IndexRunListLayout& list) noexcept {
+  const std::uint64_t words = (std::uint64_t{list.chunk_count} + 63) / 64;
+  return sizeof list + list.run_count * (8 + words * 8);
 }
 
 class Mapper {
@@ -102,7 +111,8 @@ class Mapper {
 
   void map_table(std::uint64_t offset) {
     const auto& table = at<TableLayout>(offset);
-    add(Part::kTable, true, offset, 64);
+    add(Part::kTable, true, offset, 56);
+    add(Part::kTable, false, offset + offsetof(TableLayout, index_runs), 8);
     add(Part::kTable, true, offset + table.schema_offset, table.schema_bytes);
     for (std::uint64_t i = 0; i < table.column_count; ++i) {
       const std::uint64_t column = offset + sizeof(TableLayout) + i * sizeof(ColumnLayout);
@@ -122,6 +132,29 @@ class Mapper {
         map_row_chunk(chunk);
       }
     });
+    if (table.index_runs != 0) map_index_runs(table.index_runs);
+  }
+
+  void map_index_runs(std::uint64_t offset) {
+    const auto& list = at<IndexRunListLayout>(offset);
+    add(Part::kIndexList, true, offset, bytes_of(list));
+    for (std::uint64_t i = 0; i < list.run_count; ++i)
+      map_index_run(at<std::uint64_t>(offset + sizeof list + i * 8));
+  }
+
+  void map_index_run(std::uint64_t offset) {
+    const auto& run = at<IndexRunLayout>(offset);
+    add(Part::kIndexRun, true, offset, sizeof run + run.key_count * sizeof(IndexRunKeyLayout));
+    for (std::uint64_t i = 0; i < run.key_count; ++i) {
+      const auto& key = at<IndexRunKeyLayout>(offset + sizeof run + i * sizeof(IndexRunKeyLayout));
+      if (key.slots_offset != 0)
+        add(Part::kIndexEntries, true, offset + key.slots_offset, key.slot_count * 8);
+      if (key.prefixes_offset == 0) continue;
+      add(Part::kIndexEntries, true, offset + key.prefixes_offset, key.ordered_entries * 8);
+      add(Part::kIndexEntries, true, offset + key.rows_offset, key.ordered_entries * 4);
+      add(Part::kIndexEntries, true, offset + key.fences_offset,
+          (key.ordered_entries + 63) / 64 * 8);
+    }
   }
 
   void map_dictionary(std::uint64_t column) {
@@ -220,9 +253,23 @@ void reseal_table(std::span<std::byte> pool, std::uint64_t offset) {
       table.schema_bytes > pool.size() - offset - table.schema_offset)
     return;
   std::uint64_t sum = XXH3_64bits(&table.magic, 16);
-  sum = XXH3_64bits_withSeed(&table.table_id, 40, sum);
+  sum = XXH3_64bits_withSeed(&table.table_id, 32, sum);
   table.checksum =
       XXH3_64bits_withSeed(pool.data() + offset + table.schema_offset, table.schema_bytes, sum);
+}
+
+void reseal_index_list(std::span<std::byte> pool, std::uint64_t offset) {
+  auto& list = *reinterpret_cast<IndexRunListLayout*>(pool.data() + offset);
+  const std::uint64_t bytes = bytes_of(list);
+  if (bytes <= pool.size() - offset)
+    list.checksum = XXH3_64bits(pool.data() + offset + 16, bytes - 16);
+}
+
+void reseal_index_run(std::span<std::byte> pool, std::uint64_t offset) {
+  auto& run = *reinterpret_cast<IndexRunLayout*>(pool.data() + offset);
+  const std::uint64_t bytes = sizeof run + run.key_count * sizeof(IndexRunKeyLayout);
+  if (bytes <= pool.size() - offset)
+    run.checksum = XXH3_64bits(pool.data() + offset + 16, bytes - 16);
 }
 
 void reseal_group(std::span<std::byte> pool, std::uint64_t offset) {
@@ -266,6 +313,9 @@ std::string_view to_string(Part part) noexcept {
                                                                 "row group records",
                                                                 "version block pointers",
                                                                 "version block",
+                                                                "index run list",
+                                                                "index run header",
+                                                                "index run entries",
                                                                 "dictionary entry",
                                                                 "string chunk header",
                                                                 "text",
@@ -301,6 +351,12 @@ void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region)
     }
     case Part::kRowGroup:
       reseal_group(pool, region.offset);
+      break;
+    case Part::kIndexList:
+      reseal_index_list(pool, region.offset);
+      break;
+    case Part::kIndexRun:
+      reseal_index_run(pool, region.offset);
       break;
     case Part::kHeapChunk:
       reseal_first_words(*reinterpret_cast<columns::StringHeapChunkLayout*>(at), 16);

@@ -81,6 +81,8 @@ constexpr std::array kProtocols{
              script_merge_locked, kMerges, 512},
     Protocol{"merge_again", "groups merged again, emptied, their row ids used again",
              script_merge_again, kMerges, 512},
+    Protocol{"index_runs", "key indexes of row groups, combined and made to leave groups out",
+             script_index_runs, kMerges, 512},
     Protocol{"threads_commit", "threads that write the same rows, in several tables at a time",
              script_threads_commit, kWrites, 160, false, kThreads},
     Protocol{"threads_values", "threads that bring the same new values and the same new keys",

@@ -1,5 +1,5 @@
-// Protocols row_group, chunk_replace and version_block: chunks of rows that become row groups, what
-// is deleted in them, and groups that are merged again.
+// Protocols row_group, chunk_replace, version_block and index_run: chunks of rows that become row
+// groups, what is deleted in them, groups that are merged again, and their key indexes.
 
 #include <fmt/format.h>
 
@@ -106,6 +106,30 @@ void script_merge_again(CrashRig& rig) {
   rig.merge("people");
   rig.commit({update("people", 12, {set(kAmount, Value::int64(5))})});
   rig.merge("people");
+}
+
+// Each run goes into the next; the space of those before is used again while the pointer that led
+// to them may still be in the caches.
+void script_index_runs(CrashRig& rig) {
+  rig.create_table(people_schema());
+  insert_people(rig, 1, 8);
+  rig.merge("people");
+  rig.reopen();
+  rig.watch();
+  rig.commit({update("people", 2, {set(kAmount, Value::int64(22))}), remove("people", 3)});
+  rig.abort({update("people", 4, {set(kAmount, Value::int64(44))})});
+  insert_people(rig, 11, 4);
+  rig.merge("people");
+  rig.create_table(log_schema());
+  rig.commit({insert("log", log_entry(1, 10))});
+  insert_people(rig, 21, 4);
+  rig.merge("people");
+  for (const std::int32_t id : {1, 2, 4, 5, 6, 7, 8}) rig.commit({remove("people", id)});
+  rig.reopen();
+  rig.merge("people");  // the first group is emptied: no list has it any more
+  insert_people(rig, 31, 6);
+  rig.merge("people");
+  rig.commit({insert("people", person(3, "again", "city", 3, "note"))});
 }
 
 }  // namespace flugs::proof

@@ -34,6 +34,7 @@ void script_merge(CrashRig& rig);
 void script_merged_deletions(CrashRig& rig);
 void script_merge_locked(CrashRig& rig);
 void script_merge_again(CrashRig& rig);
+void script_index_runs(CrashRig& rig);
 void script_threads_commit(CrashRig& rig);
 void script_threads_values(CrashRig& rig);
 void script_threads_slots(CrashRig& rig);

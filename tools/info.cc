@@ -63,7 +63,9 @@ bench::Json to_json(const TableStatistics& table) {
                       {"group_rows", table.group_rows},
                       {"group_bytes", table.group_bytes},
                       {"row_bytes", table.row_bytes},
-                      {"key_index_bytes", table.key_index_bytes}};
+                      {"key_index_bytes", table.key_index_bytes},
+                      {"index_runs", table.index_runs},
+                      {"index_run_bytes", table.index_run_bytes}};
   json["columns"] = bench::Json::array();
   for (const ColumnStatistics& column : table.columns)
     json["columns"].push_back({{"name", column.name},
@@ -170,8 +172,9 @@ void print_table_statistics(const TableStatistics& table) {
              table.name, table.rows_reserved, table.rows_free, table.chunks,
              format_bytes(table.chunk_bytes), table.row_bytes, format_bytes(table.key_index_bytes));
   if (table.groups != 0)
-    fmt::print("in main: {} of the chunks, {} rows, {}\n", table.groups, table.group_rows,
-               format_bytes(table.group_bytes));
+    fmt::print("in main: {} of the chunks, {} rows, {}; {} index runs, {}\n", table.groups,
+               table.group_rows, format_bytes(table.group_bytes), table.index_runs,
+               format_bytes(table.index_run_bytes));
   TextTable columns({"column", "type", "bits", "dictionary entries", "bytes"});
   for (const ColumnStatistics& column : table.columns)
     columns.add({column.name, std::string(to_string(column.type)),

@@ -78,11 +78,16 @@ class Bank {
     complaint.expect(scanned.ok() && count == kAccounts && sum == 100 * kAccounts,
                      "a scan saw another sum");
     std::size_t ranged = 0;
-    const Status walked = t->range({table, 1}, {}, {}, [&](const Row&) {
+    std::int64_t last = -1;
+    bool is_ascending = true;
+    const Status walked = t->range({table, 1}, {}, {}, [&](const Row& row) {
       ++ranged;
+      is_ascending = is_ascending && row.get_int64(kAmount) >= last;
+      last = row.get_int64(kAmount);
       return true;
     });
     complaint.expect(walked.ok() && ranged == kAccounts, "a range saw another number of accounts");
+    complaint.expect(is_ascending, "a range saw accounts in another order");
   }
 
   void check_before_and_after_opening(Complaint& complaint) {
@@ -98,10 +103,11 @@ class Bank {
   TableId table;
 };
 
-/// Three users who move money and one who adds it up, for three seconds or until one complains.
+/// Three users who move money and one who adds it up, for some time or until one complains.
 class Traffic {
  public:
-  Traffic(Bank& bank, Complaint& complaint) : complaint_(complaint) {
+  Traffic(Bank& bank, std::chrono::seconds time, Complaint& complaint)
+      : complaint_(complaint), end_(std::chrono::steady_clock::now() + time) {
     for (std::uint64_t user = 1; user <= 3; ++user)
       threads_.emplace_back([this, user, &bank] {
         bench::Random random(user);
@@ -124,18 +130,14 @@ class Traffic {
 
  private:
   Complaint& complaint_;
-  const std::chrono::steady_clock::time_point end_ =
-      std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  const std::chrono::steady_clock::time_point end_;
   std::atomic<bool> stops_{false};
   std::vector<std::thread> threads_;
 };
 
-}  // namespace
-
-TEST_CASE("money moves while its accounts are merged", "[engine]") {
-  Bank bank;
-  Complaint complaint;
-  Traffic traffic(bank, complaint);
+// Returns how many chunks and groups were merged.
+std::uint64_t move_and_merge(Bank& bank, std::chrono::seconds time, Complaint& complaint) {
+  Traffic traffic(bank, time, complaint);
   std::uint64_t merged = 0;
   while (traffic.goes_on()) {
     MergeOptions options;
@@ -148,10 +150,34 @@ TEST_CASE("money moves while its accounts are merged", "[engine]") {
     if (report.ok())
       merged += report->chunks_merged + report->groups_merged + report->chunks_emptied;
   }
-  traffic.stop();
+  return merged;
+}
+
+}  // namespace
+
+TEST_CASE("money moves while its accounts are merged", "[engine]") {
+  Bank bank;
+  Complaint complaint;
+  const std::uint64_t merged = move_and_merge(bank, std::chrono::seconds(3), complaint);
   REQUIRE(complaint.what() == "");
   CHECK(merged > 10);
   bank.check_before_and_after_opening(complaint);
+}
+
+TEST_CASE("money moves between accounts that index runs serve", "[engine]") {
+  Bank bank;
+  Complaint complaint;
+  for (int round = 0; round < 4; ++round) {
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    must(bank.database->merge(bank.table, options));
+    bank.database.reopen();
+    CHECK(bank.database->recovery_report().rows_indexed == 0);
+    bank.check_sum(complaint);
+    move_and_merge(bank, std::chrono::seconds(1), complaint);
+    REQUIRE(complaint.what() == "");
+    must(bank.database->verify());
+  }
 }
 
 TEST_CASE("money moves while its accounts are merged by themselves", "[engine]") {
@@ -164,7 +190,7 @@ TEST_CASE("money moves while its accounts are merged by themselves", "[engine]")
   policy.written_percent = 100;
   policy.interval = std::chrono::milliseconds(10);
   must(bank.database->set_merge_policy(bank.table, policy));
-  Traffic traffic(bank, complaint);
+  Traffic traffic(bank, std::chrono::seconds(3), complaint);
   for (std::uint32_t round = 0; traffic.goes_on(); ++round) {
     // Another policy, and another table that comes and goes.
     policy.threads = 1 + round / 16 % 2;

@@ -12,6 +12,7 @@
 #include "columns/main_column_layout.h"
 #include "columns/row_layout.h"
 #include "engine/catalog_layout.h"
+#include "engine/index_run_layout.h"
 #include "engine/schema_codec.h"
 #include "mvcc/stamps.h"
 #include "mvcc/transaction_slots_layout.h"
@@ -99,8 +100,9 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
        offsetof(TableLayout, table_id), offsetof(TableLayout, column_count),
        offsetof(TableLayout, first_chunk_rows_log2), offsetof(TableLayout, largest_chunk_rows_log2),
        offsetof(TableLayout, schema_offset), offsetof(TableLayout, schema_bytes),
-       offsetof(TableLayout, reserved1), offsetof(TableLayout, row_chunks), sizeof(TableLayout)},
-      {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 64, 128});
+       offsetof(TableLayout, reserved1), offsetof(TableLayout, index_runs),
+       offsetof(TableLayout, row_chunks), sizeof(TableLayout)},
+      {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 56, 64, 128});
   check_offsets("ColumnLayout",
                 {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
                  offsetof(ColumnLayout, nullable), offsetof(ColumnLayout, scale),
@@ -128,6 +130,29 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
       {offsetof(CellLayout, bit_offset), offsetof(CellLayout, kind), offsetof(CellLayout, bits),
        offsetof(CellLayout, null_bit_offset), offsetof(CellLayout, reserved), sizeof(CellLayout)},
       {0, 2, 3, 4, 6, 8});
+}
+
+TEST_CASE("offsets of the structures of index runs", "[format]") {
+  using engine::IndexRunKeyLayout, engine::IndexRunLayout, engine::IndexRunListLayout;
+  check_offsets("IndexRunLayout",
+                {offsetof(IndexRunLayout, magic), offsetof(IndexRunLayout, checksum),
+                 offsetof(IndexRunLayout, bytes), offsetof(IndexRunLayout, table_id),
+                 offsetof(IndexRunLayout, key_count), sizeof(IndexRunLayout)},
+                {0, 8, 16, 24, 28, 64});
+  check_offsets(
+      "IndexRunKeyLayout",
+      {offsetof(IndexRunKeyLayout, slots_offset), offsetof(IndexRunKeyLayout, home_lines),
+       offsetof(IndexRunKeyLayout, slot_count), offsetof(IndexRunKeyLayout, hashed_entries),
+       offsetof(IndexRunKeyLayout, prefixes_offset), offsetof(IndexRunKeyLayout, rows_offset),
+       offsetof(IndexRunKeyLayout, fences_offset), offsetof(IndexRunKeyLayout, ordered_entries),
+       offsetof(IndexRunKeyLayout, checksum), sizeof(IndexRunKeyLayout)},
+      {0, 8, 16, 24, 32, 40, 48, 56, 64, 128});
+  check_offsets("IndexRunListLayout",
+                {offsetof(IndexRunListLayout, magic), offsetof(IndexRunListLayout, checksum),
+                 offsetof(IndexRunListLayout, bytes), offsetof(IndexRunListLayout, table_id),
+                 offsetof(IndexRunListLayout, run_count), offsetof(IndexRunListLayout, chunk_count),
+                 sizeof(IndexRunListLayout)},
+                {0, 8, 16, 24, 28, 32, 64});
 }
 
 TEST_CASE("offsets of the structures of transactions", "[format]") {
@@ -159,10 +184,12 @@ TEST_CASE("the magics read as words in the file", "[format]") {
   CHECK(bytes_of(engine::DatabaseLayout::kMagic) == "FGLSDB01");
   CHECK(bytes_of(engine::TableLayout::kMagic) == "FLGTABLE");
   CHECK(bytes_of(engine::RowChunkLayout::kMagic) == "FLRWCHNK");
+  CHECK(bytes_of(engine::IndexRunLayout::kMagic) == "FLIDXRUN");
+  CHECK(bytes_of(engine::IndexRunListLayout::kMagic) == "FLDXLIST");
   CHECK(bytes_of(columns::StringHeapChunkLayout::kMagic) == "FLUGHEAP");
   CHECK(bytes_of(mvcc::SlotArrayLayout::kMagic) == "FLGSLOTS");
   CHECK(bytes_of(mvcc::IntentBlockLayout::kMagic) == "FLINTENT");
-  CHECK(pmem::kFormatVersion == 1);
+  CHECK(pmem::kFormatVersion == 2);
 }
 
 TEST_CASE("a tag is bit 63, twelve bits of slot, 51 of generation", "[format]") {

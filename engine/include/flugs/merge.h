@@ -46,8 +46,11 @@ struct MergeReport {
   std::uint64_t rows_dropped = 0;    ///< dead, unused or never committed
   std::uint64_t bytes_before = 0;    ///< in the pool, of what was merged
   std::uint64_t bytes_after = 0;     ///< in the pool, of what it was merged into
+  std::uint64_t index_rows = 0;      ///< of groups whose key indexes were written
+  std::uint64_t index_bytes = 0;     ///< in the pool, of key indexes that were written
   double wait_us = 0;                ///< for transactions that had begun earlier
   double merge_us = 0;
+  double index_us = 0;         ///< writing key indexes
   double build_cpu_us = 0;     ///< of all threads together
   double longest_move_us = 0;  ///< the longest that writers of one chunk had to wait
   bool cancelled = false;

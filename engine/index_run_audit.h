@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/index_runs.h"
+#include "flugs/status.h"
+
+namespace flugs::engine {
+
+class KeyIndex;
+class Table;
+
+/// Whether the runs of a quiet table say what its rows say: each row that a run covers has its
+/// entries there, in their places, and there is no entry of such a row besides.
+class IndexRunAudit {
+ public:
+  explicit IndexRunAudit(const Table& table) : table_(table) {}
+
+  /// The first thing that is wrong, kCorrupt.
+  Status run() const;
+  /// Only what runs say of themselves: whether their checksums fit.
+  Status run_checksums() const;
+
+ private:
+  Status audit_hashed(const IndexRuns::Member& member, std::size_t key) const;
+  Status audit_ordered(const IndexRuns::Member& member, std::size_t key) const;
+  Status corrupt(const KeyIndex& key, std::uint32_t row, const char* expected) const;
+  bool is_covered(const IndexRuns::Member& member, std::uint32_t row) const noexcept;
+
+  const Table& table_;
+};
+
+}  // namespace flugs::engine
