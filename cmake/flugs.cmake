@@ -27,17 +27,6 @@ function(flugs_settings target)
   target_link_options(${target} PRIVATE ${flags})
 endfunction()
 
-# With a sanitizer, headers that nearly every source has are compiled once for each layer. What is
-# shipped is compiled without, so that a source has to include what it uses.
-function(flugs_common_header target)
-  if(NOT FLUGS_SANITIZE)
-    return()
-  endif()
-  target_precompile_headers(${target} PRIVATE
-    <fmt/format.h> <algorithm> <atomic> <cstdint> <functional> <memory> <mutex> <optional> <span>
-    <string> <string_view> <unordered_map> <vector>)
-endfunction()
-
 # One folder of the library: flugs_layer(columns SOURCES column.cc ... USES words pmem fmt::fmt).
 # USES names the layers below, which must exist already, and packages; tools/tidy.py holds every
 # #include to the same order.
@@ -58,7 +47,6 @@ function(flugs_layer name)
     endif()
   endforeach()
   flugs_settings(flugs_${name})
-  flugs_common_header(flugs_${name})
   set_property(GLOBAL APPEND PROPERTY FLUGS_LAYER_OBJECTS $<TARGET_OBJECTS:flugs_${name}>)
 endfunction()
 

@@ -205,7 +205,7 @@ class Table {
   std::vector<std::unique_ptr<KeyIndex>> keys_;
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
-  pmem::Mutex merge_mutex_;  // rank: before ddl_mutex_ of the database
+  pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
   MergeRecord merge_record_;
   std::mutex free_mutex_;  // protects free_rows_; a leaf

@@ -5,7 +5,6 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <numeric>
 #include <thread>
 
 #include "engine/index_run_builder.h"
@@ -153,7 +152,6 @@ Status TableMerge::run() noexcept {
     if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
       return too_old();
     report_.wait_us = microseconds_since(frozen);
-    table_.note_readers_of_replaced(std::numeric_limits<std::uint64_t>::max());
     merged = merge_all();
   }
   if (merged.ok()) merged = index_groups();

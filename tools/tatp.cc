@@ -58,9 +58,15 @@ struct TatpFigures {
     return static_cast<double>(run.after.*counter - run.before.*counter) /
            static_cast<double>(writes);
   }
-  double write_amplification() const {
-    return static_cast<double>(run.after.bytes_written - run.before.bytes_written) /
+  double per_committed_byte(std::uint64_t bytes) const {
+    return static_cast<double>(bytes) /
            static_cast<double>(std::max<std::uint64_t>(run.committed_bytes(), 1));
+  }
+  double write_amplification() const {
+    return per_committed_byte(run.after.bytes_written - run.before.bytes_written);
+  }
+  double write_amplification_of_medium() const {
+    return per_committed_byte(64 * (run.after.lines_flushed - run.before.lines_flushed));
   }
 };
 
@@ -93,11 +99,14 @@ bench::Json merge_json(const TatpOptions& options, const TatpFigures& figures) {
                       {"tps_share_during_merge", nullptr},
                       {"latency_ns_update_location_during_merge", nullptr},
                       {"committed_bytes", run.committed_bytes()},
-                      {"write_amplification", nullptr}};
+                      {"write_amplification", nullptr},
+                      {"write_amplification_of_medium", nullptr}};
   if (run.share_during_merge) json["tps_share_during_merge"] = *run.share_during_merge;
   if (run.location_during_merge.count() != 0)
     json["latency_ns_update_location_during_merge"] = bench::to_json(run.location_during_merge);
-  if (run.committed_bytes() != 0) json["write_amplification"] = figures.write_amplification();
+  if (run.committed_bytes() == 0) return json;
+  json["write_amplification"] = figures.write_amplification();
+  json["write_amplification_of_medium"] = figures.write_amplification_of_medium();
   return json;
 }
 
@@ -213,8 +222,10 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
              figures.per_write(&Statistics::fences), figures.per_write(&Statistics::lines_flushed),
              figures.per_write(&Statistics::bytes_written));
   if (run.committed_bytes() != 0)
-    fmt::print("written to the pool       {:.1f} bytes for each byte of values committed\n",
-               figures.write_amplification());
+    fmt::print(
+        "written to the pool       {:.1f} bytes for each byte of values committed, {:.1f} in "
+        "whole lines\n",
+        figures.write_amplification(), figures.write_amplification_of_medium());
   if (options.merge.is_auto) print_merges(run);
   fmt::print("conflicts retried {}\n", run.retries);
   fmt::print("pool {} ({} used), DRAM {} ({} indexes)\n",
