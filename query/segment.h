@@ -66,6 +66,8 @@ class Segment {
   /// The same as codes of the column's domain. Fails with kCorrupt.
   virtual ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
 
+  /// Whether the column may be NULL in one of the rows.
+  virtual bool may_be_null(std::uint32_t column) const noexcept = 0;
   /// A column, packed as it lies, where the segment has it so; else null.
   virtual const columns::MainColumn* packed(std::uint32_t /*column*/) const noexcept {
     return nullptr;
