@@ -52,7 +52,7 @@ class Segment {
   virtual ~Segment() = default;
 
   virtual std::uint32_t row_count() const noexcept = 0;
-  /// Rows for which masks are made together; a multiple of kBatchRows, kBlockRowsMax at most.
+  /// Rows for which masks are made together; a multiple of 64, kBlockRowsMax at most.
   virtual std::uint32_t block_rows() const noexcept { return kBatchRows; }
   static constexpr std::uint32_t kBlockRowsMax = 8 * kBatchRows;
   /// Whether the transaction sees every row, as far as that is known without a look at them.
