@@ -158,7 +158,7 @@ std::uint8_t Column::bits_for(const Cell& cell) const noexcept {
   return is_narrow_ || cell.low <= 0xFFFFFFFFu ? 32 : 64;
 }
 
-CellNeed Column::need(std::uint8_t bits) const noexcept {
+CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
   if (!is_dictionary_) {
     std::uint8_t least = is_text_ ? 128 : type_ == Type::kBool ? 1 : 32;
     if (type_ == Type::kDouble || type_ == Type::kTimestamp) least = 64;
@@ -170,7 +170,9 @@ CellNeed Column::need(std::uint8_t bits) const noexcept {
   const std::uint64_t count = dictionary_.count();
   const bool foretold = expected != 0 && count <= expected;
   const std::uint64_t codes = foretold ? expected : std::max<std::uint64_t>(count * 2, 256);
-  return {CellKind::kCode, std::max(bits, code_bits_for(codes)), false};
+  const std::uint8_t least = std::max(bits, code_bits_for(codes));
+  if (foretold || least <= kSmallCodeBits) return {CellKind::kCode, least, false};
+  return {CellKind::kCode, static_cast<std::uint8_t>(std::min(least + more_bits, 32u)), false};
 }
 
 Value Column::direct_value(const RowLayout& layout, const std::byte* row,

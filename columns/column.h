@@ -59,8 +59,9 @@ class Column {
                      std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);
   /// The narrowest cell for it.
   std::uint8_t bits_for(const Cell& cell) const noexcept;
-  /// What to ask of a new chunk's layout, at least `bits` wide: with room for codes to come.
-  CellNeed need(std::uint8_t bits) const noexcept;
+  /// What to ask of a new chunk's layout, at least `bits` wide: with room for codes to come, and
+  /// `more_bits` than that if there are many.
+  CellNeed need(std::uint8_t bits, unsigned more_bits = 0) const noexcept;
 
   Value value(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
     if (is_dictionary_)

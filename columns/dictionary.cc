@@ -185,6 +185,17 @@ std::int64_t Dictionary::integer(std::uint32_t code) const noexcept {
   return static_cast<std::int64_t>(load_word(address));
 }
 
+std::vector<std::uint64_t> Dictionary::chunk_bases(std::uint32_t count) const {
+  std::vector<std::uint64_t> bases;
+  if (is_text_ || count == 0 || count > kEntriesMax) return bases;
+  for (std::size_t chunk = 0; chunk <= chunk_of(count - 1); ++chunk) {
+    if (chunks_in_dram_[chunk] == nullptr) return {};
+    bases.push_back(reinterpret_cast<std::uint64_t>(chunks_in_dram_[chunk]) -
+                    std::uint64_t{first_id_of(chunk)} * entry_bytes_);
+  }
+  return bases;
+}
+
 std::string_view Dictionary::text(std::uint32_t code) const noexcept {
   const std::byte* address = entry(code);
   if (address == nullptr) return {};

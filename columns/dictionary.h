@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "columns/cell.h"
 #include "columns/chunk_geometry.h"
@@ -85,6 +86,12 @@ class Dictionary {
     return decoder_.null_code.load(std::memory_order_acquire);
   }
 
+  /// For reading many entries of fixed-width values: entry `code`, below `count`, is at
+  /// bases[chunk_of(code)] + code * entry_bytes(). Empty when there is nothing to read so.
+  std::vector<std::uint64_t> chunk_bases(std::uint32_t count) const;
+  static std::size_t chunk_of(std::uint32_t id) noexcept { return kGeometry.chunk_of(id); }
+  std::uint32_t entry_bytes() const noexcept { return entry_bytes_; }
+
   /// ValueIDs below it have been handed out.
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
   std::uint64_t bytes_in_pool() const noexcept {
@@ -100,7 +107,6 @@ class Dictionary {
   enum class Proof : std::uint8_t { kAbsent, kTorn, kValue, kNull };
 
   static constexpr ChunkGeometry kGeometry{kFirstChunkBits, kChunkBitsMax};
-  static std::size_t chunk_of(std::uint32_t id) noexcept { return kGeometry.chunk_of(id); }
   static std::uint32_t first_id_of(std::size_t chunk) noexcept {
     return static_cast<std::uint32_t>(kGeometry.first_of(chunk));
   }

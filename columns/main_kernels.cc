@@ -13,8 +13,8 @@ KernelRoute best_route() noexcept {
                         __builtin_cpu_supports("popcnt");
   const bool has_avx512 =
       has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512vbmi");
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi");
   if (has_avx512) return KernelRoute::kAvx512;
   return has_avx2 ? KernelRoute::kAvx2 : KernelRoute::kPlain;
 }

@@ -19,32 +19,58 @@ std::uint32_t padded_row_bytes(std::uint32_t bits) noexcept {
   return (bytes + 63) / 64 * 64;
 }
 
+/// Gives bits of a row to cells, so that none of up to 64 bits straddles a word and few bits are
+/// left over: each goes where it leaves the fewest in a word that is begun.
+class WordPacker {
+ public:
+  /// Where the bits are, from the beginning of the row.
+  std::uint32_t place(std::uint32_t bits) {
+    if (bits > 64) {
+      used_.insert(used_.end(), bits / 64, 64);
+      return static_cast<std::uint32_t>((used_.size() - bits / 64) * 64);
+    }
+    while (first_free_ < used_.size() && used_[first_free_] == 64) ++first_free_;
+    std::size_t best = used_.size();
+    for (std::size_t word = first_free_; word < used_.size(); ++word)
+      if (used_[word] + bits <= 64 && (best == used_.size() || used_[word] > used_[best]))
+        best = word;
+    if (best == used_.size()) used_.push_back(0);
+    const auto at = static_cast<std::uint32_t>(best * 64 + used_[best]);
+    used_[best] += bits;
+    return at;
+  }
+  std::uint32_t bytes() const noexcept { return static_cast<std::uint32_t>(used_.size() * 8); }
+
+ private:
+  std::vector<std::uint32_t> used_ = {64, 64};  // bits of each word; the stamps have theirs
+  std::size_t first_free_ = 0;                  // words before it are full
+};
+static_assert(RowLayout::kStampBytes == 16);
+
 }  // namespace
 
 Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs) {
   std::vector<std::size_t> order(needs.size());
   std::iota(order.begin(), order.end(), 0);
-  // Widths are powers of two: placed wide ones first, none straddles a word.
+  // Wide ones first: what is left over in their words is for narrow ones.
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return needs[a].bits > needs[b].bits; });
   RowLayout layout;
   layout.cells_.resize(needs.size());
-  std::uint32_t bit = kStampBytes * 8;
-  for (const std::size_t column : order) {
-    const CellNeed& need = needs[column];
-    layout.cells_[column] = {static_cast<std::uint16_t>(bit), static_cast<std::uint8_t>(need.kind),
-                             need.bits, 0, 0};
-    bit += need.bits;
-    if (bit > kRowBytesMax * 8) break;
+  WordPacker packer;
+  for (std::size_t i = 0; i < order.size() && packer.bytes() <= kRowBytesMax; ++i) {
+    const CellNeed& need = needs[order[i]];
+    layout.cells_[order[i]] = {static_cast<std::uint16_t>(packer.place(need.bits)),
+                               static_cast<std::uint8_t>(need.kind), need.bits, 0, 0};
   }
-  for (std::size_t column = 0; column < needs.size() && bit <= kRowBytesMax * 8; ++column)
+  for (std::size_t column = 0; column < needs.size() && packer.bytes() <= kRowBytesMax; ++column)
     if (needs[column].null_bit)
-      layout.cells_[column].null_bit_offset = static_cast<std::uint16_t>(bit++);
-  if (bit > kRowBytesMax * 8)
+      layout.cells_[column].null_bit_offset = static_cast<std::uint16_t>(packer.place(1));
+  if (packer.bytes() > kRowBytesMax)
     return Status(
         StatusCode::kInvalidArgument,
         fmt::format("a row of {} columns needs more than {} bytes", needs.size(), kRowBytesMax));
-  layout.row_bytes_ = padded_row_bytes(bit);
+  layout.row_bytes_ = padded_row_bytes(packer.bytes() * 8);
   layout.derive_access();
   return layout;
 }
@@ -60,13 +86,15 @@ Result<RowLayout> RowLayout::from_pool(std::span<const CellLayout> cells, std::u
     const CellLayout& cell = cells[i];
     const auto kind = static_cast<CellKind>(cell.kind);
     const bool power_of_two = cell.bits != 0 && (cell.bits & (cell.bits - 1)) == 0;
+    const bool is_code = kind == CellKind::kCode;
     if (kind != CellKind::kCode && kind != CellKind::kInteger && kind != CellKind::kText)
       return corrupt(i, "unknown kind of cell", cell.kind);
-    if (!power_of_two || (kind == CellKind::kText) != (cell.bits == 128) ||
-        (kind == CellKind::kCode && cell.bits > 32))
+    if (is_code ? cell.bits == 0 || cell.bits > 32
+                : !power_of_two || (kind == CellKind::kText) != (cell.bits == 128))
       return corrupt(i, "impossible width in bits", cell.bits);
-    const std::uint32_t alignment = std::min<std::uint32_t>(cell.bits, 64);
-    if (cell.bit_offset < kStampBytes * 8 || cell.bit_offset % alignment != 0 ||
+    const bool straddles =
+        cell.bits <= 64 ? cell.bit_offset % 64 + cell.bits > 64 : cell.bit_offset % 64 != 0;
+    if (cell.bit_offset < kStampBytes * 8 || straddles ||
         cell.bit_offset + cell.bits > row_bytes * 8)
       return corrupt(i, "impossible bit offset", cell.bit_offset);
     if (cell.null_bit_offset != 0 &&

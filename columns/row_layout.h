@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,7 +24,7 @@ enum class CellKind : std::uint8_t {
 struct CellLayout {
   std::uint16_t bit_offset;       ///< from the beginning of the row
   std::uint8_t kind;              ///< CellKind
-  std::uint8_t bits;              ///< 1, 2, 4, 8, 16, 32, 64 or 128: cells never straddle words
+  std::uint8_t bits;              ///< of a code 1 to 32, else 1, 32, 64 or 128
   std::uint16_t null_bit_offset;  ///< 0: none; the bit is 1 when the value is NULL
   std::uint16_t reserved;
   friend bool operator==(const CellLayout&, const CellLayout&) = default;
@@ -37,7 +39,8 @@ struct CellNeed {
 };
 
 /// How the rows of a chunk are laid out: 16 bytes of MVCC stamps, then the cells of all columns
-/// side by side, wide ones first. A row never straddles a cache line if it fits into one.
+/// side by side. A cell never straddles a word (but text, which has two), nor a row a cache line,
+/// if it fits into one.
 class RowLayout {
  public:
   static constexpr std::size_t kStampBytes = 16;
@@ -104,12 +107,14 @@ class RowLayout {
   std::uint32_t row_bytes_ = 0;
 };
 
-/// The narrowest cell for codes 0 to `codes` - 1.
+/// Widths of codes: few, because rows of a chunk with narrower cells cannot take later codes.
+inline constexpr unsigned kSmallCodeBits = 16;
+/// The narrowest cell for codes 0 to `codes` - 1: 1, 2, 4, 8, 16, 20, 24, 28 or 32 bits.
 constexpr std::uint8_t code_bits_for(std::uint64_t codes) noexcept {
-  std::uint8_t bits = 1;
-  while (bits < 32 && codes > (std::uint64_t{1} << bits))
-    bits = static_cast<std::uint8_t>(bits * 2);
-  return bits;
+  const int least = codes <= 2 ? 1 : std::bit_width(codes - 1);
+  if (least > static_cast<int>(kSmallCodeBits))
+    return static_cast<std::uint8_t>(std::min((least + 3) / 4 * 4, 32));
+  return static_cast<std::uint8_t>(std::bit_ceil(static_cast<unsigned>(least)));
 }
 
 }  // namespace flugs::columns

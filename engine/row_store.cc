@@ -268,6 +268,27 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   return {};
 }
 
+// Rows that are as short as they can be while dictionaries may double; and where there is space
+// left in them, wider codes of large dictionaries: the longer it takes until the next widening.
+Result<columns::RowLayout> RowStore::roomy_layout(
+    std::span<const std::uint8_t> least,
+    std::span<const std::unique_ptr<columns::Column>> columns) {
+  std::vector<columns::CellNeed> needs(columns.size());
+  const auto with = [&](unsigned more_bits) {
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      needs[i] = columns[i]->need(least[i], more_bits);
+    return columns::RowLayout::make(needs);
+  };
+  Result<columns::RowLayout> best = with(0);
+  if (!best.ok()) return best;
+  for (unsigned more_bits = 4; more_bits <= columns::kSmallCodeBits; more_bits += 4) {
+    Result<columns::RowLayout> wider = with(more_bits);
+    if (!wider.ok() || wider->row_bytes() > best->row_bytes()) break;
+    best = std::move(wider);
+  }
+  return best;
+}
+
 // Called with tail_mutex_ held: the rest of the chunk that is being filled stays unused. Chunks
 // behind it, which a crash left before a row of them was used, are taken if they are wide enough;
 // if not, a new one is at least as wide as they are: rows go on through all of them.
@@ -283,12 +304,10 @@ Status RowStore::widen(std::span<const std::uint8_t> bits,
   while (index < chunk_count() && !can_take(index)) ++index;
   if (index == chunk_count()) {
     const columns::RowLayout* last = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
-    std::vector<columns::CellNeed> needs;
-    needs.reserve(columns.size());
-    for (std::size_t i = 0; i < columns.size(); ++i)
-      needs.push_back(
-          columns[i]->need(std::max(bits[i], last != nullptr ? last->bits(i) : bits[i])));
-    Result<columns::RowLayout> layout = columns::RowLayout::make(needs);
+    std::vector<std::uint8_t> least(bits.begin(), bits.end());
+    for (std::size_t i = 0; i < least.size() && last != nullptr; ++i)
+      least[i] = std::max(bits[i], last->bits(i));
+    Result<columns::RowLayout> layout = roomy_layout(least, columns);
     if (!layout.ok()) return std::move(layout).status();
     if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
     if (!can_take(index)) return {};  // somebody else's, made ahead

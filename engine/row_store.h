@@ -304,6 +304,9 @@ class RowStore {
   Status widen(std::span<const std::uint8_t> bits,
                std::span<const std::unique_ptr<columns::Column>> columns,
                pmem::Persister& persister);
+  static Result<columns::RowLayout> roomy_layout(
+      std::span<const std::uint8_t> least,
+      std::span<const std::unique_ptr<columns::Column>> columns);
   static bool fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) noexcept;
 
   pmem::Pool& pool_;

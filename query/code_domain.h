@@ -11,6 +11,7 @@
 
 #include "columns/dictionary.h"
 #include "flugs/value.h"
+#include "query/delta_kernels.h"
 
 namespace flugs::query {
 
@@ -46,7 +47,10 @@ class CodeDomain {
 class DictionaryDomain : public CodeDomain {
  public:
   explicit DictionaryDomain(const columns::Dictionary& dictionary, Type type)
-      : CodeDomain(type), dictionary_(dictionary), count_(dictionary.count()) {}
+      : CodeDomain(type),
+        dictionary_(dictionary),
+        count_(dictionary.count()),
+        bases_(dictionary.chunk_bases(count_)) {}
 
   std::uint32_t count() const noexcept override { return count_; }
   std::int64_t integer(std::uint32_t code) const noexcept override {
@@ -58,6 +62,8 @@ class DictionaryDomain : public CodeDomain {
   std::uint32_t null_code() const noexcept override { return dictionary_.null_code(); }
   const std::int64_t* integers() const override;
   const columns::Dictionary& dictionary() const noexcept { return dictionary_; }
+  /// Where the entries of codes below count() are; no bases where they cannot be read so.
+  DictionaryEntries entries() const noexcept { return {bases_, dictionary_.entry_bytes()}; }
 
  private:
   // Half of a second-level cache.
@@ -65,6 +71,7 @@ class DictionaryDomain : public CodeDomain {
 
   const columns::Dictionary& dictionary_;
   std::uint32_t count_;
+  std::vector<std::uint64_t> bases_;
   mutable std::once_flag decoded_once_;
   mutable std::vector<std::int64_t> decoded_;
 };

@@ -138,6 +138,13 @@ void GroupBySink::put_key(std::size_t key, ColumnView values, std::size_t rows,
 void GroupBySink::count_distinct(std::size_t a, ColumnView values, const std::uint32_t* groups,
                                  std::size_t rows, Groups& into) const {
   const BoundAggregate& aggregate = aggregates_[a];
+  if (bit_domains_[a].count != 0 && aggregate.form() == Form::kCode && values.nulls == nullptr) {
+    // Codes of the domain, each of which has a bit.
+    std::uint64_t* bits = into.bits[a].data();
+    for (std::size_t i = 0; i < rows; ++i)
+      bits[values.codes()[i] / 64] |= std::uint64_t{1} << (values.codes()[i] % 64);
+    return;
+  }
   for (std::size_t i = 0; i < rows; ++i) {
     if (values.nulls != nullptr && values.nulls[i] != 0) continue;
     std::uint64_t word = 0;
@@ -156,13 +163,23 @@ GroupBySink::Local& GroupBySink::local_of(std::uint32_t worker) {
   return *locals_[worker];
 }
 
-void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
-  Local& local = local_of(worker);
-  Groups& groups = local.groups;
+void GroupBySink::find_groups(const Batch& batch, Local& local) const {
+  GroupTable& table = local.groups.table;
+  if (keys_.size() == 1 && keys_[0].expr->form == Form::kCode && table.is_array()) {
+    const ColumnView codes = local.evaluator.evaluate(*keys_[0].expr, batch);
+    if (codes.nulls == nullptr)
+      return table.find_codes(codes.codes(), batch.rows, local.group_of.data());
+  }
   std::fill_n(local.words.nulls.begin(), batch.rows, 0);
   for (std::size_t k = 0; k < keys_.size(); ++k)
     put_key(k, local.evaluator.evaluate(*keys_[k].expr, batch), batch.rows, local.words);
-  groups.table.find(local.words, batch.rows, local.group_of.data());
+  table.find(local.words, batch.rows, local.group_of.data());
+}
+
+void GroupBySink::push(const Batch& batch, std::uint32_t worker) {
+  Local& local = local_of(worker);
+  Groups& groups = local.groups;
+  find_groups(batch, local);
   groups.grow_states(aggregates_.size());
   for (std::size_t a = 0; a < aggregates_.size(); ++a) {
     const BoundAggregate& aggregate = aggregates_[a];

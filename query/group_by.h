@@ -90,6 +90,7 @@ class GroupBySink : public Sink {
                      std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                      Local& local) const;
   void hand_over_marks(std::size_t aggregate, Local& local) const;
+  void find_groups(const Batch& batch, Local& local) const;
   void put_key(std::size_t key, ColumnView values, std::size_t rows, KeyWords& words) const;
   void count_distinct(std::size_t aggregate, ColumnView values, const std::uint32_t* groups,
                       std::size_t rows, Groups& into) const;

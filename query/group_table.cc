@@ -57,6 +57,17 @@ void GroupTable::find_by_array(const KeyWords& words, std::size_t rows, std::uin
   }
 }
 
+void GroupTable::find_codes(const std::uint32_t* codes, std::size_t rows, std::uint32_t* groups) {
+  for (std::size_t i = 0; i < rows; ++i) {
+    std::uint32_t& group = array_[codes[i]];
+    if (group == kNoGroup) {
+      scratch_ = {codes[i], 0};
+      group = add(scratch_.data(), hash_of(scratch_.data()));
+    }
+    groups[i] = group;
+  }
+}
+
 void GroupTable::find_by_hash(const KeyWords& words, std::size_t rows, std::uint32_t* groups) {
   for (std::size_t i = 0; i < rows; ++i) {
     copy_key(words, i);

@@ -28,6 +28,8 @@ class GroupTable {
   bool is_array() const noexcept { return !ranges_.empty(); }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(hashes_.size()); }
   void find(const KeyWords& words, std::size_t rows, std::uint32_t* groups);
+  /// The same for a table of one key that is_array(), by codes of rows none of which is NULL.
+  void find_codes(const std::uint32_t* codes, std::size_t rows, std::uint32_t* groups);
   /// One key, as another table has it.
   std::uint32_t find(const std::uint64_t* key_row, std::uint64_t hash);
 

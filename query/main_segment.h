@@ -35,6 +35,9 @@ class MainSegment : public Segment {
     return visible_(first, count, mask);
   }
   bool sees_all() const noexcept override { return sees_all_(); }
+  bool may_be_null(std::uint32_t column) const noexcept override {
+    return columns_[column]->has_nulls();
+  }
   const columns::MainColumn* packed(std::uint32_t column) const noexcept override {
     return columns_[column];
   }

@@ -52,7 +52,7 @@ class Segment {
   virtual ~Segment() = default;
 
   virtual std::uint32_t row_count() const noexcept = 0;
-  /// Rows for which masks are made together; a multiple of kBatchRows, kBlockRowsMax at most.
+  /// Rows for which masks are made together; a multiple of 64, kBlockRowsMax at most.
   virtual std::uint32_t block_rows() const noexcept { return kBatchRows; }
   static constexpr std::uint32_t kBlockRowsMax = 8 * kBatchRows;
   /// Whether the transaction sees every row, as far as that is known without a look at them.
@@ -66,6 +66,8 @@ class Segment {
   /// The same as codes of the column's domain. Fails with kCorrupt.
   virtual ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
 
+  /// Whether the column may be NULL in one of the rows.
+  virtual bool may_be_null(std::uint32_t column) const noexcept = 0;
   /// A column, packed as it lies, where the segment has it so; else null.
   virtual const columns::MainColumn* packed(std::uint32_t /*column*/) const noexcept {
     return nullptr;

@@ -76,12 +76,35 @@ TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
   if (context.is_dry) explain_filters();
 }
 
+// `between` is two conditions: the first one's range becomes that of both. Returns which it is.
+std::optional<std::size_t> TableScan::join_ranges(const RangeCondition& range) {
+  using Kind = RangeCondition::Kind;
+  for (std::size_t f = 0; f < filters_.size(); ++f) {
+    std::optional<RangeCondition>& other = filters_[f]->range;
+    if (!other || filters_[f]->part_of || other->column != range.column ||
+        other->kind != Kind::kWithin || range.kind != Kind::kWithin)
+      continue;
+    if (range.low && !range.high && !other->low) {
+      other->low = range.low;
+      other->low_excluded = range.low_excluded;
+      return f;
+    }
+    if (range.high && !range.low && !other->high) {
+      other->high = range.high;
+      other->high_excluded = range.high_excluded;
+      return f;
+    }
+  }
+  return std::nullopt;
+}
+
 void TableScan::add_filter(const Expr& condition) {
   auto filter = std::make_unique<ScanFilter>();
   filter->text = condition.to_string();
   filter->by_value = value_binder_.bind_condition(condition);
   collect_columns(*filter->by_value, filter->columns);
   filter->range = range_of(*filter->by_value);
+  if (filter->range) filter->part_of = join_ranges(*filter->range);
   if (filter->columns.size() == 1) {
     BoundPtr on_codes = code_binder_.bind_condition(condition);
     if (on_codes->op == Op::kLookup) filter->on_codes = std::move(on_codes);
@@ -169,13 +192,13 @@ std::optional<PayloadRange> TableScan::packed_range(std::uint32_t output) const 
 std::optional<RangeCondition> TableScan::still_wanted(const Segment& segment,
                                                       const Sink& sink) const {
   if (!first_rows_) return std::nullopt;
-  const columns::MainColumn* column = segment.packed(first_rows_->column);
-  if (column == nullptr || (column->has_nulls() && !first_rows_->descending)) return std::nullopt;
+  if (segment.may_be_null(first_rows_->column) && !first_rows_->descending) return std::nullopt;
   const std::optional<LastWanted> last = sink.last_wanted();
   if (!last) return std::nullopt;
   RangeCondition range;
   range.column = first_rows_->column;
-  (first_rows_->descending ? range.low : range.high) = Value::from_raw(column->type(), last->value);
+  (first_rows_->descending ? range.low : range.high) =
+      Value::from_raw(plain_schema_[range.column].type.type, last->value);
   range.low_excluded = first_rows_->descending && last->is_excluded;
   range.high_excluded = !first_rows_->descending && last->is_excluded;
   return range;
@@ -221,14 +244,29 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
   }
 }
 
-bool TableScan::narrow(ScanFilter& filter, const Segment& segment, std::uint32_t first,
-                       std::size_t count, std::uint64_t* mask) {
-  const bool done = (filter.range && segment.narrow(*filter.range, first, count, mask)) ||
-                    (filter.columns.size() == 1 &&
-                     segment.narrow_by_entries(*filter.by_value, filter.columns[0],
-                                               value_binder_.slot_count(), first, count, mask));
-  if (done) filter.narrowed.fetch_add(count, std::memory_order_relaxed);
-  return done;
+// The filters that need no more look, a bit each.
+std::uint64_t TableScan::narrow(const Segment& segment, std::uint32_t first, std::size_t count,
+                                std::uint64_t* mask) {
+  std::uint64_t by_range = 0;
+  std::uint64_t by_entries = 0;
+  for (std::size_t f = 0; f < filters_.size() && f < 64; ++f) {
+    ScanFilter& filter = *filters_[f];
+    const std::uint64_t bit = std::uint64_t{1} << f;
+    if (filter.part_of && (by_range >> *filter.part_of & 1) != 0)
+      by_range |= bit;
+    else if (filter.range && segment.narrow(*filter.range, first, count, mask))
+      by_range |= bit;
+    else if (filter.columns.size() == 1 &&
+             segment.narrow_by_entries(*filter.by_value, filter.columns[0],
+                                       value_binder_.slot_count(), first, count, mask))
+      by_entries |= bit;
+    else
+      continue;
+    const bool is_packed = segment.packed(filter.columns[0]) != nullptr;
+    (is_packed ? filter.narrowed : filter.narrowed_in_delta)
+        .fetch_add(count, std::memory_order_relaxed);
+  }
+  return by_range | by_entries;
 }
 
 // Leaves in local.positions the rows for which the filter holds.
@@ -267,16 +305,10 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
     left = bits_in(mask, count);
     if (left == 0) return;
   }
-  std::uint64_t narrowed = 0;  // a bit per filter that needs no more look
-  std::size_t narrowed_count = 0;
-  for (std::size_t f = 0; f < filters_.size() && f < 64; ++f) {
-    if (!narrow(*filters_[f], segment, first, count, mask)) continue;
-    narrowed |= std::uint64_t{1} << f;
-    ++narrowed_count;
-  }
+  const std::uint64_t narrowed = narrow(segment, first, count, mask);
   if (narrowed != 0) left = bits_in(mask, count);
   if (left == 0) return;
-  if (narrowed_count == filters_.size() &&
+  if (static_cast<std::size_t>(std::popcount(narrowed)) == filters_.size() &&
       sink.push_masked(segment, output_columns_, first, count, left == count ? nullptr : mask, left,
                        worker)) {
     selected_.fetch_add(left, std::memory_order_relaxed);
@@ -321,6 +353,8 @@ void TableScan::explain_filters() {
     } else {
       if (filter->narrowed != 0)
         line += fmt::format(" {} rows on packed codes", filter->narrowed.load());
+      if (filter->narrowed_in_delta != 0)
+        line += fmt::format(" {} rows block by block", filter->narrowed_in_delta.load());
       if (filter->tested_on_codes != 0)
         line += fmt::format(" {} rows on codes ({} dictionary entries evaluated)",
                             filter->tested_on_codes.load(), filter->on_codes->domain->count());

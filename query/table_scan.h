@@ -19,10 +19,13 @@ struct ScanFilter {
   BoundPtr on_codes;  ///< may be missing; a lookup by the codes of `column`
   std::vector<std::uint32_t> columns;
   std::optional<RangeCondition> range;
+  std::optional<std::size_t> part_of;  ///< the filter whose range is that of both
   // What became of it, in rows.
   std::atomic<std::uint64_t> tested_on_codes{0};
   std::atomic<std::uint64_t> tested_by_value{0};
-  std::atomic<std::uint64_t> narrowed{0};  ///< in the segment, on packed codes
+  // In the segment.
+  std::atomic<std::uint64_t> narrowed{0};  ///< on packed codes
+  std::atomic<std::uint64_t> narrowed_in_delta{0};
 };
 
 /// Reads the visible rows of a table that fulfil the filters: visibility first, then filter by
@@ -66,6 +69,7 @@ class TableScan : public Source {
   };
 
   void add_filter(const Expr& condition);
+  std::optional<std::size_t> join_ranges(const RangeCondition& range);
   bool is_ruled_out(const Segment& segment) const;
   bool selects_all(const Segment& segment) const;
   std::vector<std::uint32_t> best_first() const;
@@ -75,8 +79,8 @@ class TableScan : public Source {
                  std::uint32_t worker, Sink& sink);
   void run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed, Local& local,
                  std::uint32_t worker, Sink& sink);
-  bool narrow(ScanFilter& filter, const Segment& segment, std::uint32_t first, std::size_t count,
-              std::uint64_t* mask);
+  std::uint64_t narrow(const Segment& segment, std::uint32_t first, std::size_t count,
+                       std::uint64_t* mask);
   std::size_t filter_rows(ScanFilter& filter, const Segment& segment, RowSelection& rows,
                           Local& local);
   void explain_filters();

@@ -66,8 +66,8 @@ struct ScanSpace {
   explicit ScanSpace(const ScanCommandOptions& options) {
     constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
     const std::uint64_t distinct = bench::kScanIntegers * options.distinct_in_rows();
-    // A row of delta has 64 bytes, one of main 20 at most, and chunk by chunk the one takes the
-    // place of the other; an entry of a dictionary has 8 bytes in the pool and 24 in its index.
+    // A row of delta has 64 bytes at most, one of main 20 at most, and chunk by chunk the one takes
+    // the place of the other; an entry of a dictionary has 8 bytes in the pool and 24 in its index.
     pool = 72 * options.rows + 12 * distinct + 768 * kMegabyte;
     dram = 24 * distinct + 160 * options.distinct_in_rows() + 256 * kMegabyte;
     if (options.query.duckdb.empty()) return;

@@ -37,7 +37,7 @@ TEST_CASE("a row that is too long is refused", "[columns]") {
 
 TEST_CASE("cells do not overlap and never straddle a word", "[columns]") {
   test::Random random(3);
-  constexpr std::array<std::uint8_t, 8> kBits = {1, 2, 4, 8, 16, 32, 64, 128};
+  constexpr std::array<std::uint8_t, 13> kBits = {1, 2, 3, 4, 7, 8, 12, 16, 25, 31, 32, 64, 128};
   for (int round = 0; round < 200; ++round) {
     std::vector<CellNeed> needs;
     for (std::uint64_t i = 0, n = 1 + random.below(60); i < n; ++i) {
@@ -119,10 +119,13 @@ TEST_CASE("an impossible layout in a pool is found out", "[columns]") {
   CHECK(damaged([](auto& c) { c[0].kind = 0; }, bytes) == StatusCode::kCorrupt);
   CHECK(damaged([](auto& c) { c[0].kind = 4; }, bytes) == StatusCode::kCorrupt);
   CHECK(damaged([](auto& c) { c[0].bits = 0; }, bytes) == StatusCode::kCorrupt);
-  CHECK(damaged([](auto& c) { c[0].bits = 3; }, bytes) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[0].bits = 33; }, bytes) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[1].bits = 33; }, bytes) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[0].bits = 3; }, bytes) == StatusCode::kOk);
   CHECK(damaged([](auto& c) { c[0].bits = 64; }, bytes) == StatusCode::kCorrupt);
   CHECK(damaged([](auto& c) { c[0].bit_offset = 64; }, bytes) == StatusCode::kCorrupt);
-  CHECK(damaged([](auto& c) { c[0].bit_offset += 4; }, bytes) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[0].bit_offset = 192 + 60; }, bytes) == StatusCode::kCorrupt);
+  CHECK(damaged([](auto& c) { c[1].bit_offset += 1; }, bytes) == StatusCode::kCorrupt);
   CHECK(damaged([](auto& c) { c[0].bit_offset = 0xFFF8; }, bytes) == StatusCode::kCorrupt);
   CHECK(damaged([](auto& c) { c[1].bits = 128; }, bytes) == StatusCode::kCorrupt);
   CHECK(damaged([](auto& c) { c[1].null_bit_offset = 5; }, bytes) == StatusCode::kCorrupt);
@@ -137,11 +140,14 @@ TEST_CASE("codes take as few bits as their number allows", "[columns]") {
   CHECK(code_bits_for(5) == 4);
   CHECK(code_bits_for(16) == 4);
   CHECK(code_bits_for(17) == 8);
-  CHECK(code_bits_for(256) == 8);
   CHECK(code_bits_for(257) == 16);
   CHECK(code_bits_for(65536) == 16);
-  CHECK(code_bits_for(65537) == 32);
+  CHECK(code_bits_for(65537) == 20);
+  CHECK(code_bits_for((1u << 20) + 1) == 24);
+  CHECK(code_bits_for(1u << 24) == 24);
+  CHECK(code_bits_for((1u << 28) + 1) == 32);
   CHECK(code_bits_for(std::uint64_t{1} << 32) == 32);
+  CHECK(code_bits_for(std::uint64_t{1} << 36) == 32);
 }
 
 }  // namespace flugs::columns

@@ -135,12 +135,19 @@ TEST_CASE("NULL bits follow the cells, rows end at 32 or a multiple of 64 bytes"
   CHECK(layout({code, text}) == "64: 256+8 128+128n264");
   CHECK(layout({wide, wide, wide, wide, wide, wide}) ==
         "128: 128+64n512 192+64n513 256+64n514 320+64n515 384+64n516 448+64n517");
+  CHECK(columns::code_bits_for(0) == 1);
   CHECK(columns::code_bits_for(2) == 1);
   CHECK(columns::code_bits_for(3) == 2);
   CHECK(columns::code_bits_for(5) == 4);
+  CHECK(columns::code_bits_for(16) == 4);
   CHECK(columns::code_bits_for(17) == 8);
   CHECK(columns::code_bits_for(257) == 16);
-  CHECK(columns::code_bits_for(65537) == 32);
+  CHECK(columns::code_bits_for(65537) == 20);
+  CHECK(columns::code_bits_for(1ull << 32) == 32);
+  CHECK(columns::code_bits_for(1ull << 36) == 32);
+  const auto code_of = [](std::uint8_t bits) { return CellNeed{CellKind::kCode, bits, false}; };
+  CHECK(layout({code_of(25), code_of(25), code_of(25), code_of(25), code_of(8), code_of(11)}) ==
+        "32: 128+25 153+25 192+25 217+25 242+8 178+11");
 }
 
 }  // namespace flugs::test

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "columns/row_layout.h"
+
+namespace flugs::query {
+
+/// The cells of one column in rows of the delta, which lie side by side.
+struct RowCells {
+  const std::byte* rows = nullptr;  ///< the first of them
+  std::size_t row_bytes = 0;
+  columns::RowLayout::Access access{};
+  const std::uint32_t* positions = nullptr;  ///< ascending; null: all rows from the first on
+};
+
+/// Where the entries of a dictionary of fixed-width values stand: those of a chunk in a row, so
+/// that entry `code` is at bases[chunk of the code] + code * entry_bytes.
+struct DictionaryEntries {
+  std::span<const std::uint64_t> bases;
+  std::uint32_t entry_bytes = 8;  ///< 8: a payload of 32 bits and its sign; 16: one of 64 bits
+};
+
+/// The inner loops over rows of the delta, for one instruction set.
+///
+/// Other threads write to rows and to dictionaries meanwhile. Words are read as aligned 8-byte
+/// words, none of them twice, and words of a cell after its row's stamps, as long as `settled` is
+/// called before: acquire loads in the plain route, the order of loads on x86-64 in the others.
+struct DeltaKernels {
+  const char* name;
+
+  /// Which of up to 64 rows, a bit each, were created at a time-stamp up to `snapshot` and are not
+  /// deleted, nor being deleted: no need to look anything up. Starts fetching rows to come.
+  std::uint64_t (*settled)(const std::byte* rows, std::size_t row_bytes, std::size_t count,
+                           std::uint64_t snapshot);
+  /// Cells of at most 32 bits, without their signs. Returns the greatest.
+  std::uint32_t (*codes)(const RowCells& cells, std::size_t count, std::uint32_t* out);
+  /// Cells of at most 64 bits; `is_narrow`: of 32 bits with a sign.
+  void (*integers)(const RowCells& cells, std::size_t count, bool is_narrow, std::int64_t* out);
+  /// Payloads of codes that have an entry.
+  void (*look_up)(const DictionaryEntries& entries, const std::uint32_t* codes, std::size_t count,
+                  std::int64_t* out);
+};
+
+/// One per instruction set, each in its file.
+const DeltaKernels& plain_delta_kernels() noexcept;
+const DeltaKernels& avx512_delta_kernels() noexcept;
+
+/// Those of the current columns::kernel_route(); for AVX2 the plain ones, since its gathers of four
+/// words are no faster than loads.
+const DeltaKernels& delta_kernels() noexcept;
+
+}  // namespace flugs::query
