@@ -82,10 +82,13 @@ Status Dictionary::load() {
   return loaded;
 }
 
-// Protocol clear_torn, at opening.
-//   step  store                          made durable by    power cut just after it: recovery
-//   1     zeros over an entry whose      flush, fence       finds it torn or absent: the same
-//         proof does not fit             by the caller
+// Protocol rebuild_dictionary, at opening.
+//   step  store                            made durable by   power cut just after it: recovery
+//   1     zeros over entries whose proof   flush, fence      finds them torn or absent, the others
+//         does not fit; no store for the   by the caller     or fewer of them: the same
+//         others, but all are flushed
+// Must hold:  1 before a transaction refers to an entry. One that is found may be of a transaction
+//             that aborted, or whose process died, and never flushed it.
 // Behind the last entry that is not all zero nothing was ever referred to durably: ValueIDs go on
 // there.
 void Dictionary::begin_rebuild() {
@@ -118,7 +121,7 @@ void Dictionary::rebuild_range(std::uint32_t first, std::uint32_t end,
       case Proof::kAbsent:
         break;
       case Proof::kTorn:
-        clear_torn(id, persister);
+        clear_torn(id);
         ++counts.dropped;
         break;
       case Proof::kNull:
@@ -132,6 +135,7 @@ void Dictionary::rebuild_range(std::uint32_t first, std::uint32_t end,
         break;
     }
   }
+  flush_entries(first, end, persister, "rebuild_dictionary/1");
 }
 
 bool Dictionary::is_misplaced(std::uint32_t id) const noexcept {
@@ -161,10 +165,9 @@ bool Dictionary::is_present(std::uint32_t code) const noexcept {
 }
 
 // Its ValueID stays unused; its bytes must not be taken for a text by a damaged code.
-void Dictionary::clear_torn(std::uint32_t id, pmem::Persister& persister) noexcept {
+void Dictionary::clear_torn(std::uint32_t id) noexcept {
   std::byte* address = entry(id);
   for (std::uint32_t byte = 0; byte < entry_bytes_; byte += 8) store_word(address + byte, 0);
-  persister.flush(address, entry_bytes_, "clear_torn/1");
 }
 
 void Dictionary::finish_rebuild() {

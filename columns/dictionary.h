@@ -126,7 +126,7 @@ class Dictionary {
   Status grow(std::size_t chunk, pmem::Persister& persister);
   void put_chunk(std::size_t chunk, std::byte* entries) noexcept;
   bool is_misplaced(std::uint32_t id) const noexcept;
-  void clear_torn(std::uint32_t id, pmem::Persister& persister) noexcept;
+  void clear_torn(std::uint32_t id) noexcept;
   void write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept;
   /// Sets `hash` to the value's hash when it is one.
   Proof prove(std::uint32_t id, std::uint64_t& hash) const noexcept;

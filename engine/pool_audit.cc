@@ -165,7 +165,7 @@ void PoolAudit::audit_dictionaries(Table& table) {
     dictionary.begin_rebuild();
     columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
     dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
-    persister.fence("clear_torn/1");
+    persister.fence("rebuild_dictionary/1");
     for (std::size_t group = 0; group < builder.groups(); ++group) builder.insert_group(group);
     audit_.part(part).items = counts.entries;
     if (counts.dropped != 0)

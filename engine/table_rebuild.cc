@@ -110,7 +110,9 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
 // Protocol sweep, at opening, on every row before anybody reads it.
 //   step  store                                     made durable by   power cut just after it
 //   1     created := 0 of rows that are dead or     flush, fence      sweeps again: such a row may
-//         were never committed                      by the caller     be reused after the fence
+//         were never committed; where it is 0       by the caller     be reused after the fence
+//         already it is flushed: a process that
+//         died may not have
 //   2     deleted := 0 where a stale tag is left    flush, fence      the tag is stale again
 // Must hold:  1 durable before the row is written again, else old stamps and new cells could meet.
 Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uint32_t>& free,
@@ -129,10 +131,10 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uin
     const bool created = version.created != mvcc::kNoStamp && !mvcc::is_tag(version.created);
     const bool deleted = version.deleted != mvcc::kNoStamp && !mvcc::is_tag(version.deleted);
     if (!created || deleted) {
-      if (version.created != mvcc::kNoStamp) {
-        mvcc::store_stamp(version.created, mvcc::kNoStamp);
-        persister.flush(&version, sizeof version, "sweep/1");
-      }
+      const bool is_untouched =
+          version.created == mvcc::kNoStamp && version.deleted == mvcc::kNoStamp;
+      if (version.created != mvcc::kNoStamp) mvcc::store_stamp(version.created, mvcc::kNoStamp);
+      if (!is_untouched) persister.flush(&version, sizeof version, "sweep/1");
       free.push_back(row);
       continue;
     }
@@ -181,8 +183,8 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
     const bool created = version->created != mvcc::kNoStamp && !mvcc::is_tag(version->created);
     const bool deleted = version->deleted != mvcc::kNoStamp && !mvcc::is_tag(version->deleted);
     if (created && !deleted && !is_served) ++counts.live;
-    if ((!created || deleted) && version->created != mvcc::kNoStamp) {
-      mvcc::store_stamp(version->created, mvcc::kNoStamp);
+    if (!created || deleted) {
+      if (version->created != mvcc::kNoStamp) mvcc::store_stamp(version->created, mvcc::kNoStamp);
       persister.flush(version, sizeof *version, "sweep/1");
     } else if (created && !deleted && version->deleted != mvcc::kNoStamp) {
       mvcc::store_stamp(version->deleted, mvcc::kNoStamp);

@@ -262,6 +262,8 @@ void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
     if (version == nullptr) return;
     Stamp& stamp = intent_deletes(intent) ? version->deleted : version->created;
     const Stamp seen = load_stamp(stamp);
+    if (committed && seen == half.commit_timestamp)
+      persister.flush(&stamp, sizeof stamp, "resolve/1");  // perhaps its process had not
     if (!is_tag(seen) || slot_of(seen) != slot) return;
     if (!committed || seen != tag) {
       undone = true;
@@ -280,7 +282,8 @@ void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
 // Protocol resolve, run at every opening before anybody reads a row.
 //   step  store                                made durable by  power cut just after it: recovery
 //   1     time-stamps in rows that still bear  flush, fence     does the same again: the slots are
-//         the tag of a committed transaction                    not changed
+//         the tag of a committed transaction;                   not changed
+//         those that are there are flushed
 // Must hold:  1 before a slot of this process begins: its intents may overwrite what names the
 // rows. What was not committed needs nothing: its tags are of generations below the durable limit,
 // hence stale for ever.

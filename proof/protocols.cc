@@ -14,6 +14,14 @@ constexpr TurnMix kInterleaved{
     .insert = 2, .update = 3, .remove = 2, .multi = 3, .abort = 2, .interleave = 6};
 constexpr TurnMix kRestarts{
     .insert = 3, .update = 3, .remove = 2, .multi = 2, .abort = 1, .reopen = 2, .crash = 3};
+constexpr TurnMix kKills{.insert = 3,
+                         .update = 3,
+                         .remove = 3,
+                         .multi = 2,
+                         .abort = 2,
+                         .text = 1,
+                         .reopen = 1,
+                         .kill = 3};
 constexpr TurnMix kText{.insert = 3, .update = 3, .remove = 1, .interleave = 2, .text = 6};
 constexpr TurnMix kBulk{.insert = 1, .update = 2, .remove = 2, .multi = 2, .large = 3};
 constexpr TurnMix kDdl{.insert = 3, .update = 1, .remove = 1, .tables = 6, .reopen = 1};
@@ -41,6 +49,8 @@ constexpr std::array kProtocols{
              kInterleaved, 256},
     Protocol{"crashed_slots", "new transactions over what a crash left in slots and rows",
              script_crashed_slots, kRestarts, 256},
+    Protocol{"killed", "what processes that were killed, or gave up, had not flushed",
+             script_killed, kKills, 256},
     Protocol{"new_values", "dictionary entries of all widths, and of aborted transactions",
              script_new_values, kText},
     Protocol{"shared_values", "an entry that one transaction makes and another commits first",

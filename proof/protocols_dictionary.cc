@@ -1,4 +1,4 @@
-// Protocols dictionary, string_heap and clear_torn.
+// Protocols dictionary, string_heap and rebuild_dictionary.
 
 #include <string>
 
@@ -57,6 +57,29 @@ void script_new_values(CrashRig& rig) {
   rig.commit({update(
       "words", 1,
       {set(1, Value::string(word(3, 40))), set(2, Value::int32(9)), set(3, Value::int64(-9))})});
+}
+
+// What a process that was killed left in the caches counts as soon as another relies on it.
+void script_killed(CrashRig& rig) {
+  rig.create_table(words_schema());
+  for (std::int32_t id = 1; id <= 6; ++id) rig.commit({insert("words", words_row(id, id))});
+  rig.watch();
+  for (std::int32_t round = 1; round <= 4 && !rig.is_done(); ++round) {
+    const std::int32_t id = 100 * round;
+    rig.commit({insert("words", words_row(id, id)), remove("words", round)});
+    rig.abort({insert("words", words_row(id + 1, id + 1, 40))});
+    rig.begin({insert("words", words_row(id + 2, id + 2, 40)), remove("words", id)});
+    if (round != 2) {
+      rig.kill();
+    } else {
+      rig.abort_all();
+      rig.reopen();
+    }
+    // Values of the aborted and of the killed; rows that died; slots of committed rows.
+    rig.commit({insert("words", words_row(id + 3, id + 1, 40))});
+    for (std::int32_t i = 4; i <= 6; ++i)
+      rig.commit({insert("words", words_row(id + i, id + 2, 40))});
+  }
 }
 
 // Values that one transaction enters and another commits first.

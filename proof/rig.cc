@@ -288,4 +288,17 @@ void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
     fail(Status(s.code(), fmt::format("after crash({}): {}", choice, s.message())));
 }
 
+// Nothing of what closing does has happened; and what the caches held, they hold.
+void CrashRig::kill(std::uint32_t slots) {
+  if (is_done()) return;
+  const std::vector<std::byte> left(buffer_.span().begin(), buffer_.span().end());
+  core_->pool().medium().set_observer(nullptr);
+  open_.clear();
+  core_.reset();
+  std::memcpy(buffer_.span().data(), left.data(), left.size());
+  if (slots != 0) options_.slots = slots;
+  if (Status s = open_live(); !s.ok())
+    fail(Status(s.code(), fmt::format("after being killed: {}", s.message())));
+}
+
 }  // namespace flugs::proof

@@ -85,6 +85,10 @@ class CrashRig {
   /// Cuts the power (CrashExplorer::crash_image), and opens.
   void crash(std::uint64_t choice, std::uint32_t slots = 0);
 
+  /// Kills the process, whose stores reach the medium or not until somebody flushes them, and
+  /// opens.
+  void kill(std::uint32_t slots = 0);
+
   /// Steps of several threads, of which one runs at a time (run_threads, which alone uses these).
   /// Not acknowledged before settle() and acknowledge(); from may_take_effect() to withdraw() it
   /// may be found in an image.

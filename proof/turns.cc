@@ -32,7 +32,7 @@ class Turns {
   Turns(CrashRig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void take(const TurnMix& mix) {
-    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 12> kinds{{
+    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 13> kinds{{
         {mix.insert, &Turns::insert_one},
         {mix.update, &Turns::update_one},
         {mix.remove, &Turns::remove_one},
@@ -45,6 +45,7 @@ class Turns {
         {mix.merge, &Turns::merge_table},
         {mix.reopen, &Turns::reopen},
         {mix.crash, &Turns::crash},
+        {mix.kill, &Turns::kill},
     }};
     std::uint32_t sum = 0;
     for (const auto& [weight, turn] : kinds) sum += weight;
@@ -220,6 +221,11 @@ class Turns {
   void reopen() {
     end();
     rig_.reopen(2 + below(2));
+  }
+  void kill() {
+    open_.clear();
+    busy_.clear();
+    rig_.kill();
   }
   void crash() {
     open_.clear();

@@ -36,7 +36,7 @@ Status rebuild_large(columns::Dictionary& dictionary, pmem::Pool& pool, const st
       pmem::Persister persister(pool.medium());
       dictionary.rebuild_range(ranges[i].first, ranges[i].end, builder.source(i), ranges[i].counts,
                                persister);
-      persister.fence("clear_torn/1");
+      persister.fence("rebuild_dictionary/1");
       return Status();
     });
   if (Status s = phases.run_parallel(phase, tasks); !s.ok()) return s;
@@ -61,7 +61,7 @@ void rebuild_small(columns::Dictionary& dictionary, pmem::Pool& pool,
   pmem::Persister persister(pool.medium());
   columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
   dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
-  persister.fence("clear_torn/1");
+  persister.fence("rebuild_dictionary/1");
   for (std::size_t group = 0; group < builder.groups(); ++group) builder.insert_group(group);
 }
 

@@ -71,8 +71,8 @@ def is_checked(build_dir, path):
 
 
 def precompiled_headers(build_dir):
-    """Options that have COMMON_HEADERS read from one file; none when that cannot be made. For what is
-    compiled as -fPIC: all but programs."""
+    """Options that have COMMON_HEADERS read from one file; none when that cannot be made. For what
+    is compiled as -fPIC: all but programs."""
     header = os.path.join(build_dir, "clang_tidy_common.h")
     with open(header, "w", encoding="utf-8") as file:
         file.writelines(f"#include <{name}>\n" for name in COMMON_HEADERS)

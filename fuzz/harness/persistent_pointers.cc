@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   dictionary.begin_rebuild();
   columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
   dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
-  persister.fence("clear_torn/1");
+  persister.fence("rebuild_dictionary/1");
   for (std::size_t group = 0; group < builder.groups(); ++group) builder.insert_group(group);
   dictionary.finish_rebuild();
   std::size_t sum = 0;

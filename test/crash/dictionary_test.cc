@@ -1,4 +1,4 @@
-// Protocols dictionary, string_heap and clear_torn.
+// Protocols dictionary, string_heap and rebuild_dictionary.
 
 #include <catch2/catch.hpp>
 
@@ -10,6 +10,11 @@ namespace {
 TEST_CASE("no crash state of entering values loses one or gives it two ValueIDs", "[crash]") {
   must_hold({.protocol = "new_values", .nested_depth = 2});
   must_hold({.protocol = "new_values", .tears_words = true, .nested_depth = 0});
+}
+
+TEST_CASE("no commit rests on what a process that was killed had not flushed", "[crash]") {
+  must_hold({.protocol = "killed", .nested_depth = 2});
+  must_hold({.protocol = "killed", .tears_words = true, .nested_depth = 0});
 }
 
 TEST_CASE("no commit rests on a value that another transaction has not made durable", "[crash]") {
