@@ -8,10 +8,12 @@
 
 namespace flugs::engine {
 
-Status IndexRunAudit::corrupt(const KeyIndex& key, std::uint32_t row, const char* expected) const {
-  return Status(StatusCode::kCorrupt,
-                fmt::format("table {}, key {}, row {} in an index run: expected {}, found another",
-                            table_.name(), key.name(), row, expected));
+Status IndexRunAudit::corrupt(const IndexRuns::Member& member, const KeyIndex& key,
+                              const std::string& what, const char* expected) const {
+  return Status(
+      StatusCode::kCorrupt,
+      fmt::format("{}: table {}, index run at offset {}, key {}, {}: expected {}, found another",
+                  pool_, table_.name(), member.run->extent().offset, key.name(), what, expected));
 }
 
 // One that is created, in a chunk that the run covers.
@@ -44,12 +46,14 @@ Status IndexRunAudit::audit_hashed(const IndexRuns::Member& member, std::size_t 
     ++expected;
     const auto is_it = [&](std::uint32_t found) { return found == row; };
     if (member.run->any(index, key.hash_of(row), is_it)) return {};
-    return corrupt(key, row, "an entry under its hash");
+    return corrupt(member, key, fmt::format("row {}", row), "an entry under its hash");
   });
   if (!status.ok()) return status;
   for (const std::uint64_t slot : member.run->slots(index))
     if (slot != 0 && is_covered(member, IndexRun::row_of(slot)))
-      if (expected-- == 0) return corrupt(key, IndexRun::row_of(slot), "no second entry");
+      if (expected-- == 0)
+        return corrupt(member, key, fmt::format("row {}", IndexRun::row_of(slot)),
+                       "no second entry");
   return {};
 }
 
@@ -67,22 +71,21 @@ Status IndexRunAudit::audit_ordered(const IndexRuns::Member& member, std::size_t
     const columns::OrderedEntry entry{member.run->prefixes(index)[i],
                                       member.run->ordered_rows(index)[i]};
     if (!is_covered(member, entry.row)) continue;
-    if (expected-- == 0) return corrupt(key, entry.row, "no second entry");
-    if (key.ordered_entry(entry.row) != entry) return corrupt(key, entry.row, "its own prefix");
+    const auto where = [&] { return fmt::format("entry {}, row {}", i, entry.row); };
+    if (expected-- == 0) return corrupt(member, key, where(), "no second entry");
+    if (key.ordered_entry(entry.row) != entry)
+      return corrupt(member, key, where(), "its own prefix");
     if (has_last) {
       const int order = last.prefix != entry.prefix ? (last.prefix < entry.prefix ? -1 : 1)
                                                     : key.rows(last.row, entry.row);
       if (order > 0 || (order == 0 && last.row >= entry.row))
-        return corrupt(key, entry.row, "a key behind that of the entry before");
+        return corrupt(member, key, where(), "a key behind that of the entry before");
     }
     last = entry;
     has_last = true;
   }
   if (expected != 0)
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("table {}, key {}: expected an entry in an index run for each row "
-                              "that it covers, found none for {} of them",
-                              table_.name(), key.name(), expected));
+    return corrupt(member, key, fmt::format("{} rows", expected), "an entry of each");
   return {};
 }
 

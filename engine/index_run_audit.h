@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 
 #include "engine/index_runs.h"
 #include "flugs/status.h"
@@ -14,7 +16,8 @@ class Table;
 /// entries there, in their places, and there is no entry of such a row besides.
 class IndexRunAudit {
  public:
-  explicit IndexRunAudit(const Table& table) : table_(table) {}
+  /// `pool` names the pool in messages.
+  IndexRunAudit(const Table& table, std::string pool) : table_(table), pool_(std::move(pool)) {}
 
   /// The first thing that is wrong, kCorrupt.
   Status run() const;
@@ -24,10 +27,12 @@ class IndexRunAudit {
  private:
   Status audit_hashed(const IndexRuns::Member& member, std::size_t key) const;
   Status audit_ordered(const IndexRuns::Member& member, std::size_t key) const;
-  Status corrupt(const KeyIndex& key, std::uint32_t row, const char* expected) const;
+  Status corrupt(const IndexRuns::Member& member, const KeyIndex& key, const std::string& what,
+                 const char* expected) const;
   bool is_covered(const IndexRuns::Member& member, std::uint32_t row) const noexcept;
 
   const Table& table_;
+  const std::string pool_;
 };
 
 }  // namespace flugs::engine

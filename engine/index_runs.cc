@@ -70,14 +70,19 @@ Result<std::uint64_t> IndexRuns::check_list(std::uint64_t offset) const {
 Status IndexRuns::check_covered(const ChunkSet& covered, const List& list) const {
   for (const Member& other : list.members)
     if (covered.overlaps(other.covered))
-      return corrupt("runs that cover a chunk", 1, list.members.size() + 1);
+      return corrupt(
+          fmt::format("chunks covered by run {} and an earlier one", list.members.size()), 0, 1);
   const std::span<const std::uint64_t> words = covered.words();
   for (std::size_t i = 0; i < words.size(); ++i)
     for (std::uint64_t left = words[i]; left != 0; left &= left - 1) {
       const std::size_t chunk = i * 64 + static_cast<std::size_t>(std::countr_zero(left));
       if (chunk >= rows_.chunk_count())
-        return corrupt("covered chunk, below", rows_.chunk_count(), chunk);
-      if (rows_.group(chunk) == nullptr) return corrupt("row group in covered chunk", 1, chunk);
+        return corrupt(fmt::format("chunks covered by run {}, below", list.members.size()),
+                       rows_.chunk_count(), chunk);
+      if (rows_.group(chunk) == nullptr)
+        return corrupt(
+            fmt::format("row groups as chunk {}, which run {} covers", chunk, list.members.size()),
+            1, 0);
     }
   return {};
 }

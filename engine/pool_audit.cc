@@ -261,7 +261,7 @@ void PoolAudit::audit_index_runs(const Table& table, bool has_whole_rows) {
   if (runs == 0) return;
   const std::string part = fmt::format("table {}, index runs", table.name());
   audit_.part(part).items = runs;
-  const IndexRunAudit audit(table);
+  const IndexRunAudit audit(table, pool_.path());
   audit_.note(part, has_whole_rows ? audit.run() : audit.run_checksums());
 }
 

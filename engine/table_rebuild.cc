@@ -378,7 +378,7 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   for (const auto& key : keys_)
     if (key->is_ordered())
       if (Status s = key->check_ordered(live_in_dram); !s.ok()) return s;
-  return IndexRunAudit(*this).run();
+  return IndexRunAudit(*this, pool_.path()).run();
 }
 
 Status Table::verify_groups() const {
