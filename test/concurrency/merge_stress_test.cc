@@ -2,6 +2,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <string>
 #include <thread>
@@ -78,7 +79,7 @@ class Bank {
     complaint.expect(scanned.ok() && count == kAccounts && sum == 100 * kAccounts,
                      "a scan saw another sum");
     std::size_t ranged = 0;
-    std::int64_t last = -1;
+    std::int64_t last = std::numeric_limits<std::int64_t>::min();  // accounts may be overdrawn
     bool is_ascending = true;
     const Status walked = t->range({table, 1}, {}, {}, [&](const Row& row) {
       ++ranged;
