@@ -300,7 +300,10 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
   for (std::uint32_t slot = 0; slot < array_slots_; ++slot) {
     generation_floor_ = std::max(generation_floor_, generation_limit(slot));
     for (std::uint32_t index = 0; index < 2; ++index) {
-      if (Status s = claim_overflow(slot, index); !s.ok()) return s;
+      if (Status s = claim_overflow(slot, index); !s.ok()) {
+        persister.fence("resolve/1");
+        return s;
+      }
       const SlotHalfLayout& half = slot_layout(slot).half[index];
       // Old or new, a time-stamp that stands here was given out, also if its commit was torn.
       latest = std::max(latest, half.commit_timestamp);
