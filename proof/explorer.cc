@@ -151,20 +151,29 @@ void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, 
   const auto begin =
       static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
   if (begin >= memory_.size()) return;  // not of this pool
-  if (shared_->options.at_flushes) explore(label);
   const std::size_t last = std::min(begin + bytes, memory_.size()) - 1;
+  // A flush of what is durable as it is keeps no content that would be gone later.
+  if (shared_->options.at_flushes &&
+      std::memcmp(&memory_[begin], &durable_[begin], last + 1 - begin) != 0)
+    explore(label);
   SiteCounts* counts = site_counts("flush ", label);
   for (std::size_t i = begin / pmem::kLineBytes; i <= last / pmem::kLineBytes; ++i) {
     std::vector<FlushedVersion>& versions = flushed_[i];
     const LineBytes content = line_of(memory_.data(), i);
     const bool is_known = !versions.empty() && versions.back().content == content;
+    const bool is_clean = versions.empty() && content == line_of(durable_.data(), i);
     if (counts != nullptr) {
       const auto& by_whom = versions.empty() ? std::vector<std::uint64_t>() : versions.back().by;
       const bool is_repeated =
           is_known && std::find(by_whom.begin(), by_whom.end(), identity) != by_whom.end();
       if (is_repeated) ++counts->repeated;
-      if (versions.empty() && content == line_of(durable_.data(), i)) ++counts->clean;
+      if (is_clean) ++counts->clean;
       ++counts->lines;
+    }
+    if (is_clean) {  // nothing changes
+      if (!last_flush_.empty()) last_flush_[i] = label;
+      flushed_.erase(i);
+      continue;
     }
     if (!is_known) versions.push_back({content, label, {}});
     if (!last_flush_.empty()) last_flush_[i] = label;
