@@ -8,6 +8,7 @@
 
 #include "columns/hash.h"
 #include "pmem/check.h"
+#include "pmem/flush_run.h"
 
 namespace flugs::columns {
 
@@ -453,9 +454,10 @@ void Dictionary::flush_entries(std::uint32_t first, std::uint32_t end, pmem::Per
     const std::size_t chunk = chunk_of(first);
     const std::uint32_t chunk_end = std::min(end, first_id_of(chunk + 1));
     persister.flush(entry(first), std::size_t{chunk_end - first} * entry_bytes_, label);
+    pmem::FlushRun texts(persister, label);
     for (std::uint32_t id = first; is_text_ && id < chunk_end; ++id)
       if (const std::string_view bytes = text(id); bytes.size() > text_cell::kInlineBytesMax)
-        persister.flush(bytes.data(), bytes.size(), label);
+        texts.add(bytes.data(), bytes.size());
     first = chunk_end;
   }
 }

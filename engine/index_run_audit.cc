@@ -60,7 +60,7 @@ Status IndexRunAudit::audit_hashed(const IndexRuns::Member& member, std::size_t 
 Status IndexRunAudit::audit_ordered(const IndexRuns::Member& member, std::size_t index) const {
   const KeyIndex& key = *table_.keys()[index];
   std::uint64_t expected = 0;
-  const Status counted = for_each_covered(table_, member, [&](std::uint32_t) -> Status {
+  Status counted = for_each_covered(table_, member, [&](std::uint32_t) -> Status {
     ++expected;
     return {};
   });

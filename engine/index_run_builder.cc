@@ -183,7 +183,7 @@ Status IndexRunBuilder::index_groups(bool combines_all) {
   for (;;) {
     const std::vector<std::size_t> chunks = next_chunks();
     if (chunks.empty() || stops_()) return {};
-    const Status built = build_and_publish(chunks, combines_all);
+    Status built = build_and_publish(chunks, combines_all);
     persister_.fence("index_run/2");  // no flush may stay behind unfenced
     if (built.code() == StatusCode::kOutOfSpace) return {};
     if (!built.ok()) return built;

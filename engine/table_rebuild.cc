@@ -10,6 +10,7 @@
 #include "engine/index_run_audit.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
+#include "pmem/flush_run.h"
 
 namespace flugs::engine {
 
@@ -118,6 +119,7 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
 Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uint32_t>& free,
                     std::uint64_t timestamp_limit, pmem::Persister& persister,
                     SweepCounts& counts) const {
+  pmem::FlushRun dead(persister, "sweep/1");
   for (std::uint32_t row = first; row < end; ++row) {
     if (const RowGroup* group = rows_.group_with(row); group != nullptr) {
       const std::uint32_t group_end = std::min(end, rows_.end_of_chunk_with(row));
@@ -134,7 +136,7 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uin
       const bool is_untouched =
           version.created == mvcc::kNoStamp && version.deleted == mvcc::kNoStamp;
       if (version.created != mvcc::kNoStamp) mvcc::store_stamp(version.created, mvcc::kNoStamp);
-      if (!is_untouched) persister.flush(&version, sizeof version, "sweep/1");
+      if (!is_untouched) dead.add(&version, sizeof version);
       free.push_back(row);
       continue;
     }
@@ -168,6 +170,7 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
                           SweepCounts& counts) const {
   const std::uint32_t group_first = rows_.first_row_of_chunk_with(first);
   const bool is_served = runs_.serves(first);
+  pmem::FlushRun dead(persister, "sweep/1");
   for (std::uint32_t row = first; row < end; ++row) {
     const std::uint32_t offset = row - group_first;
     mvcc::VersionLayout* version = group.stamped_version(offset);
@@ -185,7 +188,7 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
     if (created && !deleted && !is_served) ++counts.live;
     if (!created || deleted) {
       if (version->created != mvcc::kNoStamp) mvcc::store_stamp(version->created, mvcc::kNoStamp);
-      persister.flush(version, sizeof *version, "sweep/1");
+      dead.add(version, sizeof *version);
     } else if (created && !deleted && version->deleted != mvcc::kNoStamp) {
       mvcc::store_stamp(version->deleted, mvcc::kNoStamp);
       persister.flush(version, sizeof *version, "sweep/2");

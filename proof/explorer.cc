@@ -9,6 +9,7 @@
 #include <new>
 #include <random>
 #include <unordered_map>
+#include <utility>
 
 namespace flugs::proof {
 
@@ -152,10 +153,7 @@ void CrashExplorer::on_flush_by(const pmem::Persister& by, const void* address, 
       static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_.data());
   if (begin >= memory_.size()) return;  // not of this pool
   const std::size_t last = std::min(begin + bytes, memory_.size()) - 1;
-  // A flush of what is durable as it is keeps no content that would be gone later.
-  if (shared_->options.at_flushes &&
-      std::memcmp(&memory_[begin], &durable_[begin], last + 1 - begin) != 0)
-    explore(label);
+  if (shared_->options.at_flushes) explore_changes(label);
   SiteCounts* counts = site_counts("flush ", label);
   for (std::size_t i = begin / pmem::kLineBytes; i <= last / pmem::kLineBytes; ++i) {
     std::vector<FlushedVersion>& versions = flushed_[i];
@@ -359,7 +357,27 @@ std::vector<CrashExplorer::UncertainLine> CrashExplorer::uncertain_lines() const
 
 void CrashExplorer::explore(const char* label) {
   if (is_muted_ || shared_->is_done()) return;
-  explore_lines(uncertain_lines(), label);
+  const std::vector<UncertainLine> lines = uncertain_lines();
+  explored_ = digest_of(lines);
+  explore_lines(lines, label);
+}
+
+// Opening flushes what is durable mostly: thousands of lines between which nothing has changed.
+void CrashExplorer::explore_changes(const char* label) {
+  if (is_muted_ || shared_->is_done()) return;
+  const std::vector<UncertainLine> lines = uncertain_lines();
+  const std::uint64_t digest = digest_of(lines);
+  if (std::exchange(explored_, digest) != digest) explore_lines(lines, label);
+}
+
+std::uint64_t CrashExplorer::digest_of(const std::vector<UncertainLine>& lines) {
+  std::uint64_t digest = XXH3_64bits(nullptr, 0);
+  for (const UncertainLine& line : lines) {
+    digest = XXH3_64bits_withSeed(&line.index, sizeof line.index, digest);
+    digest =
+        XXH3_64bits_withSeed(line.versions.data(), line.versions.size() * pmem::kLineBytes, digest);
+  }
+  return digest;
 }
 
 void CrashExplorer::explore_lines(const std::vector<UncertainLine>& lines, const char* label) {

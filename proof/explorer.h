@@ -189,6 +189,9 @@ class CrashExplorer final : public pmem::PersistObserver {
   SiteCounts* site_counts(const char* kind, pmem::Label label);
   std::uint64_t identity_of(const pmem::Persister& by, std::uint64_t lines);
   void explore(const char* label);
+  /// Nothing when what is uncertain is what it was at the last crash point.
+  void explore_changes(const char* label);
+  static std::uint64_t digest_of(const std::vector<UncertainLine>& lines);
   void explore_lines(const std::vector<UncertainLine>& lines, const char* label);
   std::vector<UncertainLine> uncertain_lines() const;
   void add_line(std::size_t index, std::vector<UncertainLine>& lines) const;
@@ -220,8 +223,9 @@ class CrashExplorer final : public pmem::PersistObserver {
   std::map<const pmem::Persister*, std::uint64_t> identities_;
   std::uint64_t next_identity_ = 0;
   bool is_muted_ = false;
-  std::uint64_t point_ = 0;  // crash points so far
-  std::uint64_t image_ = 0;  // images tried at this crash point
+  std::uint64_t explored_ = 0;  // digest of what was uncertain at the last crash point
+  std::uint64_t point_ = 0;     // crash points so far
+  std::uint64_t image_ = 0;     // images tried at this crash point
 };
 
 }  // namespace flugs::proof

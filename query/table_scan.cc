@@ -252,9 +252,8 @@ std::uint64_t TableScan::narrow(const Segment& segment, std::uint32_t first, std
   for (std::size_t f = 0; f < filters_.size() && f < 64; ++f) {
     ScanFilter& filter = *filters_[f];
     const std::uint64_t bit = std::uint64_t{1} << f;
-    if (filter.part_of && (by_range >> *filter.part_of & 1) != 0)
-      by_range |= bit;
-    else if (filter.range && segment.narrow(*filter.range, first, count, mask))
+    const bool is_done = filter.part_of && (by_range >> *filter.part_of & 1) != 0;
+    if (is_done || (filter.range && segment.narrow(*filter.range, first, count, mask)))
       by_range |= bit;
     else if (filter.columns.size() == 1 &&
              segment.narrow_by_entries(*filter.by_value, filter.columns[0],
