@@ -26,6 +26,21 @@ class OrderedIndexCompare {
   ~OrderedIndexCompare() = default;
 };
 
+/// <0, 0, >0 as a row is before, the same as, or after another of the same prefix. Without
+/// `compare` the prefix is the whole key.
+inline int compare_rows(const OrderedIndexCompare* compare, std::uint32_t a, std::uint32_t b) {
+  if (a == b) return 0;
+  if (compare != nullptr)
+    if (const int order = compare->rows(a, b); order != 0) return order;
+  return a < b ? -1 : 1;
+}
+
+/// The order of entries: prefix, full key, row.
+inline bool precedes(const OrderedIndexCompare* compare, const OrderedEntry& a,
+                     const OrderedEntry& b) {
+  return a.prefix != b.prefix ? a.prefix < b.prefix : compare_rows(compare, a.row, b.row) < 0;
+}
+
 /// A DRAM B+-tree of (key, row) for many readers and writers at once. Readers take no lock: they
 /// note the version of a node, read, and start again if it has changed (optimistic lock coupling,
 /// Leis et al., "The ART of Practical Synchronization"). Writers lock the nodes they change.

@@ -107,10 +107,7 @@ Status OrderedIndex::audit(const Node& node, std::uint32_t level, Audit& state) 
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     const OrderedEntry entry = leaf.entry(i);
-    const bool ascending = state.entries == 0 || state.last.prefix < entry.prefix ||
-                           (state.last.prefix == entry.prefix &&
-                            compare_rows(compare_, state.last.row, entry.row) < 0);
-    if (!ascending)
+    if (state.entries != 0 && !precedes(compare_, state.last, entry))
       return broken("entries out of order at position " + std::to_string(state.entries));
     state.last = entry;
     ++state.entries;

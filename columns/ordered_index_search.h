@@ -14,14 +14,6 @@ namespace flugs::columns {
 /// `position` saw the node change.
 constexpr std::uint32_t kChanged = 0xFFFFFFFFu;
 
-/// <0, 0, >0 as a row is before, the same as, or after another of the same prefix.
-inline int compare_rows(const OrderedIndexCompare* compare, std::uint32_t a, std::uint32_t b) {
-  if (a == b) return 0;
-  if (compare != nullptr)
-    if (const int order = compare->rows(a, b); order != 0) return order;
-  return a < b ? -1 : 1;
-}
-
 /// Looks for `entry`, or for what comes directly after it.
 struct EntryTarget {
   const OrderedIndexCompare* compare;

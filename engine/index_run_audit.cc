@@ -75,12 +75,8 @@ Status IndexRunAudit::audit_ordered(const IndexRuns::Member& member, std::size_t
     if (expected-- == 0) return corrupt(member, key, where(), "no second entry");
     if (key.ordered_entry(entry.row) != entry)
       return corrupt(member, key, where(), "its own prefix");
-    if (has_last) {
-      const int order = last.prefix != entry.prefix ? (last.prefix < entry.prefix ? -1 : 1)
-                                                    : key.rows(last.row, entry.row);
-      if (order > 0 || (order == 0 && last.row >= entry.row))
-        return corrupt(member, key, where(), "a key behind that of the entry before");
-    }
+    if (has_last && !columns::precedes(&key, last, entry))
+      return corrupt(member, key, where(), "a key behind that of the entry before");
     last = entry;
     has_last = true;
   }

@@ -1,6 +1,5 @@
 #include "engine/index_run_builder.h"
 
-#include <fmt/format.h>
 #include <tbb/parallel_for_each.h>
 #include <tbb/parallel_sort.h>
 #include <tbb/task_arena.h>
@@ -134,12 +133,6 @@ std::uint64_t place_slots(std::vector<SlotSource>& sources, std::uint64_t home_l
   return end;
 }
 
-bool precedes(const KeyIndex& key, const columns::OrderedEntry& a, const columns::OrderedEntry& b) {
-  if (a.prefix != b.prefix) return a.prefix < b.prefix;
-  const int order = key.rows(a.row, b.row);
-  return order != 0 ? order < 0 : a.row < b.row;
-}
-
 }  // namespace
 
 IndexRunBuilder::IndexRunBuilder(pmem::Pool& pool, Table& table, std::uint32_t threads,
@@ -214,7 +207,6 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   }
   counts_.rows += rows;
   counts_.bytes += extent->bytes;
-  ++counts_.runs;
   parts_.clear();
   return {};
 }
@@ -268,8 +260,9 @@ void IndexRunBuilder::sort() {
   const auto sort_all = [&](auto&& sort_range) {
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       sort_range(parts_[k].slots, std::less<>());
-      sort_range(parts_[k].entries,
-                 [&](const auto& a, const auto& b) { return precedes(*table_.keys()[k], a, b); });
+      sort_range(parts_[k].entries, [key = table_.keys()[k].get()](const auto& a, const auto& b) {
+        return columns::precedes(key, a, b);
+      });
     }
   };
   if (threads_ == 1) {
@@ -373,7 +366,10 @@ void IndexRunBuilder::write_entries(std::size_t key, std::span<const IndexRuns::
   for (const IndexRuns::Member& source : sources)
     from.emplace_back(*source.run, key, Filter(table_, source.covered));
   combine(
-      from, [&](const auto& a, const auto& b) { return precedes(*table_.keys()[key], a, b); },
+      from,
+      [&](const auto& a, const auto& b) {
+        return columns::precedes(table_.keys()[key].get(), a, b);
+      },
       [&](const columns::OrderedEntry& entry) {
         prefixes[layout.ordered_entries] = entry.prefix;
         rows[layout.ordered_entries] = entry.row;

@@ -21,7 +21,6 @@ class IndexRunBuilder {
   struct Counts {
     std::uint64_t rows = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t runs = 0;
   };
 
   /// `stops` is asked now and then whether to leave off. `threads`: that gather and sort.

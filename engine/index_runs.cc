@@ -253,9 +253,9 @@ bool IndexRuns::has_replaced() const {
   return !replaced_.empty() || !emptied_.empty();
 }
 
-void IndexRuns::keep_emptied(std::span<const std::size_t> chunks) {
+void IndexRuns::keep_emptied(std::size_t chunk) {
   const std::lock_guard guard(mutex_);
-  emptied_.insert(emptied_.end(), chunks.begin(), chunks.end());
+  emptied_.push_back(chunk);
 }
 
 std::vector<std::size_t> IndexRuns::take_emptied() {

@@ -94,7 +94,6 @@ class IndexRuns {
 
   // ---------------------------------------------------------------------------------- the merge
 
-  std::span<const KeyShape> shapes() const noexcept { return shapes_; }
   /// Makes `run`, which has been written and flushed through `persister`, count in the place of the
   /// list's members from `first_replaced` on; it covers what these did, and `chunks`. Durable on
   /// return. Fails with kOutOfSpace, kCorrupt; nothing has changed then.
@@ -106,9 +105,8 @@ class IndexRuns {
   /// left.
   void release_replaced();
   bool has_replaced() const;
-  /// Chunks whose row ids may be given out when no transaction is left that began before; kept for
-  /// those who did not come to wait for them.
-  void keep_emptied(std::span<const std::size_t> chunks);
+  /// A chunk whose row ids may be given out when no transaction is left that began before.
+  void keep_emptied(std::size_t chunk);
   std::vector<std::size_t> take_emptied();
 
   struct Summary {

@@ -285,11 +285,8 @@ void KeyIndex::build_ordered(std::span<const std::uint32_t> live_rows) {
   std::vector<columns::OrderedEntry> entries;
   entries.reserve(live_rows.size());
   for (const std::uint32_t row : live_rows) entries.push_back(ordered_entry(row));
-  std::sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
-    if (a.prefix != b.prefix) return a.prefix < b.prefix;
-    const int order = rows(a.row, b.row);
-    return order != 0 ? order < 0 : a.row < b.row;
-  });
+  std::sort(entries.begin(), entries.end(),
+            [&](const auto& a, const auto& b) { return columns::precedes(this, a, b); });
   ordered_->build_sorted(entries);
 }
 

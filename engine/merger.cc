@@ -151,7 +151,7 @@ void Merger::visit(Watched& watched, const MergePolicy& policy) {
 
 void Merger::look(Watched& watched, const MergePolicy& policy) {
   Table& table = *watched.table;
-  table.release_replaced_if_unread(slots_.oldest_snapshot());
+  if (table.has_replaced()) table.release_replaced_if_unread(slots_.oldest_snapshot());
   const std::uint64_t looked_at = std::exchange(watched.looked_at, slots_.advance());
   const std::optional<ProcessorTimes> times = std::exchange(watched.times, processor_times());
   if (looked_at == 0) return;  // nothing to compare with

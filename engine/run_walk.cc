@@ -60,12 +60,6 @@ std::size_t RunWalk::lower_bound(const Cursor& cursor, std::size_t key,
   return first;
 }
 
-bool RunWalk::precedes(const columns::OrderedEntry& a, const columns::OrderedEntry& b) const {
-  if (a.prefix != b.prefix) return a.prefix < b.prefix;
-  if (const int order = compare_.rows(a.row, b.row); order != 0) return order < 0;
-  return a.row < b.row;
-}
-
 // On to the first living entry, to the end when that is behind the bounds. Looks ahead twice as far
 // each time, up to what it knows to be behind.
 void RunWalk::settle(Cursor& cursor) const {
@@ -89,11 +83,12 @@ bool RunWalk::visit_before(const columns::OrderedEntry* limit, Visit visit) {
     Cursor* next = nullptr;
     for (Cursor& cursor : cursors_)
       if (!cursor.is_at_end() &&
-          (next == nullptr || precedes(cursor.entry(cursor.at), next->entry(next->at))))
+          (next == nullptr ||
+           columns::precedes(&compare_, cursor.entry(cursor.at), next->entry(next->at))))
         next = &cursor;
     if (next == nullptr) return true;
     const columns::OrderedEntry entry = next->entry(next->at);
-    if (limit != nullptr && !precedes(entry, *limit)) return true;
+    if (limit != nullptr && !columns::precedes(&compare_, entry, *limit)) return true;
     ++next->at;
     settle(*next);
     if (!visit(entry)) return false;

@@ -43,7 +43,6 @@ class RunWalk {
 
   bool is_alive(const Cursor& cursor, std::size_t i) const noexcept;
   std::size_t lower_bound(const Cursor& cursor, std::size_t key, std::uint64_t lower_prefix) const;
-  bool precedes(const columns::OrderedEntry& a, const columns::OrderedEntry& b) const;
   void settle(Cursor& cursor) const;
 
   const IndexRuns& runs_;

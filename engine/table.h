@@ -110,7 +110,7 @@ class Table {
   void release_replaced();
   /// The same if those that were noted have ended.
   void release_replaced_if_unread(std::uint64_t oldest_snapshot) {
-    if (has_replaced() && oldest_snapshot >= replaced_readers_before_) release_replaced();
+    if (oldest_snapshot >= replaced_readers_before_) release_replaced();
   }
   MergeRecord& merge_record() noexcept { return merge_record_; }
   const MergeRecord& merge_record() const noexcept { return merge_record_; }

@@ -220,7 +220,7 @@ Status TableMerge::merge_all() {
 Status TableMerge::merge_one(const Candidate& candidate) {
   ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
   if (Status s = merge.run(patience_); !s.ok()) return s;
-  if (merge.is_empty()) table_.runs().keep_emptied({&candidate.chunk, 1});
+  if (merge.is_empty()) table_.runs().keep_emptied(candidate.chunk);
   const ChunkMerge::Counts& counts = merge.counts();
   const std::lock_guard guard(report_mutex_);
   if (merge.is_empty()) {

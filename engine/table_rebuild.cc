@@ -108,6 +108,17 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
   return schema;
 }
 
+namespace {
+
+// Step 1 of sweep. An entry of zeros was never used.
+void end_version(mvcc::VersionLayout& version, pmem::FlushRun& dead) {
+  if (version.created == mvcc::kNoStamp && version.deleted == mvcc::kNoStamp) return;
+  if (version.created != mvcc::kNoStamp) mvcc::store_stamp(version.created, mvcc::kNoStamp);
+  dead.add(&version, sizeof version);
+}
+
+}  // namespace
+
 // Protocol sweep, at opening, on every row before anybody reads it.
 //   step  store                                     made durable by   power cut just after it
 //   1     created := 0 of rows that are dead or     flush, fence      sweeps again: such a row may
@@ -133,10 +144,7 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uin
     const bool created = version.created != mvcc::kNoStamp && !mvcc::is_tag(version.created);
     const bool deleted = version.deleted != mvcc::kNoStamp && !mvcc::is_tag(version.deleted);
     if (!created || deleted) {
-      const bool is_untouched =
-          version.created == mvcc::kNoStamp && version.deleted == mvcc::kNoStamp;
-      if (version.created != mvcc::kNoStamp) mvcc::store_stamp(version.created, mvcc::kNoStamp);
-      if (!is_untouched) dead.add(&version, sizeof version);
+      end_version(version, dead);
       free.push_back(row);
       continue;
     }
@@ -187,8 +195,7 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
     const bool deleted = version->deleted != mvcc::kNoStamp && !mvcc::is_tag(version->deleted);
     if (created && !deleted && !is_served) ++counts.live;
     if (!created || deleted) {
-      if (version->created != mvcc::kNoStamp) mvcc::store_stamp(version->created, mvcc::kNoStamp);
-      dead.add(version, sizeof *version);
+      end_version(*version, dead);
     } else if (created && !deleted && version->deleted != mvcc::kNoStamp) {
       mvcc::store_stamp(version->deleted, mvcc::kNoStamp);
       persister.flush(version, sizeof *version, "sweep/2");

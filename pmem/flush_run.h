@@ -17,7 +17,7 @@ class FlushRun {
 
   void add(const void* address, std::size_t bytes) {
     const auto* first = static_cast<const std::byte*>(address);
-    if (first < end_ || first > end_ + kGapMax || begin_ == nullptr) {
+    if (begin_ == nullptr || first < end_ || first > end_ + kGapMax) {
       flush();
       begin_ = first;
     }

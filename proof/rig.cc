@@ -274,13 +274,17 @@ void CrashRig::reopen(std::uint32_t slots) {
   if (Status s = open_live(); !s.ok()) fail(std::move(s));
 }
 
-void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
-  if (is_done()) return;
-  const std::vector<std::byte> image = explorer_->crash_image(choice);
+// Nothing of what closing does reaches the buffer.
+void CrashRig::end_process(std::span<const std::byte> left) {
   core_->pool().medium().set_observer(nullptr);
   open_.clear();
   core_.reset();
-  std::memcpy(buffer_.span().data(), image.data(), image.size());
+  std::memcpy(buffer_.span().data(), left.data(), left.size());
+}
+
+void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
+  if (is_done()) return;
+  end_process(explorer_->crash_image(choice));
   explorer_->restart();
   note_power_cut();
   if (slots != 0) options_.slots = slots;
@@ -288,15 +292,10 @@ void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
     fail(Status(s.code(), fmt::format("after crash({}): {}", choice, s.message())));
 }
 
-// Nothing of what closing does has happened; and what the caches held, they hold.
-void CrashRig::kill(std::uint32_t slots) {
+// What the caches held, they hold.
+void CrashRig::kill() {
   if (is_done()) return;
-  const std::vector<std::byte> left(buffer_.span().begin(), buffer_.span().end());
-  core_->pool().medium().set_observer(nullptr);
-  open_.clear();
-  core_.reset();
-  std::memcpy(buffer_.span().data(), left.data(), left.size());
-  if (slots != 0) options_.slots = slots;
+  end_process(std::vector<std::byte>(buffer_.span().begin(), buffer_.span().end()));
   if (Status s = open_live(); !s.ok())
     fail(Status(s.code(), fmt::format("after being killed: {}", s.message())));
 }

@@ -87,7 +87,7 @@ class CrashRig {
 
   /// Kills the process, whose stores reach the medium or not until somebody flushes them, and
   /// opens.
-  void kill(std::uint32_t slots = 0);
+  void kill();
 
   /// Steps of several threads, of which one runs at a time (run_threads, which alone uses these).
   /// Not acknowledged before settle() and acknowledge(); from may_take_effect() to withdraw() it
@@ -138,6 +138,7 @@ class CrashRig {
   void note_power_cut();
   Status create(pmem::PersistObserver* observer);
   Status open_live();
+  void end_process(std::span<const std::byte> left);
   void close_live();
   Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
   Status check(std::span<std::byte> image, ExplorerContext& context);

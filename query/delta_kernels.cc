@@ -12,12 +12,9 @@ namespace {
 
 using columns::RowLayout;
 
-// Rows that come so much later are asked for while these are looked at.
-constexpr std::size_t kAheadBytes = 8192;
-
 void prefetch_block(const std::byte* rows, std::size_t bytes) {
   for (std::size_t line = 0; line < bytes; line += 64)
-    __builtin_prefetch(rows + kAheadBytes + line, 0, 3);
+    __builtin_prefetch(rows + DeltaKernels::kAheadBytes + line, 0, 3);
 }
 
 std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t count,

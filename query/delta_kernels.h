@@ -29,6 +29,9 @@ struct DictionaryEntries {
 /// words, none of them twice, and words of a cell after its row's stamps, as long as `settled` is
 /// called before: acquire loads in the plain route, the order of loads on x86-64 in the others.
 struct DeltaKernels {
+  /// Rows that come so much later are asked for while these are looked at.
+  static constexpr std::size_t kAheadBytes = 8192;
+
   const char* name;
 
   /// Which of up to 64 rows, a bit each, were created at a time-stamp up to `snapshot` and are not

@@ -24,9 +24,6 @@ namespace flugs::query {
 
 namespace {
 
-// Rows that come so much later are asked for while these are looked at.
-constexpr std::size_t kAheadBytes = 8192;
-
 // The stamps of four rows, created and deleted in turn.
 __m512i stamps_of_four(const std::byte* rows, std::size_t row_bytes) {
   const auto pair = [&](std::size_t i) {
@@ -72,7 +69,8 @@ std::uint64_t settled_rows(const std::byte* rows, std::size_t row_bytes, std::si
 std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t count,
                       std::uint64_t snapshot) {
   for (std::size_t line = 0; line < count * row_bytes; line += 64)
-    _mm_prefetch(reinterpret_cast<const char*>(rows) + kAheadBytes + line, _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(rows) + DeltaKernels::kAheadBytes + line,
+                 _MM_HINT_T0);
   const Settled test(snapshot);
   std::uint64_t found = 0;
   if (count == 64) {

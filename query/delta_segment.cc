@@ -5,18 +5,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "columns/main_blocks.h"
 #include "columns/row_layout.h"
 #include "query/failure.h"
 
 namespace flugs::query {
-
-namespace {
-
-constexpr std::uint64_t low_bits(std::size_t n) noexcept {
-  return n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
-}
-
-}  // namespace
 
 // In most blocks of 64 every row was committed before the snapshot and is not deleted; the stamps
 // of the others are resolved one by one.
@@ -29,7 +22,8 @@ std::size_t DeltaSegment::visible(std::uint32_t first, std::size_t count,
   for (std::size_t begin = 0; begin < count; begin += 64, ++mask) {
     const std::size_t n = std::min<std::size_t>(64, count - begin);
     std::uint64_t bits = kernels.settled(row, stride, n, visibility_.snapshot());
-    for (std::uint64_t rest = ~bits & low_bits(n); rest != 0; rest &= rest - 1) {
+    for (std::uint64_t rest = ~bits & columns::low_bits(static_cast<unsigned>(n)); rest != 0;
+         rest &= rest - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(rest));
       const auto& version = *reinterpret_cast<const mvcc::VersionLayout*>(row + i * stride);
       bits |= std::uint64_t{visibility_.sees(version)} << i;

@@ -140,6 +140,7 @@ TEST_CASE("codes take as few bits as their number allows", "[columns]") {
   CHECK(code_bits_for(5) == 4);
   CHECK(code_bits_for(16) == 4);
   CHECK(code_bits_for(17) == 8);
+  CHECK(code_bits_for(256) == 8);
   CHECK(code_bits_for(257) == 16);
   CHECK(code_bits_for(65536) == 16);
   CHECK(code_bits_for(65537) == 20);
