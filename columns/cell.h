@@ -5,7 +5,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "flugs/value.h"
+
 namespace flugs::columns {
+
+constexpr bool is_text_type(Type type) noexcept {
+  return type == Type::kString || type == Type::kBytes;
+}
 
 /// What a row holds for one column, before packing: a code, an integer payload or a text cell.
 struct Cell {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "columns/cell.h"
 #include "columns/hash.h"
 #include "pmem/check.h"
 #include "pmem/flush_run.h"
@@ -18,8 +19,6 @@ namespace {
 // growing; more than a few are only behind when many transactions add values at once.
 constexpr std::uint32_t kHelpedEntriesMax = 256;
 constexpr std::uint64_t kNullSalt = 0x4e554c4c4e554c4cu;
-bool is_text_type(Type type) noexcept { return type == Type::kString || type == Type::kBytes; }
-
 std::uint32_t entry_bytes_of(Type type) noexcept {
   switch (type) {
     case Type::kBool:

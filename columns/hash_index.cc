@@ -17,7 +17,6 @@ namespace {
 // Small indexes (one per column) must stay small: a first slab of 64 KB holds three segments.
 // Large ones want huge pages: slabs double up to 32 MB.
 constexpr std::size_t kFirstSlabBytes = std::size_t{64} << 10;
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kSlabBytesMax = std::size_t{32} << 20;
 
 // A split that would move less than one entry in 16, or all but that, is not worth a segment.

@@ -7,7 +7,7 @@
 namespace flugs::columns {
 namespace {
 
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kOrderOrigin = std::numeric_limits<std::int64_t>::min();
 // Rows that are unpacked at a time: a buffer of 8 KB.
 constexpr std::size_t kStepBlocks = 16;
 
@@ -22,10 +22,10 @@ void mask_values(const std::uint64_t* mask, const std::uint64_t* nulls, std::siz
 MainSum sum_of_payloads(PackedCodes payloads, std::size_t first, std::size_t count,
                         const std::uint64_t* mask) {
   const CodeSum found =
-      kernels().sum(payloads, first, count, static_cast<std::uint64_t>(kLeast), false, mask);
+      kernels().sum(payloads, first, count, static_cast<std::uint64_t>(kOrderOrigin), false, mask);
   MainSum sum;
   sum.count = count_bits(mask, 0, count * 64);
-  sum.sum = static_cast<Int128>(found.sum) + Int128{kLeast} * static_cast<Int128>(sum.count);
+  sum.sum = static_cast<Int128>(found.sum) + Int128{kOrderOrigin} * static_cast<Int128>(sum.count);
   return sum;
 }
 
@@ -149,7 +149,7 @@ MainExtremes MainColumn::extremes(std::uint32_t first, std::uint32_t count,
     return {entry_value(std::min(found.min, code_count_ - 1)),
             entry_value(std::min(found.max, code_count_ - 1))};
   const auto payload = [&](std::uint64_t x) {
-    const auto raw = static_cast<std::int64_t>(x + static_cast<std::uint64_t>(kLeast));
+    const auto raw = static_cast<std::int64_t>(x + static_cast<std::uint64_t>(kOrderOrigin));
     return Value::from_raw(type_, type_ == Type::kDouble ? ordered_double(raw) : raw);
   };
   return {payload(found.min), payload(found.max)};
@@ -175,7 +175,7 @@ CodeExtremes MainColumn::extremes_of_blocks(std::size_t first, std::size_t count
     if (found.min <= found.max) found.min += skipped;
     return found;
   }
-  const auto least = static_cast<std::uint64_t>(kLeast);
+  const auto least = static_cast<std::uint64_t>(kOrderOrigin);
   if (!has_nulls()) return kernels().extremes(packed(), first, count, least, least, mask);
   CodeExtremes found;
   std::uint64_t values[64];

@@ -10,11 +10,13 @@ namespace {
 
 constexpr std::size_t kChecksummedBytes = offsetof(MainColumnLayout, checksum);
 
+}  // namespace
+
 // Looks at one layout; says what is wrong with it, in words that name the place.
-class Checker {
+class MainColumnChecker {
  public:
-  Checker(const MainColumnLayout& layout, std::span<const std::byte> group,
-          const MainColumnOwner& owner)
+  MainColumnChecker(const MainColumnLayout& layout, std::span<const std::byte> group,
+                    const MainColumnOwner& owner)
       : layout_(layout), group_(group), owner_(owner) {}
 
   Status run() const {
@@ -102,13 +104,11 @@ class Checker {
   const MainColumnOwner& owner_;
 };
 
-}  // namespace
-
 // What is read in full, once the layout and the checksum of the parts are right. A writer that was
 // wrong is found here, too: the checksum would vouch for its mistakes.
 class MainColumnAuditor {
  public:
-  MainColumnAuditor(const MainColumn& column, const Checker& checker)
+  MainColumnAuditor(const MainColumn& column, const MainColumnChecker& checker)
       : column_(column), checker_(checker) {}
 
   Status run() const {
@@ -206,17 +206,17 @@ class MainColumnAuditor {
   }
 
   const MainColumn& column_;
-  const Checker& checker_;
+  const MainColumnChecker& checker_;
 };
 
 Status MainColumn::check(const MainColumnLayout& layout, std::span<const std::byte> group,
                          const MainColumnOwner& owner) {
-  return Checker(layout, group, owner).run();
+  return MainColumnChecker(layout, group, owner).run();
 }
 
 Status MainColumn::audit(const MainColumnLayout& layout, std::span<const std::byte> group,
                          const MainColumnOwner& owner, TextMemory memory) {
-  const Checker checker(layout, group, owner);
+  const MainColumnChecker checker(layout, group, owner);
   if (Status s = checker.run(); !s.ok()) return s;
   const std::uint64_t checksum =
       XXH3_64bits(group.data() + layout.parts_offset, layout.parts_bytes);

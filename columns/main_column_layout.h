@@ -81,10 +81,6 @@ struct MainColumnParts {
   static MainColumnParts of(const MainColumnLayout& layout) noexcept;
 };
 
-constexpr bool is_text_type(Type type) noexcept {
-  return type == Type::kString || type == Type::kBytes;
-}
-
 /// Where the bytes of out-of-line text cells are: the pool as it is mapped.
 struct TextMemory {
   const std::byte* base = nullptr;

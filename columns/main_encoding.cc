@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 
+#include "columns/cell.h"
 #include "columns/main_kernels.h"
 
 namespace flugs::columns {

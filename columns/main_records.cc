@@ -21,7 +21,7 @@ bool is_as_stored(const MainColumn& column) noexcept {
   return column.type() != Type::kDouble && !column.has_nulls();
 }
 
-std::uint64_t load_word(const std::byte* at) noexcept {
+std::uint64_t load_codes(const std::byte* at) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, at, sizeof word);
   return word;
@@ -89,7 +89,7 @@ void MainRecords::write(std::size_t column, const MainColumn& from, std::byte* r
   const unsigned shift = bits_[column] % 8;
   for_codes(from, [&](std::uint32_t, std::span<const std::int64_t> codes) {
     for (const std::int64_t code : codes) {
-      const std::uint64_t word = load_word(at) | (static_cast<std::uint64_t>(code) << shift);
+      const std::uint64_t word = load_codes(at) | (static_cast<std::uint64_t>(code) << shift);
       std::memcpy(at, &word, sizeof word);
       at += stride_;
     }

@@ -12,16 +12,15 @@ namespace flugs::columns {
 namespace {
 
 // A key of a small table needs a root only; a large index wants huge pages.
-constexpr std::size_t kFirstSlabBytes = std::size_t{16} << 10;
-constexpr std::size_t kSlabBytesMax = std::size_t{4} << 20;
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+constexpr std::size_t kFirstNodeSlabBytes = std::size_t{16} << 10;
+constexpr std::size_t kNodeSlabBytesMax = std::size_t{4} << 20;
 
 }  // namespace
 
 void* NodeStore::allocate(std::size_t bytes) {
   if (slabs_.empty() || slab_used_ + bytes > slabs_.back().bytes) {
     const std::size_t slab_bytes =
-        slabs_.empty() ? kFirstSlabBytes : std::min(slabs_.back().bytes * 2, kSlabBytesMax);
+        slabs_.empty() ? kFirstNodeSlabBytes : std::min(slabs_.back().bytes * 2, kNodeSlabBytesMax);
     void* memory = take_zeroed(slab_bytes);
     if (slab_bytes >= kHugePageBytes) ::madvise(memory, slab_bytes, MADV_HUGEPAGE);
     slabs_.push_back({memory, slab_bytes});

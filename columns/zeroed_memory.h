@@ -4,6 +4,9 @@
 
 namespace flugs::columns {
 
+/// Indexes of that size and more ask the kernel for huge pages.
+inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
 /// DRAM for an index, all zero, page by page from the kernel when it is touched.
 void* take_zeroed(std::size_t bytes);
 /// Gives it back, of which only the first `touched_bytes` may be other than zero.

@@ -13,19 +13,11 @@ namespace flugs::engine {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // How long writers of the chunk may be kept waiting for a transaction that has locked one of its
 // rows; then the entries stay where they are, and the merge tries again later.
 constexpr std::chrono::microseconds kMovePatience{200};
 constexpr std::chrono::milliseconds kPause{2};
 constexpr std::size_t kRowsAhead = 32;
-
-double microseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-constexpr std::uint64_t aligned(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 
 columns::MainRecords plan_records(std::span<const columns::MainColumnBuilder> builders) {
   std::vector<columns::MainColumnLayout> layouts;
@@ -153,10 +145,10 @@ Status ChunkMerge::build() {
             : columns::MainColumnBuilder::of_integers(type, data[i].payloads, data[i].nulls));
     bytes += builders.back().parts_bytes();
   }
-  bytes += aligned(sizeof(RowGroupLayout) + columns * sizeof(columns::MainColumnLayout));
+  bytes += pmem::whole_lines(sizeof(RowGroupLayout) + columns * sizeof(columns::MainColumnLayout));
   if (counts_.dropped != 0)
-    bytes += aligned(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
-  bytes += aligned(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
+    bytes += pmem::whole_lines(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
+  bytes += pmem::whole_lines(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
   const columns::MainRecords records = plan_records(builders);
   const bool has_records = is_read_by_row(records);
   if (has_records) bytes += records.bytes(counts_.rows);
@@ -196,15 +188,15 @@ void ChunkMerge::write_group(std::span<const columns::MainColumnBuilder> builder
   layout.row_count = row_count_;
   layout.stored_rows = counts_.rows;
   layout.column_count = static_cast<std::uint16_t>(builders.size());
-  std::uint64_t end =
-      aligned(sizeof(RowGroupLayout) + builders.size() * sizeof(columns::MainColumnLayout));
+  std::uint64_t end = pmem::whole_lines(sizeof(RowGroupLayout) +
+                                        builders.size() * sizeof(columns::MainColumnLayout));
   if (counts_.dropped != 0) {
     layout.places_offset = end;
-    end += aligned(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
+    end += pmem::whole_lines(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
     write_places(layout);
   }
   layout.blocks_offset = end;
-  end += aligned(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
+  end += pmem::whole_lines(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
   auto* column_layouts = reinterpret_cast<columns::MainColumnLayout*>(&layout + 1);
   for (std::size_t i = 0; i < builders.size(); ++i) {
     builders[i].write(base, end, column_layouts[i]);
@@ -274,14 +266,14 @@ Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& 
 // written over when the merge tries again.
 Status ChunkMerge::carry_over(bool& is_locked) {
   using Fate = mvcc::Visibility::Fate;
-  const auto deadline = Clock::now() + kMovePatience;
+  const auto deadline = std::chrono::steady_clock::now() + kMovePatience;
   for (const std::uint32_t offset : stored_) {
     const mvcc::VersionLayout& old = rows_.version(first_row_ + offset);
     const bool is_there = mvcc::load_stamp(old.created) != mvcc::kNoStamp;
     if (is_there && mvcc::load_stamp(old.deleted) == mvcc::kNoStamp) continue;
     mvcc::Visibility::Resolved deleted = now_.resolve(old.deleted);
     for (; deleted.fate == Fate::kInFlight; deleted = now_.resolve(old.deleted)) {
-      is_locked = Clock::now() >= deadline;
+      is_locked = std::chrono::steady_clock::now() >= deadline;
       if (is_locked) return {};
       std::this_thread::yield();
     }
@@ -299,7 +291,7 @@ Status ChunkMerge::carry_over(bool& is_locked) {
 // Writers of the chunk wait from here until the object `move` is gone. Whoever has locked a row
 // just before it was there takes the lock back at once, or ends soon.
 Status ChunkMerge::move(bool& moved) {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   const RowStore::Move move(rows_, chunk_);
   bool is_locked = false;
   Status status = carry_over(is_locked);
@@ -318,18 +310,18 @@ void ChunkMerge::discard() noexcept {
 }
 
 Status ChunkMerge::run(std::chrono::milliseconds patience) {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   counts_.bytes_before = rows_.bytes_of_chunk(chunk_);
   if (Status s = choose_rows(); !s.ok()) return s;
   Status built = stored_.empty() ? make_empty_chunk() : build();
   persister_.fence("row_group/1");  // not while writers wait
   counts_.build_us = microseconds_since(start);
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   bool moved = false;
   while (built.ok()) {
     built = move(moved);
     if (moved || !built.ok()) break;
-    if (Clock::now() >= deadline) {
+    if (std::chrono::steady_clock::now() >= deadline) {
       built = Status(StatusCode::kBusy,
                      fmt::format("table {}, chunk {}: a transaction has locked a row of it",
                                  table_.name(), chunk_));

@@ -22,7 +22,6 @@ Result<Database> Database::open(const OpenOptions& options) {
 namespace {
 
 Status closed() { return Status(StatusCode::kInvalidArgument, "the database is not open"); }
-Status no_table() { return Status(StatusCode::kNotFound, "no such table"); }
 
 }  // namespace
 
@@ -45,14 +44,14 @@ Result<TableId> Database::find_table(std::string_view name) const {
 Result<TableSchema> Database::schema(TableId table) const {
   if (core_ == nullptr) return closed();
   const engine::Table* found = core_->table(table);
-  if (found == nullptr) return no_table();
+  if (found == nullptr) return engine::no_table();
   return found->schema();
 }
 
 Result<ColumnId> Database::find_column(TableId table, std::string_view name) const {
   if (core_ == nullptr) return closed();
   const engine::Table* found = core_->table(table);
-  if (found == nullptr) return no_table();
+  if (found == nullptr) return engine::no_table();
   const auto& columns = found->schema().columns;
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].name == name) return ColumnId(static_cast<std::uint16_t>(i));
@@ -63,7 +62,7 @@ Result<ColumnId> Database::find_column(TableId table, std::string_view name) con
 Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
   if (core_ == nullptr) return closed();
   const engine::Table* found = core_->table(table);
-  if (found == nullptr) return no_table();
+  if (found == nullptr) return engine::no_table();
   const auto& keys = found->schema().keys;
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (keys[i].name == name) return KeyId{table, static_cast<std::uint16_t>(i)};
@@ -90,7 +89,7 @@ Statistics Database::statistics() const {
 Result<TableStatistics> Database::table_statistics(TableId table) const {
   if (core_ == nullptr) return closed();
   const engine::Table* found = core_->table(table);
-  if (found == nullptr) return no_table();
+  if (found == nullptr) return engine::no_table();
   return found->statistics();
 }
 
@@ -106,7 +105,7 @@ Status Database::set_merge_policy(TableId table, const MergePolicy& policy) {
 Result<MergePolicy> Database::merge_policy(TableId table) const {
   if (core_ == nullptr) return closed();
   engine::Table* found = core_->table(table);
-  if (found == nullptr) return no_table();
+  if (found == nullptr) return engine::no_table();
   return found->merge_record().policy();
 }
 

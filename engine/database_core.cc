@@ -314,7 +314,7 @@ bool DatabaseCore::wait_for_transactions() noexcept {
 Status DatabaseCore::drop_table(TableId id) {
   std::unique_lock guard(ddl_mutex_);
   Table* dropped = table(id);
-  if (dropped == nullptr) return Status(StatusCode::kNotFound, "no such table");
+  if (dropped == nullptr) return no_table();
   dropped->set_dropped(true);
   // Those we wait for may look tables up, or make and drop others, before they end.
   guard.unlock();
@@ -352,12 +352,12 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("threads is {}, allowed are 0 to {}", options.threads, kThreadsMax));
   Table* merged = table(id);
-  if (merged == nullptr) return Status(StatusCode::kNotFound, "no such table");
+  if (merged == nullptr) return no_table();
   const std::unique_lock running(merged->merge_mutex(), std::try_to_lock);
   if (!running.owns_lock())
     return Status(StatusCode::kBusy,
                   fmt::format("table {}: is being merged or dropped already", merged->name()));
-  if (merged->is_dropped()) return Status(StatusCode::kNotFound, "no such table");
+  if (merged->is_dropped()) return no_table();
   TableMerge merge(*pool_, *slots_, *merged, options);
   Status status = merge.run();
   merged->merge_record().note_merge(merge.report(), status);
@@ -367,13 +367,13 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
 
 Status DatabaseCore::set_merge_policy(TableId id, const MergePolicy& policy) {
   Table* target = table(id);
-  if (target == nullptr) return Status(StatusCode::kNotFound, "no such table");
+  if (target == nullptr) return no_table();
   return merger_->set_policy(*target, policy);
 }
 
 Result<MergeStatus> DatabaseCore::merge_status(TableId id) const {
   const Table* target = table(id);
-  if (target == nullptr) return Status(StatusCode::kNotFound, "no such table");
+  if (target == nullptr) return no_table();
   merger_->retry_start();
   return target->merge_status();
 }

@@ -23,6 +23,9 @@
 
 namespace flugs::engine {
 
+/// What every function says to a TableId that names no table, or none any longer.
+inline Status no_table() { return Status(StatusCode::kNotFound, "no such table"); }
+
 /// An open database behind the public classes: pool, catalogue, transaction slots.
 /// Thread-safety: any thread, except opening and closing.
 class DatabaseCore {

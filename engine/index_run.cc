@@ -9,7 +9,7 @@ namespace flugs::engine {
 
 namespace {
 
-std::uint64_t header_bytes(std::size_t keys) noexcept {
+std::uint64_t run_header_bytes(std::size_t keys) noexcept {
   return sizeof(IndexRunLayout) + keys * sizeof(IndexRunKeyLayout);
 }
 
@@ -23,7 +23,7 @@ IndexRun::IndexRun(pmem::Pool& pool, std::uint64_t offset, std::string owner)
 
 std::uint64_t IndexRun::checksum_of(const IndexRunLayout& layout) noexcept {
   const auto* from = reinterpret_cast<const std::byte*>(&layout.bytes);
-  return XXH3_64bits(from, header_bytes(layout.key_count) - offsetof(IndexRunLayout, bytes));
+  return XXH3_64bits(from, run_header_bytes(layout.key_count) - offsetof(IndexRunLayout, bytes));
 }
 
 std::uint64_t IndexRun::checksum_of(const IndexRunKeyLayout& key, const std::byte* run) noexcept {
@@ -60,7 +60,7 @@ Status IndexRun::check_header(std::uint32_t table_id, std::size_t keys) const {
   if (layout_.magic != IndexRunLayout::kMagic)
     return corrupt("magic", IndexRunLayout::kMagic, layout_.magic);
   if (layout_.key_count != keys) return corrupt("keys", keys, layout_.key_count);
-  if (layout_.bytes > rest || layout_.bytes < header_bytes(keys))
+  if (layout_.bytes > rest || layout_.bytes < run_header_bytes(keys))
     return corrupt("bytes, inside the pool, at most", rest, layout_.bytes);
   if (layout_.checksum != checksum_of(layout_))
     return corrupt("checksum", checksum_of(layout_), layout_.checksum);
@@ -71,7 +71,7 @@ Status IndexRun::check_header(std::uint32_t table_id, std::size_t keys) const {
 Status IndexRun::load_key(std::size_t index, const KeyShape& shape) {
   const IndexRunKeyLayout& key = key_layout(index);
   const auto holds = [&](std::uint64_t from, std::uint64_t count, std::uint64_t each) {
-    return from % 64 == 0 && from >= header_bytes(layout_.key_count) && from <= layout_.bytes &&
+    return from % 64 == 0 && from >= run_header_bytes(layout_.key_count) && from <= layout_.bytes &&
            count <= (layout_.bytes - from) / each;
   };
   Key& loaded = keys_[index];
@@ -116,7 +116,7 @@ Result<std::unique_ptr<const IndexRun>> IndexRun::load(pmem::Pool& pool, std::ui
                                                        const std::string& owner) {
   const std::uint64_t pool_bytes = pool.medium().bytes();
   if (offset == 0 || offset % 64 != 0 || offset > pool_bytes ||
-      pool_bytes - offset < header_bytes(keys.size()))
+      pool_bytes - offset < run_header_bytes(keys.size()))
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: {}: index run at offset {}: expected one aligned to 64 and "
                               "inside the pool of {} bytes, found another",

@@ -21,14 +21,12 @@ constexpr std::uint64_t kCombinedRatioOfAll = 16;
 // Six entries in a line of eight: one line in ten is full.
 constexpr std::uint64_t kEntriesPerLine = 6;
 
-constexpr std::uint64_t aligned(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
-
 /// Entries in ascending order: those gathered, or those of a run that are of rows it covers and
 /// that are there.
-class Filter {
+class RowFilter {
  public:
-  Filter() = default;
-  Filter(const Table& table, const ChunkSet& covered) : table_(&table), covered_(&covered) {}
+  RowFilter() = default;
+  RowFilter(const Table& table, const ChunkSet& covered) : table_(&table), covered_(&covered) {}
   bool passes(std::uint32_t row) const noexcept {
     return table_ == nullptr ||
            (covered_->has(table_->rows().chunk_of(row)) && table_->runs().is_created(row));
@@ -42,7 +40,8 @@ class Filter {
 class SlotSource {
  public:
   using Entry = std::uint64_t;
-  SlotSource(std::span<const std::uint64_t> slots, Filter filter) : slots_(slots), filter_(filter) {
+  SlotSource(std::span<const std::uint64_t> slots, RowFilter filter)
+      : slots_(slots), filter_(filter) {
     settle();
   }
   bool is_empty() const noexcept { return at_ == slots_.size(); }
@@ -60,7 +59,7 @@ class SlotSource {
   }
 
   std::span<const std::uint64_t> slots_;
-  Filter filter_;
+  RowFilter filter_;
   std::size_t at_ = 0;
 };
 
@@ -68,7 +67,7 @@ class EntrySource {
  public:
   using Entry = columns::OrderedEntry;
   explicit EntrySource(std::span<const Entry> gathered) : gathered_(gathered) {}
-  EntrySource(const IndexRun& run, std::size_t key, Filter filter)
+  EntrySource(const IndexRun& run, std::size_t key, RowFilter filter)
       : prefixes_(run.prefixes(key)), rows_(run.ordered_rows(key)), filter_(filter) {
     settle();
   }
@@ -89,7 +88,7 @@ class EntrySource {
   std::span<const Entry> gathered_;
   std::span<const std::uint64_t> prefixes_;
   std::span<const std::uint32_t> rows_;
-  Filter filter_;
+  RowFilter filter_;
   std::size_t at_ = 0;
 };
 
@@ -110,9 +109,9 @@ void combine(std::vector<Source>& sources, Before&& before, Take&& take) {
 std::vector<SlotSource> slot_sources(const Table& table, std::size_t key,
                                      std::span<const std::uint64_t> gathered,
                                      std::span<const IndexRuns::Member> members) {
-  std::vector<SlotSource> sources{SlotSource(gathered, Filter())};
+  std::vector<SlotSource> sources{SlotSource(gathered, RowFilter())};
   for (const IndexRuns::Member& member : members)
-    sources.emplace_back(member.run->slots(key), Filter(table, member.covered));
+    sources.emplace_back(member.run->slots(key), RowFilter(table, member.covered));
   return sources;
 }
 
@@ -285,7 +284,7 @@ void IndexRunBuilder::plan(std::span<const IndexRuns::Member> sources) {
     key.slots_max = key.slots.size();
     key.entries_max = key.entries.size();
     for (const IndexRuns::Member& source : sources) {
-      const Filter filter(table_, source.covered);
+      const RowFilter filter(table_, source.covered);
       for (const std::uint64_t slot : source.run->slots(k))
         key.slots_max += slot != 0 && filter.passes(IndexRun::row_of(slot)) ? 1 : 0;
       for (const std::uint32_t row : source.run->ordered_rows(k))
@@ -300,7 +299,7 @@ std::uint64_t IndexRunBuilder::plan_slots(std::size_t key,
   const std::uint64_t home_lines = home_lines_for(parts_[key].slots_max);
   std::vector<SlotSource> from = slot_sources(table_, key, parts_[key].slots, sources);
   const std::uint64_t end = place_slots(from, home_lines, [](std::uint64_t, std::uint64_t) {});
-  return std::max(aligned(end * 8) / 8, home_lines * IndexRun::kSlotsPerLine);
+  return std::max(pmem::whole_lines(end * 8) / 8, home_lines * IndexRun::kSlotsPerLine);
 }
 
 std::uint64_t IndexRunBuilder::bytes() const noexcept {
@@ -308,8 +307,9 @@ std::uint64_t IndexRunBuilder::bytes() const noexcept {
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     bytes += parts_[k].slot_count * 8;
     if (table_.keys()[k]->is_ordered())
-      bytes += aligned(parts_[k].entries_max * 8) + aligned(parts_[k].entries_max * 4) +
-               aligned(IndexRun::fences_for(parts_[k].entries_max) * 8);
+      bytes += pmem::whole_lines(parts_[k].entries_max * 8) +
+               pmem::whole_lines(parts_[k].entries_max * 4) +
+               pmem::whole_lines(IndexRun::fences_for(parts_[k].entries_max) * 8);
   }
   return bytes;
 }
@@ -332,11 +332,11 @@ void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Memb
     }
     if (table_.keys()[k]->is_ordered()) {
       keys[k].prefixes_offset = end;
-      end += aligned(key.entries_max * 8);
+      end += pmem::whole_lines(key.entries_max * 8);
       keys[k].rows_offset = end;
-      end += aligned(key.entries_max * 4);
+      end += pmem::whole_lines(key.entries_max * 4);
       keys[k].fences_offset = end;
-      end += aligned(IndexRun::fences_for(key.entries_max) * 8);
+      end += pmem::whole_lines(IndexRun::fences_for(key.entries_max) * 8);
       write_entries(k, sources, base, keys[k]);
     }
     keys[k].checksum = IndexRun::checksum_of(keys[k], base);
@@ -364,7 +364,7 @@ void IndexRunBuilder::write_entries(std::size_t key, std::span<const IndexRuns::
   auto* fences = reinterpret_cast<std::uint64_t*>(base + layout.fences_offset);
   std::vector<EntrySource> from{EntrySource(parts_[key].entries)};
   for (const IndexRuns::Member& source : sources)
-    from.emplace_back(*source.run, key, Filter(table_, source.covered));
+    from.emplace_back(*source.run, key, RowFilter(table_, source.covered));
   combine(
       from,
       [&](const auto& a, const auto& b) {

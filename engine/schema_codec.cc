@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t kNameBytesMax = 63;
 constexpr std::size_t kColumnsMax = 1024;
 constexpr std::size_t kKeysMax = 16;
-constexpr std::size_t kKeyColumnsMax = 16;
 
 Status invalid(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
 

@@ -8,6 +8,8 @@
 
 namespace flugs::engine {
 
+inline constexpr std::size_t kKeyColumnsMax = 16;
+
 /// Checks a schema and fills in what it leaves open (encodings, columns of the primary key NOT
 /// NULL, hashed columns). Fails with kInvalidArgument, naming table, column or key.
 Result<TableSchema> complete_schema(TableSchema schema);

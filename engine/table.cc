@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/schema_codec.h"
+
 namespace flugs::engine {
 
 namespace {
-
-constexpr std::size_t kKeyColumnsMax = 16;
 
 std::vector<std::unique_ptr<columns::Column>> make_columns(pmem::Pool& pool, TableLayout& layout,
                                                            columns::Decoder* decoders,

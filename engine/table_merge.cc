@@ -13,17 +13,11 @@ namespace flugs::engine {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // A full chunk with fewer rows in use is left to rows to come, which use it again.
 constexpr std::uint64_t kUsedPercentMin = 50;
 constexpr std::chrono::microseconds kPauseMin{100};
 constexpr std::chrono::microseconds kPauseMax{2000};
 constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
-
-double microseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
 
 }  // namespace
 
@@ -104,10 +98,10 @@ bool TableMerge::is_stopped() const noexcept {
 
 // No transaction that began before `since` is left. Each look interrupts the other processors.
 bool TableMerge::wait_for_transactions(std::uint64_t since) {
-  const auto deadline = Clock::now() + patience_;
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
   auto pause = kPauseMin;
   while (slots_.oldest_snapshot() < since) {
-    if (Clock::now() >= deadline || is_stopped()) return false;
+    if (std::chrono::steady_clock::now() >= deadline || is_stopped()) return false;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, kPauseMax);
   }
@@ -136,7 +130,7 @@ void TableMerge::freeze_candidates() {
 }
 
 Status TableMerge::run() noexcept {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   if (table_.has_replaced() && wait_for_transactions(slots_.advance())) table_.release_replaced();
   if (!has_chosen_) {
     const MergeRecord::Work work(table_.merge_record());
@@ -145,7 +139,7 @@ Status TableMerge::run() noexcept {
   Status merged;
   if (!candidates_.empty()) {
     freeze_candidates();
-    const auto frozen = Clock::now();
+    const auto frozen = std::chrono::steady_clock::now();
     // First those end that may still begin a row in a frozen chunk; then, because what they
     // committed last is above the snapshots of some that are open, those as well: no snapshot is
     // without it.
@@ -156,7 +150,7 @@ Status TableMerge::run() noexcept {
   }
   if (merged.ok()) merged = index_groups();
   if (candidates_.empty() && report_.index_rows == 0) return merged;
-  const auto released = Clock::now();
+  const auto released = std::chrono::steady_clock::now();
   const std::uint64_t ended = slots_.advance();
   table_.note_readers_of_replaced(ended);
   if (wait_for_transactions(ended)) {
@@ -176,7 +170,7 @@ std::uint32_t TableMerge::threads() const noexcept {
 
 Status TableMerge::index_groups() {
   const MergeRecord::Work work(table_.merge_record());
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   const auto stops = [this] { return is_stopped() || stops_.load(std::memory_order_relaxed); };
   IndexRunBuilder builder(pool_, table_, threads(), stops);
   Status indexed = builder.index_groups(options_.scope == MergeScope::kEverything);

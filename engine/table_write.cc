@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "engine/schema_codec.h"
 #include "engine/table.h"
 #include "mvcc/commit.h"
 
@@ -14,7 +15,6 @@ namespace flugs::engine {
 
 namespace {
 
-constexpr std::size_t kKeyColumnsMax = 16;
 // Rows that a slot takes from the table's free ones at a time.
 constexpr std::size_t kFreeRowsTaken = 64;
 // How often a write that waits for a merge looks again.

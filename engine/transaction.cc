@@ -9,7 +9,6 @@ namespace flugs {
 namespace {
 
 Status ended() { return Status(StatusCode::kInvalidArgument, "the transaction has ended"); }
-Status no_table() { return Status(StatusCode::kNotFound, "no such table"); }
 
 }  // namespace
 
@@ -26,7 +25,7 @@ Transaction& Transaction::operator=(Transaction&& other) noexcept {
 Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) {
   if (context_ == nullptr) return ended();
   engine::Table* target = database_->table(table);
-  if (target == nullptr) return no_table();
+  if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
   return target->insert(*context_, values);
 }
@@ -35,7 +34,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
                                 std::span<RowId> ids) {
   if (context_ == nullptr) return ended();
   engine::Table* target = database_->table(table);
-  if (target == nullptr) return no_table();
+  if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
   return target->insert_rows(*context_, values, ids);
 }
@@ -43,7 +42,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
 Result<RowId> Transaction::update(TableId table, RowId row, std::span<const ColumnValue> changes) {
   if (context_ == nullptr) return ended();
   engine::Table* target = database_->table(table);
-  if (target == nullptr) return no_table();
+  if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
   return target->update(*context_, row, changes);
 }
@@ -51,7 +50,7 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
 Status Transaction::remove(TableId table, RowId row) {
   if (context_ == nullptr) return ended();
   engine::Table* target = database_->table(table);
-  if (target == nullptr) return no_table();
+  if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
   return target->remove(*context_, row);
 }
@@ -59,14 +58,14 @@ Status Transaction::remove(TableId table, RowId row) {
 Result<Row> Transaction::read(TableId table, RowId row) const {
   if (context_ == nullptr) return ended();
   const engine::Table* target = database_->table(table);
-  if (target == nullptr) return no_table();
+  if (target == nullptr) return engine::no_table();
   return target->read(*context_, row);
 }
 
 Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
   if (context_ == nullptr) return ended();
   const engine::Table* target = database_->table(key.table);
-  if (target == nullptr) return no_table();
+  if (target == nullptr) return engine::no_table();
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
@@ -81,7 +80,7 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
                              FunctionRef<bool(const Row&)> visit) const {
   if (context_ == nullptr) return ended();
   const engine::Table* target = database_->table(key.table);
-  if (target == nullptr) return no_table();
+  if (target == nullptr) return engine::no_table();
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
@@ -92,7 +91,7 @@ Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
                           FunctionRef<bool(const Row&)> visit) const {
   if (context_ == nullptr) return ended();
   const engine::Table* target = database_->table(key.table);
-  if (target == nullptr) return no_table();
+  if (target == nullptr) return engine::no_table();
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
@@ -103,7 +102,7 @@ Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const
                          FunctionRef<bool(const ScanBatch&)> visit) const {
   if (context_ == nullptr) return ended();
   const engine::Table* target = database_->table(table);
-  if (target == nullptr) return no_table();
+  if (target == nullptr) return engine::no_table();
   return target->scan(*context_, columns, where, visit);
 }
 

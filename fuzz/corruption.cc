@@ -6,11 +6,13 @@
 #include <array>
 #include <cstring>
 
+#include "pmem/medium.h"
+
 namespace flugs::fuzz {
 
-namespace {
+using pmem::kPageBytes;
 
-constexpr std::size_t kPageBytes = 4096;
+namespace {
 
 /// One pool under the knife.
 class Corruptor {

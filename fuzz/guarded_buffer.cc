@@ -3,14 +3,11 @@
 #include <sys/mman.h>
 
 #include "pmem/check.h"
+#include "pmem/medium.h"
 
 namespace flugs::fuzz {
 
-namespace {
-
-constexpr std::size_t kPageBytes = 4096;
-
-}  // namespace
+using pmem::kPageBytes;
 
 GuardedBuffer::GuardedBuffer(std::size_t bytes)
     : bytes_((bytes + kPageBytes - 1) / kPageBytes * kPageBytes) {

@@ -12,6 +12,7 @@
 #include "engine/database_core.h"
 #include "engine/pool_audit.h"
 #include "fuzz/exercise.h"
+#include "pmem/medium.h"
 
 namespace flugs::fuzz {
 
@@ -32,7 +33,7 @@ OpenOptions options_of_opener(const std::string& path) {
 
 /// The pages that are not all zero; the others stay holes.
 Status write_sparse(const std::string& path, std::span<const std::byte> bytes) {
-  constexpr std::size_t kPageBytes = 4096;
+  using pmem::kPageBytes;
   static constexpr std::array<std::byte, kPageBytes> kZeros{};
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   bool good = fd >= 0 && ::ftruncate(fd, static_cast<off_t>(bytes.size())) == 0;

@@ -11,6 +11,9 @@
 
 namespace flugs::pmem {
 
+/// Of memory and of files: what msync and populating go by.
+inline constexpr std::uint64_t kPageBytes = 4096;
+
 /// What the pool lies on, which decides what a returned commit survives.
 enum class MediumKind : std::uint8_t {
   kDax,       ///< mapped with MAP_SYNC: flush + fence survive power loss

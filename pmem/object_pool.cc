@@ -19,7 +19,6 @@ namespace flugs::pmem {
 
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kArenaType = 1;  // libpmemobj's type number of our arenas
 /// Up to the metadata of the first zone, that, and the chunk of the root object with some to spare.
 constexpr std::uint64_t kHeadBytes = kZonesOffset + kZoneMetadataBytes + 2 * kChunkBytes;

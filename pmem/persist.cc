@@ -18,8 +18,6 @@ namespace flugs::pmem {
 
 namespace {
 
-constexpr std::uintptr_t kPageBytes = 4096;
-
 FlushInstruction detect_flush_instruction() noexcept {
   if (const char* wanted = std::getenv("FLUGS_FLUSH")) {
     const std::string_view name(wanted);

@@ -11,6 +11,11 @@ class Medium;
 
 inline constexpr std::size_t kLineBytes = 64;
 
+/// `bytes` up to the end of its last line.
+constexpr std::uint64_t whole_lines(std::uint64_t bytes) noexcept {
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
 /// Where in the sources a store is made durable: "commit/1" is step 1 of protocol "commit", whose
 /// table stands above the function that performs it. Recorders and checkers tell sites apart by it.
 using Label = const char*;

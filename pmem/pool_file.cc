@@ -17,7 +17,6 @@ namespace flugs::pmem {
 
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kStatBlockBytes = 512;  // the unit of st_blocks, whatever the file system
 
 StatusCode code_of(int error) noexcept {

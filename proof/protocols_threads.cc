@@ -11,7 +11,7 @@ namespace flugs::proof {
 namespace {
 
 constexpr std::uint32_t kThreads = 3;
-constexpr std::string_view kLong = "a note that is too long to stand in the row itself";
+constexpr std::string_view kLongNote = "a note that is too long to stand in the row itself";
 
 /// What the protocol has its threads do, or in further rounds what the seed has them do.
 void run(CrashRig& rig, const std::vector<ThreadScript>& scripts) {
@@ -20,7 +20,7 @@ void run(CrashRig& rig, const std::vector<ThreadScript>& scripts) {
   run_threads(rig, seed == 0 ? scripts : draw_scripts(rig, seed, kThreads));
 }
 
-void populate(CrashRig& rig) {
+void populate_both(CrashRig& rig) {
   rig.create_table(people_schema());
   rig.create_table(orders_schema());
   Writes writes;
@@ -39,7 +39,7 @@ RowWrite amount(std::int32_t id, std::int64_t to) {
 }  // namespace
 
 void script_threads_commit(CrashRig& rig) {
-  populate(rig);
+  populate_both(rig);
   run(rig,
       {{commits({amount(1, 100), insert("orders", order(2, 1, "second"))}),
         commits({amount(2, 101), remove("orders", 1)})},
@@ -50,17 +50,17 @@ void script_threads_commit(CrashRig& rig) {
 }
 
 void script_threads_values(CrashRig& rig) {
-  populate(rig);
+  populate_both(rig);
   run(rig, {{commits({insert("people", person(10, "Ada", "Rome", 1, "short")),
-                      insert("orders", order(10, 10, kLong))}),
+                      insert("orders", order(10, 10, kLongNote))}),
              commits({update("people", 1, {set(2, Value::string("Bonn"))})})},
-            {commits({insert("orders", order(11, 11, kLong)),
-                      insert("people", person(11, "Bob", "Rome", 2, kLong))}),
+            {commits({insert("orders", order(11, 11, kLongNote)),
+                      insert("people", person(11, "Bob", "Rome", 2, kLongNote))}),
              commits({insert("people", person(10, "Ada", "Bonn", 3, "again"))})},
-            {aborts({insert("people", person(12, "Cyd", "Rome", 4, kLong)),
-                     insert("orders", order(12, 12, kLong))}),
+            {aborts({insert("people", person(12, "Cyd", "Rome", 4, kLongNote)),
+                     insert("orders", order(12, 12, kLongNote))}),
              commits({update("people", 2, {set(2, Value::string("Rome"))}),
-                      insert("orders", order(13, 13, kLong))})}});
+                      insert("orders", order(13, 13, kLongNote))})}});
 }
 
 void script_threads_slots(CrashRig& rig) {

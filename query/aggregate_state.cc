@@ -11,8 +11,6 @@ namespace flugs::query {
 
 namespace {
 
-bool real_less(double a, double b) noexcept { return a < b || (a == a && b != b); }
-
 // `take(state, i)` for each row that is not NULL.
 template <typename Take>
 void for_values(ColumnView values, const std::uint32_t* groups, std::size_t rows,

@@ -12,15 +12,15 @@ namespace {
 using columns::MainColumn;
 
 // Rows that are unpacked at a time: they stay in the first cache.
-constexpr std::uint32_t kStepRows = 1024;
+constexpr std::uint32_t kMarkRows = 1024;
 
-// Calls `step(first, rows, mask of these)` for kStepRows at a time, as far as any are selected.
+// Calls `step(first, rows, mask of these)` for kMarkRows at a time, as far as any are selected.
 template <typename Step>
 void for_steps(std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                const Step& step) {
-  for (std::size_t done = 0; done < count; done += kStepRows) {
-    const std::size_t n = std::min<std::size_t>(kStepRows, count - done);
-    std::array<std::uint64_t, kStepRows / 64> wanted;
+  for (std::size_t done = 0; done < count; done += kMarkRows) {
+    const std::size_t n = std::min<std::size_t>(kMarkRows, count - done);
+    std::array<std::uint64_t, kMarkRows / 64> wanted;
     std::uint64_t any = 0;
     for (std::size_t w = 0; w < (n + 63) / 64; ++w) {
       const std::size_t rest = n - w * 64;
@@ -60,7 +60,7 @@ bool CodeMarks::fits(const MainColumn& column) noexcept {
 // As far as a look at the marks costs less than one at the rows.
 bool CodeMarks::all_are_marked() const noexcept {
   const std::uint64_t codes = column_->code_count();
-  if (codes > kStepRows) return false;
+  if (codes > kMarkRows) return false;
   std::uint64_t marked = column_->has_nulls() ? ~marks_[0] & 1 : 0;
   for (const std::uint64_t word : marks_) marked += static_cast<unsigned>(std::popcount(word));
   return marked == codes;
@@ -79,7 +79,7 @@ void CodeMarks::take(const Segment& segment, std::uint32_t table_column, std::ui
           static_cast<unsigned>(std::min<std::uint64_t>(64, column.code_count() - code)));
     return;
   }
-  std::array<std::uint32_t, kStepRows> codes;
+  std::array<std::uint32_t, kMarkRows> codes;
   for_steps(first, count, mask, [&](std::uint32_t at, std::size_t n, const std::uint64_t* wanted) {
     if (all_are_marked()) return;
     column.codes(at, static_cast<std::uint32_t>(n), codes.data());
@@ -98,7 +98,7 @@ bool mark_payloads(const MainColumn& column, std::uint32_t first, std::size_t co
   const std::uint64_t codes_max = column.code_count();
   if (codes_max != 0 && codes_max <= (std::uint64_t{1} << 32) && !column.has_nulls() &&
       !column.has_entries() && codes_max <= end && origin <= end - codes_max) {
-    std::array<std::uint32_t, kStepRows> codes;
+    std::array<std::uint32_t, kMarkRows> codes;
     for_steps(first, count, mask,
               [&](std::uint32_t at, std::size_t n, const std::uint64_t* wanted) {
                 column.codes(at, static_cast<std::uint32_t>(n), codes.data());
@@ -107,8 +107,8 @@ bool mark_payloads(const MainColumn& column, std::uint32_t first, std::size_t co
     return true;
   }
   bool all = true;
-  std::array<std::int64_t, kStepRows> values;
-  std::array<std::uint64_t, kStepRows / 64> nulls;
+  std::array<std::int64_t, kMarkRows> values;
+  std::array<std::uint64_t, kMarkRows / 64> nulls;
   for_steps(first, count, mask, [&](std::uint32_t at, std::size_t n, std::uint64_t* wanted) {
     column.integers(at, static_cast<std::uint32_t>(n), values.data(), nulls.data());
     for (std::size_t w = 0; w < (n + 63) / 64; ++w) wanted[w] &= ~nulls[w];

@@ -14,13 +14,13 @@ namespace {
 using columns::PackedCodes;
 
 // With fewer rows of a block than that share, they are read one by one.
-constexpr std::size_t kSparse = 8;
+constexpr std::size_t kSparseInBlock = 8;
 
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
 
 bool is_sparse(std::size_t count, const std::uint64_t* mask) noexcept {
-  return mask != nullptr && columns::count_bits(mask, 0, count) * kSparse < count;
+  return mask != nullptr && columns::count_bits(mask, 0, count) * kSparseInBlock < count;
 }
 
 bool is_one_value(const RangeCondition& range, Lane lane) noexcept {

@@ -10,10 +10,6 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-// NaN equals NaN and is above every number: the order in which flugs keeps doubles.
-bool real_equal(double a, double b) noexcept { return a == b || (a != a && b != b); }
-bool real_less(double a, double b) noexcept { return a < b || (a == a && b != b); }
-
 template <typename T, typename Compare>
 void compare(const T* a, const T* b, std::size_t n, std::int64_t* out, Compare&& is_true) {
   for (std::size_t i = 0; i < n; ++i) out[i] = is_true(a[i], b[i]) ? 1 : 0;

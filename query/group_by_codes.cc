@@ -16,7 +16,7 @@ constexpr std::uint64_t kBitsAnyway = 1u << 23;
 constexpr std::uint64_t kBitsPerRow = 8;
 constexpr std::uint64_t kBitsMax = 1u << 30;
 // Of fewer rows columns are read one by one.
-constexpr std::size_t kSparse = 64;
+constexpr std::size_t kSparseForGroups = 64;
 
 }  // namespace
 
@@ -76,7 +76,7 @@ std::uint64_t GroupBySink::bytes_of(const Local& local) noexcept {
 bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
                               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                               std::size_t selected, std::uint32_t worker) {
-  const bool is_sparse = selected * kSparse < count;
+  const bool is_sparse = selected * kSparseForGroups < count;
   if (is_by_codes_)
     return !is_sparse &&
            push_by_codes(segment, columns, first, count, mask, selected, local_of(worker));

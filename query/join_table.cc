@@ -7,9 +7,7 @@
 
 namespace flugs::query {
 
-namespace {
-constexpr std::size_t kMorselRows = 16 * kBatchRows;
-}  // namespace
+namespace {}  // namespace
 
 void hash_keys(const std::vector<ColumnView>& keys, const std::vector<Form>& forms,
                std::size_t rows, std::uint64_t* hashes, std::uint8_t* is_null) {

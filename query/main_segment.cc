@@ -17,7 +17,7 @@ using columns::MainRange;
 using columns::Match;
 
 // With fewer rows than that of a range, they are read one by one.
-constexpr std::size_t kSparse = 16;
+constexpr std::size_t kSparseRows = 16;
 
 std::size_t extent_of(const RowSelection& rows) noexcept {
   if (rows.positions == nullptr || rows.count == 0) return rows.count;
@@ -25,7 +25,7 @@ std::size_t extent_of(const RowSelection& rows) noexcept {
 }
 
 bool is_sparse(const RowSelection& rows) noexcept {
-  return rows.positions != nullptr && rows.count * kSparse < extent_of(rows);
+  return rows.positions != nullptr && rows.count * kSparseRows < extent_of(rows);
 }
 
 std::uint32_t place(const RowSelection& rows, std::size_t i) noexcept {

@@ -7,7 +7,6 @@ namespace flugs::query {
 
 namespace {
 // Rows of a held result that a worker takes at a time.
-constexpr std::size_t kMorselRows = 16 * kBatchRows;
 }  // namespace
 
 void Pipeline::add(std::unique_ptr<Stage> stage) {

@@ -12,8 +12,7 @@ namespace flugs::query {
 namespace {
 
 // Row positions that a worker takes at a time: some hundred microseconds of work.
-constexpr std::uint32_t kMorselRows = 32 * kBatchRows;
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+constexpr std::uint32_t kScanRows = 32 * kBatchRows;
 
 Schema without_domains(Schema schema) {
   for (ColumnInfo& column : schema) column.domain = nullptr;
@@ -146,7 +145,8 @@ std::vector<std::uint32_t> TableScan::best_first() const {
     else if (column->has_nulls() && !first_rows_->descending)
       ranks[s] = {0, 0};
     else if (first_rows_->descending)
-      ranks[s] = {1, column->max().is_null() ? ~kLeast : ~column->max().raw()};
+      ranks[s] = {1, column->max().is_null() ? std::numeric_limits<std::int64_t>::max()
+                                             : ~column->max().raw()};
     else
       ranks[s] = {1, column->min().raw()};
   }
@@ -164,7 +164,7 @@ void TableScan::begin(const Sink& sink) {
     const Segment& segment = *table_->segments()[s];
     const std::uint32_t rows = segment.row_count();
     const std::uint32_t step =
-        sink.takes_segments() && selects_all(segment) ? std::max(rows, 1u) : kMorselRows;
+        sink.takes_segments() && selects_all(segment) ? std::max(rows, 1u) : kScanRows;
     for (std::uint32_t first = 0; first < rows; first += step)
       morsels_.push_back({s, first, std::min(step, rows - first)});
   }

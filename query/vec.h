@@ -16,6 +16,12 @@ namespace flugs::query {
 
 /// Rows that go through the operators together: a few columns of them fit the first cache.
 inline constexpr std::size_t kBatchRows = 2048;
+/// What a worker takes at a time of rows that were gathered.
+inline constexpr std::size_t kMorselRows = 16 * kBatchRows;
+
+/// NaN equals NaN and is above every number: the order in which flugs keeps doubles.
+inline bool real_equal(double a, double b) noexcept { return a == b || (a != a && b != b); }
+inline bool real_less(double a, double b) noexcept { return a < b || (a == a && b != b); }
 
 /// What stands in memory for a column: a Lane's values, or codes of a domain.
 enum class Form : std::uint8_t { kInt, kReal, kText, kCode };

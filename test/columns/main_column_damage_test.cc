@@ -13,7 +13,7 @@ using columns::MainEncoding;
 using columns::MainEncodings;
 using columns::ValueBounds;
 
-constexpr MainEncoding kEncodings[] = {MainEncoding::kConstant, MainEncoding::kPacked,
+constexpr MainEncoding kDamagedEncodings[] = {MainEncoding::kConstant, MainEncoding::kPacked,
                                        MainEncoding::kDictionary, MainEncoding::kRunLength,
                                        MainEncoding::kPlain};
 
@@ -25,7 +25,7 @@ MainColumnGroup random_group(Random& random) {
   shape.run_rows = random.below(2) == 0 ? 40 : 1;
   shape.null_percent = random.below(2) == 0 ? 10 : 0;
   return {shape.type, random_values(shape, random),
-          MainEncodings::only(kEncodings[random.below(5)])};
+          MainEncodings::only(kDamagedEncodings[random.below(5)])};
 }
 
 // Reads all there is; what comes out does not matter, only that it is inside the pool.

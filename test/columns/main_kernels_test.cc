@@ -15,7 +15,7 @@ using columns::MainKernels;
 using columns::PackedCodes;
 
 constexpr std::size_t kBlocks = 5;
-constexpr std::size_t kRows = kBlocks * 64;
+constexpr std::size_t kKernelRows = kBlocks * 64;
 
 std::vector<std::uint64_t> random_words(std::size_t count, Random& random) {
   std::vector<std::uint64_t> words(count);
@@ -74,15 +74,15 @@ TEST_CASE("packed codes are read as they were written", "[columns]") {
 TEST_CASE("every route unpacks as the plain one", "[columns]") {
   const MainKernels& plain = columns::plain_kernels();
   for_all(22, [&](PackedCodes codes, const MainKernels& kernels, Random& random) {
-    std::vector<std::int64_t> values(kRows);
-    std::vector<std::int64_t> plain_values(kRows);
+    std::vector<std::int64_t> values(kKernelRows);
+    std::vector<std::int64_t> plain_values(kKernelRows);
     const std::uint64_t base = random.next();
     kernels.values(codes, 1, kBlocks, base, values.data());
     plain.values(codes, 1, kBlocks, base, plain_values.data());
     CHECK(values == plain_values);
     if (codes.bits > 32) return;
-    std::vector<std::uint32_t> out(kRows);
-    std::vector<std::uint32_t> plain_out(kRows);
+    std::vector<std::uint32_t> out(kKernelRows);
+    std::vector<std::uint32_t> plain_out(kKernelRows);
     const auto limit = static_cast<std::uint32_t>(random.next() & codes.mask());
     kernels.codes(codes, 1, kBlocks, limit, out.data());
     plain.codes(codes, 1, kBlocks, limit, plain_out.data());
@@ -164,7 +164,7 @@ TEST_CASE("every route aggregates as the plain one", "[columns]") {
 
 TEST_CASE("every route fills values as the plain one", "[columns]") {
   Random random(26);
-  const std::vector<std::uint64_t> words = random_words(kRows, random);
+  const std::vector<std::uint64_t> words = random_words(kKernelRows, random);
   const std::vector<std::int64_t> values(words.begin(), words.end());
   for (const MainKernels* kernels : vector_routes())
     for (int i = 0; i < 20; ++i) {
@@ -177,7 +177,7 @@ TEST_CASE("every route fills values as the plain one", "[columns]") {
       columns::plain_kernels().fill_clear(mask.data(), kBlocks, -7, plain_filled.data());
       INFO(kernels->name);
       CHECK(filled == plain_filled);
-      for (std::size_t row = 0; row < kRows; ++row) {
+      for (std::size_t row = 0; row < kKernelRows; ++row) {
         const bool kept = ((mask[row / 64] >> (row % 64)) & 1) != 0;
         REQUIRE(plain_filled[row] == (kept ? values[row] : -7));
       }

@@ -17,15 +17,15 @@ namespace {
 // 46 leaves of 73 rows below two inner nodes below a root; all prefixes are the same.
 constexpr std::uint32_t kLeafRows = 73;
 constexpr std::uint32_t kLeaves = 46;
-constexpr std::uint32_t kRows = kLeaves * kLeafRows;
+constexpr std::uint32_t kRowsOfLeaves = kLeaves * kLeafRows;
 constexpr std::uint32_t kRootSeparatorLeaf = 22;
 constexpr std::uint32_t kSpareRows = 4'000;
 constexpr std::uint32_t kGap = 10'000;  // between the keys of neighbours
 
 class MeddlingKeys final : public OrderedIndexCompare {
  public:
-  MeddlingKeys() : key_of(kRows + kSpareRows) {
-    for (std::uint32_t row = 0; row < kRows; ++row) key_of[row] = (row + 1) * kGap;
+  MeddlingKeys() : key_of(kRowsOfLeaves + kSpareRows) {
+    for (std::uint32_t row = 0; row < kRowsOfLeaves; ++row) key_of[row] = (row + 1) * kGap;
   }
   int rows(std::uint32_t a, std::uint32_t b) const override {
     if (calls_left > 0) {
@@ -45,8 +45,8 @@ class Bed {
  public:
   Bed() : index(&keys) {
     std::vector<OrderedEntry> entries;
-    entries.reserve(kRows);
-    for (std::uint32_t row = 0; row < kRows; ++row) {
+    entries.reserve(kRowsOfLeaves);
+    for (std::uint32_t row = 0; row < kRowsOfLeaves; ++row) {
       entries.push_back({0, row});
       expected.insert(expected.end(), {keys.key_of[row], row});
     }
@@ -82,7 +82,7 @@ class Bed {
   MeddlingKeys keys;
   OrderedIndex index;
   std::set<std::pair<std::uint32_t, std::uint32_t>> expected;  // key, row
-  std::uint32_t next_row = kRows;
+  std::uint32_t next_row = kRowsOfLeaves;
 };
 
 using Act = std::function<void(Bed&, std::uint32_t row)>;
@@ -97,12 +97,12 @@ const std::vector<std::pair<const char*, Act>> kMeddling = {
      }},
     {"join the leaf with its neighbours",
      [](Bed& bed, std::uint32_t row) {
-       for (std::uint32_t r = row + 1 - kLeafRows; r <= row + kLeafRows && r < kRows; ++r)
+       for (std::uint32_t r = row + 1 - kLeafRows; r <= row + kLeafRows && r < kRowsOfLeaves; ++r)
          if (r % 7 != 0) bed.erase(r);
      }},
     {"join inner nodes",
      [](Bed& bed, std::uint32_t row) {
-       for (std::uint32_t r = 0; r < kRows; ++r)
+       for (std::uint32_t r = 0; r < kRowsOfLeaves; ++r)
          if (r + 10 < row || r > row + 10) bed.erase(r);
      }},
     {"split the leaf",
@@ -113,7 +113,7 @@ const std::vector<std::pair<const char*, Act>> kMeddling = {
      [](Bed& bed, std::uint32_t row) {  // by inserts at both ends of it, so that the leaf stays
        const bool left = row / kLeafRows <= kRootSeparatorLeaf;
        const std::uint32_t first = left ? 5 : (kRootSeparatorLeaf + 1) * kLeafRows + 5;
-       const std::uint32_t last = left ? kRootSeparatorLeaf * kLeafRows + 5 : kRows - 5;
+       const std::uint32_t last = left ? kRootSeparatorLeaf * kLeafRows + 5 : kRowsOfLeaves - 5;
        for (std::uint32_t i = 1; i < 1'500; ++i) {
          bed.insert(bed.keys.key_of[first] + i);
          bed.insert(bed.keys.key_of[last] + i);

@@ -165,11 +165,11 @@ TEST_CASE("full keys are compared only where prefixes are equal") {
 }
 
 TEST_CASE("one among a million duplicates is found in a few comparisons") {
-  constexpr std::uint32_t kRows = 1'000'000;
-  LongKeys keys(kRows);
+  constexpr std::uint32_t kDuplicates = 1'000'000;
+  LongKeys keys(kDuplicates);
   std::vector<OrderedEntry> entries;
-  entries.reserve(kRows);
-  for (std::uint32_t row = 0; row < kRows; ++row) entries.push_back({42, row});
+  entries.reserve(kDuplicates);
+  for (std::uint32_t row = 0; row < kDuplicates; ++row) entries.push_back({42, row});
   OrderedIndex index(&keys);
   index.build_sorted(entries);
   REQUIRE(keys.calls == 0);

@@ -17,13 +17,13 @@ namespace flugs::test {
 namespace {
 
 constexpr std::int64_t kAccounts = 2000;
-constexpr ColumnId kAmount{1};
+constexpr ColumnId kMergedAmount{1};
 constexpr ColumnId kText{2};
 
 /// Accounts between which money moves: what there is in all stays the same in every snapshot.
-class Bank {
+class MergedBank {
  public:
-  Bank() {
+  MergedBank() {
     TableSchema schema("accounts");
     schema.column("id", Type::kInt64).column("amount", Type::kInt64).column("text", Type::kString);
     schema.primary_key({"id"}).key("amount", {"amount", "id"}).ordered();
@@ -48,17 +48,17 @@ class Bank {
     const auto from = find(*t, from_id);
     const auto to = find(*t, to_id);
     if (!complaint.expect(from.ok() && to.ok(), "an account is not there")) return;
-    const std::int64_t less = from->get_int64(kAmount) - 1;
-    const std::int64_t more = to->get_int64(kAmount) + 1;
+    const std::int64_t less = from->get_int64(kMergedAmount) - 1;
+    const std::int64_t more = to->get_int64(kMergedAmount) + 1;
     complaint.expect(from->get_string(kText) == text_of(from_id), "another account's text");
-    bool done = t->update(table, to->id(), {{kAmount, Value::int64(more)}}).ok();
+    bool done = t->update(table, to->id(), {{kMergedAmount, Value::int64(more)}}).ok();
     if (done && random.between(0, 7) == 0) {
       done = t->remove(table, from->id()).ok() &&
              t->insert(table,
                        {Value::int64(from_id), Value::int64(less), Value::string(text_of(from_id))})
                  .ok();
     } else if (done) {
-      done = t->update(table, from->id(), {{kAmount, Value::int64(less)}}).ok();
+      done = t->update(table, from->id(), {{kMergedAmount, Value::int64(less)}}).ok();
     }
     if (done && random.between(0, 9) != 0)
       complaint.expect(t->commit().ok(), "commit");
@@ -71,7 +71,7 @@ class Bank {
     if (!t.ok()) return;
     std::int64_t sum = 0;
     std::size_t count = 0;
-    const Status scanned = t->scan(table, {kAmount}, [&](const ScanBatch& batch) {
+    const Status scanned = t->scan(table, {kMergedAmount}, [&](const ScanBatch& batch) {
       count += batch.row_count();
       for (const std::int64_t amount : batch.integers(0)) sum += amount;
       return true;
@@ -83,8 +83,8 @@ class Bank {
     bool is_ascending = true;
     const Status walked = t->range({table, 1}, {}, {}, [&](const Row& row) {
       ++ranged;
-      is_ascending = is_ascending && row.get_int64(kAmount) >= last;
-      last = row.get_int64(kAmount);
+      is_ascending = is_ascending && row.get_int64(kMergedAmount) >= last;
+      last = row.get_int64(kMergedAmount);
       return true;
     });
     complaint.expect(walked.ok() && ranged == kAccounts, "a range saw another number of accounts");
@@ -107,7 +107,7 @@ class Bank {
 /// Three users who move money and one who adds it up, for some time or until one complains.
 class Traffic {
  public:
-  Traffic(Bank& bank, std::chrono::seconds time, Complaint& complaint)
+  Traffic(MergedBank& bank, std::chrono::seconds time, Complaint& complaint)
       : complaint_(complaint), time_(time), end_(std::chrono::steady_clock::now() + time) {
     for (std::uint64_t user = 1; user <= 3; ++user)
       threads_.emplace_back([this, user, &bank] {
@@ -143,7 +143,7 @@ class Traffic {
 
 // Returns how many chunks and groups were merged: more than `merged_min`, if ten times the time is
 // enough for that.
-std::uint64_t move_and_merge(Bank& bank, std::chrono::seconds time, std::uint64_t merged_min,
+std::uint64_t move_and_merge(MergedBank& bank, std::chrono::seconds time, std::uint64_t merged_min,
                              Complaint& complaint) {
   Traffic traffic(bank, time, complaint);
   std::uint64_t merged = 0;
@@ -164,7 +164,7 @@ std::uint64_t move_and_merge(Bank& bank, std::chrono::seconds time, std::uint64_
 }  // namespace
 
 TEST_CASE("money moves while its accounts are merged", "[engine]") {
-  Bank bank;
+  MergedBank bank;
   Complaint complaint;
   const std::uint64_t merged = move_and_merge(bank, std::chrono::seconds(3), 10, complaint);
   REQUIRE(complaint.what() == "");
@@ -173,7 +173,7 @@ TEST_CASE("money moves while its accounts are merged", "[engine]") {
 }
 
 TEST_CASE("money moves between accounts that index runs serve", "[engine]") {
-  Bank bank;
+  MergedBank bank;
   Complaint complaint;
   for (int round = 0; round < 4; ++round) {
     MergeOptions options;
@@ -189,7 +189,7 @@ TEST_CASE("money moves between accounts that index runs serve", "[engine]") {
 }
 
 TEST_CASE("money moves while its accounts are merged by themselves", "[engine]") {
-  Bank bank;
+  MergedBank bank;
   Complaint complaint;
   MergePolicy policy;
   policy.automatic = true;

@@ -15,8 +15,8 @@
 namespace flugs::test {
 namespace {
 
-constexpr ColumnId kId{0};
-constexpr ColumnId kCode{1};
+constexpr ColumnId kPerson{0};
+constexpr ColumnId kPersonCode{1};
 constexpr ColumnId kName{2};
 constexpr ColumnId kCity{3};
 
@@ -68,7 +68,7 @@ class Town {
   }
   void change(Transaction& t, std::int32_t id, const Person& person) {
     must(t.update(table, find(t, id),
-                  {{kCode, Value::int32(person.code)},
+                  {{kPersonCode, Value::int32(person.code)},
                    {kName, Value::string(person.name)},
                    {kCity, city_of(person.city)}}));
   }
@@ -120,9 +120,10 @@ void Town::check(const People& wanted, Transaction& t) {
   for (const auto& [id, person] : wanted) {
     const auto by_id = t.find({table, 0}, {Value::int32(id)});
     const auto by_name = t.find({table, 2}, {Value::string(person.name)});
-    const bool right = by_id.ok() && by_name.ok() && by_id->get_int32(kCode) == person.code &&
+    const bool right = by_id.ok() && by_name.ok() && by_id->get_int32(kPersonCode) == person.code &&
                        by_id->get_string(kName) == person.name &&
-                       by_id->get(kCity) == city_of(person.city) && by_name->get_int32(kId) == id;
+                       by_id->get(kCity) == city_of(person.city) &&
+                       by_name->get_int32(kPerson) == id;
     wrong += right ? 0 : 1;
     by_code[person.code].insert(id);
   }
@@ -130,7 +131,7 @@ void Town::check(const People& wanted, Transaction& t) {
   for (std::int32_t code = 0; code < 97; ++code) {
     std::multiset<std::int32_t> found;
     must(t.find_all({table, 1}, {Value::int32(code)}, [&](const Row& row) {
-      found.insert(row.get_int32(kId));
+      found.insert(row.get_int32(kPerson));
       return true;
     }));
     wrong += found == by_code[code] ? 0 : 1;
@@ -154,7 +155,7 @@ void Town::check(const People& wanted, Transaction& t) {
     const std::vector<Value> low{city_of(city), Value::int32(20)};
     const std::vector<Value> high{city_of(city), Value::int32(60)};
     must(t.range({table, 3}, {low, true}, {high, false}, [&](const Row& row) {
-      found.emplace_back(row.get_int32(kCode), row.get_int32(kId));
+      found.emplace_back(row.get_int32(kPersonCode), row.get_int32(kPerson));
       return true;
     }));
     wrong += std::is_sorted(found.begin(), found.end(),
@@ -459,7 +460,7 @@ TEST_CASE("damaged entries of a run mislead nobody, and an audit finds them", "[
     Transaction t = must(town.database->begin(AccessMode::kReadWrite));
     for (std::int32_t id = 0; id < 1000; ++id) {
       const auto row = t.find({town.table, 0}, {Value::int32(id)});
-      if (row.ok()) CHECK(row->get_int32(kId) == id);
+      if (row.ok()) CHECK(row->get_int32(kPerson) == id);
     }
     must(t.range({town.table, 3}, {}, {}, [](const Row&) { return true; }));
     t.abort();

@@ -20,7 +20,7 @@ namespace flugs::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr ColumnId kAmount{1};
+constexpr ColumnId kBalance{1};
 
 /// Merges whatever is full, at once.
 MergePolicy eager() {
@@ -59,7 +59,7 @@ class Ledger {
     if (!t.ok()) return std::move(t).status();
     const Result<Row> row = t->find({table, 0}, {Value::int64(id)});
     if (!row.ok()) return row.status();
-    const Result<RowId> changed = t->update(table, row->id(), {{kAmount, Value::int64(id * 3)}});
+    const Result<RowId> changed = t->update(table, row->id(), {{kBalance, Value::int64(id * 3)}});
     if (!changed.ok()) return changed.status();
     return t->commit();
   }
@@ -67,7 +67,7 @@ class Ledger {
     Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::int64_t count = 0;
     std::int64_t sum = 0;
-    const std::vector<ColumnId> columns{kAmount};
+    const std::vector<ColumnId> columns{kBalance};
     must(t.scan(table, columns, Predicate::all(), [&](const ScanBatch& batch) {
       count += static_cast<std::int64_t>(batch.row_count());
       for (const std::int64_t amount : batch.integers(0)) sum += amount;

@@ -12,9 +12,9 @@
 namespace flugs::test {
 namespace {
 
-constexpr ColumnId kId{0};
+constexpr ColumnId kItem{0};
 constexpr ColumnId kCode{1};
-constexpr ColumnId kText{2};
+constexpr ColumnId kLabel{2};
 constexpr ColumnId kAmount{3};
 constexpr ColumnId kNote{4};
 
@@ -87,7 +87,7 @@ class Shop {
     for (const auto& [id, e] : wanted) {
       const auto row = t.find({table, 0}, {Value::int32(static_cast<std::int32_t>(id))});
       const bool right = row.ok() && row->get_int64(kCode) == e.code &&
-                         row->get_string(kText) == e.text && row->get_int64(kAmount) == e.amount &&
+                         row->get_string(kLabel) == e.text && row->get_int64(kAmount) == e.amount &&
                          row->get_string(kNote) == note_of(id) &&
                          row->is_null(kNote) == note_of(id).empty();
       wrong += right ? 0 : 1;
@@ -96,7 +96,7 @@ class Shop {
     std::size_t scanned = 0;
     std::int64_t sum = 0;
     std::int64_t expected_sum = 0;
-    const std::vector<ColumnId> columns{kId, kAmount};
+    const std::vector<ColumnId> columns{kItem, kAmount};
     must(t.scan(table, columns, Predicate::all(), [&](const ScanBatch& batch) {
       scanned += batch.row_count();
       for (const std::int64_t amount : batch.integers(1)) sum += amount;

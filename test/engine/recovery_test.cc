@@ -10,12 +10,12 @@
 namespace flugs::test {
 namespace {
 
-struct Shop {
+struct OrderedShop {
   MemoryDatabase database{std::size_t{32} << 20};
   TableId table;
   std::uint32_t last = 0;
 
-  Shop() {
+  OrderedShop() {
     TableSchema schema("goods");
     schema.column("id", Type::kInt64).column("name", Type::kString).column("price", Type::kDecimal);
     schema.column("note", Type::kString).direct().primary_key({"id"}).key("by_price", {"price"});
@@ -48,7 +48,7 @@ struct Shop {
 }  // namespace
 
 TEST_CASE("opening reports what it went through", "[engine][recovery]") {
-  Shop shop;
+  OrderedShop shop;
   CHECK(shop.database->report().created);
   Transaction t = shop.begin();
   for (std::int64_t i = 0; i < 100; ++i)
@@ -70,7 +70,7 @@ TEST_CASE("opening reports what it went through", "[engine][recovery]") {
 }
 
 TEST_CASE("rows that became free are used before new ones after reopening", "[engine][recovery]") {
-  Shop shop;
+  OrderedShop shop;
   Transaction t = shop.begin();
   for (std::int64_t i = 0; i < 1000; ++i)
     must(t.remove(shop.table, must(t.find({shop.table, 0}, {Value::int64(i)})).id()));
@@ -86,7 +86,7 @@ TEST_CASE("rows that became free are used before new ones after reopening", "[en
 }
 
 TEST_CASE("opening twice changes nothing", "[engine][recovery]") {
-  Shop shop;
+  OrderedShop shop;
   {
     Transaction aborted = shop.begin();
     must(aborted.insert(shop.table,
@@ -104,44 +104,49 @@ TEST_CASE("opening twice changes nothing", "[engine][recovery]") {
 TEST_CASE("damage that opening can see is reported with its place", "[engine][recovery]") {
   struct Case {
     const char* what;
-    std::function<void(Shop&)> damage;
+    std::function<void(OrderedShop&)> damage;
     const char* message;
   };
   const Case cases[] = {
       {"the root's magic",
-       [](Shop& s) { *reinterpret_cast<std::uint64_t*>(s.pool().application_root()) ^= 2; },
+       [](OrderedShop& s) { *reinterpret_cast<std::uint64_t*>(s.pool().application_root()) ^= 2; },
        "application root"},
       {"the catalogue's place",
-       [](Shop& s) {
+       [](OrderedShop& s) {
          reinterpret_cast<engine::DatabaseLayout*>(s.pool().application_root())->catalog += 8;
        },
        "catalogue"},
-      {"a table's magic", [](Shop& s) { s.layout().magic ^= 1; }, "magic"},
-      {"a table's id", [](Shop& s) { s.layout().table_id += 1; }, "checksum"},
-      {"a table's size", [](Shop& s) { s.layout().bytes = ~std::uint64_t{0}; }, "extent"},
+      {"a table's magic", [](OrderedShop& s) { s.layout().magic ^= 1; }, "magic"},
+      {"a table's id", [](OrderedShop& s) { s.layout().table_id += 1; }, "checksum"},
+      {"a table's size", [](OrderedShop& s) { s.layout().bytes = ~std::uint64_t{0}; }, "extent"},
       {"a byte of the schema",
-       [](Shop& s) { *(reinterpret_cast<char*>(&s.layout()) + s.layout().schema_offset + 3) ^= 1; },
+       [](OrderedShop& s) {
+         *(reinterpret_cast<char*>(&s.layout()) + s.layout().schema_offset + 3) ^= 1;
+       },
        "checksum"},
       {"a column's type",
-       [](Shop& s) { reinterpret_cast<columns::ColumnLayout*>(&s.layout() + 1)->type = 1; },
+       [](OrderedShop& s) { reinterpret_cast<columns::ColumnLayout*>(&s.layout() + 1)->type = 1; },
        "column as in the schema"},
       {"a chunk of rows outside",
-       [](Shop& s) { s.layout().row_chunks.inline_chunks[0] = std::uint64_t{1} << 45; }, "rows"},
+       [](OrderedShop& s) { s.layout().row_chunks.inline_chunks[0] = std::uint64_t{1} << 45; },
+       "rows"},
       {"a chunk of rows that is another",
-       [](Shop& s) {
+       [](OrderedShop& s) {
          s.layout().row_chunks.inline_chunks[1] = s.layout().row_chunks.inline_chunks[0];
        },
        "chunk"},
       {"a time-stamp of the future",
-       [](Shop& s) { s.rows().version(7).created = std::uint64_t{1} << 50; }, "time-stamp"},
+       [](OrderedShop& s) { s.rows().version(7).created = std::uint64_t{1} << 50; }, "time-stamp"},
       {"a text outside the pool",
-       [](Shop& s) { s.store(3, columns::text_cell::make_out_of_line(std::uint64_t{1} << 45, 9)); },
+       [](OrderedShop& s) {
+         s.store(3, columns::text_cell::make_out_of_line(std::uint64_t{1} << 45, 9));
+       },
        "column note"},
-      {"a ValueID that there is not", [](Shop& s) { s.store(1, {60000, 0, false}); },
+      {"a ValueID that there is not", [](OrderedShop& s) { s.store(1, {60000, 0, false}); },
        "column name"},
   };
   for (const Case& c : cases) {
-    Shop shop;
+    OrderedShop shop;
     c.damage(shop);
     const Status status = shop.database.try_reopen();
     INFO(c.what << ": " << status.to_string());
@@ -151,7 +156,7 @@ TEST_CASE("damage that opening can see is reported with its place", "[engine][re
 }
 
 TEST_CASE("verify finds what opening has no reason to look at", "[engine][recovery]") {
-  Shop shop;
+  OrderedShop shop;
   must(shop.database->verify({}));
   SECTION("a row under another key than the index thinks") { shop.store(0, {5000, 0, false}); }
   SECTION("a ValueID that there is not") { shop.store(1, {60000, 0, false}); }

@@ -8,9 +8,9 @@
 namespace flugs::test {
 namespace {
 
-constexpr ColumnId kId{0};
+constexpr ColumnId kOrder{0};
 constexpr ColumnId kPart{1};
-constexpr ColumnId kText{2};
+constexpr ColumnId kRemark{2};
 
 TableSchema items_schema() {
   TableSchema schema("items");
@@ -57,7 +57,7 @@ struct Items {
   }
   std::size_t count(const Transaction& t) const {
     std::size_t rows = 0;
-    must(t.scan(table, {kId}, [&](const ScanBatch& batch) {
+    must(t.scan(table, {kOrder}, [&](const ScanBatch& batch) {
       rows += batch.row_count();
       return true;
     }));
@@ -87,7 +87,7 @@ TEST_CASE("a key that changes and changes back is found once by its prefix", "[e
 TEST_CASE("a recycled row that gets its old key is found once", "[engine]") {
   Items items;
   const RowId first = items.insert(1, 1);
-  const RowId second = items.update(first, kText, Value::string("second"));
+  const RowId second = items.update(first, kRemark, Value::string("second"));
   // Commits to another table: the row becomes free, and nobody takes it meanwhile.
   TableSchema schema("other");
   schema.column("id", Type::kInt64);
@@ -113,13 +113,13 @@ TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[en
     for (int round = 0; round < kRounds; ++round)
       for (std::size_t i = 0; i < versions.size(); ++i) {
         const std::string text = std::to_string(round) + "/" + std::to_string(i);
-        versions[i] = items.update(versions[i], kText, Value::string(text));
+        versions[i] = items.update(versions[i], kRemark, Value::string(text));
       }
   };
   // Versions that died before the snapshot are written again while it is open.
   update_all(rows);
   for (std::size_t i = 0; i < rows.size(); ++i)
-    rows[i] = items.update(rows[i], kText, Value::string(std::to_string(i)));
+    rows[i] = items.update(rows[i], kRemark, Value::string(std::to_string(i)));
   const auto reserved = [&] {
     return items.database->table(items.table)->statistics().rows_reserved;
   };
@@ -131,7 +131,7 @@ TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[en
   for (int i = 0; i < 20; ++i) {
     const Row row = must(old.find(items.primary, {Value::int64(i), Value::int64(1)}));
     CHECK(row.id() == rows[static_cast<std::size_t>(i)]);
-    CHECK(row.get_string(kText) == std::to_string(i));
+    CHECK(row.get_string(kRemark) == std::to_string(i));
     CHECK(must(old.find(items.by_text, {Value::string(std::to_string(i))})).id() == row.id());
   }
   CHECK(items.count(old) == 20);
@@ -142,7 +142,7 @@ TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[en
 TEST_CASE("dead versions are used again once nobody can see them", "[engine]") {
   Items items;
   RowId row = items.insert(1, 1);
-  for (int i = 0; i < 60000; ++i) row = items.update(row, kText, Value::string("same"));
+  for (int i = 0; i < 60000; ++i) row = items.update(row, kRemark, Value::string("same"));
   const auto reserved = items.database->table(items.table)->statistics().rows_reserved;
   CHECK(reserved < 12000);  // two collections' worth, far from one row for each update
 }
@@ -163,12 +163,12 @@ TEST_CASE("a transaction sees its own writes and nobody else does", "[engine]") 
   const RowId row = items.insert(1, 1, Value::string("one"));
   Transaction writer = items.begin();
   Transaction other = items.begin(AccessMode::kReadOnly);
-  const RowId fresh = must(writer.update(items.table, row, {{kText, Value::string("two")}}));
+  const RowId fresh = must(writer.update(items.table, row, {{kRemark, Value::string("two")}}));
   const RowId added =
       must(writer.insert(items.table, {Value::int64(2), Value::int64(1), Value::string("three")}));
   CHECK(fresh != row);
   CHECK(writer.read(items.table, row).code() == StatusCode::kNotFound);
-  CHECK(must(writer.read(items.table, fresh)).get_string(kText) == "two");
+  CHECK(must(writer.read(items.table, fresh)).get_string(kRemark) == "two");
   CHECK(items.count(writer) == 2);
   CHECK(items.count(other) == 1);
   CHECK(other.read(items.table, fresh).code() == StatusCode::kNotFound);
@@ -219,8 +219,8 @@ TEST_CASE("the first to change a row wins, the second is told at once", "[engine
   const RowId row = items.insert(1, 1, Value::string("a"));
   Transaction first = items.begin();
   Transaction second = items.begin();
-  must(first.update(items.table, row, {{kText, Value::string("b")}}));
-  CHECK(second.update(items.table, row, {{kText, Value::string("c")}}).code() ==
+  must(first.update(items.table, row, {{kRemark, Value::string("b")}}));
+  CHECK(second.update(items.table, row, {{kRemark, Value::string("c")}}).code() ==
         StatusCode::kConflict);
   CHECK(second.remove(items.table, row).code() == StatusCode::kConflict);
   must(first.commit());
@@ -235,11 +235,11 @@ TEST_CASE("an aborted change leaves the row free for others", "[engine]") {
   const RowId row = items.insert(1, 1, Value::string("a"));
   Transaction reader = items.begin(AccessMode::kReadOnly);
   Transaction first = items.begin();
-  must(first.update(items.table, row, {{kText, Value::string("b")}}));
+  must(first.update(items.table, row, {{kRemark, Value::string("b")}}));
   first.abort();
   CHECK(must(reader.find(items.primary, {Value::int64(1), Value::int64(1)})).id() == row);
   Transaction second = items.begin();
-  must(second.update(items.table, row, {{kText, Value::string("b")}}));
+  must(second.update(items.table, row, {{kRemark, Value::string("b")}}));
   must(second.commit());
   reader.abort();
   must(items.database->verify({}));
@@ -282,7 +282,7 @@ TEST_CASE("uniqueness is decided by visibility", "[engine]") {
   SECTION("freed by the transaction itself") {
     const RowId row = items.insert(1, 1, key);
     Transaction t = items.begin();
-    must(t.update(items.table, row, {{kText, Value::string("other")}}));
+    must(t.update(items.table, row, {{kRemark, Value::string("other")}}));
     CHECK(items.insert_code(t, 2, key) == StatusCode::kOk);
     CHECK(items.insert_code(t, 3, key) == StatusCode::kAlreadyExists);
     must(t.commit());
@@ -304,12 +304,12 @@ TEST_CASE("a failed call has no effect and leaves the transaction usable", "[eng
   CHECK(t.insert(items.table, {Value::int64(3), Value::int64(1), Value::string("taken")}).code() ==
         StatusCode::kAlreadyExists);
   CHECK(items.find_all(t, 3).empty());
-  CHECK(t.update(items.table, mine, {{kId, Value::int64(3)}, {kText, Value::string("taken")}})
+  CHECK(t.update(items.table, mine, {{kOrder, Value::int64(3)}, {kRemark, Value::string("taken")}})
             .code() == StatusCode::kAlreadyExists);
-  CHECK(must(t.read(items.table, mine)).get_int64(kId) == 2);
+  CHECK(must(t.read(items.table, mine)).get_int64(kOrder) == 2);
   CHECK(items.find_all(t, 3).empty());
   must(t.insert(items.table, {Value::int64(3), Value::int64(1), Value::string("free")}));
-  must(t.update(items.table, mine, {{kId, Value::int64(4)}}));
+  must(t.update(items.table, mine, {{kOrder, Value::int64(4)}}));
   must(t.commit());
   CHECK(items.count(items.begin()) == 3);
   must(items.database->verify({}));

@@ -22,14 +22,14 @@
 namespace flugs::test {
 namespace {
 
-constexpr std::uint64_t kPoolBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kDeviceBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kSectorBytes = 512;
 constexpr std::uint64_t kSeed = 11;
 
-OpenOptions options_at(const std::string& path) {
+OpenOptions device_options(const std::string& path) {
   OpenOptions options = small_options(path);
-  options.max_bytes = kPoolBytes;
+  options.max_bytes = kDeviceBytes;
   options.segment_bytes = std::uint64_t{1} << 20;
   options.slots_max = 2;
   return options;
@@ -38,16 +38,16 @@ OpenOptions options_at(const std::string& path) {
 /// The file as the page cache has it, and as the medium certainly has it.
 class Device {
  public:
-  explicit Device(const std::string& path) : durable_(kPoolBytes) {
+  explicit Device(const std::string& path) : durable_(kDeviceBytes) {
     const int file = ::open(path.c_str(), O_RDONLY);
     REQUIRE(file >= 0);
-    void* mapped = ::mmap(nullptr, kPoolBytes, PROT_READ, MAP_SHARED, file, 0);
+    void* mapped = ::mmap(nullptr, kDeviceBytes, PROT_READ, MAP_SHARED, file, 0);
     ::close(file);
     REQUIRE(mapped != MAP_FAILED);
     cached_ = static_cast<const std::byte*>(mapped);
-    std::memcpy(durable_.data(), cached_, kPoolBytes);
+    std::memcpy(durable_.data(), cached_, kDeviceBytes);
   }
-  ~Device() { ::munmap(const_cast<std::byte*>(cached_), kPoolBytes); }
+  ~Device() { ::munmap(const_cast<std::byte*>(cached_), kDeviceBytes); }
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -60,7 +60,7 @@ class Device {
   /// Offsets of the sectors whose fate is open.
   std::vector<std::uint64_t> uncertain() const {
     std::vector<std::uint64_t> sectors;
-    for (std::uint64_t page = 0; page < kPoolBytes; page += kPageBytes) {
+    for (std::uint64_t page = 0; page < kDeviceBytes; page += kPageBytes) {
       if (std::memcmp(durable_.data() + page, cached_ + page, kPageBytes) == 0) continue;
       for (std::uint64_t at = page; at < page + kPageBytes; at += kSectorBytes)
         if (std::memcmp(durable_.data() + at, cached_ + at, kSectorBytes) != 0)
@@ -73,7 +73,7 @@ class Device {
   void write_image(const std::string& path, const std::vector<std::uint64_t>& arrived) const {
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
     REQUIRE(file >= 0);
-    REQUIRE(::write(file, durable_.data(), kPoolBytes) == static_cast<ssize_t>(kPoolBytes));
+    REQUIRE(::write(file, durable_.data(), kDeviceBytes) == static_cast<ssize_t>(kDeviceBytes));
     for (const std::uint64_t at : arrived)
       REQUIRE(::pwrite(file, cached_ + at, kSectorBytes, static_cast<off_t>(at)) ==
               static_cast<ssize_t>(kSectorBytes));
@@ -117,7 +117,7 @@ class PowerCut {
   void check(const char* when, const std::vector<std::uint64_t>& arrived) {
     ++images_;
     device_.write_image(image_.string(), arrived);
-    Result<Database> opened = Database::open(options_at(image_.string()));
+    Result<Database> opened = Database::open(device_options(image_.string()));
     INFO("step " << steps_ << ", " << when << ", image " << images_ << ", " << arrived.size()
                  << " sectors arrived: " << opened.status().to_string());
     REQUIRE(opened.ok());
@@ -158,15 +158,15 @@ struct Event {
       ::_exit(1);
   };
   {
-    Result<Database> database = Database::open(options_at(path));
+    Result<Database> database = Database::open(device_options(path));
     if (!database.ok() || database->statistics().medium != "file") ::_exit(2);
     if (!bench::create_random_tables(*database, kSeed).ok()) ::_exit(3);
   }
   tell({Event::Kind::kReady, 0, 0});
-  observe_msync(kPoolBytes, [&](std::uint64_t offset, std::uint64_t bytes, bool done) {
+  observe_msync(kDeviceBytes, [&](std::uint64_t offset, std::uint64_t bytes, bool done) {
     tell({done ? Event::Kind::kSynced : Event::Kind::kBeforeSync, offset, bytes});
   });
-  Result<Database> database = Database::open(options_at(path));
+  Result<Database> database = Database::open(device_options(path));
   if (!database.ok()) ::_exit(4);
   bench::RandomUser user(*database, kSeed, 0);
   for (std::uint64_t step = 0; step < steps; ++step) {

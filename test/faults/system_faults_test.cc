@@ -30,7 +30,7 @@ constexpr Fault kFaults[] = {
     {SystemCall::kThread, EAGAIN, "pthread_create"},
 };
 
-TableSchema rows_schema(const std::string& name = "rows") {
+TableSchema faulty_schema(const std::string& name = "rows") {
   TableSchema schema(name);
   schema.column("id", Type::kInt64).column("text", Type::kString);
   return schema.primary_key({"id"});
@@ -104,7 +104,7 @@ TEST_CASE("a system call fails while a pool is created", "[faults]") {
       const bool injected = open_with_fault(fault, options, n, 0);
       // The next attempt finds what was created, or nothing.
       Database database = must(Database::open(options));
-      const TableId table = must(database.create_table(rows_schema()));
+      const TableId table = must(database.create_table(faulty_schema()));
       must(insert(database, table, 0, 10));
       check_rows(database, 10);
       if (!injected) break;
@@ -116,7 +116,7 @@ TEST_CASE("a system call fails while a pool is opened", "[faults]") {
   const OpenOptions options = options_at(path.string());
   {
     Database database = must(Database::open(options));
-    must(insert(database, must(database.create_table(rows_schema())), 0, 3000));
+    must(insert(database, must(database.create_table(faulty_schema())), 0, 3000));
   }
   for (const Fault& fault : kFaults)
     for (std::uint64_t n = 1; open_with_fault(fault, options, n, 3000); ++n) {
@@ -136,7 +136,7 @@ TEST_CASE("the medium is full, or fails, whenever the pool grows", "[faults]") {
       bool failed = false;
       {
         Database database = must(Database::open(options));
-        const TableId table = must(database.create_table(rows_schema()));
+        const TableId table = must(database.create_table(faulty_schema()));
         fail_system_call(SystemCall::kAllocate, 1, error, ~std::uint64_t{0} - 1);
         while (rows < 100 * kBatch) {
           const Status s = insert(database, table, rows, rows + kBatch);
@@ -163,7 +163,7 @@ TEST_CASE("without a thread for it a table is not merged, which is said, and tri
           "[faults]") {
   const TemporaryPath path;
   Database database = must(Database::open(options_at(path.string())));
-  const TableId table = must(database.create_table(rows_schema()));
+  const TableId table = must(database.create_table(faulty_schema()));
   must(insert(database, table, 0, 3000));
   MergePolicy policy;
   policy.automatic = true;
@@ -201,7 +201,7 @@ TEST_CASE("after a failed msync the process ends, and what was acknowledged is t
     {
       Database database = must(Database::open(options));
       if (database.statistics().medium != "file") return;  // /var/tmp is memory here
-      must(insert(database, must(database.create_table(rows_schema())), 0, 1));
+      must(insert(database, must(database.create_table(faulty_schema())), 0, 1));
     }
     int acknowledged[2];
     REQUIRE(::pipe(acknowledged) == 0);
@@ -237,8 +237,8 @@ TEST_CASE("clocks that go backwards harm nothing", "[faults]") {
   turn_clocks_back(true);
   {
     Database database = must(Database::open(options));
-    const TableId table = must(database.create_table(rows_schema()));
-    must(database.drop_table(must(database.create_table(rows_schema("dropped")))));
+    const TableId table = must(database.create_table(faulty_schema()));
+    must(database.drop_table(must(database.create_table(faulty_schema("dropped")))));
     for (std::int64_t id = 0; id < 100; ++id) must(insert(database, table, id, id + 1));
     check_rows(database, 100);
   }

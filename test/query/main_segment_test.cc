@@ -16,7 +16,7 @@ using namespace flugs::test;
 
 namespace {
 
-constexpr std::size_t kRows = 5000;
+constexpr std::size_t kGroupRows = 5000;
 
 /// A table whose values stand in a row group as well: integers, a date, a double, two texts.
 class GroupWorld {
@@ -30,9 +30,9 @@ class GroupWorld {
     Transaction writer = must(database_->begin());
     for (const ColumnSchema& column : schema.columns) values_.push_back(random_column(column));
     std::vector<Value> rows;
-    for (std::size_t row = 0; row < kRows; ++row)
+    for (std::size_t row = 0; row < kGroupRows; ++row)
       for (const auto& column : values_) rows.push_back(column[row].view());
-    std::vector<RowId> ids(kRows);
+    std::vector<RowId> ids(kGroupRows);
     must(writer.insert_rows(id, rows, ids));
     must(writer.commit());
     const engine::Table& table = *engine::DatabaseAccess::core(*database_).table(id);
@@ -46,7 +46,7 @@ class GroupWorld {
     for (const ColumnInfo& column : view_->schema())
       plain_.push_back({column.name, column.type, nullptr});
     segment_ = std::make_unique<MainSegment>(
-        "t", view_->schema(), columns, static_cast<std::uint32_t>(kRows),
+        "t", view_->schema(), columns, static_cast<std::uint32_t>(kGroupRows),
         [](std::uint32_t, std::size_t count, std::uint64_t* mask) {
           std::fill_n(mask, (count + 63) / 64, ~std::uint64_t{0});
           return count;
@@ -74,7 +74,7 @@ class GroupWorld {
  private:
   std::vector<ModelValue> random_column(const ColumnSchema& column) {
     std::vector<ModelValue> values;
-    for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t row = 0; row < kGroupRows; ++row) {
       const std::int64_t small = static_cast<std::int64_t>(random_.below(60)) - 20;
       Value value = Value::null();
       const std::string text =
@@ -142,8 +142,8 @@ std::string first_difference(GroupWorld& world, const BoundExpr& bound, std::uin
   collect_columns(bound, columns);
   const std::optional<RangeCondition> range = query::range_of(bound);
   Evaluator evaluator(slots);
-  for (std::uint32_t first = 0; first < kRows; first += kBatchRows) {
-    const std::size_t count = std::min<std::size_t>(kBatchRows, kRows - first);
+  for (std::uint32_t first = 0; first < kGroupRows; first += kBatchRows) {
+    const std::size_t count = std::min<std::size_t>(kBatchRows, kGroupRows - first);
     Vec memory;
     Batch batch;
     batch.rows = count;
@@ -176,8 +176,8 @@ std::string first_difference(GroupWorld& world, const BoundExpr& bound, std::uin
 TEST_CASE("a group's values and codes are those of its rows") {
   GroupWorld world(1);
   std::size_t wrong = 0;
-  for (std::uint32_t first = 0; first < kRows; first += kBatchRows) {
-    const std::size_t count = std::min<std::size_t>(kBatchRows, kRows - first);
+  for (std::uint32_t first = 0; first < kGroupRows; first += kBatchRows) {
+    const std::size_t count = std::min<std::size_t>(kBatchRows, kGroupRows - first);
     for (int round = 0; round < 3; ++round) {
       const std::vector<std::uint32_t> chosen = world.positions(count);
       const bool all = round == 0;
@@ -248,13 +248,13 @@ TEST_CASE("conditions tested in a group hold for the same rows as by value") {
 
 TEST_CASE("a group adds up its columns, and knows the least and the greatest value") {
   GroupWorld world(3);
-  std::vector<std::uint64_t> mask((kRows + 63) / 64);
+  std::vector<std::uint64_t> mask((kGroupRows + 63) / 64);
   for (int round = 0; round < 6; ++round) {
     for (std::uint64_t& word : mask) word = round < 3 ? world.random().next() : 0;
     for (std::uint32_t column = 0; column < world.schema().size(); ++column) {
       INFO(world.schema()[column].name << ", round " << round);
-      CHECK(wrong_totals(world, column, 0, kRows, nullptr) == "");
-      CHECK(wrong_totals(world, column, 0, kRows, mask.data()) == "");
+      CHECK(wrong_totals(world, column, 0, kGroupRows, nullptr) == "");
+      CHECK(wrong_totals(world, column, 0, kGroupRows, mask.data()) == "");
       CHECK(wrong_totals(world, column, 2048, 1000, mask.data()) == "");
       CHECK(wrong_totals(world, column, 64, 777, nullptr) == "");
     }

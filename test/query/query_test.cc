@@ -13,7 +13,7 @@ using flugs::test::must;
 
 namespace {
 
-constexpr std::int64_t kRows = 60'000;
+constexpr std::int64_t kNumberRows = 60'000;
 
 /// Table `numbers`: n from 0 on (direct), its remainder by 100 (dictionary), a name of 50.
 class Numbers {
@@ -27,12 +27,12 @@ class Numbers {
     for (int i = 0; i < 50; ++i) names.push_back("name " + std::to_string(i));
     Transaction writer = must(database_->begin());
     std::vector<Value> values;
-    for (std::int64_t n = 0; n < kRows; ++n) {
+    for (std::int64_t n = 0; n < kNumberRows; ++n) {
       values.push_back(Value::int64(n));
       values.push_back(Value::int32(static_cast<std::int32_t>(n % 100)));
       values.push_back(Value::string(names[static_cast<std::size_t>(n % 50)]));
     }
-    std::vector<RowId> ids(kRows);
+    std::vector<RowId> ids(kNumberRows);
     must(writer.insert_rows(table_, values, ids));
     must(writer.commit());
     reader_ = must(database_->begin(AccessMode::kReadOnly));
@@ -91,7 +91,7 @@ TEST_CASE("a sum that does not fit is an error, whatever the order of its parts"
                   "total");
     // The same sum in 128 bits: as an average it is there.
     const QueryResult mean = must(n.run(large.group_by({}, {avg("n")}), options));
-    CHECK(mean.value(0, 0).as_double() == Approx(3e11 * (kRows - 1) / 2));
+    CHECK(mean.value(0, 0).as_double() == Approx(3e11 * (kNumberRows - 1) / 2));
     // Large parts that nearly cancel out.
     const Expr part = col("n") * 300'000'000'000;
     const QueryResult little =
@@ -99,7 +99,7 @@ TEST_CASE("a sum that does not fit is an error, whatever the order of its parts"
                        .select({case_when({{col("n") % 2 == 0, part}}, 0 - part).as("n")})
                        .group_by({}, {sum("n")}),
                    options));
-    CHECK(little.value(0, 0) == Value::int64(-300'000'000'000 * (kRows / 2)));
+    CHECK(little.value(0, 0) == Value::int64(-300'000'000'000 * (kNumberRows / 2)));
   }
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("the explanation says how conditions ran, what was scanned, how groups
   CHECK_THAT(result.explain(), Contains("3000 rows by value"));
   CHECK_THAT(result.explain(), Contains("10 groups, found by indexing an array"));
   CHECK(result.statistics().rows_selected == 3000);
-  CHECK(result.statistics().rows_scanned >= static_cast<std::uint64_t>(kRows));
+  CHECK(result.statistics().rows_scanned >= static_cast<std::uint64_t>(kNumberRows));
   CHECK(result.row_count() == 10);
 }
 
@@ -187,13 +187,13 @@ TEST_CASE("a query sees its transaction's own writes, and no others that came la
   Numbers n;
   const Query query = numbers().group_by({}, {count(), max("n"), count_distinct("name")});
   Transaction writer = must(n.database()->begin());
-  must(writer.insert(n.table(), {Value::int64(kRows), Value::null(), Value::string("new")}));
+  must(writer.insert(n.table(), {Value::int64(kNumberRows), Value::null(), Value::string("new")}));
   const QueryResult own = must(query.run(writer));
-  CHECK(own.value(0, 0) == Value::int64(kRows + 1));
-  CHECK(own.value(0, 1) == Value::int64(kRows));
+  CHECK(own.value(0, 0) == Value::int64(kNumberRows + 1));
+  CHECK(own.value(0, 1) == Value::int64(kNumberRows));
   CHECK(own.value(0, 2) == Value::int64(51));
   must(writer.commit());
-  CHECK(must(n.run(query)).value(0, 0) == Value::int64(kRows));
+  CHECK(must(n.run(query)).value(0, 0) == Value::int64(kNumberRows));
 }
 
 TEST_CASE("an expression that fails for an unused dictionary entry does not fail the query") {

@@ -8,7 +8,7 @@ using flugs::test::QueryWorld;
 
 namespace {
 
-Query t() { return Query::table("t"); }
+Query base() { return Query::table("t"); }
 Query v() { return Query::table("v"); }
 
 std::vector<Aggregate> every_aggregate(const Expr& of) {
@@ -28,14 +28,14 @@ std::vector<Aggregate> every_aggregate(const Expr& of) {
 TEST_CASE("a table on a snapshot is what a row-at-a-time reader sees") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     QueryWorld world(seed, 3000);
-    CHECK(world.check(t()) == world.table("t").rows.size());
+    CHECK(world.check(base()) == world.table("t").rows.size());
     CHECK(world.check(v()) == world.table("v").rows.size());
   }
 }
 
 TEST_CASE("conditions on rows in main run on packed codes, in the delta on ValueIDs") {
   QueryWorld world(1, 3000);
-  const Query query = t().where(col("i") < 5 && col("s").ends_with("b")).group_by({}, {count()});
+  const Query query = base().where(col("i") < 5 && col("s").ends_with("b")).group_by({}, {count()});
   world.check(query);
   const std::string how = test::must(query.run(world.reader())).explain();
   CHECK(how.find("rows on packed codes") != std::string::npos);
@@ -46,7 +46,7 @@ TEST_CASE("random conditions select the rows for which they are true") {
   QueryWorld world(11, 2500);
   std::size_t selected = 0;
   for (int i = 0; i < 120; ++i) {
-    Query query = t().where(world.condition(3));
+    Query query = base().where(world.condition(3));
     if (i % 3 == 0) query = query.where(world.condition(1));
     selected += world.check(query.select({"id"}));
   }
@@ -56,7 +56,8 @@ TEST_CASE("random conditions select the rows for which they are true") {
 TEST_CASE("random projections give what is computed row by row") {
   QueryWorld world(12, 1500);
   for (int i = 0; i < 60; ++i) {
-    const Query query = t().where(world.condition(1))
+    const Query query = base()
+                            .where(world.condition(1))
                             .select({"id", world.number(2).as("number"), world.text(2).as("text"),
                                      world.time(1).as("time"), world.condition(2).as("truth")});
     world.check(query);
@@ -68,20 +69,22 @@ TEST_CASE("groups and aggregates of every type") {
   QueryWorld world(13, 2500);
   for (const char* column : {"b", "i", "m", "n", "r", "q", "x", "y", "d", "ts", "s", "u", "w"}) {
     const Expr c = col(column);
-    world.check(t().group_by({c}, {count(), min("s"), max("u"), sum("x"), avg("y")}));
-    world.check(t().group_by({c, col("b").as("key")}, {count_distinct("i"), count_distinct("u")}));
-    world.check(t().group_by({}, {count(c), count_distinct(c), min(c), max(c)}));
-    world.check(t().where(col("i") > 100).group_by({}, {count(c), min(c), count_distinct(c)}));
-    world.check(t().where(col("i") > 100).group_by({c}, {count()}));
-    world.check(t().select({c}).distinct());
+    world.check(base().group_by({c}, {count(), min("s"), max("u"), sum("x"), avg("y")}));
+    world.check(
+        base().group_by({c, col("b").as("key")}, {count_distinct("i"), count_distinct("u")}));
+    world.check(base().group_by({}, {count(c), count_distinct(c), min(c), max(c)}));
+    world.check(base().where(col("i") > 100).group_by({}, {count(c), min(c), count_distinct(c)}));
+    world.check(base().where(col("i") > 100).group_by({c}, {count()}));
+    world.check(base().select({c}).distinct());
   }
   for (const char* column : {"i", "m", "x", "y"}) {
-    world.check(t().group_by({}, every_aggregate(col(column))));
-    world.check(t().group_by({"s"}, every_aggregate(col(column))));
-    world.check(t().group_by({"u", "i"}, every_aggregate(col(column) + 1)));
+    world.check(base().group_by({}, every_aggregate(col(column))));
+    world.check(base().group_by({"s"}, every_aggregate(col(column))));
+    world.check(base().group_by({"u", "i"}, every_aggregate(col(column) + 1)));
   }
   for (int i = 0; i < 40; ++i)
-    world.check(t().where(world.condition(2))
+    world.check(base()
+                    .where(world.condition(2))
                     .group_by({world.number(1).as("k"), world.text(2).as("l")},
                               {count(), count_distinct(world.text(1)), min(world.time(0))})
                     .having(col("count(*)") > 1));
@@ -102,18 +105,19 @@ TEST_CASE("joins of every kind, with one key, several, and computed ones") {
   };
   for (const std::vector<JoinKey>& on : keys) {
     for (const Expr& also : {Expr(), col("v_n") > col("big"), col("v_s").is_null() || col("b")}) {
-      world.check(t().join(v(), on, also));
-      world.check(t().left_join(v(), on, also));
-      world.check(t().semi_join(v(), on, also));
-      world.check(t().anti_join(v(), on, also));
-      world.check(t().left_join(v().where(col("v_i") < 3), on, also)
+      world.check(base().join(v(), on, also));
+      world.check(base().left_join(v(), on, also));
+      world.check(base().semi_join(v(), on, also));
+      world.check(base().anti_join(v(), on, also));
+      world.check(base()
+                      .left_join(v().where(col("v_i") < 3), on, also)
                       .where(col("v_id").is_null() || col("v_s").starts_with("text"))
                       .group_by({"v_s", "v_u"}, {count(), count("v_x"), sum("m")}));
     }
   }
   world.check(v().join(v().as("o"), {{"v_i", "o.v_i"}}, col("v_id") < col("o.v_id")));
-  world.check(t().join(v().where(col("v_i") > 1000), {{"i", "v_i"}}));
-  world.check(t().left_join(v().where(col("v_i") > 1000), {{"i", "v_i"}}));
+  world.check(base().join(v().where(col("v_i") > 1000), {{"i", "v_i"}}));
+  world.check(base().left_join(v().where(col("v_i") > 1000), {{"i", "v_i"}}));
 }
 
 TEST_CASE("order, limits and the first of many") {
@@ -128,7 +132,7 @@ TEST_CASE("order, limits and the first of many") {
       {col("i") * 2, desc("id")},
   };
   for (const std::vector<SortKey>& by : orders) {
-    const Query sorted = t().order_by(by);
+    const Query sorted = base().order_by(by);
     world.check(sorted, true);
     for (const std::uint64_t limit : {0u, 1u, 10u, 2000u, 100000u}) {
       world.check(sorted.limit(limit), true);
@@ -137,17 +141,17 @@ TEST_CASE("order, limits and the first of many") {
     world.check(sorted.where(col("b")).select({"id", "s"}), true);
     world.check(sorted.limit(50).select({"id", (col("m") + 1).as("m1")}), true);
   }
-  CHECK(world.check(t().limit(13).select({}).group_by({}, {count()})) == 1);
+  CHECK(world.check(base().limit(13).select({}).group_by({}, {count()})) == 1);
 }
 
 TEST_CASE("a result is the input of other queries") {
   QueryWorld world(16, 1500);
-  const Query grouped = t().group_by({"s", "i"}, {sum("x").as("x"), count().as("rows")});
+  const Query grouped = base().group_by({"s", "i"}, {sum("x").as("x"), count().as("rows")});
   const QueryResult shared = test::must(grouped.run(world.reader()));
   const Query again = Query::of(shared);
   world.check(again);
   world.check(again.where(col("x") > constant(Value::decimal(100), 2)).order_by({"s", "i"}), true);
-  world.check(t().join(again.as("g"), {{"s", "g.s"}, {"i", "g.i"}}).select({"id", "g.rows"}));
+  world.check(base().join(again.as("g"), {{"s", "g.s"}, {"i", "g.i"}}).select({"id", "g.rows"}));
   const QueryResult greatest =
       test::must(again.group_by({}, {max("x").as("most")}).run(world.reader()));
   CHECK(world.check(again.where(col("x") == greatest.constant(0, 0))) >= 1);
