@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "test/model/model_value.h"
+#include "test/support/model_value.h"
 #include "test/support/test_column.h"
 
 namespace flugs::test {

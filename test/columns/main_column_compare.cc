@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "test/columns/main_column_group.h"
+#include "test/support/main_column_group.h"
 
 namespace flugs::test {
 namespace {

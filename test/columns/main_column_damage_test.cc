@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "columns/main_column.h"
-#include "test/columns/main_column_group.h"
+#include "test/support/main_column_group.h"
 
 namespace flugs::test {
 namespace {
@@ -14,8 +14,8 @@ using columns::MainEncodings;
 using columns::ValueBounds;
 
 constexpr MainEncoding kDamagedEncodings[] = {MainEncoding::kConstant, MainEncoding::kPacked,
-                                       MainEncoding::kDictionary, MainEncoding::kRunLength,
-                                       MainEncoding::kPlain};
+                                              MainEncoding::kDictionary, MainEncoding::kRunLength,
+                                              MainEncoding::kPlain};
 
 MainColumnGroup random_group(Random& random) {
   MainColumnShape shape;

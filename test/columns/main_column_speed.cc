@@ -7,7 +7,7 @@
 
 #include "columns/main_column.h"
 #include "columns/main_column_builder.h"
-#include "test/columns/main_column_group.h"
+#include "test/support/main_column_group.h"
 
 // Figures, not a test: prints codes per second of every kernel, the median of several runs, by the
 // CPU time of one thread, which others on the machine disturb less than the clock on the wall.

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "test/columns/main_column_group.h"
+#include "test/support/main_column_group.h"
 
 namespace flugs::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <deque>
 
-#include "test/columns/main_column_group.h"
+#include "test/support/main_column_group.h"
 
 namespace flugs::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "test/model/model_value.h"
+#include "test/support/model_value.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "flugs/database.h"
-#include "test/model/model_value.h"
+#include "test/support/model_value.h"
 
 // A database as it should be: plain maps with all versions that an open snapshot may need. It
 // foretells the outcome of every call, as far as one thread with several open transactions goes.

@@ -7,7 +7,7 @@
 #include "engine/database_access.h"
 #include "query/table_scan.h"
 #include "query/table_view.h"
-#include "test/columns/main_column_group.h"
+#include "test/support/main_column_group.h"
 #include "test/support/temporary_database.h"
 
 using namespace flugs;

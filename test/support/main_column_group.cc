@@ -1,4 +1,4 @@
-#include "test/columns/main_column_group.h"
+#include "test/support/main_column_group.h"
 
 #include <xxhash.h>
 

@@ -1,4 +1,4 @@
-#include "test/model/model_value.h"
+#include "test/support/model_value.h"
 
 #include <array>
 #include <bit>

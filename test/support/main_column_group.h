@@ -8,8 +8,8 @@
 
 #include "columns/main_column.h"
 #include "columns/main_column_builder.h"
-#include "test/model/model_value.h"
 #include "test/model/random.h"
+#include "test/support/model_value.h"
 
 namespace flugs::test {
 
