@@ -41,7 +41,10 @@ DatabaseCore::~DatabaseCore() {
 void DatabaseCore::start() {
   slots_->start(options_.slots_max);
   contexts_.resize(slots_->slot_count());
-  for (auto& context : contexts_) context = std::make_unique<TransactionContext>();
+  for (auto& context : contexts_) {
+    context = std::make_unique<TransactionContext>();
+    context->asked_to_end = &slots_->asked_to_end();
+  }
 }
 
 // --------------------------------------------------------------------------------- transactions
@@ -65,6 +68,8 @@ Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode) {
   context.slot = slot;
   context.mode = mode;
   context.is_writing = false;
+  context.is_undone = false;
+  context.visits = 0;
   context.visibility =
       mvcc::Visibility(slots_->mirrors(), slots_->begin_snapshot(*slot), mvcc::kNoStamp);
   return &context;
@@ -91,13 +96,12 @@ Status DatabaseCore::prepare_write(TransactionContext* context) {
   return {};
 }
 
-void DatabaseCore::end(TransactionContext& context) noexcept {
+void DatabaseCore::clear(TransactionContext& context) noexcept {
   if (context.is_writing) collect_garbage(context);
   context.writes.clear();
   context.index_changes.clear();
   context.dying.clear();
   context.unflushed.clear();
-  slots_->release(*context.slot);
 }
 
 Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
@@ -117,11 +121,31 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
   for (const DeadRow& dead : context.dying)
     context.dead.push({dead.table, *timestamp, 0, dead.row, dead.changed_keys});
   context.commits.add();
-  end(context);
+  clear(context);
+  slots_->release(*context.slot);
   return timestamp;
 }
 
 void DatabaseCore::abort(TransactionContext& context) noexcept {
+  if (!context.is_undone) undo(context);
+  slots_->release(*context.slot);
+}
+
+Status asked_to_end() {
+  return Status(StatusCode::kCancelled,
+                "the transaction was ended: a merge that it held up had asked for that");
+}
+
+Status DatabaseCore::end_as_asked(TransactionContext& context) noexcept {
+  if (!context.is_undone && context.visits == 0) {
+    undo(context);
+    slots_->end_snapshot(*context.slot);
+    context.is_undone = true;
+  }
+  return asked_to_end();
+}
+
+void DatabaseCore::undo(TransactionContext& context) noexcept {
   if (context.is_writing) {
     for (auto change = context.index_changes.rbegin(); change != context.index_changes.rend();
          ++change)
@@ -133,7 +157,8 @@ void DatabaseCore::abort(TransactionContext& context) noexcept {
           context.unreachable.push({owner, ~std::uint64_t{0}, 0, write.row, 0});
     if (!context.writes.empty()) context.aborts.add();
   }
-  end(context);
+  clear(context);
+  context.is_writing = false;
 }
 
 // Rows that a committed transaction deleted leave the indexes when no snapshot sees them any more,

@@ -17,6 +17,7 @@
 #include "flugs/database.h"
 #include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
+#include "pmem/found_words.h"
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "recovery/phases.h"
@@ -56,6 +57,10 @@ class DatabaseCore {
   Status prepare_write(TransactionContext* context);
   Result<std::uint64_t> commit(TransactionContext& context);
   void abort(TransactionContext& context) noexcept;
+  /// For a transaction that is to end (TransactionContext::is_to_end), by its owner: undoes what it
+  /// did and lets go of its snapshot, unless a call of it is still going through rows. Its slot
+  /// stays taken until abort. The Status says what happened, kCancelled.
+  Status end_as_asked(TransactionContext& context) noexcept;
 
   pmem::Pool& pool() noexcept { return *pool_; }
   const RecoveryReport& report() const noexcept { return report_; }
@@ -92,7 +97,8 @@ class DatabaseCore {
     return __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
   }
   Result<TransactionContext*> take_context(AccessMode mode);
-  void end(TransactionContext& context) noexcept;
+  void undo(TransactionContext& context) noexcept;
+  void clear(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);
   void collect_all_garbage(TransactionContext& context);
   void unlink_dead_rows(TransactionContext& context, std::size_t rows_max);
@@ -101,6 +107,7 @@ class DatabaseCore {
   Table* adopt(std::unique_ptr<Table> table);
 
   std::unique_ptr<pmem::Pool> pool_;
+  std::unique_ptr<pmem::FoundWords> found_words_;  // while opening claims what it reaches
   OpenOptions options_;
   RecoveryReport report_;
   std::unique_ptr<mvcc::TransactionSlots> slots_;

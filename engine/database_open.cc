@@ -121,6 +121,7 @@ Status DatabaseCore::create() {
 }
 
 Status DatabaseCore::recover(recovery::Phases& phases) {
+  found_words_ = std::make_unique<pmem::FoundWords>(*pool_);
   if (Status s = phases.run("catalog", [&] { return load_catalog(); }); !s.ok()) return s;
   if (Status s = phases.run("transactions", [&] { return resolve_transactions(); }); !s.ok())
     return s;
@@ -135,6 +136,7 @@ Status DatabaseCore::load_table(std::uint64_t offset) {
   auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{offset});
   const std::string owner = fmt::format("table {}", schema->name);
   if (Status s = pool_->allocator().claim({offset, layout.bytes}, owner); !s.ok()) return s;
+  pool_->rely_on(&layout, layout.bytes);
   if (layout.table_id == 0 || layout.table_id >= kTableIdsMax ||
       table(TableId(layout.table_id)) != nullptr)
     return Status(StatusCode::kCorrupt, fmt::format("{}: {}: impossible or repeated table id {}",
@@ -156,6 +158,8 @@ Result<std::uint64_t> DatabaseCore::load_catalog() {
                               pool_->path(), offset, pool_bytes));
   if (Status s = pool_->allocator().claim({offset, sizeof(CatalogLayout)}, "catalogue"); !s.ok())
     return s;
+  pool_->rely_on(&root(), sizeof root());
+  pool_->rely_on(&catalog(), sizeof catalog());
   for (const std::uint64_t entry : catalog().tables)
     if (entry != 0)
       if (Status s = load_table(entry); !s.ok()) return s;
@@ -174,6 +178,7 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
   if (Status s = slots_->load(locate, counts); !s.ok()) return s;
   report_.transactions_completed = counts.completed;
   report_.transactions_undone = counts.undone;
+  found_words_.reset();
   pool_->allocator().finish_claims();
   // A full pool keeps the slots it has.
   if (Status s = slots_->grow(options_.slots_max); !s.ok() && s.code() != StatusCode::kOutOfSpace)

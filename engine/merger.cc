@@ -36,6 +36,7 @@ MergeOptions options_of(const MergePolicy& policy) {
   options.dead_percent = policy.dead_percent;
   options.threads = policy.threads;
   options.patience = policy.patience;
+  options.ends_old_transactions = policy.ends_old_transactions;
   return options;
 }
 
@@ -172,7 +173,7 @@ void Merger::look(Watched& watched, const MergePolicy& policy) {
 bool Merger::may_merge(const Watched& watched, const MergePolicy& policy, std::uint64_t looked_at,
                        std::uint32_t idle_percent) const {
   Table& table = *watched.table;
-  if (slots_.oldest_snapshot() < looked_at) {
+  if (!policy.ends_old_transactions && slots_.oldest_snapshot() < looked_at) {
     const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
     table.merge_record().set_state(
         MergeState::kOldTransaction,

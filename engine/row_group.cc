@@ -165,6 +165,7 @@ Status RowGroup::load_blocks(bool claims) {
   for (std::uint64_t i = 0; i < blocks; ++i) {
     const std::uint64_t block = block_pointers()[i];
     if (block == 0) continue;
+    pool_.rely_on(&block_pointers()[i], sizeof block);
     if (block % 64 != 0 || block > pool_bytes || block_bytes() > pool_bytes - block)
       return corrupt("version block inside the pool of bytes", pool_bytes, block);
     if (claims)

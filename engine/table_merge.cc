@@ -96,8 +96,17 @@ bool TableMerge::is_stopped() const noexcept {
          (stop_requested_ != nullptr && stop_requested_->load(std::memory_order_relaxed));
 }
 
-// No transaction that began before `since` is left. Each look interrupts the other processors.
+// No transaction that began before `since` is left.
 bool TableMerge::wait_for_transactions(std::uint64_t since) {
+  if (wait_patiently(since)) return true;
+  if (!options_.ends_old_transactions || is_stopped()) return false;
+  report_.transactions_asked_to_end += slots_.open_before(since);
+  slots_.ask_to_end(since);
+  return wait_patiently(since);
+}
+
+// Each look interrupts the other processors.
+bool TableMerge::wait_patiently(std::uint64_t since) const {
   const auto deadline = std::chrono::steady_clock::now() + patience_;
   auto pause = kPauseMin;
   while (slots_.oldest_snapshot() < since) {
@@ -113,11 +122,13 @@ Status TableMerge::too_old() const {
     return Status(StatusCode::kCancelled,
                   fmt::format("table {}: dropped, or the database is being closed", table_.name()));
   const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
-  return Status(
-      StatusCode::kBusy,
-      fmt::format("table {}: a transaction that began at snapshot {}, before the merge, "
-                  "is still open: slot {}, {} time-stamps behind",
-                  table_.name(), oldest.snapshot, oldest.slot, slots_.now() - oldest.snapshot));
+  const char* const asked =
+      options_.ends_old_transactions ? "; it was asked to end, but has made no call since" : "";
+  return Status(StatusCode::kBusy,
+                fmt::format("table {}: a transaction that began at snapshot {}, before the merge, "
+                            "is still open: slot {}, {} time-stamps behind{}",
+                            table_.name(), oldest.snapshot, oldest.slot,
+                            slots_.now() - oldest.snapshot, asked));
 }
 
 void TableMerge::freeze_candidates() {

@@ -59,6 +59,7 @@ class TableMerge {
   Status merge_one(const Candidate& candidate);
   bool is_stopped() const noexcept;
   bool wait_for_transactions(std::uint64_t since);
+  bool wait_patiently(std::uint64_t since) const;
   Status too_old() const;
 
   pmem::Pool& pool_;

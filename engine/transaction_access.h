@@ -10,6 +10,10 @@ struct TransactionAccess {
   static const DatabaseCore* database(const Transaction& transaction) noexcept {
     return transaction.database_;
   }
+  /// Whether calls of it may go on; if not, why not, and it is ended if it was asked to.
+  static Status check(const Transaction& transaction) {
+    return transaction.is_usable() ? Status() : transaction.unusable();
+  }
   /// Null when the transaction has ended.
   static const TransactionContext* context(const Transaction& transaction) noexcept {
     return transaction.context_;

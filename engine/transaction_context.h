@@ -18,6 +18,9 @@ namespace flugs::engine {
 
 class Table;
 
+/// What a transaction is told that was asked to end.
+Status asked_to_end();
+
 /// A counter that one thread writes and any reads.
 class OwnedCounter {
  public:
@@ -100,8 +103,12 @@ class TransactionContext {
  public:
   mvcc::Slot* slot = nullptr;
   mvcc::Visibility visibility;
+  /// Transactions with a lower snapshot are to end (TransactionSlots::ask_to_end).
+  const std::atomic<std::uint64_t>* asked_to_end = nullptr;
   AccessMode mode = AccessMode::kReadOnly;
   bool is_writing = false;
+  bool is_undone = false;    ///< did end because it was asked to; its slot is still taken
+  std::uint32_t visits = 0;  ///< calls that are going through rows and call the user
 
   std::vector<mvcc::Write> writes;
   std::vector<IndexChange> index_changes;
@@ -127,6 +134,10 @@ class TransactionContext {
   OwnedCounter commits;
   OwnedCounter aborts;
   OwnedCounter conflicts;
+
+  bool is_to_end() const noexcept {
+    return visibility.snapshot() < asked_to_end->load(std::memory_order_relaxed);
+  }
 
   LocalRows& local_rows_of(Table& table) {
     for (LocalRows& local : local_rows)

@@ -294,6 +294,8 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
   if (Status s = pool_.allocator().claim({root_, array_bytes(array_slots_)}, "transaction slots");
       !s.ok())
     return s;
+  pool_.rely_on(&root_, sizeof root_);
+  pool_.rely_on(&generation_limit(0), limits_bytes(array_slots_));
   overflow_bytes_.assign(std::size_t{array_slots_} * 2, 0);
   pmem::Persister persister(pool_.medium());
   std::uint64_t latest = array().timestamp_floor;
@@ -305,6 +307,7 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
         return s;
       }
       const SlotHalfLayout& half = slot_layout(slot).half[index];
+      if (half.overflow != 0) pool_.rely_on(&half.overflow, sizeof half.overflow);
       // Old or new, a time-stamp that stands here was given out, also if its commit was torn.
       latest = std::max(latest, half.commit_timestamp);
       resolve(slot, half, overflow_bytes_[slot * 2 + index], locate, persister, counts);
@@ -462,6 +465,19 @@ TransactionSlots::Oldest TransactionSlots::oldest_transaction() const noexcept {
         s < oldest.snapshot)
       oldest = {s, i};
   return oldest;
+}
+
+void TransactionSlots::ask_to_end(std::uint64_t timestamp) noexcept {
+  std::uint64_t asked = asked_to_end_.load(std::memory_order_relaxed);
+  while (asked < timestamp && !asked_to_end_.compare_exchange_weak(asked, timestamp)) {
+  }
+}
+
+std::uint32_t TransactionSlots::open_before(std::uint64_t timestamp) const noexcept {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < slot_count_; ++i)
+    count += mirrors_[i].snapshot.load(std::memory_order_acquire) < timestamp ? 1 : 0;
+  return count;
 }
 
 std::uint32_t TransactionSlots::taken() const noexcept {

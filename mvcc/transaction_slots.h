@@ -124,6 +124,12 @@ class TransactionSlots {
   Oldest oldest_transaction() const noexcept;
   /// A time-stamp above every snapshot taken so far and not above any taken from now on.
   std::uint64_t advance() noexcept { return clock_.fetch_add(1, std::memory_order_seq_cst) + 1; }
+  /// Asks transactions with a snapshot below `timestamp` to end; each does when its owner looks.
+  void ask_to_end(std::uint64_t timestamp) noexcept;
+  /// The highest that was asked for.
+  const std::atomic<std::uint64_t>& asked_to_end() const noexcept { return asked_to_end_; }
+  /// Transactions with a snapshot below `timestamp`, of which some may have ended by now.
+  std::uint32_t open_before(std::uint64_t timestamp) const noexcept;
   /// Ends a transaction's claim on its snapshot; the slot stays taken.
   void end_snapshot(Slot& slot) noexcept {
     mirrors_[slot.index_].snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
@@ -166,6 +172,7 @@ class TransactionSlots {
   std::vector<std::uint64_t> overflow_bytes_;  // found by load, two per slot
   std::unique_ptr<SlotMirror[]> mirrors_;
   std::vector<Slot> slots_;
+  std::atomic<std::uint64_t> asked_to_end_{0};
   alignas(64) std::atomic<std::uint64_t> clock_{0};
 };
 

@@ -38,9 +38,12 @@ Status ChunkList::load(
   if (layout_.root_page != 0) {
     if (Status s = check_page(layout_.root_page, "root"); !s.ok()) return s;
     root = pool_.at(OffsetPtr<std::uint64_t>{layout_.root_page});
+    pool_.rely_on(root, ChunkListLayout::kPageBytes);
     // Every leaf is claimed, also one whose first chunk a crash kept from being published.
-    for (std::size_t leaf = 0; leaf < kPer && root[leaf] != 0; ++leaf)
+    for (std::size_t leaf = 0; leaf < kPer && root[leaf] != 0; ++leaf) {
       if (Status s = check_page(root[leaf], "leaf"); !s.ok()) return s;
+      pool_.rely_on(pool_.at(OffsetPtr<std::uint64_t>{root[leaf]}), ChunkListLayout::kPageBytes);
+    }
   }
   for (std::size_t index = 0; index < ChunkListLayout::kChunksMax; ++index) {
     std::uint64_t chunk_offset = 0;

@@ -1,5 +1,6 @@
 #include "pmem/pool.h"
 
+#include "pmem/found_words.h"
 #include "pmem/memory_pool.h"
 #include "pmem/object_pool.h"
 
@@ -21,6 +22,10 @@ Result<std::unique_ptr<Pool>> Pool::create_in_memory(std::span<std::byte> buffer
 Result<std::unique_ptr<Pool>> Pool::open_in_memory(std::span<std::byte> buffer,
                                                    const PoolOptions& options) {
   return MemoryPool::open(buffer, options);
+}
+
+void Pool::rely_on(const void* address, std::size_t bytes) noexcept {
+  if (found_words_ != nullptr) found_words_->flush(address, bytes);
 }
 
 }  // namespace flugs::pmem

@@ -15,6 +15,7 @@
 namespace flugs::pmem {
 
 class ExtentAllocator;
+class FoundWords;
 
 /// Bytes of the pool that are the engine's own root, zero in a new pool, 64-byte aligned.
 inline constexpr std::size_t kApplicationRootBytes = 2048;
@@ -68,6 +69,10 @@ class Pool {
 
   std::byte* base() noexcept { return medium().base(); }
 
+  /// Opening: what stands there is gone by from now on, and made durable before anything is written
+  /// that needs it. Does nothing when no FoundWords lives.
+  void rely_on(const void* address, std::size_t bytes) noexcept;
+
   /// Address of what `p` names. `p` must have been checked (`resolve`) or made in this process.
   template <typename T>
   T* at(OffsetPtr<T> p) noexcept {
@@ -77,6 +82,10 @@ class Pool {
   OffsetPtr<T> offset_of(const T* address) noexcept {
     return {static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(address) - base())};
   }
+
+ private:
+  friend class FoundWords;
+  FoundWords* found_words_ = nullptr;
 };
 
 }  // namespace flugs::pmem

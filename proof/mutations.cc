@@ -110,6 +110,8 @@ constexpr MutationCase kCases[] = {
      "a tag that was left behind is of a generation that is never used again"},
     {Kind::kNoFlush, "rebuild_dictionary/1", "killed"},
     {Kind::kNoFence, "rebuild_dictionary/1", "killed"},
+    {Kind::kNoFlush, "rely/1", "killed_midway"},
+    {Kind::kNoFence, "rely/1", "killed_midway"},
     {Kind::kLateFlush, "commit/1", "insert", Region::kRow},
     {Kind::kLateFlush, "commit/1", "new_values", Region::kDictionary},
     {Kind::kLateFlush, "commit/1", "long_texts", Region::kText},

@@ -22,6 +22,15 @@ constexpr TurnMix kKills{.insert = 3,
                          .text = 1,
                          .reopen = 1,
                          .kill = 3};
+constexpr TurnMix kDeaths{.insert = 3,
+                          .update = 2,
+                          .remove = 2,
+                          .multi = 2,
+                          .large = 1,
+                          .text = 1,
+                          .tables = 1,
+                          .merge = 1,
+                          .kill_midway = 4};
 constexpr TurnMix kText{.insert = 3, .update = 3, .remove = 1, .interleave = 2, .text = 6};
 constexpr TurnMix kBulk{.insert = 1, .update = 2, .remove = 2, .multi = 2, .large = 3};
 constexpr TurnMix kDdl{.insert = 3, .update = 1, .remove = 1, .tables = 6, .reopen = 1};
@@ -51,6 +60,8 @@ constexpr std::array kProtocols{
              script_crashed_slots, kRestarts, 256},
     Protocol{"killed", "what processes that were killed, or gave up, had not flushed",
              script_killed, kKills, 256},
+    Protocol{"killed_midway", "pointers and limits that a killed process stored and did not flush",
+             script_killed_midway, kDeaths, 640},
     Protocol{"new_values", "dictionary entries of all widths, and of aborted transactions",
              script_new_values, kText},
     Protocol{"shared_values", "an entry that one transaction makes and another commits first",

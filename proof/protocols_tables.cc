@@ -27,6 +27,36 @@ void script_tables(CrashRig& rig) {
   rig.drop_table("log");
 }
 
+// A process dies within a step, before one flush after the other of it; the next ones build on what
+// it left in the caches.
+void script_killed_midway(CrashRig& rig) {
+  rig.create_table(people_schema());
+  rig.create_table(wide_schema());
+  rig.commit({insert("people", person(1, "Ann", "Kiel", 1, "first")), insert("wide", wide_row(1))});
+  rig.watch();
+  const std::string long_text(150, 'x');
+  for (std::int32_t flush = 0; flush < 12 && !rig.is_done(); ++flush) {
+    const std::int32_t id = 100 + 20 * flush;
+    const auto before = static_cast<std::uint64_t>(flush);
+    rig.kill_within(Step{.created = log_schema()}, before);
+    if (rig.state().contains("log")) {
+      rig.commit({insert("log", log_entry(id, id))});
+      rig.kill_within(Step{.dropped = "log"}, before % 3);
+    }
+    // What was the table's may be a chunk's now.
+    Writes writes;
+    for (std::int32_t i = 0; i < 16; ++i) writes.push_back(insert("wide", wide_row(id + i)));
+    rig.kill_within(Step{.writes = writes}, before * 3);
+    const std::string name = "name " + std::to_string(flush);
+    rig.kill_within(
+        Step{.writes = {insert("people", person(id, keep(name), keep(name), 1, keep(long_text)))}},
+        before);
+    rig.commit({insert("people",
+                       person(id + 1, keep(name + " again"), "Rome", 2, keep(long_text + name)))});
+    if (rig.state().contains("log")) rig.drop_table("log");
+  }
+}
+
 // Whatever is allocated lies where a dropped table was: full of its bytes.
 void script_used_space(CrashRig& rig) {
   for (int round = 0; round < 2; ++round) {

@@ -257,10 +257,14 @@ void CrashRig::abort_all() {
 void CrashRig::abort(const Writes& writes) { abort(begin(writes)); }
 
 Status CrashRig::open_live() {
+  Expectation::Outcome* outcome = nullptr;
+  return open_live(outcome);
+}
+
+Status CrashRig::open_live(Expectation::Outcome*& outcome) {
   auto core = open_image(buffer_.span(), filter_.get(), options_.slots);
   if (!core.ok()) return std::move(core).status();
   core_ = std::move(*core);
-  Expectation::Outcome* outcome = nullptr;
   nested_outcome_ = nullptr;
   nested_outcomes_differ_ = false;
   return check_recovered(*core_, 0, outcome);
@@ -298,6 +302,36 @@ void CrashRig::kill() {
   end_process(std::vector<std::byte>(buffer_.span().begin(), buffer_.span().end()));
   if (Status s = open_live(); !s.ok())
     fail(Status(s.code(), fmt::format("after being killed: {}", s.message())));
+}
+
+// What the process did from that flush on is not seen: the buffer becomes what it was.
+void CrashRig::kill_within(Step step, std::uint64_t flush) {
+  if (is_done()) return;
+  if (filter_ == nullptr) return fail(wrong("kill_within before watch"));
+  const std::uint64_t timestamp = now_.timestamp;
+  const std::uint64_t number = announce(std::move(step));
+  may_take_effect(number);
+  filter_->die_before(flush);
+  const Status status = run_step(*core_, now_.pending.back().step, now_.timestamp);
+  const std::vector<std::byte> left = filter_->end_dying();
+  if (left.empty()) {
+    if (!status.ok()) return fail(status);
+    settle(number);
+    acknowledge();
+    return kill();
+  }
+  now_.timestamp = timestamp;
+  end_process(left);
+  Expectation::Outcome* outcome = nullptr;
+  if (Status s = open_live(outcome); !s.ok())
+    return fail(Status(s.code(),
+                       fmt::format("after being killed before flush {}: {}", flush, s.message())));
+  if (outcome->taken != 0) {
+    settle(number);
+  } else {
+    withdraw(number);
+  }
+  if (explorer_ != nullptr) explorer_->crash_now("killed");
 }
 
 }  // namespace flugs::proof

@@ -88,6 +88,9 @@ class CrashRig {
   /// Kills the process, whose stores reach the medium or not until somebody flushes them, and
   /// opens.
   void kill();
+  /// The same within the step, before the flush of that number, counted from 0, is executed; after
+  /// the step, acknowledged, when it has fewer.
+  void kill_within(Step step, std::uint64_t flush);
 
   /// Steps of several threads, of which one runs at a time (run_threads, which alone uses these).
   /// Not acknowledged before settle() and acknowledge(); from may_take_effect() to withdraw() it
@@ -138,6 +141,7 @@ class CrashRig {
   void note_power_cut();
   Status create(pmem::PersistObserver* observer);
   Status open_live();
+  Status open_live(Expectation::Outcome*& outcome);
   void end_process(std::span<const std::byte> left);
   void close_live();
   Status check_as_another(std::span<std::byte> image, ExplorerContext& context);

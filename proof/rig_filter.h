@@ -25,6 +25,8 @@ class CrashRig::Filter final : public pmem::PersistObserver {
   void on_fence(pmem::Label) override { std::abort(); }
   void on_flush_by(const pmem::Persister& by, const void* address, std::size_t bytes,
                    pmem::Label label) override {
+    if (is_dying_ && flushes_left_-- == 0) left_.assign(memory_.begin(), memory_.end());
+    if (!left_.empty()) return;
     if (live_ != nullptr) watched_sites().insert(std::string("flush ") + label);
     if (is_mutated(address, label)) {
       switch (rig_.options_.mutation.kind) {
@@ -55,6 +57,7 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     next_->on_flush_by(by, address, bytes, label);
   }
   void on_fence_by(const pmem::Persister& by, pmem::Label label) override {
+    if (!left_.empty()) return;
     if (live_ != nullptr) watched_sites().insert(std::string("fence ") + label);
     if (live_ != nullptr && rig_.before_fence && !is_in_hook_) {
       is_in_hook_ = true;
@@ -71,6 +74,22 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     next_->on_fence_by(by, label);
     unfenced_.erase(&by);
     flush_late(by);
+  }
+  /// The process dies before the flush of that number, from now on: what it does after is not seen.
+  void die_before(std::uint64_t flush) {
+    is_dying_ = true;
+    flushes_left_ = flush;
+  }
+  /// What it left in the caches; empty when it came to no such flush.
+  std::vector<std::byte> end_dying() {
+    is_dying_ = false;
+    if (!left_.empty()) {
+      late_.clear();
+      late_fences_.clear();
+      unfenced_.clear();
+      moments_.clear();
+    }
+    return std::exchange(left_, {});
   }
   /// The step of this thread is acknowledged.
   void end_late_fences() {
@@ -153,6 +172,9 @@ class CrashRig::Filter final : public pmem::PersistObserver {
   pmem::PersistObserver* next_;
   CrashExplorer* live_;  // null inside a recovery
   bool is_in_hook_ = false;
+  bool is_dying_ = false;
+  std::uint64_t flushes_left_ = 0;
+  std::vector<std::byte> left_;
   std::vector<LateFlush> late_;
   std::vector<LateFence> late_fences_;
   std::map<const pmem::Persister*, std::set<std::pair<const void*, std::string>>> unfenced_;

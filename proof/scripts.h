@@ -14,6 +14,7 @@ void script_slot_turns(CrashRig& rig);
 void script_crashed_slots(CrashRig& rig);
 void script_new_values(CrashRig& rig);
 void script_killed(CrashRig& rig);
+void script_killed_midway(CrashRig& rig);
 void script_shared_values(CrashRig& rig);
 void script_dictionary_chunks(CrashRig& rig);
 void script_long_texts(CrashRig& rig);

@@ -32,7 +32,7 @@ class Turns {
   Turns(CrashRig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void take(const TurnMix& mix) {
-    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 13> kinds{{
+    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 14> kinds{{
         {mix.insert, &Turns::insert_one},
         {mix.update, &Turns::update_one},
         {mix.remove, &Turns::remove_one},
@@ -46,6 +46,7 @@ class Turns {
         {mix.reopen, &Turns::reopen},
         {mix.crash, &Turns::crash},
         {mix.kill, &Turns::kill},
+        {mix.kill_midway, &Turns::kill_midway},
     }};
     std::uint32_t sum = 0;
     for (const auto& [weight, turn] : kinds) sum += weight;
@@ -226,6 +227,30 @@ class Turns {
     open_.clear();
     busy_.clear();
     rig_.kill();
+  }
+  void kill_midway() {
+    const std::uint32_t flush = below(2) == 0 ? below(4) : below(32);
+    Step step;
+    if (const std::uint32_t kind = below(6); kind < 4) {
+      step.writes = several();
+    } else {
+      end();
+      if (rig_.is_done()) return;
+      const std::string table = any_table();
+      const std::string name = fmt::format("turn{}", below(8));
+      TableSchema schema = log_schema();
+      schema.name = name;
+      if (kind == 4 && !table.empty()) {
+        step.merged = table;
+      } else if (rig_.state().size() > 1 && below(2) == 0) {
+        step.dropped = table;
+      } else if (!rig_.state().contains(name) && is_room_left(schema)) {
+        step.created = schema;
+      }
+    }
+    rig_.kill_within(std::move(step), flush);
+    open_.clear();
+    busy_.clear();
   }
   void crash() {
     open_.clear();

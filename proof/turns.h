@@ -21,6 +21,7 @@ struct TurnMix {
   std::uint8_t reopen = 0;      ///< also with another number of slots
   std::uint8_t crash = 0;
   std::uint8_t kill = 0;
+  std::uint8_t kill_midway = 0;  ///< within any of the others that write
 };
 
 /// Runs turns until the rig is done, its pool is nearly full, or there were `turns_max`. The same

@@ -66,9 +66,7 @@ std::string summary(const QueryStatistics& s) {
 Status prepare(const Transaction& transaction, RunContext& context) {
   context.database = engine::TransactionAccess::database(transaction);
   context.transaction = engine::TransactionAccess::context(transaction);
-  if (context.transaction == nullptr)
-    return Status(StatusCode::kInvalidArgument, "the transaction has ended");
-  return {};
+  return engine::TransactionAccess::check(transaction);
 }
 
 }  // namespace
@@ -142,7 +140,7 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
   const auto begin = std::chrono::steady_clock::now();
   RunContext context(options, thread_count(options));
   if (Status s = prepare(transaction, context); !s.ok()) return s;
-  return guarded([&] {
+  Result<QueryResult> result = guarded([&] {
     Planner planner(context);
     ExplainPtr explain;
     const std::vector<std::string> names = planner.names(*node_);
@@ -154,6 +152,9 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
     data->explain = to_text(*explain) + summary(data->statistics);
     return QueryResult(std::move(data));
   });
+  if (result.ok() || result.status().code() != StatusCode::kCancelled) return result;
+  Status ended = engine::TransactionAccess::check(transaction);
+  return ended.ok() ? std::move(result) : Result<QueryResult>(std::move(ended));
 }
 
 Result<std::string> Query::explain(const Transaction& transaction,

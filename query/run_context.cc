@@ -7,7 +7,14 @@
 #include <exception>
 #include <thread>
 
+#include "engine/transaction_context.h"
+
 namespace flugs::query {
+
+void RunContext::check_stop() const {
+  if (stop.stop_requested()) fail(StatusCode::kCancelled, "the query was asked to stop");
+  if (transaction != nullptr && transaction->is_to_end()) throw Failure{engine::asked_to_end()};
+}
 
 #if defined(__SANITIZE_THREAD__)
 

@@ -117,10 +117,8 @@ struct RunContext {
   std::atomic<std::uint64_t> rows_selected{0};
   std::atomic<std::uint64_t> batches{0};
 
-  /// Fails with kCancelled when that was asked for.
-  void check_stop() const {
-    if (stop.stop_requested()) fail(StatusCode::kCancelled, "the query was asked to stop");
-  }
+  /// Fails with kCancelled when the query was asked to stop, or its transaction to end.
+  void check_stop() const;
 };
 
 /// Calls `work(worker)` for workers 0 to `workers` - 1, at the same time as far as there are

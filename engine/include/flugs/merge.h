@@ -30,6 +30,10 @@ struct MergeOptions {
   /// How long to wait, each time, for transactions that began earlier: before the first chunk is
   /// merged, for one that has locked a row of a chunk, and at the end, milliseconds.
   std::chrono::milliseconds patience{1000};
+  /// When `patience` is over, transactions that are still in the way are asked to end, and waited
+  /// for once more as long: the next call of such a one, or the scan or query that it is in, fails
+  /// with kCancelled. One that makes no call does not end: then kBusy, as without.
+  bool ends_old_transactions = false;
   /// Called now and then, one call at a time, from any thread; false ends the merge early: what has
   /// been merged stays so. Must not throw, and must not use the database.
   std::function<bool(const MergeProgress&)> progress;
@@ -48,7 +52,8 @@ struct MergeReport {
   std::uint64_t bytes_after = 0;     ///< in the pool, of what it was merged into
   std::uint64_t index_rows = 0;      ///< of groups whose key indexes were written
   std::uint64_t index_bytes = 0;     ///< in the pool, of key indexes that were written
-  double wait_us = 0;                ///< for transactions that had begun earlier
+  std::uint32_t transactions_asked_to_end = 0;
+  double wait_us = 0;  ///< for transactions that had begun earlier
   double merge_us = 0;
   double index_us = 0;         ///< writing key indexes
   double build_cpu_us = 0;     ///< of all threads together
@@ -83,6 +88,9 @@ struct MergePolicy {
   std::uint32_t threads = 1;
   /// As MergeOptions::patience.
   std::chrono::milliseconds patience{1000};
+  /// As MergeOptions::ends_old_transactions. Without it a table is not merged while a transaction
+  /// is open that was open when the table was looked at before.
+  bool ends_old_transactions = false;
 
   /// A delta with so many bytes gets no further chunk: writes that need one fail with kBusy until a
   /// merge, whoever runs it, has made it smaller; from there on idle processors, quiet chunks and

@@ -99,6 +99,11 @@ struct KeyBound {
 /// when there is no such table (any more). A transaction left open keeps old versions alive, and
 /// drop_table waiting; it blocks no other transaction but the writers of rows that it wrote.
 ///
+/// A merge may ask it to end (MergeOptions::ends_old_transactions). Then every call but commit and
+/// abort fails with kCancelled, a call that is going through rows within a batch of them, and with
+/// that the transaction has ended: what it wrote is undone, rows and results that it gave are no
+/// longer valid. Destroy it, or call abort; until then it counts as open.
+///
 /// Thread-safety: one thread at a time; it may be handed to another thread in between. Destroying
 /// it aborts it. It must end before its database is closed.
 /// Source: SOFORT (DaMoN 2014), section 4 and appendix A, extended to many rows per transaction.
@@ -199,7 +204,7 @@ class Transaction {
   /// update writes two), a third above, more only for new space; none when nothing was written.
   /// What durable means is Statistics::guarantee. Ends the transaction, also when it fails: then
   /// nothing took effect. Fails with: kOutOfSpace (the list of what it wrote does not fit the
-  /// pool).
+  /// pool), kCancelled (a call before had failed with that).
   Status commit();
 
   /// Ends the transaction without effect. Costs no fence. Safe to call on an ended one.
@@ -214,6 +219,11 @@ class Transaction {
  private:
   friend class engine::DatabaseCore;
   friend struct engine::TransactionAccess;
+  bool is_usable() const noexcept;
+  Status unusable() const;
+  template <typename Call>
+  Status go_through(Call&& call, FunctionRef<bool(const Row&)> visit) const;
+
   engine::DatabaseCore* database_ = nullptr;
   engine::TransactionContext* context_ = nullptr;
   std::uint64_t commit_timestamp_ = 0;

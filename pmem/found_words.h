@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+
+#include "pmem/persist.h"
+#include "pmem/pool.h"
+
+namespace flugs::pmem {
+
+/// While it lives, words of the pool that opening finds and goes by are flushed (Pool::rely_on);
+/// when it goes, they are durable. For what a process that was killed had stored and not flushed:
+/// a pointer that is in the caches only would be lost with the power, and with it what the next
+/// process made durable behind it. One thread.
+//
+// Protocol rely. Opening, before space is handed out.
+//   step  store                         made durable by   power cut just after it: recovery
+//   1     none: pointers and limits,    flush, fence      finds them, or what they were before:
+//         as they are found                               nothing has relied on them yet
+// Must hold:  1 before a transaction begins and before space is allocated, else an acknowledged
+//             row could hang on a pointer that is lost, or lie where an older pointer leads.
+class FoundWords {
+ public:
+  explicit FoundWords(Pool& pool) : pool_(pool), persister_(pool.medium()) {
+    pool_.found_words_ = this;
+  }
+  ~FoundWords() {
+    pool_.found_words_ = nullptr;
+    persister_.fence("rely/1");
+  }
+  FoundWords(const FoundWords&) = delete;
+  FoundWords& operator=(const FoundWords&) = delete;
+
+ private:
+  friend class Pool;
+  void flush(const void* address, std::size_t bytes) noexcept {
+    persister_.flush(address, bytes, "rely/1");
+  }
+
+  Pool& pool_;
+  Persister persister_;
+};
+
+}  // namespace flugs::pmem
