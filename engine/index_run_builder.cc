@@ -185,6 +185,9 @@ Status IndexRunBuilder::index_groups(bool combines_all) {
 Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, bool combines_all) {
   gather(chunks);
   if (stops_()) return {};
+  const pmem::SpaceReport space = pool_.allocator().space();
+  if (bytes_gathered() > space.reserved_bytes - space.used_bytes - space.overhead_bytes)
+    return Status(StatusCode::kOutOfSpace);  // told to nobody: a merge goes on without a run
   sort();
   std::uint64_t rows = 0;
   for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
@@ -300,6 +303,13 @@ std::uint64_t IndexRunBuilder::plan_slots(std::size_t key,
   std::vector<SlotSource> from = slot_sources(table_, key, parts_[key].slots, sources);
   const std::uint64_t end = place_slots(from, home_lines, [](std::uint64_t, std::uint64_t) {});
   return std::max(pmem::whole_lines(end * 8) / 8, home_lines * IndexRun::kSlotsPerLine);
+}
+
+// The least that a run with what was gathered takes, before it is sorted.
+std::uint64_t IndexRunBuilder::bytes_gathered() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const KeyParts& key : parts_) bytes += key.slots.size() * 8 + key.entries.size() * (8 + 4);
+  return bytes;
 }
 
 std::uint64_t IndexRunBuilder::bytes() const noexcept {

@@ -50,6 +50,7 @@ class IndexRunBuilder {
   void sort();
   void plan(std::span<const IndexRuns::Member> sources);
   std::uint64_t plan_slots(std::size_t key, std::span<const IndexRuns::Member> sources) const;
+  std::uint64_t bytes_gathered() const noexcept;
   std::uint64_t bytes() const noexcept;
   void write(pmem::Extent extent, std::span<const IndexRuns::Member> sources);
   void write_slots(std::size_t key, std::span<const IndexRuns::Member> sources, std::byte* base,

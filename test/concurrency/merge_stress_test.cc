@@ -39,6 +39,10 @@ class MergedBank {
     return t.find({table, 0}, {Value::int64(id)});
   }
 
+  bool is_ended(StatusCode code) const noexcept {
+    return ends_transactions && code == StatusCode::kCancelled;
+  }
+
   /// Moves an amount between two accounts; one of them is deleted and inserted again now and then.
   void move(bench::Random& random, Complaint& complaint) {
     auto t = database->begin();
@@ -47,6 +51,7 @@ class MergedBank {
     const std::int64_t to_id = (from_id + 1) % kAccounts;
     const auto from = find(*t, from_id);
     const auto to = find(*t, to_id);
+    if (is_ended(from.code()) || is_ended(to.code())) return;
     if (!complaint.expect(from.ok() && to.ok(), "an account is not there")) return;
     const std::int64_t less = from->get_int64(kMergedAmount) - 1;
     const std::int64_t more = to->get_int64(kMergedAmount) + 1;
@@ -76,6 +81,7 @@ class MergedBank {
       for (const std::int64_t amount : batch.integers(0)) sum += amount;
       return true;
     });
+    if (is_ended(scanned.code())) return;
     complaint.expect(scanned.ok() && count == kAccounts && sum == 100 * kAccounts,
                      "a scan saw another sum");
     std::size_t ranged = 0;
@@ -87,6 +93,7 @@ class MergedBank {
       last = row.get_int64(kMergedAmount);
       return true;
     });
+    if (is_ended(walked.code())) return;
     complaint.expect(walked.ok() && ranged == kAccounts, "a range saw another number of accounts");
     complaint.expect(is_ascending, "a range saw accounts in another order");
   }
@@ -102,6 +109,7 @@ class MergedBank {
 
   TemporaryDatabase database;
   TableId table;
+  bool ends_transactions = false;  ///< merges may, any
 };
 
 /// Three users who move money and one who adds it up, for some time or until one complains.
@@ -222,6 +230,34 @@ TEST_CASE("money moves while its accounts are merged by themselves", "[engine]")
   const MergeStatus status = must(bank.database->merge_status(bank.table));
   CHECK(status.merges != 0);
   must(bank.database->set_merge_policy(bank.table, {}));
+  bank.check_before_and_after_opening(complaint);
+}
+
+TEST_CASE("money moves while merges end the transactions that hold them up", "[engine]") {
+  MergedBank bank;
+  bank.ends_transactions = true;
+  Complaint complaint;
+  Traffic traffic(bank, std::chrono::seconds(2), complaint);
+  std::uint64_t asked = 0;
+  std::uint64_t merged = 0;
+  for (int round = 0; traffic.goes_on(asked > 20 && merged > 4); ++round) {
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    options.dead_percent = 10;
+    options.patience = std::chrono::milliseconds(1 + round % 4);
+    options.ends_old_transactions = true;
+    const auto report = bank.database->merge(bank.table, options);
+    complaint.expect(report.ok() || report.code() == StatusCode::kBusy,
+                     "merge: " + report.status().to_string());
+    if (!report.ok()) continue;
+    asked += report->transactions_asked_to_end;
+    merged += report->chunks_merged + report->groups_merged + report->chunks_emptied;
+  }
+  traffic.stop();
+  REQUIRE(complaint.what() == "");
+  CHECK(asked > 20);
+  CHECK(merged > 4);
+  bank.ends_transactions = false;
   bank.check_before_and_after_opening(complaint);
 }
 

@@ -357,7 +357,7 @@ TEST_CASE("row ids of an emptied chunk are given out when no reader is left", "[
 }
 
 TEST_CASE("a pool without space for a run goes on without it", "[engine]") {
-  Town town(std::size_t{3} << 20);
+  Town town(std::size_t{3} << 19);
   std::int32_t next = 0;
   Status status;
   while (status.ok()) {
@@ -371,7 +371,7 @@ TEST_CASE("a pool without space for a run goes on without it", "[engine]") {
     if (!status.ok()) break;
     town.people.insert(added.begin(), added.end());
     next += 50;
-    if (next % 400 == 0) {
+    if (next % 1000 == 0) {
       MergeOptions options;
       const auto merged = town.database->merge(town.table, options);
       if (!merged.ok()) CHECK(merged.code() == StatusCode::kOutOfSpace);
