@@ -61,7 +61,6 @@ function(flugs_layer name)
   set_property(GLOBAL APPEND PROPERTY FLUGS_LAYER_OBJECTS $<TARGET_OBJECTS:flugs_${name}>)
 endfunction()
 
-
 # A program: flugs_program(target SOURCES ... USES ...), on jemalloc unless a sanitizer brings its
 # own allocator. The library itself never forces an allocator on its users.
 function(flugs_program target)

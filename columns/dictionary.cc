@@ -19,6 +19,7 @@ namespace {
 // growing; more than a few are only behind when many transactions add values at once.
 constexpr std::uint32_t kHelpedEntriesMax = 256;
 constexpr std::uint64_t kNullSalt = 0x4e554c4c4e554c4cu;
+
 std::uint32_t entry_bytes_of(Type type) noexcept {
   switch (type) {
     case Type::kBool:

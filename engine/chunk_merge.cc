@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "pmem/extent_allocator.h"
+#include "words/elapsed.h"
 
 namespace flugs::engine {
 

@@ -13,11 +13,6 @@
 
 namespace flugs::engine {
 
-inline double microseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 /// The merge of one chunk, of rows or a group: what it held that is not dead goes into a new row
 /// group with the same row ids. The chunk has been frozen, then it was noted which rows were
 /// unused, and all transactions that were open then have ended: each row is committed in every

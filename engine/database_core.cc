@@ -69,7 +69,6 @@ Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode) {
   context.mode = mode;
   context.is_writing = false;
   context.is_undone = false;
-  context.visits = 0;
   context.visibility =
       mvcc::Visibility(slots_->mirrors(), slots_->begin_snapshot(*slot), mvcc::kNoStamp);
   return &context;
@@ -131,7 +130,7 @@ void DatabaseCore::abort(TransactionContext& context) noexcept {
   slots_->release(*context.slot);
 }
 
-Status asked_to_end() {
+Status ended_as_asked() {
   return Status(StatusCode::kCancelled,
                 "the transaction was ended: a merge that it held up had asked for that");
 }
@@ -142,7 +141,7 @@ Status DatabaseCore::end_as_asked(TransactionContext& context) noexcept {
     slots_->end_snapshot(*context.slot);
     context.is_undone = true;
   }
-  return asked_to_end();
+  return ended_as_asked();
 }
 
 void DatabaseCore::undo(TransactionContext& context) noexcept {

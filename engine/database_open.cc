@@ -9,6 +9,7 @@
 #include "engine/database_core.h"
 #include "engine/schema_codec.h"
 #include "recovery/rebuild_dictionaries.h"
+#include "words/elapsed.h"
 
 namespace flugs::engine {
 
@@ -59,8 +60,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& opti
     created = pool.ok();
   }
   if (!pool.ok()) return std::move(pool).status();
-  const double mapped_us =
-      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+  const double mapped_us = microseconds_since(start);
   Result<std::unique_ptr<DatabaseCore>> core = open(std::move(*pool), created, options);
   if (core.ok()) {
     RecoveryReport& report = (*core)->report_;
@@ -158,7 +158,6 @@ Result<std::uint64_t> DatabaseCore::load_catalog() {
                               pool_->path(), offset, pool_bytes));
   if (Status s = pool_->allocator().claim({offset, sizeof(CatalogLayout)}, "catalogue"); !s.ok())
     return s;
-  pool_->rely_on(&root(), sizeof root());
   pool_->rely_on(&catalog(), sizeof catalog());
   for (const std::uint64_t entry : catalog().tables)
     if (entry != 0)

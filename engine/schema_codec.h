@@ -8,6 +8,7 @@
 
 namespace flugs::engine {
 
+/// What complete_schema allows a key to have, and decode_schema to find.
 inline constexpr std::size_t kKeyColumnsMax = 16;
 
 /// Checks a schema and fills in what it leaves open (encodings, columns of the primary key NOT

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/index_run_builder.h"
+#include "words/elapsed.h"
 
 namespace flugs::engine {
 

@@ -158,7 +158,7 @@ Status Transaction::commit() {
   if (context_ == nullptr) return ended();
   if (context_->is_undone) {
     abort();
-    return engine::asked_to_end();
+    return engine::ended_as_asked();
   }
   Result<std::uint64_t> timestamp = database_->commit(*std::exchange(context_, nullptr));
   if (!timestamp.ok()) return std::move(timestamp).status();

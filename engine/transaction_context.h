@@ -19,7 +19,7 @@ namespace flugs::engine {
 class Table;
 
 /// What a transaction is told that was asked to end.
-Status asked_to_end();
+Status ended_as_asked();
 
 /// A counter that one thread writes and any reads.
 class OwnedCounter {

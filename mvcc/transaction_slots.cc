@@ -294,7 +294,6 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
   if (Status s = pool_.allocator().claim({root_, array_bytes(array_slots_)}, "transaction slots");
       !s.ok())
     return s;
-  pool_.rely_on(&root_, sizeof root_);
   pool_.rely_on(&generation_limit(0), limits_bytes(array_slots_));
   overflow_bytes_.assign(std::size_t{array_slots_} * 2, 0);
   pmem::Persister persister(pool_.medium());

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cstddef>
+#include <optional>
 
+#include "pmem/flush_run.h"
 #include "pmem/persist.h"
 #include "pmem/pool.h"
 
@@ -21,10 +22,12 @@ namespace flugs::pmem {
 class FoundWords {
  public:
   explicit FoundWords(Pool& pool) : pool_(pool), persister_(pool.medium()) {
+    run_.emplace(persister_, "rely/1");
     pool_.found_words_ = this;
   }
   ~FoundWords() {
     pool_.found_words_ = nullptr;
+    run_.reset();
     persister_.fence("rely/1");
   }
   FoundWords(const FoundWords&) = delete;
@@ -32,12 +35,9 @@ class FoundWords {
 
  private:
   friend class Pool;
-  void flush(const void* address, std::size_t bytes) noexcept {
-    persister_.flush(address, bytes, "rely/1");
-  }
-
   Pool& pool_;
   Persister persister_;
+  std::optional<FlushRun> run_;
 };
 
 }  // namespace flugs::pmem

@@ -47,6 +47,7 @@ Status MappedPool::take(std::uint64_t root_capacity) {
   {
     Persister persister(*medium_);
     repair_headers(*root_, *header, persister);
+    // Headers, the limits of arenas, and the application root.
     persister.persist(root_, root_bytes(header->arena_count), "rely/1");
   }
   take_as(arenas, header->segment_bytes, header->extent_unit_bytes);

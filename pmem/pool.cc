@@ -25,7 +25,7 @@ Result<std::unique_ptr<Pool>> Pool::open_in_memory(std::span<std::byte> buffer,
 }
 
 void Pool::rely_on(const void* address, std::size_t bytes) noexcept {
-  if (found_words_ != nullptr) found_words_->flush(address, bytes);
+  if (found_words_ != nullptr) found_words_->run_->add(address, bytes);
 }
 
 }  // namespace flugs::pmem

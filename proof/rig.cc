@@ -307,7 +307,7 @@ void CrashRig::kill() {
 // What the process did from that flush on is not seen: the buffer becomes what it was.
 void CrashRig::kill_within(Step step, std::uint64_t flush) {
   if (is_done()) return;
-  if (filter_ == nullptr) return fail(wrong("kill_within before watch"));
+  FLUGS_CHECK(filter_ != nullptr);  // watched
   const std::uint64_t timestamp = now_.timestamp;
   const std::uint64_t number = announce(std::move(step));
   may_take_effect(number);
@@ -331,7 +331,7 @@ void CrashRig::kill_within(Step step, std::uint64_t flush) {
   } else {
     withdraw(number);
   }
-  if (explorer_ != nullptr) explorer_->crash_now("killed");
+  explorer_->crash_now("killed");
 }
 
 }  // namespace flugs::proof

@@ -89,7 +89,7 @@ class CrashRig {
   /// opens.
   void kill();
   /// The same within the step, before the flush of that number, counted from 0, is executed; after
-  /// the step, acknowledged, when it has fewer.
+  /// the step, acknowledged, when it has fewer. After watch().
   void kill_within(Step step, std::uint64_t flush);
 
   /// Steps of several threads, of which one runs at a time (run_threads, which alone uses these).
@@ -143,7 +143,6 @@ class CrashRig {
   Status open_live();
   Status open_live(Expectation::Outcome*& outcome);
   void end_process(std::span<const std::byte> left);
-  void close_live();
   Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
   Status check(std::span<std::byte> image, ExplorerContext& context);
   Status check_recovered(engine::DatabaseCore& core, std::uint32_t depth,

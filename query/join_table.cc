@@ -7,8 +7,6 @@
 
 namespace flugs::query {
 
-namespace {}  // namespace
-
 void hash_keys(const std::vector<ColumnView>& keys, const std::vector<Form>& forms,
                std::size_t rows, std::uint64_t* hashes, std::uint8_t* is_null) {
   std::fill_n(hashes, rows, 0);

@@ -5,10 +5,6 @@
 
 namespace flugs::query {
 
-namespace {
-// Rows of a held result that a worker takes at a time.
-}  // namespace
-
 void Pipeline::add(std::unique_ptr<Stage> stage) {
   if (!stages.empty()) stages.back()->set_next(*stage);
   stages.push_back(std::move(stage));

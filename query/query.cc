@@ -152,9 +152,10 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
     data->explain = to_text(*explain) + summary(data->statistics);
     return QueryResult(std::move(data));
   });
-  if (result.ok() || result.status().code() != StatusCode::kCancelled) return result;
-  Status ended = engine::TransactionAccess::check(transaction);
-  return ended.ok() ? std::move(result) : Result<QueryResult>(std::move(ended));
+  // Cut because the transaction is to end: nothing of it is running any more, so now it can.
+  if (result.code() == StatusCode::kCancelled)
+    if (Status s = engine::TransactionAccess::check(transaction); !s.ok()) return s;
+  return result;
 }
 
 Result<std::string> Query::explain(const Transaction& transaction,

@@ -16,7 +16,7 @@ namespace flugs::query {
 
 /// Rows that go through the operators together: a few columns of them fit the first cache.
 inline constexpr std::size_t kBatchRows = 2048;
-/// What a worker takes at a time of rows that were gathered.
+/// Rows of a held result that a worker takes at a time.
 inline constexpr std::size_t kMorselRows = 16 * kBatchRows;
 
 /// NaN equals NaN and is above every number: the order in which flugs keeps doubles.

@@ -7,16 +7,9 @@
 #include <exception>
 #include <thread>
 
+#include "words/elapsed.h"
+
 namespace flugs::recovery {
-
-namespace {
-
-double microseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
-}  // namespace
 
 Phases::Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress)
     : report_(report),

@@ -52,8 +52,8 @@ struct MergeReport {
   std::uint64_t bytes_after = 0;     ///< in the pool, of what it was merged into
   std::uint64_t index_rows = 0;      ///< of groups whose key indexes were written
   std::uint64_t index_bytes = 0;     ///< in the pool, of key indexes that were written
-  std::uint32_t transactions_asked_to_end = 0;
-  double wait_us = 0;  ///< for transactions that had begun earlier
+  std::uint32_t transactions_asked_to_end = 0;  ///< by MergeOptions::ends_old_transactions
+  double wait_us = 0;                           ///< for transactions that had begun earlier
   double merge_us = 0;
   double index_us = 0;         ///< writing key indexes
   double build_cpu_us = 0;     ///< of all threads together

@@ -101,8 +101,8 @@ struct KeyBound {
 ///
 /// A merge may ask it to end (MergeOptions::ends_old_transactions). Then every call but commit and
 /// abort fails with kCancelled, a call that is going through rows within a batch of them, and with
-/// that the transaction has ended: what it wrote is undone, rows and results that it gave are no
-/// longer valid. Destroy it, or call abort; until then it counts as open.
+/// that the transaction has ended: what it wrote is undone, rows that it gave are no longer
+/// valid. Destroy it, or call abort; until then it counts as open.
 ///
 /// Thread-safety: one thread at a time; it may be handed to another thread in between. Destroying
 /// it aborts it. It must end before its database is closed.
