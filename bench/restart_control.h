@@ -8,6 +8,7 @@
 
 #include "bench/restart_data.h"
 #include "bench/shared_file.h"
+#include "flugs/database.h"
 
 namespace flugs::bench {
 
@@ -25,6 +26,7 @@ struct RestartPlan {
   bool killed = false;  ///< every life but the last ends with SIGKILL under load
   std::uint32_t load_threads = 1;
   std::uint32_t recovery_threads = 0;
+  IndexMode index_mode = IndexMode::kRebuild;
   std::uint32_t writers = 2;  ///< of the load under which it is killed
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;

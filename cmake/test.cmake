@@ -9,15 +9,17 @@ function(flugs_test_settings target)
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
 endfunction()
 
-# flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...])
+# flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...]
+#            [HINTED pool_test ...])
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
 # the test cases of that file. Labels: fast, figures (compares numbers: sanitizers add nothing),
 # crash, concurrency, slow (tools/test says which of them runs where); the target tests_<label>
-# builds what carries one. Tests run in parallel, so each takes its pools from test/support, which
-# gives every one a path of its own.
+# builds what carries one. HINTED names sources whose tests run once more with indexes in the pool
+# (test/support/temporary_database.h), as "<name>_hinted/<source>". Tests run in parallel, so each
+# takes its pools from test/support, which gives every one a path of its own.
 function(flugs_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;USES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;USES;HINTED")
   if(NOT arg_SOURCES)
     return()
   endif()
@@ -41,12 +43,22 @@ function(flugs_test name)
     endif()
     cmake_path(GET source STEM stem)
     # Each test case carries its file as a tag; a file without test cases is a failure.
-    add_test(NAME ${name}/${stem} COMMAND ${target} --warn NoTests --filenames-as-tags "[#${stem}]")
-    set_tests_properties(${name}/${stem} PROPERTIES
-      LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${FLUGS_TEST_ENVIRONMENT}")
-    if("concurrency" IN_LIST arg_LABELS)
-      set_tests_properties(${name}/${stem} PROPERTIES PROCESSORS 2)
+    set(tests ${name}/${stem})
+    if(stem IN_LIST arg_HINTED)
+      list(APPEND tests ${name}_hinted/${stem})
     endif()
+    foreach(test IN LISTS tests)
+      set(environment ${FLUGS_TEST_ENVIRONMENT})
+      if(test MATCHES "_hinted/")
+        list(APPEND environment FLUGS_TEST_INDEX=hint FLUGS_OPERATIONS=200000)
+      endif()
+      add_test(NAME ${test} COMMAND ${target} --warn NoTests --filenames-as-tags "[#${stem}]")
+      set_tests_properties(${test} PROPERTIES
+        LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
+      if("concurrency" IN_LIST arg_LABELS)
+        set_tests_properties(${test} PROPERTIES PROCESSORS 2)
+      endif()
+    endforeach()
   endforeach()
 endfunction()
 

@@ -47,8 +47,8 @@ Value normalised(const Value& value, Type column_type) noexcept {
   return value;
 }
 
-Column::Column(pmem::Pool& pool, ColumnLayout& layout, Decoder& decoder, std::string name,
-               const std::string& table)
+Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, Decoder& decoder,
+               std::string name, const std::string& table)
     : pool_(pool),
       medium_(pool.medium()),
       layout_(layout),
@@ -61,7 +61,7 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, Decoder& decoder, std::st
       is_text_(type_ == Type::kString || type_ == Type::kBytes),
       is_narrow_(type_ == Type::kInt32 || type_ == Type::kDate),
       heap_(pool, layout.heap, owner_),
-      dictionary_(pool, layout.dictionary, heap_, type_, decoder, owner_) {
+      dictionary_(pool, layout.dictionary, hints, heap_, type_, decoder, owner_) {
   decoder.type = type_;
   decoder.kind = decode_kind(type_, is_dictionary_);
 }

@@ -24,9 +24,10 @@ namespace flugs::columns {
 class Column {
  public:
   /// `layout` has been initialised (`initialise`) or comes from the pool; its type, encoding and
-  /// nullability were compared with the checksummed schema.
-  Column(pmem::Pool& pool, ColumnLayout& layout, Decoder& decoder, std::string name,
-         const std::string& table);
+  /// nullability were compared with the checksummed schema. `hints`: of its dictionary's index,
+  /// null when that is in DRAM.
+  Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, Decoder& decoder,
+         std::string name, const std::string& table);
 
   /// Fills the layout of a new column; `schema.encoding` must not be kAuto.
   static void initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept;

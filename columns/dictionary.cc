@@ -47,8 +47,8 @@ void store_word(std::byte* address, std::uint64_t word) noexcept {
 
 }  // namespace
 
-Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& heap, Type type,
-                       Decoder& decoder, const std::string& owner)
+Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, HintIndexLayout* hints,
+                       StringHeap& heap, Type type, Decoder& decoder, const std::string& owner)
     : pool_(pool),
       medium_(pool.medium()),
       heap_(heap),
@@ -56,9 +56,11 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& h
       type_(type),
       is_text_(is_text_type(type)),
       entry_bytes_(entry_bytes_of(type)),
-      is_exact_(entry_bytes_ == 8),
+      is_exact_(entry_bytes_ == 8 && hints == nullptr),
       owner_(owner + ", dictionary"),
       chunks_in_dram_(kChunkBitsMax - kFirstChunkBits + 1 + (kEntriesMax >> kChunkBitsMax) + 1),
+      hints_(hints == nullptr ? nullptr
+                              : std::make_unique<HintIndex>(pool, *hints, owner_ + " index")),
       chunks_(pool, layout.chunks, owner_) {}
 
 void Dictionary::put_chunk(std::size_t chunk, std::byte* entries) noexcept {
@@ -80,7 +82,8 @@ Status Dictionary::load() {
     return bytes;
   });
   chunk_count_.store(chunks_.count(), std::memory_order_release);
-  return loaded;
+  if (!loaded.ok() || hints_ == nullptr) return loaded;
+  return hints_->load();
 }
 
 // Protocol rebuild_dictionary, at opening.
@@ -177,8 +180,8 @@ void Dictionary::finish_rebuild() {
 
 std::uint64_t Dictionary::hash_of(const Value& value) const noexcept {
   if (is_text_) return hash_text(value.as_string());
-  return is_exact_ ? exact_hash32(static_cast<std::int32_t>(value.raw()))
-                   : hash_integer(value.raw());
+  return entry_bytes_ == 8 ? exact_hash32(static_cast<std::int32_t>(value.raw()))
+                           : hash_integer(value.raw());
 }
 
 std::int64_t Dictionary::integer(std::uint32_t code) const noexcept {
@@ -213,10 +216,19 @@ Value Dictionary::value(std::uint32_t code) const noexcept {
   return Value::from_raw(type_, integer(code));
 }
 
+// A hint may name what is no entry yet. NULL's, of which null_code() may not know yet, looks like 0
+// or an empty text but for its proof.
+bool Dictionary::is_value(std::uint32_t id, const Value& value) const noexcept {
+  if (is_text_ && !value.as_string().empty()) return is_present(id);
+  std::uint64_t hash = 0;
+  return id < count() && prove(id, hash) == Proof::kValue;
+}
+
 // A candidate of the index: with exact hashes it is the value, and its entry, which is likely to be
 // out of the caches, need not be read.
 bool Dictionary::is(std::uint32_t id, const Value& value) const noexcept {
   if (is_exact_) return true;
+  if (hints_ != nullptr && !is_value(id, value)) return false;
   return is_text_ ? text(id) == value.as_string() : integer(id) == value.raw();
 }
 
@@ -226,7 +238,7 @@ std::uint32_t Dictionary::find(const Value& value) const {
 
 std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
   Candidates candidates;
-  index_.lookup(hash, candidates);
+  lookup(hash, candidates);
   for (const std::uint32_t id : candidates.view())
     if (is(id, value)) return id;
   return kNone;
@@ -248,6 +260,7 @@ Result<std::uint32_t> Dictionary::encode(const Value& value, Unflushed& unflushe
 // Looks again under the lock, so that a value that two transactions add gets one ValueID.
 Result<std::uint32_t> Dictionary::encode_new(const Value& value, std::uint64_t hash,
                                              pmem::Persister& persister) {
+  if (hints_ != nullptr) return encode_new_hinted(value, hash, persister);
   return index_.edit(hash, [&](HashIndex::Editor& editor) -> Result<std::uint32_t> {
     std::uint32_t found = kNone;
     editor.any([&](std::uint32_t candidate) {
@@ -256,7 +269,7 @@ Result<std::uint32_t> Dictionary::encode_new(const Value& value, std::uint64_t h
       return true;
     });
     if (found != kNone) return found;
-    Result<std::uint32_t> fresh = append(value, hash, persister);
+    Result<std::uint32_t> fresh = append(value, hash, persister, [](std::uint32_t) {});
     if (fresh.ok()) editor.insert(*fresh);
     return fresh;
   });
@@ -271,11 +284,11 @@ Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
   std::size_t n = 0;
   for (std::size_t i = first; i < values.size(); i += stride, ++n) {
     hashes[n] = values[i].is_null() ? 0 : hash_of(values[i]);
-    index_.prefetch(hashes[n]);
+    prefetch_index(hashes[n]);
   }
   n = 0;
   for (std::size_t i = first; i < values.size(); i += stride, ++n) {
-    index_.lookup(hashes[n], candidates);
+    lookup(hashes[n], candidates);
     guesses[n] = candidates.view().empty() ? kNone : candidates.view().front();
     if (guesses[n] != kNone && !is_exact_) __builtin_prefetch(entry(guesses[n]));
   }
@@ -303,6 +316,9 @@ Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
   Result<std::uint32_t> id = reserve_id(persister);
   if (!id.ok()) return id;
   const Cell zero = is_text_ ? text_cell::make_inline({}) : Cell{};
+  // Before the entry, as hints are: once that is durable keep_hints may make this so.
+  if (hints_ != nullptr)
+    std::atomic_ref(hints_->layout().null_code).store(*id + 1, std::memory_order_release);
   write_entry(*id, zero, proof_of(0, *id, kNullSalt));
   decoder_.null_code.store(*id, std::memory_order_release);
   return id;
@@ -312,14 +328,16 @@ Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
 //   step  store                        made durable by      power cut just after it: recovery
 //   1     zeros of a new chunk         chunk_list/3         chunk unreachable: free space
 //   2     pointer to the chunk         chunk_list/4         finds no entries in it
-//   3     value, then its proof        commit/1 of every    entry proven: indexed; torn: dropped,
-//                                      transaction that     and no committed row refers to it
-//                                      uses the entry
+//   3     value, then its proof;       commit/1 of every    entry proven: indexed; torn: dropped,
+//         before, its hint             transaction that     and no committed row refers to it. A
+//                                      uses the entry       hint without entry misleads nobody
 // Must hold:  3 before commit/2 of whoever uses the ValueID, also when another transaction wrote
 //             the entry: rely_on puts it on the user's own list of what to flush.
-//             One ValueID per value: entries are appended under the lock of the value's bucket.
+//             One ValueID per value: entries are appended under the lock of the value's place in
+//             the index.
 Result<std::uint32_t> Dictionary::append(const Value& value, std::uint64_t hash,
-                                         pmem::Persister& persister) {
+                                         pmem::Persister& persister,
+                                         FunctionRef<void(std::uint32_t id)> announce) {
   Cell cell;
   if (!is_text_) {
     cell.low = static_cast<std::uint64_t>(value.raw());
@@ -331,7 +349,9 @@ Result<std::uint32_t> Dictionary::append(const Value& value, std::uint64_t hash,
     cell = *stored;
   }
   Result<std::uint32_t> id = reserve_id(persister);
-  if (id.ok()) write_entry(*id, cell, proof_of(hash, *id, cell.high));
+  if (!id.ok()) return id;
+  announce(*id);
+  write_entry(*id, cell, proof_of(hash, *id, cell.high));
   return id;
 }
 
@@ -474,7 +494,12 @@ Status Dictionary::verify() const {
   std::uint64_t values = 0;
   for (std::uint32_t id = 0; id < end; ++id) {
     std::uint64_t hash = 0;
-    if (prove(id, hash) == Proof::kValue) {
+    const Proof proof = prove(id, hash);
+    if (proof == Proof::kTorn)
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: {}: ValueID {}: an entry whose proof does not fit",
+                                pool_.path(), owner_, id));
+    if (proof == Proof::kValue) {
       ++values;
       if (const std::uint32_t found = find(value(id), hash); found != id)
         return Status(StatusCode::kCorrupt,
@@ -482,6 +507,7 @@ Status Dictionary::verify() const {
                                   pool_.path(), owner_, value(id).to_string(), id, found));
     }
   }
+  if (hints_ != nullptr) return {};
   if (const std::size_t indexed = index_.size(); indexed != values)
     return Status(StatusCode::kCorrupt, fmt::format("{}: {}: {} entries, but {} in the index",
                                                     pool_.path(), owner_, values, indexed));
@@ -491,6 +517,7 @@ Status Dictionary::verify() const {
 void Dictionary::release_all() {
   chunks_.release_all(
       [&](std::size_t chunk, std::uint64_t) { return entries_in(chunk) * entry_bytes_; });
+  if (hints_ != nullptr) hints_->release_all();
   index_.release_memory();
 }
 
@@ -498,6 +525,12 @@ void Unflushed::flush(pmem::Persister& persister, pmem::Label label) const noexc
   for (const Range& range : ranges_) persister.flush(range.address, range.bytes, label);
   for (const Entries& entries : entries_)
     entries.dictionary->flush_entries(entries.first, entries.end, persister, label);
+}
+
+void Unflushed::keep_hints(pmem::Persister& persister) const noexcept {
+  for (const Entries& entries : entries_)
+    while (entries.dictionary->wants_keeping() && entries.dictionary->keep_hints(persister)) {
+    }
 }
 
 void Unflushed::mark_durable() noexcept {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,9 +13,11 @@
 #include "columns/decoder.h"
 #include "columns/hash_index.h"
 #include "columns/hash_index_builder.h"
+#include "columns/hint_index.h"
 #include "columns/stable_array.h"
 #include "columns/string_heap.h"
 #include "columns/unflushed.h"
+#include "flugs/function_ref.h"
 #include "flugs/value.h"
 #include "pmem/chunk_list.h"
 #include "pmem/mutex.h"
@@ -23,9 +26,10 @@
 namespace flugs::columns {
 
 /// A column's persistent dictionary: ValueID -> value in the pool, append-only; value -> ValueID
-/// in a DRAM index that is rebuilt at restart. NULL is an entry like any other.
+/// in a DRAM index that is rebuilt at restart, or in a HintIndex in the pool. NULL is an entry like
+/// any other.
 ///
-/// Each value gets one ValueID: an append happens under the lock of the value's index bucket.
+/// Each value gets one ValueID: an append happens under the lock of the value's place in the index.
 /// A ValueID is valid for reading once `encode` returned it; it may be referred to durably only
 /// after a fence that covers its entry, which `encode` arranges through Unflushed.
 ///
@@ -39,10 +43,12 @@ class Dictionary {
   /// ValueIDs end long before the 32 bits do, with a clear error.
   static constexpr std::uint32_t kEntriesMax = 0xF0000000u;
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  /// Entries that opening looks at, at most and about, when no thread keeps hints.
+  static constexpr std::uint32_t kHintTailMax = 64;
 
-  /// `decoder` is kept up to date for whoever reads rows.
-  Dictionary(pmem::Pool& pool, DictionaryLayout& layout, StringHeap& heap, Type type,
-             Decoder& decoder, const std::string& owner);
+  /// `hints`: null for an index in DRAM. `decoder` is kept up to date for whoever reads rows.
+  Dictionary(pmem::Pool& pool, DictionaryLayout& layout, HintIndexLayout* hints, StringHeap& heap,
+             Type type, Decoder& decoder, const std::string& owner);
 
   /// Opening, step 1: claims the chunks and finds how many ValueIDs may be in use.
   Status load();
@@ -58,6 +64,14 @@ class Dictionary {
                      RebuildCounts& counts, pmem::Persister& persister);
   HashIndex& index() noexcept { return index_; }
   void finish_rebuild();
+  /// Opening, step 2, when the index is in the pool: all that is left to do.
+  bool has_hints() const noexcept { return hints_ != nullptr; }
+  Status recover(RebuildCounts& counts, pmem::Persister& persister);
+  /// From so many entries on whose hints are not known to be durable, who commits makes them so.
+  void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
+  /// Makes the hints of some durable entries durable; true: there are more.
+  bool keep_hints(pmem::Persister& persister) noexcept;
+  bool wants_keeping() const noexcept;
   /// kCorrupt when one of the ranges had an entry that must not be used.
   Status check_rebuilt(const RebuildCounts& counts) const;
 
@@ -97,7 +111,11 @@ class Dictionary {
   std::uint64_t bytes_in_pool() const noexcept {
     return bytes_in_pool_.load(std::memory_order_relaxed);
   }
-  std::size_t index_bytes() const noexcept { return index_.memory_bytes(); }
+  /// In DRAM.
+  std::size_t index_bytes() const noexcept { return hints_ == nullptr ? index_.memory_bytes() : 0; }
+  std::uint64_t hint_bytes() const noexcept {
+    return hints_ == nullptr ? 0 : hints_->bytes_in_pool();
+  }
   /// Full audit: every entry proven, found through the index under its own ValueID only.
   Status verify() const;
   void release_all();
@@ -120,7 +138,9 @@ class Dictionary {
     return chunks_in_dram_[chunk] + std::size_t{id - first_id_of(chunk)} * entry_bytes_;
   }
 
-  Result<std::uint32_t> append(const Value& value, std::uint64_t hash, pmem::Persister& persister);
+  /// Calls announce(id) before the entry is written.
+  Result<std::uint32_t> append(const Value& value, std::uint64_t hash, pmem::Persister& persister,
+                               FunctionRef<void(std::uint32_t id)> announce);
   Result<std::uint32_t> reserve_id(pmem::Persister& persister);
   Result<std::uint32_t> encode_null(pmem::Persister& persister);
   Status grow(std::size_t chunk, pmem::Persister& persister);
@@ -132,12 +152,27 @@ class Dictionary {
   Proof prove(std::uint32_t id, std::uint64_t& hash) const noexcept;
   Result<std::uint32_t> encode_new(const Value& value, std::uint64_t hash,
                                    pmem::Persister& persister);
+  Result<std::uint32_t> encode_new_hinted(const Value& value, std::uint64_t hash,
+                                          pmem::Persister& persister);
+  Status add_hint(std::uint64_t hash, std::uint32_t id, pmem::Persister& persister);
+  void lookup(std::uint64_t hash, Candidates& out) const {
+    if (hints_ != nullptr) return hints_->lookup(hash, out);
+    index_.lookup(hash, out);
+  }
+  void prefetch_index(std::uint64_t hash) const noexcept {
+    if (hints_ != nullptr) return hints_->prefetch(hash);
+    index_.prefetch(hash);
+  }
   void rely_on(std::uint32_t id, Unflushed& unflushed);
   bool all_written(std::uint32_t first, std::uint32_t last) const noexcept;
   void flush_entries(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
                      pmem::Label label) const noexcept;
+  void flush_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
+                   pmem::Label label) const noexcept;
   void mark_durable(std::uint32_t first, std::uint32_t end) noexcept;
   bool is(std::uint32_t id, const Value& value) const noexcept;
+  bool is_value(std::uint32_t id, const Value& value) const noexcept;
+  Status recover_null(std::uint32_t durable_end);
   std::uint64_t hash_of(const Value& value) const noexcept;
   std::uint32_t find(const Value& value, std::uint64_t hash) const;
 
@@ -148,10 +183,13 @@ class Dictionary {
   Type type_;
   bool is_text_;
   std::uint32_t entry_bytes_;
-  bool is_exact_;  // the index tells values apart by their hashes alone
+  bool is_exact_;  // the index in DRAM tells values apart by their hashes alone
   std::string owner_;
   StableArray<std::byte*> chunks_in_dram_;  // written under grow_mutex_, before count_ passes it
-  HashIndex index_;
+  HashIndex index_;                         // empty when there are hints
+  std::unique_ptr<HintIndex> hints_;
+  std::atomic<std::uint32_t> hint_tail_max_{kHintTailMax};
+  pmem::Mutex keep_mutex_;  // of keep_hints; a leaf
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable
   std::atomic<std::size_t> chunk_count_{0};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -28,6 +29,18 @@ class Candidates {
     if (count_ == inline_.size()) spill_.assign(inline_.begin(), inline_.end());
     spill_.push_back(payload);
     ++count_;
+  }
+  /// Takes out those that `keep` is false for.
+  template <typename F>
+  void keep_if(F&& keep) {
+    std::uint32_t* all = count_ <= inline_.size() ? inline_.data() : spill_.data();
+    const std::size_t kept = static_cast<std::size_t>(
+        std::remove_if(all, all + count_, [&](std::uint32_t payload) { return !keep(payload); }) -
+        all);
+    // Where they are is told by their number.
+    if (count_ > inline_.size() && kept <= inline_.size())
+      std::copy(all, all + kept, inline_.begin());
+    count_ = kept;
   }
   std::span<const std::uint32_t> view() const noexcept {
     return count_ <= inline_.size() ? std::span<const std::uint32_t>(inline_.data(), count_)

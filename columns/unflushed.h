@@ -53,6 +53,8 @@ class Unflushed {
   void flush(pmem::Persister& persister, pmem::Label label) const noexcept;
   /// To be called when everything flushed before is durable.
   void mark_durable() noexcept;
+  /// To be called then: keeps hints of dictionaries where too many are not kept.
+  void keep_hints(pmem::Persister& persister) const noexcept;
   void clear() noexcept {
     ranges_.clear();
     entries_.clear();

@@ -15,7 +15,8 @@ struct DatabaseLayout {
   std::uint64_t magic;       ///< stored last when a database is created
   std::uint64_t catalog;     ///< offset of a CatalogLayout
   std::uint64_t slot_array;  ///< offset of an mvcc::SlotArrayLayout
-  std::uint64_t reserved[5];
+  std::uint64_t index_mode;  ///< flugs::IndexMode of tables that are created; durable with `magic`
+  std::uint64_t reserved[4];
 };
 static_assert(sizeof(DatabaseLayout) == 64 &&
               sizeof(DatabaseLayout) <= pmem::kApplicationRootBytes);
@@ -28,7 +29,8 @@ struct CatalogLayout {
 };
 static_assert(sizeof(CatalogLayout) == 4096);
 
-/// In the pool: a table, in one extent: this header, `column_count` ColumnLayouts, the schema.
+/// In the pool: a table, in one extent: this header, `column_count` ColumnLayouts, the schema; with
+/// IndexMode::kHint, from the next line on, a columns::HintIndexLayout per column and per key.
 struct TableLayout {
   static constexpr std::uint64_t kMagic = 0x454c424154474c46u;  // "FLGTABLE"
   std::uint64_t magic;
@@ -41,8 +43,8 @@ struct TableLayout {
   std::uint8_t largest_chunk_rows_log2;  ///< chunks double up to that
   std::uint64_t schema_offset;           ///< from the beginning of this structure
   std::uint64_t schema_bytes;
-  std::uint64_t reserved1;
-  std::uint64_t index_runs;  ///< offset of an IndexRunListLayout; 0: none
+  std::uint64_t hints_offset;  ///< likewise; 0: none
+  std::uint64_t index_runs;    ///< offset of an IndexRunListLayout; 0: none
   pmem::ChunkListLayout row_chunks;
 };
 static_assert(sizeof(TableLayout) == 128);

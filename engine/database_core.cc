@@ -34,6 +34,7 @@ DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& 
 }
 
 DatabaseCore::~DatabaseCore() {
+  hint_keeper_.reset();
   merger_.reset();
   if (slots_ != nullptr) FLUGS_CHECK(slots_->taken() == 0);  // a transaction is still open
 }
@@ -117,6 +118,7 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
     abort(context);
     return timestamp;
   }
+  context.unflushed.keep_hints(context.slot->persister());
   for (const DeadRow& dead : context.dying)
     context.dead.push({dead.table, *timestamp, 0, dead.row, dead.changed_keys});
   context.commits.add();
@@ -263,6 +265,7 @@ Table* DatabaseCore::adopt(std::unique_ptr<Table> table) {
   Table* raw = table.get();
   owned_tables_.push_back(std::move(table));
   __atomic_store_n(&tables_by_id_.begin(raw->id().value()), raw, __ATOMIC_RELEASE);
+  raw->set_hint_tail_max(hint_tail_max());
   if (merger_ != nullptr) merger_->watch(*raw, options_.merge_policy);
   return raw;
 }
@@ -301,8 +304,8 @@ Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
                   fmt::format("{}: {} tables at a time and {} in a pool's life at most",
                               pool_->path(), CatalogLayout::kTablesMax, kTableIdsMax - 1));
   pmem::Persister persister(pool_->medium());
-  Result<pmem::Extent> extent =
-      Table::make_layout(*pool_, *schema, next_table_id_, options_.segment_bytes, persister);
+  Result<pmem::Extent> extent = Table::make_layout(*pool_, *schema, next_table_id_, index_mode(),
+                                                   options_.segment_bytes, persister);
   if (!extent.ok()) {
     persister.fence("create_table/1");
     return std::move(extent).status();
@@ -389,6 +392,28 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
   return merge.report();
 }
 
+bool DatabaseCore::keep_hints(pmem::Persister& persister) noexcept {
+  const std::lock_guard guard(ddl_mutex_);  // no table goes away meanwhile
+  bool has_more = false;
+  for (const auto& table : owned_tables_)
+    if (!table->is_gone()) has_more |= table->keep_hints(persister);
+  return has_more;
+}
+
+void DatabaseCore::start_keeping_hints() {
+  if (index_mode() != IndexMode::kHint || options_.hint_interval.count() == 0) return;
+  hint_keeper_ = std::make_unique<HintKeeper>(*this, *pool_, options_.hint_interval);
+  if (!hint_keeper_->is_running()) hint_keeper_.reset();
+  const std::lock_guard guard(ddl_mutex_);
+  for (const auto& table : owned_tables_) table->set_hint_tail_max(hint_tail_max());
+}
+
+// With the thread: what it has fallen behind by when writers have to help it.
+std::uint32_t DatabaseCore::hint_tail_max() const noexcept {
+  constexpr std::uint32_t kBehindMax = 1u << 18;
+  return hint_keeper_ != nullptr ? kBehindMax : columns::Dictionary::kHintTailMax;
+}
+
 Status DatabaseCore::set_merge_policy(TableId id, const MergePolicy& policy) {
   Table* target = table(id);
   if (target == nullptr) return no_table();
@@ -422,10 +447,12 @@ Statistics DatabaseCore::statistics() const {
     statistics.conflicts += context->conflicts.get();
   }
   statistics.transactions_open = slots_->taken();
+  statistics.index_mode = index_mode();
   const std::lock_guard guard(ddl_mutex_);
   for (const auto& table : owned_tables_) {
     if (table->is_dropped()) continue;
     statistics.dram_index_bytes += table->index_bytes();
+    statistics.hint_index_bytes += table->hint_bytes();
     const MergeStatus merges = table->merge_record().status();
     statistics.merges += merges.merges;
     statistics.merge_failures += merges.failures;

@@ -11,6 +11,7 @@
 
 #include "columns/stable_array.h"
 #include "engine/catalog_layout.h"
+#include "engine/hint_keeper.h"
 #include "engine/merger.h"
 #include "engine/table.h"
 #include "engine/transaction_context.h"
@@ -67,6 +68,8 @@ class DatabaseCore {
   Result<MergeReport> merge(TableId id, const MergeOptions& options);
   Status set_merge_policy(TableId id, const MergePolicy& policy);
   Result<MergeStatus> merge_status(TableId id) const;
+  /// Of all tables; true: there is more to do.
+  bool keep_hints(pmem::Persister& persister) noexcept;
   Statistics statistics() const;
   Status verify(const std::function<void(const Progress&)>& progress);
 
@@ -74,6 +77,7 @@ class DatabaseCore {
   static constexpr std::uint32_t kTableIdsMax = 1u << 22;  // creations in a pool's life
 
   DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options);
+  IndexMode index_mode() const noexcept { return static_cast<IndexMode>(root().index_mode); }
   DatabaseLayout& root() const noexcept {
     return *reinterpret_cast<DatabaseLayout*>(pool_->application_root());
   }
@@ -91,6 +95,8 @@ class DatabaseCore {
   Status sweep_tables(recovery::Phases& phases);
   Status rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases);
   void start();
+  void start_keeping_hints();
+  std::uint32_t hint_tail_max() const noexcept;
 
   Table* known_table(TableId id) const noexcept {
     if (id.value() >= kTableIdsMax) return nullptr;
@@ -117,7 +123,8 @@ class DatabaseCore {
   columns::StableArray<Table*> tables_by_id_;
   std::uint32_t next_table_id_ = 1;
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
-  std::unique_ptr<Merger> merger_;             // last: it uses all of the above
+  std::unique_ptr<Merger> merger_;             // last, as it uses all of the above; so does
+  std::unique_ptr<HintKeeper> hint_keeper_;    // null: who commits keeps hints
 };
 
 }  // namespace flugs::engine

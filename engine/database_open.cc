@@ -30,6 +30,14 @@ Status check_options(const OpenOptions& options) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("merge_niceness is {}, allowed are 0 to {}", options.merge_niceness,
                               kNicenessMax));
+  if (options.hint_interval.count() < 0)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("hint_interval is {} ms, it must not be negative",
+                              options.hint_interval.count()));
+  if (options.index_mode != IndexMode::kRebuild && options.index_mode != IndexMode::kHint)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("index_mode is {}, allowed are 0 and 1",
+                              static_cast<unsigned>(options.index_mode)));
   return MergeRecord::check(options.merge_policy);
 }
 
@@ -86,6 +94,10 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: application root: magic expected {:016x}, found {:016x}",
                               core->pool_->path(), DatabaseLayout::kMagic, root.magic));
+  if (root.magic != 0 && root.index_mode > static_cast<std::uint64_t>(IndexMode::kHint))
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: application root: index mode expected 0 or 1, found {}",
+                              core->pool_->path(), root.index_mode));
   // Without the magic a crash interrupted the creation: nothing in the pool is reachable yet.
   const bool is_new = root.magic == 0;
   if (is_new && !created) core->pool_->allocator().finish_claims();
@@ -95,6 +107,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
       std::make_unique<Merger>(*core->pool_, *core->slots_, core->options_.merge_niceness);
   for (const auto& table : core->owned_tables_)
     core->merger_->watch(*table, core->options_.merge_policy);
+  core->start_keeping_hints();
   phases.finish();
   return core;
 }
@@ -102,7 +115,8 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
 // Protocol create_database. The database exists after step 3.
 //   step  store                          made durable by     power cut just after it: recovery
 //   1     empty catalogue                flush, fence        creates again: nothing is reachable
-//         the root's pointer to it                           while the magic is 0
+//         the root's pointer to it,                          while the magic is 0
+//         index_mode
 //   2     slot array                     slot_array/2        the same
 //   3     magic of the root              persist (8 bytes)   opens the empty database
 // Must hold:  1 and 2 before 3.
@@ -111,7 +125,8 @@ Status DatabaseCore::create() {
   Result<pmem::Extent> extent = pool_->allocator().allocate(sizeof(CatalogLayout), persister);
   if (!extent.ok()) return std::move(extent).status();
   root().catalog = extent->offset;
-  persister.flush(&root().catalog, sizeof root().catalog, "create_database/1");
+  root().index_mode = static_cast<std::uint64_t>(options_.index_mode);
+  persister.flush(&root(), sizeof root(), "create_database/1");
   persister.fence("create_database/1");
   if (Status s = slots_->create(options_.slots_max); !s.ok()) return s;
   std::atomic_ref(root().magic).store(DatabaseLayout::kMagic, std::memory_order_relaxed);
@@ -256,12 +271,15 @@ Status DatabaseCore::rebuild_hash(Table& table, std::size_t key, recovery::Phase
 }
 
 Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases) {
+  pmem::Persister persister(pool_->medium());
+  for (const auto& table : owned_tables_)
+    for (const auto& key : table->keys()) key->recover(persister);
   if (Status s = sweep_tables(phases); !s.ok()) return s;
   std::vector<std::function<Status()>> ordered;
   for (const auto& owned : owned_tables_) {
     Table* table = owned.get();
     for (std::size_t key = 0; key < table->keys().size(); ++key) {
-      if (table->keys()[key]->is_unique())
+      if (table->keys()[key]->is_unique() && !table->keys()[key]->has_hints())
         if (Status s = rebuild_hash(*table, key, phases); !s.ok()) return s;
       if (table->keys()[key]->is_ordered())
         ordered.emplace_back([table, key] {

@@ -234,7 +234,7 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
   std::uint64_t rows = 0;
   for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
   for (std::size_t k = 0; k < parts_.size(); ++k) {
-    if (table_.keys()[k]->is_unique()) parts_[k].slots.reserve(rows);
+    if (table_.keys()[k]->is_hashed_in_runs()) parts_[k].slots.reserve(rows);
     if (table_.keys()[k]->is_ordered()) parts_[k].entries.reserve(rows);
   }
   if (threads_ == 1) {
@@ -293,7 +293,7 @@ void IndexRunBuilder::plan(std::span<const IndexRuns::Member> sources) {
       for (const std::uint32_t row : source.run->ordered_rows(k))
         key.entries_max += filter.passes(row) ? 1 : 0;
     }
-    key.slot_count = table_.keys()[k]->is_unique() ? plan_slots(k, sources) : 0;
+    key.slot_count = table_.keys()[k]->is_hashed_in_runs() ? plan_slots(k, sources) : 0;
   }
 }
 
@@ -335,7 +335,7 @@ void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Memb
   std::uint64_t end = sizeof run + parts_.size() * sizeof *keys;
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const KeyParts& key = parts_[k];
-    if (table_.keys()[k]->is_unique()) {
+    if (table_.keys()[k]->is_hashed_in_runs()) {
       keys[k].slots_offset = end;
       end += key.slot_count * 8;
       write_slots(k, sources, base, keys[k]);

@@ -37,7 +37,8 @@ int compare_values(const Value& a, const Value& b) noexcept {
   }
 }
 
-KeyIndex::KeyIndex(const RowStore& rows, const IndexRuns& runs, std::size_t number,
+KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std::string& table,
+                   const RowStore& rows, const IndexRuns& runs, std::size_t number,
                    std::span<const std::unique_ptr<columns::Column>> columns,
                    const KeySchema& schema, std::vector<std::uint16_t> key_columns)
     : rows_(rows),
@@ -48,6 +49,9 @@ KeyIndex::KeyIndex(const RowStore& rows, const IndexRuns& runs, std::size_t numb
       key_columns_(std::move(key_columns)),
       unique_(schema.unique),
       hashed_columns_(schema.hashed_columns) {
+  if (hints != nullptr)
+    hints_ = std::make_unique<columns::HintIndex>(
+        pool, *hints, fmt::format("table {}, key {} index", table, name_));
   for (const std::uint16_t column : key_columns_)
     needs_normalising_ |=
         columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64;
@@ -167,16 +171,19 @@ Status KeyIndex::check_free(std::span<const Value> values, const mvcc::Visibilit
 }
 
 void KeyIndex::lookup(std::uint64_t hash, columns::Candidates& out) const {
-  hash_.lookup(hash, out);
-  runs_.any(number_, hash, [&](std::uint32_t row) {
+  lookup_outside_runs(hash, out);
+  any_in_runs(hash, [&](std::uint32_t row) {
     out.push(row);
     return false;
   });
 }
 
-Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility) {
+Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility,
+                        columns::Unflushed& unflushed, pmem::Persister& persister) {
   Status outcome;
-  if (is_hashed(row)) {
+  if (hints_ != nullptr && is_hashed(row)) {
+    outcome = insert_hint(row, hash, visibility, unflushed, persister);
+  } else if (is_hashed(row)) {
     const bool may_repeat = has_null(row);
     outcome = hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
       Status found;
@@ -193,7 +200,88 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
   return outcome;
 }
 
-Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash) {
+// Protocol hint. A row is found through it after a crash if it committed.
+//   step  store                         made durable by      power cut just after it: recovery
+//   1     (fingerprint, row) in a slot  commit/1 of the      leads to a row that never was, or to
+//         of the key's hint index       row's transaction    one that is something else: harmless
+//   2     0, or another row of the      -                    is there again: harmless
+//         record, in its place
+// Must hold:  1 before commit/2 of the transaction. 2 only when the row cannot become the newest of
+//             its record again: a later one is durable, or its transaction was undone.
+Status KeyIndex::insert_hint(std::uint32_t row, std::uint64_t hash,
+                             const mvcc::Visibility& visibility, columns::Unflushed& unflushed,
+                             pmem::Persister& persister) {
+  const bool may_repeat = has_null(row);
+  for (;;) {
+    bool has_room = false;
+    bool wants_room = false;
+    {
+      Status found;
+      columns::HintIndex::Editor editor(*hints_, hash);
+      const auto refuses = [&](std::uint32_t candidate) {
+        // The row may have had this key before it died, and the entry come back.
+        if (candidate == row || !rows_.exists(candidate)) return false;
+        if (Status s = judge(candidate, visibility); !s.ok() && same_key(candidate, row))
+          found = std::move(s);
+        return !found.ok();
+      };
+      if (!may_repeat && editor.any(refuses)) return found;
+      has_room = editor.has_room();
+      if (has_room) wants_room = editor.insert(row, &unflushed);
+    }
+    if (!has_room) {
+      if (Status s = hints_->make_room(hash, persister); !s.ok()) return s;
+      continue;
+    }
+    // There was room; that there is little left is no reason to fail.
+    if (wants_room) static_cast<void>(hints_->make_room(hash, persister));
+    return {};
+  }
+}
+
+// The row is the newest that a crash would leave, so that its own entry stays. That of the version
+// before it, if it has the key, is needed by nobody: who reads that one comes from a newer one.
+Status KeyIndex::replace_hint(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
+                              columns::Unflushed& unflushed, pmem::Persister& persister) {
+  const mvcc::Stamp created = mvcc::load_stamp(rows_.version(row).created);
+  const std::uint32_t before =
+      created != mvcc::kNoStamp && !mvcc::is_tag(created) ? rows_.previous(row) : kNoRow;
+  for (;;) {
+    bool wants_room = false;
+    {
+      columns::HintIndex::Editor editor(*hints_, hash);
+      if (!editor.any([&](std::uint32_t candidate) { return candidate == row; }))
+        return missing(row);
+      if (before != kNoRow && same_key(before, row) &&
+          editor.replace(before, replacement, unflushed))
+        return {};
+      if (editor.has_room()) {
+        wants_room = editor.insert(replacement, &unflushed);
+        if (!wants_room) return {};
+      }
+    }
+    Status s = hints_->make_room(hash, persister);
+    if (wants_room) return {};  // there was room for this one
+    if (!s.ok()) return s;
+  }
+}
+
+// The hash is of bytes in the pool. They do not change while the row lives, unless what opening
+// cannot check is wrong.
+Status KeyIndex::missing(std::uint32_t row) const {
+  return Status(StatusCode::kCorrupt,
+                fmt::format("row {}: expected an entry for its key in the index, found none: "
+                            "its values changed since the pool was opened",
+                            row));
+}
+
+Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
+                         columns::Unflushed& unflushed, pmem::Persister& persister) {
+  if (hints_ != nullptr && is_hashed(row)) {
+    if (Status s = replace_hint(row, replacement, hash, unflushed, persister); !s.ok()) return s;
+    if (ordered_ != nullptr) ordered_->insert(ordered_entry(replacement));
+    return {};
+  }
   const bool is_in_run = runs_.serves(row);
   const bool replaced =
       !is_hashed(row) || hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
@@ -201,35 +289,36 @@ Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint
         editor.insert(replacement);  // older versions are reached from it; they have entries, too
         return true;
       });
-  // The hash is of bytes in the pool. They do not change while the row lives, unless what opening
-  // cannot check is wrong.
-  if (!replaced)
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("row {}: expected an entry for its key in the index, found none: "
-                              "its values changed since the pool was opened",
-                              row));
+  if (!replaced) return missing(row);
   if (ordered_ != nullptr) ordered_->insert(ordered_entry(replacement));
   return {};
 }
 
 void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
   const bool is_in_run = runs_.serves(row);
-  if (is_hashed(row))
+  if (hints_ != nullptr && is_hashed(row)) {
+    columns::HintIndex::Editor(*hints_, hash_of(row)).erase(replacement);
+  } else if (is_hashed(row)) {
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
       return is_in_run ? editor.erase(replacement) : editor.replace(replacement, row);
     });
+  }
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(replacement));
 }
 
 // What stands in a run stays there: `created` says that the row is gone.
 void KeyIndex::erase_superseded(std::uint32_t row) {
+  if (hints_ != nullptr && is_hashed(row))
+    columns::HintIndex::Editor(*hints_, hash_of(row)).erase(row);
   if (runs_.serves(row)) return;
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
 void KeyIndex::erase(std::uint32_t row) {
+  if (hints_ != nullptr && is_hashed(row))
+    columns::HintIndex::Editor(*hints_, hash_of(row)).erase(row);
   if (runs_.serves(row)) return;
-  if (is_hashed(row))
+  if (hints_ == nullptr && is_hashed(row))
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
@@ -301,11 +390,13 @@ Status KeyIndex::check_ordered(std::size_t expected_entries) const {
 
 void KeyIndex::release_memory() {
   hash_.release_memory();
+  if (hints_ != nullptr) hints_->release_all();
   if (ordered_ != nullptr) ordered_->clear();
 }
 
 std::size_t KeyIndex::memory_bytes() const noexcept {
-  return hash_.memory_bytes() + (ordered_ != nullptr ? ordered_->memory_bytes() : 0);
+  return (hints_ == nullptr ? hash_.memory_bytes() : 0) +
+         (ordered_ != nullptr ? ordered_->memory_bytes() : 0);
 }
 
 }  // namespace flugs::engine

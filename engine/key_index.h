@@ -8,6 +8,7 @@
 
 #include "columns/column.h"
 #include "columns/hash_index.h"
+#include "columns/hint_index.h"
 #include "columns/ordered_index.h"
 #include "engine/index_runs.h"
 #include "engine/row_store.h"
@@ -24,12 +25,17 @@ namespace flugs::engine {
 /// row with NULL in a hashed column has no entry in the hash index: there may be any number of
 /// them, all of one hash.
 ///
+/// With hints (IndexMode::kHint) the hash index is in the pool and has an entry for each version
+/// that is not dead, but at most two per record that is updated: what a crash would make the newest
+/// again must be found. There may be entries of rows that are something else by now.
+///
 /// An index never decides what is visible: it gives rows to look at.
 /// Thread-safety: any thread, except rebuilding.
 class KeyIndex final : public columns::OrderedIndexCompare {
  public:
-  /// `number` is the key's among those of the table.
-  KeyIndex(const RowStore& rows, const IndexRuns& runs, std::size_t number,
+  /// `number` is the key's among those of the table; `hints` null: the hash index is in DRAM.
+  KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std::string& table,
+           const RowStore& rows, const IndexRuns& runs, std::size_t number,
            std::span<const std::unique_ptr<columns::Column>> columns, const KeySchema& schema,
            std::vector<std::uint16_t> key_columns);
 
@@ -37,6 +43,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   std::span<const std::uint16_t> columns() const noexcept { return key_columns_; }
   bool is_unique() const noexcept { return unique_; }
   bool is_ordered() const noexcept { return ordered_ != nullptr; }
+  bool has_hints() const noexcept { return hints_ != nullptr; }
+  /// Whether index runs have hash tables for it.
+  bool is_hashed_in_runs() const noexcept { return unique_ && hints_ == nullptr; }
   std::size_t hashed_columns() const noexcept { return hashed_columns_; }
   /// Whether values for this key may have to be brought into their one form first.
   bool needs_normalising() const noexcept { return needs_normalising_; }
@@ -55,36 +64,50 @@ class KeyIndex final : public columns::OrderedIndexCompare {
 
   /// Puts a new version into the index whose key no newer version of its record had. Fails with
   /// kAlreadyExists or kConflict when the key is unique and taken, or may turn out to be.
-  /// `hash` is hash_of(row).
-  Status insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility);
+  /// `hash` is hash_of(row). `unflushed` takes what must be durable before the row commits. Fails
+  /// with kOutOfSpace, too; so does `replace`.
+  Status insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility,
+                columns::Unflushed& unflushed, pmem::Persister& persister);
   /// Whether `insert` of a row with these values of the key (normalised) would be refused now.
   Status check_free(std::span<const Value> values, const mvcc::Visibility& visibility,
                     columns::Candidates& scratch) const;
   /// A new version with an unchanged key takes the place of the one it was made from.
   /// kCorrupt when that one does not stand where its key says: the pool was damaged.
-  Status replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash);
+  Status replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
+                 columns::Unflushed& unflushed, pmem::Persister& persister);
   void undo_replace(std::uint32_t row, std::uint32_t replacement);
   /// Takes `row` out if it stands in the index.
   void erase(std::uint32_t row);
   /// The same for a row that `replace` has put another in the place of.
   void erase_superseded(std::uint32_t row);
 
-  /// Replaces `out` by the rows to look at: those in DRAM first.
+  /// Replaces `out` by the rows to look at: first those that are not in runs.
   void lookup(std::uint64_t hash, columns::Candidates& out) const;
   /// The same in two parts, as most look-ups need but one.
-  void lookup_in_dram(std::uint64_t hash, columns::Candidates& out) const {
-    hash_.lookup(hash, out);
+  void lookup_outside_runs(std::uint64_t hash, columns::Candidates& out) const {
+    if (hints_ == nullptr) return hash_.lookup(hash, out);
+    hints_->lookup(hash, out);
+    out.keep_if([this](std::uint32_t row) { return rows_.exists(row); });
   }
   template <typename F>
   bool any_in_runs(std::uint64_t hash, F&& visit) const {
-    return runs_.any(number_, hash, visit);
+    return hints_ == nullptr && runs_.any(number_, hash, visit);
   }
   void prefetch(std::uint64_t hash) const noexcept {
+    if (hints_ != nullptr) return hints_->prefetch(hash);
     hash_.prefetch(hash);
     runs_.prefetch(number_, hash);
   }
-  void prefetch_for_edit(std::uint64_t hash) noexcept { hash_.prefetch_for_edit(hash); }
+  void prefetch_for_edit(std::uint64_t hash) noexcept {
+    if (hints_ != nullptr) return hints_->prefetch(hash);
+    hash_.prefetch_for_edit(hash);
+  }
 
+  /// Opening, when there are hints: claims them; then, after claims are finished, makes them whole.
+  Status load() { return hints_ == nullptr ? Status() : hints_->load(); }
+  void recover(pmem::Persister& persister) {
+    if (hints_ != nullptr) hints_->recover(persister);
+  }
   /// For rebuilding.
   columns::HashIndex& hash() noexcept { return hash_; }
 
@@ -97,7 +120,11 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept;
   Status check_ordered(std::size_t expected_entries) const;
 
+  /// In DRAM, and in the pool.
   std::size_t memory_bytes() const noexcept;
+  std::uint64_t hint_bytes() const noexcept {
+    return hints_ == nullptr ? 0 : hints_->bytes_in_pool();
+  }
   /// The table was dropped: no entry is left, and only prefetching goes on.
   void release_memory();
   int rows(std::uint32_t a, std::uint32_t b) const override;
@@ -107,6 +134,11 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// The row's first columns against `values`.
   int compare(std::uint32_t row, std::span<const Value> values) const noexcept;
   Status judge(std::uint32_t candidate, const mvcc::Visibility& visibility) const;
+  Status insert_hint(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility,
+                     columns::Unflushed& unflushed, pmem::Persister& persister);
+  Status replace_hint(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
+                      columns::Unflushed& unflushed, pmem::Persister& persister);
+  Status missing(std::uint32_t row) const;
 
   const RowStore& rows_;
   const IndexRuns& runs_;
@@ -118,7 +150,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool needs_normalising_ = false;
   bool hashes_nullable_ = false;
   std::size_t hashed_columns_;
-  columns::HashIndex hash_;
+  columns::HashIndex hash_;  // empty when there are hints
+  std::unique_ptr<columns::HintIndex> hints_;
   std::unique_ptr<columns::OrderedIndex> ordered_;
 };
 

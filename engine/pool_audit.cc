@@ -162,11 +162,21 @@ void PoolAudit::audit_dictionaries(Table& table) {
     columns::Dictionary& dictionary = column->dictionary();
     pmem::Persister persister(pool_.medium());
     columns::Dictionary::RebuildCounts counts;
-    dictionary.begin_rebuild();
-    columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
-    dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
-    persister.fence("rebuild_dictionary/1");
-    for (std::size_t group = 0; group < builder.groups(); ++group) builder.insert_group(group);
+    if (dictionary.has_hints()) {
+      Status s = dictionary.recover(counts, persister);
+      persister.fence("recover_dictionary/1");
+      if (!s.ok()) {
+        audit_.damage(part, std::string(s.message()));
+        continue;
+      }
+      counts.entries = dictionary.count();
+    } else {
+      dictionary.begin_rebuild();
+      columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
+      dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
+      persister.fence("rebuild_dictionary/1");
+      for (std::size_t group = 0; group < builder.groups(); ++group) builder.insert_group(group);
+    }
     audit_.part(part).items = counts.entries;
     if (counts.dropped != 0)
       audit_.remark(part, fmt::format("{}: {} dictionary entries whose proof does not fit: torn by "

@@ -11,6 +11,13 @@ namespace flugs::engine {
 
 namespace {
 
+/// That of a column, or, behind those, of a key; null when the indexes are in DRAM.
+columns::HintIndexLayout* hints_of(TableLayout& layout, std::size_t number) noexcept {
+  if (layout.hints_offset == 0) return nullptr;
+  auto* first = reinterpret_cast<std::byte*>(&layout) + layout.hints_offset;
+  return reinterpret_cast<columns::HintIndexLayout*>(first) + number;
+}
+
 std::vector<std::unique_ptr<columns::Column>> make_columns(pmem::Pool& pool, TableLayout& layout,
                                                            columns::Decoder* decoders,
                                                            const TableSchema& schema) {
@@ -18,8 +25,9 @@ std::vector<std::unique_ptr<columns::Column>> make_columns(pmem::Pool& pool, Tab
   std::vector<std::unique_ptr<columns::Column>> made;
   made.reserve(schema.columns.size());
   for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    made.push_back(std::make_unique<columns::Column>(pool, column_layouts[i], decoders[i],
-                                                     schema.columns[i].name, schema.name));
+    made.push_back(std::make_unique<columns::Column>(pool, column_layouts[i], hints_of(layout, i),
+                                                     decoders[i], schema.columns[i].name,
+                                                     schema.name));
   return made;
 }
 
@@ -31,10 +39,12 @@ std::vector<std::uint16_t> positions_of(const TableSchema& schema, const KeySche
   return positions;
 }
 
-std::vector<KeyShape> shapes_of(const TableSchema& schema) {
+std::vector<KeyShape> shapes_of(const TableSchema& schema, bool has_hints) {
   std::vector<KeyShape> shapes;
   shapes.reserve(schema.keys.size());
-  for (const KeySchema& key : schema.keys) shapes.push_back({key.unique, key.ordered});
+  // With hints the runs are for ordered keys only.
+  for (const KeySchema& key : schema.keys)
+    shapes.push_back({key.unique && !has_hints, key.ordered});
   return shapes;
 }
 
@@ -47,16 +57,19 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema)
       decoders_(std::make_unique<columns::Decoder[]>(schema_.columns.size())),
       columns_(make_columns(pool, layout, decoders_.get(), schema_)),
       rows_(pool, layout, fmt::format("table {}, rows", schema_.name)),
-      runs_(pool, layout, rows_, shapes_of(schema_),
+      runs_(pool, layout, rows_, shapes_of(schema_, layout.hints_offset != 0),
             fmt::format("table {}, index runs", schema_.name)) {
   for (const KeySchema& key : schema_.keys)
-    keys_.push_back(std::make_unique<KeyIndex>(rows_, runs_, keys_.size(), columns_, key,
-                                               positions_of(schema_, key)));
+    keys_.push_back(std::make_unique<KeyIndex>(
+        pool, key.unique ? hints_of(layout, columns_.size() + keys_.size()) : nullptr, schema_.name,
+        rows_, runs_, keys_.size(), columns_, key, positions_of(schema_, key)));
 }
 
 Status Table::load() {
   for (const auto& column : columns_)
     if (Status s = column->load(); !s.ok()) return s;
+  for (const auto& key : keys_)
+    if (Status s = key->load(); !s.ok()) return s;
   if (Status s = rows_.load(columns_); !s.ok()) return s;
   return runs_.load();
 }
@@ -65,6 +78,8 @@ void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
   for (const auto& column : columns_)
     visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
+  for (const auto& key : keys_)
+    if (key->has_hints()) visit(fmt::format("table {}, key {}", name(), key->name()), key->load());
   const Status rows = rows_.load(columns_);
   visit(fmt::format("table {}, rows", name()), rows);
   // What they cover is judged by the rows.
@@ -164,7 +179,7 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
     return found;
   }
   const std::uint64_t hash = key.hash_of(wanted);
-  key.lookup_in_dram(hash, context.candidates);
+  key.lookup_outside_runs(hash, context.candidates);
   const std::span<const std::uint32_t> heads = context.candidates.view();
   for (const std::uint32_t head : heads) rows_.prefetch(head);
   std::uint32_t row = kNoRow;
@@ -216,12 +231,14 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
   columns::Candidates candidates;
   key.lookup(key.hash_of(wanted), candidates);
   for (const std::uint32_t head : candidates.view()) rows_.prefetch(head);
-  // An old snapshot may be led from a newer version to one that has an entry in a run as well.
+  // An old snapshot may be led from a newer version to one that has an entry of its own as well: in
+  // a run, which comes later, or in a hint index, in any order.
   std::vector<std::uint32_t> led_to;
+  const bool is_any_order = key.has_hints() && candidates.view().size() > 1;
   for (const std::uint32_t head : candidates.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
     if (row == kNoRow || std::find(led_to.begin(), led_to.end(), row) != led_to.end()) continue;
-    if (row != head && runs_.serves(row)) led_to.push_back(row);
+    if (is_any_order || (row != head && runs_.serves(row))) led_to.push_back(row);
     if (!visit(make_row(row))) break;
   }
   return {};

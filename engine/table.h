@@ -36,8 +36,8 @@ class Table {
 
   /// A new table's extent: layout and schema, flushed but not fenced.
   static Result<pmem::Extent> make_layout(pmem::Pool& pool, const TableSchema& schema,
-                                          std::uint32_t table_id, std::uint64_t segment_bytes,
-                                          pmem::Persister& persister);
+                                          std::uint32_t table_id, IndexMode index_mode,
+                                          std::uint64_t segment_bytes, pmem::Persister& persister);
   /// Checks a table's extent and reads its schema; fails with kCorrupt.
   static Result<TableSchema> check_layout(pmem::Pool& pool, std::uint64_t offset);
   /// Opening: claims columns and rows.
@@ -134,9 +134,14 @@ class Table {
   const std::vector<std::unique_ptr<KeyIndex>>& keys() const noexcept { return keys_; }
 
   TableStatistics statistics() const;
+  /// In DRAM, and in the pool.
   std::size_t index_bytes() const noexcept;
+  std::uint64_t hint_bytes() const noexcept;
   /// Full audit of a quiet table: rows, dictionaries, indexes.
   Status verify(const mvcc::Visibility& visibility) const;
+  /// Of all dictionaries (Dictionary::keep_hints, set_hint_tail_max).
+  bool keep_hints(pmem::Persister& persister) noexcept;
+  void set_hint_tail_max(std::uint32_t entries) noexcept;
   /// Dropping: gives everything but the table's own extent back, DRAM too.
   void release_all();
 

@@ -23,11 +23,15 @@ std::uint64_t checksum_of(const TableLayout& layout) noexcept {
   return XXH3_64bits_withSeed(bytes + layout.schema_offset, layout.schema_bytes, sum);
 }
 
+std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
+  return (schema.columns.size() + schema.keys.size()) * sizeof(columns::HintIndexLayout);
+}
+
 }  // namespace
 
 Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& schema,
-                                        std::uint32_t table_id, std::uint64_t segment_bytes,
-                                        pmem::Persister& persister) {
+                                        std::uint32_t table_id, IndexMode index_mode,
+                                        std::uint64_t segment_bytes, pmem::Persister& persister) {
   std::vector<columns::CellNeed> needs(schema.columns.size());
   for (std::size_t i = 0; i < needs.size(); ++i) {
     const ColumnSchema& column = schema.columns[i];
@@ -46,8 +50,10 @@ Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& sch
   const std::string schema_bytes = encode_schema(schema);
   const std::uint64_t schema_offset =
       sizeof(TableLayout) + schema.columns.size() * sizeof(columns::ColumnLayout);
-  Result<pmem::Extent> extent =
-      pool.allocator().allocate(schema_offset + schema_bytes.size(), persister);
+  const std::uint64_t schema_end = schema_offset + schema_bytes.size();
+  const bool has_hints = index_mode == IndexMode::kHint;
+  Result<pmem::Extent> extent = pool.allocator().allocate(
+      has_hints ? pmem::whole_lines(schema_end) + hint_bytes_of(schema) : schema_end, persister);
   if (!extent.ok()) return extent;
   auto* layout = pool.at(pmem::OffsetPtr<TableLayout>{extent->offset});
   layout->magic = TableLayout::kMagic;
@@ -60,13 +66,14 @@ Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& sch
   layout->largest_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.largest_log2);
   layout->schema_offset = schema_offset;
   layout->schema_bytes = schema_bytes.size();
+  layout->hints_offset = has_hints ? pmem::whole_lines(schema_end) : 0;
   auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(layout + 1);
   for (std::size_t i = 0; i < schema.columns.size(); ++i)
     columns::Column::initialise(column_layouts[i], schema.columns[i]);
   std::memcpy(reinterpret_cast<std::byte*>(layout) + schema_offset, schema_bytes.data(),
               schema_bytes.size());
   layout->checksum = checksum_of(*layout);
-  persister.flush(layout, schema_offset + schema_bytes.size(), "create_table/1");
+  persister.flush(layout, schema_end, "create_table/1");
   return extent;
 }
 
@@ -96,6 +103,10 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
   if (!schema.ok()) return schema;
   if (schema->columns.size() != layout.column_count)
     return corrupt("columns in the schema", layout.column_count, schema->columns.size());
+  const std::uint64_t schema_end = pmem::whole_lines(layout.schema_offset + layout.schema_bytes);
+  if (layout.hints_offset != 0 && (layout.hints_offset != schema_end || schema_end > layout.bytes ||
+                                   hint_bytes_of(*schema) > layout.bytes - schema_end))
+    return corrupt("hint indexes behind the schema, at", schema_end, layout.hints_offset);
   if (layout.first_chunk_rows_log2 > layout.largest_chunk_rows_log2 ||
       layout.largest_chunk_rows_log2 > 30)
     return corrupt("rows of a chunk, as a power of two up to", 30, layout.largest_chunk_rows_log2);
@@ -355,6 +366,23 @@ std::size_t Table::index_bytes() const noexcept {
   return bytes;
 }
 
+std::uint64_t Table::hint_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const auto& column : columns_) bytes += column->dictionary().hint_bytes();
+  for (const auto& key : keys_) bytes += key->hint_bytes();
+  return bytes;
+}
+
+bool Table::keep_hints(pmem::Persister& persister) noexcept {
+  bool has_more = false;
+  for (const auto& column : columns_) has_more |= column->dictionary().keep_hints(persister);
+  return has_more;
+}
+
+void Table::set_hint_tail_max(std::uint32_t entries) noexcept {
+  for (const auto& column : columns_) column->dictionary().set_hint_tail_max(entries);
+}
+
 Status Table::verify(const mvcc::Visibility& visibility) const {
   for (const auto& column : columns_)
     if (Status s = column->dictionary().verify(); !s.ok()) return s;
@@ -378,7 +406,9 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
                       ? 1
                       : 0;
       }
-      if (found != 1 || others != 0)
+      // With a crash a hint that was erased may come back, and lead to what it led to.
+      const bool is_found = key->has_hints() ? found != 0 : found == 1;
+      if (!is_found || others != 0)
         return Status(StatusCode::kCorrupt,
                       fmt::format("{}: table {}, key {}, row {}: expected one entry and no other "
                                   "row with this key, found {} and {}",

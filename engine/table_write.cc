@@ -131,14 +131,15 @@ void Table::hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) 
 Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
                             std::uint16_t changed_keys, const KeyHashes& hashes) {
   const std::size_t first_change = context.index_changes.size();
+  pmem::Persister& persister = context.slot->persister();
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     const auto key = static_cast<std::uint16_t>(i);
     const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
     Status outcome;
     if (keeps) {
-      outcome = keys_[i]->replace(replaced, row, hashes[i]);
+      outcome = keys_[i]->replace(replaced, row, hashes[i], context.unflushed, persister);
     } else {
-      outcome = keys_[i]->insert(row, hashes[i], context.visibility);
+      outcome = keys_[i]->insert(row, hashes[i], context.visibility, context.unflushed, persister);
     }
     if (!outcome.ok()) {
       while (context.index_changes.size() > first_change) {

@@ -18,6 +18,9 @@ namespace flugs::proof {
 
 namespace {
 
+// What hint indexes of a few small tables take.
+constexpr std::uint32_t kHintKilobytes = 192;
+
 constexpr std::uint32_t kTurnsMax = 400;
 constexpr unsigned kMutantSecondsMax = 60;
 
@@ -53,7 +56,8 @@ Status read_points(std::string_view words, ExplorerOptions& options) {
 
 Result<RigOptions> rig_options(const Exploration& exploration, const Protocol& protocol) {
   RigOptions options;
-  options.pool_bytes = std::size_t{protocol.pool_kilobytes} << 10;
+  options.pool_bytes = pool_bytes(exploration, protocol);
+  options.index_mode = exploration.hints ? IndexMode::kHint : IndexMode::kRebuild;
   options.slots = exploration.slots;
   options.watches_creation = protocol.watches_creation && exploration.round == 0;
   options.mutes_script = exploration.round != 0;
@@ -67,10 +71,11 @@ Result<RigOptions> rig_options(const Exploration& exploration, const Protocol& p
 
 std::string replay_words(const Exploration& exploration) {
   return fmt::format(
-      "{},round={},seed={},slots={},torn={},flushes={},depth={},combinations={},random={}{}{}:",
+      "{},round={},seed={},slots={},hints={},torn={},flushes={},depth={},combinations={},random={}"
+      "{}{}:",
       exploration.protocol, exploration.round, exploration.seed, exploration.slots,
-      exploration.tears_words ? 1 : 0, exploration.at_flushes ? 1 : 0, exploration.nested_depth,
-      exploration.combinations_max, exploration.random_images,
+      exploration.hints ? 1 : 0, exploration.tears_words ? 1 : 0, exploration.at_flushes ? 1 : 0,
+      exploration.nested_depth, exploration.combinations_max, exploration.random_images,
       exploration.schedule.empty() ? "" : ",schedule=", exploration.schedule);
 }
 
@@ -80,6 +85,10 @@ std::string replay_words(const Exploration& exploration, const CrashFailure& fai
     words += fmt::format("{}{},{}", i == 0 ? "" : ";", failure.replay[i].first,
                          failure.replay[i].second);
   return words;
+}
+
+std::size_t pool_bytes(const Exploration& exploration, const Protocol& protocol) {
+  return std::size_t{protocol.pool_kilobytes + (exploration.hints ? kHintKilobytes : 0)} << 10;
 }
 
 Result<ExplorerOptions> explorer_options(const Exploration& exploration) {
@@ -151,6 +160,8 @@ Result<Exploration> read_replay(std::string_view words) {
       exploration.seed = number;
     } else if (name == "slots") {
       exploration.slots = static_cast<std::uint32_t>(number);
+    } else if (name == "hints") {
+      exploration.hints = number != 0;
     } else if (name == "torn") {
       exploration.tears_words = number != 0;
     } else if (name == "flushes") {

@@ -19,6 +19,7 @@ struct Exploration {
   std::uint32_t round = 0;
   std::uint64_t seed = 1;
   std::uint32_t slots = 2;
+  bool hints = false;  ///< IndexMode::kHint
   bool tears_words = false;
   bool at_flushes = false;
   std::uint32_t nested_depth = 1;
@@ -41,6 +42,8 @@ struct ExplorationResult {
 
 ExplorationResult explore(const Exploration& exploration, const Mutation& mutation = {});
 
+/// Of the pool that the exploration looks at.
+std::size_t pool_bytes(const Exploration& exploration, const Protocol& protocol);
 /// What the exploration asks of the explorer. Fails with kInvalidArgument: `replay`.
 Result<ExplorerOptions> explorer_options(const Exploration& exploration);
 /// Names the whole exploration, for read_replay.

@@ -1,6 +1,7 @@
 #include "proof/mutation.h"
 
 #include "columns/column_layout.h"
+#include "columns/hint_index_layout.h"
 #include "engine/catalog_layout.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "pmem/pool_format.h"
@@ -75,6 +76,11 @@ class PoolMap {
         consider(columns[i].dictionary.chunks, Region::kDictionary);
         consider(columns[i].heap.chunks, Region::kText);
       }
+      if (table->hints_offset == 0) continue;
+      const auto* hints = at<columns::HintIndexLayout>(entry + table->hints_offset);
+      const auto* end = reinterpret_cast<const std::byte*>(table) + table->bytes;
+      for (; hints != nullptr && reinterpret_cast<const std::byte*>(hints + 1) <= end; ++hints)
+        consider(hints->slabs, Region::kHint);
     }
     return region;
   }
@@ -99,6 +105,8 @@ std::string to_string(Region region) {
       return "dictionary";
     case Region::kText:
       return "text";
+    case Region::kHint:
+      return "hint";
   }
   return "unknown";
 }

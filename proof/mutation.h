@@ -15,6 +15,7 @@ enum class Region : std::uint8_t {
   kRow,
   kDictionary,
   kText,
+  kHint,
 };
 std::string to_string(Region region);
 Region region_of(std::span<const std::byte> memory, const void* address);

@@ -14,6 +14,11 @@ constexpr std::uint64_t kImagesMax = 20000;
 // To find nothing takes the whole budget.
 constexpr std::uint64_t kImagesMaxRemovable = 2500;
 
+constexpr MutationCase hinted(Kind kind, std::string_view label, std::string_view protocol,
+                              Region region = Region::kOther, std::string_view why_removable = {}) {
+  return {kind, label, protocol, region, false, why_removable, true};
+}
+
 constexpr MutationCase kCases[] = {
     {Kind::kNoFlush, "commit/1", "large_commit", Region::kIntentBlock},
     {Kind::kNoFlush, "commit/1", "insert", Region::kRow},
@@ -161,6 +166,50 @@ constexpr MutationCase kCases[] = {
      "what pool-create/1 makes durable nobody needs: the root is zero already, and the arenas "
      "share their line with limits that are flushed"},
     {Kind::kEarlyStore, "string_heap/3", "shared_reservation"},
+    hinted(Kind::kNoFlush, "commit/1", "insert", Region::kHint),
+    hinted(Kind::kNoFlush, "keep_hints/1", "hint_segments"),
+    hinted(Kind::kNoFence, "keep_hints/1", "hint_segments"),
+    hinted(Kind::kNoFlush, "keep_hints/2", "hint_segments", Region::kOther,
+           "an earlier durable_end makes opening look at more entries"),
+    hinted(Kind::kNoFence, "keep_hints/2", "hint_segments", Region::kOther,
+           "an earlier durable_end makes opening look at more entries"),
+    hinted(Kind::kLateFlush, "commit/1", "insert", Region::kHint),
+    hinted(Kind::kNoFlush, "hint_begin/1", "create_drop_table"),
+    hinted(Kind::kNoFence, "hint_begin/1", "create_drop_table"),
+    hinted(Kind::kNoFlush, "hint_begin/2", "create_drop_table"),
+    hinted(Kind::kNoFence, "hint_begin/2", "threads_tables"),
+    hinted(Kind::kNoFlush, "hint_directory/1", "hint_segments"),
+    hinted(Kind::kNoFence, "hint_directory/1", "hint_segments"),
+    hinted(
+        Kind::kNoFlush, "hint_directory/2", "hint_segments", Region::kOther,
+        "hint_change/1 of the split that wants the directory flushes the same line, and its fence "
+        "comes before a word changes"),
+    hinted(
+        Kind::kNoFence, "hint_directory/2", "hint_segments", Region::kOther,
+        "hint_change/1 of the split that wants the directory flushes the same line, and its fence "
+        "comes before a word changes"),
+    hinted(Kind::kNoFlush, "hint_change/1", "hint_segments"),
+    hinted(Kind::kNoFence, "hint_change/1", "hint_segments"),
+    hinted(Kind::kNoFlush, "hint_change/2", "hint_segments", Region::kOther,
+           "here only: in a directory of a few words each half is a word, and one that still names "
+           "the "
+           "segment that was replaced leads to all entries"),
+    hinted(Kind::kNoFence, "hint_change/2", "hint_segments", Region::kOther,
+           "here only: in a directory of a few words each half is a word, and one that still names "
+           "the "
+           "segment that was replaced leads to all entries"),
+    hinted(Kind::kNoFlush, "hint_change/3", "hint_segments", Region::kOther,
+           "here only: a directory of up to eight words is one line, which the next change flushes "
+           "before it writes over what recovery would do this one again from"),
+    hinted(Kind::kNoFence, "hint_change/3", "hint_segments", Region::kOther,
+           "here only: a directory of up to eight words is one line, which the next change flushes "
+           "before it writes over what recovery would do this one again from"),
+    hinted(Kind::kNoFlush, "recover_dictionary/1", "killed"),
+    hinted(Kind::kNoFence, "recover_dictionary/1", "killed"),
+    hinted(Kind::kNoFlush, "recover_dictionary/2", "killed", Region::kOther,
+           "an earlier durable_end makes opening look at more entries"),
+    hinted(Kind::kNoFence, "recover_dictionary/2", "killed", Region::kOther,
+           "an earlier durable_end makes opening look at more entries"),
     {Kind::kLateFence, "commit/2", "threads_commit"},
     {Kind::kLateFence, "create_table/2", "threads_tables"},
     {Kind::kOthersFlush, "commit/1", "threads_values", Region::kDictionary},
@@ -216,6 +265,7 @@ Result<MutationResult> judge(const MutationCase& mutation, std::uint64_t seed) {
   const bool is_needed = mutation.why_removable.empty();
   const Exploration exploration{.protocol = std::string(mutation.protocol),
                                 .seed = seed,
+                                .hints = mutation.hints,
                                 .tears_words = mutation.tears_words,
                                 .nested_depth = 0,
                                 .combinations_max = 64,

@@ -68,6 +68,8 @@ constexpr std::array kProtocols{
              script_shared_values, kInterleaved},
     Protocol{"dictionary_chunks", "a dictionary that grows, by two transactions at a time",
              script_dictionary_chunks, kText, 160},
+    Protocol{"hint_segments", "hint indexes that split their segments, across killed processes",
+             script_hint_segments, kText, 448},
     Protocol{"long_texts", "strings up to 9,000 bytes, and their chunks", script_long_texts, kText,
              160},
     Protocol{"shared_reservation", "one transaction reserves room for texts that another fills",

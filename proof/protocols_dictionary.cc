@@ -112,6 +112,24 @@ void script_dictionary_chunks(CrashRig& rig) {
   rig.commit(row_with_values(4, 1002, 5));
 }
 
+// With hints: the values that split a segment, and the directory with it, come in commits of a few.
+void script_hint_segments(CrashRig& rig) {
+  rig.create_table(words_schema());
+  rig.commit(row_with_values(1, 1, 250));
+  rig.commit(row_with_values(2, 1000, 120));
+  rig.watch();
+  for (std::int32_t round = 0; round < 14 && !rig.is_done(); ++round) {
+    const std::int32_t id = 10 + 2 * round;
+    const std::size_t open = rig.begin(row_with_values(id, 2000 + 100 * round, 4));
+    rig.commit(row_with_values(id + 1, 5000 + 100 * round, 28));
+    if (round % 4 == 3) {
+      rig.kill();
+    } else {
+      rig.commit(open);
+    }
+  }
+}
+
 void script_long_texts(CrashRig& rig) {
   rig.create_table(words_schema());
   rig.watch();

@@ -23,6 +23,7 @@ OpenOptions open_options(std::uint32_t slots) {
   options.grow_ahead_bytes = 0;
   options.slots_max = slots;
   options.recovery_threads = 1;
+  options.hint_interval = std::chrono::milliseconds(0);
   return options;
 }
 
@@ -68,7 +69,9 @@ Status CrashRig::create(pmem::PersistObserver* observer) {
   pool_options.observer = observer;
   auto pool = pmem::Pool::create_in_memory(buffer_.span(), pool_options);
   if (!pool.ok()) return std::move(pool).status();
-  auto core = engine::DatabaseCore::open(std::move(*pool), true, open_options(options_.slots));
+  OpenOptions options = open_options(options_.slots);
+  options.index_mode = options_.index_mode;
+  auto core = engine::DatabaseCore::open(std::move(*pool), true, options);
   if (!core.ok()) return std::move(core).status();
   core_ = std::move(*core);
   return {};

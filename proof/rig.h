@@ -41,6 +41,7 @@ struct UnflushedSite {
 struct RigOptions {
   std::size_t pool_bytes = std::size_t{128} << 10;
   std::uint32_t slots = 2;
+  IndexMode index_mode = IndexMode::kRebuild;
   bool watches_creation = false;
   bool mutes_script = false;  ///< crash points begin at unmute(), not at watch()
   // Of run_threads().

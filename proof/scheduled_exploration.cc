@@ -83,7 +83,8 @@ ExplorationResult explore_schedules(const Exploration& exploration, const Protoc
       result.outcome = schedule.ok() ? explorer.status() : schedule.status();
       break;
     }
-    options.pool_bytes = std::size_t{protocol.pool_kilobytes} << 10;
+    options.pool_bytes = pool_bytes(exploration, protocol);
+    options.index_mode = exploration.hints ? IndexMode::kHint : IndexMode::kRebuild;
     options.slots = std::max(exploration.slots, protocol.threads);
     options.mutes_script = true;
     options.turns_seed = exploration.round % 4 < 2 ? 0 : exploration.seed + exploration.round;

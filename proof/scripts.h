@@ -17,6 +17,7 @@ void script_killed(CrashRig& rig);
 void script_killed_midway(CrashRig& rig);
 void script_shared_values(CrashRig& rig);
 void script_dictionary_chunks(CrashRig& rig);
+void script_hint_segments(CrashRig& rig);
 void script_long_texts(CrashRig& rig);
 void script_shared_reservation(CrashRig& rig);
 void script_row_chunks(CrashRig& rig);

@@ -73,6 +73,15 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
   std::vector<columns::Dictionary::RebuildCounts> counts(dictionaries.size());
   std::vector<std::function<Status()>> small;
   for (std::size_t i = 0; i < dictionaries.size(); ++i) {
+    if (dictionaries[i]->has_hints()) {
+      small.emplace_back([&, i] {
+        pmem::Persister persister(pool.medium());
+        Status s = dictionaries[i]->recover(counts[i], persister);
+        persister.fence("recover_dictionary/1");
+        return s;
+      });
+      continue;
+    }
     dictionaries[i]->begin_rebuild();
     if (dictionaries[i]->count() <= kEntriesPerTask) {
       small.emplace_back([&, i] {

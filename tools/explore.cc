@@ -44,6 +44,9 @@ struct MutationFigures {
   bench::Json list = bench::Json::array();
 };
 
+// Round 0, whole and torn, with indexes in DRAM and in the pool.
+constexpr std::uint32_t kJobsOfScript = 4;
+
 /// The job `number` of a protocol: first its script, then random continuations of it.
 proof::Exploration job_of(const proof::Protocol& protocol, std::uint32_t number, std::uint64_t seed,
                           std::uint64_t states) {
@@ -51,7 +54,8 @@ proof::Exploration job_of(const proof::Protocol& protocol, std::uint32_t number,
   exploration.protocol = protocol.name;
   exploration.seed = seed;
   exploration.images_max = states;
-  exploration.round = number < 2 ? 0 : number - 1;
+  exploration.round = number < kJobsOfScript ? 0 : number - kJobsOfScript + 1;
+  exploration.hints = number < kJobsOfScript ? number >= 2 : number % 3 == 2;
   exploration.tears_words = number % 2 == 1;
   exploration.at_flushes = number % 4 >= 2;
   exploration.nested_depth = number % 8 == 6 ? 3 : number % 4 == 2 ? 2 : 1;
@@ -63,8 +67,8 @@ proof::Exploration job_of(const proof::Protocol& protocol, std::uint32_t number,
   return exploration;
 }
 
-/// Its round is that one; round 0 has two jobs.
-std::uint32_t first_job(std::uint32_t round) { return round == 0 ? 0 : round + 1; }
+/// Its round is that one.
+std::uint32_t first_job(std::uint32_t round) { return round == 0 ? 0 : round + kJobsOfScript - 1; }
 
 class Explore {
  public:

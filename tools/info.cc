@@ -8,6 +8,7 @@
 #include "bench/environment.h"
 #include "flugs/database.h"
 #include "tools/command.h"
+#include "tools/tatp_options.h"
 #include "tools/text_table.h"
 
 namespace flugs::tools {
@@ -81,9 +82,10 @@ void print_head(const Database& database, const Statistics& statistics) {
   fmt::print("pool: {}, medium {} ({}): {}\n", database.path(), statistics.medium, statistics.flush,
              statistics.guarantee);
   fmt::print(
-      "{} in use, {} taken from the medium, can grow to {}; indexes in DRAM {}\n\n",
+      "{} in use, {} taken from the medium, can grow to {}; indexes in DRAM {}, in the pool {}\n\n",
       format_bytes(statistics.pool_used_bytes), format_bytes(statistics.pool_allocated_bytes),
-      format_bytes(statistics.pool_reserved_bytes), format_bytes(statistics.dram_index_bytes));
+      format_bytes(statistics.pool_reserved_bytes), format_bytes(statistics.dram_index_bytes),
+      format_bytes(statistics.hint_index_bytes));
 }
 
 void print_schema(const TableSchema& schema) {
@@ -150,7 +152,9 @@ int run_info(const PoolOptions& options) {
                       {"pool_reserved_bytes", statistics.pool_reserved_bytes},
                       {"pool_bytes", statistics.pool_allocated_bytes},
                       {"pool_used_bytes", statistics.pool_used_bytes},
-                      {"dram_index_bytes", statistics.dram_index_bytes}};
+                      {"index", to_string(statistics.index_mode)},
+                      {"dram_index_bytes", statistics.dram_index_bytes},
+                      {"hint_index_bytes", statistics.hint_index_bytes}};
   json["tables"] = bench::Json::array();
   for (const TableId table : database.value().tables()) {
     const Result<TableSchema> schema = database.value().schema(table);

@@ -35,6 +35,7 @@ struct RestartOptions {
   std::uint32_t threads = 0;
   std::uint32_t load_threads = default_load_threads();
   std::uint64_t seed = 1;
+  IndexMode index_mode = IndexMode::kRebuild;
   ScmLatency latency;
   bool keep = false;
   std::string json;
@@ -221,6 +222,9 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["rows"] = options.rows;
   json["distinct"] = options.distinct;
   json["type"] = options.type;
+  json["index"] = to_string(options.index_mode);
+  json["side"] = "delta";
+  json["first_query_kind"] = "point select by row id";
   json["stop"] = options.stop;
   json["runs"] = figures.runs.size();
   json["seed"] = options.seed;
@@ -284,6 +288,7 @@ bench::RestartPlan plan_of(const RestartOptions& options) {
   plan.killed = options.stop == "kill";
   plan.load_threads = options.load_threads;
   plan.recovery_threads = options.threads;
+  plan.index_mode = options.index_mode;
   plan.writers = plan.killed ? 2 : 0;
   plan.scm_read_ns = options.latency.read_ns;
   plan.scm_write_ns = options.latency.write_ns;
@@ -355,6 +360,7 @@ void add_restart(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
   add_scm_latency_option(*command, options->latency);
+  add_index_option(*command, options->index_mode);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {

@@ -34,6 +34,7 @@ OpenOptions open_options(const bench::RestartPlan& plan, OpenMode mode) {
   options.path = plan.pool_path;
   options.mode = mode;
   options.recovery_threads = plan.recovery_threads;
+  options.index_mode = plan.index_mode;
   options.scm_read_ns = plan.scm_read_ns;
   options.scm_write_ns = plan.scm_write_ns;
   return options;

@@ -33,6 +33,7 @@ struct TatpOptions {
   bench::TatpDistribution distribution = bench::TatpDistribution::kNuRand;
   ScmLatency latency;
   TatpMerge merge;
+  IndexMode index_mode = IndexMode::kRebuild;
   std::uint32_t load_threads = default_load_threads();
   bool keep = false;
   bool check = true;
@@ -120,6 +121,9 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["guarantee"] = run.after.guarantee;
   json["subscribers"] = options.population.subscribers;
   json["users"] = options.users;
+  json["index"] = to_string(options.index_mode);
+  json["dram_index_bytes"] = run.after.dram_index_bytes;
+  json["hint_index_bytes"] = run.after.hint_index_bytes;
   json["lookahead"] = options.lookahead;
   json["mix"] = to_string(options.mix);
   json["distribution"] = to_string(options.distribution);
@@ -270,6 +274,7 @@ class TatpCommand {
     OpenOptions open =
         tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.latency);
     open.merge_niceness = options_.merge.niceness;
+    open.index_mode = options_.index_mode;
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
     return run_on(*database, witness ? &*witness : nullptr, figures);
@@ -399,6 +404,7 @@ void add_tatp(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
+  add_index_option(*command, options->index_mode);
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
     action = [options] {

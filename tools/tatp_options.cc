@@ -157,6 +157,22 @@ std::uint64_t tatp_pool_bytes(std::uint32_t subscribers) {
   return kBytesPerSubscriber * subscribers + (std::uint64_t{512} << 20);
 }
 
+void add_index_option(CLI::App& command, IndexMode& mode) {
+  command
+      .add_option_function<std::string>(
+          "--index",
+          [&mode](const std::string& word) {
+            mode = word == "hint" ? IndexMode::kHint : IndexMode::kRebuild;
+          },
+          "Where indexes are: in DRAM, made again at opening, or in the pool")
+      ->check(CLI::IsMember({"rebuild", "hint"}))
+      ->default_str("rebuild");
+}
+
+std::string_view to_string(IndexMode mode) noexcept {
+  return mode == IndexMode::kHint ? "hint" : "rebuild";
+}
+
 OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,
                               ScmLatency latency) {
   OpenOptions options;

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "bench/json.h"
 #include "bench/tatp_invariants.h"
@@ -45,6 +46,10 @@ std::string describe_invariants(const bench::InvariantReport& report);
 
 /// What a pool for `subscribers` will take at most, roughly.
 std::uint64_t tatp_pool_bytes(std::uint32_t subscribers);
+
+/// --index rebuild|hint, for commands that make a pool.
+void add_index_option(CLI::App& command, IndexMode& mode);
+std::string_view to_string(IndexMode mode) noexcept;
 
 /// How the runners open a pool for `users` users.
 OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,

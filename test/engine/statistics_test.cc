@@ -6,7 +6,7 @@
 namespace flugs::test {
 
 TEST_CASE("statistics count what was done", "[engine]") {
-  TemporaryDatabase database;
+  TemporaryDatabase database([](OpenOptions& o) { o.index_mode = IndexMode::kRebuild; });
   TableSchema schema("t");
   schema.column("id", Type::kInt32).column("text", Type::kString).primary_key({"id"});
   const TableId table = must(database->create_table(schema));
@@ -49,7 +49,7 @@ TEST_CASE("statistics count what was done", "[engine]") {
 }
 
 TEST_CASE("statistics of a table describe its columns and rows", "[engine]") {
-  TemporaryDatabase database;
+  TemporaryDatabase database([](OpenOptions& o) { o.index_mode = IndexMode::kRebuild; });
   TableSchema schema("t");
   schema.column("id", Type::kInt64).column("text", Type::kString).column("flag", Type::kBool);
   schema.primary_key({"id"});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "columns/column_layout.h"
+#include "columns/hint_index_layout.h"
 #include "columns/main_column_layout.h"
 #include "columns/row_layout.h"
 #include "engine/catalog_layout.h"
@@ -81,15 +82,29 @@ TEST_CASE("offsets of the structures of main", "[format]") {
       {0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 56, 72, 80, 112, 120, 128});
 }
 
+TEST_CASE("offsets of the structures of hint indexes", "[format]") {
+  using columns::HintIndexLayout, columns::HintSegmentLayout;
+  check_offsets("HintIndexLayout",
+                {offsetof(HintIndexLayout, directory), offsetof(HintIndexLayout, segments_used),
+                 offsetof(HintIndexLayout, spare), offsetof(HintIndexLayout, durable_end),
+                 offsetof(HintIndexLayout, null_code), offsetof(HintIndexLayout, slabs),
+                 offsetof(HintIndexLayout, change), sizeof(HintIndexLayout)},
+                {0, 8, 16, 24, 32, 64, 128, 192});
+  check_offsets("HintSegmentLayout",
+                {offsetof(HintSegmentLayout, slots), offsetof(HintSegmentLayout, next),
+                 sizeof(HintSegmentLayout)},
+                {0, 4032, 4096});
+}
+
 TEST_CASE("offsets of the structures of tables and columns", "[format]") {
   using columns::CellLayout, columns::ColumnLayout, columns::StringHeapChunkLayout,
       columns::StringHeapLayout, engine::CatalogLayout, engine::DatabaseLayout,
       engine::RowChunkLayout, engine::TableLayout;
   check_offsets("DatabaseLayout",
                 {offsetof(DatabaseLayout, magic), offsetof(DatabaseLayout, catalog),
-                 offsetof(DatabaseLayout, slot_array), offsetof(DatabaseLayout, reserved),
-                 sizeof(DatabaseLayout)},
-                {0, 8, 16, 24, 64});
+                 offsetof(DatabaseLayout, slot_array), offsetof(DatabaseLayout, index_mode),
+                 offsetof(DatabaseLayout, reserved), sizeof(DatabaseLayout)},
+                {0, 8, 16, 24, 32, 64});
   check_offsets(
       "CatalogLayout",
       {offsetof(CatalogLayout, tables), offsetof(CatalogLayout, reserved), sizeof(CatalogLayout)},
@@ -100,7 +115,7 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
        offsetof(TableLayout, table_id), offsetof(TableLayout, column_count),
        offsetof(TableLayout, first_chunk_rows_log2), offsetof(TableLayout, largest_chunk_rows_log2),
        offsetof(TableLayout, schema_offset), offsetof(TableLayout, schema_bytes),
-       offsetof(TableLayout, reserved1), offsetof(TableLayout, index_runs),
+       offsetof(TableLayout, hints_offset), offsetof(TableLayout, index_runs),
        offsetof(TableLayout, row_chunks), sizeof(TableLayout)},
       {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 56, 64, 128});
   check_offsets("ColumnLayout",
@@ -189,7 +204,7 @@ TEST_CASE("the magics read as words in the file", "[format]") {
   CHECK(bytes_of(columns::StringHeapChunkLayout::kMagic) == "FLUGHEAP");
   CHECK(bytes_of(mvcc::SlotArrayLayout::kMagic) == "FLGSLOTS");
   CHECK(bytes_of(mvcc::IntentBlockLayout::kMagic) == "FLINTENT");
-  CHECK(pmem::kFormatVersion == 2);
+  CHECK(pmem::kFormatVersion == 3);
 }
 
 TEST_CASE("a tag is bit 63, twelve bits of slot, 51 of generation", "[format]") {

@@ -2,9 +2,11 @@
 
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/database_core.h"
@@ -12,6 +14,13 @@
 #include "test/support/temporary_pool.h"
 
 namespace flugs::test {
+
+/// The environment variable FLUGS_TEST_INDEX=hint: all tests once more with indexes in the pool.
+inline IndexMode test_index_mode() {
+  const char* wanted = std::getenv("FLUGS_TEST_INDEX");
+  return wanted != nullptr && std::string_view(wanted) == "hint" ? IndexMode::kHint
+                                                                 : IndexMode::kRebuild;
+}
 
 /// Options for a small database that grows only in the thread that needs space.
 inline OpenOptions small_options(const std::string& path) {
@@ -22,6 +31,7 @@ inline OpenOptions small_options(const std::string& path) {
   options.grow_ahead_bytes = 0;
   options.slots_max = 16;
   options.recovery_threads = 2;
+  options.index_mode = test_index_mode();
   return options;
 }
 

@@ -18,8 +18,9 @@ namespace flugs::test {
 /// One column in a buffer, its layout in the application root. Main thread only.
 class TestColumn {
  public:
-  explicit TestColumn(const ColumnSchema& schema, std::size_t bytes = std::size_t{8} << 20)
-      : buffer_(bytes) {
+  explicit TestColumn(const ColumnSchema& schema, std::size_t bytes = std::size_t{8} << 20,
+                      bool has_hints = false)
+      : buffer_(bytes), has_hints_(has_hints) {
     pmem::PoolOptions options;
     options.segment_bytes = std::uint64_t{1} << 20;
     auto made = pmem::Pool::create_in_memory(buffer_.span(), options);
@@ -36,6 +37,10 @@ class TestColumn {
   pmem::Persister& persister() { return *persister_; }
   columns::ColumnLayout& layout() {
     return *reinterpret_cast<columns::ColumnLayout*>(pool_->application_root());
+  }
+  columns::HintIndexLayout* hints() {
+    if (!has_hints_) return nullptr;
+    return reinterpret_cast<columns::HintIndexLayout*>(&layout() + 1);
   }
   const RecoveryReport& report() const { return report_; }
 
@@ -70,7 +75,7 @@ class TestColumn {
  private:
   void make_column() {
     decoder_ = std::make_unique<columns::Decoder>();
-    column_.emplace(*pool_, layout(), *decoder_, "c", "t");
+    column_.emplace(*pool_, layout(), hints(), *decoder_, "c", "t");
     persister_ = std::make_unique<pmem::Persister>(pool_->medium());
   }
   void close() {
@@ -81,6 +86,7 @@ class TestColumn {
   }
 
   PoolBuffer buffer_;
+  const bool has_hints_;
   std::unique_ptr<pmem::Pool> pool_;
   std::unique_ptr<columns::Decoder> decoder_;
   std::optional<columns::Column> column_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -33,6 +34,12 @@ enum class OpenMode : std::uint8_t {
   kOpenOrCreate,
 };
 
+/// Where the indexes are that lead from values to ValueIDs, and from unique keys to rows.
+enum class IndexMode : std::uint8_t {
+  kRebuild,  ///< in DRAM; opening makes them from the data
+  kHint,     ///< in the pool; opening finds them, at any size (docs/decisions/0015-hint-indexes.md)
+};
+
 struct OpenOptions {
   /// A regular file, created with mode 0600; no symbolic link is followed.
   std::string path;
@@ -46,6 +53,11 @@ struct OpenOptions {
   /// Free space kept allocated and touched ahead of the writers by a background thread, bytes; 0:
   /// no such thread.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
+  /// Of all tables; fixed at creation.
+  IndexMode index_mode = IndexMode::kRebuild;
+  /// With IndexMode::kHint: how often a thread makes the index entries of new dictionary values
+  /// durable, milliseconds; 0: no such thread, whoever commits new values does it now and then.
+  std::chrono::milliseconds hint_interval{10};
   /// Transactions that can be open at one time, read-only ones included, 1 to 4000. May differ from
   /// one opening to the next.
   std::uint32_t slots_max = 128;
@@ -73,8 +85,10 @@ struct Statistics {
   std::uint64_t pool_reserved_bytes = 0;   ///< the largest size it can grow to
   std::uint64_t pool_allocated_bytes = 0;  ///< taken from the medium
   std::uint64_t pool_used_bytes = 0;       ///< owned by tables and slots
-  std::uint64_t dram_index_bytes = 0;      ///< dictionary and key indexes
-  std::uint64_t lines_flushed = 0;         ///< cache lines written back since open
+  IndexMode index_mode = IndexMode::kRebuild;
+  std::uint64_t dram_index_bytes = 0;  ///< dictionary and key indexes in DRAM
+  std::uint64_t hint_index_bytes = 0;  ///< those in the pool
+  std::uint64_t lines_flushed = 0;     ///< cache lines written back since open
   std::uint64_t fences = 0;
   std::uint64_t bytes_written = 0;           ///< bytes handed to flush, before rounding to lines
   std::uint64_t transactions_committed = 0;  ///< that wrote something

@@ -1,0 +1,190 @@
+// What a dictionary does whose index is in the pool (decision 0015).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "columns/dictionary.h"
+
+namespace flugs::columns {
+
+namespace {
+
+// Hints that are made durable in one go: a few milliseconds.
+constexpr std::uint32_t kHintsKeptMax = 1u << 16;
+
+}  // namespace
+
+Result<std::uint32_t> Dictionary::encode_new_hinted(const Value& value, std::uint64_t hash,
+                                                    pmem::Persister& persister) {
+  for (;;) {
+    std::uint32_t found = kNone;
+    bool has_room = false;
+    bool wants_room = false;
+    Result<std::uint32_t> fresh = kNone;
+    {
+      HintIndex::Editor editor(*hints_, hash);
+      const auto is_wanted = [&](std::uint32_t candidate) {
+        if (is(candidate, value)) found = candidate;
+        return found != kNone;
+      };
+      if (editor.any(is_wanted)) return found;
+      has_room = editor.has_room();
+      if (has_room)
+        fresh = append(value, hash, persister,
+                       [&](std::uint32_t id) { wants_room = editor.insert(id, nullptr); });
+    }
+    if (!has_room) {
+      if (Status s = hints_->make_room(hash, persister); !s.ok()) return s;
+      continue;
+    }
+    // There was room; that there is little left is no reason to fail.
+    if (fresh.ok() && wants_room) static_cast<void>(hints_->make_room(hash, persister));
+    return fresh;
+  }
+}
+
+// Entry by entry the line of a hint would be waited for.
+void Dictionary::flush_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
+                             pmem::Label label) const noexcept {
+  constexpr std::uint32_t kAtATime = 32;
+  std::array<std::uint64_t, kAtATime> hashes;
+  std::array<std::uint32_t, kAtATime> ids;
+  while (first < end) {
+    std::size_t count = 0;
+    const std::uint32_t block_end = first + std::min(kAtATime, end - first);
+    for (std::uint32_t id = first; id < block_end; ++id) {
+      std::uint64_t hash = 0;
+      if (prove(id, hash) != Proof::kValue) continue;
+      hints_->prefetch(hash);
+      hashes[count] = hash;
+      ids[count++] = id;
+    }
+    for (std::size_t i = 0; i < count; ++i) hints_->flush(hashes[i], ids[i], persister, label);
+    first = block_end;
+  }
+}
+
+// Protocol keep_hints.
+//   step  store                          made durable by    power cut just after it: recovery
+//   1     hints of entries that are      flush, fence       adds those of entries from durable_end
+//         durable; null_code                                on that are missing
+//   2     durable_end                    persist (8 bytes)  begins there
+// Must hold:  1 before 2: below durable_end nothing is looked at. As hints come before their
+//             entries, an entry that is durable has its hint: one that is in flight when durable_
+//             is read is not below it.
+bool Dictionary::wants_keeping() const noexcept {
+  if (hints_ == nullptr) return false;
+  const std::uint64_t kept =
+      std::atomic_ref(hints_->layout().durable_end).load(std::memory_order_relaxed);
+  return durable_.load(std::memory_order_relaxed) >=
+         kept + hint_tail_max_.load(std::memory_order_relaxed);
+}
+
+bool Dictionary::keep_hints(pmem::Persister& persister) noexcept {
+  if (hints_ == nullptr) return false;
+  const std::unique_lock only(keep_mutex_, std::try_to_lock);
+  if (!only.owns_lock()) return false;
+  HintIndexLayout& layout = hints_->layout();
+  const auto first = static_cast<std::uint32_t>(layout.durable_end);
+  const std::uint32_t durable = durable_.load(std::memory_order_acquire);
+  if (durable <= first) return false;
+  const std::uint32_t end = first + std::min(durable - first, kHintsKeptMax);
+  flush_hints(first, end, persister, "keep_hints/1");
+  persister.flush(&layout.null_code, sizeof layout.null_code, "keep_hints/1");
+  persister.fence("keep_hints/1");
+  std::atomic_ref<std::uint64_t>(layout.durable_end).store(end, std::memory_order_release);
+  persister.persist(&layout.durable_end, sizeof layout.durable_end, "keep_hints/2");
+  return end < durable;
+}
+
+// Protocol recover_dictionary, at opening, when the index is in the pool: as rebuild_dictionary,
+// but from durable_end on only.
+//   step  store                            made durable by   power cut just after it: recovery
+//   1     zeros over entries whose proof   flush, fence      finds them torn or absent, the others
+//         does not fit; hints of the                         or fewer of them: the same
+//         others; null_code
+//   2     durable_end                      flush, fence      has less to do
+// Must hold:  1 before 2, and before a transaction refers to an entry.
+Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
+  hints_->recover(persister);
+  begin_rebuild();
+  HintIndexLayout& layout = hints_->layout();
+  const std::uint32_t end = count();
+  if (layout.durable_end > end)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}: durable entries: expected at most {}, found {}",
+                              pool_.path(), owner_, end, layout.durable_end));
+  const auto first = static_cast<std::uint32_t>(layout.durable_end);
+  if (Status s = recover_null(first); !s.ok()) return s;
+  std::uint32_t whole_end = first;
+  for (std::uint32_t id = first; id < end; ++id) {
+    std::uint64_t hash = 0;
+    switch (prove(id, hash)) {
+      case Proof::kAbsent:
+        break;
+      case Proof::kTorn:
+        clear_torn(id);
+        ++counts.dropped;
+        break;
+      case Proof::kNull:
+        whole_end = id + 1;
+        layout.null_code = id + 1;
+        decoder_.null_code.store(id, std::memory_order_relaxed);
+        ++counts.entries;
+        break;
+      case Proof::kValue:
+        whole_end = id + 1;
+        if (Status s = add_hint(hash, id, persister); !s.ok()) return s;
+        ++counts.entries;
+        if (is_text_ && is_misplaced(id)) counts.misplaced = id;
+        break;
+    }
+  }
+  flush_hints(first, end, persister, "recover_dictionary/1");
+  flush_entries(first, end, persister, "recover_dictionary/1");
+  persister.flush(&layout.null_code, sizeof layout.null_code, "recover_dictionary/1");
+  persister.fence("recover_dictionary/1");
+  // Behind it are zeros: the next opening would not know that there had been more.
+  count_.store(whole_end, std::memory_order_relaxed);
+  if (layout.durable_end != whole_end) {
+    layout.durable_end = whole_end;
+    persister.persist(&layout.durable_end, sizeof layout.durable_end, "recover_dictionary/2");
+  }
+  return {};
+}
+
+// Takes over what the pool says of NULL's entry, which may have been lost if nobody relied on it.
+Status Dictionary::recover_null(std::uint32_t durable_end) {
+  std::uint64_t& known = hints_->layout().null_code;
+  if (known == 0) return {};
+  const std::uint64_t id = known - 1;
+  std::uint64_t hash = 0;
+  if (id < count() && prove(static_cast<std::uint32_t>(id), hash) == Proof::kNull) {
+    decoder_.null_code.store(static_cast<std::uint32_t>(id), std::memory_order_relaxed);
+  } else if (id < durable_end) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}: ValueID {}: expected the entry of NULL, found another one",
+                              pool_.path(), owner_, id));
+  } else {
+    known = 0;
+  }
+  return {};
+}
+
+Status Dictionary::add_hint(std::uint64_t hash, std::uint32_t id, pmem::Persister& persister) {
+  for (;;) {
+    {
+      HintIndex::Editor editor(*hints_, hash);
+      if (editor.any([&](std::uint32_t candidate) { return candidate == id; })) return {};
+      if (editor.has_room()) {
+        editor.insert(id, nullptr);
+        return {};
+      }
+    }
+    if (Status s = hints_->make_room(hash, persister); !s.ok()) return s;
+  }
+}
+
+}  // namespace flugs::columns

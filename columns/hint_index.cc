@@ -1,0 +1,282 @@
+#include "columns/hint_index.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "pmem/check.h"
+
+namespace flugs::columns {
+
+HintIndex::HintIndex(pmem::Pool& pool, HintIndexLayout& layout, std::string owner)
+    : pool_(pool),
+      base_(pool.base()),
+      layout_(layout),
+      owner_(std::move(owner)),
+      slabs_(pool, layout.slabs, owner_) {}
+
+std::uint64_t HintIndex::checksum_of(const HintIndexLayout::Change& change) noexcept {
+  return XXH3_64bits(&change, offsetof(HintIndexLayout::Change, checksum));
+}
+
+bool HintIndex::is_segment(std::uint64_t offset) const noexcept {
+  const auto after = std::upper_bound(
+      slabs_in_order_.begin(), slabs_in_order_.end(), offset,
+      [](std::uint64_t wanted, const pmem::Extent& slab) { return wanted < slab.offset; });
+  if (after == slabs_in_order_.begin()) return false;
+  const pmem::Extent& slab = *std::prev(after);
+  return offset - slab.offset < slab.bytes && (offset - slab.offset) % kSegmentBytes == 0;
+}
+
+void HintIndex::put_slab(pmem::Extent slab) {
+  slab_offsets_.push_back(slab.offset);
+  slabs_in_order_.insert(
+      std::upper_bound(slabs_in_order_.begin(), slabs_in_order_.end(), slab,
+                       [](const auto& a, const auto& b) { return a.offset < b.offset; }),
+      slab);
+  bytes_in_pool_.fetch_add(slab.bytes, std::memory_order_relaxed);
+}
+
+// ------------------------------------------------------------------------------------- opening
+
+Status HintIndex::load() {
+  pool_.rely_on(&layout_, sizeof layout_);
+  const std::uint64_t pool_bytes = pool_.medium().bytes();
+  Status loaded = slabs_.load([&](std::size_t slab, std::uint64_t offset) -> Result<std::uint64_t> {
+    const std::uint64_t bytes = kSlabs.elements_in(slab) * kSegmentBytes;
+    if (bytes > pool_bytes || offset > pool_bytes - bytes)
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: {}: slab {} of {} bytes at offset {} lies outside the pool",
+                                pool_.path(), owner_, slab, bytes, offset));
+    put_slab({offset, bytes});
+    return bytes;
+  });
+  if (!loaded.ok()) return loaded;
+  if (layout_.segments_used > kSlabs.first_of(slabs_.count()))
+    return corrupt("segments in use, at most", kSlabs.first_of(slabs_.count()),
+                   layout_.segments_used);
+  if (layout_.spare != 0 && !is_segment(layout_.spare))
+    return corrupt("the spare segment among those of its slabs, offset", 0, layout_.spare);
+  if (layout_.directory == 0) return {};
+  return load_directory();
+}
+
+Status HintIndex::load_directory() {
+  const std::uint64_t directory = layout_.directory;
+  const std::uint64_t offset = directory & ~kDepthMask;
+  const std::uint64_t words = std::uint64_t{1} << depth_of(directory);
+  const std::uint64_t pool_bytes = pool_.medium().bytes();
+  if (depth_of(directory) > kDepthMax)
+    return corrupt("depth up to", kDepthMax, depth_of(directory));
+  if (offset > pool_bytes || pool_bytes - offset < words * 8)
+    return corrupt("directory inside the pool of bytes", pool_bytes, offset);
+  if (Status s = pool_.allocator().claim({offset, words * 8}, owner_); !s.ok()) return s;
+  for (std::uint64_t i = 0; i < words; ++i)
+    if (const std::uint64_t word = words_of(directory)[i]; !is_segment(word & kOffsetMask))
+      return corrupt("an offset of a segment in the directory, word", i, word);
+  bytes_in_pool_.fetch_add(words * 8, std::memory_order_relaxed);
+  directories_.push_back(std::make_unique<Directory>(depth_of(directory)));
+  std::copy_n(words_of(directory), words, directories_.back()->words.begin());
+  directory_.store(directories_.back().get(), std::memory_order_release);
+  const HintIndexLayout::Change& change = layout_.change;
+  if (!is_change_valid()) return {};
+  if (change.first >= words || change.span > words - change.first || change.span == 0 ||
+      !is_segment(change.lower & kOffsetMask) || !is_segment(change.upper & kOffsetMask) ||
+      (change.replaced != 0 && !is_segment(change.replaced)))
+    return corrupt("a change inside the directory of words", words, change.first);
+  return {};
+}
+
+bool HintIndex::is_change_valid() const noexcept {
+  return layout_.change.directory == layout_.directory && layout_.directory != 0 &&
+         layout_.change.checksum == checksum_of(layout_.change);
+}
+
+Status HintIndex::corrupt(const char* what, std::uint64_t expected, std::uint64_t found) const {
+  return Status(StatusCode::kCorrupt, fmt::format("{}: {}: {}: expected {}, found {}", pool_.path(),
+                                                  owner_, what, expected, found));
+}
+
+void HintIndex::recover(pmem::Persister& persister) {
+  if (!is_change_valid()) return;
+  persister.persist(&layout_.change, sizeof layout_.change, "hint_change/2");
+  apply(layout_.change, persister);
+}
+
+// ------------------------------------------------------------------------------------- look-ups
+
+HintIndex::Segment* HintIndex::next_of(const Segment& segment) const noexcept {
+  const std::uint64_t next = load(segment.next);
+  // Bytes of the pool: what is no place for a segment ends the chain.
+  if (next == 0 || next % 64 != 0 || next > pool_.medium().bytes() - kSegmentBytes) return nullptr;
+  return segment_at(next);
+}
+
+void HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
+  const std::uint32_t fingerprint = fingerprint_of(hash);
+  for (;;) {
+    out.clear();
+    Directory* directory = directory_.load(std::memory_order_acquire);
+    if (directory == nullptr) return;
+    const std::uint64_t& word = directory->word_for(fingerprint);
+    const std::uint64_t seen = load(word);
+    walk(seen, fingerprint, [&](std::uint64_t&, std::uint64_t slot) {
+      if (matches(slot, fingerprint)) out.push(payload_of(slot));
+      return false;
+    });
+    // A segment is used for something else only after the word had changed.
+    if (load(word) == seen && directory_.load(std::memory_order_acquire) == directory) return;
+  }
+}
+
+void HintIndex::prefetch(std::uint64_t hash) const noexcept {
+  const std::uint32_t fingerprint = fingerprint_of(hash);
+  Directory* directory = directory_.load(std::memory_order_acquire);
+  if (directory == nullptr) return;
+  const std::uint64_t word = load(directory->word_for(fingerprint));
+  __builtin_prefetch(segment_at(word)->slots[home_of(fingerprint)]);
+}
+
+// ------------------------------------------------------------------------------------- editing
+
+HintIndex::Editor::Editor(HintIndex& index, std::uint64_t hash) noexcept
+    : index_(index), fingerprint_(fingerprint_of(hash)) {
+  for (;;) {
+    Directory* directory = index.directory_.load(std::memory_order_acquire);
+    const std::uint64_t* word = directory == nullptr ? nullptr : &directory->word_for(fingerprint_);
+    word_ = word == nullptr ? 0 : load(*word);
+    lock_ = &index.locks_[(word_ & kOffsetMask) / kSegmentBytes % kLocks];
+    lock_->lock();
+    if (index.directory_.load(std::memory_order_acquire) == directory &&
+        (word == nullptr || load(*word) == word_))
+      return;
+    lock_->unlock();
+  }
+}
+
+std::uint64_t* HintIndex::find_free(std::uint64_t word, std::uint32_t fingerprint) const noexcept {
+  std::uint64_t* free = nullptr;
+  walk(word, fingerprint, [&](std::uint64_t& slot, std::uint64_t value) {
+    if (!is_live(value)) free = &slot;
+    return free != nullptr;
+  });
+  return free;
+}
+
+bool HintIndex::Editor::has_room() const noexcept {
+  return index_.find_free(word_, fingerprint_) != nullptr;
+}
+
+// Every line from home to that of the slot, and what leads on from segments that are full.
+template <typename F>
+void HintIndex::for_each_line_to(std::uint64_t word, std::uint32_t fingerprint,
+                                 const std::uint64_t* slot, F&& visit) const {
+  std::uint32_t line = home_of(fingerprint);
+  for (Segment* segment = segment_at(word); segment != nullptr; segment = next_of(*segment)) {
+    for (std::uint32_t walked = 0; walked < Segment::kLines; ++walked) {
+      const std::uint64_t* slots = segment->slots[line];
+      visit(slots);
+      if (slot >= slots && slot < slots + Segment::kSlots) return;
+      line = line + 1 == Segment::kLines ? 0 : line + 1;
+    }
+    visit(&segment->next);
+  }
+}
+
+bool HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {
+  const std::uint64_t wanted = make_slot(fingerprint_, payload);
+  std::uint64_t* found = nullptr;
+  std::uint64_t* free = nullptr;
+  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
+    if (value == wanted) found = &slot;
+    if (!is_live(value) && free == nullptr) free = &slot;
+    return found != nullptr;
+  });
+  if (found == nullptr) {
+    FLUGS_CHECK(free != nullptr);
+    found = free;
+    store(*found, wanted);
+  }
+  std::uint32_t lines = 0;
+  index_.for_each_line_to(word_, fingerprint_, found, [&](const void* line) {
+    if (unflushed != nullptr) unflushed->add(line, pmem::kLineBytes);
+    ++lines;
+  });
+  // Asked once per line, not by each entry in it.
+  const bool is_first = reinterpret_cast<std::uintptr_t>(found) % pmem::kLineBytes == 0;
+  return lines > kLinesFar && is_first && found == free;
+}
+
+bool HintIndex::Editor::replace(std::uint32_t payload, std::uint32_t replacement,
+                                Unflushed& unflushed) {
+  const std::uint64_t wanted = make_slot(fingerprint_, payload);
+  std::uint64_t* found = nullptr;
+  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
+    if (value == wanted) found = &slot;
+    return found != nullptr;
+  });
+  if (found == nullptr) return false;
+  store(*found, make_slot(fingerprint_, replacement));
+  index_.for_each_line_to(word_, fingerprint_, found,
+                          [&](const void* line) { unflushed.add(line, pmem::kLineBytes); });
+  return true;
+}
+
+bool HintIndex::Editor::erase(std::uint32_t payload) noexcept {
+  const std::uint64_t wanted = make_slot(fingerprint_, payload);
+  bool is_found = false;
+  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
+    if (value != wanted) return false;
+    // Only where a look-up ends anyway may a slot become unused again.
+    auto* line = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::uintptr_t>(&slot) &
+                                                  ~std::uintptr_t{pmem::kLineBytes - 1});
+    const bool ends_here = std::any_of(line, line + Segment::kSlots,
+                                       [](const std::uint64_t& other) { return load(other) == 0; });
+    store(slot, ends_here ? 0 : Segment::kEmptied);
+    is_found = true;
+    return false;  // one that was erased may have come back with a crash, and this be another one
+  });
+  return is_found;
+}
+
+void HintIndex::flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister& persister,
+                      pmem::Label label) const noexcept {
+  const std::uint32_t fingerprint = fingerprint_of(hash);
+  Directory* directory = directory_.load(std::memory_order_acquire);
+  if (directory == nullptr) return;
+  // If it moves meanwhile, it is durable where it moves to before it can be found there.
+  const std::uint64_t word = load(directory->word_for(fingerprint));
+  const std::uint64_t wanted = make_slot(fingerprint, payload);
+  const std::uint64_t* found = nullptr;
+  walk(word, fingerprint, [&](std::uint64_t& slot, std::uint64_t value) {
+    if (value == wanted) found = &slot;
+    return found != nullptr;
+  });
+  if (found == nullptr) return;
+  for_each_line_to(word, fingerprint, found,
+                   [&](const void* line) { persister.flush(line, pmem::kLineBytes, label); });
+}
+
+void HintIndex::for_each(FunctionRef<void(std::uint32_t, std::uint32_t)> visit) const {
+  const Directory* directory = directory_.load(std::memory_order_acquire);
+  if (directory == nullptr) return;
+  for (std::size_t i = 0; i < directory->words.size(); i += block_of(*directory, i).span)
+    for (const Segment* s = segment_at(load(directory->words[i])); s != nullptr; s = next_of(*s))
+      for (const auto& line : s->slots)
+        for (const std::uint64_t& slot : line)
+          if (const std::uint64_t value = load(slot); is_live(value))
+            visit(static_cast<std::uint32_t>(value >> 32), payload_of(value));
+}
+
+void HintIndex::release_all() {
+  const std::lock_guard structure(structure_mutex_);
+  if (directory_.exchange(nullptr) != nullptr)
+    pool_.allocator().release(directory_extent(layout_.directory));
+  slabs_.release_all(
+      [](std::size_t slab, std::uint64_t) { return kSlabs.elements_in(slab) * kSegmentBytes; });
+  bytes_in_pool_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace flugs::columns

@@ -1,0 +1,246 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "columns/chunk_geometry.h"
+#include "columns/hash_index.h"
+#include "columns/hint_index_layout.h"
+#include "columns/unflushed.h"
+#include "pmem/chunk_list.h"
+#include "pmem/mutex.h"
+#include "pmem/pool.h"
+#include "pmem/spin_lock.h"
+
+namespace flugs::columns {
+
+/// A multimap from 64-bit hashes to 32-bit payloads in the pool, for what must be found at once
+/// after a restart, at any size: opening reads the directory into DRAM, a word per some
+/// 300 entries.
+///
+/// Its entries are hints: each is to be verified against the truth (a dictionary entry, a row), as
+/// a crash may leave some of what was never committed, and a payload can be given to something else
+/// after that. What must not be missed is durable with the commit that needs it: whoever inserts
+/// flushes the lines that `insert` or `flush` name, with everything else, and no fence of its own.
+///
+/// Extendible hashing over segments of 4 KB; within one an entry stands in the line that its
+/// fingerprint is at home in or, as long as lines are full, behind it. A full line never has
+/// an unused slot again: so a look-up ends at the first line that has one, and whoever puts an
+/// entry behind full lines makes these durable, too.
+///
+/// Thread-safety: look-ups from any thread take no lock; who edits holds that of a segment. load
+/// and recover: nobody else.
+class HintIndex {
+ public:
+  HintIndex(pmem::Pool& pool, HintIndexLayout& layout, std::string owner);
+
+  /// Opening: claims what it has in the pool, and checks the directory; fails with kCorrupt.
+  Status load();
+  /// Opening, after claims are finished: ends a change that was interrupted.
+  void recover(pmem::Persister& persister);
+
+  /// Replaces `out` by the candidates for `hash`. Sees every insert that happened before.
+  void lookup(std::uint64_t hash, Candidates& out) const;
+  /// Starts loading what `lookup(hash)` will read first.
+  void prefetch(std::uint64_t hash) const noexcept;
+
+  /// The entries of one hash, while nobody else changes those of its segment. Short-lived; one at a
+  /// time per index and thread, and none during make_room.
+  class Editor {
+   public:
+    Editor(HintIndex& index, std::uint64_t hash) noexcept;
+    ~Editor() { lock_->unlock(); }
+    Editor(const Editor&) = delete;
+    Editor& operator=(const Editor&) = delete;
+
+    /// Calls visit(payload) for each candidate until it returns true; true if one did.
+    template <typename F>
+    bool any(F&& visit) const;
+    /// Whether `insert` can be called. If not: end this editor, make_room, begin again.
+    bool has_room() const noexcept;
+    /// Adds an entry unless it is there. What must be flushed before anything relies on it goes to
+    /// `unflushed`, if not null. True: this part of the index should be given room soon.
+    bool insert(std::uint32_t payload, Unflushed* unflushed);
+    /// Puts `replacement` where `payload` stands, if it does; flushing as with `insert`.
+    bool replace(std::uint32_t payload, std::uint32_t replacement, Unflushed& unflushed);
+    /// False when there is no entry with `payload`. Need not be made durable: it may come back.
+    bool erase(std::uint32_t payload) noexcept;
+
+   private:
+    friend class HintIndex;
+    HintIndex& index_;
+    std::uint32_t fingerprint_;
+    pmem::SpinLock* lock_;
+    std::uint64_t word_;  // of the directory
+  };
+
+  /// Makes room for another entry of `hash` and those beside it. Durable on return.
+  /// Fails with kOutOfSpace; nothing changed then.
+  Status make_room(std::uint64_t hash, pmem::Persister& persister);
+
+  /// Flushes what must be durable for the entry to be found; nothing when it is not there.
+  void flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister& persister,
+             pmem::Label label) const noexcept;
+
+  /// Calls visit(fingerprint, payload) for every entry. Thread-safety: nobody writes meanwhile.
+  void for_each(FunctionRef<void(std::uint32_t fingerprint, std::uint32_t payload)> visit) const;
+  static std::uint32_t fingerprint_of(std::uint64_t hash) noexcept {
+    return static_cast<std::uint32_t>(hash >> 32);
+  }
+
+  HintIndexLayout& layout() noexcept { return layout_; }
+  std::uint64_t bytes_in_pool() const noexcept {
+    return bytes_in_pool_.load(std::memory_order_relaxed);
+  }
+  /// The table was dropped: gives everything back.
+  void release_all();
+
+ private:
+  using Segment = HintSegmentLayout;
+  static constexpr std::uint64_t kSegmentBytes = sizeof(Segment);
+  static constexpr std::size_t kLocks = 256;
+  // An entry so many lines from home wishes for more room.
+  static constexpr std::uint32_t kLinesFar = 4;
+  static constexpr unsigned kDepthMax = 24;
+  static constexpr std::uint64_t kDepthMask = 63;
+  static constexpr int kNumberShift = 48;
+  static constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kNumberShift) - 1;
+  // Slabs: 4 KB, then doubling, up to 2 MB.
+  static constexpr ChunkGeometry kSlabs{0, 9};
+
+  /// What look-ups go by: the words of the pool's directory, once these are durable.
+  struct Directory {
+    explicit Directory(unsigned log2_words)
+        : depth(log2_words), words(std::size_t{1} << log2_words) {}
+    unsigned depth;
+    std::vector<std::uint64_t> words;  // through load and store
+    std::uint64_t& word_for(std::uint32_t fingerprint) noexcept {
+      return words[index_of(fingerprint)];
+    }
+    std::size_t index_of(std::uint32_t fingerprint) const noexcept {
+      return static_cast<std::size_t>((std::uint64_t{fingerprint} << depth) >> 32);
+    }
+  };
+
+  // HintIndexLayout::directory.
+  static unsigned depth_of(std::uint64_t directory) noexcept {
+    return static_cast<unsigned>(directory & kDepthMask);
+  }
+  std::uint64_t* words_of(std::uint64_t directory) const noexcept {
+    return reinterpret_cast<std::uint64_t*>(base_ + (directory & ~kDepthMask));
+  }
+  static std::uint64_t load(const std::uint64_t& word) noexcept {
+    return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+  }
+  static void store(std::uint64_t& word, std::uint64_t value) noexcept {
+    __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+  }
+  static bool matches(std::uint64_t slot, std::uint32_t fingerprint) noexcept {
+    return (slot >> 32) == fingerprint && static_cast<std::uint32_t>(slot) != 0;
+  }
+  static bool is_live(std::uint64_t slot) noexcept { return static_cast<std::uint32_t>(slot) != 0; }
+  static std::uint64_t make_slot(std::uint32_t fingerprint, std::uint32_t payload) noexcept {
+    return (std::uint64_t{fingerprint} << 32) | (payload + 1u);
+  }
+  static std::uint32_t payload_of(std::uint64_t slot) noexcept {
+    return static_cast<std::uint32_t>(slot) - 1;
+  }
+  static std::uint32_t home_of(std::uint32_t fingerprint) noexcept {
+    return static_cast<std::uint32_t>(
+        (std::uint64_t{fingerprint * 0x9e3779b1u} * Segment::kLines) >> 32);
+  }
+  Segment* segment_at(std::uint64_t word) const noexcept {
+    return reinterpret_cast<Segment*>(base_ + (word & kOffsetMask));
+  }
+  /// The segment behind one that is full; null: none.
+  Segment* next_of(const Segment& segment) const noexcept;
+
+  static pmem::Extent directory_extent(std::uint64_t directory) noexcept {
+    return {directory & ~kDepthMask, sizeof(std::uint64_t) << depth_of(directory)};
+  }
+
+  /// Calls visit(slot, value) for the slots in which an entry may be, until it returns true.
+  template <typename F>
+  bool walk(std::uint64_t word, std::uint32_t fingerprint, F&& visit) const;
+  std::uint64_t* find_free(std::uint64_t word, std::uint32_t fingerprint) const noexcept;
+  template <typename F>
+  void for_each_line_to(std::uint64_t word, std::uint32_t fingerprint, const std::uint64_t* slot,
+                        F&& visit) const;
+
+  Status load_directory();
+  bool is_change_valid() const noexcept;
+  Status corrupt(const char* what, std::uint64_t expected, std::uint64_t found) const;
+  bool is_segment(std::uint64_t offset) const noexcept;
+  void put_slab(pmem::Extent slab);
+
+  // Growing, under structure_mutex_: hint_index_room.cc.
+  /// Words of the directory that name the same segment.
+  struct Block {
+    std::size_t first = 0;
+    std::size_t span = 1;
+  };
+  static Block block_of(const Directory& directory, std::size_t index) noexcept;
+  Status begin(pmem::Persister& persister);
+  void publish(std::uint64_t directory, std::unique_ptr<Directory> copy, pmem::Persister& persister,
+               pmem::Label label);
+  Status double_directory(pmem::Persister& persister);
+  Result<std::uint64_t> new_segment(pmem::Persister& persister);
+  Result<std::uint64_t> take_segment(pmem::Persister& persister);
+  void fill(std::uint64_t offset, std::span<const std::uint64_t> slots) noexcept;
+  Status rearrange(std::uint32_t fingerprint, pmem::Persister& persister, bool& wants_doubling);
+  Status change(const Block& block, std::uint64_t old_word, std::span<const std::uint64_t> lower,
+                std::span<const std::uint64_t> upper, pmem::Persister& persister);
+  void apply(const HintIndexLayout::Change& record, pmem::Persister& persister) noexcept;
+  Status go_on(Segment& segment, pmem::Persister& persister);
+  static std::uint64_t checksum_of(const HintIndexLayout::Change& change) noexcept;
+
+  pmem::Pool& pool_;
+  std::byte* const base_;  // of the pool
+  HintIndexLayout& layout_;
+  std::string owner_;
+  std::atomic<Directory*> directory_{nullptr};
+  std::atomic<std::uint64_t> bytes_in_pool_{0};
+  // Protects everything below and changes of the directory; rank: before locks_.
+  pmem::Mutex structure_mutex_;
+  pmem::ChunkList slabs_;
+  std::vector<std::uint64_t> slab_offsets_;
+  std::vector<pmem::Extent> slabs_in_order_;             // of their offsets
+  std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may be in them
+  struct alignas(64) Lock : pmem::SpinLock {};
+  mutable std::array<Lock, kLocks> locks_;  // innermost, all of them in ascending order
+};
+
+template <typename F>
+bool HintIndex::walk(std::uint64_t word, std::uint32_t fingerprint, F&& visit) const {
+  if (word == 0) return false;
+  std::uint32_t line = home_of(fingerprint);
+  for (Segment* segment = segment_at(word); segment != nullptr; segment = next_of(*segment)) {
+    for (std::uint32_t walked = 0; walked < Segment::kLines; ++walked) {
+      std::uint64_t* slots = segment->slots[line];
+      bool has_unused = false;
+      for (std::uint32_t i = 0; i < Segment::kSlots; ++i) {
+        const std::uint64_t slot = load(slots[i]);
+        has_unused |= slot == 0;
+        if (visit(slots[i], slot)) return true;
+      }
+      if (has_unused) return false;
+      line = line + 1 == Segment::kLines ? 0 : line + 1;
+    }
+  }
+  return false;
+}
+
+template <typename F>
+bool HintIndex::Editor::any(F&& visit) const {
+  return index_.walk(word_, fingerprint_, [&](std::uint64_t&, std::uint64_t slot) {
+    return matches(slot, fingerprint_) && visit(payload_of(slot));
+  });
+}
+
+}  // namespace flugs::columns

@@ -1,0 +1,259 @@
+// How a HintIndex grows: its directory, its segments.
+
+#include <algorithm>
+#include <bit>
+
+#include "columns/hint_index.h"
+
+namespace flugs::columns {
+
+namespace {
+
+// A segment is not split before so many of its slots are taken, nor when less than one entry in 16
+// would come to stand apart from the others: those have few hashes.
+constexpr std::size_t kSplitAt = HintSegmentLayout::kLines * HintSegmentLayout::kSlots / 2;
+constexpr std::size_t kLopsidedHints = 16;
+
+}  // namespace
+
+Status HintIndex::make_room(std::uint64_t hash, pmem::Persister& persister) {
+  const std::uint32_t fingerprint = fingerprint_of(hash);
+  const std::lock_guard structure(structure_mutex_);
+  if (directory_.load(std::memory_order_relaxed) == nullptr)
+    if (Status s = begin(persister); !s.ok()) return s;
+  for (;;) {
+    bool wants_doubling = false;
+    Status s = rearrange(fingerprint, persister, wants_doubling);
+    if (!s.ok() || !wants_doubling) return s;
+    if (s = double_directory(persister); !s.ok()) return s;
+  }
+}
+
+// Protocol hint_begin: the first segment, in a directory of one word.
+//   step  store                         made durable by     power cut just after it: recovery
+//   1     segment, word that names it,  flush, fence        no directory: empty; the segment is
+//         segments_used                                     counted, and not used
+//   2     directory                     persist (8 bytes)   an empty index
+// Must hold:  1 before 2, else the word would be noise.
+Status HintIndex::begin(pmem::Persister& persister) {
+  Result<pmem::Extent> extent = pool_.allocator().allocate(sizeof(std::uint64_t), persister);
+  if (!extent.ok()) return std::move(extent).status();
+  Result<std::uint64_t> segment = new_segment(persister);
+  if (!segment.ok()) {
+    pool_.allocator().release(*extent);
+    return std::move(segment).status();
+  }
+  fill(*segment, {});
+  store(words_of(extent->offset)[0], *segment);
+  persister.flush(segment_at(*segment), kSegmentBytes, "hint_begin/1");
+  persister.flush(words_of(extent->offset), sizeof(std::uint64_t), "hint_begin/1");
+  persister.fence("hint_begin/1");
+  auto copy = std::make_unique<Directory>(0);
+  copy->words[0] = *segment;
+  publish(extent->offset, std::move(copy), persister, "hint_begin/2");
+  return {};
+}
+
+void HintIndex::publish(std::uint64_t directory, std::unique_ptr<Directory> copy,
+                        pmem::Persister& persister, pmem::Label label) {
+  store(layout_.directory, directory);
+  persister.persist(&layout_.directory, sizeof layout_.directory, label);
+  bytes_in_pool_.fetch_add(directory_extent(directory).bytes, std::memory_order_relaxed);
+  directory_.store(copy.get(), std::memory_order_release);
+  directories_.push_back(std::move(copy));
+}
+
+// Protocol hint_directory: twice as many words, each named twice.
+//   step  store                     made durable by     power cut just after it: recovery
+//   1     words of the new one      flush, fence        unreachable: free space
+//   2     directory                 persist (8 bytes)   the new one; the old is free space
+// Must hold:  1 before 2. No word changes meanwhile (structure_mutex_).
+Status HintIndex::double_directory(pmem::Persister& persister) {
+  const std::uint64_t old = layout_.directory;
+  const std::size_t words = std::size_t{1} << depth_of(old);
+  Result<pmem::Extent> extent =
+      pool_.allocator().allocate(words * 2 * sizeof(std::uint64_t), persister);
+  if (!extent.ok()) return std::move(extent).status();
+  const std::uint64_t fresh = extent->offset | (depth_of(old) + 1);
+  auto copy = std::make_unique<Directory>(depth_of(fresh));
+  for (std::size_t i = 0; i < words * 2; ++i) copy->words[i] = load(words_of(old)[i / 2]);
+  std::copy(copy->words.begin(), copy->words.end(), words_of(fresh));
+  persister.flush(words_of(fresh), words * 2 * sizeof(std::uint64_t), "hint_directory/1");
+  persister.fence("hint_directory/1");
+  publish(fresh, std::move(copy), persister, "hint_directory/2");
+  pool_.allocator().release(directory_extent(old));
+  bytes_in_pool_.fetch_sub(directory_extent(old).bytes, std::memory_order_relaxed);
+  return {};
+}
+
+// Segments that no directory names are counted in the pool, and nothing else is known of them: one
+// that a crash has left so stays unused for good.
+Result<std::uint64_t> HintIndex::new_segment(pmem::Persister& persister) {
+  const std::uint64_t number = layout_.segments_used;
+  const std::size_t slab = kSlabs.chunk_of(static_cast<std::uint32_t>(number));
+  if (slab >= slabs_.count()) {
+    const std::uint64_t bytes = kSlabs.elements_in(slab) * kSegmentBytes;
+    Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister);
+    if (!extent.ok()) return std::move(extent).status();
+    if (Status s = slabs_.append(*extent, persister); !s.ok()) {
+      pool_.allocator().release(*extent);
+      return s;
+    }
+    put_slab({extent->offset, bytes});
+  }
+  store(layout_.segments_used, number + 1);
+  persister.flush(&layout_.segments_used, sizeof layout_.segments_used, "hint_change/1");
+  return slab_offsets_[slab] + (number - kSlabs.first_of(slab)) * kSegmentBytes;
+}
+
+Result<std::uint64_t> HintIndex::take_segment(pmem::Persister& persister) {
+  if (layout_.spare == 0) return new_segment(persister);
+  const std::uint64_t spare = layout_.spare;
+  store(layout_.spare, 0);
+  persister.flush(&layout_.spare, sizeof layout_.spare, "hint_change/1");
+  return spare;
+}
+
+void HintIndex::fill(std::uint64_t offset, std::span<const std::uint64_t> slots) noexcept {
+  Segment& segment = *segment_at(offset);
+  // Word by word: readers who saw an old directory may be at it.
+  for (auto& line : segment.slots)
+    for (std::uint64_t& slot : line) store(slot, 0);
+  store(segment.next, 0);
+  for (const std::uint64_t slot : slots)
+    store(*find_free(offset, static_cast<std::uint32_t>(slot >> 32)), slot);
+}
+
+HintIndex::Block HintIndex::block_of(const Directory& directory, std::size_t index) noexcept {
+  const std::vector<std::uint64_t>& words = directory.words;
+  const std::uint64_t word = load(words[index]);
+  Block block{index, 1};
+  while (block.span < words.size()) {
+    const std::size_t first = index & ~(block.span * 2 - 1);
+    for (std::size_t i = first; i < first + block.span * 2; ++i)
+      if (load(words[i]) != word) return block;
+    block = {first, block.span * 2};
+  }
+  return block;
+}
+
+// Splits the segment of a fingerprint by the next bit, or makes it again without the slots that
+// were emptied, or gives it another one to go on in; or leaves it as it is when an entry more finds
+// its place near home.
+Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persister,
+                            bool& wants_doubling) {
+  const Editor lock(*this, std::uint64_t{fingerprint} << 32);
+  const Directory& directory = *directory_.load(std::memory_order_relaxed);
+  Segment& segment = *segment_at(lock.word_);
+  const bool is_full = find_free(lock.word_, fingerprint) == nullptr;
+  // Those that go on elsewhere have many entries of few hashes: they only become longer.
+  if (load(segment.next) != 0) return is_full ? go_on(segment, persister) : Status();
+  std::vector<std::uint64_t> entries;
+  std::size_t emptied = 0;
+  for (const auto& line : segment.slots)
+    for (const std::uint64_t& slot : line) {
+      const std::uint64_t value = load(slot);
+      if (is_live(value)) entries.push_back(value);
+      emptied += value == Segment::kEmptied ? 1 : 0;
+    }
+  const Block block = block_of(directory, directory.index_of(fingerprint));
+  const unsigned depth = directory.depth - static_cast<unsigned>(std::countr_zero(block.span));
+  const auto goes_up = [&](std::uint64_t slot) { return (slot >> (63 - depth) & 1) != 0; };
+  const auto up = static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), goes_up));
+  const bool splits = depth < kDepthMax && entries.size() >= kSplitAt &&
+                      std::min(up, entries.size() - up) >= entries.size() / kLopsidedHints;
+  if (splits && block.span == 1) {
+    wants_doubling = true;
+    return {};
+  }
+  if (splits) {
+    const auto middle = std::partition(entries.begin(), entries.end(),
+                                       [&](std::uint64_t slot) { return !goes_up(slot); });
+    return change(block, lock.word_, {entries.begin(), middle}, {middle, entries.end()}, persister);
+  }
+  if (emptied > entries.size() / 2) return change(block, lock.word_, entries, {}, persister);
+  return is_full ? go_on(segment, persister) : Status();
+}
+
+// Protocol hint_change: one or two segments take the place of another. They are found after 3.
+//   step  store                            made durable by   power cut just after it: recovery
+//   1     their entries; segments_used,    flush, fence      nothing names them; the spare one is
+//         spare := 0                                         that of the last change
+//   2     what is to change, a checksum    flush, fence      does step 3 again
+//   3     words of the directory, then     flush, fence      does it again
+//         their copies in DRAM
+//   4     spare := the one that was        with the next     the same, from what step 2 wrote
+//         replaced                         change
+// Must hold:  1 before 2, as entries would be lost; 2 before 3, as words that are changed one by
+// one
+//             must all be; 3 before the next change, which writes over what 2 wrote and may use the
+//             segment that was replaced. Entries that are copied were perhaps not durable where
+//             they stood: 1 before 3 makes them so before anybody finds them here.
+Status HintIndex::change(const Block& block, std::uint64_t old_word,
+                         std::span<const std::uint64_t> lower, std::span<const std::uint64_t> upper,
+                         pmem::Persister& persister) {
+  Result<std::uint64_t> first = take_segment(persister);
+  if (!first.ok()) return std::move(first).status();
+  std::uint64_t second = *first;
+  if (!upper.empty()) {
+    Result<std::uint64_t> taken = take_segment(persister);
+    if (!taken.ok()) {
+      store(layout_.spare, *first);
+      persister.flush(&layout_.spare, sizeof layout_.spare, "hint_change/1");
+      return std::move(taken).status();
+    }
+    second = *taken;
+    fill(second, upper);
+    persister.flush(segment_at(second), kSegmentBytes, "hint_change/1");
+  }
+  fill(*first, lower);
+  persister.flush(segment_at(*first), kSegmentBytes, "hint_change/1");
+  persister.fence("hint_change/1");
+
+  const std::uint64_t number = ((old_word >> kNumberShift) + 1) << kNumberShift;
+  HintIndexLayout::Change record{};
+  record.directory = layout_.directory;
+  record.first = block.first;
+  record.span = block.span;
+  record.lower = *first | number;
+  record.upper = second | number;
+  record.replaced = old_word & kOffsetMask;
+  record.checksum = checksum_of(record);
+  layout_.change = record;
+  persister.persist(&layout_.change, sizeof layout_.change, "hint_change/2");
+  apply(record, persister);
+  return {};
+}
+
+void HintIndex::apply(const HintIndexLayout::Change& record, pmem::Persister& persister) noexcept {
+  std::uint64_t* words = words_of(record.directory) + record.first;
+  for (std::size_t i = 0; i < record.span; ++i)
+    store(words[i], i * 2 < record.span ? record.lower : record.upper);
+  persister.persist(words, record.span * sizeof(std::uint64_t), "hint_change/3");
+  Directory& directory = *directory_.load(std::memory_order_relaxed);
+  for (std::size_t i = record.first; i < record.first + record.span; ++i)
+    store(directory.words[i], words_of(record.directory)[i]);
+  store(layout_.spare, record.replaced);
+}
+
+// Protocol hint_go_on: a segment that is full, of entries that cannot be told apart, goes on in
+// another one.
+//   step  store                           made durable by     power cut just after it: recovery
+//   1     zeros of it, segments_used      flush, fence        it is counted, and not used
+//   2     next of the last one            persist (8 bytes)   an empty segment behind it
+// Must hold:  1 before 2. Who puts an entry there flushes `next` with it.
+Status HintIndex::go_on(Segment& segment, pmem::Persister& persister) {
+  Segment* last = &segment;
+  while (Segment* next = next_of(*last)) last = next;
+  // Not the spare one: recovery may take it for what the last change has replaced.
+  Result<std::uint64_t> fresh = new_segment(persister);
+  if (!fresh.ok()) return std::move(fresh).status();
+  fill(*fresh, {});
+  persister.flush(segment_at(*fresh), kSegmentBytes, "hint_go_on/1");
+  persister.fence("hint_go_on/1");
+  store(last->next, *fresh);
+  persister.persist(&last->next, sizeof last->next, "hint_go_on/2");
+  return {};
+}
+
+}  // namespace flugs::columns

@@ -1,0 +1,253 @@
+#include "columns/hint_index.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "columns/hash.h"
+#include "pmem/found_words.h"
+#include "pmem/pool.h"
+#include "test/model/random.h"
+
+namespace flugs::columns {
+namespace {
+
+constexpr std::size_t kPoolBytes = std::size_t{64} << 20;
+
+// An index whose layout is the application root of a pool in memory.
+struct World {
+  explicit World(std::size_t bytes = kPoolBytes) : buffer(bytes / 64) {
+    pmem::PoolOptions options;
+    options.max_bytes = bytes;
+    options.segment_bytes = std::size_t{1} << 20;
+    options.grow_ahead_bytes = 0;
+    auto made = pmem::Pool::create_in_memory(span(), options);
+    REQUIRE(made.ok());
+    pool = std::move(*made);
+    make_index();
+  }
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::span<std::byte> span() { return std::as_writable_bytes(std::span(buffer)); }
+  HintIndexLayout& layout() {
+    return *reinterpret_cast<HintIndexLayout*>(pool->application_root());
+  }
+  void make_index() {
+    index = std::make_unique<HintIndex>(*pool, layout(), "test index");
+    persister = std::make_unique<pmem::Persister>(pool->medium());
+  }
+  // As after a process was killed: what is in memory is there.
+  Status reopen() {
+    index.reset();
+    persister.reset();
+    pool.reset();
+    pmem::PoolOptions options;
+    options.grow_ahead_bytes = 0;
+    auto opened = pmem::Pool::open_in_memory(span(), options);
+    if (!opened.ok()) return std::move(opened).status();
+    pool = std::move(*opened);
+    make_index();
+    {
+      const pmem::FoundWords found(*pool);
+      if (Status s = index->load(); !s.ok()) return s;
+    }
+    pool->allocator().finish_claims();
+    index->recover(*persister);
+    return {};
+  }
+
+  Status insert(std::uint64_t hash, std::uint32_t payload) {
+    Unflushed unflushed;
+    for (;;) {
+      {
+        HintIndex::Editor editor(*index, hash);
+        if (editor.has_room()) {
+          const bool wants_room = editor.insert(payload, &unflushed);
+          if (!wants_room) break;
+        }
+      }
+      pmem::Persister own(pool->medium());
+      Status s = index->make_room(hash, own);
+      own.fence("hint_change/1");
+      if (!s.ok()) return s;
+    }
+    return {};
+  }
+  bool erase(std::uint64_t hash, std::uint32_t payload) {
+    return HintIndex::Editor(*index, hash).erase(payload);
+  }
+  std::multiset<std::uint32_t> found(std::uint64_t hash) const {
+    Candidates candidates;
+    index->lookup(hash, candidates);
+    const auto view = candidates.view();
+    return {view.begin(), view.end()};
+  }
+  std::size_t size() const {
+    std::size_t entries = 0;
+    index->for_each([&](std::uint32_t, std::uint32_t) { ++entries; });
+    return entries;
+  }
+
+  std::vector<Line> buffer;
+  std::unique_ptr<pmem::Pool> pool;
+  std::unique_ptr<pmem::Persister> persister;
+  std::unique_ptr<HintIndex> index;
+};
+
+// Distinct fingerprints, so that the model need not know about candidates that do not fit.
+std::uint64_t hash_number(std::uint32_t number) { return std::uint64_t{mix32(number)} << 32; }
+
+}  // namespace
+
+TEST_CASE("an empty hint index finds nothing and takes no space", "[columns]") {
+  World world;
+  CHECK(world.found(42).empty());
+  CHECK(world.index->bytes_in_pool() == 0);
+  CHECK(world.size() == 0);
+  CHECK_FALSE(HintIndex::Editor(*world.index, 42).has_room());
+  CHECK_FALSE(world.erase(42, 1));
+  CHECK(world.reopen().ok());
+  CHECK(world.found(42).empty());
+}
+
+TEST_CASE("a hint index is a multimap, whatever it grows to and however often it is opened",
+          "[columns]") {
+  World world;
+  std::map<std::uint32_t, std::multiset<std::uint32_t>> model;
+  test::Random random(7);
+  std::size_t size = 0;
+  for (std::uint32_t i = 0; i < 300000; ++i) {
+    const auto number = static_cast<std::uint32_t>(random.below(60000));
+    auto& payloads = model[number];
+    if (!payloads.empty() && random.chance(35)) {
+      REQUIRE(world.erase(hash_number(number), *payloads.begin()));
+      payloads.erase(payloads.begin());
+      --size;
+    } else {
+      REQUIRE(world.insert(hash_number(number), i).ok());
+      payloads.insert(i);
+      ++size;
+    }
+    if (i % 60000 == 59999) {
+      REQUIRE(world.reopen().ok());
+      for (const auto& [n, expected] : model) REQUIRE(world.found(hash_number(n)) == expected);
+      REQUIRE(world.size() == size);
+    }
+  }
+  // 8 bytes an entry, segments at least half full but for those just split.
+  CHECK(world.index->bytes_in_pool() < size * 8 * 5);
+}
+
+TEST_CASE("an entry that is there is not added again", "[columns]") {
+  World world;
+  for (int i = 0; i < 3; ++i) CHECK(world.insert(hash_number(5), 77).ok());
+  CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{77});
+  Unflushed unflushed;
+  CHECK(HintIndex::Editor(*world.index, hash_number(5)).replace(77, 78, unflushed));
+  CHECK_FALSE(unflushed.empty());
+  CHECK_FALSE(HintIndex::Editor(*world.index, hash_number(5)).replace(77, 79, unflushed));
+  CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{78});
+}
+
+TEST_CASE("thousands of entries of one hash are found, and others beside them", "[columns]") {
+  World world;
+  std::multiset<std::uint32_t> expected;
+  for (std::uint32_t i = 0; i < 6000; ++i) {
+    REQUIRE(world.insert(hash_number(1), i).ok());
+    expected.insert(i);
+    REQUIRE(world.insert(hash_number(i + 10), i).ok());
+  }
+  REQUIRE(world.reopen().ok());
+  CHECK(world.found(hash_number(1)) == expected);
+  for (std::uint32_t i = 0; i < 6000; ++i)
+    REQUIRE(world.found(hash_number(i + 10)) == std::multiset<std::uint32_t>{i});
+  for (std::uint32_t i = 0; i < 6000; ++i) REQUIRE(world.erase(hash_number(1), i));
+  CHECK(world.found(hash_number(1)).empty());
+  CHECK(world.index->bytes_in_pool() < std::size_t{1} << 20);
+}
+
+TEST_CASE("entries that come and go do not make a hint index grow", "[columns]") {
+  World world;
+  for (std::uint32_t i = 0; i < 5000; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
+  const std::uint64_t bytes = world.index->bytes_in_pool();
+  for (std::uint32_t i = 0; i < 400000; ++i) {
+    REQUIRE(world.erase(hash_number(i), i));
+    REQUIRE(world.insert(hash_number(i + 5000), i + 5000).ok());
+  }
+  CHECK(world.size() == 5000);
+  CHECK(world.index->bytes_in_pool() <= bytes * 3);
+}
+
+TEST_CASE("a pool without space for more hints says so, and loses none", "[columns]") {
+  World world(std::size_t{8} << 20);
+  std::uint32_t inserted = 0;
+  Status status;
+  while ((status = world.insert(hash_number(inserted), inserted)).ok()) ++inserted;
+  CHECK(status.code() == StatusCode::kOutOfSpace);
+  CHECK(inserted > 100000);
+  REQUIRE(world.reopen().ok());
+  for (std::uint32_t i = 0; i < inserted; ++i)
+    REQUIRE(world.found(hash_number(i)) == std::multiset<std::uint32_t>{i});
+}
+
+TEST_CASE("entries are found while others are added and segments are split", "[columns]") {
+  World world;
+  constexpr std::uint32_t kKept = 2000;
+  for (std::uint32_t i = 0; i < kKept; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> missed{0};
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 2; ++t)
+    readers.emplace_back([&] {
+      Candidates candidates;
+      while (!stop.load())
+        for (std::uint32_t i = 0; i < kKept; ++i) {
+          world.index->lookup(hash_number(i), candidates);
+          const auto view = candidates.view();
+          missed += std::count(view.begin(), view.end(), i) == 1 ? 0 : 1;
+        }
+    });
+  std::vector<std::thread> writers;
+  std::atomic<std::uint64_t> failed{0};
+  for (std::uint32_t t = 0; t < 2; ++t)
+    writers.emplace_back([&, t] {
+      for (std::uint32_t i = 0; i < 60000; ++i) {
+        const std::uint32_t number = kKept + i * 2 + t;
+        failed += world.insert(hash_number(number), number).ok() ? 0 : 1;
+        if (i % 3 == 0) failed += world.erase(hash_number(number), number) ? 0 : 1;
+      }
+    });
+  for (std::thread& writer : writers) writer.join();
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  CHECK(missed == 0);
+  CHECK(failed == 0);
+  CHECK(world.size() == kKept + 2 * 40000);
+}
+
+TEST_CASE("damage of a hint index is refused with its place", "[columns]") {
+  World world;
+  for (std::uint32_t i = 0; i < 20000; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
+  const HintIndexLayout whole = world.layout();
+  const auto refused = [&](auto&& damage) {
+    damage(world.layout());
+    const Status status = world.reopen();
+    world.layout() = whole;
+    CHECK(status.code() == StatusCode::kCorrupt);
+    CHECK(status.message().find("test index") != std::string::npos);
+  };
+  refused([](HintIndexLayout& layout) { layout.directory = (layout.directory & ~63u) | 40; });
+  refused([](HintIndexLayout& layout) { layout.directory += std::uint64_t{1} << 40; });
+  refused([](HintIndexLayout& layout) { layout.directory -= std::uint64_t{64} << 10; });
+  refused([](HintIndexLayout& layout) { layout.segments_used = 1 << 20; });
+  refused([](HintIndexLayout& layout) { layout.spare = 64; });
+  refused([](HintIndexLayout& layout) { layout.slabs.inline_chunks[1] = 1 << 30; });
+  CHECK(world.reopen().ok());
+  CHECK(world.found(hash_number(19999)).size() == 1);
+}
+
+}  // namespace flugs::columns
