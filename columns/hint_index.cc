@@ -21,21 +21,33 @@ std::uint64_t HintIndex::checksum_of(const HintIndexLayout::Change& change) noex
   return XXH3_64bits(&change, offsetof(HintIndexLayout::Change, checksum));
 }
 
+// A search for each word of a directory would be most of opening: so the slabs that begin or go on
+// in each 2 MB of the pool are looked up.
+void HintIndex::map_slabs() {
+  std::sort(slabs_in_order_.begin(), slabs_in_order_.end(),
+            [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  slab_at_.clear();
+  std::uint32_t slab = 0;
+  const std::uint64_t end =
+      slabs_in_order_.empty() ? 0 : slabs_in_order_.back().offset + slabs_in_order_.back().bytes;
+  for (std::uint64_t at = 0; at < end; at += std::uint64_t{1} << kSlabMapShift) {
+    while (slabs_in_order_[slab].offset + slabs_in_order_[slab].bytes <= at) ++slab;
+    slab_at_.push_back(slab);
+  }
+}
+
 bool HintIndex::is_segment(std::uint64_t offset) const noexcept {
-  const auto after = std::upper_bound(
-      slabs_in_order_.begin(), slabs_in_order_.end(), offset,
-      [](std::uint64_t wanted, const pmem::Extent& slab) { return wanted < slab.offset; });
-  if (after == slabs_in_order_.begin()) return false;
-  const pmem::Extent& slab = *std::prev(after);
-  return offset - slab.offset < slab.bytes && (offset - slab.offset) % kSegmentBytes == 0;
+  if (offset >> kSlabMapShift >= slab_at_.size()) return false;
+  std::size_t slab = slab_at_[offset >> kSlabMapShift];
+  while (slab < slabs_in_order_.size() &&
+         slabs_in_order_[slab].offset + slabs_in_order_[slab].bytes <= offset)
+    ++slab;
+  return slab < slabs_in_order_.size() && offset >= slabs_in_order_[slab].offset &&
+         (offset - slabs_in_order_[slab].offset) % kSegmentBytes == 0;
 }
 
 void HintIndex::put_slab(pmem::Extent slab) {
   slab_offsets_.push_back(slab.offset);
-  slabs_in_order_.insert(
-      std::upper_bound(slabs_in_order_.begin(), slabs_in_order_.end(), slab,
-                       [](const auto& a, const auto& b) { return a.offset < b.offset; }),
-      slab);
   bytes_in_pool_.fetch_add(slab.bytes, std::memory_order_relaxed);
 }
 
@@ -51,9 +63,11 @@ Status HintIndex::load() {
                     fmt::format("{}: {}: slab {} of {} bytes at offset {} lies outside the pool",
                                 pool_.path(), owner_, slab, bytes, offset));
     put_slab({offset, bytes});
+    slabs_in_order_.push_back({offset, bytes});
     return bytes;
   });
   if (!loaded.ok()) return loaded;
+  map_slabs();
   if (layout_.segments_used > kSlabs.first_of(slabs_.count()))
     return corrupt("segments in use, at most", kSlabs.first_of(slabs_.count()),
                    layout_.segments_used);

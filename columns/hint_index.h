@@ -107,6 +107,7 @@ class HintIndex {
   static constexpr std::size_t kLocks = 256;
   // An entry so many lines from home wishes for more room.
   static constexpr std::uint32_t kLinesFar = 4;
+  static constexpr unsigned kSlabMapShift = 21;
   static constexpr unsigned kDepthMax = 24;
   static constexpr std::uint64_t kDepthMask = 63;
   static constexpr int kNumberShift = 48;
@@ -176,6 +177,7 @@ class HintIndex {
   Status load_directory();
   bool is_change_valid() const noexcept;
   Status corrupt(const char* what, std::uint64_t expected, std::uint64_t found) const;
+  void map_slabs();
   bool is_segment(std::uint64_t offset) const noexcept;
   void put_slab(pmem::Extent slab);
 
@@ -210,7 +212,10 @@ class HintIndex {
   pmem::Mutex structure_mutex_;
   pmem::ChunkList slabs_;
   std::vector<std::uint64_t> slab_offsets_;
-  std::vector<pmem::Extent> slabs_in_order_;             // of their offsets
+  // Those that were found at opening, in the order of their offsets, and for each 2 MB of the pool
+  // the first that ends behind its beginning.
+  std::vector<pmem::Extent> slabs_in_order_;
+  std::vector<std::uint32_t> slab_at_;
   std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may be in them
   struct alignas(64) Lock : pmem::SpinLock {};
   mutable std::array<Lock, kLocks> locks_;  // innermost, all of them in ascending order

@@ -20,12 +20,18 @@ Status HintIndex::make_room(std::uint64_t hash, pmem::Persister& persister) {
   const std::uint32_t fingerprint = fingerprint_of(hash);
   const std::lock_guard structure(structure_mutex_);
   if (directory_.load(std::memory_order_relaxed) == nullptr)
-    if (Status s = begin(persister); !s.ok()) return s;
+    if (Status s = begin(persister); !s.ok()) {
+      persister.fence("hint_begin/1");
+      return s;
+    }
   for (;;) {
     bool wants_doubling = false;
     Status s = rearrange(fingerprint, persister, wants_doubling);
-    if (!s.ok() || !wants_doubling) return s;
-    if (s = double_directory(persister); !s.ok()) return s;
+    if (s.ok() && !wants_doubling) return s;
+    if (s.ok()) s = double_directory(persister);
+    if (s.ok()) continue;
+    persister.fence("hint_change/1");  // of what was flushed before it failed
+    return s;
   }
 }
 
