@@ -26,7 +26,9 @@ struct RecoveryReport {
   std::uint64_t transactions_completed = 0;
   /// Begun to commit, not committed: left without effect.
   std::uint64_t transactions_undone = 0;
-  std::uint64_t dictionary_entries = 0;          ///< whole entries found, NULL's included
+  /// Whole entries that were proven, NULL's included: all of them, with IndexMode::kHint those
+  /// whose index entries were not known to be durable.
+  std::uint64_t dictionary_entries = 0;
   std::uint64_t dictionary_entries_dropped = 0;  ///< torn leftovers of the crash, never to be used
   std::uint64_t rows_indexed = 0;                ///< live rows put into key indexes
   std::uint64_t rows_recycled = 0;               ///< dead, never committed or unused: ready for use
