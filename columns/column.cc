@@ -61,7 +61,8 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, D
       is_text_(type_ == Type::kString || type_ == Type::kBytes),
       is_narrow_(type_ == Type::kInt32 || type_ == Type::kDate),
       heap_(pool, layout.heap, owner_),
-      dictionary_(pool, layout.dictionary, hints, heap_, type_, decoder, owner_) {
+      dictionary_(pool, layout.dictionary, is_dictionary_ ? hints : nullptr, heap_, type_, decoder,
+                  owner_) {
   decoder.type = type_;
   decoder.kind = decode_kind(type_, is_dictionary_);
 }

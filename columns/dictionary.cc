@@ -119,26 +119,10 @@ void Dictionary::begin_rebuild() {
 void Dictionary::rebuild_range(std::uint32_t first, std::uint32_t end,
                                HashIndexBuilder::Source& source, RebuildCounts& counts,
                                pmem::Persister& persister) {
-  for (std::uint32_t id = first; id < end; ++id) {
-    std::uint64_t hash = 0;
-    switch (prove(id, hash)) {
-      case Proof::kAbsent:
-        break;
-      case Proof::kTorn:
-        clear_torn(id);
-        ++counts.dropped;
-        break;
-      case Proof::kNull:
-        decoder_.null_code.store(id, std::memory_order_relaxed);
-        ++counts.entries;
-        break;
-      case Proof::kValue:
-        source.add(hash, id);
-        ++counts.entries;
-        if (is_text_ && is_misplaced(id)) counts.misplaced = id;
-        break;
-    }
-  }
+  static_cast<void>(prove_range(first, end, counts, [&](std::uint32_t id, std::uint64_t hash) {
+    source.add(hash, id);
+    return Status();
+  }));
   flush_entries(first, end, persister, "rebuild_dictionary/1");
 }
 

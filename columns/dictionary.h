@@ -58,6 +58,7 @@ class Dictionary {
     std::uint64_t entries = 0;
     std::uint64_t dropped = 0;        ///< torn
     std::uint32_t misplaced = kNone;  ///< an entry whose text stands where none was put
+    std::uint32_t end = 0;            ///< behind the last whole one
   };
   void begin_rebuild();
   void rebuild_range(std::uint32_t first, std::uint32_t end, HashIndexBuilder::Source& source,
@@ -146,6 +147,10 @@ class Dictionary {
   Status grow(std::size_t chunk, pmem::Persister& persister);
   void put_chunk(std::size_t chunk, std::byte* entries) noexcept;
   bool is_misplaced(std::uint32_t id) const noexcept;
+  /// Opening: proves entries, puts zeros over those that are torn, counts the others, and calls
+  /// visit(id, hash) -> Status for each value until it fails.
+  template <typename F>
+  Status prove_range(std::uint32_t first, std::uint32_t end, RebuildCounts& counts, F&& visit);
   void clear_torn(std::uint32_t id) noexcept;
   void write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept;
   /// Sets `hash` to the value's hash when it is one.
@@ -173,6 +178,7 @@ class Dictionary {
   bool is(std::uint32_t id, const Value& value) const noexcept;
   bool is_value(std::uint32_t id, const Value& value) const noexcept;
   Status recover_null(std::uint32_t durable_end);
+  std::uint64_t kept_end() const noexcept;
   std::uint64_t hash_of(const Value& value) const noexcept;
   std::uint32_t find(const Value& value, std::uint64_t hash) const;
 
@@ -198,5 +204,29 @@ class Dictionary {
   pmem::Mutex grow_mutex_;  // protects chunks_; rank: after a HashIndex bucket
   pmem::ChunkList chunks_;
 };
+
+template <typename F>
+Status Dictionary::prove_range(std::uint32_t first, std::uint32_t end, RebuildCounts& counts,
+                               F&& visit) {
+  for (std::uint32_t id = first; id < end; ++id) {
+    std::uint64_t hash = 0;
+    const Proof proof = prove(id, hash);
+    if (proof == Proof::kAbsent) continue;
+    if (proof == Proof::kTorn) {
+      clear_torn(id);
+      ++counts.dropped;
+      continue;
+    }
+    ++counts.entries;
+    counts.end = id + 1;
+    if (proof == Proof::kNull) {
+      decoder_.null_code.store(id, std::memory_order_relaxed);
+      continue;
+    }
+    if (is_text_ && is_misplaced(id)) counts.misplaced = id;
+    if (Status s = visit(id, hash); !s.ok()) return s;
+  }
+  return {};
+}
 
 }  // namespace flugs::columns

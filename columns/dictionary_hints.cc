@@ -18,31 +18,21 @@ constexpr std::uint32_t kHintsKeptMax = 1u << 16;
 
 Result<std::uint32_t> Dictionary::encode_new_hinted(const Value& value, std::uint64_t hash,
                                                     pmem::Persister& persister) {
-  for (;;) {
-    std::uint32_t found = kNone;
-    bool has_room = false;
-    bool wants_room = false;
-    Result<std::uint32_t> fresh = kNone;
-    {
-      HintIndex::Editor editor(*hints_, hash);
-      const auto is_wanted = [&](std::uint32_t candidate) {
-        if (is(candidate, value)) found = candidate;
-        return found != kNone;
-      };
-      if (editor.any(is_wanted)) return found;
-      has_room = editor.has_room();
-      if (has_room)
-        fresh = append(value, hash, persister,
-                       [&](std::uint32_t id) { wants_room = editor.insert(id, nullptr); });
-    }
-    if (!has_room) {
-      if (Status s = hints_->make_room(hash, persister); !s.ok()) return s;
-      continue;
-    }
-    // There was room; that there is little left is no reason to fail.
-    if (fresh.ok() && wants_room) static_cast<void>(hints_->make_room(hash, persister));
-    return fresh;
-  }
+  Result<std::uint32_t> id = kNone;
+  Status s = hints_->edit(hash, persister, [&](HintIndex::Editor& editor) {
+    const auto is_wanted = [&](std::uint32_t candidate) {
+      if (is(candidate, value)) id = candidate;
+      return *id != kNone;
+    };
+    HintIndex::Room room = HintIndex::Room::kEnough;
+    if (editor.any(is_wanted)) return room;
+    if (!editor.has_room()) return HintIndex::Room::kNone;
+    id = append(value, hash, persister,
+                [&](std::uint32_t fresh) { room = editor.insert(fresh, nullptr); });
+    return room;
+  });
+  if (!s.ok()) return s;
+  return id;
 }
 
 // Entry by entry the line of a hint would be waited for.
@@ -76,14 +66,17 @@ void Dictionary::flush_hints(std::uint32_t first, std::uint32_t end, pmem::Persi
 //             is read is not below it.
 bool Dictionary::wants_keeping() const noexcept {
   if (hints_ == nullptr) return false;
-  const std::uint64_t kept =
-      std::atomic_ref(hints_->layout().durable_end).load(std::memory_order_relaxed);
   return durable_.load(std::memory_order_relaxed) >=
-         kept + hint_tail_max_.load(std::memory_order_relaxed);
+         kept_end() + hint_tail_max_.load(std::memory_order_relaxed);
+}
+
+std::uint64_t Dictionary::kept_end() const noexcept {
+  return std::atomic_ref(hints_->layout().durable_end).load(std::memory_order_relaxed);
 }
 
 bool Dictionary::keep_hints(pmem::Persister& persister) noexcept {
-  if (hints_ == nullptr) return false;
+  // Asked of every column a hundred times a second.
+  if (hints_ == nullptr || durable_.load(std::memory_order_relaxed) == kept_end()) return false;
   const std::unique_lock only(keep_mutex_, std::try_to_lock);
   if (!only.owns_lock()) return false;
   HintIndexLayout& layout = hints_->layout();
@@ -118,38 +111,23 @@ Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
                               pool_.path(), owner_, end, layout.durable_end));
   const auto first = static_cast<std::uint32_t>(layout.durable_end);
   if (Status s = recover_null(first); !s.ok()) return s;
-  std::uint32_t whole_end = first;
-  for (std::uint32_t id = first; id < end; ++id) {
-    std::uint64_t hash = 0;
-    switch (prove(id, hash)) {
-      case Proof::kAbsent:
-        break;
-      case Proof::kTorn:
-        clear_torn(id);
-        ++counts.dropped;
-        break;
-      case Proof::kNull:
-        whole_end = id + 1;
-        layout.null_code = id + 1;
-        decoder_.null_code.store(id, std::memory_order_relaxed);
-        ++counts.entries;
-        break;
-      case Proof::kValue:
-        whole_end = id + 1;
-        if (Status s = add_hint(hash, id, persister); !s.ok()) return s;
-        ++counts.entries;
-        if (is_text_ && is_misplaced(id)) counts.misplaced = id;
-        break;
-    }
-  }
+  counts.end = first;
+  if (Status s = prove_range(
+          first, end, counts,
+          [&](std::uint32_t id, std::uint64_t hash) { return add_hint(hash, id, persister); });
+      !s.ok())
+    return s;
+  if (const std::uint32_t null = null_code(); null != kNone) layout.null_code = null + 1;
   flush_hints(first, end, persister, "recover_dictionary/1");
   flush_entries(first, end, persister, "recover_dictionary/1");
   persister.flush(&layout.null_code, sizeof layout.null_code, "recover_dictionary/1");
   persister.fence("recover_dictionary/1");
+  // No later opening would find it again.
+  if (Status s = check_rebuilt(counts); !s.ok()) return s;
   // Behind it are zeros: the next opening would not know that there had been more.
-  count_.store(whole_end, std::memory_order_relaxed);
-  if (layout.durable_end != whole_end) {
-    layout.durable_end = whole_end;
+  count_.store(counts.end, std::memory_order_relaxed);
+  if (layout.durable_end != counts.end) {
+    layout.durable_end = counts.end;
     persister.persist(&layout.durable_end, sizeof layout.durable_end, "recover_dictionary/2");
   }
   return {};
@@ -174,17 +152,8 @@ Status Dictionary::recover_null(std::uint32_t durable_end) {
 }
 
 Status Dictionary::add_hint(std::uint64_t hash, std::uint32_t id, pmem::Persister& persister) {
-  for (;;) {
-    {
-      HintIndex::Editor editor(*hints_, hash);
-      if (editor.any([&](std::uint32_t candidate) { return candidate == id; })) return {};
-      if (editor.has_room()) {
-        editor.insert(id, nullptr);
-        return {};
-      }
-    }
-    if (Status s = hints_->make_room(hash, persister); !s.ok()) return s;
-  }
+  return hints_->edit(hash, persister,
+                      [&](HintIndex::Editor& editor) { return editor.insert(id, nullptr); });
 }
 
 }  // namespace flugs::columns

@@ -38,8 +38,9 @@ class Candidates {
         std::remove_if(all, all + count_, [&](std::uint32_t payload) { return !keep(payload); }) -
         all);
     // Where they are is told by their number.
+    if (count_ > inline_.size()) spill_.resize(kept);
     if (count_ > inline_.size() && kept <= inline_.size())
-      std::copy(all, all + kept, inline_.begin());
+      std::copy(spill_.begin(), spill_.end(), inline_.begin());
     count_ = kept;
   }
   std::span<const std::uint32_t> view() const noexcept {

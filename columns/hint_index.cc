@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "pmem/check.h"
-
 namespace flugs::columns {
 
 HintIndex::HintIndex(pmem::Pool& pool, HintIndexLayout& layout, std::string owner)
@@ -199,7 +197,7 @@ void HintIndex::for_each_line_to(std::uint64_t word, std::uint32_t fingerprint,
   }
 }
 
-bool HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {
+HintIndex::Room HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {
   const std::uint64_t wanted = make_slot(fingerprint_, payload);
   std::uint64_t* found = nullptr;
   std::uint64_t* free = nullptr;
@@ -209,7 +207,7 @@ bool HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {
     return found != nullptr;
   });
   if (found == nullptr) {
-    FLUGS_CHECK(free != nullptr);
+    if (free == nullptr) return Room::kNone;
     found = free;
     store(*found, wanted);
   }
@@ -220,7 +218,7 @@ bool HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {
   });
   // Asked once per line, not by each entry in it.
   const bool is_first = reinterpret_cast<std::uintptr_t>(found) % pmem::kLineBytes == 0;
-  return lines > kLinesFar && is_first && found == free;
+  return lines > kLinesFar && is_first && found == free ? Room::kLittle : Room::kEnough;
 }
 
 bool HintIndex::Editor::replace(std::uint32_t payload, std::uint32_t replacement,

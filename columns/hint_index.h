@@ -50,6 +50,9 @@ class HintIndex {
   /// Starts loading what `lookup(hash)` will read first.
   void prefetch(std::uint64_t hash) const noexcept;
 
+  /// Whether an entry found a slot, and another one would near its home.
+  enum class Room : std::uint8_t { kEnough, kLittle, kNone };
+
   /// The entries of one hash, while nobody else changes those of its segment. Short-lived; one at a
   /// time per index and thread, and none during make_room.
   class Editor {
@@ -62,11 +65,11 @@ class HintIndex {
     /// Calls visit(payload) for each candidate until it returns true; true if one did.
     template <typename F>
     bool any(F&& visit) const;
-    /// Whether `insert` can be called. If not: end this editor, make_room, begin again.
+    /// Whether `insert` would not say kNone.
     bool has_room() const noexcept;
     /// Adds an entry unless it is there. What must be flushed before anything relies on it goes to
-    /// `unflushed`, if not null. True: this part of the index should be given room soon.
-    bool insert(std::uint32_t payload, Unflushed* unflushed);
+    /// `unflushed`, if not null. kNone: it was not added.
+    Room insert(std::uint32_t payload, Unflushed* unflushed);
     /// Puts `replacement` where `payload` stands, if it does; flushing as with `insert`.
     bool replace(std::uint32_t payload, std::uint32_t replacement, Unflushed& unflushed);
     /// False when there is no entry with `payload`. Need not be made durable: it may come back.
@@ -80,9 +83,10 @@ class HintIndex {
     std::uint64_t word_;  // of the directory
   };
 
-  /// Makes room for another entry of `hash` and those beside it. Durable on return.
-  /// Fails with kOutOfSpace; nothing changed then.
-  Status make_room(std::uint64_t hash, pmem::Persister& persister);
+  /// Calls edit_function(Editor&), which returns a Room, and again with more of it while that is
+  /// kNone. What is made of room is durable on return. Fails with kOutOfSpace.
+  template <typename F>
+  Status edit(std::uint64_t hash, pmem::Persister& persister, F&& edit_function);
 
   /// Flushes what must be durable for the entry to be found; nothing when it is not there.
   void flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister& persister,
@@ -104,7 +108,7 @@ class HintIndex {
  private:
   using Segment = HintSegmentLayout;
   static constexpr std::uint64_t kSegmentBytes = sizeof(Segment);
-  static constexpr std::size_t kLocks = 256;
+  static constexpr std::size_t kLocks = 64;
   // An entry so many lines from home wishes for more room.
   static constexpr std::uint32_t kLinesFar = 4;
   static constexpr unsigned kSlabMapShift = 21;
@@ -181,7 +185,10 @@ class HintIndex {
   bool is_segment(std::uint64_t offset) const noexcept;
   void put_slab(pmem::Extent slab);
 
-  // Growing, under structure_mutex_: hint_index_room.cc.
+  // Growing: hint_index_room.cc; all but the first under structure_mutex_.
+  /// Makes room for another entry of `hash` and those beside it. Fails with kOutOfSpace; nothing
+  /// changed then.
+  Status make_room(std::uint64_t hash, pmem::Persister& persister);
   /// Words of the directory that name the same segment.
   struct Block {
     std::size_t first = 0;
@@ -218,7 +225,7 @@ class HintIndex {
   std::vector<std::uint32_t> slab_at_;
   std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may be in them
   struct alignas(64) Lock : pmem::SpinLock {};
-  mutable std::array<Lock, kLocks> locks_;  // innermost, all of them in ascending order
+  std::array<Lock, kLocks> locks_;  // each of segments that share it; innermost, one at a time
 };
 
 template <typename F>
@@ -239,6 +246,22 @@ bool HintIndex::walk(std::uint64_t word, std::uint32_t fingerprint, F&& visit) c
     }
   }
   return false;
+}
+
+template <typename F>
+Status HintIndex::edit(std::uint64_t hash, pmem::Persister& persister, F&& edit_function) {
+  for (;;) {
+    Room room = Room::kNone;
+    {
+      Editor editor(*this, hash);
+      room = edit_function(editor);
+    }
+    if (room == Room::kEnough) return {};
+    Status s = make_room(hash, persister);
+    // There was room for this one; that there is little left is no reason to fail.
+    if (room == Room::kLittle) return {};
+    if (!s.ok()) return s;
+  }
 }
 
 template <typename F>

@@ -9,7 +9,7 @@ namespace flugs::columns {
 
 /// In the pool: a hash index whose entries are hints (decision 0015). `directory` names 2^depth
 /// words; each holds the offset of a segment (bits 0 to 47) and a number that changes with it (bits
-/// 48 to 63). All words are 0, or none is.
+/// 48 to 63).
 struct HintIndexLayout {
   std::uint64_t directory;      ///< offset, a multiple of 64, plus depth; 0: there is none yet
   std::uint64_t segments_used;  ///< in the slabs, counted from the first
@@ -36,9 +36,9 @@ static_assert(sizeof(HintIndexLayout) == 192);
 static_assert(std::is_trivially_copyable_v<HintIndexLayout> &&
               std::is_standard_layout_v<HintIndexLayout>);
 
-/// In the pool: 63 lines of eight slots each, and a line that is no such. A slot is a fingerprint
-/// (bits 32 to 63) and a payload plus 1 (bits 0 to 31); 0: never used; payload 0xFFFFFFFF, so that
-/// the lower half is 0, beneath other than 0: emptied.
+/// In the pool: 63 lines of eight slots each, and a line that leads on. A slot is a fingerprint
+/// (bits 32 to 63) and a payload plus 1 (bits 0 to 31). 0: unused, and never used while its line
+/// was full; kEmptied: unused since.
 struct HintSegmentLayout {
   static constexpr std::uint32_t kLines = 63;
   static constexpr std::uint32_t kSlots = 8;

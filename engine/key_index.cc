@@ -212,58 +212,41 @@ Status KeyIndex::insert_hint(std::uint32_t row, std::uint64_t hash,
                              const mvcc::Visibility& visibility, columns::Unflushed& unflushed,
                              pmem::Persister& persister) {
   const bool may_repeat = has_null(row);
-  for (;;) {
-    bool has_room = false;
-    bool wants_room = false;
-    {
-      Status found;
-      columns::HintIndex::Editor editor(*hints_, hash);
-      const auto refuses = [&](std::uint32_t candidate) {
-        // The row may have had this key before it died, and the entry come back.
-        if (candidate == row || !rows_.exists(candidate)) return false;
-        if (Status s = judge(candidate, visibility); !s.ok() && same_key(candidate, row))
-          found = std::move(s);
-        return !found.ok();
-      };
-      if (!may_repeat && editor.any(refuses)) return found;
-      has_room = editor.has_room();
-      if (has_room) wants_room = editor.insert(row, &unflushed);
-    }
-    if (!has_room) {
-      if (Status s = hints_->make_room(hash, persister); !s.ok()) return s;
-      continue;
-    }
-    // There was room; that there is little left is no reason to fail.
-    if (wants_room) static_cast<void>(hints_->make_room(hash, persister));
-    return {};
-  }
+  Status found;
+  const auto refuses = [&](std::uint32_t candidate) {
+    // The row may have had this key before it died, and the entry come back.
+    if (candidate == row || !rows_.exists(candidate)) return false;
+    if (Status s = judge(candidate, visibility); !s.ok() && same_key(candidate, row))
+      found = std::move(s);
+    return !found.ok();
+  };
+  Status s = hints_->edit(hash, persister, [&](columns::HintIndex::Editor& editor) {
+    if (!may_repeat && editor.any(refuses)) return columns::HintIndex::Room::kEnough;
+    return editor.insert(row, &unflushed);
+  });
+  return found.ok() ? s : found;
 }
 
 // The row is the newest that a crash would leave, so that its own entry stays. That of the version
 // before it, if it has the key, is needed by nobody: who reads that one comes from a newer one.
+// With a key that may repeat, what was the version before may be another record by now.
 Status KeyIndex::replace_hint(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
                               columns::Unflushed& unflushed, pmem::Persister& persister) {
+  using Room = columns::HintIndex::Room;
   const mvcc::Stamp created = mvcc::load_stamp(rows_.version(row).created);
-  const std::uint32_t before =
-      created != mvcc::kNoStamp && !mvcc::is_tag(created) ? rows_.previous(row) : kNoRow;
-  for (;;) {
-    bool wants_room = false;
-    {
-      columns::HintIndex::Editor editor(*hints_, hash);
-      if (!editor.any([&](std::uint32_t candidate) { return candidate == row; }))
-        return missing(row);
-      if (before != kNoRow && same_key(before, row) &&
-          editor.replace(before, replacement, unflushed))
-        return {};
-      if (editor.has_room()) {
-        wants_room = editor.insert(replacement, &unflushed);
-        if (!wants_room) return {};
-      }
+  const bool is_durable = created != mvcc::kNoStamp && !mvcc::is_tag(created);
+  const std::uint32_t before = is_durable && !has_null(row) ? rows_.previous(row) : kNoRow;
+  Status found;
+  Status s = hints_->edit(hash, persister, [&](columns::HintIndex::Editor& editor) {
+    if (!editor.any([&](std::uint32_t candidate) { return candidate == row; })) {
+      found = missing(row);
+      return Room::kEnough;
     }
-    Status s = hints_->make_room(hash, persister);
-    if (wants_room) return {};  // there was room for this one
-    if (!s.ok()) return s;
-  }
+    if (before != kNoRow && same_key(before, row) && editor.replace(before, replacement, unflushed))
+      return Room::kEnough;
+    return editor.insert(replacement, &unflushed);
+  });
+  return found.ok() ? s : found;
 }
 
 // The hash is of bytes in the pool. They do not change while the row lives, unless what opening
@@ -296,8 +279,8 @@ Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint
 
 void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
   const bool is_in_run = runs_.serves(row);
-  if (hints_ != nullptr && is_hashed(row)) {
-    columns::HintIndex::Editor(*hints_, hash_of(row)).erase(replacement);
+  if (hints_ != nullptr) {
+    erase_hint(row, replacement);
   } else if (is_hashed(row)) {
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
       return is_in_run ? editor.erase(replacement) : editor.replace(replacement, row);
@@ -306,17 +289,20 @@ void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(replacement));
 }
 
+// The entry of one row of a record, under the key of another that has it, too.
+void KeyIndex::erase_hint(std::uint32_t keyed, std::uint32_t row) {
+  if (is_hashed(keyed)) columns::HintIndex::Editor(*hints_, hash_of(keyed)).erase(row);
+}
+
 // What stands in a run stays there: `created` says that the row is gone.
 void KeyIndex::erase_superseded(std::uint32_t row) {
-  if (hints_ != nullptr && is_hashed(row))
-    columns::HintIndex::Editor(*hints_, hash_of(row)).erase(row);
+  if (hints_ != nullptr) erase_hint(row, row);
   if (runs_.serves(row)) return;
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
 void KeyIndex::erase(std::uint32_t row) {
-  if (hints_ != nullptr && is_hashed(row))
-    columns::HintIndex::Editor(*hints_, hash_of(row)).erase(row);
+  if (hints_ != nullptr) erase_hint(row, row);
   if (runs_.serves(row)) return;
   if (hints_ == nullptr && is_hashed(row))
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });

@@ -138,6 +138,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
                      columns::Unflushed& unflushed, pmem::Persister& persister);
   Status replace_hint(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
                       columns::Unflushed& unflushed, pmem::Persister& persister);
+  void erase_hint(std::uint32_t keyed, std::uint32_t row);
   Status missing(std::uint32_t row) const;
 
   const RowStore& rows_;

@@ -19,6 +19,18 @@ constexpr MutationCase hinted(Kind kind, std::string_view label, std::string_vie
   return {kind, label, protocol, region, false, why_removable, true};
 }
 
+constexpr std::string_view kEarlierEnd =
+    "an earlier durable_end makes opening look at more entries";
+constexpr std::string_view kSameLine =
+    "hint_change/1 of the split that wants the directory flushes the same line, and its fence "
+    "comes before a word changes";
+constexpr std::string_view kHalfIsWord =
+    "here only: in a directory of a few words each half is a word, and one that still names the "
+    "segment that was replaced leads to all entries";
+constexpr std::string_view kWordsAreLine =
+    "here only: a directory of up to eight words is one line, which the next change flushes "
+    "before it writes over what recovery would do this one again from";
+
 constexpr MutationCase kCases[] = {
     {Kind::kNoFlush, "commit/1", "large_commit", Region::kIntentBlock},
     {Kind::kNoFlush, "commit/1", "insert", Region::kRow},
@@ -169,10 +181,8 @@ constexpr MutationCase kCases[] = {
     hinted(Kind::kNoFlush, "commit/1", "insert", Region::kHint),
     hinted(Kind::kNoFlush, "keep_hints/1", "hint_segments"),
     hinted(Kind::kNoFence, "keep_hints/1", "hint_segments"),
-    hinted(Kind::kNoFlush, "keep_hints/2", "hint_segments", Region::kOther,
-           "an earlier durable_end makes opening look at more entries"),
-    hinted(Kind::kNoFence, "keep_hints/2", "hint_segments", Region::kOther,
-           "an earlier durable_end makes opening look at more entries"),
+    hinted(Kind::kNoFlush, "keep_hints/2", "hint_segments", Region::kOther, kEarlierEnd),
+    hinted(Kind::kNoFence, "keep_hints/2", "hint_segments", Region::kOther, kEarlierEnd),
     hinted(Kind::kLateFlush, "commit/1", "insert", Region::kHint),
     hinted(Kind::kNoFlush, "hint_begin/1", "create_drop_table"),
     hinted(Kind::kNoFence, "hint_begin/1", "create_drop_table"),
@@ -180,36 +190,18 @@ constexpr MutationCase kCases[] = {
     hinted(Kind::kNoFence, "hint_begin/2", "threads_tables"),
     hinted(Kind::kNoFlush, "hint_directory/1", "hint_segments"),
     hinted(Kind::kNoFence, "hint_directory/1", "hint_segments"),
-    hinted(
-        Kind::kNoFlush, "hint_directory/2", "hint_segments", Region::kOther,
-        "hint_change/1 of the split that wants the directory flushes the same line, and its fence "
-        "comes before a word changes"),
-    hinted(
-        Kind::kNoFence, "hint_directory/2", "hint_segments", Region::kOther,
-        "hint_change/1 of the split that wants the directory flushes the same line, and its fence "
-        "comes before a word changes"),
+    hinted(Kind::kNoFlush, "hint_directory/2", "hint_segments", Region::kOther, kSameLine),
+    hinted(Kind::kNoFence, "hint_directory/2", "hint_segments", Region::kOther, kSameLine),
     hinted(Kind::kNoFlush, "hint_change/1", "hint_segments"),
     hinted(Kind::kNoFence, "hint_change/1", "hint_segments"),
-    hinted(Kind::kNoFlush, "hint_change/2", "hint_segments", Region::kOther,
-           "here only: in a directory of a few words each half is a word, and one that still names "
-           "the "
-           "segment that was replaced leads to all entries"),
-    hinted(Kind::kNoFence, "hint_change/2", "hint_segments", Region::kOther,
-           "here only: in a directory of a few words each half is a word, and one that still names "
-           "the "
-           "segment that was replaced leads to all entries"),
-    hinted(Kind::kNoFlush, "hint_change/3", "hint_segments", Region::kOther,
-           "here only: a directory of up to eight words is one line, which the next change flushes "
-           "before it writes over what recovery would do this one again from"),
-    hinted(Kind::kNoFence, "hint_change/3", "hint_segments", Region::kOther,
-           "here only: a directory of up to eight words is one line, which the next change flushes "
-           "before it writes over what recovery would do this one again from"),
+    hinted(Kind::kNoFlush, "hint_change/2", "hint_segments", Region::kOther, kHalfIsWord),
+    hinted(Kind::kNoFence, "hint_change/2", "hint_segments", Region::kOther, kHalfIsWord),
+    hinted(Kind::kNoFlush, "hint_change/3", "hint_segments", Region::kOther, kWordsAreLine),
+    hinted(Kind::kNoFence, "hint_change/3", "hint_segments", Region::kOther, kWordsAreLine),
     hinted(Kind::kNoFlush, "recover_dictionary/1", "killed"),
     hinted(Kind::kNoFence, "recover_dictionary/1", "killed"),
-    hinted(Kind::kNoFlush, "recover_dictionary/2", "killed", Region::kOther,
-           "an earlier durable_end makes opening look at more entries"),
-    hinted(Kind::kNoFence, "recover_dictionary/2", "killed", Region::kOther,
-           "an earlier durable_end makes opening look at more entries"),
+    hinted(Kind::kNoFlush, "recover_dictionary/2", "killed", Region::kOther, kEarlierEnd),
+    hinted(Kind::kNoFence, "recover_dictionary/2", "killed", Region::kOther, kEarlierEnd),
     {Kind::kLateFence, "commit/2", "threads_commit"},
     {Kind::kLateFence, "create_table/2", "threads_tables"},
     {Kind::kOthersFlush, "commit/1", "threads_values", Region::kDictionary},

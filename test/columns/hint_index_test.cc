@@ -62,20 +62,9 @@ struct World {
 
   Status insert(std::uint64_t hash, std::uint32_t payload) {
     Unflushed unflushed;
-    for (;;) {
-      {
-        HintIndex::Editor editor(*index, hash);
-        if (editor.has_room()) {
-          const bool wants_room = editor.insert(payload, &unflushed);
-          if (!wants_room) break;
-        }
-      }
-      pmem::Persister own(pool->medium());
-      Status s = index->make_room(hash, own);
-      own.fence("hint_change/1");
-      if (!s.ok()) return s;
-    }
-    return {};
+    pmem::Persister own(pool->medium());
+    return index->edit(
+        hash, own, [&](HintIndex::Editor& editor) { return editor.insert(payload, &unflushed); });
   }
   bool erase(std::uint64_t hash, std::uint32_t payload) {
     return HintIndex::Editor(*index, hash).erase(payload);
@@ -151,6 +140,20 @@ TEST_CASE("an entry that is there is not added again", "[columns]") {
   CHECK_FALSE(unflushed.empty());
   CHECK_FALSE(HintIndex::Editor(*world.index, hash_number(5)).replace(77, 79, unflushed));
   CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{78});
+}
+
+TEST_CASE("candidates that are not kept are gone, however many there were", "[columns]") {
+  for (const std::uint32_t count : {3u, 14u, 15u, 40u}) {
+    Candidates candidates;
+    for (std::uint32_t i = 0; i < count; ++i) candidates.push(i);
+    for (const std::uint32_t divisor : {2u, 4u}) {
+      candidates.keep_if([&](std::uint32_t payload) { return payload % divisor == 0; });
+      CHECK(candidates.view().size() == (count + divisor - 1) / divisor);
+      for (const std::uint32_t payload : candidates.view()) CHECK(payload % divisor == 0);
+    }
+    candidates.push(99);
+    CHECK(candidates.view().back() == 99);
+  }
 }
 
 TEST_CASE("thousands of entries of one hash are found, and others beside them", "[columns]") {

@@ -237,10 +237,10 @@ TEST_CASE("money moves while merges end the transactions that hold them up", "[e
   MergedBank bank;
   bank.ends_transactions = true;
   Complaint complaint;
-  Traffic traffic(bank, std::chrono::seconds(2), complaint);
+  Traffic traffic(bank, std::chrono::seconds(4), complaint);
   std::uint64_t asked = 0;
   std::uint64_t merged = 0;
-  for (int round = 0; traffic.goes_on(asked > 5 && merged > 4); ++round) {
+  for (int round = 0; traffic.goes_on(asked > 20 && merged > 4); ++round) {
     MergeOptions options;
     options.scope = MergeScope::kEverything;
     options.dead_percent = 10;
@@ -255,7 +255,7 @@ TEST_CASE("money moves while merges end the transactions that hold them up", "[e
   }
   traffic.stop();
   REQUIRE(complaint.what() == "");
-  CHECK(asked > 5);
+  CHECK(asked > 20);
   CHECK(merged > 4);
   bank.ends_transactions = false;
   bank.check_before_and_after_opening(complaint);

@@ -37,7 +37,8 @@ Value city_of(int city) {
 /// A table with keys of all kinds, and what it must hold.
 class Town {
  public:
-  explicit Town(std::size_t pool_bytes = std::size_t{64} << 20) : database(pool_bytes) {
+  explicit Town(std::size_t pool_bytes = std::size_t{64} << 20)
+      : database(pool_bytes, IndexMode::kRebuild) {  // else runs have no hash tables
     TableSchema schema("people");
     schema.column("id", Type::kInt32).not_null().column("code", Type::kInt32).not_null();
     schema.column("name", Type::kString).not_null().column("city", Type::kString);

@@ -29,6 +29,8 @@ TableSchema rows_schema(const std::string& name) {
 using Contents = std::map<std::int64_t, std::int64_t>;
 
 class Subject {
+  PoolBuffer buffer_;  // outlives the database
+
  public:
   Subject() : buffer_(kPoolBytes) {
     options_ = small_options("(memory)");
@@ -59,7 +61,6 @@ class Subject {
     return {};
   }
 
-  PoolBuffer buffer_;
   OpenOptions options_;
 };
 

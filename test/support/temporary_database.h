@@ -79,10 +79,13 @@ class TemporaryDatabase {
 /// A database in a buffer, with its insides within reach. Main thread only.
 class MemoryDatabase {
  public:
-  explicit MemoryDatabase(std::size_t bytes = std::size_t{16} << 20) : buffer_(bytes) {
+  explicit MemoryDatabase(std::size_t bytes = std::size_t{16} << 20,
+                          IndexMode index_mode = test_index_mode())
+      : buffer_(bytes) {
     pmem::PoolOptions pool;
     pool.segment_bytes = std::uint64_t{1} << 20;
     options = small_options("(memory)");
+    options.index_mode = index_mode;
     options.segment_bytes = pool.segment_bytes;
     core_ = must(engine::DatabaseCore::open(
         must(pmem::Pool::create_in_memory(buffer_.span(), pool)), true, options));
