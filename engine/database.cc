@@ -77,6 +77,8 @@ Result<Transaction> Database::begin(AccessMode mode) {
   return core_ == nullptr ? Result<Transaction>(closed()) : core_->begin(mode);
 }
 
+Status Database::finish_opening() { return core_ == nullptr ? closed() : core_->finish_opening(); }
+
 const RecoveryReport& Database::recovery_report() const noexcept {
   static const RecoveryReport empty;
   return core_ == nullptr ? empty : core_->report();

@@ -34,6 +34,7 @@ DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& 
 }
 
 DatabaseCore::~DatabaseCore() {
+  sweeper_.reset();
   hint_keeper_.reset();
   merger_.reset();
   if (slots_ != nullptr) FLUGS_CHECK(slots_->taken() == 0);  // a transaction is still open
@@ -408,6 +409,25 @@ void DatabaseCore::start_keeping_hints() {
   for (const auto& table : owned_tables_) table->set_hint_tail_max(hint_tail_max());
 }
 
+Status DatabaseCore::finish_opening() {
+  std::vector<Table*> found;
+  {
+    const std::lock_guard guard(ddl_mutex_);
+    for (const auto& table : owned_tables_) found.push_back(table.get());
+  }
+  for (Table* table : found)  // of one that is dropped meanwhile nothing is left
+    if (Status s = table->sweep_all(); !s.ok()) return s;
+  return {};
+}
+
+void DatabaseCore::start_sweeping() {
+  std::vector<Table*> unswept;
+  for (const auto& table : owned_tables_)
+    if (table->unswept_rows() != 0) unswept.push_back(table.get());
+  if (options_.sweeps_in_background && !unswept.empty())
+    sweeper_ = std::make_unique<Sweeper>(std::move(unswept));
+}
+
 // With the thread: what it has fallen behind by when writers have to help it.
 std::uint32_t DatabaseCore::hint_tail_max() const noexcept {
   constexpr std::uint32_t kBehindMax = 1u << 18;
@@ -458,6 +478,7 @@ Statistics DatabaseCore::statistics() const {
     statistics.merge_failures += merges.failures;
     statistics.merge_seconds += merges.seconds;
     statistics.writes_refused += merges.writes_refused;
+    statistics.rows_unswept += table->unswept_rows();
   }
   return statistics;
 }

@@ -13,6 +13,7 @@
 #include "engine/catalog_layout.h"
 #include "engine/hint_keeper.h"
 #include "engine/merger.h"
+#include "engine/sweeper.h"
 #include "engine/table.h"
 #include "engine/transaction_context.h"
 #include "flugs/database.h"
@@ -70,6 +71,7 @@ class DatabaseCore {
   Result<MergeStatus> merge_status(TableId id) const;
   /// Of all tables; true: there is more to do.
   bool keep_hints(pmem::Persister& persister) noexcept;
+  Status finish_opening();
   Statistics statistics() const;
   Status verify(const std::function<void(const Progress&)>& progress);
 
@@ -93,9 +95,11 @@ class DatabaseCore {
   Result<std::uint64_t> rebuild_dictionary_indexes(recovery::Phases& phases);
   Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);
   Status sweep_tables(recovery::Phases& phases);
+  std::uint32_t leave_unswept(Table& table);
   Status rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases);
   void start();
   void start_keeping_hints();
+  void start_sweeping();
   std::uint32_t hint_tail_max() const noexcept;
 
   Table* known_table(TableId id) const noexcept {
@@ -125,6 +129,7 @@ class DatabaseCore {
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
   std::unique_ptr<Merger> merger_;             // last, as it uses all of the above; so does
   std::unique_ptr<HintKeeper> hint_keeper_;    // null: who commits keeps hints
+  std::unique_ptr<Sweeper> sweeper_;           // null: nothing was left unswept, or nobody is to
 };
 
 }  // namespace flugs::engine

@@ -17,9 +17,9 @@ namespace {
 
 // Rows that one task goes through.
 constexpr std::uint32_t kRowsPerTask = 1u << 16;
-// Rows at the end of a table without keys that opening searches for unused ones: what slots had
-// been granted at the crash lies there.
-constexpr std::uint32_t kRowsSweptWithoutKeys = 1u << 13;
+// Rows at the end of a table that opening sweeps in any case: what slots had been granted at the
+// crash lies there.
+constexpr std::uint32_t kRowsSweptAtOnce = 1u << 13;
 
 Status check_options(const OpenOptions& options) {
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
@@ -38,6 +38,9 @@ Status check_options(const OpenOptions& options) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("index_mode is {}, allowed are 0 and 1",
                               static_cast<unsigned>(options.index_mode)));
+  if (options.ready != Ready::kFirstAnswer && options.ready != Ready::kIndexesBuilt)
+    return Status(StatusCode::kInvalidArgument, fmt::format("ready is {}, allowed are 0 and 1",
+                                                            static_cast<unsigned>(options.ready)));
   return MergeRecord::check(options.merge_policy);
 }
 
@@ -108,6 +111,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
   for (const auto& table : core->owned_tables_)
     core->merger_->watch(*table, core->options_.merge_policy);
   core->start_keeping_hints();
+  core->start_sweeping();
   phases.finish();
   return core;
 }
@@ -210,6 +214,20 @@ Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases&
                                         report_);
 }
 
+// Where nothing is rebuilt from the rows, opening must not depend on their number. Returns the
+// first row that is to be swept now.
+std::uint32_t DatabaseCore::leave_unswept(Table& table) {
+  const bool rebuilds = std::any_of(table.keys().begin(), table.keys().end(), [](const auto& key) {
+    return !key->has_hints() || key->is_ordered();
+  });
+  if (rebuilds || options_.ready == Ready::kIndexesBuilt) return 0;
+  const std::uint32_t end = table.rows().rows_end();
+  const std::uint32_t left =
+      (end - std::min(end, kRowsSweptAtOnce)) / UnsweptRows::kBlockRows * UnsweptRows::kBlockRows;
+  if (left != 0) table.leave_unswept(left, *slots_);
+  return left;
+}
+
 Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   struct Swept {
     Table* table;
@@ -221,9 +239,8 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   std::vector<Swept> parts;
   for (const auto& table : owned_tables_) {
     const std::uint32_t end = table->rows().rows_end();
-    // Without keys nothing is rebuilt from the rows: opening must not depend on their number.
-    std::uint32_t first = table->keys().empty() ? end - std::min(end, kRowsSweptWithoutKeys) : 0;
-    for (; first < end; first += std::min(kRowsPerTask, end - first))
+    for (std::uint32_t first = leave_unswept(*table); first < end;
+         first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
   }
   std::vector<std::function<Status()>> tasks;
@@ -231,8 +248,8 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   for (Swept& part : parts)
     tasks.emplace_back([&part, this] {
       pmem::Persister persister(pool_->medium());
-      Status s = part.table->sweep(part.first, part.end, part.free, slots_->timestamp_limit(),
-                                   persister, part.counts);
+      Status s = part.table->sweep(part.first, part.end, Table::SweepMoment::kOpening, *slots_,
+                                   part.free, persister, part.counts);
       persister.fence("sweep/1");
       return s;
     });

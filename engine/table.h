@@ -17,6 +17,7 @@
 #include "engine/merge_record.h"
 #include "engine/row_store.h"
 #include "engine/transaction_context.h"
+#include "engine/unswept_rows.h"
 #include "flugs/database.h"
 #include "flugs/function_ref.h"
 #include "flugs/scan.h"
@@ -79,14 +80,23 @@ class Table {
   /// Returns the entry that says so, to be flushed; null when the row has none any more.
   mvcc::VersionLayout* unlink_dead(const DeadRow& dead);
 
-  /// Rebuilding at opening, see engine/table_rebuild.cc.
+  /// Sweeping of what was there at opening, see engine/table_sweep.cc: then, in parallel, or later
+  /// by blocks, each before a row of it is given free. The caller fences.
   struct SweepCounts {
     std::uint64_t live = 0;
     std::uint64_t recycled = 0;
   };
-  Status sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uint32_t>& free,
-               std::uint64_t timestamp_limit, pmem::Persister& persister,
-               SweepCounts& counts) const;
+  enum class SweepMoment : std::uint8_t { kOpening, kOpen };
+  Status sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
+               const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
+               pmem::Persister& persister, SweepCounts& counts) const;
+  /// Opening: rows below `end`, a multiple of UnsweptRows::kBlockRows, are left for later.
+  void leave_unswept(std::uint32_t end, const mvcc::TransactionSlots& slots);
+  /// Sweeps a block of those that were left, if any; false: none is left any more.
+  bool sweep_more();
+  /// Sweeps what is left. Fails with kCorrupt for any row since opening.
+  Status sweep_all();
+  std::uint32_t unswept_rows() const noexcept { return unswept_.rows(); }
   /// Before rows are added to what a slot keeps: rows in chunks that were emptied since it was last
   /// looked at belong to whoever has been given them then.
   void forget_emptied(LocalRows& local) const noexcept;
@@ -188,11 +198,13 @@ class Table {
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row,
                                      std::span<const ColumnValue> changes);
   Status sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
-                     std::uint64_t timestamp_limit, pmem::Persister& persister,
-                     SweepCounts& counts) const;
+                     SweepMoment moment, const mvcc::TransactionSlots& slots,
+                     pmem::Persister& persister, SweepCounts& counts) const;
+  Status impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const;
+  void sweep_with(std::uint32_t row);
+  void sweep_block(const UnsweptRows::Block& block);
   void for_each_unserved(std::uint32_t first, std::uint32_t end,
                          FunctionRef<void(std::uint32_t row)> visit) const;
-  Status check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) const;
   enum class Moment : std::uint8_t { kOpening, kOpen };
   Status verify_groups() const;
   Status verify_row(std::uint32_t row, Moment moment) const;
@@ -213,7 +225,11 @@ class Table {
   pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
   MergeRecord merge_record_;
-  std::mutex free_mutex_;  // protects free_rows_; a leaf
+  pmem::Mutex sweep_mutex_;  // protects all of the next three but questions; before free_mutex_
+  UnsweptRows unswept_;
+  Status sweep_status_;
+  const mvcc::TransactionSlots* slots_ = nullptr;  // while there are unswept rows
+  std::mutex free_mutex_;                          // protects free_rows_; a leaf
   std::vector<std::uint32_t> free_rows_;
   std::atomic<std::size_t> free_count_{0};
 };

@@ -143,6 +143,7 @@ void TableMerge::freeze_candidates() {
 
 Status TableMerge::run() noexcept {
   const auto start = std::chrono::steady_clock::now();
+  if (Status swept = table_.sweep_all(); !swept.ok()) return swept;
   if (table_.has_replaced() && wait_for_transactions(slots_.advance())) table_.release_replaced();
   if (!has_chosen_) {
     const MergeRecord::Work work(table_.merge_record());

@@ -10,7 +10,6 @@
 #include "engine/index_run_audit.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
-#include "pmem/flush_run.h"
 
 namespace flugs::engine {
 
@@ -119,118 +118,6 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
   return schema;
 }
 
-namespace {
-
-// Step 1 of sweep. An entry of zeros was never used.
-void end_version(mvcc::VersionLayout& version, pmem::FlushRun& dead) {
-  if (version.created == mvcc::kNoStamp && version.deleted == mvcc::kNoStamp) return;
-  if (version.created != mvcc::kNoStamp) mvcc::store_stamp(version.created, mvcc::kNoStamp);
-  dead.add(&version, sizeof version);
-}
-
-}  // namespace
-
-// Protocol sweep, at opening, on every row before anybody reads it.
-//   step  store                                     made durable by   power cut just after it
-//   1     created := 0 of rows that are dead or     flush, fence      sweeps again: such a row may
-//         were never committed; where it is 0       by the caller     be reused after the fence
-//         already it is flushed: a process that
-//         died may not have
-//   2     deleted := 0 where a stale tag is left    flush, fence      the tag is stale again
-// Must hold:  1 durable before the row is written again, else old stamps and new cells could meet.
-Status Table::sweep(std::uint32_t first, std::uint32_t end, std::vector<std::uint32_t>& free,
-                    std::uint64_t timestamp_limit, pmem::Persister& persister,
-                    SweepCounts& counts) const {
-  pmem::FlushRun dead(persister, "sweep/1");
-  for (std::uint32_t row = first; row < end; ++row) {
-    if (const RowGroup* group = rows_.group_with(row); group != nullptr) {
-      const std::uint32_t group_end = std::min(end, rows_.end_of_chunk_with(row));
-      Status s = sweep_group(*group, row, group_end, timestamp_limit, persister, counts);
-      if (!s.ok()) return s;
-      row = group_end - 1;
-      continue;
-    }
-    if (Status s = check_stamps(row, timestamp_limit); !s.ok()) return s;
-    mvcc::VersionLayout& version = rows_.version(row);
-    const bool created = version.created != mvcc::kNoStamp && !mvcc::is_tag(version.created);
-    const bool deleted = version.deleted != mvcc::kNoStamp && !mvcc::is_tag(version.deleted);
-    if (!created || deleted) {
-      end_version(version, dead);
-      free.push_back(row);
-      continue;
-    }
-    ++counts.live;
-    if (version.deleted != mvcc::kNoStamp) {
-      mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-      persister.flush(&version, sizeof version, "sweep/2");
-    }
-    // Codes are looked up without another check from here on.
-    if (Status s = verify_row(row, Moment::kOpening); !s.ok()) return s;
-  }
-  counts.recycled += free.size();
-  return {};
-}
-
-Status Table::check_stamps(std::uint32_t row, std::uint64_t timestamp_limit) const {
-  const mvcc::VersionLayout& version = rows_.version(row);
-  std::uint64_t latest = 0;
-  for (const mvcc::Stamp stamp : {version.created, version.deleted})
-    if (!mvcc::is_tag(stamp)) latest = std::max(latest, stamp);
-  if (latest <= timestamp_limit) return {};
-  return Status(StatusCode::kCorrupt,
-                fmt::format("{}: table {}, row {}: time-stamp expected at most {}, found {}",
-                            pool_.path(), name(), row, timestamp_limit, latest));
-}
-
-// The rows of a group that died stay where they are: the next merge leaves them out. Of a group
-// that a run serves nothing but its version blocks is looked at.
-Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
-                          std::uint64_t timestamp_limit, pmem::Persister& persister,
-                          SweepCounts& counts) const {
-  const std::uint32_t group_first = rows_.first_row_of_chunk_with(first);
-  const bool is_served = runs_.serves(first);
-  pmem::FlushRun dead(persister, "sweep/1");
-  for (std::uint32_t row = first; row < end; ++row) {
-    const std::uint32_t offset = row - group_first;
-    mvcc::VersionLayout* version = group.stamped_version(offset);
-    if (version == nullptr && is_served) {  // nothing in the whole block
-      row = group_first + (offset | (RowGroupLayout::kBlockRows - 1));
-      continue;
-    }
-    if (version == nullptr) {
-      counts.live += group.place_of(offset) != RowGroup::kNoPlace ? 1 : 0;
-      continue;
-    }
-    if (Status s = check_stamps(row, timestamp_limit); !s.ok()) return s;
-    const bool created = version->created != mvcc::kNoStamp && !mvcc::is_tag(version->created);
-    const bool deleted = version->deleted != mvcc::kNoStamp && !mvcc::is_tag(version->deleted);
-    if (created && !deleted && !is_served) ++counts.live;
-    if (!created || deleted) {
-      end_version(*version, dead);
-    } else if (created && !deleted && version->deleted != mvcc::kNoStamp) {
-      mvcc::store_stamp(version->deleted, mvcc::kNoStamp);
-      persister.flush(version, sizeof *version, "sweep/2");
-    }
-  }
-  return {};
-}
-
-Status Table::verify_row(std::uint32_t row, Moment moment) const {
-  if (rows_.view(row).is_in_group()) return {};  // checked when the group was loaded
-  const columns::RowLayout& layout = rows_.layout(row);
-  const std::byte* cells = rows_.address(row);
-  for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (moment == Moment::kOpening ? !columns_[i]->was_plausible_at_opening(layout, cells, i)
-                                   : !columns_[i]->is_plausible(layout, cells, i))
-      return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: table {}, row {}, column {}: expected a ValueID below {} or "
-                                "text inside the pool, found {}",
-                                pool_.path(), name(), row, columns_[i]->name(),
-                                columns_[i]->dictionary().count(),
-                                layout.load_cell(rows_.address(row), i).low));
-  return {};
-}
-
 void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
   const std::lock_guard guard(free_mutex_);
   free_rows_.insert(free_rows_.end(), rows.begin(), rows.end());
@@ -300,6 +187,7 @@ void Table::rebuild_ordered(std::size_t key_index) {
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
 //             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
 mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
+  if (__builtin_expect(unswept_.has(dead.row), 0)) sweep_with(dead.row);
   for (std::size_t k = 0; k < keys_.size(); ++k) {
     if ((dead.changed_keys & (1u << k)) != 0) {
       keys_[k]->erase(dead.row);
@@ -432,6 +320,8 @@ Status Table::verify_groups() const {
 }
 
 void Table::release_all() {
+  const std::lock_guard no_sweep(sweep_mutex_);
+  unswept_.forget();
   for (const auto& column : columns_) column->release_all();
   runs_.release_all();
   rows_.release_all();

@@ -81,7 +81,11 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
       !is_ours(local.range.next)) {
     forget_emptied(local);
-    if (Status s = grant_rows(context, local); !s.ok()) return s;
+    if (Status s = grant_rows(context, local); !s.ok()) {
+      // There may be dead rows where nobody has looked yet.
+      if (s.code() != StatusCode::kOutOfSpace || !unswept_.any() || !sweep_all().ok()) return s;
+      return take_row(context);
+    }
   }
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);

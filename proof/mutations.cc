@@ -123,6 +123,8 @@ constexpr MutationCase kCases[] = {
     {Kind::kNoFence, "resolve/1", "crashed_slots"},
     {Kind::kNoFlush, "sweep/1", "sweep", Region::kOther, true},
     {Kind::kNoFence, "sweep/1", "sweep", Region::kOther, true},
+    {Kind::kNoFlush, "sweep/1", "sweep_later", Region::kOther, true},
+    {Kind::kNoFence, "sweep/1", "sweep_later", Region::kOther, true},
     {Kind::kNoFlush, "sweep/2", "sweep", Region::kOther, true,
      "a tag that was left behind is of a generation that is never used again"},
     {Kind::kNoFlush, "rebuild_dictionary/1", "killed"},

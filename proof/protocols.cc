@@ -97,6 +97,8 @@ constexpr std::array kProtocols{
     Protocol{"recycle", "rows of dead versions written again", script_recycling, kWrites, 512},
     Protocol{"sweep", "rows that recovery gave free written again", script_sweeping, kRestarts,
              256},
+    Protocol{"sweep_later", "rows that opening left unswept, given free and written again",
+             script_sweeping_later, kRestarts, 512},
     Protocol{"merge", "chunks of rows that become row groups", script_merge, kMerges, 512},
     Protocol{"merged_deletions", "rows of groups deleted and updated, by two transactions",
              script_merged_deletions, kMerges, 512},

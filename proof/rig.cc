@@ -24,6 +24,7 @@ OpenOptions open_options(std::uint32_t slots) {
   options.slots_max = slots;
   options.recovery_threads = 1;
   options.hint_interval = std::chrono::milliseconds(0);
+  options.sweeps_in_background = false;
   return options;
 }
 

@@ -33,6 +33,7 @@ void script_generations(CrashRig& rig);
 void script_grown_generations(CrashRig& rig);
 void script_recycling(CrashRig& rig);
 void script_sweeping(CrashRig& rig);
+void script_sweeping_later(CrashRig& rig);
 void script_merge(CrashRig& rig);
 void script_merged_deletions(CrashRig& rig);
 void script_merge_locked(CrashRig& rig);

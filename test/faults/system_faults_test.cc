@@ -76,8 +76,9 @@ OpenOptions options_at(const std::string& path) {
 }
 
 /// Opens with the n-th call failing; whether one did.
-bool open_with_fault(const Fault& fault, const OpenOptions& options, std::uint64_t n,
-                     std::int64_t rows) {
+bool open_with_fault(const Fault& fault, OpenOptions options, std::uint64_t n, std::int64_t rows) {
+  // What the thread that grows ahead is refused, opening may have returned before.
+  if (fault.call == SystemCall::kAllocate) options.grow_ahead_bytes = 0;
   fail_system_call(fault.call, n, fault.error);
   Result<Database> database = Database::open(options);
   let_system_calls_work();

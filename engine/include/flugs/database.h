@@ -40,6 +40,13 @@ enum class IndexMode : std::uint8_t {
   kHint,     ///< in the pool; opening finds them, at any size (docs/decisions/0015-hint-indexes.md)
 };
 
+/// When opening returns. Reads, writes and commits are right from then on either way.
+enum class Ready : std::uint8_t {
+  kFirstAnswer,   ///< as soon as queries can be answered; rows of earlier lives that died are found
+                  ///< and given free in the background
+  kIndexesBuilt,  ///< when nothing is left to do
+};
+
 struct OpenOptions {
   /// A regular file, created with mode 0600; no symbolic link is followed.
   std::string path;
@@ -58,6 +65,10 @@ struct OpenOptions {
   /// With IndexMode::kHint: how often a thread makes the index entries of new dictionary values
   /// durable, milliseconds; 0: no such thread, whoever commits new values does it now and then.
   std::chrono::milliseconds hint_interval{10};
+  Ready ready = Ready::kFirstAnswer;
+  /// Whether a thread of the least priority does what Ready::kFirstAnswer leaves for later. Without
+  /// it that is done when it is needed: before a row's space is used again, before a merge.
+  bool sweeps_in_background = true;
   /// Transactions that can be open at one time, read-only ones included, 1 to 4000. May differ from
   /// one opening to the next.
   std::uint32_t slots_max = 128;
@@ -99,6 +110,7 @@ struct Statistics {
   std::uint64_t merge_failures = 0;
   double merge_seconds = 0;          ///< at work, see MergeStatus::seconds
   std::uint64_t writes_refused = 0;  ///< by MergePolicy::delta_bytes_max
+  std::uint64_t rows_unswept = 0;    ///< that opening left for later, see Ready::kFirstAnswer
 };
 
 struct ColumnStatistics {
@@ -136,7 +148,7 @@ struct TableStatistics {
 /// empty.
 class Database {
  public:
-  /// Opens a pool, or creates it, and recovers it; returns when every index is there.
+  /// Opens a pool, or creates it, and recovers it; returns when OpenOptions::ready says.
   /// Durable when: it returns ok (a created pool).
   /// Fails with: kNotFound, kAlreadyExists, kBusy (open elsewhere), kIncompatible (foreign file,
   /// newer version), kCorrupt, kReadOnly, kOutOfSpace, kInvalidArgument, kIoError.
@@ -197,6 +209,10 @@ class Database {
   /// Costs microseconds, more with many row groups. Fails with: kNotFound.
   Result<MergeStatus> merge_status(TableId table) const;
 
+  /// Does what opening left for later (Ready::kFirstAnswer), together with the thread that is at
+  /// it. Fails with: kCorrupt (what opening would have said, had it looked; rows that it is about
+  /// cannot be merged, and their space is not used again).
+  Status finish_opening();
   /// What opening found and did. Valid while the database is open.
   const RecoveryReport& recovery_report() const noexcept;
   /// Counters of running transactions may lag behind. Costs microseconds, more with many tables.

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace flugs::engine {
+
+class Table;
+
+/// Sweeps what opening left unswept (Table::sweep_more) in a thread of its own that stands back for
+/// all others, and ends.
+/// Thread-safety: creating and destroying only.
+class Sweeper {
+ public:
+  /// The tables are used until the object is gone. Without a thread nothing is lost: rows are swept
+  /// when they are needed.
+  explicit Sweeper(std::vector<Table*> tables);
+
+ private:
+  void run(const std::stop_token& stop) noexcept;
+
+  std::vector<Table*> tables_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,193 @@
+// Sweeping: what opening does to every row that was there before, at once or when it is first
+// needed.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "engine/table.h"
+#include "mvcc/transaction_slots.h"
+#include "pmem/flush_run.h"
+
+namespace flugs::engine {
+
+namespace {
+
+/// What the stamps of a row say that was there at opening.
+enum class Found : std::uint8_t {
+  kLive,
+  kStaleTag,    // live; a tag says that somebody was, or is, about to delete it
+  kDeletedNow,  // since opening
+  kDead,        // before, or never committed
+  kImpossible,
+};
+
+Found found_in(const mvcc::VersionLayout& version, const mvcc::TransactionSlots& slots) {
+  const mvcc::Stamp created = mvcc::load_stamp(version.created);
+  const mvcc::Stamp deleted = mvcc::load_stamp(version.deleted);
+  const bool is_created = created != mvcc::kNoStamp && !mvcc::is_tag(created);
+  const bool is_deleted = deleted != mvcc::kNoStamp && !mvcc::is_tag(deleted);
+  if (is_created && created > slots.opened_at()) return Found::kImpossible;
+  if (is_deleted && deleted > slots.opened_at())
+    return is_created && deleted <= slots.now() ? Found::kDeletedNow : Found::kImpossible;
+  if (!is_created || is_deleted) return Found::kDead;
+  return deleted == mvcc::kNoStamp ? Found::kLive : Found::kStaleTag;
+}
+
+// Step 1 of sweep. An entry of zeros was never used.
+void end_version(mvcc::VersionLayout& version, pmem::FlushRun& dead) {
+  if (version.created == mvcc::kNoStamp && version.deleted == mvcc::kNoStamp) return;
+  if (version.created != mvcc::kNoStamp) mvcc::store_stamp(version.created, mvcc::kNoStamp);
+  dead.add(&version, sizeof version);
+}
+
+// Step 2 of sweep.
+void end_tag(mvcc::VersionLayout& version, pmem::Persister& persister) {
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  persister.flush(&version, sizeof version, "sweep/2");
+}
+
+}  // namespace
+
+// Protocol sweep, of rows that were there at opening: then, or later, while transactions go on.
+//   step  store                                     made durable by   power cut just after it
+//   1     created := 0 of rows that are dead or     flush, fence      sweeps again: such a row may
+//         were never committed; where it is 0       by the caller     be reused after the fence
+//         already it is flushed: a process that
+//         died may not have
+//   2     deleted := 0 where a stale tag is left,   flush, fence      the tag is stale again
+//         only at opening: later it may be the
+//         lock of a transaction, which takes over
+//         a stale one
+// Must hold:  1 durable before the row is written again, else old stamps and new cells could meet.
+//             No row is given free that somebody else gives free: one that was deleted since
+//             opening is left to garbage collection, which has its block swept before it begins.
+Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
+                    const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
+                    pmem::Persister& persister, SweepCounts& counts) const {
+  pmem::FlushRun dead(persister, "sweep/1");
+  for (std::uint32_t row = first; row < end; ++row) {
+    if (const RowGroup* group = rows_.group_with(row); group != nullptr) {
+      const std::uint32_t group_end = std::min(end, rows_.end_of_chunk_with(row));
+      Status s = sweep_group(*group, row, group_end, moment, slots, persister, counts);
+      if (!s.ok()) return s;
+      row = group_end - 1;
+      continue;
+    }
+    mvcc::VersionLayout& version = rows_.version(row);
+    const Found found = found_in(version, slots);
+    if (found == Found::kImpossible) return impossible_stamps(row, slots);
+    if (found == Found::kDead) {
+      end_version(version, dead);
+      free.push_back(row);
+      continue;
+    }
+    ++counts.live;
+    if (found == Found::kStaleTag && moment == SweepMoment::kOpening) end_tag(version, persister);
+    // Codes are looked up without another check from here on.
+    if (Status s = verify_row(row, Moment::kOpening); !s.ok()) return s;
+  }
+  counts.recycled += free.size();
+  return {};
+}
+
+Status Table::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const {
+  const mvcc::VersionLayout& version = rows_.version(row);
+  const mvcc::Stamp created = mvcc::load_stamp(version.created);
+  const mvcc::Stamp deleted = mvcc::load_stamp(version.deleted);
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: table {}, row {}: time-stamp expected at most {}, found {}",
+                            pool_.path(), name(), row, slots.opened_at(),
+                            std::max(mvcc::is_tag(created) ? 0 : created,
+                                     mvcc::is_tag(deleted) ? 0 : deleted)));
+}
+
+// The rows of a group that died stay where they are: the next merge leaves them out. Of a group
+// that a run serves nothing but its version blocks is looked at.
+Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
+                          SweepMoment moment, const mvcc::TransactionSlots& slots,
+                          pmem::Persister& persister, SweepCounts& counts) const {
+  const std::uint32_t group_first = rows_.first_row_of_chunk_with(first);
+  const bool is_served = runs_.serves(first);
+  pmem::FlushRun dead(persister, "sweep/1");
+  for (std::uint32_t row = first; row < end; ++row) {
+    const std::uint32_t offset = row - group_first;
+    mvcc::VersionLayout* version = group.stamped_version(offset);
+    if (version == nullptr && is_served) {  // nothing in the whole block
+      row = group_first + (offset | (RowGroupLayout::kBlockRows - 1));
+      continue;
+    }
+    if (version == nullptr) {
+      counts.live += group.place_of(offset) != RowGroup::kNoPlace ? 1 : 0;
+      continue;
+    }
+    const Found found = found_in(*version, slots);
+    if (found == Found::kImpossible) return impossible_stamps(row, slots);
+    if (found == Found::kDead) {
+      end_version(*version, dead);
+      continue;
+    }
+    if (!is_served) ++counts.live;
+    if (found == Found::kStaleTag && moment == SweepMoment::kOpening) end_tag(*version, persister);
+  }
+  return {};
+}
+
+Status Table::verify_row(std::uint32_t row, Moment moment) const {
+  if (rows_.view(row).is_in_group()) return {};  // checked when the group was loaded
+  const columns::RowLayout& layout = rows_.layout(row);
+  const std::byte* cells = rows_.address(row);
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    if (moment == Moment::kOpening ? !columns_[i]->was_plausible_at_opening(layout, cells, i)
+                                   : !columns_[i]->is_plausible(layout, cells, i))
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: table {}, row {}, column {}: expected a ValueID below {} or "
+                                "text inside the pool, found {}",
+                                pool_.path(), name(), row, columns_[i]->name(),
+                                columns_[i]->dictionary().count(),
+                                layout.load_cell(rows_.address(row), i).low));
+  return {};
+}
+
+// Holds sweep_mutex_. What is wrong is kept for whoever asks; rows of a damaged block stay as they
+// are, and are not used again.
+void Table::sweep_block(const UnsweptRows::Block& block) {
+  std::vector<std::uint32_t> free;
+  SweepCounts counts;
+  pmem::Persister persister(pool_.medium());
+  Status swept =
+      sweep(block.first, block.end, SweepMoment::kOpen, *slots_, free, persister, counts);
+  persister.fence("sweep/1");
+  if (swept.ok()) {
+    add_free_rows(free);
+  } else if (sweep_status_.ok()) {
+    sweep_status_ = std::move(swept);
+  }
+  unswept_.note_swept(block);
+}
+
+void Table::leave_unswept(std::uint32_t end, const mvcc::TransactionSlots& slots) {
+  slots_ = &slots;
+  unswept_.leave(end);
+}
+
+void Table::sweep_with(std::uint32_t row) {
+  const std::lock_guard guard(sweep_mutex_);
+  if (unswept_.has(row)) sweep_block(UnsweptRows::block_with(row));
+}
+
+bool Table::sweep_more() {
+  const std::lock_guard guard(sweep_mutex_);
+  if (unswept_.any()) sweep_block(unswept_.first());
+  return unswept_.any();
+}
+
+Status Table::sweep_all() {
+  while (unswept_.any()) sweep_more();
+  const std::lock_guard guard(sweep_mutex_);
+  return sweep_status_;
+}
+
+}  // namespace flugs::engine

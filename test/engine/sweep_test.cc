@@ -1,0 +1,169 @@
+// What opening leaves for later: rows that nobody has swept yet.
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "engine/table.h"
+#include "mvcc/stamps.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+
+namespace {
+
+constexpr std::int64_t kCrowd = 20'000;
+
+/// A table with a primary key, larger than what opening sweeps at once; nobody sweeps by himself.
+struct Crowd {
+  MemoryDatabase database{std::size_t{48} << 20, IndexMode::kHint};
+  TableId table;
+
+  Crowd() {
+    database.options.sweeps_in_background = false;
+    TableSchema schema("crowd");
+    schema.column("id", Type::kInt64).column("count", Type::kInt64).direct().primary_key({"id"});
+    table = must(database->create_table(schema));
+    insert(0, kCrowd);
+  }
+  void insert(std::int64_t first, std::int64_t end) {
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    for (std::int64_t id = first; id < end; ++id)
+      must(t.insert(table, {Value::int64(id), Value::int64(0)}));
+    must(t.commit());
+  }
+  RowId row_of(Transaction& t, std::int64_t id) {
+    return must(t.find({table, 0}, {Value::int64(id)})).id();
+  }
+  /// Each in a transaction of its own: garbage collection goes by transactions.
+  void remove_each(std::int64_t first, std::int64_t end, std::int64_t step) {
+    for (std::int64_t id = first; id < end; id += step) {
+      Transaction t = must(database->begin(AccessMode::kReadWrite));
+      must(t.remove(table, row_of(t, id)));
+      must(t.commit());
+    }
+  }
+  void update_each(std::int64_t first, std::int64_t end, std::int64_t step) {
+    for (std::int64_t id = first; id < end; id += step) {
+      Transaction t = must(database->begin(AccessMode::kReadWrite));
+      must(t.update(table, row_of(t, id), {{ColumnId(1), Value::int64(id)}}));
+      must(t.commit());
+    }
+  }
+  std::set<std::int64_t> ids() {
+    std::set<std::int64_t> found;
+    Transaction t = must(database->begin(AccessMode::kReadOnly));
+    must(t.scan(table, {ColumnId(0)}, [&](const ScanBatch& batch) {
+      for (const std::int64_t id : batch.integers(0)) REQUIRE(found.insert(id).second);
+      return true;
+    }));
+    return found;
+  }
+  std::uint64_t unswept() { return database->statistics().rows_unswept; }
+  engine::Table& rows() { return *database->table(table); }
+};
+
+}  // namespace
+
+TEST_CASE("opening leaves all but the last rows for later", "[engine][recovery]") {
+  Crowd crowd;
+  crowd.remove_each(0, kCrowd, 4);
+  crowd.database.reopen();
+  CHECK(crowd.unswept() >= kCrowd / 2);
+  CHECK(crowd.unswept() % engine::UnsweptRows::kBlockRows == 0);
+  CHECK(crowd.rows().statistics().rows_free < kCrowd / 4);
+  CHECK(crowd.ids().size() == kCrowd * 3 / 4);
+  must(crowd.database->verify({}));
+  must(crowd.database->finish_opening());
+  CHECK(crowd.unswept() == 0);
+  CHECK(crowd.rows().statistics().rows_free >= kCrowd / 4);
+  must(crowd.database->verify({}));
+}
+
+TEST_CASE("opening that is to leave nothing sweeps every row", "[engine][recovery]") {
+  Crowd crowd;
+  crowd.remove_each(0, kCrowd, 4);
+  crowd.database.options.ready = Ready::kIndexesBuilt;
+  crowd.database.reopen();
+  CHECK(crowd.unswept() == 0);
+  CHECK(crowd.database->report().rows_recycled >= kCrowd / 4);
+  CHECK(crowd.rows().statistics().rows_free == crowd.database->report().rows_recycled);
+}
+
+TEST_CASE("a row that dies before it is swept is given free once", "[engine][recovery]") {
+  Crowd crowd;
+  crowd.remove_each(0, kCrowd, 4);
+  crowd.database.reopen();
+  const std::uint64_t left = crowd.unswept();
+  crowd.remove_each(1, kCrowd, 4);
+  crowd.update_each(2, kCrowd, 4);
+  crowd.insert(kCrowd, kCrowd + 3000);
+  CHECK(crowd.unswept() < left);  // garbage collection has swept what it needed
+  must(crowd.database->finish_opening());
+  // More than there are free rows: each is taken once.
+  crowd.insert(kCrowd + 3000, kCrowd * 2);
+  CHECK(crowd.ids().size() == kCrowd / 2 + kCrowd);
+  must(crowd.database->verify({}));
+  crowd.database.reopen();
+  CHECK(crowd.ids().size() == kCrowd / 2 + kCrowd);
+  must(crowd.database->verify({}));
+}
+
+TEST_CASE("a full pool takes rows that nobody had swept", "[engine][recovery]") {
+  Crowd crowd;
+  const auto insert_one = [&](std::int64_t id) -> Status {
+    Transaction t = must(crowd.database->begin(AccessMode::kReadWrite));
+    const auto row = t.insert(crowd.table, {Value::int64(id % kCrowd), Value::int64(0)});
+    if (!row.ok()) return row.status();
+    return t.commit();
+  };
+  // Ids of the first rows, so that the dictionary needs no space.
+  crowd.remove_each(0, 5000, 1);
+  crowd.database.reopen();
+  const std::uint64_t left = crowd.unswept();
+  REQUIRE(left > 5000);
+  pmem::Persister persister(crowd.database->pool().medium());
+  while (crowd.database->pool().allocator().allocate(4096, persister).ok()) {
+  }
+  persister.fence("test");
+  for (std::int64_t id = 0; id < 5000; ++id) must(insert_one(id));
+  CHECK(crowd.unswept() == 0);
+  CHECK(crowd.ids().size() == kCrowd);
+}
+
+TEST_CASE("damage in rows that are swept later is reported when they are", "[engine][recovery]") {
+  Crowd crowd;
+  constexpr std::uint32_t kDamaged = 300;
+  crowd.rows().rows().version(kDamaged).created = mvcc::kTimestampMax;
+  crowd.database.reopen();
+  const Status status = crowd.database->finish_opening();
+  CHECK(status.code() == StatusCode::kCorrupt);
+  CHECK(status.message().find("table crowd, row 300: time-stamp expected at most") !=
+        std::string::npos);
+  CHECK(crowd.database->finish_opening().code() == StatusCode::kCorrupt);
+  CHECK(crowd.database->merge(crowd.table, {}).code() == StatusCode::kCorrupt);
+  CHECK(crowd.ids().size() == kCrowd - 1);
+  crowd.database.options.ready = Ready::kIndexesBuilt;
+  CHECK(crowd.database.try_reopen().code() == StatusCode::kCorrupt);
+}
+
+TEST_CASE("a table is merged, or dropped, with rows unswept", "[engine][recovery]") {
+  Crowd crowd;
+  crowd.remove_each(0, kCrowd, 2);
+  crowd.database.reopen();
+  REQUIRE(crowd.unswept() != 0);
+  SECTION("merged") {
+    must(crowd.database->merge(crowd.table, {}));
+    CHECK(crowd.unswept() == 0);
+    CHECK(crowd.ids().size() == kCrowd / 2);
+    must(crowd.database->verify({}));
+  }
+  SECTION("dropped") {
+    must(crowd.database->drop_table(crowd.table));
+    CHECK(crowd.unswept() == 0);
+    must(crowd.database->finish_opening());
+  }
+}
+
+}  // namespace flugs::test
