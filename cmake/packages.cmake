@@ -4,14 +4,12 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(TBB REQUIRED CONFIG)
 find_package(fmt REQUIRED CONFIG)
-pkg_check_modules(PMEMOBJ REQUIRED IMPORTED_TARGET libpmemobj>=1.12)
-pkg_check_modules(PMEM REQUIRED IMPORTED_TARGET libpmem>=1.12)
+pkg_check_modules(PMEMOBJ REQUIRED libpmemobj>=1.12)  # headers; loaded at run time
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
 # What a program that links the static library has to link too; also in cmake/flugs-config.cmake.in
 # and cmake/flugs.pc.in.
-set(FLUGS_PACKAGES PkgConfig::PMEMOBJ PkgConfig::PMEM PkgConfig::XXHASH TBB::tbb fmt::fmt
-                   Threads::Threads)
+set(FLUGS_PACKAGES PkgConfig::XXHASH TBB::tbb fmt::fmt Threads::Threads ${CMAKE_DL_LIBS})
 
 if(FLUGS_DEVELOPER)
   find_package(CLI11 REQUIRED CONFIG)

@@ -10,6 +10,10 @@
 
 namespace flugs::pmem {
 
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexcept {
+  return (value + step - 1) / step * step;
+}
+
 // What of libpmemobj's layout, major version 6, is needed to judge a file before libpmemobj does:
 // it trusts its own metadata, and dies of what is wrong there. docs/format.md draws it.
 
@@ -31,10 +35,11 @@ inline constexpr std::uint64_t kZoneHeaderBytes = 64;
 inline constexpr std::uint64_t kZoneMetadataBytes = kZoneHeaderBytes + kZoneChunks * 8;
 inline constexpr std::uint64_t kZoneBytes = kZoneMetadataBytes + kZoneChunks * kChunkBytes;
 
-/// Whether the file is one that libpmemobj may be given: it is a pool of the layout "flugs", and
-/// descriptor, lanes and heap are what creation left. After creation nothing is allocated through
-/// libpmemobj, so that no lane ever has anything to finish and no chunk changes its kind.
-/// kIncompatible for what is no pool of ours, else kCorrupt with what, offset, expected and found.
+/// Whether the file is a pool of the layout "flugs", and descriptor, lanes and heap are what
+/// creation left. After creation nothing is allocated through libpmemobj, so that no lane ever has
+/// anything to finish and no chunk changes its kind; lanes and heap are for audits
+/// (docs/decisions/0016). kIncompatible for what is no pool of ours, else kCorrupt with what,
+/// offset, expected and found.
 Status check_object_head(std::span<const std::byte> file, const std::string& where);
 Status check_object_descriptor(std::span<const std::byte> file, const std::string& where);
 Status check_object_lanes(std::span<const std::byte> file, const std::string& where);

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <libpmemobj/base.h>
 #include <libpmemobj/pool_base.h>
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,10 @@ namespace flugs::pmem {
 /// Smallest pool on a file: libpmemobj's own smallest, which leaves about 4 MB for extents.
 inline constexpr std::uint64_t kFilePoolBytesMin = PMEMOBJ_MIN_POOL;
 
-/// A pool in a file that libpmemobj manages: identity, a second lock, the root, and the arenas,
-/// large objects that stay allocated. After creation nothing is allocated through it, so its
-/// metadata never changes again and an allocation of ours costs none of its fences.
+/// A pool in a file that libpmemobj makes: identity, the root, and the arenas, large objects that
+/// stay allocated. After creation nothing is allocated through it, so its metadata never changes
+/// again, an allocation of ours costs none of its fences, and opening, which maps the file itself,
+/// none of its time (docs/decisions/0016).
 class ObjectPool final : public MappedPool {
  public:
   static Result<std::unique_ptr<Pool>> create(const PoolOptions& options);
@@ -33,19 +35,18 @@ class ObjectPool final : public MappedPool {
   Status make_file(const PoolOptions& options);
   Status provide_metadata(std::uint64_t max_bytes);
   Status write_once(std::uint64_t offset, std::uint64_t bytes);
-  Status create_mapping();
-  Result<std::vector<ArenaRecord>> make_arenas(const PoolOptions& options, std::uint64_t max_bytes);
+  Status map(std::uint64_t bytes);
   Status take_file(const PoolOptions& options);
   Status check_before_opening(std::uint64_t bytes);
   Status check_root_in_file(std::uint64_t offset, std::uint64_t bytes);
-  Status open_mapping();
   void gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept;
-  Status attach_root(const PoolOptions& options, std::uint64_t bytes, std::uint64_t capacity);
+  Status attach_root(const PoolOptions& options, std::uint64_t capacity);
 
   PoolFile file_;
   MediumKind kind_ = MediumKind::kFile;
   bool has_huge_pages_ = true;  // until the kernel says that it has none; under the growing mutex
-  PMEMobjpool* objects_ = nullptr;  // also the base of the mapping
+  std::span<std::byte> mapping_;
+  std::uint64_t root_bytes_ = 0;  // of the object that holds the root
 };
 
 }  // namespace flugs::pmem

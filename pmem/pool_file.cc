@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -90,8 +91,9 @@ PoolFile::~PoolFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-/// Our own lock beside libpmemobj's, which is of another sort (flock): it is held from before the
-/// first byte is read or written, so nobody sees a pool half created.
+/// Our own lock, of another sort than that of libpmemobj and its tools (flock), which creation
+/// leaves to it and map() takes: it is held from before the first byte is read or written, so
+/// nobody sees a pool half created.
 Status PoolFile::lock(short kind) const {
   struct flock whole{};
   whole.l_type = kind;
@@ -146,6 +148,34 @@ Result<FileView> PoolFile::view() const {
       ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd_, 0);
   if (memory == MAP_FAILED) return failed("cannot map", errno);
   return FileView(static_cast<std::byte*>(memory), *bytes);
+}
+
+Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
+                                 std::uint64_t alignment) const {
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return failed("cannot lock", errno);
+    return Status(StatusCode::kBusy, fmt::format("{}: another process has it open", path_));
+  }
+  // Room for the largest gap in front of an aligned address; what is not needed of it goes back.
+  const std::uint64_t room = bytes + alignment;
+  void* const reserved =
+      ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return failed("cannot map", errno);
+  auto* const first = static_cast<std::byte*>(reserved);
+  const std::uint64_t gap =
+      (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
+  const int sharing = kind == MediumKind::kDax ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+  void* const mapped =
+      ::mmap(first + gap, bytes, PROT_READ | PROT_WRITE, sharing | MAP_FIXED, fd_, 0);
+  if (mapped == MAP_FAILED) {
+    const int error = errno;
+    ::munmap(reserved, room);
+    return failed("cannot map", error);
+  }
+  const std::uint64_t end = (gap + bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  if (gap != 0) ::munmap(first, gap);
+  if (end < room) ::munmap(first + end, room - end);
+  return static_cast<std::byte*>(mapped);
 }
 
 FileView::~FileView() {

@@ -38,6 +38,10 @@ class PoolFile {
   Status read(std::uint64_t offset, std::span<std::byte> out) const;
   /// All of it mapped, as private memory of this process: a store changes nothing in the file.
   Result<FileView> view() const;
+  /// All of it mapped, shared, at an address that is a multiple of `alignment`; with MAP_SYNC on
+  /// DAX. Also takes the lock that PMDK's own tools respect. Whoever asked unmaps it. kBusy,
+  /// kIoError.
+  Result<std::byte*> map(MediumKind kind, std::uint64_t bytes, std::uint64_t alignment) const;
   /// Takes the blocks of the range from the file system. Contents stay. kOutOfSpace, kIoError.
   Status allocate(std::uint64_t offset, std::uint64_t bytes) const;
   /// Writes zeros over the range. kOutOfSpace, kIoError.

@@ -101,7 +101,7 @@ TEST_CASE("a pool is open once at a time", "[api]") {
   CHECK(Database::open(at(path)).ok());
 }
 
-TEST_CASE("a copy is a pool of its own, but not in the process that has the other open", "[api]") {
+TEST_CASE("a copy is a pool of its own, also beside the one that it was copied from", "[api]") {
   TemporaryDatabase original([](OpenOptions& options) { options.max_bytes = 16u << 20; });
   TableSchema schema("t");
   schema.column("id", Type::kInt64).primary_key({"id"});
@@ -114,10 +114,6 @@ TEST_CASE("a copy is a pool of its own, but not in the process that has the othe
   const TemporaryPath path;
   std::filesystem::copy_file(original.options.path, path.string());
   t.abort();
-  const Status status = Database::open(small_options(path.string())).status();
-  CHECK(status.code() == StatusCode::kBusy);
-  CHECK(status.message().find("is a copy of a pool") != std::string_view::npos);
-  original.close();
   Database copy = must(Database::open(small_options(path.string())));
   must(copy.verify());
   const Transaction reader = must(copy.begin());

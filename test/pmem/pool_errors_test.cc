@@ -4,15 +4,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "pmem/extent_allocator.h"
 #include "pmem/pool.h"
 #include "pmem/pool_format.h"
+#include "pmem/pool_image.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {
@@ -355,9 +358,25 @@ void set_word(const TemporaryPath& path, std::uint64_t offset, std::uint64_t wor
   close(fd);
 }
 
+/// It opens, as nothing of it is needed for that; an audit says what is wrong.
+void check_only_audit_minds(const TemporaryPath& path, const std::string& part,
+                            const std::string& words) {
+  PoolOptions options;
+  options.path = path.string();
+  CHECK(Pool::open(options).ok());
+  std::vector<ImageFinding> findings;
+  REQUIRE(PoolImage::of_file(path.string(), findings).ok());
+  const auto found =
+      std::find_if(findings.begin(), findings.end(),
+                   [&](const ImageFinding& finding) { return finding.part == part; });
+  REQUIRE(found != findings.end());
+  INFO(found->status.to_string());
+  CHECK(found->status.code() == StatusCode::kCorrupt);
+  CHECK(found->status.message().find(words) != std::string::npos);
+}
+
 // libpmemobj itself dies of these, or does not come back: lane 2, each of its logs.
-TEST_CASE("a lane of libpmemobj with something to do is refused before it is done",
-          "[pmem][pool]") {
+TEST_CASE("a lane of libpmemobj with something to do is for audits", "[pmem][pool]") {
   const TemporaryPath path;
   make_pool(path);
   const std::uint64_t lane = 8192 + 2 * 3072;
@@ -366,16 +385,16 @@ TEST_CASE("a lane of libpmemobj with something to do is refused before it is don
   SECTION("another log behind it") { set_word(path, lane + log + 8, 4096); }
   SECTION("a capacity") { set_word(path, lane + log + 16, 1 << 30); }
   SECTION("an entry") { set_word(path, lane + log + 64, ~std::uint64_t{25}); }
-  check_refused(path.string(), StatusCode::kCorrupt, {"lane 2 of libpmemobj", "expected", "found"});
+  check_only_audit_minds(path, "libpmemobj's lanes", "lane 2 of libpmemobj");
 }
 
-TEST_CASE("a heap of libpmemobj that is not as creation left it is refused", "[pmem][pool]") {
+TEST_CASE("a heap of libpmemobj that is not as creation left it is for audits", "[pmem][pool]") {
   const TemporaryPath path;
   make_pool(path);
   constexpr std::uint64_t kHeap = 8192 + 1024 * 3072;
   const std::uint64_t offset = kHeap + GENERATE(0U, 40U, 1024U, 1024U + 64U, 1024U + 72U);
   set_word(path, offset, 0x7777777777777777u);
-  check_refused(path.string(), StatusCode::kCorrupt, {"libpmemobj's", "expected", "found"});
+  check_only_audit_minds(path, "libpmemobj's heap", "libpmemobj's");
 }
 
 }  // namespace

@@ -120,6 +120,16 @@ def shared_libraries(path):
     return re.findall(r"(/\S+) \(0x", done.stdout)
 
 
+def loaded_library(name):
+    """Path of a library that programs load themselves."""
+    listed = subprocess.run([program("ldconfig"), "-p"], check=True, capture_output=True, text=True)
+    line = rf"^\s*{re.escape(name)} \(.*x86-64.*\) => (\S+)$"
+    found = re.search(line, listed.stdout, re.MULTILINE)
+    if not found:
+        raise CannotRun(f"{name} is missing")
+    return found.group(1)
+
+
 def stripped(path):
     """Its bytes without what only a debugger reads, most of them."""
     with tempfile.NamedTemporaryFile() as file:
@@ -143,6 +153,9 @@ def build_initramfs(path, kernel, programs, test_commands):
         archive.add("bin/" + os.path.basename(tested), Archive.FILE, stripped(tested))
         for library in shared_libraries(tested):
             archive.add_file(_place_of(library), library)
+    made_with = loaded_library("libpmemobj.so.1")
+    for library in [made_with, *shared_libraries(made_with)]:
+        archive.add_file(_place_of(library), library)
     archive.add("tests", Archive.FILE, "".join(f"{c}\n" for c in test_commands).encode())
     archive.write(path)
 

@@ -1,0 +1,167 @@
+#include "pmem/object_maker.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <libpmemobj/atomic_base.h>
+#include <libpmemobj/base.h>
+#include <libpmemobj/ctl.h>
+#include <libpmemobj/pool_base.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <mutex>
+
+#include "pmem/object_format.h"
+
+namespace flugs::pmem {
+
+namespace {
+
+constexpr std::uint64_t kArenaType = 1;  // libpmemobj's type number of our arenas
+
+/// What we use of libpmemobj.
+struct Library {
+  decltype(&pmemobj_create) create = nullptr;
+  decltype(&pmemobj_close) close = nullptr;
+  decltype(&pmemobj_root) root = nullptr;
+  decltype(&pmemobj_alloc) alloc = nullptr;
+  decltype(&pmemobj_alloc_usable_size) alloc_usable_size = nullptr;
+  decltype(&pmemobj_ctl_get) ctl_get = nullptr;
+  decltype(&pmemobj_ctl_set) ctl_set = nullptr;
+  decltype(&pmemobj_errormsg) errormsg = nullptr;
+};
+
+template <typename Function>
+bool find(void* handle, const char* name, Function& function) noexcept {
+  function = reinterpret_cast<Function>(::dlsym(handle, name));
+  return function != nullptr;
+}
+
+/// Loads it, once: with what it needs itself that takes as long as opening a pool. Stays loaded.
+Result<Library> load_library(const std::string& path) {
+  void* const handle = ::dlopen("libpmemobj.so.1", RTLD_NOW | RTLD_LOCAL);
+  Library library;
+  if (handle != nullptr && find(handle, "pmemobj_create", library.create) &&
+      find(handle, "pmemobj_close", library.close) && find(handle, "pmemobj_root", library.root) &&
+      find(handle, "pmemobj_alloc", library.alloc) &&
+      find(handle, "pmemobj_alloc_usable_size", library.alloc_usable_size) &&
+      find(handle, "pmemobj_ctl_get", library.ctl_get) &&
+      find(handle, "pmemobj_ctl_set", library.ctl_set) &&
+      find(handle, "pmemobj_errormsg", library.errormsg))
+    return library;
+  const char* const why = ::dlerror();
+  return Status(
+      StatusCode::kIoError,
+      fmt::format("{}: a pool in a file is made with libpmemobj, which cannot be loaded: {}", path,
+                  why != nullptr ? why : "no reason given"));
+}
+
+Status failed(const Library& library, const std::string& path, const char* what) {
+  const int error = errno;
+  StatusCode code = StatusCode::kIoError;
+  if (error == EAGAIN || error == EWOULDBLOCK) code = StatusCode::kBusy;
+  if (error == EACCES || error == EPERM || error == EROFS) code = StatusCode::kReadOnly;
+  if (error == ENOSPC || error == EFBIG) code = StatusCode::kOutOfSpace;
+  if (error == EINVAL) code = StatusCode::kCorrupt;
+  return Status(code,
+                fmt::format("{}: libpmemobj cannot {} it: {}", path, what, library.errormsg()));
+}
+
+/// Whole chunks in each zone of libpmemobj's heap in a pool of that size: first the whole zones in
+/// the middle, then the first one, in which the root object lies, then the last one.
+std::vector<std::uint64_t> zone_chunks(std::uint64_t max_bytes) {
+  std::vector<std::uint64_t> chunks;
+  for (std::uint64_t zone = kZonesOffset; zone + kZoneMetadataBytes + kChunkBytes <= max_bytes;
+       zone += kZoneBytes) {
+    chunks.push_back(std::min((max_bytes - zone - kZoneMetadataBytes) / kChunkBytes, kZoneChunks));
+  }
+  if (chunks.size() > 2) std::rotate(chunks.begin(), chunks.begin() + 1, chunks.end() - 1);
+  return chunks;
+}
+
+struct CloseObjects {
+  decltype(&pmemobj_close) close = nullptr;
+  void operator()(PMEMobjpool* objects) const noexcept { close(objects); }
+};
+using Objects = std::unique_ptr<PMEMobjpool, CloseObjects>;
+
+/// Has libpmemobj make the empty file a pool of its own. Two of its settings, which are of the
+/// process, must be changed for that time: that it allocates the whole file, and that newer
+/// versions refuse media without a counter of unsafe shutdowns.
+Result<Objects> make_empty(const Library& library, const std::string& path) {
+  static std::mutex settings_mutex;  // held alone
+  const std::scoped_lock lock(settings_mutex);
+  constexpr std::array<const char*, 2> kSettings = {"fallocate.at_create", "sds.at_create"};
+  std::array<int, kSettings.size()> before{};
+  for (std::size_t i = 0; i < kSettings.size(); ++i) {
+    int off = 0;
+    if (library.ctl_get(nullptr, kSettings[i], &before[i]) != 0 ||
+        library.ctl_set(nullptr, kSettings[i], &off) != 0) {
+      return failed(library, path, "be configured for");
+    }
+  }
+  Objects objects(library.create(path.c_str(), kObjectLayoutName, 0, S_IRUSR | S_IWUSR),
+                  {library.close});
+  Status status = objects == nullptr ? failed(library, path, "create") : Status();
+  for (std::size_t i = 0; i < kSettings.size(); ++i) {
+    library.ctl_set(nullptr, kSettings[i], &before[i]);
+  }
+  if (!status.ok()) return status;
+  return objects;
+}
+
+/// One object for each zone, as large as the zone; that of the first gives way to the root. In the
+/// order of zone_chunks() each object gets a zone of its own and begins where it begins: libpmemobj
+/// writes a header in front of an object, and the medium must have been provided there.
+Result<std::vector<ArenaRecord>> make_arenas(const Library& library, PMEMobjpool* objects,
+                                             const std::string& path, const PoolOptions& options,
+                                             std::uint64_t max_bytes) {
+  constexpr std::uint64_t kRootChunksMax = 4;
+  const std::uint64_t unit = options.extent_unit_bytes;
+  const std::uint64_t alignment = std::max(unit, kPageBytes);
+  const std::vector<std::uint64_t> zones = zone_chunks(max_bytes);
+  std::vector<ArenaRecord> arenas;
+  for (std::size_t i = 0; i < zones.size(); ++i) {
+    const bool is_first_zone = zones.size() == 1 || i + 2 == zones.size();
+    PMEMoid object = OID_NULL;
+    for (std::uint64_t less = is_first_zone ? 1 : 0;
+         OID_IS_NULL(object) && less <= kRootChunksMax && less < zones[i]; ++less) {
+      const std::uint64_t bytes = (zones[i] - less) * kChunkBytes - kLineBytes;
+      if (library.alloc(objects, &object, bytes, kArenaType, nullptr, nullptr) != 0) {
+        object = OID_NULL;
+      }
+    }
+    if (OID_IS_NULL(object)) {
+      if (is_first_zone) return failed(library, path, "make an arena in");
+      continue;  // a last zone of next to nothing
+    }
+    const std::uint64_t end = object.off + library.alloc_usable_size(object);
+    const std::uint64_t begin = round_up(object.off, alignment);
+    arenas.push_back({.offset = begin,
+                      .bytes = (end - begin) / unit * unit,
+                      .allocated_limit = begin,
+                      .touched_limit = begin});
+  }
+  std::sort(arenas.begin(), arenas.end(),
+            [](const ArenaRecord& a, const ArenaRecord& b) { return a.offset < b.offset; });
+  return arenas;
+}
+
+}  // namespace
+
+Result<std::vector<ArenaRecord>> make_objects(const std::string& path, const PoolOptions& options,
+                                              std::uint64_t max_bytes) {
+  const Result<Library> library = load_library(path);
+  if (!library.ok()) return library.status();
+  Result<Objects> objects = make_empty(*library, path);
+  if (!objects.ok()) return objects.status();
+  const std::uint64_t bytes = root_bytes(zone_chunks(max_bytes).size()) + kLineBytes;
+  if (OID_IS_NULL(library->root(objects->get(), bytes)))
+    return failed(*library, path, "make a root in");
+  return make_arenas(*library, objects->get(), path, options, max_bytes);
+}
+
+}  // namespace flugs::pmem
