@@ -16,6 +16,9 @@ inline constexpr std::uint32_t kRestartWritersMax = 16;
 /// Rows whose RowIds are remembered for checking.
 inline constexpr std::uint32_t kRestartSamplesMax = 10'000;
 
+/// Where the rows of the bulk load are: in the delta, merged into main, or the first half merged.
+enum class RestartSide : std::uint32_t { kDelta, kMain, kHalf };
+
 /// What a restart benchmark consists of; constant while it lasts.
 struct RestartPlan {
   char pool_path[512] = {};
@@ -27,11 +30,15 @@ struct RestartPlan {
   std::uint32_t load_threads = 1;
   std::uint32_t recovery_threads = 0;
   IndexMode index_mode = IndexMode::kRebuild;
+  RestartSide side = RestartSide::kDelta;
+  bool keyed = false;         ///< with a column id, the primary key, by which the first query goes
   std::uint32_t writers = 2;  ///< of the load under which it is killed
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;
 
   RestartData data() const noexcept { return {distinct, seed, type}; }
+  /// Of the table: c1 to c4, and id.
+  std::size_t columns() const noexcept { return kRestartColumns + (keyed ? 1 : 0); }
   /// Each so many rows one is a sample.
   std::uint64_t sample_step() const noexcept { return rows / kRestartSamplesMax + 1; }
   std::uint64_t samples() const noexcept { return (rows + sample_step() - 1) / sample_step(); }
@@ -77,11 +84,14 @@ struct RestartTimes {
   std::uint64_t main_ns = 0;     ///< main was entered
   std::uint64_t opened_ns = 0;   ///< Database::open returned, all indexes are there
   std::uint64_t first_answer_ns = 0;
-  std::uint64_t minor_faults = 0;  ///< until the first answer
+  std::uint64_t full_speed_ns = 0;  ///< from then on point selects were as fast as ever after
+  double selects_per_s = 0;         ///< that speed, one thread
+  std::uint64_t minor_faults = 0;   ///< until the first answer
   std::uint64_t major_faults = 0;
   std::uint64_t dram_bytes = 0;
   double select_scan_ms = 0;  ///< select c1, c2, c3, c4 where c1 = v
   double sum_ms = 0;          ///< select sum(c1): pages in all codes
+  double sum_again_ms = 0;    ///< the same once more
   std::uint64_t phase_count = 0;
   Phase phases[kPhasesMax];
   std::uint64_t threads = 0;
@@ -94,8 +104,8 @@ struct RestartStatus {
   std::atomic<RestartStage> stage{RestartStage::kStarting};
   std::atomic<std::uint64_t> rows_loaded{0};
   std::atomic<std::uint64_t> transactions_under_load{0};  ///< of this life
-  std::uint32_t life = 0;  ///< processes so far that had the pool open
-  double load_seconds = 0;
+  std::uint32_t life = 0;        ///< processes so far that had the pool open
+  double load_seconds = 0;       ///< merging included
   std::uint64_t pool_bytes = 0;  ///< after the bulk load
   std::uint64_t pool_used_bytes = 0;
   std::uint64_t load_dram_bytes = 0;

@@ -54,6 +54,14 @@ class RestartData {
       out[column] = value(column, load_ordinal(column, serial));
   }
 
+  /// Primary keys: of a row of the bulk load, and of one of the load under which it is killed.
+  static Value id(std::uint64_t row) noexcept {
+    return Value::int64(static_cast<std::int64_t>(row));
+  }
+  static Value load_id(std::uint64_t serial) noexcept {
+    return Value::int64(static_cast<std::int64_t>(serial | std::uint64_t{1} << 62));
+  }
+
   /// The value of c1 that is asked for, as its ordinal.
   std::uint64_t wanted_ordinal() const noexcept {
     return (mix64(keys_[0] + 1) >> 32) * distinct_ >> 32;

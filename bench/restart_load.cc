@@ -18,8 +18,6 @@ namespace {
 
 // Rows handed over in one call: their values stay in the caches.
 constexpr std::uint64_t kRowsPerCall = 250;
-static_assert(sizeof(RestartRow) == std::tuple_size_v<RestartRow> * sizeof(Value));
-
 /// What the loading threads share.
 struct RestartLoad {
   Database& database;
@@ -35,18 +33,22 @@ Status load_restart_range(RestartLoad& load, std::uint64_t begin, std::uint64_t 
   const std::uint64_t wanted = load.data.wanted_ordinal();
   Result<Transaction> transaction = load.database.begin();
   if (!transaction.ok()) return transaction.status();
-  std::array<RestartRow, kRowsPerCall> rows;
+  const bool keyed = load.control.plan().keyed;
+  RestartRow row;
+  std::vector<Value> values;
   std::array<RowId, kRowsPerCall> ids;
   for (std::uint64_t first = begin; first < end; first += kRowsPerCall) {
     const std::size_t count = std::min<std::uint64_t>(kRowsPerCall, end - first);
+    values.clear();
     for (std::size_t k = 0; k < count; ++k) {
-      load.data.row(first + k, rows[k]);
-      totals.sum += static_cast<std::uint64_t>(rows[k][0].raw());
+      load.data.row(first + k, row);
+      values.insert(values.end(), row.begin(), row.end());
+      if (keyed) values.push_back(RestartData::id(first + k));
+      totals.sum += static_cast<std::uint64_t>(row[0].raw());
       totals.matches += load.data.ordinal(0, first + k) == wanted ? 1 : 0;
     }
-    Status inserted = transaction->insert_rows(
-        load.table, std::span<const Value>(rows[0].data(), count * rows[0].size()),
-        std::span<RowId>(ids).first(count));
+    Status inserted =
+        transaction->insert_rows(load.table, values, std::span<RowId>(ids).first(count));
     if (!inserted.ok()) return inserted;
     for (std::size_t k = 0; k < count; ++k)
       if ((first + k) % step == 0) samples[(first + k) / step] = ids[k].value();
@@ -71,6 +73,7 @@ class Writer {
         status_(control.status()),
         log_(control.log(index)),
         data_(control.plan().data()),
+        columns_(control.plan().columns()),
         index_(index),
         life_(control.status().life) {}
 
@@ -98,9 +101,14 @@ class Writer {
     Result<Transaction> transaction = database_.begin();
     if (!transaction.ok()) return transaction.status();
     RestartRow row;
+    std::array<Value, kRestartColumns + 1> values;
     for (std::size_t slot = 0; slot < RestartEntry::kRows; ++slot) {
-      data_.load_row(restart_serial(life_, index_, number, slot), row);
-      const Result<RowId> id = transaction->insert(table_, std::span<const Value>(row));
+      const std::uint64_t serial = restart_serial(life_, index_, number, slot);
+      data_.load_row(serial, row);
+      std::copy(row.begin(), row.end(), values.begin());
+      values[kRestartColumns] = RestartData::load_id(serial);
+      const Result<RowId> id =
+          transaction->insert(table_, std::span<const Value>(values).first(columns_));
       if (!id.ok()) return id.status();
       entry.rows[slot] = id.value().value();
     }
@@ -125,36 +133,59 @@ class Writer {
   RestartStatus& status_;
   std::span<RestartEntry> log_;
   RestartData data_;
+  std::size_t columns_;
   std::uint32_t index_;
   std::uint32_t life_;
 };
 
 }  // namespace
 
-Result<TableId> create_restart_table(Database& database, Type type) {
+namespace {
+
+Status load_rows(Database& database, TableId table, RestartControl& control, std::uint64_t begin,
+                 std::uint64_t end) {
+  RestartLoad load{database, table, control, control.plan().data()};
+  std::vector<RestartTotals> totals(control.plan().load_threads);
+  BulkLoad bulk;
+  bulk.begin = begin;
+  bulk.end = end;
+  bulk.threads = control.plan().load_threads;
+  bulk.load_range = [&](std::uint64_t first, std::uint64_t last, std::uint32_t thread) {
+    return load_restart_range(load, first, last, totals[thread]);
+  };
+  Status status = load_in_parallel(bulk);
+  if (!status.ok()) return status;
+  for (const RestartTotals& share : totals) control.status().totals += share;
+  return {};
+}
+
+}  // namespace
+
+Result<TableId> create_restart_table(Database& database, const RestartPlan& plan) {
   TableSchema schema("r");
   for (std::size_t column = 1; column <= kRestartColumns; ++column) {
-    schema.column("c" + std::to_string(column), type).not_null();
+    schema.column("c" + std::to_string(column), plan.type).not_null();
     schema.columns.back().encoding = Encoding::kDictionary;
   }
+  if (plan.keyed) schema.column("id", Type::kInt64).direct().primary_key({"id"});
   return database.create_table(schema);
 }
 
 Status load_restart_rows(Database& database, TableId table, RestartControl& control) {
-  RestartLoad load{database, table, control, control.plan().data()};
-  std::vector<RestartTotals> totals(control.plan().load_threads);
-  BulkLoad bulk;
-  bulk.end = control.plan().rows;
-  bulk.threads = control.plan().load_threads;
-  bulk.load_range = [&](std::uint64_t begin, std::uint64_t end, std::uint32_t thread) {
-    return load_restart_range(load, begin, end, totals[thread]);
-  };
+  const RestartPlan& plan = control.plan();
   const std::uint64_t begin = monotonic_ns();
-  Status status = load_in_parallel(bulk);
+  std::uint64_t merged = 0;
+  if (plan.side == RestartSide::kMain) merged = plan.rows;
+  if (plan.side == RestartSide::kHalf) merged = plan.rows / 2;
+  Status status = load_rows(database, table, control, 0, merged);
+  if (status.ok() && merged != 0) {
+    MergeOptions everything;
+    everything.scope = MergeScope::kEverything;
+    status = database.merge(table, everything).status();
+  }
+  if (status.ok()) status = load_rows(database, table, control, merged, plan.rows);
   control.status().load_seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
-  if (!status.ok()) return status;
-  for (const RestartTotals& share : totals) control.status().totals += share;
-  return {};
+  return status;
 }
 
 Status run_restart_writers(Database& database, TableId table, RestartControl& control) {

@@ -8,7 +8,7 @@
 namespace flugs::bench {
 
 /// Creates r(c1, c2, c3, c4), dictionary-encoded, without a key. Fails as Database::create_table.
-Result<TableId> create_restart_table(Database& database, Type type);
+Result<TableId> create_restart_table(Database& database, const RestartPlan& plan);
 
 /// Loads the rows of the plan, 10,000 in a transaction, and remembers RowIds of the samples and the
 /// totals. Fails as Transaction::insert and commit.

@@ -8,9 +8,14 @@
 
 namespace flugs::bench {
 
-/// The first query after a restart: all four columns of one of the sampled rows, another in each
-/// life. Gives kCorrupt when the answer is wrong. Fails as Transaction::read.
+/// The first query after a restart: c1 to c4 of one row, by primary key if there is one, else by
+/// row id; another row in each life. Gives kCorrupt when the answer is wrong. Fails as
+/// Transaction::read and find.
 Status ask_first_query(Database& database, TableId table, const RestartControl& control);
+
+/// Asks such queries for a second, one after the other, rows all over the table: from when on they
+/// were as fast as they are in the second half of it. Fails as ask_first_query.
+Status find_full_speed(Database& database, TableId table, RestartControl& control);
 
 /// Everything that can be asked of the table: all samples, what the writers of the life before were
 /// promised, `select ... where c1 = v` and `sum(c1)` with their times. What is found of

@@ -36,6 +36,8 @@ struct RestartOptions {
   std::uint32_t load_threads = default_load_threads();
   std::uint64_t seed = 1;
   IndexMode index_mode = IndexMode::kRebuild;
+  std::string side = "delta";
+  std::string first_query = "row";
   ScmLatency latency;
   bool keep = false;
   std::string json;
@@ -46,6 +48,7 @@ struct RestartRun {
   double exec_to_main = 0;
   double all_indexes = 0;
   double first_answer = 0;
+  double full_speed = 0;
   double index_rebuild = 0;
   double rest = 0;
   bench::RestartTimes times;
@@ -67,6 +70,7 @@ RestartRun run_of(const bench::RestartTimes& times) {
   run.exec_to_main = ms(times.main_ns);
   run.all_indexes = ms(times.opened_ns);
   run.first_answer = ms(times.first_answer_ns);
+  run.full_speed = ms(times.full_speed_ns);
   for (std::size_t i = 0; i < times.phase_count; ++i) {
     const std::string name = times.phases[i].name;
     if (name == "dictionary indexes" || name == "key indexes")
@@ -187,14 +191,22 @@ constexpr Figure kFigures[] = {
      [](const RestartRun& run) { return run.exec_to_main; }},
     {"all_indexes_ms", "all indexes are there",
      [](const RestartRun& run) { return run.all_indexes; }},
+    {"full_speed_ms", "point selects at full speed",
+     [](const RestartRun& run) { return run.full_speed; }},
     {"select_scan_ms", "apart: select where c1 = v, no key",
      [](const RestartRun& run) { return run.times.select_scan_ms; }},
     {"sum_ms", "apart: select sum(c1)", [](const RestartRun& run) { return run.times.sum_ms; }},
+    {"sum_again_ms", "apart: the same again",
+     [](const RestartRun& run) { return run.times.sum_again_ms; }},
     {"minor_faults", "page faults until the first answer",
      [](const RestartRun& run) { return static_cast<double>(run.times.minor_faults); }},
     {"major_faults", "of these: from disk",
      [](const RestartRun& run) { return static_cast<double>(run.times.major_faults); }},
 };
+
+const char* first_query_kind(const RestartOptions& options) {
+  return options.first_query == "key" ? "point select by primary key" : "point select by row id";
+}
 
 bench::Json phases_json(const RestartFigures& figures) {
   bench::Json phases = bench::Json::array();
@@ -223,8 +235,8 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["distinct"] = options.distinct;
   json["type"] = options.type;
   json["index"] = to_string(options.index_mode);
-  json["side"] = "delta";
-  json["first_query_kind"] = "point select by row id";
+  json["side"] = options.side;
+  json["first_query_kind"] = first_query_kind(options);
   json["stop"] = options.stop;
   json["runs"] = figures.runs.size();
   json["seed"] = options.seed;
@@ -239,6 +251,8 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["pool_bytes"] = status.pool_bytes;
   json["pool_bytes_per_row"] =
       static_cast<double>(status.pool_used_bytes) / static_cast<double>(options.rows);
+  json["selects_per_s"] =
+      spread_of(figures.runs, [](const RestartRun& run) { return run.times.selects_per_s; }).median;
   json["dram_bytes"] = figures.runs.empty() ? 0 : figures.runs.back().times.dram_bytes;
   json["recovery_threads"] = figures.runs.empty() ? 0 : figures.runs.back().times.threads;
   json["phases"] = phases_json(figures);
@@ -249,8 +263,11 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
 void print_figures(const RestartOptions& options, const RestartFigures& figures,
                    const std::string& pool_path) {
   const bench::RestartStatus& status = *figures.status;
-  fmt::print("restart: {} rows, {} distinct values in each of 4 {} columns, stop {}\n",
-             options.rows, options.distinct, options.type, options.stop);
+  fmt::print(
+      "restart: {} rows, {} distinct values in each of 4 {} columns, in {}; indexes {}, stop "
+      "{}; first query: {}\n",
+      options.rows, options.distinct, options.type, options.side, to_string(options.index_mode),
+      options.stop, first_query_kind(options));
   fmt::print("pool: {}, medium {}: {}\n", pool_path, status.medium, status.guarantee);
   fmt::print("loaded in {:.2f} s ({} rows/s, {} threads); {:.1f} bytes a row\n\n",
              status.load_seconds,
@@ -289,6 +306,9 @@ bench::RestartPlan plan_of(const RestartOptions& options) {
   plan.load_threads = options.load_threads;
   plan.recovery_threads = options.threads;
   plan.index_mode = options.index_mode;
+  if (options.side == "main") plan.side = bench::RestartSide::kMain;
+  if (options.side == "half") plan.side = bench::RestartSide::kHalf;
+  plan.keyed = options.first_query == "key";
   plan.writers = plan.killed ? 2 : 0;
   plan.scm_read_ns = options.latency.read_ns;
   plan.scm_write_ns = options.latency.write_ns;
@@ -301,8 +321,12 @@ int run_command(const RestartOptions& options) {
                                 fmt::format("--distinct {} cannot be more than --rows {}",
                                             options.distinct, options.rows)));
   constexpr std::uint64_t kControlBytes = std::uint64_t{256} << 20;
-  // A row is 32 to 40 bytes, a dictionary entry at most 32, and there is some space ahead.
-  const std::uint64_t bytes = 40 * options.rows + bench::kRestartColumns * 32 * options.distinct +
+  // A row is 32 to 40 bytes, a dictionary entry with its hint at most 48, and there is some space
+  // ahead. A key takes 8 bytes in the row and at most 24 in its index; a merge has both.
+  const std::uint64_t row_bytes =
+      (options.first_query == "key" ? 72u : 40u) + (options.side == "delta" ? 0u : 40u);
+  const std::uint64_t bytes = row_bytes * options.rows +
+                              bench::kRestartColumns * 48 * options.distinct +
                               (std::uint64_t{768} << 20);
   Result<PoolFile> pool = PoolFile::choose(options.pool, options.keep, bytes + kControlBytes);
   if (!pool.ok()) return could_not_run(pool.status());
@@ -361,6 +385,16 @@ void add_restart(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
   add_scm_latency_option(*command, options->latency);
   add_index_option(*command, options->index_mode);
+  command
+      ->add_option("--side", options->side,
+                   "Where the rows are: in delta, merged into main, or the first half merged")
+      ->check(CLI::IsMember({"delta", "main", "half"}))
+      ->capture_default_str();
+  command
+      ->add_option("--first-query", options->first_query,
+                   "Point select by row id, or by a primary key, which the table gets then")
+      ->check(CLI::IsMember({"row", "key"}))
+      ->capture_default_str();
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {

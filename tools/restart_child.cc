@@ -57,7 +57,7 @@ class RestartChild {
     if (!database.ok()) return could_not_run(database.status());
     status_.times.opened_ns = bench::monotonic_ns();
     const Result<TableId> table = task_.load
-                                      ? bench::create_restart_table(*database, control_.plan().type)
+                                      ? bench::create_restart_table(*database, control_.plan())
                                       : database->find_table("r");
     if (!table.ok()) return could_not_run(table.status());
     const Status status =
@@ -107,6 +107,8 @@ class RestartChild {
       times.phases[i].items = report.phases[i].items;
     }
     status_.stage.store(bench::RestartStage::kProbing);
+    status = bench::find_full_speed(database, table, control_);
+    if (!status.ok()) return status;
     return bench::check_restart_answers(database, table, control_);
   }
 
