@@ -30,18 +30,21 @@ void HintIndex::map_slabs() {
       slabs_in_order_.empty() ? 0 : slabs_in_order_.back().offset + slabs_in_order_.back().bytes;
   for (std::uint64_t at = 0; at < end; at += std::uint64_t{1} << kSlabMapShift) {
     while (slabs_in_order_[slab].offset + slabs_in_order_[slab].bytes <= at) ++slab;
-    slab_at_.push_back(slab);
+    slab_at_.push_back({slabs_in_order_[slab].offset, slabs_in_order_[slab].bytes, slab});
   }
 }
 
 bool HintIndex::is_segment(std::uint64_t offset) const noexcept {
   if (offset >> kSlabMapShift >= slab_at_.size()) return false;
-  std::size_t slab = slab_at_[offset >> kSlabMapShift];
-  while (slab < slabs_in_order_.size() &&
-         slabs_in_order_[slab].offset + slabs_in_order_[slab].bytes <= offset)
-    ++slab;
-  return slab < slabs_in_order_.size() && offset >= slabs_in_order_[slab].offset &&
-         (offset - slabs_in_order_[slab].offset) % kSegmentBytes == 0;
+  const SlabAt& first = slab_at_[offset >> kSlabMapShift];
+  if (offset - first.begin < first.bytes)  // also when it lies before
+    return (offset - first.begin) % kSegmentBytes == 0;
+  for (std::size_t i = first.number; i < slabs_in_order_.size(); ++i) {
+    const pmem::Extent& slab = slabs_in_order_[i];
+    if (offset < slab.offset) return false;
+    if (offset - slab.offset < slab.bytes) return (offset - slab.offset) % kSegmentBytes == 0;
+  }
+  return false;
 }
 
 void HintIndex::put_slab(pmem::Extent slab) {

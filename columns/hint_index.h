@@ -12,6 +12,7 @@
 #include "columns/chunk_geometry.h"
 #include "columns/hash_index.h"
 #include "columns/hint_index_layout.h"
+#include "columns/huge_page_allocator.h"
 #include "columns/unflushed.h"
 #include "pmem/chunk_list.h"
 #include "pmem/mutex.h"
@@ -124,7 +125,7 @@ class HintIndex {
     explicit Directory(unsigned log2_words)
         : depth(log2_words), words(std::size_t{1} << log2_words) {}
     unsigned depth;
-    std::vector<std::uint64_t> words;  // through load and store
+    std::vector<std::uint64_t, HugePageAllocator<std::uint64_t>> words;  // through load and store
     std::uint64_t& word_for(std::uint32_t fingerprint) noexcept {
       return words[index_of(fingerprint)];
     }
@@ -222,7 +223,14 @@ class HintIndex {
   // Those that were found at opening, in the order of their offsets, and for each 2 MB of the pool
   // the first that ends behind its beginning.
   std::vector<pmem::Extent> slabs_in_order_;
-  std::vector<std::uint32_t> slab_at_;
+  /// For each 2 MB of the pool: the slab that begins first of those in it, or goes on, and its
+  /// number in `slabs_in_order_`.
+  struct SlabAt {
+    std::uint64_t begin = 0;
+    std::uint64_t bytes = 0;
+    std::size_t number = 0;
+  };
+  std::vector<SlabAt> slab_at_;
   std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may be in them
   struct alignas(64) Lock : pmem::SpinLock {};
   std::array<Lock, kLocks> locks_;  // each of segments that share it; innermost, one at a time

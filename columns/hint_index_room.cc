@@ -131,7 +131,7 @@ void HintIndex::fill(std::uint64_t offset, std::span<const std::uint64_t> slots)
 }
 
 HintIndex::Block HintIndex::block_of(const Directory& directory, std::size_t index) noexcept {
-  const std::vector<std::uint64_t>& words = directory.words;
+  const auto& words = directory.words;
   const std::uint64_t word = load(words[index]);
   Block block{index, 1};
   while (block.span < words.size()) {
