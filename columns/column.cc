@@ -208,6 +208,19 @@ bool Column::was_plausible_at_opening(const RowLayout& layout, const std::byte* 
          heap_.held_at_opening(cell.low, text_cell::length_of(cell.high));
 }
 
+std::size_t Column::first_implausible(const RowLayout& layout,
+                                      std::span<const std::byte* const> rows,
+                                      std::size_t index) const noexcept {
+  if (!is_dictionary_ && !is_text_) return rows.size();
+  const RowLayout::Access& cell = layout.access()[index];
+  const std::uint32_t codes_end = dictionary_.count();
+  const auto is_wrong = [&](const std::byte* row) {
+    return is_dictionary_ ? RowLayout::load(row, cell) >= codes_end
+                          : !was_plausible_at_opening(layout, row, index);
+  };
+  return static_cast<std::size_t>(std::find_if(rows.begin(), rows.end(), is_wrong) - rows.begin());
+}
+
 bool Column::fits(CellKind kind, std::uint8_t bits) const noexcept {
   if (is_dictionary_) return kind == CellKind::kCode;
   if (is_text_) return kind == CellKind::kText;

@@ -23,6 +23,7 @@ constexpr std::size_t kDeadRowsPerOldest = 16384;
 // Then a few rows per commit, more than a transaction usually leaves behind: no commit pays for
 // all.
 constexpr std::size_t kRowsPerCollection = 8;
+constexpr std::uint32_t kSweepsPerCollection = 1;
 constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::chrono::milliseconds kDropPatience{1000};
 
@@ -221,12 +222,14 @@ void DatabaseCore::collect_all_garbage(TransactionContext& context) {
 }
 
 void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t rows_max) {
+  std::uint32_t sweeps_left = kSweepsPerCollection;
   for (std::size_t i = 0; i < rows_max && !context.dead.empty() &&
                           context.dead.front().since <= context.oldest_snapshot;
        ++i) {
     DeadRow dead = context.dead.front();
     // A drop that is under way may still fail: leave the rows until it is decided.
     if (dead.table->is_dropped() && !dead.table->is_gone()) return;
+    if (!dead.table->is_gone() && !dead.table->may_unlink(dead.row, sweeps_left)) return;
     context.dead.pop();
     if (dead.table->is_gone() || dead.since < dead.table->rows().emptied_at(dead.row)) continue;
     if (mvcc::VersionLayout* version = dead.table->unlink_dead(dead); version != nullptr)

@@ -76,6 +76,9 @@ class Table {
 
   /// Ends of a transaction, called by the database for what the context lists.
   void undo_index_change(const IndexChange& change);
+  /// Whether garbage collection may unlink a row, which must be swept before: not while others are
+  /// at it. Does it itself if nobody has, and `sweeps_left` is not 0 yet.
+  bool may_unlink(std::uint32_t row, std::uint32_t& sweeps_left);
   /// Garbage collection, step 1: out of every index that names it, then never created again.
   /// Returns the entry that says so, to be flushed; null when the row has none any more.
   mvcc::VersionLayout* unlink_dead(const DeadRow& dead);
@@ -92,7 +95,7 @@ class Table {
                pmem::Persister& persister, SweepCounts& counts) const;
   /// Opening: rows below `end`, a multiple of UnsweptRows::kBlockRows, are left for later.
   void leave_unswept(std::uint32_t end, const mvcc::TransactionSlots& slots);
-  /// Sweeps a block of those that were left, if any; false: none is left any more.
+  /// Sweeps a block of those that were left; false: others are at all that there are.
   bool sweep_more();
   /// Sweeps what is left. Fails with kCorrupt for any row since opening.
   Status sweep_all();
@@ -200,14 +203,17 @@ class Table {
   Status sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
                      SweepMoment moment, const mvcc::TransactionSlots& slots,
                      pmem::Persister& persister, SweepCounts& counts) const;
+  Status sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment moment,
+                    const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
+                    pmem::Persister& persister, SweepCounts& counts) const;
   Status impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const;
-  void sweep_with(std::uint32_t row);
-  void sweep_block(const UnsweptRows::Block& block);
+  void sweep_block(std::uint32_t block);
   void for_each_unserved(std::uint32_t first, std::uint32_t end,
                          FunctionRef<void(std::uint32_t row)> visit) const;
-  enum class Moment : std::uint8_t { kOpening, kOpen };
   Status verify_groups() const;
-  Status verify_row(std::uint32_t row, Moment moment) const;
+  Status verify_row(std::uint32_t row) const;
+  Status verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const;
+  Status implausible_cell(std::uint32_t row, std::size_t column) const;
   std::uint16_t all_keys() const noexcept {
     return static_cast<std::uint16_t>((1u << keys_.size()) - 1);
   }
@@ -225,11 +231,11 @@ class Table {
   pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
   MergeRecord merge_record_;
-  pmem::Mutex sweep_mutex_;  // protects all of the next three but questions; before free_mutex_
   UnsweptRows unswept_;
-  Status sweep_status_;
   const mvcc::TransactionSlots* slots_ = nullptr;  // while there are unswept rows
-  std::mutex free_mutex_;                          // protects free_rows_; a leaf
+  std::mutex sweep_mutex_;                         // protects sweep_status_; a leaf
+  Status sweep_status_;
+  std::mutex free_mutex_;  // protects free_rows_; a leaf
   std::vector<std::uint32_t> free_rows_;
   std::atomic<std::size_t> free_count_{0};
 };

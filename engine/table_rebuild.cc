@@ -187,7 +187,6 @@ void Table::rebuild_ordered(std::size_t key_index) {
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
 //             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
 mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
-  if (__builtin_expect(unswept_.has(dead.row), 0)) sweep_with(dead.row);
   for (std::size_t k = 0; k < keys_.size(); ++k) {
     if ((dead.changed_keys & (1u << k)) != 0) {
       keys_[k]->erase(dead.row);
@@ -281,7 +280,7 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   for (std::uint32_t row = 0; row < end; ++row) {
     if (!visibility.sees(rows_.version(row))) continue;
     live_in_dram += runs_.serves(row) ? 0 : 1;
-    if (Status s = verify_row(row, Moment::kOpen); !s.ok()) return s;
+    if (Status s = verify_row(row); !s.ok()) return s;
     for (const auto& key : keys_) {
       if (!key->is_hashed(row)) continue;
       key->lookup(key->hash_of(row), candidates);
@@ -320,7 +319,6 @@ Status Table::verify_groups() const {
 }
 
 void Table::release_all() {
-  const std::lock_guard no_sweep(sweep_mutex_);
   unswept_.forget();
   for (const auto& column : columns_) column->release_all();
   runs_.release_all();

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "engine/table.h"
@@ -67,15 +69,27 @@ void end_tag(mvcc::VersionLayout& version, pmem::Persister& persister) {
 Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
                     const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
                     pmem::Persister& persister, SweepCounts& counts) const {
+  std::uint32_t part_end = first;
+  for (std::uint32_t row = first; row < end; row = part_end) {
+    part_end = std::min({end, rows_.end_of_chunk_with(row), row + UnsweptRows::kBlockRows});
+    const RowGroup* group = rows_.group_with(row);
+    Status s = group != nullptr
+                   ? sweep_group(*group, row, part_end, moment, slots, persister, counts)
+                   : sweep_rows(row, part_end, moment, slots, free, persister, counts);
+    if (!s.ok()) return s;
+  }
+  counts.recycled += free.size();
+  return {};
+}
+
+// Rows of one chunk, UnsweptRows::kBlockRows at most.
+Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment moment,
+                         const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
+                         pmem::Persister& persister, SweepCounts& counts) const {
   pmem::FlushRun dead(persister, "sweep/1");
+  std::array<const std::byte*, UnsweptRows::kBlockRows> live;
+  std::size_t live_count = 0;
   for (std::uint32_t row = first; row < end; ++row) {
-    if (const RowGroup* group = rows_.group_with(row); group != nullptr) {
-      const std::uint32_t group_end = std::min(end, rows_.end_of_chunk_with(row));
-      Status s = sweep_group(*group, row, group_end, moment, slots, persister, counts);
-      if (!s.ok()) return s;
-      row = group_end - 1;
-      continue;
-    }
     mvcc::VersionLayout& version = rows_.version(row);
     const Found found = found_in(version, slots);
     if (found == Found::kImpossible) return impossible_stamps(row, slots);
@@ -84,12 +98,23 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
       free.push_back(row);
       continue;
     }
-    ++counts.live;
+    live[live_count++] = rows_.address(row);
     if (found == Found::kStaleTag && moment == SweepMoment::kOpening) end_tag(version, persister);
-    // Codes are looked up without another check from here on.
-    if (Status s = verify_row(row, Moment::kOpening); !s.ok()) return s;
   }
-  counts.recycled += free.size();
+  counts.live += live_count;
+  // Codes are looked up without another check from here on.
+  return verify_rows(first, std::span(live.data(), live_count));
+}
+
+// `rows` are of the chunk with row `first`.
+Status Table::verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const {
+  const columns::RowLayout& layout = rows_.layout(first);
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const std::size_t wrong = columns_[i]->first_implausible(layout, rows, i);
+    if (wrong == rows.size()) continue;
+    const auto distance = static_cast<std::uint64_t>(rows[wrong] - rows_.address(first));
+    return implausible_cell(first + static_cast<std::uint32_t>(distance / layout.row_bytes()), i);
+  }
   return {};
 }
 
@@ -135,35 +160,39 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
   return {};
 }
 
-Status Table::verify_row(std::uint32_t row, Moment moment) const {
+Status Table::verify_row(std::uint32_t row) const {
   if (rows_.view(row).is_in_group()) return {};  // checked when the group was loaded
   const columns::RowLayout& layout = rows_.layout(row);
   const std::byte* cells = rows_.address(row);
   for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (moment == Moment::kOpening ? !columns_[i]->was_plausible_at_opening(layout, cells, i)
-                                   : !columns_[i]->is_plausible(layout, cells, i))
-      return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: table {}, row {}, column {}: expected a ValueID below {} or "
-                                "text inside the pool, found {}",
-                                pool_.path(), name(), row, columns_[i]->name(),
-                                columns_[i]->dictionary().count(),
-                                layout.load_cell(rows_.address(row), i).low));
+    if (!columns_[i]->is_plausible(layout, cells, i)) return implausible_cell(row, i);
   return {};
 }
 
-// Holds sweep_mutex_. What is wrong is kept for whoever asks; rows of a damaged block stay as they
-// are, and are not used again.
-void Table::sweep_block(const UnsweptRows::Block& block) {
+Status Table::implausible_cell(std::uint32_t row, std::size_t column) const {
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: table {}, row {}, column {}: expected a ValueID below {} or "
+                            "text inside the pool, found {}",
+                            pool_.path(), name(), row, columns_[column]->name(),
+                            columns_[column]->dictionary().count(),
+                            rows_.layout(row).load_cell(rows_.address(row), column).low));
+}
+
+// Of a block that was taken. What is wrong is kept for whoever asks; rows of a damaged block stay
+// as they are, and are not used again.
+void Table::sweep_block(std::uint32_t block) {
+  const std::uint32_t first = block * UnsweptRows::kBlockRows;
   std::vector<std::uint32_t> free;
   SweepCounts counts;
   pmem::Persister persister(pool_.medium());
-  Status swept =
-      sweep(block.first, block.end, SweepMoment::kOpen, *slots_, free, persister, counts);
+  Status swept = sweep(first, first + UnsweptRows::kBlockRows, SweepMoment::kOpen, *slots_, free,
+                       persister, counts);
   persister.fence("sweep/1");
   if (swept.ok()) {
     add_free_rows(free);
-  } else if (sweep_status_.ok()) {
-    sweep_status_ = std::move(swept);
+  } else {
+    const std::lock_guard guard(sweep_mutex_);
+    if (sweep_status_.ok()) sweep_status_ = std::move(swept);
   }
   unswept_.note_swept(block);
 }
@@ -173,19 +202,27 @@ void Table::leave_unswept(std::uint32_t end, const mvcc::TransactionSlots& slots
   unswept_.leave(end);
 }
 
-void Table::sweep_with(std::uint32_t row) {
-  const std::lock_guard guard(sweep_mutex_);
-  if (unswept_.has(row)) sweep_block(UnsweptRows::block_with(row));
+// A block that another thread sweeps is not waited for: that thread may be of the least priority.
+bool Table::may_unlink(std::uint32_t row, std::uint32_t& sweeps_left) {
+  if (__builtin_expect(!unswept_.has(row), 1)) return true;
+  const std::uint32_t block = row / UnsweptRows::kBlockRows;
+  if (sweeps_left == 0 || !unswept_.take(block)) return !unswept_.has(row);
+  --sweeps_left;
+  sweep_block(block);
+  return true;
 }
 
 bool Table::sweep_more() {
-  const std::lock_guard guard(sweep_mutex_);
-  if (unswept_.any()) sweep_block(unswept_.first());
-  return unswept_.any();
+  if (!unswept_.any()) return false;
+  const std::uint32_t block = unswept_.take_next();
+  if (block != UnsweptRows::kNone) sweep_block(block);
+  return block != UnsweptRows::kNone;
 }
 
 Status Table::sweep_all() {
-  while (unswept_.any()) sweep_more();
+  while (sweep_more()) {
+  }
+  unswept_.wait_until_swept();
   const std::lock_guard guard(sweep_mutex_);
   return sweep_status_;
 }

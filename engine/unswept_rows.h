@@ -1,65 +1,84 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
+#include "pmem/spin_lock.h"
+
 namespace flugs::engine {
 
-/// Which rows of a table opening has left for later to sweep (Table::sweep), in blocks. Once all
-/// are swept, asking costs one load.
-/// Thread-safety: any thread may ask; the rest is for the holder of the table's sweep mutex.
+/// Which rows of a table opening has left for later to sweep (Table::sweep), in blocks. Whoever
+/// takes a block sweeps it; nobody waits for a block but who needs all. Once all are swept, asking
+/// costs one load.
+/// Thread-safety: any thread, except leave.
 class UnsweptRows {
  public:
   static constexpr std::uint32_t kBlockRows = 256;
 
-  struct Block {
-    std::uint32_t first = 0;
-    std::uint32_t end = 0;
-  };
-
   /// Opening: all rows below `end`, a multiple of kBlockRows.
   void leave(std::uint32_t end) {
     blocks_ = end / kBlockRows;
-    swept_ = std::make_unique<std::atomic<bool>[]>(blocks_);
-    rows_.store(end, std::memory_order_relaxed);
+    states_ = std::make_unique<std::atomic<State>[]>(blocks_);
+    left_.store(blocks_, std::memory_order_relaxed);
     end_.store(end, std::memory_order_release);
   }
 
   bool has(std::uint32_t row) const noexcept {
     return row < end_.load(std::memory_order_acquire) &&
-           !swept_[row / kBlockRows].load(std::memory_order_acquire);
+           states_[row / kBlockRows].load(std::memory_order_acquire) != State::kSwept;
   }
   bool any() const noexcept { return end_.load(std::memory_order_acquire) != 0; }
-  std::uint32_t rows() const noexcept { return rows_.load(std::memory_order_relaxed); }
+  std::uint32_t rows() const noexcept { return left_.load(std::memory_order_relaxed) * kBlockRows; }
 
-  static Block block_with(std::uint32_t row) noexcept {
-    return {row / kBlockRows * kBlockRows, (row / kBlockRows + 1) * kBlockRows};
+  /// False: another thread has taken it, or it is swept.
+  bool take(std::uint32_t block) noexcept {
+    // Counted first, then looked whether there still is a table (pairs with forget).
+    taken_.fetch_add(1, std::memory_order_seq_cst);
+    State left = State::kLeft;
+    if (end_.load(std::memory_order_seq_cst) != 0 &&
+        states_[block].compare_exchange_strong(left, State::kTaken, std::memory_order_acq_rel))
+      return true;
+    taken_.fetch_sub(1, std::memory_order_release);
+    return false;
   }
-  /// The first that is left. There must be one.
-  Block first() noexcept {
-    while (swept_[next_].load(std::memory_order_relaxed)) ++next_;
-    return {next_ * kBlockRows, (next_ + 1) * kBlockRows};
+  /// The first that nobody has taken; kNone: there is none.
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  std::uint32_t take_next() noexcept {
+    for (std::uint32_t block = next_.load(std::memory_order_relaxed); block < blocks_; ++block)
+      if (states_[block].load(std::memory_order_relaxed) == State::kLeft && take(block)) {
+        next_.store(block, std::memory_order_relaxed);
+        return block;
+      }
+    return kNone;
   }
-  /// A block has been swept.
-  void note_swept(const Block& block) noexcept {
-    swept_[block.first / kBlockRows].store(true, std::memory_order_release);
-    if (rows_.fetch_sub(kBlockRows, std::memory_order_relaxed) == kBlockRows)
+  /// A block that was taken has been swept.
+  void note_swept(std::uint32_t block) noexcept {
+    states_[block].store(State::kSwept, std::memory_order_release);
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1)
       end_.store(0, std::memory_order_release);
+    taken_.fetch_sub(1, std::memory_order_release);
   }
-  /// The table is dropped.
+  /// Until those are swept that others have taken. None may be left that nobody has.
+  void wait_until_swept() const noexcept {
+    for (pmem::SpinWait wait; any();) wait.once();
+  }
+  /// The table is dropped: nothing of it is being swept any more on return.
   void forget() noexcept {
-    rows_.store(0, std::memory_order_relaxed);
-    end_.store(0, std::memory_order_release);
+    end_.store(0, std::memory_order_seq_cst);
+    for (pmem::SpinWait wait; taken_.load(std::memory_order_seq_cst) != 0;) wait.once();
+    left_.store(0, std::memory_order_relaxed);
   }
 
  private:
+  enum class State : std::uint8_t { kLeft, kTaken, kSwept };
+
   std::atomic<std::uint32_t> end_{0};
-  std::atomic<std::uint32_t> rows_{0};
+  std::atomic<std::uint32_t> left_{0};   // blocks that are not swept
+  std::atomic<std::uint32_t> taken_{0};  // blocks that are being swept
+  std::atomic<std::uint32_t> next_{0};   // blocks before it have been taken
   std::uint32_t blocks_ = 0;
-  std::uint32_t next_ = 0;  // blocks before it have been swept
-  std::unique_ptr<std::atomic<bool>[]> swept_;
+  std::unique_ptr<std::atomic<State>[]> states_;
 };
 
 }  // namespace flugs::engine

@@ -40,6 +40,7 @@ class CrashChild {
     OpenOptions options =
         tatp_open_options(pool_path_, task_.populate ? OpenMode::kCreate : OpenMode::kOpen,
                           plan.users, {plan.scm_read_ns, plan.scm_write_ns});
+    options.index_mode = plan.index_mode;
     if (plan.pool_bytes_max != 0) options.max_bytes = plan.pool_bytes_max;
     if (plan.merge_interval_ms != 0)
       options.merge_policy = policy_of({.is_auto = true, .interval_ms = plan.merge_interval_ms});

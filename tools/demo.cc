@@ -38,6 +38,7 @@ struct DemoOptions {
   double seconds_after = 5;
   std::uint64_t seed = 1;
   ScmLatency latency;
+  IndexMode index_mode = IndexMode::kRebuild;
   bool keep = false;
   std::string json;
 };
@@ -216,6 +217,7 @@ bench::Json figures_json(const DemoOptions& options, CrashRun& crash, const Demo
   json["guarantee"] = status.guarantee;
   json["subscribers"] = options.subscribers;
   json["users"] = options.users;
+  json["index"] = to_string(options.index_mode);
   json["lost_acknowledged"] = figures.lost_acknowledged;
   json["audit_ok"] = figures.audit_ok;
   json["audited_transactions"] = figures.audited;
@@ -253,6 +255,7 @@ int run_command(const DemoOptions& options) {
   plan.population.parity = true;
   plan.users = options.users;
   plan.load_threads = default_load_threads();
+  plan.index_mode = options.index_mode;
   plan.scm_read_ns = options.latency.read_ns;
   plan.scm_write_ns = options.latency.write_ns;
   plan.log_entries = static_cast<std::uint64_t>(
@@ -293,6 +296,7 @@ void add_demo(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all random numbers")->capture_default_str();
   add_scm_latency_option(*command, options->latency);
+  add_index_option(*command, options->index_mode);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {

@@ -51,7 +51,8 @@ class RandomKillLoop {
   /// Fails with the first thing that went wrong.
   Status run() {
     {
-      Result<Database> database = Database::open(random_open_options(pool_, options_.users));
+      Result<Database> database =
+          Database::open(random_open_options(pool_, options_.users, options_.index_mode));
       if (!database.ok()) return std::move(database).status();
       if (Status s = bench::create_random_tables(*database, options_.seed); !s.ok()) return s;
       figures_.medium = database->statistics().medium;
@@ -87,7 +88,8 @@ class RandomKillLoop {
   }
 
   Status audit(std::uint32_t round) {
-    Result<Database> database = Database::open(random_open_options(pool_, options_.users));
+    Result<Database> database =
+        Database::open(random_open_options(pool_, options_.users, options_.index_mode));
     if (!database.ok()) return std::move(database).status();
     for (std::uint32_t i = 0; i < options_.users; ++i)
       if (Status s = audit_user(*database, i); !s.ok()) return s;
@@ -147,6 +149,7 @@ bench::Json figures_json(const RandomKillOptions& options, const Figures& figure
   json["acknowledged_steps"] = figures.steps;
   json["completed_in_flight"] = figures.in_flight;
   json["lost_acknowledged"] = figures.lost_acknowledged;
+  json["index"] = to_string(options.index_mode);
   json["failures"] = figures.failures;
   json["pool_bytes"] = figures.pool_bytes;
   json["machine"] = bench::to_json(environment);
@@ -155,13 +158,14 @@ bench::Json figures_json(const RandomKillOptions& options, const Figures& figure
 
 }  // namespace
 
-OpenOptions random_open_options(const std::string& pool, std::uint32_t users) {
+OpenOptions random_open_options(const std::string& pool, std::uint32_t users, IndexMode mode) {
   OpenOptions options;
   options.path = pool;
   options.max_bytes = kPoolBytesMax;
   options.segment_bytes = std::uint64_t{4} << 20;
   options.grow_ahead_bytes = std::uint64_t{4} << 20;
   options.slots_max = users + 2;
+  options.index_mode = mode;
   return options;
 }
 
@@ -183,6 +187,7 @@ int run_random_kill_loop(const RandomKillOptions& options) {
   pool->path().copy(witness.pool_path, sizeof witness.pool_path - 1);
   witness.seed = options.seed;
   witness.users = options.users;
+  witness.index_mode = options.index_mode;
 
   Figures figures;
   const Status status =

@@ -21,11 +21,12 @@ struct RandomWitness {
   char pool_path[1024];
   std::uint64_t seed;
   std::uint32_t users;
+  IndexMode index_mode;
   std::atomic<std::uint32_t> is_running;
   User user[kRandomUsersMax];
 };
 
-OpenOptions random_open_options(const std::string& pool, std::uint32_t users);
+OpenOptions random_open_options(const std::string& pool, std::uint32_t users, IndexMode mode);
 
 struct RandomKillOptions {
   std::string pool;
@@ -33,6 +34,7 @@ struct RandomKillOptions {
   std::uint32_t users = 0;
   std::uint32_t run_ms_max = 0;
   std::uint64_t seed = 0;
+  IndexMode index_mode = IndexMode::kRebuild;
   bool keep = false;
   std::string json;
 };
