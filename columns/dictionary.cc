@@ -116,6 +116,13 @@ void Dictionary::begin_rebuild() {
   count_.store(end, std::memory_order_relaxed);
 }
 
+std::uint32_t Dictionary::count_unproven() {
+  begin_rebuild();
+  const std::uint32_t end = count();
+  if (hints_ == nullptr) return end;
+  return end - static_cast<std::uint32_t>(std::min<std::uint64_t>(kept_end(), end));
+}
+
 void Dictionary::rebuild_range(std::uint32_t first, std::uint32_t end,
                                HashIndexBuilder::Source& source, RebuildCounts& counts,
                                pmem::Persister& persister) {

@@ -107,6 +107,8 @@ class Dictionary {
   static std::size_t chunk_of(std::uint32_t id) noexcept { return kGeometry.chunk_of(id); }
   std::uint32_t entry_bytes() const noexcept { return entry_bytes_; }
 
+  /// Before the rebuild: how many entries opening has to prove.
+  std::uint32_t count_unproven();
   /// ValueIDs below it have been handed out.
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
   std::uint64_t bytes_in_pool() const noexcept {

@@ -95,7 +95,6 @@ class DatabaseCore {
   Result<std::uint64_t> rebuild_dictionary_indexes(recovery::Phases& phases);
   Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);
   Status sweep_tables(recovery::Phases& phases);
-  std::uint32_t leave_unswept(Table& table);
   Status rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases);
   void start();
   void start_keeping_hints();

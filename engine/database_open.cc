@@ -17,9 +17,6 @@ namespace {
 
 // Rows that one task goes through.
 constexpr std::uint32_t kRowsPerTask = 1u << 16;
-// Rows at the end of a table that opening sweeps in any case: what slots had been granted at the
-// crash lies there.
-constexpr std::uint32_t kRowsSweptAtOnce = 1u << 13;
 
 Status check_options(const OpenOptions& options) {
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
@@ -214,20 +211,6 @@ Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases&
                                         report_);
 }
 
-// Where nothing is rebuilt from the rows, opening must not depend on their number. Returns the
-// first row that is to be swept now.
-std::uint32_t DatabaseCore::leave_unswept(Table& table) {
-  const bool rebuilds = std::any_of(table.keys().begin(), table.keys().end(), [](const auto& key) {
-    return !key->has_hints() || key->is_ordered();
-  });
-  if (rebuilds || options_.ready == Ready::kIndexesBuilt) return 0;
-  const std::uint32_t end = table.rows().rows_end();
-  const std::uint32_t left =
-      (end - std::min(end, kRowsSweptAtOnce)) / UnsweptRows::kBlockRows * UnsweptRows::kBlockRows;
-  if (left != 0) table.leave_unswept(left, *slots_);
-  return left;
-}
-
 Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   struct Swept {
     Table* table;
@@ -239,8 +222,9 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   std::vector<Swept> parts;
   for (const auto& table : owned_tables_) {
     const std::uint32_t end = table->rows().rows_end();
-    for (std::uint32_t first = leave_unswept(*table); first < end;
-         first += std::min(kRowsPerTask, end - first))
+    const std::uint32_t left = table->rows_left_unswept(options_.ready);
+    if (left != 0) table->leave_unswept(left, *slots_);
+    for (std::uint32_t first = left; first < end; first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
   }
   std::vector<std::function<Status()>> tasks;

@@ -93,6 +93,10 @@ class Table {
   Status sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
                const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
                pmem::Persister& persister, SweepCounts& counts) const;
+  /// Opening: the rows that may be left for later, from the first on, a multiple of
+  /// UnsweptRows::kBlockRows. Where nothing is rebuilt from the rows, opening must not depend on
+  /// their number.
+  std::uint32_t rows_left_unswept(Ready ready) const noexcept;
   /// Opening: rows below `end`, a multiple of UnsweptRows::kBlockRows, are left for later.
   void leave_unswept(std::uint32_t end, const mvcc::TransactionSlots& slots);
   /// Sweeps a block of those that were left; false: others are at all that there are.

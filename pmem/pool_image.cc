@@ -44,6 +44,16 @@ std::uint64_t find_root(std::span<const std::byte> file) noexcept {
   return 0;
 }
 
+void inspect_objects(std::span<const std::byte> file, const std::string& path,
+                     std::vector<ImageFinding>& findings) {
+  const Status truncated(StatusCode::kCorrupt, path + ": truncated");
+  findings.push_back({"libpmemobj's lanes",
+                      file.size() < kZonesOffset ? truncated : check_object_lanes(file, path)});
+  findings.push_back({"libpmemobj's heap", file.size() < kZonesOffset + kZoneMetadataBytes
+                                               ? truncated
+                                               : check_object_heap(file, path)});
+}
+
 }  // namespace
 
 Status PoolImage::provide(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {
@@ -51,7 +61,8 @@ Status PoolImage::provide(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {
 }
 
 Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
-                                                      std::vector<ImageFinding>& findings) {
+                                                      std::vector<ImageFinding>& findings,
+                                                      Depth depth) {
   const Result<PoolFile> file = PoolFile::open_to_read(path);
   if (!file.ok()) return file.status();
   Result<FileView> view = file->view();
@@ -67,13 +78,8 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_file(const std::string& path,
                      : head;
   findings.push_back(
       {"libpmemobj's head", head.ok() ? check_object_descriptor(bytes, path) : head});
-  findings.push_back({"libpmemobj's lanes", bytes.size() < kZonesOffset
-                                                ? Status(StatusCode::kCorrupt, path + ": truncated")
-                                                : check_object_lanes(bytes, path)});
-  findings.push_back({"libpmemobj's heap", bytes.size() < kZonesOffset + kZoneMetadataBytes
-                                               ? Status(StatusCode::kCorrupt, path + ": truncated")
-                                               : check_object_heap(bytes, path)});
-  std::unique_ptr<PoolImage> image(new PoolImage(path, *std::move(view)));
+  if (depth == Depth::kAudit) inspect_objects(bytes, path, findings);
+  std::unique_ptr<PoolImage> image(new PoolImage(path, *std::move(view), depth));
   const Status status = image->inspect(bytes, root, findings);
   if (!status.ok()) return status;
   return image;
@@ -85,7 +91,7 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_buffer(std::span<std::byte> poo
     return Status(StatusCode::kCorrupt,
                   fmt::format("(memory): truncated: expected at least {} bytes, found {}",
                               kPoolBytesMin, pool.size()));
-  std::unique_ptr<PoolImage> image(new PoolImage("(memory)", std::nullopt));
+  std::unique_ptr<PoolImage> image(new PoolImage("(memory)", std::nullopt, Depth::kAudit));
   const Status status = image->inspect(pool, 0, findings);
   if (!status.ok()) return status;
   return image;
@@ -141,7 +147,7 @@ Status PoolImage::inspect(std::span<std::byte> pool, std::uint64_t root_offset,
     const std::span<ArenaRecord> arenas(root()->arenas(), header.arena_count);
     status = check_arenas(header, arenas, root_offset + root_bytes(header.arena_count), path());
     const bool are_usable = status.ok();
-    if (status.ok()) status = check_untouched(pool, arenas);
+    if (status.ok() && depth_ == Depth::kAudit) status = check_untouched(pool, arenas);
     findings.push_back({"arenas", status});
     if (are_usable) {
       take_as(arenas, header.segment_bytes, header.extent_unit_bytes);

@@ -24,8 +24,11 @@ class PoolImage final : public MappedPool {
  public:
   /// Reports on every part that this layer knows, damaged or not. Fails when there is nothing to
   /// look at: no file, another opener (kBusy), no pool of ours (kIncompatible).
+  /// `kOpening`: only on what opening goes by, as fast as it does.
+  enum class Depth : std::uint8_t { kAudit, kOpening };
   static Result<std::unique_ptr<PoolImage>> of_file(const std::string& path,
-                                                    std::vector<ImageFinding>& findings);
+                                                    std::vector<ImageFinding>& findings,
+                                                    Depth depth = Depth::kAudit);
   /// `pool` is aligned to 64.
   static Result<std::unique_ptr<PoolImage>> of_buffer(std::span<std::byte> pool,
                                                       std::vector<ImageFinding>& findings);
@@ -35,8 +38,8 @@ class PoolImage final : public MappedPool {
   void populate(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) noexcept override {}
 
  private:
-  PoolImage(std::string path, std::optional<FileView> view)
-      : MappedPool(std::move(path)), view_(std::move(view)) {}
+  PoolImage(std::string path, std::optional<FileView> view, Depth depth)
+      : MappedPool(std::move(path)), view_(std::move(view)), depth_(depth) {}
 
   Status inspect(std::span<std::byte> pool, std::uint64_t root,
                  std::vector<ImageFinding>& findings);
@@ -46,6 +49,7 @@ class PoolImage final : public MappedPool {
                          std::span<const ArenaRecord> arenas) const;
 
   std::optional<FileView> view_;
+  Depth depth_;
   ArenaRecord whole_{};  // when the pool's own arenas cannot be used
 };
 

@@ -18,6 +18,7 @@
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
+#include "tools/restart_estimate.h"
 #include "tools/tatp_options.h"
 #include "tools/text_table.h"
 
@@ -27,6 +28,7 @@ namespace {
 
 struct RestartOptions {
   std::string pool;
+  std::string estimate;
   std::uint64_t rows = 1'000'000;
   std::uint64_t distinct = 100'000;
   std::string stop = "clean";
@@ -361,6 +363,10 @@ void add_restart(CLI::App& app, Action& action) {
       "restart", "Restart time: first answer, index rebuild and rest after a clean stop or a kill");
   command->add_option("--pool", options->pool, "Pool to make; removed afterwards")
       ->type_name("PATH");
+  command
+      ->add_option("--estimate", options->estimate,
+                   "Say instead what opening this pool would find to do, and how long that takes")
+      ->type_name("POOL");
   command->add_option("--rows", options->rows, "Rows of the table")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{4'000'000'000}))
       ->capture_default_str();
@@ -399,6 +405,8 @@ void add_restart(CLI::App& app, Action& action) {
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
     action = [options] {
+      if (!options->estimate.empty())
+        return run_restart_estimate(options->estimate, options->threads, options->json);
       Cleanup::install();
       return run_command(*options);
     };

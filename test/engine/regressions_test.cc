@@ -145,7 +145,9 @@ TEST_CASE("indexes of dropped tables take no memory", "[engine]") {
     CHECK(database->statistics().dram_index_bytes == 0);
     if (round == 0) after_first = resident_bytes();
   }
+#ifndef __SANITIZE_ADDRESS__  // which keeps what was given back for a while
   CHECK(resident_bytes() < after_first + (std::size_t{10} << 20));
+#endif
 }
 
 // They had one hash: a key of so many rows took time in the square of their number to fill.

@@ -1,0 +1,96 @@
+#include "flugs/opening_estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "engine/catalog_layout.h"
+#include "engine/table.h"
+#include "pmem/pool_image.h"
+
+namespace flugs {
+
+namespace {
+
+// Nanoseconds of one thread, measured as docs/benchmarks.md says.
+constexpr double kOpenNs = 2e6;  // mapping, slots, whatever the pool
+constexpr double kChunkNs = 3500;
+constexpr double kHintSegmentNs = 12;
+constexpr double kDictionaryEntryNs = 100;
+constexpr double kRowSweptNs = 25;
+constexpr double kHashEntryNs = 90;
+constexpr double kOrderedComparisonNs = 25;
+constexpr double kHintSegmentBytes = 4096;
+
+void add_table(engine::Table& table, Ready ready, OpeningEstimate& estimate) {
+  ++estimate.tables;
+  estimate.chunks += table.rows().chunk_count();
+  estimate.hint_bytes += table.hint_bytes();
+  for (const auto& column : table.columns())
+    if (column->is_dictionary())
+      estimate.dictionary_entries += column->dictionary().count_unproven();
+  const std::uint32_t left = table.rows_left_unswept(ready);
+  estimate.rows_unswept += left;
+  estimate.rows_swept += table.rows().rows_end() - left;
+  for (const auto& key : table.keys()) {
+    if (key->is_unique() && !key->has_hints()) estimate.hash_entries += table.unserved_rows();
+    if (key->is_ordered()) estimate.ordered_entries += table.unserved_rows();
+  }
+}
+
+double open_ms(const OpeningEstimate& e) {
+  const auto of = [](std::uint64_t count, double ns) { return static_cast<double>(count) * ns; };
+  const double alone = kOpenNs + of(e.chunks, kChunkNs) +
+                       static_cast<double>(e.hint_bytes) / kHintSegmentBytes * kHintSegmentNs;
+  const double shared = of(e.dictionary_entries, kDictionaryEntryNs) +
+                        of(e.rows_swept, kRowSweptNs) + of(e.hash_entries, kHashEntryNs);
+  // A key is sorted by one thread.
+  const double sorted =
+      of(e.ordered_entries, kOrderedComparisonNs * std::log2(2.0 + of(e.ordered_entries, 1)));
+  return (alone + shared / static_cast<double>(e.threads) + sorted) * 1e-6;
+}
+
+}  // namespace
+
+Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
+  std::vector<pmem::ImageFinding> findings;
+  Result<std::unique_ptr<pmem::PoolImage>> image =
+      pmem::PoolImage::of_file(options.path, findings, pmem::PoolImage::Depth::kOpening);
+  if (!image.ok()) return std::move(image).status();
+  for (const pmem::ImageFinding& finding : findings)  // of two headers one may be damaged
+    if (!finding.status.ok() && finding.part != "pool header") return finding.status;
+  pmem::Pool& pool = **image;
+  OpeningEstimate estimate;
+  estimate.threads = options.recovery_threads != 0
+                         ? options.recovery_threads
+                         : std::max(1u, std::thread::hardware_concurrency());
+  estimate.pool_bytes = pool.allocator().space().allocated_bytes;
+  const auto& root = *reinterpret_cast<const engine::DatabaseLayout*>(pool.application_root());
+  if (root.magic == 0) return estimate;  // its creation was cut short
+  const std::uint64_t bytes = pool.medium().bytes();
+  if (root.magic != engine::DatabaseLayout::kMagic || root.catalog == 0 || root.catalog % 64 != 0 ||
+      bytes < sizeof(engine::CatalogLayout) || root.catalog > bytes - sizeof(engine::CatalogLayout))
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("{}: application root: expected magic {:016x} and a catalogue inside "
+                    "the pool of {} bytes, found {:016x} and offset {}",
+                    pool.path(), engine::DatabaseLayout::kMagic, bytes, root.magic, root.catalog));
+  estimate.index_mode = static_cast<IndexMode>(root.index_mode);
+  const auto& catalog = *pool.at(pmem::OffsetPtr<engine::CatalogLayout>{root.catalog});
+  for (const std::uint64_t offset : catalog.tables) {
+    if (offset == 0) continue;
+    Result<TableSchema> schema = engine::Table::check_layout(pool, offset);
+    if (!schema.ok()) return std::move(schema).status();
+    engine::Table table(pool, *pool.at(pmem::OffsetPtr<engine::TableLayout>{offset}),
+                        *std::move(schema));
+    if (Status s = table.load(); !s.ok()) return s;
+    add_table(table, options.ready, estimate);
+  }
+  estimate.open_ms = open_ms(estimate);
+  return estimate;
+}
+
+}  // namespace flugs

@@ -1,0 +1,73 @@
+// The estimate before opening says what opening then reports.
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "flugs/opening_estimate.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+
+namespace {
+
+constexpr std::int64_t kTowns = 30'000;
+
+/// Half of the rows are gone again.
+void fill(Database& database) {
+  TableSchema schema("towns");
+  schema.column("id", Type::kInt64).column("name", Type::kString).primary_key({"id"});
+  const TableId table = must(database.create_table(schema));
+  Transaction t = must(database.begin());
+  for (std::int64_t id = 0; id < kTowns; ++id)
+    must(t.insert(table, {Value::int64(id), Value::string("t" + std::to_string(id))}));
+  must(t.commit());
+  t = must(database.begin());
+  for (std::int64_t id = 0; id < kTowns; id += 2)
+    must(t.remove(table, must(t.find({table, 0}, {Value::int64(id)})).id()));
+  must(t.commit());
+}
+
+}  // namespace
+
+TEST_CASE("an estimate counts what opening goes through", "[api]") {
+  const IndexMode mode = GENERATE(IndexMode::kRebuild, IndexMode::kHint);
+  TemporaryDatabase database([&](OpenOptions& o) { o.index_mode = mode; });
+  fill(*database);
+  CHECK(estimate_opening(database.options).code() == StatusCode::kBusy);
+  const std::uint64_t positions =
+      must(database->table_statistics(must(database->find_table("towns")))).rows_reserved;
+  database.close();
+  const OpeningEstimate estimate = must(estimate_opening(database.options));
+  CHECK(estimate.index_mode == mode);
+  CHECK(estimate.tables == 1);
+  CHECK(estimate.chunks > 1);
+  CHECK(estimate.threads == 2);
+  CHECK(estimate.open_ms > 1);
+  CHECK(estimate.ordered_entries == 0);
+  CHECK(estimate.rows_swept + estimate.rows_unswept <= positions);
+  CHECK((estimate.hint_bytes != 0) == (mode == IndexMode::kHint));
+  database.options.sweeps_in_background = false;
+  database.reopen();
+  const RecoveryReport& report = database->recovery_report();
+  CHECK(estimate.dictionary_entries == report.dictionary_entries);
+  CHECK(estimate.rows_unswept == database->statistics().rows_unswept);
+  if (mode == IndexMode::kRebuild) {
+    CHECK(estimate.hash_entries == estimate.rows_swept);
+    CHECK(estimate.rows_swept == report.rows_indexed + report.rows_recycled);
+  } else {
+    CHECK(estimate.rows_unswept > kTowns / 2);
+    CHECK(estimate.hash_entries == 0);
+  }
+}
+
+TEST_CASE("an estimate of what is no pool says so", "[api]") {
+  const TemporaryPath path;
+  const OpenOptions options = small_options(path.string());
+  CHECK(estimate_opening(options).code() == StatusCode::kNotFound);
+  std::ofstream(path.string()) << "no pool at all";
+  CHECK(estimate_opening(options).code() == StatusCode::kIncompatible);
+}
+
+}  // namespace flugs::test

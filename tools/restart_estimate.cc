@@ -1,0 +1,54 @@
+#include "tools/restart_estimate.h"
+
+#include <fmt/format.h>
+
+#include "bench/environment.h"
+#include "bench/json.h"
+#include "flugs/opening_estimate.h"
+#include "tools/command.h"
+#include "tools/tatp_options.h"
+#include "tools/text_table.h"
+
+namespace flugs::tools {
+
+int run_restart_estimate(const std::string& pool, std::uint32_t threads, const std::string& json) {
+  OpenOptions options;
+  options.path = pool;
+  options.recovery_threads = threads;
+  const Result<OpeningEstimate> estimate = estimate_opening(options);
+  if (!estimate.ok()) return could_not_run(estimate.status());
+  const OpeningEstimate& e = *estimate;
+  fmt::print("{}: {}, indexes {}; opening takes about {:.0f} ms, {} threads\n\n", pool,
+             format_bytes(e.pool_bytes), to_string(e.index_mode), e.open_ms, e.threads);
+  TextTable table({"opening will find", "number"});
+  const auto add = [&](const char* what, std::uint64_t number) {
+    table.add({what, fmt::format("{}", number)});
+  };
+  add("tables", e.tables);
+  add("chunks of rows, row groups", e.chunks);
+  add("bytes of indexes in the pool", e.hint_bytes);
+  add("dictionary entries to index", e.dictionary_entries);
+  add("rows to sweep", e.rows_swept);
+  add("entries of unique keys to make", e.hash_entries);
+  add("entries of ordered keys to make", e.ordered_entries);
+  add("rows to sweep later", e.rows_unswept);
+  fmt::print("{}", table.to_string());
+  const bench::Json result = {{"commit", bench::environment().commit},
+                              {"pool", pool},
+                              {"index", to_string(e.index_mode)},
+                              {"pool_bytes", e.pool_bytes},
+                              {"tables", e.tables},
+                              {"chunks", e.chunks},
+                              {"hint_bytes", e.hint_bytes},
+                              {"dictionary_entries", e.dictionary_entries},
+                              {"rows_swept", e.rows_swept},
+                              {"rows_unswept", e.rows_unswept},
+                              {"hash_entries", e.hash_entries},
+                              {"ordered_entries", e.ordered_entries},
+                              {"threads", e.threads},
+                              {"open_ms", e.open_ms},
+                              {"machine", bench::to_json(bench::environment())}};
+  return finish_with_json(json, result, kExitOk);
+}
+
+}  // namespace flugs::tools
