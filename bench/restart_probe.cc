@@ -203,7 +203,8 @@ Status find_full_speed(Database& database, TableId table, RestartControl& contro
                                     is_usual(selects[window + 2])))
     ++window;
   RestartTimes& times = control.status().times;
-  times.full_speed_ns = begin + window * kWindowNs;
+  const bool is_found = window + 3 < kWindows;
+  times.full_speed_ns = is_found ? begin + window * kWindowNs : 0;
   times.selects_per_s = usual * 1e9 / static_cast<double>(kWindowNs);
   return {};
 }

@@ -23,7 +23,6 @@ constexpr std::size_t kDeadRowsPerOldest = 16384;
 // Then a few rows per commit, more than a transaction usually leaves behind: no commit pays for
 // all.
 constexpr std::size_t kRowsPerCollection = 8;
-constexpr std::uint32_t kSweepsPerCollection = 1;
 constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::chrono::milliseconds kDropPatience{1000};
 
@@ -198,7 +197,7 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
   }
   const std::size_t rows = kRowsPerCollection + context.dying.size() * 2;
   reuse_rows(context, rows);
-  unlink_dead_rows(context, rows);
+  unlink_dead_rows(context, rows, 1 + context.dying.size());
 }
 
 // The pool is full: without rows to write there is no commit whose fence rows could wait for. What
@@ -210,7 +209,7 @@ void DatabaseCore::collect_all_garbage(TransactionContext& context) {
     context.oldest_snapshot = slots_->oldest_snapshot();
   };
   look_again();
-  unlink_dead_rows(context, context.dead.size());
+  unlink_dead_rows(context, context.dead.size(), context.dead.size());
   slots_->persist_stamps(*context.slot);
   for (std::size_t i = 0; i < context.unreachable.size(); ++i) context.unreachable[i].fences = 0;
   look_again();
@@ -221,8 +220,9 @@ void DatabaseCore::collect_all_garbage(TransactionContext& context) {
   }
 }
 
-void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t rows_max) {
-  std::uint32_t sweeps_left = kSweepsPerCollection;
+void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t rows_max,
+                                    std::size_t sweeps_max) {
+  std::size_t sweeps_left = sweeps_max;
   for (std::size_t i = 0; i < rows_max && !context.dead.empty() &&
                           context.dead.front().since <= context.oldest_snapshot;
        ++i) {
@@ -418,9 +418,10 @@ Status DatabaseCore::finish_opening() {
     const std::lock_guard guard(ddl_mutex_);
     for (const auto& table : owned_tables_) found.push_back(table.get());
   }
+  Status first;
   for (Table* table : found)  // of one that is dropped meanwhile nothing is left
-    if (Status s = table->sweep_all(); !s.ok()) return s;
-  return {};
+    if (Status s = table->sweep_all(); first.ok()) first = std::move(s);
+  return first;
 }
 
 void DatabaseCore::start_sweeping() {

@@ -110,7 +110,7 @@ class DatabaseCore {
   void clear(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);
   void collect_all_garbage(TransactionContext& context);
-  void unlink_dead_rows(TransactionContext& context, std::size_t rows_max);
+  void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::size_t sweeps_max);
   void reuse_rows(TransactionContext& context, std::size_t rows_max);
   bool wait_for_transactions() noexcept;
   Table* adopt(std::unique_ptr<Table> table);

@@ -163,6 +163,7 @@ void Merger::look(Watched& watched, const MergePolicy& policy) {
   const MergeOptions options = options_of(policy);
   TableMerge merge(pool_, slots_, table, options, &stops_);
   const bool is_full = table.rows().is_delta_full();
+  static_cast<void>(merge.sweep());  // run() says what is wrong
   const TableMerge::Plan plan = merge.choose([&](std::size_t chunk) {
     return is_full || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
   });

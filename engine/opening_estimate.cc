@@ -78,6 +78,10 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
         fmt::format("{}: application root: expected magic {:016x} and a catalogue inside "
                     "the pool of {} bytes, found {:016x} and offset {}",
                     pool.path(), engine::DatabaseLayout::kMagic, bytes, root.magic, root.catalog));
+  if (root.index_mode > static_cast<std::uint64_t>(IndexMode::kHint))
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: application root: index mode expected 0 or 1, found {}",
+                              pool.path(), root.index_mode));
   estimate.index_mode = static_cast<IndexMode>(root.index_mode);
   const auto& catalog = *pool.at(pmem::OffsetPtr<engine::CatalogLayout>{root.catalog});
   for (const std::uint64_t offset : catalog.tables) {

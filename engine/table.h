@@ -78,7 +78,7 @@ class Table {
   void undo_index_change(const IndexChange& change);
   /// Whether garbage collection may unlink a row, which must be swept before: not while others are
   /// at it. Does it itself if nobody has, and `sweeps_left` is not 0 yet.
-  bool may_unlink(std::uint32_t row, std::uint32_t& sweeps_left);
+  bool may_unlink(std::uint32_t row, std::size_t& sweeps_left);
   /// Garbage collection, step 1: out of every index that names it, then never created again.
   /// Returns the entry that says so, to be flushed; null when the row has none any more.
   mvcc::VersionLayout* unlink_dead(const DeadRow& dead);
@@ -98,7 +98,7 @@ class Table {
   /// their number.
   std::uint32_t rows_left_unswept(Ready ready) const noexcept;
   /// Opening: rows below `end`, a multiple of UnsweptRows::kBlockRows, are left for later.
-  void leave_unswept(std::uint32_t end, const mvcc::TransactionSlots& slots);
+  void leave_unswept(std::uint32_t end, mvcc::TransactionSlots& slots);
   /// Sweeps a block of those that were left; false: others are at all that there are.
   bool sweep_more();
   /// Sweeps what is left. Fails with kCorrupt for any row since opening.
@@ -212,6 +212,8 @@ class Table {
                     pmem::Persister& persister, SweepCounts& counts) const;
   Status impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const;
   void sweep_block(std::uint32_t block);
+  void add_swept_rows(std::vector<std::uint32_t>&& rows);
+  void release_swept_rows();
   void for_each_unserved(std::uint32_t first, std::uint32_t end,
                          FunctionRef<void(std::uint32_t row)> visit) const;
   Status verify_groups() const;
@@ -236,12 +238,21 @@ class Table {
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
   MergeRecord merge_record_;
   UnsweptRows unswept_;
-  const mvcc::TransactionSlots* slots_ = nullptr;  // while there are unswept rows
-  std::mutex sweep_mutex_;                         // protects sweep_status_; a leaf
+  mvcc::TransactionSlots* slots_ = nullptr;  // when rows were left unswept
+  std::mutex sweep_mutex_;                   // protects sweep_status_; a leaf
   Status sweep_status_;
-  std::mutex free_mutex_;  // protects free_rows_; a leaf
+  std::mutex free_mutex_;  // protects free_rows_ and swept_rows_; a leaf
   std::vector<std::uint32_t> free_rows_;
   std::atomic<std::size_t> free_count_{0};
+  // Rows swept since opening, under free_mutex_. They are free when every snapshot is above
+  // `since`.
+  struct SweptRows {
+    std::uint64_t since;
+    std::vector<std::uint32_t> rows;
+  };
+  std::vector<SweptRows> swept_rows_;
+  std::atomic<std::size_t> swept_count_{0};
+  std::uint64_t swept_looked_at_ = 0;  // time of the last look whether they are
 };
 
 }  // namespace flugs::engine

@@ -141,9 +141,15 @@ void TableMerge::freeze_candidates() {
   table_.forget_free_rows([&](std::uint32_t row) { return !rows_.takes_rows(row); });
 }
 
+Status TableMerge::sweep() {
+  while (table_.sweep_more())
+    if (is_stopped()) return too_old();
+  return table_.sweep_all();
+}
+
 Status TableMerge::run() noexcept {
   const auto start = std::chrono::steady_clock::now();
-  if (Status swept = table_.sweep_all(); !swept.ok()) return swept;
+  if (Status swept = sweep(); !swept.ok()) return swept;
   if (table_.has_replaced() && wait_for_transactions(slots_.advance())) table_.release_replaced();
   if (!has_chosen_) {
     const MergeRecord::Work work(table_.merge_record());

@@ -37,6 +37,9 @@ class TableMerge {
   };
   /// Chooses what `run` will merge. Of the full chunks of rows only those that it takes.
   Plan choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept;
+  /// What opening has left of the table to sweep: which rows are dead, and that all are whole.
+  /// run() does it as well; whoever chooses before does it before that. kCorrupt, kCancelled.
+  Status sweep();
   /// What was chosen, everything if nothing was. Fails with kBusy (transactions that began earlier
   /// are still open), kOutOfSpace. What had been merged by then stays so.
   /// Memory that cannot be had ends the process.

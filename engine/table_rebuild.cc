@@ -126,7 +126,13 @@ void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
 
 void Table::forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken) {
   const std::lock_guard guard(free_mutex_);
-  std::erase_if(free_rows_, [&](std::uint32_t row) { return is_taken(row); });
+  std::erase_if(free_rows_, is_taken);
+  std::size_t swept = 0;
+  for (SweptRows& batch : swept_rows_) {
+    std::erase_if(batch.rows, is_taken);
+    swept += batch.rows.size();
+  }
+  swept_count_.store(swept, std::memory_order_relaxed);
   free_count_.store(free_rows_.size(), std::memory_order_relaxed);
 }
 
@@ -208,7 +214,8 @@ TableStatistics Table::statistics() const {
   TableStatistics statistics;
   statistics.name = name();
   statistics.rows_reserved = rows_.rows_end();
-  statistics.rows_free = free_count_.load(std::memory_order_relaxed);
+  statistics.rows_free =
+      free_count_.load(std::memory_order_relaxed) + swept_count_.load(std::memory_order_relaxed);
   statistics.chunks = rows_.chunk_count();
   statistics.chunk_bytes = rows_.chunk_bytes();
   rows_.for_each_group([&](const RowGroup& group) {
@@ -327,6 +334,8 @@ void Table::release_all() {
   const std::lock_guard guard(free_mutex_);
   free_count_.store(0, std::memory_order_relaxed);
   free_rows_ = {};
+  swept_count_.store(0, std::memory_order_relaxed);
+  swept_rows_ = {};
 }
 
 }  // namespace flugs::engine

@@ -7,6 +7,7 @@
 #include <array>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/table.h"
@@ -64,6 +65,8 @@ void end_tag(mvcc::VersionLayout& version, pmem::Persister& persister) {
 //         lock of a transaction, which takes over
 //         a stale one
 // Must hold:  1 durable before the row is written again, else old stamps and new cells could meet.
+//             Later, no snapshot as old as step 1 may be left when the row is written again: a
+//             reader may have seen that it was created, and then see that it is not deleted.
 //             No row is given free that somebody else gives free: one that was deleted since
 //             opening is left to garbage collection, which has its block swept before it begins.
 Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
@@ -189,7 +192,7 @@ void Table::sweep_block(std::uint32_t block) {
                        persister, counts);
   persister.fence("sweep/1");
   if (swept.ok()) {
-    add_free_rows(free);
+    add_swept_rows(std::move(free));
   } else {
     const std::lock_guard guard(sweep_mutex_);
     if (sweep_status_.ok()) sweep_status_ = std::move(swept);
@@ -208,13 +211,13 @@ std::uint32_t Table::rows_left_unswept(Ready ready) const noexcept {
   return (end - std::min(end, kSweptAtOnce)) / UnsweptRows::kBlockRows * UnsweptRows::kBlockRows;
 }
 
-void Table::leave_unswept(std::uint32_t end, const mvcc::TransactionSlots& slots) {
+void Table::leave_unswept(std::uint32_t end, mvcc::TransactionSlots& slots) {
   slots_ = &slots;
   unswept_.leave(end);
 }
 
 // A block that another thread sweeps is not waited for: that thread may be of the least priority.
-bool Table::may_unlink(std::uint32_t row, std::uint32_t& sweeps_left) {
+bool Table::may_unlink(std::uint32_t row, std::size_t& sweeps_left) {
   if (__builtin_expect(!unswept_.has(row), 1)) return true;
   const std::uint32_t block = row / UnsweptRows::kBlockRows;
   if (sweeps_left == 0 || !unswept_.take(block)) return !unswept_.has(row);
@@ -230,10 +233,45 @@ bool Table::sweep_more() {
   return block != UnsweptRows::kNone;
 }
 
+void Table::add_swept_rows(std::vector<std::uint32_t>&& rows) {
+  if (rows.empty()) return;
+  const std::uint64_t since = slots_->now();
+  const std::lock_guard guard(free_mutex_);
+  swept_count_.fetch_add(rows.size(), std::memory_order_relaxed);
+  if (!swept_rows_.empty() && swept_rows_.back().since >= since) {
+    std::vector<std::uint32_t>& last = swept_rows_.back().rows;
+    last.insert(last.end(), rows.begin(), rows.end());
+  } else {
+    swept_rows_.push_back({since, std::move(rows)});
+  }
+}
+
+// Holds free_mutex_. A look costs microseconds, so it is not had again before some have committed.
+void Table::release_swept_rows() {
+  constexpr std::uint64_t kCommitsBetween = 64;
+  const std::uint64_t now = slots_->now();
+  if (swept_looked_at_ != 0 && now < swept_looked_at_ + kCommitsBetween) return;
+  swept_looked_at_ = now;
+  const std::uint64_t oldest = slots_->oldest_snapshot();
+  auto batch = swept_rows_.begin();
+  for (; batch != swept_rows_.end() && batch->since < oldest; ++batch) {
+    free_rows_.insert(free_rows_.end(), batch->rows.begin(), batch->rows.end());
+    swept_count_.fetch_sub(batch->rows.size(), std::memory_order_relaxed);
+  }
+  swept_rows_.erase(swept_rows_.begin(), batch);
+  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+}
+
 Status Table::sweep_all() {
+  const bool sweeps = unswept_.any();
   while (sweep_more()) {
   }
   unswept_.wait_until_swept();
+  if (sweeps) {
+    slots_->advance();  // whoever begins now is above what was swept
+    const std::lock_guard guard(free_mutex_);
+    swept_looked_at_ = 0;
+  }
   const std::lock_guard guard(sweep_mutex_);
   return sweep_status_;
 }

@@ -45,8 +45,10 @@ void Table::forget_emptied(LocalRows& local) const noexcept {
 
 // Takes some of the table's free rows over into what the slot keeps; false: there are none.
 bool Table::refill(LocalRows& local) {
-  if (free_count_.load(std::memory_order_relaxed) == 0) return false;
+  const bool has_swept = swept_count_.load(std::memory_order_relaxed) != 0;
+  if (!has_swept && free_count_.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard guard(free_mutex_);
+  if (has_swept) release_swept_rows();
   forget_emptied(local);
   const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
   local.free.assign(free_rows_.end() - static_cast<std::ptrdiff_t>(taken), free_rows_.end());
@@ -82,9 +84,9 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
       !is_ours(local.range.next)) {
     forget_emptied(local);
     if (Status s = grant_rows(context, local); !s.ok()) {
-      // There may be dead rows where nobody has looked yet.
-      if (s.code() != StatusCode::kOutOfSpace || !unswept_.any() || !sweep_all().ok()) return s;
-      return take_row(context);
+      // There may be dead rows where nobody has looked yet: for the next transaction.
+      if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(sweep_all());
+      return s;
     }
   }
   const std::uint32_t row = local.range.next++;

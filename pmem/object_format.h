@@ -14,8 +14,8 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexce
   return (value + step - 1) / step * step;
 }
 
-// What of libpmemobj's layout, major version 6, is needed to judge a file before libpmemobj does:
-// it trusts its own metadata, and dies of what is wrong there. docs/format.md draws it.
+// What of libpmemobj's layout, major version 6, is needed to open a file without it, and to audit
+// what only it goes by: it trusts that, and dies of what is wrong there. docs/format.md draws it.
 
 inline constexpr const char* kObjectLayoutName = "flugs";
 inline constexpr std::array<char, 8> kObjectSignature = {'P', 'M', 'E', 'M', 'O', 'B', 'J', '\0'};

@@ -40,7 +40,8 @@ bool find(void* handle, const char* name, Function& function) noexcept {
   return function != nullptr;
 }
 
-/// Loads it, once: with what it needs itself that takes as long as opening a pool. Stays loaded.
+/// Loads it if it is not yet: with what it needs itself that takes as long as opening a pool. It
+/// stays loaded.
 Result<Library> load_library(const std::string& path) {
   void* const handle = ::dlopen("libpmemobj.so.1", RTLD_NOW | RTLD_LOCAL);
   Library library;

@@ -1,5 +1,6 @@
 // Transactions right after opening, while a thread sweeps the rows of earlier lives.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <thread>
@@ -31,6 +32,16 @@ struct Meadow {
     for (std::int64_t id = 0; id < kIds; ++id)
       must(t.insert(table, {Value::int64(id), Value::int64(0)}));
     must(t.commit());
+  }
+  /// Of ids and counts of all rows that the transaction sees; -1: failed.
+  std::int64_t sum(const Transaction& t) const {
+    std::int64_t total = 0;
+    const Status scanned = t.scan(table, {ColumnId(0), ColumnId(1)}, [&](const ScanBatch& batch) {
+      for (const std::int64_t id : batch.integers(0)) total += id;
+      for (const std::int64_t count : batch.integers(1)) total += count << 20;
+      return true;
+    });
+    return scanned.ok() ? total : -1;
   }
 };
 
@@ -119,7 +130,19 @@ TEST_CASE("transactions go on while rows of earlier lives are swept", "[concurre
         gardeners[static_cast<std::size_t>(i)].work(static_cast<std::uint64_t>(life * 10 + i),
                                                     complaint);
       });
+    std::atomic<bool> ends{false};
+    std::thread reader([&] {
+      while (!ends.load()) {
+        const Result<Transaction> t = meadow.database->begin(AccessMode::kReadOnly);
+        if (!complaint.expect(t.ok(), "begin")) return;
+        const std::int64_t first = meadow.sum(*t);
+        if (!complaint.expect(meadow.sum(*t) == first && first >= 0, "a snapshot that changes"))
+          return;
+      }
+    });
     for (std::thread& thread : threads) thread.join();
+    ends.store(true);
+    reader.join();
     INFO(complaint.what());
     REQUIRE_FALSE(complaint.failed());
     {

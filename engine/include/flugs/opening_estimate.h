@@ -7,7 +7,8 @@
 
 namespace flugs {
 
-/// What Database::open would find to do in a pool, and about how long that takes.
+/// What Database::open would find to do in a pool, at most, and about how long that takes. Of rows
+/// it counts positions, dead and unused ones too.
 struct OpeningEstimate {
   IndexMode index_mode = IndexMode::kRebuild;
   std::uint64_t pool_bytes = 0;  ///< taken from the medium

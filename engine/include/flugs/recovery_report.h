@@ -30,9 +30,10 @@ struct RecoveryReport {
   /// whose index entries were not known to be durable.
   std::uint64_t dictionary_entries = 0;
   std::uint64_t dictionary_entries_dropped = 0;  ///< torn leftovers of the crash, never to be used
-  std::uint64_t rows_indexed = 0;                ///< live rows put into key indexes
-  std::uint64_t rows_recycled = 0;               ///< dead, never committed or unused: ready for use
-  std::uint64_t threads = 0;                     ///< that rebuilt indexes
+  /// Live rows of tables with keys that were swept; where key indexes are rebuilt, put into them.
+  std::uint64_t rows_indexed = 0;
+  std::uint64_t rows_recycled = 0;  ///< dead, never committed or unused: ready for use
+  std::uint64_t threads = 0;        ///< that rebuilt indexes
 
   /// Wall microseconds of the phase `name`, 0 when it did not run.
   double phase_us(const std::string& name) const noexcept {
