@@ -279,12 +279,23 @@ void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
   counts.undone += undone ? 1 : 0;
 }
 
+// The process that wrote one may have been killed before it flushed it.
+void TransactionSlots::persist_records(pmem::Persister& persister) {
+  for (std::uint32_t slot = 0; slot < array_slots_; ++slot)
+    for (const SlotHalfLayout& half : slot_layout(slot).half)
+      if (Commit::is_committed(slot, half)) persister.flush(&half, sizeof half, "resolve/1");
+  persister.fence("resolve/1");
+}
+
 // Protocol resolve, run at every opening before anybody reads a row.
 //   step  store                                made durable by  power cut just after it: recovery
+//   0     (commit records that count, as they  flush, fence     does the same again
+//         are found)
 //   1     time-stamps in rows that still bear  flush, fence     does the same again: the slots are
 //         the tag of a committed transaction;                   not changed
 //         those that are there are flushed
-// Must hold:  1 before a slot of this process begins: its intents may overwrite what names the
+// Must hold:  0 before 1, else a row could bear a time-stamp that no record and no clock knows.
+//             1 before a slot of this process begins: its intents may overwrite what names the
 // rows. What was not committed needs nothing: its tags are of generations below the durable limit,
 // hence stale for ever.
 Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
@@ -297,6 +308,7 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
   pool_.rely_on(&generation_limit(0), limits_bytes(array_slots_));
   overflow_bytes_.assign(std::size_t{array_slots_} * 2, 0);
   pmem::Persister persister(pool_.medium());
+  persist_records(persister);
   std::uint64_t latest = array().timestamp_floor;
   for (std::uint32_t slot = 0; slot < array_slots_; ++slot) {
     generation_floor_ = std::max(generation_floor_, generation_limit(slot));

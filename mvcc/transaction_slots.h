@@ -153,6 +153,7 @@ class TransactionSlots {
   Status check_array() const;
   Status claim_overflow(std::uint32_t slot, std::uint32_t half);
   std::span<const Intent> overflow_of(const SlotHalfLayout& half, std::uint64_t block_bytes) const;
+  void persist_records(pmem::Persister& persister);
   void resolve(std::uint32_t slot, const SlotHalfLayout& half, std::uint64_t block_bytes,
                FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
                pmem::Persister& persister, LoadCounts& counts);
