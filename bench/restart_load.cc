@@ -18,6 +18,7 @@ namespace {
 
 // Rows handed over in one call: their values stay in the caches.
 constexpr std::uint64_t kRowsPerCall = 250;
+
 /// What the loading threads share.
 struct RestartLoad {
   Database& database;
@@ -137,10 +138,6 @@ class Writer {
   std::uint32_t index_;
   std::uint32_t life_;
 };
-
-}  // namespace
-
-namespace {
 
 Status load_rows(Database& database, TableId table, RestartControl& control, std::uint64_t begin,
                  std::uint64_t end) {

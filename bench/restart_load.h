@@ -7,7 +7,8 @@
 
 namespace flugs::bench {
 
-/// Creates r(c1, c2, c3, c4), dictionary-encoded, without a key. Fails as Database::create_table.
+/// Creates r(c1, c2, c3, c4), dictionary-encoded, and if the plan wants a key id, the primary key.
+/// Fails as Database::create_table.
 Result<TableId> create_restart_table(Database& database, const RestartPlan& plan);
 
 /// Loads the rows of the plan, 10,000 in a transaction, and remembers RowIds of the samples and the

@@ -104,12 +104,11 @@ class Column {
   /// the pool. For audits.
   bool is_plausible(const RowLayout& layout, const std::byte* row,
                     std::size_t index) const noexcept;
-  /// The first of `rows`, all of one layout and there at opening, that is not so; their number:
-  /// none.
-  std::size_t first_implausible(const RowLayout& layout, std::span<const std::byte* const> rows,
-                                std::size_t index) const noexcept;
   /// The same for a row that was there at opening: text where strings of this column stood then.
   bool was_plausible_at_opening(const RowLayout& layout, const std::byte* row,
+                                std::size_t index) const noexcept;
+  /// The first of `rows`, all of one layout, of which that does not hold; their number: none.
+  std::size_t first_implausible(const RowLayout& layout, std::span<const std::byte* const> rows,
                                 std::size_t index) const noexcept;
   /// Whether cells of this kind and width can be this column's.
   bool fits(CellKind kind, std::uint8_t bits) const noexcept;

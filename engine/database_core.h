@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "columns/stable_array.h"
-#include "engine/catalog_layout.h"
+#include "engine/catalog.h"
 #include "engine/hint_keeper.h"
 #include "engine/merger.h"
 #include "engine/sweeper.h"
@@ -80,9 +80,7 @@ class DatabaseCore {
 
   DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options);
   IndexMode index_mode() const noexcept { return static_cast<IndexMode>(root().index_mode); }
-  DatabaseLayout& root() const noexcept {
-    return *reinterpret_cast<DatabaseLayout*>(pool_->application_root());
-  }
+  DatabaseLayout& root() const noexcept { return root_of(*pool_); }
   CatalogLayout& catalog() const noexcept {
     return *pool_->at(pmem::OffsetPtr<CatalogLayout>{root().catalog});
   }

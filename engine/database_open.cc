@@ -6,6 +6,7 @@
 #include <atomic>
 #include <limits>
 
+#include "engine/catalog.h"
 #include "engine/database_core.h"
 #include "engine/schema_codec.h"
 #include "recovery/rebuild_dictionaries.h"
@@ -89,17 +90,9 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
       options.progress({phase, done, total});
     };
   recovery::Phases phases(core->report_, options.recovery_threads, progress);
-  DatabaseLayout& root = core->root();
-  if (root.magic != 0 && root.magic != DatabaseLayout::kMagic)
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: application root: magic expected {:016x}, found {:016x}",
-                              core->pool_->path(), DatabaseLayout::kMagic, root.magic));
-  if (root.magic != 0 && root.index_mode > static_cast<std::uint64_t>(IndexMode::kHint))
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: application root: index mode expected 0 or 1, found {}",
-                              core->pool_->path(), root.index_mode));
+  if (Status s = check_root(*core->pool_); !s.ok()) return s;
   // Without the magic a crash interrupted the creation: nothing in the pool is reachable yet.
-  const bool is_new = root.magic == 0;
+  const bool is_new = core->root().magic == 0;
   if (is_new && !created) core->pool_->allocator().finish_claims();
   Status s = is_new ? core->create() : core->recover(phases);
   if (!s.ok()) return s;
@@ -165,14 +158,10 @@ Status DatabaseCore::load_table(std::uint64_t offset) {
 }
 
 Result<std::uint64_t> DatabaseCore::load_catalog() {
-  const std::uint64_t offset = root().catalog;
-  const std::uint64_t pool_bytes = pool_->medium().bytes();
-  if (offset == 0 || offset % 64 != 0 || pool_bytes < sizeof(CatalogLayout) ||
-      offset > pool_bytes - sizeof(CatalogLayout))
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: catalogue at offset {}, expected inside the pool of {} bytes",
-                              pool_->path(), offset, pool_bytes));
-  if (Status s = pool_->allocator().claim({offset, sizeof(CatalogLayout)}, "catalogue"); !s.ok())
+  if (Result<CatalogLayout*> found = find_catalog(*pool_); !found.ok())
+    return std::move(found).status();
+  if (Status s = pool_->allocator().claim({root().catalog, sizeof(CatalogLayout)}, "catalogue");
+      !s.ok())
     return s;
   pool_->rely_on(&catalog(), sizeof catalog());
   for (const std::uint64_t entry : catalog().tables)

@@ -1,13 +1,11 @@
 #include "flugs/opening_estimate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <thread>
 #include <vector>
 
-#include "engine/catalog_layout.h"
+#include "engine/catalog.h"
 #include "engine/table.h"
 #include "pmem/pool_image.h"
 
@@ -22,7 +20,7 @@ constexpr double kHintSegmentNs = 12;
 constexpr double kDictionaryEntryNs = 100;
 constexpr double kRowSweptNs = 25;
 constexpr double kHashEntryNs = 90;
-constexpr double kOrderedComparisonNs = 25;
+constexpr double kOrderedComparisonNs = 25;  // not measured
 constexpr double kHintSegmentBytes = 4096;
 
 void add_table(engine::Table& table, Ready ready, OpeningEstimate& estimate) {
@@ -68,23 +66,12 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
                          ? options.recovery_threads
                          : std::max(1u, std::thread::hardware_concurrency());
   estimate.pool_bytes = pool.allocator().space().allocated_bytes;
-  const auto& root = *reinterpret_cast<const engine::DatabaseLayout*>(pool.application_root());
-  if (root.magic == 0) return estimate;  // its creation was cut short
-  const std::uint64_t bytes = pool.medium().bytes();
-  if (root.magic != engine::DatabaseLayout::kMagic || root.catalog == 0 || root.catalog % 64 != 0 ||
-      bytes < sizeof(engine::CatalogLayout) || root.catalog > bytes - sizeof(engine::CatalogLayout))
-    return Status(
-        StatusCode::kCorrupt,
-        fmt::format("{}: application root: expected magic {:016x} and a catalogue inside "
-                    "the pool of {} bytes, found {:016x} and offset {}",
-                    pool.path(), engine::DatabaseLayout::kMagic, bytes, root.magic, root.catalog));
-  if (root.index_mode > static_cast<std::uint64_t>(IndexMode::kHint))
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: application root: index mode expected 0 or 1, found {}",
-                              pool.path(), root.index_mode));
-  estimate.index_mode = static_cast<IndexMode>(root.index_mode);
-  const auto& catalog = *pool.at(pmem::OffsetPtr<engine::CatalogLayout>{root.catalog});
-  for (const std::uint64_t offset : catalog.tables) {
+  if (Status s = engine::check_root(pool); !s.ok()) return s;
+  if (engine::root_of(pool).magic == 0) return estimate;  // its creation was cut short
+  const Result<engine::CatalogLayout*> catalog = engine::find_catalog(pool);
+  if (!catalog.ok()) return catalog.status();
+  estimate.index_mode = static_cast<IndexMode>(engine::root_of(pool).index_mode);
+  for (const std::uint64_t offset : (*catalog)->tables) {
     if (offset == 0) continue;
     Result<TableSchema> schema = engine::Table::check_layout(pool, offset);
     if (!schema.ok()) return std::move(schema).status();

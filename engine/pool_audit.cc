@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "columns/hash_index_builder.h"
+#include "engine/catalog.h"
 #include "engine/index_run_audit.h"
 #include "pmem/extent_allocator.h"
 
@@ -61,7 +62,7 @@ void PoolAudit::progress(std::uint64_t done) {
 
 void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
   for (const pmem::ImageFinding& finding : head) audit_.note(finding.part, finding.status);
-  auto& root = *reinterpret_cast<DatabaseLayout*>(pool_.application_root());
+  DatabaseLayout& root = root_of(pool_);
   audit_.part(kRootPart).items = 1;
   if (root.magic == 0 && root.catalog == 0 && root.slot_array == 0) {
     audit_.remark(kRootPart, fmt::format("{}: holds no database: creation was cut short, or not "
@@ -90,22 +91,15 @@ void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
 }
 
 void PoolAudit::load_catalog() {
-  const auto& root = *reinterpret_cast<const DatabaseLayout*>(pool_.application_root());
-  const std::uint64_t bytes = pool_.medium().bytes();
-  if (root.catalog == 0 || root.catalog % 64 != 0 || bytes < sizeof(CatalogLayout) ||
-      root.catalog > bytes - sizeof(CatalogLayout)) {
-    audit_.note(kCatalogPart,
-                Status(StatusCode::kCorrupt,
-                       fmt::format("{}: catalogue at offset {}, expected inside the pool of {} "
-                                   "bytes",
-                                   pool_.path(), root.catalog, bytes)));
+  const Result<CatalogLayout*> catalog = find_catalog(pool_);
+  if (!catalog.ok()) {
+    audit_.note(kCatalogPart, catalog.status());
     return;
   }
   const Status claimed =
-      pool_.allocator().claim({root.catalog, sizeof(CatalogLayout)}, kCatalogPart);
+      pool_.allocator().claim({root_of(pool_).catalog, sizeof(CatalogLayout)}, kCatalogPart);
   if (!claimed.ok()) audit_.damage(kCatalogPart, std::string(claimed.message()));
-  const auto& catalog = *pool_.at(pmem::OffsetPtr<CatalogLayout>{root.catalog});
-  for (const std::uint64_t entry : catalog.tables)
+  for (const std::uint64_t entry : (*catalog)->tables)
     if (entry != 0) load_table(entry);
   audit_.part(kCatalogPart).items = tables_.size();
 }

@@ -181,8 +181,8 @@ Status Table::implausible_cell(std::uint32_t row, std::size_t column) const {
                             rows_.layout(row).load_cell(rows_.address(row), column).low));
 }
 
-// Of a block that was taken. What is wrong is kept for whoever asks; rows of a damaged block stay
-// as they are, and are not used again.
+// Of a block that was taken. What is wrong is kept for whoever asks; dead rows of a damaged block
+// are not used again.
 void Table::sweep_block(std::uint32_t block) {
   const std::uint32_t first = block * UnsweptRows::kBlockRows;
   std::vector<std::uint32_t> free;
@@ -263,12 +263,11 @@ void Table::release_swept_rows() {
 }
 
 Status Table::sweep_all() {
-  const bool sweeps = unswept_.any();
   while (sweep_more()) {
   }
   unswept_.wait_until_swept();
-  if (sweeps) {
-    slots_->advance();  // whoever begins now is above what was swept
+  if (swept_count_.load(std::memory_order_relaxed) != 0) {
+    slots_->advance();  // whoever begins now is above what was swept, by whomever
     const std::lock_guard guard(free_mutex_);
     swept_looked_at_ = 0;
   }

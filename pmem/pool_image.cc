@@ -97,12 +97,14 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_buffer(std::span<std::byte> poo
   return image;
 }
 
-/// Fails only with kIncompatible: what another version wrote is not to be judged by this one.
+/// An audit fails only with kIncompatible: what another version wrote is not to be judged by this
+/// one.
 Status PoolImage::inspect_header(std::uint64_t bytes, std::uint64_t root_offset, PoolHeader& header,
                                  std::vector<ImageFinding>& findings) {
   const std::array<PoolHeader, 2>& copies = root()->headers;
   const Result<PoolHeader> chosen = choose_header(copies, bytes, path());
-  if (chosen.code() == StatusCode::kIncompatible) return chosen.status();
+  if (!chosen.ok() && (depth_ == Depth::kOpening || chosen.code() == StatusCode::kIncompatible))
+    return chosen.status();
   Status status = chosen.ok() ? Status() : chosen.status();
   for (std::size_t i = 0; chosen.ok() && i < copies.size(); ++i) {
     if (std::memcmp(&copies[i], &*chosen, sizeof header) == 0) continue;
@@ -154,6 +156,11 @@ Status PoolImage::inspect(std::span<std::byte> pool, std::uint64_t root_offset,
       return {};
     }
   }
+  if (depth_ == Depth::kOpening)
+    return status.ok() ? Status(StatusCode::kCorrupt,
+                                fmt::format("{}: {} arenas, which do not lie in the file", path(),
+                                            header.arena_count))
+                       : status;
   const std::uint64_t begin = (root_offset + root_bytes(1) + kFallbackUnitBytes - 1) /
                               kFallbackUnitBytes * kFallbackUnitBytes;
   const std::uint64_t end = pool.size() / kFallbackUnitBytes * kFallbackUnitBytes;

@@ -121,6 +121,7 @@ constexpr MutationCase kCases[] = {
     {Kind::kNoFence, "slot_array/2", "slot_array"},
     {Kind::kNoFlush, "resolve/1", "crashed_slots"},
     {Kind::kNoFence, "resolve/1", "crashed_slots"},
+    {Kind::kNoFlush, "resolve/1", "killed_commit", Region::kSlotHalf},
     {Kind::kNoFlush, "sweep/1", "sweep", Region::kOther, true},
     {Kind::kNoFence, "sweep/1", "sweep", Region::kOther, true},
     {Kind::kNoFlush, "sweep/1", "sweep_later", Region::kOther, true},

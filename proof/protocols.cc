@@ -62,6 +62,8 @@ constexpr std::array kProtocols{
              script_killed, kKills, 256},
     Protocol{"killed_midway", "pointers and limits that a killed process stored and did not flush",
              script_killed_midway, kDeaths, 640},
+    Protocol{"killed_commit", "commit records that a killed process stored and did not flush",
+             script_killed_commit, kDeaths, 256},
     Protocol{"new_values", "dictionary entries of all widths, and of aborted transactions",
              script_new_values, kText},
     Protocol{"shared_values", "an entry that one transaction makes and another commits first",

@@ -57,6 +57,18 @@ void script_killed_midway(CrashRig& rig) {
   }
 }
 
+// A process dies within a small commit: the next one finds a commit record that was not flushed.
+void script_killed_commit(CrashRig& rig) {
+  rig.create_table(log_schema());
+  rig.commit({insert("log", log_entry(1, 1))});
+  rig.watch();
+  for (std::int32_t flush = 1; flush < 8 && !rig.is_done(); ++flush) {
+    rig.kill_within(Step{.writes = {insert("log", log_entry(10 + flush, flush))}},
+                    static_cast<std::uint64_t>(flush));
+    rig.commit({update("log", 1, {set(1, Value::int64(flush))})});
+  }
+}
+
 // Whatever is allocated lies where a dropped table was: full of its bytes.
 void script_used_space(CrashRig& rig) {
   for (int round = 0; round < 2; ++round) {

@@ -15,6 +15,7 @@ void script_crashed_slots(CrashRig& rig);
 void script_new_values(CrashRig& rig);
 void script_killed(CrashRig& rig);
 void script_killed_midway(CrashRig& rig);
+void script_killed_commit(CrashRig& rig);
 void script_shared_values(CrashRig& rig);
 void script_dictionary_chunks(CrashRig& rig);
 void script_hint_segments(CrashRig& rig);

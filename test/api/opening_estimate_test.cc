@@ -6,6 +6,8 @@
 #include <string>
 
 #include "flugs/opening_estimate.h"
+#include "pmem/object_format.h"
+#include "pmem/pool_format.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -68,6 +70,23 @@ TEST_CASE("an estimate of what is no pool says so", "[api]") {
   CHECK(estimate_opening(options).code() == StatusCode::kNotFound);
   std::ofstream(path.string()) << "no pool at all";
   CHECK(estimate_opening(options).code() == StatusCode::kIncompatible);
+}
+
+TEST_CASE("an estimate is refused where opening is", "[api]") {
+  TemporaryDatabase database;
+  fill(*database);
+  database.close();
+  std::fstream file(database.options.path, std::ios::in | std::ios::out | std::ios::binary);
+  std::uint64_t root = 0;
+  file.seekg(static_cast<std::streamoff>(pmem::kRootOffsetOffset));
+  file.read(reinterpret_cast<char*>(&root), sizeof root);
+  const std::string nothing(GENERATE(1, 2) * sizeof(pmem::PoolHeader), '\0');
+  file.seekp(static_cast<std::streamoff>(pmem::round_up(root, 64)));
+  file.write(nothing.data(), static_cast<std::streamsize>(nothing.size()));
+  file.close();
+  const Status estimated = estimate_opening(database.options).status();
+  CHECK(estimated.ok() == (nothing.size() == sizeof(pmem::PoolHeader)));
+  CHECK(estimated.code() == Database::open(database.options).code());
 }
 
 }  // namespace flugs::test

@@ -210,8 +210,8 @@ class Database {
   Result<MergeStatus> merge_status(TableId table) const;
 
   /// Does what opening left for later (Ready::kFirstAnswer), together with the thread that is at
-  /// it. Fails with: kCorrupt (what opening would have said, had it looked; rows that it is about
-  /// cannot be merged, and their space is not used again).
+  /// it. Fails with: kCorrupt (what opening would have said, had it looked: the first damage found.
+  /// A table with such is not merged, and dead rows beside the damage are not used again).
   Status finish_opening();
   /// What opening found and did. Valid while the database is open.
   const RecoveryReport& recovery_report() const noexcept;
