@@ -167,7 +167,7 @@ class ThreadRun {
       for (std::uint32_t taken = 0; taken < 1U << count; ++taken) {
         if (static_cast<std::size_t>(__builtin_popcount(taken)) != size) continue;
         DatabaseState expected = reading.base;
-        if (!apply(reading, taken, expected)) continue;
+        if (!apply(reading, taken, *found, expected)) continue;
         const std::string words = difference_now(expected, *found);
         if (words.empty()) {
           reading.taken = taken;
@@ -181,12 +181,18 @@ class ThreadRun {
     return wrong(fmt::format("a transaction with snapshot {} sees: {}", reading.snapshot, unlike));
   }
 
-  static bool apply(Reading& reading, std::uint32_t taken, DatabaseState& state) {
+  /// What happened to a table that is gone when the transaction looks cannot be told.
+  static bool apply(Reading& reading, std::uint32_t taken, const DatabaseState& found,
+                    DatabaseState& state) {
+    const auto known = [&](DatabaseState all) {
+      std::erase_if(all, [&](const auto& table) { return !found.contains(table.first); });
+      return all;
+    };
     for (std::size_t i = 0; i < reading.candidates.size(); ++i) {
       if ((taken >> i & 1) == 0) continue;
-      const DatabaseState before = state;
+      const DatabaseState before = known(state);
       if (!model_step(reading.candidates[i].step, state)) return false;
-      if (!difference(before, state).empty()) reading.effective |= 1U << i;
+      if (!difference(before, known(state)).empty()) reading.effective |= 1U << i;
     }
     return true;
   }
