@@ -232,6 +232,10 @@ std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
   lookup(hash, candidates);
   for (const std::uint32_t id : candidates.view())
     if (is(id, value)) return id;
+  // Without its index the entries are still the truth; hints_ says so where it is asked to add one.
+  if (hints_ != nullptr && !hints_->damage().ok())
+    for (std::uint32_t id = 0; id < count(); ++id)
+      if (is(id, value)) return id;
   return kNone;
 }
 

@@ -68,6 +68,8 @@ class Dictionary {
   /// Opening, step 2, when the index is in the pool: all that is left to do.
   bool has_hints() const noexcept { return hints_ != nullptr; }
   Status recover(RebuildCounts& counts, pmem::Persister& persister);
+  /// Checks what opening has not looked at of the index in the pool. Fails with kCorrupt.
+  Status check_hints() const { return hints_ == nullptr ? Status() : hints_->check_directory(); }
   /// From so many entries on whose hints are not known to be durable, who commits makes them so.
   void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
   /// Makes the hints of some durable entries durable; true: there are more.

@@ -1,7 +1,5 @@
 #include "columns/hash_index.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -24,24 +22,10 @@ constexpr std::uint32_t kLopsided = 16;
 // What `reserve` aims at: 4.2 of 7 slots, 3 % of the buckets overflow (Poisson).
 constexpr double kReserveFill = 4.2;
 
-// Fresh zero memory; from 2 MB on aligned to and made of huge pages, which spares a look-up most of
-// its TLB misses.
+// Small ones are mapped as StableArray maps: then the kernel joins neighbours, and the 65,530
+// mappings that a process may have are not used up by 30,000 columns.
 void* map_slab(std::size_t bytes) {
-  const std::size_t mapped = bytes + kHugePageBytes;
-  // Small ones are mapped as StableArray maps: then the kernel joins neighbours, and the 65,530
-  // mappings that a process may have are not used up by 30,000 columns.
-  if (bytes < kHugePageBytes) return take_zeroed(bytes);
-  void* memory =
-      ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  FLUGS_CHECK(memory != MAP_FAILED);
-  const auto start = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uintptr_t aligned = (start + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
-  if (aligned != start) ::munmap(memory, aligned - start);
-  const std::uintptr_t end = start + mapped;
-  if (aligned + bytes != end)
-    ::munmap(reinterpret_cast<void*>(aligned + bytes), end - (aligned + bytes));
-  ::madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);
-  return reinterpret_cast<void*>(aligned);
+  return bytes < kHugePageBytes ? take_zeroed(bytes) : take_huge_pages(bytes);
 }
 
 }  // namespace
@@ -61,7 +45,7 @@ void HashIndex::release_memory() noexcept {
   const std::size_t last_touched = clear_used();
   for (const Slab& slab : slabs_) {
     if (slab.bytes >= kHugePageBytes) {
-      ::munmap(slab.memory, slab.bytes);
+      give_back_huge_pages(slab.memory, slab.bytes);
     } else {
       const bool is_last = slab.memory == slabs_.back().memory;
       give_back_zeroed(slab.memory, slab.bytes, is_last ? last_touched : slab.bytes);

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+
+#include "pmem/check.h"
 
 namespace flugs::columns {
 
@@ -52,6 +55,20 @@ void HintIndex::put_slab(pmem::Extent slab) {
   bytes_in_pool_.fetch_add(slab.bytes, std::memory_order_relaxed);
 }
 
+// Each small page of a large one would be a fault, and afterwards a TLB miss.
+HintIndex::Directory::Directory(unsigned log2_words) : depth_(log2_words) {
+  words_ = static_cast<std::uint64_t*>(is_large() ? take_huge_pages(bytes())
+                                                  : std::calloc(count(), sizeof(std::uint64_t)));
+  FLUGS_CHECK(words_ != nullptr);
+}
+
+HintIndex::Directory::~Directory() {
+  if (is_large())
+    give_back_huge_pages(words_, bytes());
+  else
+    std::free(words_);
+}
+
 // ------------------------------------------------------------------------------------- opening
 
 Status HintIndex::load() {
@@ -88,12 +105,8 @@ Status HintIndex::load_directory() {
   if (offset > pool_bytes || pool_bytes - offset < words * 8)
     return corrupt("directory inside the pool of bytes", pool_bytes, offset);
   if (Status s = pool_.allocator().claim({offset, words * 8}, owner_); !s.ok()) return s;
-  for (std::uint64_t i = 0; i < words; ++i)
-    if (const std::uint64_t word = words_of(directory)[i]; !is_segment(word & kOffsetMask))
-      return corrupt("an offset of a segment in the directory, word", i, word);
   bytes_in_pool_.fetch_add(words * 8, std::memory_order_relaxed);
   directories_.push_back(std::make_unique<Directory>(depth_of(directory)));
-  std::copy_n(words_of(directory), words, directories_.back()->words.begin());
   directory_.store(directories_.back().get(), std::memory_order_release);
   const HintIndexLayout::Change& change = layout_.change;
   if (!is_change_valid()) return {};
@@ -102,6 +115,32 @@ Status HintIndex::load_directory() {
       (change.replaced != 0 && !is_segment(change.replaced)))
     return corrupt("a change inside the directory of words", words, change.first);
   return {};
+}
+
+// What is read has not changed since opening: whoever changes words has read them before.
+std::uint64_t HintIndex::read_word(const Directory& directory, std::size_t index) const noexcept {
+  std::uint64_t known = 0;
+  const std::uint64_t found = load(words_of(layout_.directory)[index]);
+  if (is_segment(found & kOffsetMask)) {
+    __atomic_compare_exchange_n(&directory.word(index), &known, found, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_ACQUIRE);
+    return known != 0 ? known : found;
+  }
+  damaged_word_.store(index, std::memory_order_release);
+  return 0;
+}
+
+Status HintIndex::damage() const {
+  const std::uint64_t index = damaged_word_.load(std::memory_order_acquire);
+  if (index == kNoWord) return {};
+  return corrupt("an offset of a segment in the directory, word", index,
+                 load(words_of(layout_.directory)[index]));
+}
+
+Status HintIndex::check_directory() const noexcept {
+  if (const Directory* directory = directory_.load(std::memory_order_acquire))
+    for (std::size_t i = 0; i < directory->count(); ++i) word_of(*directory, i);
+  return damage();
 }
 
 bool HintIndex::is_change_valid() const noexcept {
@@ -135,14 +174,16 @@ void HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
     out.clear();
     Directory* directory = directory_.load(std::memory_order_acquire);
     if (directory == nullptr) return;
-    const std::uint64_t& word = directory->word_for(fingerprint);
-    const std::uint64_t seen = load(word);
+    const std::size_t index = directory->index_of(fingerprint);
+    const std::uint64_t seen = word_of(*directory, index);
     walk(seen, fingerprint, [&](std::uint64_t&, std::uint64_t slot) {
       if (matches(slot, fingerprint)) out.push(payload_of(slot));
       return false;
     });
     // A segment is used for something else only after the word had changed.
-    if (load(word) == seen && directory_.load(std::memory_order_acquire) == directory) return;
+    if (load(directory->word(index)) == seen &&
+        directory_.load(std::memory_order_acquire) == directory)
+      return;
   }
 }
 
@@ -150,7 +191,8 @@ void HintIndex::prefetch(std::uint64_t hash) const noexcept {
   const std::uint32_t fingerprint = fingerprint_of(hash);
   Directory* directory = directory_.load(std::memory_order_acquire);
   if (directory == nullptr) return;
-  const std::uint64_t word = load(directory->word_for(fingerprint));
+  const std::uint64_t word = word_of(*directory, directory->index_of(fingerprint));
+  if (word == 0) return;
   __builtin_prefetch(segment_at(word)->slots[home_of(fingerprint)]);
 }
 
@@ -160,12 +202,12 @@ HintIndex::Editor::Editor(HintIndex& index, std::uint64_t hash) noexcept
     : index_(index), fingerprint_(fingerprint_of(hash)) {
   for (;;) {
     Directory* directory = index.directory_.load(std::memory_order_acquire);
-    const std::uint64_t* word = directory == nullptr ? nullptr : &directory->word_for(fingerprint_);
-    word_ = word == nullptr ? 0 : load(*word);
+    const std::size_t place = directory == nullptr ? 0 : directory->index_of(fingerprint_);
+    word_ = directory == nullptr ? 0 : index.word_of(*directory, place);
     lock_ = &index.locks_[(word_ & kOffsetMask) / kSegmentBytes % kLocks];
     lock_->lock();
     if (index.directory_.load(std::memory_order_acquire) == directory &&
-        (word == nullptr || load(*word) == word_))
+        (directory == nullptr || load(directory->word(place)) == word_))
       return;
     lock_->unlock();
   }
@@ -262,7 +304,7 @@ void HintIndex::flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister
   Directory* directory = directory_.load(std::memory_order_acquire);
   if (directory == nullptr) return;
   // If it moves meanwhile, it is durable where it moves to before it can be found there.
-  const std::uint64_t word = load(directory->word_for(fingerprint));
+  const std::uint64_t word = word_of(*directory, directory->index_of(fingerprint));
   const std::uint64_t wanted = make_slot(fingerprint, payload);
   const std::uint64_t* found = nullptr;
   walk(word, fingerprint, [&](std::uint64_t& slot, std::uint64_t value) {
@@ -277,12 +319,14 @@ void HintIndex::flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister
 void HintIndex::for_each(FunctionRef<void(std::uint32_t, std::uint32_t)> visit) const {
   const Directory* directory = directory_.load(std::memory_order_acquire);
   if (directory == nullptr) return;
-  for (std::size_t i = 0; i < directory->words.size(); i += block_of(*directory, i).span)
-    for (const Segment* s = segment_at(load(directory->words[i])); s != nullptr; s = next_of(*s))
+  for (std::size_t i = 0; i < directory->count(); i += block_of(*directory, i).span) {
+    const std::uint64_t word = word_of(*directory, i);
+    for (const Segment* s = word == 0 ? nullptr : segment_at(word); s != nullptr; s = next_of(*s))
       for (const auto& line : s->slots)
         for (const std::uint64_t& slot : line)
           if (const std::uint64_t value = load(slot); is_live(value))
             visit(static_cast<std::uint32_t>(value >> 32), payload_of(value));
+  }
 }
 
 void HintIndex::release_all() {

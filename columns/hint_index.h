@@ -12,8 +12,8 @@
 #include "columns/chunk_geometry.h"
 #include "columns/hash_index.h"
 #include "columns/hint_index_layout.h"
-#include "columns/huge_page_allocator.h"
 #include "columns/unflushed.h"
+#include "columns/zeroed_memory.h"
 #include "pmem/chunk_list.h"
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
@@ -22,8 +22,8 @@
 namespace flugs::columns {
 
 /// A multimap from 64-bit hashes to 32-bit payloads in the pool, for what must be found at once
-/// after a restart, at any size: opening reads the directory into DRAM, a word per some
-/// 300 entries.
+/// after a restart, at any size: opening reads nothing that grows with it but the list of slabs.
+/// The directory, a word per some 300 entries, is copied to DRAM and checked as it is used.
 ///
 /// Its entries are hints: each is to be verified against the truth (a dictionary entry, a row), as
 /// a crash may leave some of what was never committed, and a payload can be given to something else
@@ -41,8 +41,14 @@ class HintIndex {
  public:
   HintIndex(pmem::Pool& pool, HintIndexLayout& layout, std::string owner);
 
-  /// Opening: claims what it has in the pool, and checks the directory; fails with kCorrupt.
+  /// Opening: claims what it has in the pool; fails with kCorrupt. What the directory's words say
+  /// is found out later.
   Status load();
+  /// Reads all that nobody has used yet, and says what damage(): so far for what was used.
+  Status check_directory() const noexcept;
+  /// kCorrupt when a word of the directory was used that leads to no segment of this index: no
+  /// entry is found there, and none added from then on.
+  Status damage() const;
   /// Opening, after claims are finished: ends a change that was interrupted.
   void recover(pmem::Persister& persister);
 
@@ -113,6 +119,7 @@ class HintIndex {
   // An entry so many lines from home wishes for more room.
   static constexpr std::uint32_t kLinesFar = 4;
   static constexpr unsigned kSlabMapShift = 21;
+  static constexpr std::uint64_t kNoWord = ~std::uint64_t{0};
   static constexpr unsigned kDepthMax = 24;
   static constexpr std::uint64_t kDepthMask = 63;
   static constexpr int kNumberShift = 48;
@@ -120,18 +127,27 @@ class HintIndex {
   // Slabs: 4 KB, then doubling, up to 2 MB.
   static constexpr ChunkGeometry kSlabs{0, 9};
 
-  /// What look-ups go by: the words of the pool's directory, once these are durable.
-  struct Directory {
-    explicit Directory(unsigned log2_words)
-        : depth(log2_words), words(std::size_t{1} << log2_words) {}
-    unsigned depth;
-    std::vector<std::uint64_t, HugePageAllocator<std::uint64_t>> words;  // through load and store
-    std::uint64_t& word_for(std::uint32_t fingerprint) noexcept {
-      return words[index_of(fingerprint)];
-    }
+  /// What look-ups go by: the words of the pool's directory, once these are durable. 0: that word
+  /// was not read since opening. Words of another directory than that of opening are all read.
+  class Directory {
+   public:
+    explicit Directory(unsigned log2_words);
+    ~Directory();
+    Directory(const Directory&) = delete;
+    Directory& operator=(const Directory&) = delete;
+
+    unsigned depth() const noexcept { return depth_; }
+    std::size_t count() const noexcept { return std::size_t{1} << depth_; }
+    std::uint64_t& word(std::size_t index) const noexcept { return words_[index]; }
     std::size_t index_of(std::uint32_t fingerprint) const noexcept {
-      return static_cast<std::size_t>((std::uint64_t{fingerprint} << depth) >> 32);
+      return static_cast<std::size_t>((std::uint64_t{fingerprint} << depth_) >> 32);
     }
+
+   private:
+    std::size_t bytes() const noexcept { return count() * sizeof(std::uint64_t); }
+    bool is_large() const noexcept { return bytes() >= kHugePageBytes / 4; }
+    unsigned depth_;
+    std::uint64_t* words_;  // through load and store
   };
 
   // HintIndexLayout::directory.
@@ -179,6 +195,12 @@ class HintIndex {
   void for_each_line_to(std::uint64_t word, std::uint32_t fingerprint, const std::uint64_t* slot,
                         F&& visit) const;
 
+  /// A word of the directory, not 0 but when it is damaged.
+  std::uint64_t word_of(const Directory& directory, std::size_t index) const noexcept {
+    const std::uint64_t word = load(directory.word(index));
+    return __builtin_expect(word != 0, 1) ? word : read_word(directory, index);
+  }
+  std::uint64_t read_word(const Directory& directory, std::size_t index) const noexcept;
   Status load_directory();
   bool is_change_valid() const noexcept;
   Status corrupt(const char* what, std::uint64_t expected, std::uint64_t found) const;
@@ -195,7 +217,7 @@ class HintIndex {
     std::size_t first = 0;
     std::size_t span = 1;
   };
-  static Block block_of(const Directory& directory, std::size_t index) noexcept;
+  Block block_of(const Directory& directory, std::size_t index) const noexcept;
   Status begin(pmem::Persister& persister);
   void publish(std::uint64_t directory, std::unique_ptr<Directory> copy, pmem::Persister& persister,
                pmem::Label label);
@@ -215,6 +237,7 @@ class HintIndex {
   HintIndexLayout& layout_;
   std::string owner_;
   std::atomic<Directory*> directory_{nullptr};
+  mutable std::atomic<std::uint64_t> damaged_word_{kNoWord};  // of the directory; sticky
   std::atomic<std::uint64_t> bytes_in_pool_{0};
   // Protects everything below and changes of the directory; rank: before locks_.
   pmem::Mutex structure_mutex_;

@@ -55,7 +55,7 @@ Status HintIndex::begin(pmem::Persister& persister) {
   persister.flush(words_of(extent->offset), sizeof(std::uint64_t), "hint_begin/1");
   persister.fence("hint_begin/1");
   auto copy = std::make_unique<Directory>(0);
-  copy->words[0] = *segment;
+  copy->word(0) = *segment;
   publish(extent->offset, std::move(copy), persister, "hint_begin/2");
   return {};
 }
@@ -75,6 +75,9 @@ void HintIndex::publish(std::uint64_t directory, std::unique_ptr<Directory> copy
 //   2     directory                 persist (8 bytes)   the new one; the old is free space
 // Must hold:  1 before 2. No word changes meanwhile (structure_mutex_).
 Status HintIndex::double_directory(pmem::Persister& persister) {
+  // Whoever goes by the old one still finds all words read.
+  if (Status s = check_directory(); !s.ok()) return s;
+  const Directory* known = directory_.load(std::memory_order_relaxed);
   const std::uint64_t old = layout_.directory;
   const std::size_t words = std::size_t{1} << depth_of(old);
   Result<pmem::Extent> extent =
@@ -82,8 +85,8 @@ Status HintIndex::double_directory(pmem::Persister& persister) {
   if (!extent.ok()) return std::move(extent).status();
   const std::uint64_t fresh = extent->offset | (depth_of(old) + 1);
   auto copy = std::make_unique<Directory>(depth_of(fresh));
-  for (std::size_t i = 0; i < words * 2; ++i) copy->words[i] = load(words_of(old)[i / 2]);
-  std::copy(copy->words.begin(), copy->words.end(), words_of(fresh));
+  for (std::size_t i = 0; i < words * 2; ++i) copy->word(i) = word_of(*known, i / 2);
+  std::copy_n(&copy->word(0), words * 2, words_of(fresh));
   persister.flush(words_of(fresh), words * 2 * sizeof(std::uint64_t), "hint_directory/1");
   persister.fence("hint_directory/1");
   publish(fresh, std::move(copy), persister, "hint_directory/2");
@@ -130,14 +133,13 @@ void HintIndex::fill(std::uint64_t offset, std::span<const std::uint64_t> slots)
     store(*find_free(offset, static_cast<std::uint32_t>(slot >> 32)), slot);
 }
 
-HintIndex::Block HintIndex::block_of(const Directory& directory, std::size_t index) noexcept {
-  const auto& words = directory.words;
-  const std::uint64_t word = load(words[index]);
+HintIndex::Block HintIndex::block_of(const Directory& directory, std::size_t index) const noexcept {
+  const std::uint64_t word = word_of(directory, index);
   Block block{index, 1};
-  while (block.span < words.size()) {
+  while (block.span < directory.count()) {
     const std::size_t first = index & ~(block.span * 2 - 1);
     for (std::size_t i = first; i < first + block.span * 2; ++i)
-      if (load(words[i]) != word) return block;
+      if (word_of(directory, i) != word) return block;
     block = {first, block.span * 2};
   }
   return block;
@@ -150,6 +152,8 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
                             bool& wants_doubling) {
   const Editor lock(*this, std::uint64_t{fingerprint} << 32);
   const Directory& directory = *directory_.load(std::memory_order_relaxed);
+  const Block block = block_of(directory, directory.index_of(fingerprint));
+  if (Status s = damage(); !s.ok()) return s;
   Segment& segment = *segment_at(lock.word_);
   const bool is_full = find_free(lock.word_, fingerprint) == nullptr;
   // Those that go on elsewhere have many entries of few hashes: they only become longer.
@@ -162,8 +166,7 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
       if (is_live(value)) entries.push_back(value);
       emptied += value == Segment::kEmptied ? 1 : 0;
     }
-  const Block block = block_of(directory, directory.index_of(fingerprint));
-  const unsigned depth = directory.depth - static_cast<unsigned>(std::countr_zero(block.span));
+  const unsigned depth = directory.depth() - static_cast<unsigned>(std::countr_zero(block.span));
   const auto goes_up = [&](std::uint64_t slot) { return (slot >> (63 - depth) & 1) != 0; };
   const auto up = static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), goes_up));
   const bool splits = depth < kDepthMax && entries.size() >= kSplitAt &&
@@ -238,7 +241,7 @@ void HintIndex::apply(const HintIndexLayout::Change& record, pmem::Persister& pe
   persister.persist(words, record.span * sizeof(std::uint64_t), "hint_change/3");
   Directory& directory = *directory_.load(std::memory_order_relaxed);
   for (std::size_t i = record.first; i < record.first + record.span; ++i)
-    store(directory.words[i], words_of(record.directory)[i]);
+    store(directory.word(i), words_of(record.directory)[i]);
   store(layout_.spare, record.replaced);
 }
 

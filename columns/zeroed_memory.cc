@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
@@ -26,6 +27,10 @@ Kept& kept() noexcept {
   return *kept;
 }
 std::atomic<std::size_t> pieces_kept_max{0};
+
+constexpr std::size_t whole_huge_pages(std::size_t bytes) noexcept {
+  return (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+}
 
 void* take_kept(std::size_t bytes) noexcept {
   const std::lock_guard guard(kept().mutex);
@@ -59,6 +64,26 @@ void give_back_zeroed(void* memory, std::size_t bytes, std::size_t touched_bytes
     }
   }
   ::munmap(memory, bytes);
+}
+
+void* take_huge_pages(std::size_t bytes) {
+  const std::size_t whole = whole_huge_pages(bytes);
+  const std::size_t mapped = whole + kHugePageBytes;
+  void* memory =
+      ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  FLUGS_CHECK(memory != MAP_FAILED);
+  const auto start = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t aligned = whole_huge_pages(start);
+  if (aligned != start) ::munmap(memory, aligned - start);
+  const std::uintptr_t end = start + mapped;
+  if (aligned + whole != end)
+    ::munmap(reinterpret_cast<void*>(aligned + whole), end - (aligned + whole));
+  ::madvise(reinterpret_cast<void*>(aligned), whole, MADV_HUGEPAGE);  // a wish
+  return reinterpret_cast<void*>(aligned);
+}
+
+void give_back_huge_pages(void* memory, std::size_t bytes) noexcept {
+  ::munmap(memory, whole_huge_pages(bytes));
 }
 
 void keep_zeroed_memory(std::size_t pieces_max) {

@@ -12,6 +12,11 @@ void* take_zeroed(std::size_t bytes);
 /// Gives it back, of which only the first `touched_bytes` may be other than zero.
 void give_back_zeroed(void* memory, std::size_t bytes, std::size_t touched_bytes) noexcept;
 
+/// The same of whole huge pages, if the kernel has some, which spares a look-up most of its TLB
+/// misses; `bytes` is rounded up to a multiple of kHugePageBytes.
+void* take_huge_pages(std::size_t bytes);
+void give_back_huge_pages(void* memory, std::size_t bytes) noexcept;
+
 /// From now on pieces that are given back are kept for the next who takes as much, up to that many
 /// of a size: for who opens and closes small databases all the time, to whom mapping and page
 /// faults are most of the cost. Nothing is kept by default.

@@ -419,15 +419,17 @@ Status DatabaseCore::finish_opening() {
     for (const auto& table : owned_tables_) found.push_back(table.get());
   }
   Status first;
-  for (Table* table : found)  // of one that is dropped meanwhile nothing is left
+  for (Table* table : found) {  // of one that is dropped meanwhile nothing is left
     if (Status s = table->sweep_all(); first.ok()) first = std::move(s);
+    if (Status s = table->check_hints(); first.ok()) first = std::move(s);
+  }
   return first;
 }
 
 void DatabaseCore::start_sweeping() {
   std::vector<Table*> unswept;
   for (const auto& table : owned_tables_)
-    if (table->unswept_rows() != 0) unswept.push_back(table.get());
+    if (table->unswept_rows() != 0 || table->hint_bytes() != 0) unswept.push_back(table.get());
   if (options_.sweeps_in_background && !unswept.empty())
     sweeper_ = std::make_unique<Sweeper>(std::move(unswept));
 }

@@ -120,6 +120,11 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept;
   Status check_ordered(std::size_t expected_entries) const;
 
+  /// kCorrupt when a look-up could not go by the hints: it may have missed rows.
+  Status hint_damage() const { return hints_ == nullptr ? Status() : hints_->damage(); }
+  /// Checks what opening has not looked at of the hints. Fails with kCorrupt.
+  Status check_hints() const { return hints_ == nullptr ? Status() : hints_->check_directory(); }
+
   /// In DRAM, and in the pool.
   std::size_t memory_bytes() const noexcept;
   std::uint64_t hint_bytes() const noexcept {

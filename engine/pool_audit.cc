@@ -164,6 +164,7 @@ void PoolAudit::audit_dictionaries(Table& table) {
         continue;
       }
       counts.entries = dictionary.count();
+      audit_.note(part, dictionary.check_hints());
     } else {
       dictionary.begin_rebuild();
       columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
@@ -249,6 +250,8 @@ void PoolAudit::audit_rows(Table& table) {
   std::vector<std::uint32_t> live;
   for (std::uint32_t row = 0; row < end; ++row) {
     if (row % kRowsPerProgress == 0 && progress_) progress_({part, row, end});
+    if (row == table.rows().first_row_of_chunk_with(row) && !table.rows().view(row).is_in_group())
+      audit_.note(part, table.rows().check_header(row, table.columns()));
     if (!audit_stamps(table, row, part)) continue;
     live.push_back(row);
     audit_cells(table, row);
@@ -285,6 +288,7 @@ void PoolAudit::audit_unique_key(const Table& table, const KeyIndex& key,
     return key.rows(a.row, b.row) < 0;
   });
   audit_.part(part).items = entries.size();
+  audit_.note(part, key.check_hints());
   for (std::size_t i = 1; i < entries.size(); ++i)
     if (entries[i].hash == entries[i - 1].hash && key.same_key(entries[i].row, entries[i - 1].row))
       audit_.damage(part, fmt::format("{}: rows {} and {}: expected unlike keys, found the same",

@@ -43,7 +43,7 @@ RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, std::string owner)
       owner_(std::move(owner)),
       geometry_{layout.first_chunk_rows_log2, layout.largest_chunk_rows_log2},
       chunks_in_dram_(pmem::ChunkListLayout::kChunksMax),
-      chunk_list_(pool, layout.row_chunks, owner_) {}
+      chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkListLayout::kLikeBefore) {}
 
 RowStore::~RowStore() {
   for (std::size_t i = 0; i < chunk_count(); ++i) {
@@ -95,23 +95,20 @@ void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
   row_limit_.store(geometry_.first_of(index + 1), std::memory_order_release);
 }
 
-Result<std::uint64_t> RowStore::load_chunk(
+Status RowStore::corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
+                               std::uint64_t expected, std::uint64_t found) const {
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: {}: chunk {} at offset {}: {}: expected {}, found {}",
+                            pool_.path(), owner_, index, offset, what, expected, found));
+}
+
+Result<columns::RowLayout> RowStore::read_header(
     std::size_t index, std::uint64_t offset,
-    std::span<const std::unique_ptr<columns::Column>> table_columns) {
+    std::span<const std::unique_ptr<columns::Column>> table_columns) const {
   const std::size_t columns = table_columns.size();
   const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
-    return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: {}: chunk {} at offset {}: {}: expected {}, found {}",
-                              pool_.path(), owner_, index, offset, what, expected, found));
+    return corrupt_chunk(index, offset, what, expected, found);
   };
-  if (RowGroup::is_group(pool_, offset)) {
-    if (geometry_.first_of(index + 1) > kNoRow)
-      return corrupt("row ids up to", kNoRow, geometry_.first_of(index + 1));
-    std::unique_ptr<RowGroup> group;
-    Result<std::uint64_t> bytes = load_group(index, offset, table_columns, true, group);
-    if (bytes.ok()) put_group(index, std::move(group));
-    return bytes;
-  }
   const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{offset});
   if (header.magic != RowChunkLayout::kMagic)
     return corrupt("magic", RowChunkLayout::kMagic, header.magic);
@@ -126,16 +123,54 @@ Result<std::uint64_t> RowStore::load_chunk(
   if (header.row_count != rows_in(index)) return corrupt("rows", rows_in(index), header.row_count);
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
   Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
-  if (!layout.ok()) return std::move(layout).status();
-  for (std::size_t i = 0; i < columns; ++i)
+  for (std::size_t i = 0; i < columns && layout.ok(); ++i)
     if (!table_columns[i]->fits(layout->kind(i), layout->bits(i)))
       return corrupt("kind and width of cell as its column needs, column", i, layout->bits(i));
+  return layout;
+}
+
+Result<std::uint64_t> RowStore::load_chunk(
+    std::size_t index, std::uint64_t offset,
+    std::span<const std::unique_ptr<columns::Column>> table_columns) {
+  if (geometry_.first_of(index + 1) > kNoRow)
+    return corrupt_chunk(index, offset, "row ids up to", kNoRow, geometry_.first_of(index + 1));
+  const columns::RowLayout* layout = nullptr;
+  if (chunk_list_.is_like_before(index)) {
+    layout = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
+    if (layout == nullptr)
+      return corrupt_chunk(index, offset, "a chunk of rows before it, which it is like", 1, 0);
+  } else if (RowGroup::is_group(pool_, offset)) {
+    std::unique_ptr<RowGroup> group;
+    Result<std::uint64_t> bytes = load_group(index, offset, table_columns, true, group);
+    if (bytes.ok()) put_group(index, std::move(group));
+    return bytes;
+  } else {
+    Result<columns::RowLayout> found = read_header(index, offset, table_columns);
+    if (!found.ok()) return std::move(found).status();
+    layout = shared(*std::move(found));
+  }
   const std::uint64_t bytes = chunk_bytes_of(index, *layout);
   const std::uint64_t pool_bytes = pool_.medium().bytes();
-  if (geometry_.first_of(index + 1) > kNoRow || bytes > pool_bytes || offset > pool_bytes - bytes)
-    return corrupt("chunk inside pool, pool bytes", pool_bytes, offset + bytes);
-  put_chunk(index, offset, shared(std::move(*layout)));
+  if (bytes > pool_bytes || offset > pool_bytes - bytes)
+    return corrupt_chunk(index, offset, "chunk inside pool, pool bytes", pool_bytes,
+                         offset + bytes);
+  put_chunk(index, offset, layout);
   return bytes;
+}
+
+Status RowStore::check_header(
+    std::uint32_t row, std::span<const std::unique_ptr<columns::Column>> table_columns) const {
+  const std::size_t index = geometry_.chunk_of(row);
+  const Chunk& chunk = chunks_in_dram_[index];
+  const auto offset = static_cast<std::uint64_t>(chunk.row_zero +
+                                                 std::uintptr_t{chunk.first_row} * chunk.row_bytes -
+                                                 first_row_at(0, table_columns.size()));
+  const Result<columns::RowLayout> found = read_header(index, offset, table_columns);
+  if (!found.ok()) return found.status();
+  if (!(*found == *chunk.layout))
+    return corrupt_chunk(index, offset, "cells like those of the chunk before it, bytes of a row",
+                         chunk.row_bytes, found->row_bytes());
+  return {};
 }
 
 Result<std::uint64_t> RowStore::load_group(
@@ -161,10 +196,15 @@ void RowStore::put_group(std::size_t index, std::unique_ptr<RowGroup> group) {
 }
 
 Status RowStore::load(std::span<const std::unique_ptr<columns::Column>> columns) {
-  Status loaded = chunk_list_.load(
+  Status status = chunk_list_.load(
       [&](std::size_t index, std::uint64_t offset) { return load_chunk(index, offset, columns); });
   find_tail();
-  return loaded;
+  // Nobody is going to sweep the chunks behind the last row.
+  const std::uint32_t end = rows_end();
+  for (std::size_t i = end == 0 ? 0 : geometry_.chunk_of(end - 1) + 1;
+       status.ok() && i < chunk_count(); ++i)
+    if (group_of(chunks_in_dram_[i]) == nullptr) status = check_header(first_row_of(i), columns);
+  return status;
 }
 
 // A row was never granted, or never got as far as its stamps, if both are 0. The unused end of the
@@ -259,7 +299,10 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
                               owner_, delta_bytes(), delta_bytes_max()));
   Result<pmem::Extent> extent = make_chunk(index, layout, persister);
   if (!extent.ok()) return std::move(extent).status();
-  if (Status s = chunk_list_.append(*extent, persister); !s.ok()) {
+  const columns::RowLayout* before = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
+  const bool is_like_before =
+      before != nullptr && group_of(chunks_in_dram_[index - 1]) == nullptr && *before == layout;
+  if (Status s = chunk_list_.append(*extent, persister, is_like_before); !s.ok()) {
     persister.fence("row_chunk/2");  // no flush may stay behind unfenced
     pool_.allocator().release(*extent);
     return s;

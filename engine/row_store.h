@@ -56,9 +56,13 @@ class RowStore {
   /// How many rows the chunks of a new table have.
   static columns::ChunkGeometry geometry_for(std::uint32_t row_bytes, std::uint64_t segment_bytes);
 
-  /// Opening: claims and checks the chunks, then finds where unused rows begin.
-  /// Must be called with the same columns as everything else.
+  /// Opening: claims the chunks, checks those that are not like the one before, then finds where
+  /// unused rows begin. Must be called with the same columns as everything else.
   Status load(std::span<const std::unique_ptr<columns::Column>> columns);
+  /// Checks the header of the chunk with `row`, which is in no group: what load has left for
+  /// later, a page fault for each. Fails with kCorrupt.
+  Status check_header(std::uint32_t row,
+                      std::span<const std::unique_ptr<columns::Column>> columns) const;
 
   bool exists(std::uint32_t row) const noexcept {
     return row < row_limit_.load(std::memory_order_acquire);
@@ -295,6 +299,11 @@ class RowStore {
 
   Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset,
                                    std::span<const std::unique_ptr<columns::Column>> columns);
+  Result<columns::RowLayout> read_header(
+      std::size_t index, std::uint64_t offset,
+      std::span<const std::unique_ptr<columns::Column>> columns) const;
+  Status corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
+                       std::uint64_t expected, std::uint64_t found) const;
   void find_tail() noexcept;
   const columns::RowLayout* shared(columns::RowLayout layout);
   void put_chunk(std::size_t index, std::uint64_t offset, const columns::RowLayout* layout);

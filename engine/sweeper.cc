@@ -22,9 +22,12 @@ void Sweeper::run(const std::stop_token& stop) noexcept {
   constexpr int kLeastPriority = 19;
   ::pthread_setname_np(::pthread_self(), "flugs-sweep");
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
-  for (Table* table : tables_)
+  for (Table* table : tables_) {
     while (!stop.stop_requested() && table->sweep_more()) {
     }
+    // Whoever needs to know of damage asks again.
+    if (!stop.stop_requested()) static_cast<void>(table->check_hints());
+  }
 }
 
 }  // namespace flugs::engine

@@ -8,8 +8,8 @@ namespace flugs::engine {
 
 class Table;
 
-/// Sweeps what opening left unswept (Table::sweep_more) in a thread of its own that stands back for
-/// all others, and ends.
+/// Sweeps what opening left unswept (Table::sweep_more), and reads what it has not read of indexes
+/// in the pool, in a thread of its own that stands back for all others, and ends.
 /// Thread-safety: creating and destroying only.
 class Sweeper {
  public:

@@ -189,6 +189,7 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
   };
   if (std::any_of(heads.begin(), heads.end(), is_found) || key.any_in_runs(hash, is_found))
     return make_row(row);
+  if (Status s = key.hint_damage(); !s.ok()) return s;
   return Status(StatusCode::kNotFound);
 }
 
@@ -241,7 +242,7 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
     if (is_any_order || (row != head && runs_.serves(row))) led_to.push_back(row);
     if (!visit(make_row(row))) break;
   }
-  return {};
+  return key.hint_damage();
 }
 
 Status Table::normalise_bounds(const KeyIndex& key, const KeyBound& bound,

@@ -144,7 +144,8 @@ void TableMerge::freeze_candidates() {
 Status TableMerge::sweep() {
   while (table_.sweep_more())
     if (is_stopped()) return too_old();
-  return table_.sweep_all();
+  if (Status swept = table_.sweep_all(); !swept.ok()) return swept;
+  return table_.check_hints();
 }
 
 Status TableMerge::run() noexcept {

@@ -267,6 +267,16 @@ std::uint64_t Table::hint_bytes() const noexcept {
   return bytes;
 }
 
+Status Table::check_hints() const {
+  Status first;
+  const auto note = [&](Status status) {
+    if (first.ok()) first = std::move(status);
+  };
+  for (const auto& column : columns_) note(column->dictionary().check_hints());
+  for (const auto& key : keys_) note(key->check_hints());
+  return first;
+}
+
 bool Table::keep_hints(pmem::Persister& persister) noexcept {
   bool has_more = false;
   for (const auto& column : columns_) has_more |= column->dictionary().keep_hints(persister);

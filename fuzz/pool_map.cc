@@ -97,7 +97,7 @@ class Mapper {
     const auto& list = at<ChunkListLayout>(offset);
     std::size_t index = 0;
     for (const std::uint64_t chunk : list.inline_chunks)
-      if (chunk != 0) visit(index++, chunk);
+      if (chunk != 0) visit(index++, chunk & ChunkListLayout::kOffsetMask);
     if (list.root_page == 0) return;
     add(Part::kListPage, false, list.root_page, ChunkListLayout::kPageBytes);
     const auto* leaves = &at<std::uint64_t>(list.root_page);
@@ -105,7 +105,7 @@ class Mapper {
       add(Part::kListPage, false, leaves[leaf], ChunkListLayout::kPageBytes);
       const auto* chunks = &at<std::uint64_t>(leaves[leaf]);
       for (std::size_t i = 0; i < ChunkListLayout::kPagePointers && chunks[i] != 0; ++i)
-        visit(index++, chunks[i]);
+        visit(index++, chunks[i] & ChunkListLayout::kOffsetMask);
     }
   }
 

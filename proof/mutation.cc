@@ -24,7 +24,8 @@ class PoolMap {
   /// Offset of the chunk that `offset` lies in or behind, of those in the list; 0 when in none.
   std::uint64_t chunk_before(const pmem::ChunkListLayout& list, std::uint64_t offset) const {
     std::uint64_t best = 0;
-    const auto consider = [&](std::uint64_t chunk) {
+    const auto consider = [&](std::uint64_t pointer) {
+      const std::uint64_t chunk = pointer & pmem::ChunkListLayout::kOffsetMask;
       if (chunk <= offset && chunk > best) best = chunk;
     };
     for (const std::uint64_t chunk : list.inline_chunks) consider(chunk);

@@ -65,6 +65,7 @@ constexpr MutationCase kCases[] = {
     {Kind::kNoFlush, "row_group/1", "merge"},
     {Kind::kNoFence, "row_group/1", "merge"},
     {Kind::kNoFlush, "row_group/2", "merge_locked"},
+    {Kind::kNoFlush, "chunk_replace/1", "merge_chunks"},
     {Kind::kNoFence, "chunk_replace/1", "merge_locked"},
     {Kind::kNoFlush, "chunk_replace/2", "merged_deletions"},
     {Kind::kNoFence, "chunk_replace/2", "merged_deletions"},

@@ -106,6 +106,8 @@ constexpr std::array kProtocols{
              script_merged_deletions, kMerges, 512},
     Protocol{"merge_locked", "rows deleted and locked in a chunk that a merge wants",
              script_merge_locked, kMerges, 512},
+    Protocol{"merge_chunks", "chunks replaced, each of which another one says it is like",
+             script_merge_chunks, kMerges, 640},
     Protocol{"merge_again", "groups merged again, emptied, their row ids used again",
              script_merge_again, kMerges, 512},
     Protocol{"index_runs", "key indexes of row groups, combined and made to leave groups out",

@@ -23,9 +23,10 @@ void insert_people(CrashRig& rig, std::int32_t first, std::int32_t count) {
 }
 
 // As many as a whole chunk has: the last of a version block is there, too.
-void insert_wide(CrashRig& rig) {
+void insert_wide(CrashRig& rig, std::int32_t first) {
   Writes writes;
-  for (std::int32_t id = 1; id <= 16; ++id) writes.push_back(insert("wide", wide_row(id)));
+  for (std::int32_t id = first; id < first + 16; ++id)
+    writes.push_back(insert("wide", wide_row(id)));
   rig.commit(writes);
 }
 
@@ -58,7 +59,7 @@ void script_merged_deletions(CrashRig& rig) {
   rig.abort({remove("people", 6)});
   rig.commit({insert("people", person(2, "again", "city", 2, "note"))});
   rig.create_table(wide_schema());
-  insert_wide(rig);
+  insert_wide(rig, 1);
   rig.merge("wide");
   rig.commit({remove("wide", 1)});
 }
@@ -83,9 +84,19 @@ void script_merge_locked(CrashRig& rig) {
   rig.merge("log");
   rig.commit({update("people", 4, {set(kAmount, Value::int64(45))}), remove("log", 8)});
   rig.create_table(wide_schema());
-  insert_wide(rig);
+  insert_wide(rig, 1);
   rig.commit({remove("wide", 1)});
   rig.merge("wide");
+}
+
+// Each chunk is like the one before it until that is replaced; the pointers of the last two lie in
+// different lines.
+void script_merge_chunks(CrashRig& rig) {
+  rig.create_table(wide_schema());
+  for (std::int32_t chunk = 0; chunk < 7; ++chunk) insert_wide(rig, 100 * chunk + 100);
+  rig.watch();
+  rig.merge("wide");
+  rig.commit({insert("wide", wide_row(1))});
 }
 
 void script_merge_again(CrashRig& rig) {

@@ -253,4 +253,58 @@ TEST_CASE("damage of a hint index is refused with its place", "[columns]") {
   CHECK(world.found(hash_number(19999)).size() == 1);
 }
 
+TEST_CASE("a word of the directory that leads nowhere is damage where it is used", "[columns]") {
+  World world;
+  constexpr std::uint32_t kEntries = 20000;
+  for (std::uint32_t i = 0; i < kEntries; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
+  const std::uint64_t depth = world.layout().directory & 63;
+  REQUIRE(depth > 3);
+  auto* words = reinterpret_cast<std::uint64_t*>(world.pool->base() +
+                                                 (world.layout().directory & ~std::uint64_t{63}));
+  const auto word_of = [&](std::uint32_t i) { return hash_number(i) >> (64 - depth); };
+  const std::uint64_t damaged = word_of(0);
+  const std::uint64_t whole =
+      std::exchange(words[damaged], GENERATE(std::uint64_t{0}, std::uint64_t{1} << 40));
+  REQUIRE(world.reopen().ok());
+  CHECK(world.index->damage().ok());  // nobody has used it
+  for (std::uint32_t i = kEntries; i-- > 0;)
+    CHECK(world.found(hash_number(i)).size() == (word_of(i) == damaged ? 0 : 1));
+  world.index->prefetch(hash_number(0));
+  CHECK_FALSE(world.erase(hash_number(0), 0));
+  const Status status = world.index->damage();
+  CHECK(status.code() == StatusCode::kCorrupt);
+  CHECK(status.message().find("directory, word: expected " + std::to_string(damaged)) !=
+        std::string::npos);
+  CHECK(world.insert(hash_number(0), kEntries).code() == StatusCode::kCorrupt);
+  // No segment is split, which could be the one that the damaged word had led to.
+  std::uint32_t added = 0;
+  while (added < kEntries * 4 && world.insert(hash_number(kEntries + added), 0).ok()) ++added;
+  CHECK(added < kEntries * 4);
+  words[damaged] = whole;
+  REQUIRE(world.reopen().ok());
+  CHECK(world.index->check_directory().ok());
+  CHECK(world.size() == kEntries + added);
+}
+
+TEST_CASE("a directory that was hardly read grows right", "[columns]") {
+  World world;
+  constexpr std::uint32_t kEntries = 20000;
+  for (std::uint32_t i = 0; i < kEntries; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
+  REQUIRE(world.reopen().ok());
+  const std::uint64_t depth = world.layout().directory & 63;
+  // All into a few segments, until a word more is needed.
+  const auto is_low = [](std::uint32_t i) { return hash_number(i) >> 58 == 5; };
+  std::uint32_t next = kEntries;
+  while ((world.layout().directory & 63) == depth) {
+    while (!is_low(next)) ++next;
+    REQUIRE(world.insert(hash_number(next), next).ok());
+    ++next;
+  }
+  for (std::uint32_t i = 0; i < next; ++i)
+    if (i < kEntries || is_low(i)) CHECK(world.found(hash_number(i)).count(i) == 1);
+  const std::size_t entries = world.size();
+  REQUIRE(world.reopen().ok());
+  CHECK(world.size() == entries);
+}
+
 }  // namespace flugs::columns

@@ -1,10 +1,16 @@
 // What opening leaves for later: rows that nobody has swept yet.
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "engine/catalog.h"
+#include "engine/pool_audit.h"
 #include "engine/table.h"
 #include "mvcc/stamps.h"
 #include "test/support/temporary_database.h"
@@ -188,6 +194,82 @@ TEST_CASE("damage in rows that are swept later is reported when they are", "[eng
   CHECK(crowd.ids().size() == kCrowd - 1);
   crowd.database.options.ready = Ready::kIndexesBuilt;
   CHECK(crowd.database.try_reopen().code() == StatusCode::kCorrupt);
+}
+
+TEST_CASE("a chunk's header that opening does not read is checked with its rows",
+          "[engine][recovery]") {
+  Crowd crowd;
+  const engine::RowStore& rows = crowd.rows().rows();
+  std::vector<std::uint32_t> firsts;
+  for (std::uint32_t row = 0; row < kCrowd; row = rows.end_of_chunk_with(row))
+    firsts.push_back(row);
+  REQUIRE(firsts.size() > 8);
+  const std::uint32_t first = firsts[firsts.size() / 2];
+  const auto* header = rows.address(first) - sizeof(engine::RowChunkLayout);
+  while (reinterpret_cast<const engine::RowChunkLayout*>(header)->magic !=
+         engine::RowChunkLayout::kMagic)
+    header -= 64;
+  auto& layout = *reinterpret_cast<engine::RowChunkLayout*>(const_cast<std::byte*>(header));
+  SECTION("magic") { layout.magic = 0; }
+  SECTION("checksum") { layout.table_id += 1; }
+  crowd.database.reopen();
+  CHECK(crowd.ids().size() == kCrowd);
+  const Status status = crowd.database->finish_opening();
+  CHECK(status.code() == StatusCode::kCorrupt);
+  CHECK(status.message().find(fmt::format("table crowd, rows: chunk {}", firsts.size() / 2)) !=
+        std::string::npos);
+  CHECK(crowd.database->merge(crowd.table, {}).code() == StatusCode::kCorrupt);
+  PoolBuffer copy(crowd.database.span().size());
+  std::copy(crowd.database.span().begin(), crowd.database.span().end(), copy.span().begin());
+  CHECK_FALSE(must(engine::check_pool_in_memory(copy.span())).is_clean());
+  crowd.database.options.ready = Ready::kIndexesBuilt;
+  CHECK(crowd.database.try_reopen().code() == StatusCode::kCorrupt);
+}
+
+TEST_CASE("a look-up through a damaged index says so, a dictionary does without", "[engine]") {
+  MemoryDatabase database(std::size_t{48} << 20, IndexMode::kHint);
+  TableSchema schema("damaged");
+  schema.column("id", Type::kInt64).column("name", Type::kString).primary_key({"id"});
+  const TableId table = must(database->create_table(schema));
+  const auto insert = [&](std::int64_t id) {
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    const auto row = t.insert(table, {Value::int64(id), Value::string(fmt::format("name {}", id))});
+    return row.ok() ? t.commit() : row.status();
+  };
+  for (std::int64_t id = 0; id < 3000; ++id) must(insert(id));
+  {  // else opening needs the index of a dictionary, and says the same
+    pmem::Persister persister(database->pool().medium());
+    while (database->table(table)->keep_hints(persister)) {
+    }
+  }
+  // Indexes of the two columns, then that of the key.
+  const bool is_key = GENERATE(true, false);
+  std::byte* base = database->pool().base();
+  const std::uint64_t* tables = must(engine::find_catalog(database->pool()))->tables;
+  const auto* layout = reinterpret_cast<const engine::TableLayout*>(base + tables[0]);
+  const auto* hints = reinterpret_cast<const columns::HintIndexLayout*>(
+      reinterpret_cast<const std::byte*>(layout) + layout->hints_offset);
+  const std::uint64_t directory = hints[is_key ? 2 : 1].directory;
+  REQUIRE(directory != 0);
+  auto* words = reinterpret_cast<std::uint64_t*>(base + (directory & ~std::uint64_t{63}));
+  std::fill_n(words, std::uint64_t{1} << (directory & 63), 0);
+  database.reopen();
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  const StatusCode of_key = is_key ? StatusCode::kCorrupt : StatusCode::kOk;
+  CHECK(t.find({table, 0}, {Value::int64(1)}).status().code() == of_key);
+  CHECK(t.find_all({table, 0}, {Value::int64(1)}, [](const Row&) { return true; }).code() ==
+        of_key);
+  std::size_t found = 0;
+  const std::vector<ColumnId> columns{ColumnId(0)};
+  must(t.scan(table, columns, Predicate::equal(ColumnId(1), Value::string("name 77")),
+              [&](const ScanBatch& batch) {
+                found += batch.row_count();
+                return true;
+              }));
+  CHECK(found == 1);
+  t.abort();
+  CHECK(insert(3000).code() == StatusCode::kCorrupt);
+  CHECK(database->finish_opening().code() == StatusCode::kCorrupt);
 }
 
 TEST_CASE("a table is merged, or dropped, with rows unswept", "[engine][recovery]") {

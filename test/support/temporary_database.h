@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -93,6 +94,7 @@ class MemoryDatabase {
 
   engine::DatabaseCore& operator*() { return *core_; }
   engine::DatabaseCore* operator->() { return core_.get(); }
+  std::span<const std::byte> span() { return buffer_.span(); }
   void reopen() {
     core_.reset();
     core_ = must(engine::DatabaseCore::open(
