@@ -248,6 +248,9 @@ class Turns {
         step.created = schema;
       }
     }
+    // One that does nothing commits nothing, and gets no time-stamp.
+    if (step.writes.empty() && step.merged.empty() && step.dropped.empty() && !step.created)
+      return kill();
     rig_.kill_within(std::move(step), flush);
     open_.clear();
     busy_.clear();
