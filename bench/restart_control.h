@@ -113,6 +113,8 @@ struct RestartStatus {
   RestartTimes times;    ///< of the last probe
   char medium[32] = {};
   char guarantee[256] = {};
+  char engine[64] = {};  ///< another engine's name and version, and how it was set up
+  char setup[512] = {};
 };
 
 /// What the processes of a restart benchmark share: plan, results, samples, and the writers' log,

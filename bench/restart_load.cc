@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bench/bulk_load.h"
 #include "bench/clock.h"
+#include "bench/restart_writers.h"
 
 namespace flugs::bench {
 
@@ -61,83 +59,36 @@ Status load_restart_range(RestartLoad& load, std::uint64_t begin, std::uint64_t 
   return committed;
 }
 
-/// Stores before this come before stores after it, as far as the compiler is concerned; that is all
-/// that a killed process needs.
-void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
-
-/// One writer of the load under which the process is killed.
-class Writer {
- public:
-  Writer(Database& database, TableId table, RestartControl& control, std::uint32_t index)
-      : database_(database),
-        table_(table),
-        status_(control.status()),
-        log_(control.log(index)),
-        data_(control.plan().data()),
-        columns_(control.plan().columns()),
-        index_(index),
-        life_(control.status().life) {}
-
-  Status run(const std::atomic<bool>& failed) {
-    for (std::uint64_t number = 0; !failed.load(std::memory_order_relaxed); ++number) {
-      if (number == log_.size())
-        return Status(StatusCode::kOutOfSpace, "the writers' log is full: nobody killed the load");
-      Status status = transact(number);
-      if (!status.ok()) return status;
-      status_.transactions_under_load.fetch_add(1, std::memory_order_relaxed);
-    }
-    return {};
+/// A transaction of the load under which the process is killed.
+Status transact(Database& database, TableId table, const RestartControl& control,
+                std::uint32_t writer, std::uint64_t number, RestartEntry& entry) {
+  const RestartData data = control.plan().data();
+  const std::uint32_t life = control.status().life;
+  Result<Transaction> transaction = database.begin();
+  if (!transaction.ok()) return transaction.status();
+  RestartRow row;
+  std::array<Value, kRestartColumns + 1> values;
+  for (std::size_t slot = 0; slot < RestartEntry::kRows; ++slot) {
+    const std::uint64_t serial = restart_serial(life, writer, number, slot);
+    data.load_row(serial, row);
+    std::copy(row.begin(), row.end(), values.begin());
+    values[kRestartColumns] = RestartData::load_id(serial);
+    const Result<RowId> id =
+        transaction->insert(table, std::span<const Value>(values).first(control.plan().columns()));
+    if (!id.ok()) return id.status();
+    entry.rows[slot] = id.value().value();
   }
-
- private:
-  Status transact(std::uint64_t number) {
-    RestartEntry& entry = log_[number];
-    entry.state = RestartEntry::kNothing;
-    keep_order();
-    entry.life = life_;
-    entry.updated = 0;
-    keep_order();
-    entry.state = RestartEntry::kBegun;
-    keep_order();
-    Result<Transaction> transaction = database_.begin();
-    if (!transaction.ok()) return transaction.status();
-    RestartRow row;
-    std::array<Value, kRestartColumns + 1> values;
-    for (std::size_t slot = 0; slot < RestartEntry::kRows; ++slot) {
-      const std::uint64_t serial = restart_serial(life_, index_, number, slot);
-      data_.load_row(serial, row);
-      std::copy(row.begin(), row.end(), values.begin());
-      values[kRestartColumns] = RestartData::load_id(serial);
-      const Result<RowId> id =
-          transaction->insert(table_, std::span<const Value>(values).first(columns_));
-      if (!id.ok()) return id.status();
-      entry.rows[slot] = id.value().value();
-    }
-    if (number > 0) {
-      const std::uint64_t ordinal =
-          data_.load_ordinal(1, restart_serial(life_, index_, number, RestartEntry::kRows));
-      const Result<RowId> id = transaction->update(table_, RowId(log_[number - 1].rows[0]),
-                                                   {{ColumnId{1}, data_.value(1, ordinal)}});
-      if (!id.ok()) return id.status();
-      entry.updated = id.value().value();
-    }
-    Status status = transaction->commit();
-    if (!status.ok()) return status;
-    keep_order();
-    entry.state = RestartEntry::kAcknowledged;
-    keep_order();
-    return {};
+  if (number > 0) {
+    const std::uint64_t ordinal =
+        data.load_ordinal(1, restart_serial(life, writer, number, RestartEntry::kRows));
+    const Result<RowId> id =
+        transaction->update(table, RowId(control.log(writer)[number - 1].rows[0]),
+                            {{ColumnId{1}, data.value(1, ordinal)}});
+    if (!id.ok()) return id.status();
+    entry.updated = id.value().value();
   }
-
-  Database& database_;
-  TableId table_;
-  RestartStatus& status_;
-  std::span<RestartEntry> log_;
-  RestartData data_;
-  std::size_t columns_;
-  std::uint32_t index_;
-  std::uint32_t life_;
-};
+  return transaction->commit();
+}
 
 Status load_rows(Database& database, TableId table, RestartControl& control, std::uint64_t begin,
                  std::uint64_t end) {
@@ -186,22 +137,11 @@ Status load_restart_rows(Database& database, TableId table, RestartControl& cont
 }
 
 Status run_restart_writers(Database& database, TableId table, RestartControl& control) {
-  std::atomic<bool> failed{false};
-  std::mutex mutex;  // protects failure
-  Status failure;
-  std::vector<std::thread> threads;
-  threads.reserve(control.plan().writers);
-  for (std::uint32_t i = 0; i < control.plan().writers; ++i)
-    threads.emplace_back([&, i] {
-      Writer writer(database, table, control, i);
-      Status status = writer.run(failed);
-      if (status.ok()) return;
-      failed.store(true, std::memory_order_relaxed);
-      const std::lock_guard lock(mutex);
-      if (failure.ok()) failure = status;
-    });
-  for (std::thread& thread : threads) thread.join();
-  return failure;
+  return write_until_killed(control, [&](std::uint32_t writer) -> RestartTransact {
+    return [&, writer](std::uint64_t number, RestartEntry& entry) {
+      return transact(database, table, control, writer, number, entry);
+    };
+  });
 }
 
 }  // namespace flugs::bench

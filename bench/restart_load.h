@@ -19,11 +19,4 @@ Status load_restart_rows(Database& database, TableId table, RestartControl& cont
 /// fails, which it should not: then it returns why.
 Status run_restart_writers(Database& database, TableId table, RestartControl& control);
 
-/// The writers' transaction `number` in `life`, from which the ordinals of its rows follow; the
-/// slots are its inserted rows, then the change.
-constexpr std::uint64_t restart_serial(std::uint32_t life, std::uint32_t writer,
-                                       std::uint64_t number, std::size_t slot) noexcept {
-  return (((std::uint64_t{life} << 4 | writer) << 32 | number) << 4) | slot;
-}
-
 }  // namespace flugs::bench

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/clock.h"
-#include "bench/restart_load.h"
+#include "bench/restart_writers.h"
 
 namespace flugs::bench {
 

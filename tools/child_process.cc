@@ -16,11 +16,12 @@
 
 namespace flugs::tools {
 
-Result<ChildProcess> ChildProcess::start(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "flugs");
+Result<ChildProcess> ChildProcess::start(std::vector<std::string> arguments,
+                                         const std::string& program) {
+  arguments.insert(arguments.begin(), program);
   arguments.push_back("--spawned-at");
   arguments.push_back(std::to_string(bench::monotonic_ns()));
-  return start_program("/proc/self/exe", std::move(arguments));
+  return start_program(program, std::move(arguments));
 }
 
 Result<ChildProcess> ChildProcess::start_program(const std::string& path,

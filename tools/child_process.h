@@ -12,9 +12,10 @@ namespace flugs::tools {
 /// Another process, this program again as a rule; killed with its owner.
 class ChildProcess {
  public:
-  /// Starts `flugs arguments...`, and gives it "--spawned-at NS" besides: CLOCK_MONOTONIC right
-  /// before. Fails with kIoError.
-  static Result<ChildProcess> start(std::vector<std::string> arguments);
+  /// Starts `program arguments...`, this program unless another is named, and gives it
+  /// "--spawned-at NS" besides: CLOCK_MONOTONIC right before. Fails with kIoError.
+  static Result<ChildProcess> start(std::vector<std::string> arguments,
+                                    const std::string& program = "/proc/self/exe");
   /// Starts the program in the file `path`; the first argument is its name. `input`, unless
   /// negative, is a file descriptor that becomes its standard input. Fails with kIoError.
   static Result<ChildProcess> start_program(const std::string& path,

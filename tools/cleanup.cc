@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -31,6 +33,11 @@ sigset_t ending_signals() {
   return set;
 }
 
+void remove_all(const std::string& path) {
+  std::error_code error;  // what is gone already is as good
+  std::filesystem::remove_all(path, error);
+}
+
 [[noreturn]] void end_by(int signal) {
   // Held until the end: nobody registers anything any more.
   registry().mutex.lock();
@@ -38,7 +45,7 @@ sigset_t ending_signals() {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   }
-  for (const std::string& file : registry().files) unlink(file.c_str());
+  for (const std::string& file : registry().files) remove_all(file);
   std::signal(signal, SIG_DFL);
   const sigset_t set = ending_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
@@ -85,7 +92,7 @@ void Cleanup::forget_child(pid_t child) {
 
 TemporaryFile::~TemporaryFile() {
   if (path_.empty()) return;
-  unlink(path_.c_str());
+  remove_all(path_);
   Cleanup::keep_file(path_);
 }
 

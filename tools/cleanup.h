@@ -22,7 +22,7 @@ class Cleanup {
   static void forget_child(pid_t child);
 };
 
-/// A file that is removed with its owner.
+/// A file that is removed with its owner, or a directory with all that is in it.
 class TemporaryFile {
  public:
   TemporaryFile() = default;

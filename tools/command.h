@@ -6,13 +6,9 @@
 
 #include "bench/json.h"
 #include "flugs/status.h"
+#include "tools/exit_status.h"
 
 namespace flugs::tools {
-
-/// Exit statuses of every sub-command, as `flugs --help` says.
-inline constexpr int kExitOk = 0;           ///< every check held
-inline constexpr int kExitCheckFailed = 1;  ///< a check failed
-inline constexpr int kExitCouldNotRun = 2;  ///< bad usage, or it could not run
 
 /// What the command line asked for; gives the exit status.
 using Action = std::function<int()>;

@@ -22,13 +22,6 @@ bool exists(const std::string& path) {
          std::filesystem::file_type::not_found;
 }
 
-/// What a file there can grow to; 0 when we may not write there.
-std::uint64_t bytes_free(const std::string& directory) {
-  struct statvfs info{};
-  if (access(directory.c_str(), W_OK) != 0 || statvfs(directory.c_str(), &info) != 0) return 0;
-  return std::uint64_t{info.f_bavail} * info.f_frsize;
-}
-
 std::string temporary_directory() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::temp_directory_path(error);
@@ -44,17 +37,23 @@ std::string fresh_path(const std::string& directory, const std::string& suffix) 
 
 }  // namespace
 
+std::uint64_t directory_free_bytes(const std::string& directory) {
+  struct statvfs info{};
+  if (access(directory.c_str(), W_OK) != 0 || statvfs(directory.c_str(), &info) != 0) return 0;
+  return std::uint64_t{info.f_bavail} * info.f_frsize;
+}
+
 Result<PoolFile> PoolFile::choose(const std::string& path, bool keep, std::uint64_t bytes_wanted) {
   PoolFile pool;
   if (!path.empty()) {
     pool.path_ = path;
     pool.existed_ = exists(path);
   } else {
-    const std::uint64_t shared_free = bytes_free(kSharedMemory);
+    const std::uint64_t shared_free = directory_free_bytes(kSharedMemory);
     std::string directory = kSharedMemory;
     if (shared_free < bytes_wanted) {
       directory = temporary_directory();
-      const std::uint64_t other_free = bytes_free(directory);
+      const std::uint64_t other_free = directory_free_bytes(directory);
       pool.remark_ =
           fmt::format("{} has {} free, about {} are needed: the pool is in {}", kSharedMemory,
                       format_bytes(shared_free), format_bytes(bytes_wanted), directory);
@@ -73,10 +72,10 @@ Result<PoolFile> PoolFile::choose(const std::string& path, bool keep, std::uint6
   return pool;
 }
 
-std::uint64_t shared_memory_free_bytes() { return bytes_free(kSharedMemory); }
+std::uint64_t shared_memory_free_bytes() { return directory_free_bytes(kSharedMemory); }
 
 std::string fresh_shared_path(const std::string& suffix, std::uint64_t bytes_wanted) {
-  const bool shared = bytes_free(kSharedMemory) >= bytes_wanted;
+  const bool shared = directory_free_bytes(kSharedMemory) >= bytes_wanted;
   return fresh_path(shared ? kSharedMemory : temporary_directory(), suffix);
 }
 

@@ -28,7 +28,9 @@ class PoolFile {
   TemporaryFile temporary_;
 };
 
-/// What can be made of /dev/shm, bytes.
+/// What a file in a directory can grow to, bytes; 0 when we may not write there.
+std::uint64_t directory_free_bytes(const std::string& directory);
+/// The same of /dev/shm.
 std::uint64_t shared_memory_free_bytes();
 
 /// A name that nobody has taken for a file of ours, on /dev/shm if that has `bytes_wanted` to give,

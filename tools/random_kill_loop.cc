@@ -18,9 +18,9 @@ namespace flugs::tools {
 
 namespace {
 
-constexpr std::uint32_t kVerifyEvery = 10;
-constexpr std::uint32_t kKillEarlyEvery = 8;
-constexpr std::uint32_t kEarlyUsMax = 20'000;
+constexpr std::uint32_t kRandomVerifyEvery = 10;
+constexpr std::uint32_t kRandomKillEarlyEvery = 8;
+constexpr std::uint32_t kRandomEarlyUsMax = 20'000;
 constexpr std::uint64_t kPoolBytesMax = std::uint64_t{4} << 30;
 constexpr std::uint64_t kPoolBytesWanted = std::uint64_t{512} << 20;
 
@@ -71,8 +71,8 @@ class RandomKillLoop {
     witness_.is_running.store(0);
     Result<ChildProcess> child = ChildProcess::start({"random-child", witness_path_});
     if (!child.ok()) return std::move(child).status();
-    if (round % kKillEarlyEvery == kKillEarlyEvery - 1) {
-      std::this_thread::sleep_for(std::chrono::microseconds(random_.below(kEarlyUsMax)));
+    if (round % kRandomKillEarlyEvery == kRandomKillEarlyEvery - 1) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random_.below(kRandomEarlyUsMax)));
     } else {
       while (witness_.is_running.load() == 0 && !child->has_ended())
         std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -94,7 +94,7 @@ class RandomKillLoop {
     for (std::uint32_t i = 0; i < options_.users; ++i)
       if (Status s = audit_user(*database, i); !s.ok()) return s;
     figures_.pool_bytes = database->statistics().pool_allocated_bytes;
-    return round % kVerifyEvery == 0 ? database->verify() : Status();
+    return round % kRandomVerifyEvery == 0 ? database->verify() : Status();
   }
 
   /// What was acknowledged is there, and of a step in flight everything or nothing.

@@ -1,24 +1,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "bench/environment.h"
-#include "bench/random.h"
 #include "bench/restart_control.h"
-#include "tools/child_process.h"
 #include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
 #include "tools/restart_estimate.h"
+#include "tools/restart_figures.h"
+#include "tools/restart_run.h"
 #include "tools/tatp_options.h"
 #include "tools/text_table.h"
 
@@ -27,6 +24,7 @@ namespace flugs::tools {
 namespace {
 
 struct RestartOptions {
+  RestartFiguresOptions figures;
   std::string pool;
   std::string estimate;
   std::uint64_t rows = 1'000'000;
@@ -45,17 +43,6 @@ struct RestartOptions {
   std::string json;
 };
 
-/// One restart, in milliseconds since right before its process was started.
-struct RestartRun {
-  double exec_to_main = 0;
-  double all_indexes = 0;
-  double first_answer = 0;
-  double full_speed = 0;
-  double index_rebuild = 0;
-  double rest = 0;
-  bench::RestartTimes times;
-};
-
 struct RestartFigures {
   bench::RestartStatus* status = nullptr;
   std::vector<RestartRun> runs;
@@ -63,118 +50,19 @@ struct RestartFigures {
   bool answers_ok = false;
 };
 
-RestartRun run_of(const bench::RestartTimes& times) {
-  const auto ms = [&](std::uint64_t time_ns) {
-    return static_cast<double>(time_ns - times.spawned_ns) * 1e-6;
-  };
-  RestartRun run;
-  run.times = times;
-  run.exec_to_main = ms(times.main_ns);
-  run.all_indexes = ms(times.opened_ns);
-  run.first_answer = ms(times.first_answer_ns);
-  run.full_speed = times.full_speed_ns == 0 ? -1 : ms(times.full_speed_ns);
-  for (std::size_t i = 0; i < times.phase_count; ++i) {
-    const std::string name = times.phases[i].name;
-    if (name == "dictionary indexes" || name == "key indexes")
-      run.index_rebuild += times.phases[i].us * 1e-3;
+/// Loads, stops, and restarts as often as asked for. Fails when a process fails; its answers are
+/// wrong when it says kCorrupt.
+Status run_restarts(RestartLives& lives, std::uint32_t runs, RestartFigures& figures) {
+  ProgressBar bar;
+  Status status = lives.load(bar);
+  for (std::uint32_t i = 0; i < runs && status.ok(); ++i) {
+    Result<RestartRun> run = lives.restart(i + 1 == runs, bar);
+    if (!run.ok()) return std::move(run).status();
+    figures.acknowledged_checked += run->times.acknowledged_checked;
+    figures.runs.push_back(*std::move(run));
+    bar.update("restarting", i + 1, runs);
   }
-  run.rest = run.first_answer - run.index_rebuild;
-  return run;
-}
-
-/// Loads, stops, and restarts as often as asked for.
-class RestartBenchmark {
- public:
-  RestartBenchmark(const RestartOptions& options, bench::RestartControl& control,
-                   const std::string& control_path)
-      : options_(options),
-        control_(control),
-        control_path_(control_path),
-        killed_(control.plan().killed),
-        random_(options.seed) {}
-
-  /// Fails when a process fails; its answers are wrong when it says kCorrupt.
-  Status run(RestartFigures& figures) {
-    Status status = start(true, killed_);
-    if (status.ok()) status = end_life(killed_);
-    for (std::uint32_t i = 0; i < options_.runs && status.ok(); ++i) {
-      const bool last = i + 1 == options_.runs;
-      status = start(false, killed_ && !last);
-      if (status.ok()) status = end_life(killed_ && !last);
-      if (!status.ok()) break;
-      figures.runs.push_back(run_of(control_.status().times));
-      figures.acknowledged_checked += control_.status().times.acknowledged_checked;
-      bar_.update("restarting", i + 1, options_.runs);
-    }
-    bar_.clear();
-    return status;
-  }
-
- private:
-  Status start(bool load, bool under_load) {
-    control_.status().stage.store(bench::RestartStage::kStarting);
-    std::vector<std::string> arguments = {"restart-child", control_path_};
-    if (load) arguments.push_back("--load");
-    if (under_load) arguments.push_back("--under-load");
-    Result<ChildProcess> child = ChildProcess::start(std::move(arguments));
-    if (!child.ok()) return std::move(child).status();
-    child_ = std::move(child).value();
-    return {};
-  }
-
-  /// Until the process has closed the pool, or until it was killed under load.
-  Status end_life(bool kill) {
-    const auto poll = std::chrono::milliseconds(1);
-    const bench::RestartStatus& status = control_.status();
-    while (!(kill && status.stage.load() == bench::RestartStage::kUnderLoad)) {
-      if (child_.has_ended()) return kill ? unexpected_end() : expected_end();
-      if (status.stage.load() == bench::RestartStage::kLoading)
-        bar_.update("loading", status.rows_loaded.load(), options_.rows);
-      std::this_thread::sleep_for(poll);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(random_.between(100, 300)));
-    if (child_.has_ended()) return unexpected_end();
-    child_.kill();
-    return {};
-  }
-
-  Status expected_end() const {
-    return child_.exit_status() == kExitOk ? Status() : unexpected_end();
-  }
-  Status unexpected_end() const {
-    const int exit_status = child_.exit_status();
-    const bool wrong = exit_status == kExitCheckFailed || exit_status < 0;
-    return Status(wrong ? StatusCode::kCorrupt : StatusCode::kIoError,
-                  "the process that had the pool open " + child_.describe_end());
-  }
-
-  const RestartOptions& options_;
-  bench::RestartControl& control_;
-  const std::string& control_path_;
-  bool killed_;
-  bench::Random random_;
-  ChildProcess child_;
-  ProgressBar bar_;
-};
-
-/// Median, 90th percentile and largest of a figure over all runs.
-struct Spread {
-  double median = 0;
-  double p90 = 0;
-  double max = 0;
-};
-
-template <typename Get>
-Spread spread_of(const std::vector<RestartRun>& runs, const Get& get) {
-  if (runs.empty()) return {};
-  std::vector<double> values;
-  values.reserve(runs.size());
-  for (const RestartRun& run : runs) values.push_back(get(run));
-  std::sort(values.begin(), values.end());
-  const std::size_t count = values.size();
-  const double median = (values[(count - 1) / 2] + values[count / 2]) / 2;
-  const auto rank = static_cast<std::size_t>(std::ceil(0.9 * static_cast<double>(count)));
-  return {median, values[rank - 1], values.back()};
+  return status;
 }
 
 /// What is reported of every run: key in the JSON, words in the table.
@@ -243,8 +131,7 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["runs"] = figures.runs.size();
   json["seed"] = options.seed;
   for (const Figure& figure : kFigures) {
-    const Spread spread = spread_of(figures.runs, figure.get);
-    json[figure.key] = {{"median", spread.median}, {"p90", spread.p90}, {"max", spread.max}};
+    json[figure.key] = to_json(spread_of(figures.runs, figure.get));
   }
   json["answers_ok"] = figures.answers_ok;
   json["acknowledged_checked"] = figures.acknowledged_checked;
@@ -317,23 +204,35 @@ bench::RestartPlan plan_of(const RestartOptions& options) {
   return plan;
 }
 
+Status check(const RestartOptions& options) {
+  if (options.distinct <= options.rows) return {};
+  return Status(
+      StatusCode::kInvalidArgument,
+      fmt::format("--distinct {} cannot be more than --rows {}", options.distinct, options.rows));
+}
+
+/// What is not said is as the paper has it: killed, by key, a tenth as many values as rows.
+int run_figures(const CLI::App& command, RestartOptions options) {
+  if (command.count("--rows") == 0) options.rows = 10'000'000;
+  if (command.count("--distinct") == 0)
+    options.distinct = std::max(options.rows / 10, std::uint64_t{1});
+  if (command.count("--stop") == 0) options.stop = "kill";
+  for (const char* given : {"--type", "--side", "--index", "--first-query", "--pool", "--json"})
+    if (command.count(given) != 0)
+      return could_not_run(
+          Status(StatusCode::kInvalidArgument, fmt::format("{} goes with no --figures", given)));
+  options.first_query = "key";
+  if (Status status = check(options); !status.ok()) return could_not_run(status);
+  return run_restart_figures(options.figures, plan_of(options), options.runs);
+}
+
 int run_command(const RestartOptions& options) {
-  if (options.distinct > options.rows)
-    return could_not_run(Status(StatusCode::kInvalidArgument,
-                                fmt::format("--distinct {} cannot be more than --rows {}",
-                                            options.distinct, options.rows)));
-  constexpr std::uint64_t kControlBytes = std::uint64_t{256} << 20;
-  // A row is 32 to 40 bytes, a dictionary entry with its hint at most 48, and there is some space
-  // ahead. A key takes 8 bytes in the row and at most 24 in its index; a merge has both.
-  const std::uint64_t row_bytes =
-      (options.first_query == "key" ? 72u : 40u) + (options.side == "delta" ? 0u : 40u);
-  const std::uint64_t bytes = row_bytes * options.rows +
-                              bench::kRestartColumns * 48 * options.distinct +
-                              (std::uint64_t{768} << 20);
-  Result<PoolFile> pool = PoolFile::choose(options.pool, options.keep, bytes + kControlBytes);
+  if (Status status = check(options); !status.ok()) return could_not_run(status);
+  bench::RestartPlan plan = plan_of(options);
+  Result<PoolFile> pool =
+      PoolFile::choose(options.pool, options.keep, restart_pool_bytes(plan) + kRestartControlBytes);
   if (!pool.ok()) return could_not_run(pool.status());
   if (!pool->remark().empty()) fmt::print("{}\n", pool->remark());
-  bench::RestartPlan plan = plan_of(options);
   if (pool->existed())
     return could_not_run(
         Status(StatusCode::kAlreadyExists,
@@ -341,12 +240,11 @@ int run_command(const RestartOptions& options) {
   if (pool->path().size() >= sizeof plan.pool_path)
     return could_not_run(Status(StatusCode::kInvalidArgument, "the pool's path is too long"));
   pool->path().copy(plan.pool_path, sizeof plan.pool_path - 1);
-  const TemporaryFile control_file(fresh_shared_path(".restart", kControlBytes));
-  Result<bench::RestartControl> control = bench::RestartControl::create(control_file.path(), plan);
-  if (!control.ok()) return could_not_run(control.status());
+  Result<RestartLives> lives = RestartLives::prepare("", plan);
+  if (!lives.ok()) return could_not_run(lives.status());
   RestartFigures figures;
-  figures.status = &control->status();
-  const Status status = RestartBenchmark(options, *control, control_file.path()).run(figures);
+  figures.status = &lives->status();
+  const Status status = run_restarts(*lives, options.runs, figures);
   if (!status.ok() && status.code() != StatusCode::kCorrupt) return could_not_run(status);
   if (!status.ok()) fmt::print(stderr, "flugs: {}\n", status.to_string());
   figures.answers_ok = status.ok();
@@ -401,13 +299,15 @@ void add_restart(CLI::App& app, Action& action) {
                    "Point select by row id, or by a primary key, which the table gets then")
       ->check(CLI::IsMember({"row", "key"}))
       ->capture_default_str();
+  add_figures_options(*command, options->figures);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
-  command->callback([options, &action] {
-    action = [options] {
+  command->callback([options, command, &action] {
+    action = [options, command] {
       if (!options->estimate.empty())
         return run_restart_estimate(options->estimate, options->threads, options->json);
       Cleanup::install();
+      if (!options->figures.directory.empty()) return run_figures(*command, *options);
       return run_command(*options);
     };
   });
