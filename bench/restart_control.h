@@ -32,6 +32,7 @@ struct RestartPlan {
   IndexMode index_mode = IndexMode::kRebuild;
   RestartSide side = RestartSide::kDelta;
   bool keyed = false;         ///< with a column id, the primary key, by which the first query goes
+  bool to_full_speed = true;  ///< a second of point selects follows the first answer
   std::uint32_t writers = 2;  ///< of the load under which it is killed
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;

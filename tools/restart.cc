@@ -223,7 +223,9 @@ int run_figures(const CLI::App& command, RestartOptions options) {
           Status(StatusCode::kInvalidArgument, fmt::format("{} goes with no --figures", given)));
   options.first_query = "key";
   if (Status status = check(options); !status.ok()) return could_not_run(status);
-  return run_restart_figures(options.figures, plan_of(options), options.runs);
+  bench::RestartPlan plan = plan_of(options);
+  plan.to_full_speed = false;
+  return run_restart_figures(options.figures, plan, options.runs);
 }
 
 int run_command(const RestartOptions& options) {

@@ -107,7 +107,7 @@ class RestartChild {
       times.phases[i].items = report.phases[i].items;
     }
     status_.stage.store(bench::RestartStage::kProbing);
-    status = bench::find_full_speed(database, table, control_);
+    if (control_.plan().to_full_speed) status = bench::find_full_speed(database, table, control_);
     if (!status.ok()) return status;
     return bench::check_restart_answers(database, table, control_);
   }

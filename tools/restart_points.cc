@@ -87,8 +87,8 @@ void load(Lane& lane, ProgressBar& bar) {
   result.medium = "tmpfs";
   if (result.key.starts_with("flugs")) {
     const std::string_view mode = to_string(lane.lives.plan().index_mode);
-    result.name = fmt::format("flugs {}, {}", FLUGS_VERSION, mode);
-    result.setup = fmt::format("--index {}, rows in the delta, a hashed primary key", mode);
+    result.name = fmt::format("flugs {}, --index {}", FLUGS_VERSION, mode);
+    result.setup = "rows in the delta, dictionary columns, a hashed primary key";
     result.medium = fmt::format("{} (tmpfs)", status.medium);
   }
 }

@@ -49,7 +49,6 @@ rocksdb::Options options_for(bool create) {
   options.compression = rocksdb::kNoCompression;
   options.allow_mmap_reads = true;
   options.skip_stats_update_on_db_open = true;
-  options.avoid_flush_during_recovery = true;
   rocksdb::BlockBasedTableOptions table;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -90,8 +89,8 @@ class RocksdbEngine : public PeerEngine {
   std::string name() const override { return "RocksDB " + rocksdb::GetRocksVersionAsString(); }
   std::string setup() const override {
     return "big-endian keys, values of 16 bytes; options as they come, but for: no compression, "
-           "allow_mmap_reads, Bloom filters of 10 bits, skip_stats_update_on_db_open, "
-           "avoid_flush_during_recovery; bulk load by ingested SST files; a transaction is a "
+           "allow_mmap_reads, Bloom filters of 10 bits, skip_stats_update_on_db_open; "
+           "bulk load by ingested SST files; a transaction is a "
            "WriteBatch";
   }
   std::string guarantee() const override {

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Small figures of `flugs restart --figures`: what they say must be complete and hang together.
+
+tools/test_figures.py FLUGS FIGURE...
+
+With "plots" among the figures they are drawn too, where matplotlib can be had.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROWS = 20000
+RUNS = 2
+PEERS = ("lmdb", "rocksdb", "sqlite", "duckdb")
+SPREADS = ("first_answer_ms", "exec_to_main_ms", "open_ms", "index_rebuild_ms", "rest_ms")
+POINTS = {"7a": [(ROWS * step // 5, ROWS // 10) for step in range(1, 6)],
+          "7b": [(ROWS // 10, ROWS // 10 * step // 5) for step in range(1, 6)],
+          "table-1": [(ROWS, ROWS // 10)]}
+PLOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "plot_restart.py")
+
+
+def run(flugs, directory, figures, plot):
+    command = [flugs, "restart", "--figures", directory, "--only", ",".join(figures),
+               "--rows", str(ROWS), "--runs", str(RUNS), "--subscribers", "1000",
+               "--users", "2", "--seconds", "0.3", "--plot", plot]
+    subprocess.run(command, check=True)
+
+
+def name_of(figure):
+    return figure if figure == "table-1" else f"figure-{figure}"
+
+
+def check_header(data, figure):
+    assert data["figure"] == figure and data["answers_ok"] is True
+    assert data["commit"] and data["command"] and data["machine"]["cpu"]
+    assert data["paper"]["label"] == "SOFORT (paper, 8 cores, 200 ns)"
+
+
+def check_engines(data, flugs):
+    """Every engine is there, or its program is not and that is said."""
+    keys = [engine["key"] for engine in data["engines"]]
+    assert keys[:2] == ["flugs-rebuild", "flugs-hint"]
+    left_out = [entry["engine"] for entry in data["left_out"]]
+    for peer in PEERS:
+        is_built = os.path.exists(os.path.join(os.path.dirname(flugs), f"flugs-peer-{peer}"))
+        assert (peer in keys) == is_built, (peer, keys)
+        assert (peer in left_out) == (not is_built), (peer, left_out)
+    for engine in data["engines"]:
+        assert all(engine[key] for key in ("name", "setup", "medium", "guarantee")), engine
+
+
+def check_point(engine, point):
+    assert point["runs"] == RUNS == len(point["first_answer_ms_of_runs"])
+    for name in SPREADS:
+        spread = point[name]
+        assert 0 <= spread["median"] <= spread["p90"] <= spread["max"], (name, spread)
+    answer = point["first_answer_ms"]["max"]
+    assert 0 < point["exec_to_main_ms"]["max"] < answer
+    assert point["open_ms"]["max"] < answer
+    # The life that made the database was killed under load; what it was promised was looked for.
+    assert point["acknowledged_checked"]["max"] > 0, engine["key"]
+
+
+def check_restarts(data, figure, flugs):
+    check_header(data, figure)
+    check_engines(data, flugs)
+    assert data["stop"] == "kill" and data["runs"] == RUNS and data["threads"]["recovery"] > 0
+    for engine in data["engines"]:
+        sizes = [(point["rows"], point["distinct"]) for point in engine["points"]]
+        assert sizes == POINTS[figure], (engine["key"], sizes)
+        for point in engine["points"]:
+            check_point(engine, point)
+
+
+def check_recovery(data, figure):
+    check_header(data, figure)
+    assert [curve["key"] for curve in data["curves"]] == ["flugs-rebuild", "flugs-hint"]
+    for curve in data["curves"]:
+        assert curve["lost_acknowledged"] == 0 and curve["audit_ok"] is True
+        assert curve["first_answer_ms"] > 0 and curve["before_tps"] > 0
+        times = [point["ms"] for point in curve["curve"]]
+        assert times == sorted(times) and times[0] < 0 < times[-1]
+
+
+def check_plots(directory, figures):
+    if not any(name.endswith(".png") for name in os.listdir(directory)):
+        print("no plots: matplotlib cannot be had")
+        return
+    for figure in figures:
+        for ending in (".png", ".svg"):
+            assert os.path.getsize(os.path.join(directory, name_of(figure) + ending)) > 10000
+
+
+def main():
+    flugs, *figures = sys.argv[1:]
+    plots = "plots" in figures
+    figures = [figure for figure in figures if figure != "plots"]
+    # In the build directory, which is on no tmpfs as a rule: Figure 8b has its pool there.
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(flugs)) as directory:
+        run(flugs, directory, figures, PLOT if plots else "none")
+        for figure in figures:
+            with open(os.path.join(directory, name_of(figure) + ".json"), encoding="utf-8") as file:
+                data = json.load(file)
+            if figure in POINTS:
+                check_restarts(data, figure, flugs)
+            else:
+                check_recovery(data, figure)
+        if plots:
+            check_plots(directory, figures)
+        left = [name for name in os.listdir(directory) if name.endswith(".pool")]
+        assert not left, left
+
+
+if __name__ == "__main__":
+    main()
