@@ -86,7 +86,8 @@ def caption(data):
         stop = ("SIGKILL under updates" if data["stop"] == "kill" else "clean stop")
         lines.append(f"New process each time, from exec to the first right answer "
                      f"({data['first_query_kind']}); {stop}; databases on tmpfs;\n"
-                     f"median of {data['runs']} restarts, bar up to the 90th percentile")
+                     f"median of {data['runs']} restarts"
+                     + (", bar up to the 90th percentile" if data["figure"] != "table-1" else ""))
     else:
         first = data["curves"][0]
         lines.append(f"TATP, {count(first['subscribers'])} subscribers, {first['users']} users; "
