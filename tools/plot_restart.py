@@ -16,10 +16,10 @@ import sys
 sys.dont_write_bytecode = True
 import pypi  # beside this script
 
-COLOURS = {"flugs-rebuild": "#1f77b4", "flugs-hint": "#17becf", "lmdb": "#2ca02c",
-           "rocksdb": "#d62728", "sqlite": "#9467bd", "duckdb": "#ff7f0e"}
-MARKERS = {"flugs-rebuild": "o", "flugs-hint": "s", "lmdb": "^", "rocksdb": "v", "sqlite": "D",
-           "duckdb": "P"}
+COLOURS = {"flugs-rebuild-no-key": "#0b3c6f", "flugs-rebuild": "#1f77b4", "flugs-hint": "#17becf",
+           "lmdb": "#2ca02c", "rocksdb": "#d62728", "sqlite": "#9467bd", "duckdb": "#ff7f0e"}
+MARKERS = {"flugs-rebuild-no-key": "*", "flugs-rebuild": "o", "flugs-hint": "s", "lmdb": "^",
+           "rocksdb": "v", "sqlite": "D", "duckdb": "P"}
 PAPER = "#555555"
 VARIANTS = (("hash_map", "hash map", "--"), ("skip_list", "skip list", ":"))
 AVERAGED_MS = 100  # a point of the curve of a whole run
@@ -85,7 +85,7 @@ def caption(data):
     if "engines" in data:
         stop = ("SIGKILL under updates" if data["stop"] == "kill" else "clean stop")
         lines.append(f"New process each time, from exec to the first right answer "
-                     f"({data['first_query_kind']}); {stop}; databases on tmpfs;\n"
+                     f"(point select by key, if there is one); {stop}; databases on tmpfs;\n"
                      f"median of {data['runs']} restarts"
                      + (", bar up to the 90th percentile" if data["figure"] != "table-1" else ""))
     else:

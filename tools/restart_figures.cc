@@ -194,7 +194,6 @@ class RestartFiguresRun {
         figure, plan_.rows, plan_.distinct, runs_, plan_.killed ? "kill" : "clean",
         fmt::join(options_.peers, ","));
     json["stop"] = plan_.killed ? "kill" : "clean";
-    json["first_query_kind"] = "point select by primary key";
     json["runs"] = runs_;
     json["seed"] = plan_.seed;
     json["threads"] = {
@@ -210,6 +209,7 @@ class RestartFiguresRun {
                             {"setup", words.setup},
                             {"medium", words.medium},
                             {"guarantee", words.guarantee},
+                            {"first_query_kind", words.first_query},
                             {"writers", words.writers},
                             {"points", bench::Json::array()}};
       for (const RestartPoint* point : points)

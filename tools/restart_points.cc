@@ -60,9 +60,11 @@ struct Lane {
 Result<Lane> prepare_lane(const RestartEngine& engine, bench::RestartPlan plan,
                           RestartPointRuns& result) {
   plan.index_mode = engine.index_mode;
+  plan.keyed = engine.keyed;
   plan.writers = plan.killed ? engine.writers : 0;
   result.key = engine.key;
   result.writers = plan.writers;
+  result.first_query = plan.keyed ? "point select by primary key" : "point select by row id";
   const std::string path = fresh_shared_path("." + engine.key, bytes_on_medium(engine, plan));
   if (path.size() >= sizeof plan.pool_path)
     return Status(StatusCode::kInvalidArgument, "the database's path is too long");
@@ -87,8 +89,11 @@ void load(Lane& lane, ProgressBar& bar) {
   result.medium = "tmpfs";
   if (result.key.starts_with("flugs")) {
     const std::string_view mode = to_string(lane.lives.plan().index_mode);
-    result.name = fmt::format("flugs {}, --index {}", FLUGS_VERSION, mode);
-    result.setup = "rows in the delta, dictionary columns, a hashed primary key";
+    const bool keyed = lane.lives.plan().keyed;
+    result.name =
+        fmt::format("flugs {}, --index {}{}", FLUGS_VERSION, mode, keyed ? "" : ", no key");
+    result.setup = fmt::format("rows in the delta, dictionary columns{}",
+                               keyed ? ", a hashed primary key" : ", no key as in the paper");
     result.medium = fmt::format("{} (tmpfs)", status.medium);
   }
 }
@@ -124,8 +129,13 @@ Status measure_group(const bench::RestartPlan& plan, std::span<const RestartEngi
 }  // namespace
 
 std::vector<RestartEngine> flugs_engines() {
-  return {{.key = "flugs-rebuild", .program = "", .index_mode = IndexMode::kRebuild},
-          {.key = "flugs-hint", .program = "", .index_mode = IndexMode::kHint}};
+  std::vector<RestartEngine> engines(3);
+  engines[0].key = "flugs-rebuild-no-key";
+  engines[0].keyed = false;
+  engines[1].key = "flugs-rebuild";
+  engines[2].key = "flugs-hint";
+  engines[2].index_mode = IndexMode::kHint;
+  return engines;
 }
 
 Result<RestartEngine> peer_engine(const std::string& name) {

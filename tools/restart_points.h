@@ -16,12 +16,13 @@ struct RestartEngine {
   std::string key;      ///< "flugs-rebuild", "lmdb"
   std::string program;  ///< empty: flugs itself
   IndexMode index_mode = IndexMode::kRebuild;
+  bool keyed = true;          ///< the first query goes by the primary key, else by row id
   std::uint32_t writers = 2;  ///< of the load under which it is killed: those it lets in
 
   bool is_flugs() const noexcept { return program.empty(); }
 };
 
-/// flugs, in both modes.
+/// flugs: in both modes with a key, as the others have one, and as the paper's table without.
 std::vector<RestartEngine> flugs_engines();
 /// The peer of that name: lmdb, rocksdb, sqlite, duckdb; its program lies beside ours.
 /// Fails with kNotFound: it was not built.
@@ -34,6 +35,7 @@ struct RestartPointRuns {
   std::string setup;
   std::string medium;
   std::string guarantee;
+  std::string first_query;
   std::uint32_t writers = 0;
   double load_seconds = 0;
   std::vector<RestartRun> runs;

@@ -42,14 +42,15 @@ def check_header(data, figure):
 def check_engines(data, flugs):
     """Every engine is there, or its program is not and that is said."""
     keys = [engine["key"] for engine in data["engines"]]
-    assert keys[:2] == ["flugs-rebuild", "flugs-hint"]
+    assert keys[:3] == ["flugs-rebuild-no-key", "flugs-rebuild", "flugs-hint"]
     left_out = [entry["engine"] for entry in data["left_out"]]
     for peer in PEERS:
         is_built = os.path.exists(os.path.join(os.path.dirname(flugs), f"flugs-peer-{peer}"))
         assert (peer in keys) == is_built, (peer, keys)
         assert (peer in left_out) == (not is_built), (peer, left_out)
     for engine in data["engines"]:
-        assert all(engine[key] for key in ("name", "setup", "medium", "guarantee")), engine
+        assert all(engine[key] for key in ("name", "setup", "medium", "guarantee",
+                                            "first_query_kind")), engine
 
 
 def check_point(engine, point):

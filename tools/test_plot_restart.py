@@ -57,7 +57,7 @@ class PlotRestart(unittest.TestCase):
     def test_the_caption_has_machine_commit_and_who_is_missing(self):
         data = {"machine": MACHINE, "commit": "abc", "figure": "7a", "engines": [],
                 "stop": "kill", "runs": 3,
-                "first_query_kind": "by key", "left_out": [{"engine": "lmdb", "why": "gone"}]}
+                "left_out": [{"engine": "lmdb", "why": "gone"}]}
         caption = plot_restart.caption(data)
         for words in ("a processor", "abc", "SIGKILL", "3 restarts", "Left out: lmdb"):
             self.assertIn(words, caption)

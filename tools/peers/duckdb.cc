@@ -157,9 +157,9 @@ class DuckdbEngine : public PeerEngine {
 
   std::string name() const override { return std::string("DuckDB ") + duckdb_library_version(); }
   std::string setup() const override {
-    return "settings as they come; no key declared, as its documents advise for speed: ids ascend, "
-           "so that minima and maxima of row groups find the row; bulk load by an appender, then "
-           "CHECKPOINT; prepared statements";
+    return "settings as they come; no key declared, as its documents advise for loading: ids "
+           "ascend, so that minima and maxima of row groups find the row; bulk load by an "
+           "appender, then CHECKPOINT; prepared statements";
   }
   std::string guarantee() const override { return "commit: changes in the log, which is synced"; }
 
