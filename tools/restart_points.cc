@@ -83,7 +83,8 @@ void load(Lane& lane, ProgressBar& bar) {
   result.status = lane.lives.load(bar);
   const bench::RestartStatus& status = lane.lives.status();
   result.load_seconds = status.load_seconds;
-  result.name = status.engine;
+  result.name = result.key;
+  if (status.engine[0] != '\0') result.name = status.engine;
   result.setup = status.setup;
   result.guarantee = status.guarantee;
   result.medium = "tmpfs";

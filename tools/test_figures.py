@@ -3,7 +3,8 @@
 
 tools/test_figures.py FLUGS FIGURE...
 
-With "plots" among the figures they are drawn too, where matplotlib can be had.
+With "plots" among the figures they are drawn too, where matplotlib can be had; with "stubs" there
+are runs with engines that give wrong answers, fail, or are not there.
 """
 
 import json
@@ -22,11 +23,12 @@ POINTS = {"7a": [(ROWS * step // 5, ROWS // 10) for step in range(1, 6)],
 PLOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "plot_restart.py")
 
 
-def run(flugs, directory, figures, plot):
+def run(flugs, directory, figures, *options):
+    """The exit status."""
     command = [flugs, "restart", "--figures", directory, "--only", ",".join(figures),
                "--rows", str(ROWS), "--runs", str(RUNS), "--subscribers", "1000",
-               "--users", "2", "--seconds", "0.3", "--plot", plot]
-    subprocess.run(command, check=True)
+               "--users", "2", "--seconds", "0.3", *options]
+    return subprocess.run(command, check=False).returncode
 
 
 def name_of(figure):
@@ -95,13 +97,35 @@ def check_plots(directory, figures):
             assert os.path.getsize(os.path.join(directory, name_of(figure) + ending)) > 10000
 
 
+def check_stubs(flugs, directory):
+    """Beside a flugs of its own lies an engine that fails, and none in lmdb's place."""
+    own = os.path.join(directory, "flugs")
+    os.link(flugs, own)
+    for failure, expected in ((1, 1), (2, 0)):  # a wrong answer; could not run
+        stub = os.path.join(directory, "flugs-peer-sqlite")
+        with open(stub, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\nexit {failure}\n")
+        os.chmod(stub, 0o755)
+        status = run(own, directory, ["table-1"], "--plot", "none", "--peers", "lmdb,sqlite")
+        assert status == expected, (failure, status)
+        with open(os.path.join(directory, "table-1.json"), encoding="utf-8") as file:
+            data = json.load(file)
+        assert data["answers_ok"] == (failure != 1)
+        missing, failed = data["left_out"]
+        assert missing["engine"] == "lmdb" and "was not built" in missing["why"]
+        assert failed["engine"].startswith("sqlite with"), failed
+        assert f"ended with status {failure}" in failed["why"], failed
+        last = data["engines"][-1]
+        assert last["key"] == "sqlite" and not last["points"]
+
+
 def main():
     flugs, *figures = sys.argv[1:]
-    plots = "plots" in figures
-    figures = [figure for figure in figures if figure != "plots"]
+    plots, stubs = "plots" in figures, "stubs" in figures
+    figures = [figure for figure in figures if figure not in ("plots", "stubs")]
     # In the build directory, which is on no tmpfs as a rule: Figure 8b has its pool there.
     with tempfile.TemporaryDirectory(dir=os.path.dirname(flugs)) as directory:
-        run(flugs, directory, figures, PLOT if plots else "none")
+        assert run(flugs, directory, figures, "--plot", PLOT if plots else "none") == 0
         for figure in figures:
             with open(os.path.join(directory, name_of(figure) + ".json"), encoding="utf-8") as file:
                 data = json.load(file)
@@ -111,6 +135,8 @@ def main():
                 check_recovery(data, figure)
         if plots:
             check_plots(directory, figures)
+        if stubs:
+            check_stubs(flugs, directory)
         left = [name for name in os.listdir(directory) if name.endswith(".pool")]
         assert not left, left
 
