@@ -9,6 +9,7 @@
 
 #include "bench/clock.h"
 #include "bench/environment.h"
+#include "tools/exit_status.h"
 #include "tools/progress_bar.h"
 
 namespace flugs::tools {

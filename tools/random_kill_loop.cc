@@ -13,6 +13,7 @@
 #include "tools/child_process.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
+#include "tools/tatp_options.h"
 
 namespace flugs::tools {
 
