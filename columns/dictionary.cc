@@ -229,11 +229,11 @@ std::uint32_t Dictionary::find(const Value& value) const {
 
 std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
   Candidates candidates;
-  lookup(hash, candidates);
+  const bool is_found_out = lookup(hash, candidates);
   for (const std::uint32_t id : candidates.view())
     if (is(id, value)) return id;
-  // Without its index the entries are still the truth; hints_ says so where it is asked to add one.
-  if (hints_ != nullptr && !hints_->damage().ok())
+  // Without their index the entries are still the truth.
+  if (!is_found_out)
     for (std::uint32_t id = 0; id < count(); ++id)
       if (is(id, value)) return id;
   return kNone;
@@ -282,8 +282,9 @@ Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
     prefetch_index(hashes[n]);
   }
   n = 0;
+  bool are_misses_new = true;
   for (std::size_t i = first; i < values.size(); i += stride, ++n) {
-    lookup(hashes[n], candidates);
+    are_misses_new &= lookup(hashes[n], candidates);
     guesses[n] = candidates.view().empty() ? kNone : candidates.view().front();
     if (guesses[n] != kNone && !is_exact_) __builtin_prefetch(entry(guesses[n]));
   }
@@ -295,7 +296,7 @@ Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
       rely_on(guesses[n], unflushed);
       continue;
     }
-    Result<std::uint32_t> id = guesses[n] == kNone && !value.is_null()
+    Result<std::uint32_t> id = guesses[n] == kNone && !value.is_null() && are_misses_new
                                    ? encode_new(value, hashes[n], persister)
                                    : encode(value, unflushed, persister);
     if (!id.ok()) return std::move(id).status();

@@ -69,7 +69,10 @@ class Dictionary {
   bool has_hints() const noexcept { return hints_ != nullptr; }
   Status recover(RebuildCounts& counts, pmem::Persister& persister);
   /// Checks what opening has not looked at of the index in the pool. Fails with kCorrupt.
-  Status check_hints() const { return hints_ == nullptr ? Status() : hints_->check_directory(); }
+  Status check_hints() { return hints_ == nullptr ? Status() : hints_->check_directory(); }
+  bool has_much_to_check() const noexcept {
+    return hints_ != nullptr && hints_->has_much_to_check();
+  }
   /// From so many entries on whose hints are not known to be durable, who commits makes them so.
   void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
   /// Makes the hints of some durable entries durable; true: there are more.
@@ -164,9 +167,11 @@ class Dictionary {
   Result<std::uint32_t> encode_new_hinted(const Value& value, std::uint64_t hash,
                                           pmem::Persister& persister);
   Status add_hint(std::uint64_t hash, std::uint32_t id, pmem::Persister& persister);
-  void lookup(std::uint64_t hash, Candidates& out) const {
+  /// False: the index is damaged there.
+  bool lookup(std::uint64_t hash, Candidates& out) const {
     if (hints_ != nullptr) return hints_->lookup(hash, out);
     index_.lookup(hash, out);
+    return true;
   }
   void prefetch_index(std::uint64_t hash) const noexcept {
     if (hints_ != nullptr) return hints_->prefetch(hash);

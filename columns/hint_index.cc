@@ -22,8 +22,8 @@ std::uint64_t HintIndex::checksum_of(const HintIndexLayout::Change& change) noex
   return XXH3_64bits(&change, offsetof(HintIndexLayout::Change, checksum));
 }
 
-// A search for each word of a directory would be most of opening: so the slabs that begin or go on
-// in each 2 MB of the pool are looked up.
+// So that a word of the directory is checked without a search: which slabs begin or go on in each
+// 2 MB of the pool.
 void HintIndex::map_slabs() {
   std::sort(slabs_in_order_.begin(), slabs_in_order_.end(),
             [](const auto& a, const auto& b) { return a.offset < b.offset; });
@@ -117,30 +117,59 @@ Status HintIndex::load_directory() {
   return {};
 }
 
-// What is read has not changed since opening: whoever changes words has read them before.
+// Whoever changes a word, or doubles the directory, has read the word before, and stored it in DRAM
+// before the change in the pool. So what does not look like the word of opening is only damage if
+// the word in DRAM is still 0 after that was loaded.
 std::uint64_t HintIndex::read_word(const Directory& directory, std::size_t index) const noexcept {
+  const std::uint64_t found = load(words_of(load(layout_.directory))[index]);
   std::uint64_t known = 0;
-  const std::uint64_t found = load(words_of(layout_.directory)[index]);
   if (is_segment(found & kOffsetMask)) {
     __atomic_compare_exchange_n(&directory.word(index), &known, found, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_ACQUIRE);
     return known != 0 ? known : found;
   }
-  damaged_word_.store(index, std::memory_order_release);
-  return 0;
+  known = load(directory.word(index));
+  if (known == 0) {
+    found_there_.store(found, std::memory_order_relaxed);
+    damaged_word_.store(index, std::memory_order_release);
+  }
+  return known;
 }
 
 Status HintIndex::damage() const {
   const std::uint64_t index = damaged_word_.load(std::memory_order_acquire);
   if (index == kNoWord) return {};
-  return corrupt("an offset of a segment in the directory, word", index,
-                 load(words_of(layout_.directory)[index]));
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: {}: word {} of the directory: expected an offset of a segment, "
+                            "found {:#x}",
+                            pool_.path(), owner_, index, found_there_.load()));
 }
 
-Status HintIndex::check_directory() const noexcept {
-  if (const Directory* directory = directory_.load(std::memory_order_acquire))
-    for (std::size_t i = 0; i < directory->count(); ++i) word_of(*directory, i);
+// Holds structure_mutex_.
+void HintIndex::read_all() {
+  const Directory* directory = directory_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; !is_all_read_ && i < directory->count(); ++i) word_of(*directory, i);
+  is_all_read_ = true;
+}
+
+// In pieces, as others want the mutex. When the table is dropped meanwhile there is none any more.
+Status HintIndex::check_directory() {
+  constexpr std::size_t kWordsAtOnce = 4096;
+  for (std::size_t first = 0;; first += kWordsAtOnce) {
+    const std::lock_guard structure(structure_mutex_);
+    const Directory* directory = directory_.load(std::memory_order_relaxed);
+    if (directory == nullptr || is_all_read_) break;
+    const std::size_t end = std::min(first + kWordsAtOnce, directory->count());
+    for (std::size_t i = first; i < end; ++i) word_of(*directory, i);
+    is_all_read_ = end == directory->count();
+  }
   return damage();
+}
+
+bool HintIndex::has_much_to_check() const noexcept {
+  constexpr std::size_t kMuch = 512;  // a page
+  const Directory* directory = directory_.load(std::memory_order_acquire);
+  return directory != nullptr && !is_all_read_ && directory->count() > kMuch;
 }
 
 bool HintIndex::is_change_valid() const noexcept {
@@ -168,12 +197,12 @@ HintIndex::Segment* HintIndex::next_of(const Segment& segment) const noexcept {
   return segment_at(next);
 }
 
-void HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
+bool HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
   const std::uint32_t fingerprint = fingerprint_of(hash);
   for (;;) {
     out.clear();
     Directory* directory = directory_.load(std::memory_order_acquire);
-    if (directory == nullptr) return;
+    if (directory == nullptr) return true;
     const std::size_t index = directory->index_of(fingerprint);
     const std::uint64_t seen = word_of(*directory, index);
     walk(seen, fingerprint, [&](std::uint64_t&, std::uint64_t slot) {
@@ -183,7 +212,7 @@ void HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
     // A segment is used for something else only after the word had changed.
     if (load(directory->word(index)) == seen &&
         directory_.load(std::memory_order_acquire) == directory)
-      return;
+      return seen != 0;
   }
 }
 
@@ -331,6 +360,7 @@ void HintIndex::for_each(FunctionRef<void(std::uint32_t, std::uint32_t)> visit) 
 
 void HintIndex::release_all() {
   const std::lock_guard structure(structure_mutex_);
+  damaged_word_.store(kNoWord, std::memory_order_release);
   if (directory_.exchange(nullptr) != nullptr)
     pool_.allocator().release(directory_extent(layout_.directory));
   slabs_.release_all(

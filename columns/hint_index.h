@@ -44,16 +44,19 @@ class HintIndex {
   /// Opening: claims what it has in the pool; fails with kCorrupt. What the directory's words say
   /// is found out later.
   Status load();
-  /// Reads all that nobody has used yet, and says what damage(): so far for what was used.
-  Status check_directory() const noexcept;
-  /// kCorrupt when a word of the directory was used that leads to no segment of this index: no
-  /// entry is found there, and none added from then on.
+  /// Reads the words that nobody has used yet. Fails as damage().
+  Status check_directory();
+  /// Whether that is more than a moment's work.
+  bool has_much_to_check() const noexcept;
+  /// kCorrupt when a word of the directory was read that leads to no segment of this index. No
+  /// entry is found or added there, and no segment is split any more.
   Status damage() const;
   /// Opening, after claims are finished: ends a change that was interrupted.
   void recover(pmem::Persister& persister);
 
-  /// Replaces `out` by the candidates for `hash`. Sees every insert that happened before.
-  void lookup(std::uint64_t hash, Candidates& out) const;
+  /// Replaces `out` by the candidates for `hash`. Sees every insert that happened before. False:
+  /// they could not be looked up, because of damage().
+  bool lookup(std::uint64_t hash, Candidates& out) const;
   /// Starts loading what `lookup(hash)` will read first.
   void prefetch(std::uint64_t hash) const noexcept;
 
@@ -201,6 +204,7 @@ class HintIndex {
     return __builtin_expect(word != 0, 1) ? word : read_word(directory, index);
   }
   std::uint64_t read_word(const Directory& directory, std::size_t index) const noexcept;
+  void read_all();
   Status load_directory();
   bool is_change_valid() const noexcept;
   Status corrupt(const char* what, std::uint64_t expected, std::uint64_t found) const;
@@ -237,12 +241,15 @@ class HintIndex {
   HintIndexLayout& layout_;
   std::string owner_;
   std::atomic<Directory*> directory_{nullptr};
-  mutable std::atomic<std::uint64_t> damaged_word_{kNoWord};  // of the directory; sticky
+  // Of the directory, and what stood there: kept, as neither is there for ever.
+  mutable std::atomic<std::uint64_t> damaged_word_{kNoWord};
+  mutable std::atomic<std::uint64_t> found_there_{0};
   std::atomic<std::uint64_t> bytes_in_pool_{0};
   // Protects everything below and changes of the directory; rank: before locks_.
   pmem::Mutex structure_mutex_;
   pmem::ChunkList slabs_;
   std::vector<std::uint64_t> slab_offsets_;
+  std::atomic<bool> is_all_read_{false};
   // Those that were found at opening, in the order of their offsets, and for each 2 MB of the pool
   // the first that ends behind its beginning.
   std::vector<pmem::Extent> slabs_in_order_;

@@ -56,6 +56,7 @@ Status HintIndex::begin(pmem::Persister& persister) {
   persister.fence("hint_begin/1");
   auto copy = std::make_unique<Directory>(0);
   copy->word(0) = *segment;
+  is_all_read_ = true;
   publish(extent->offset, std::move(copy), persister, "hint_begin/2");
   return {};
 }
@@ -75,14 +76,17 @@ void HintIndex::publish(std::uint64_t directory, std::unique_ptr<Directory> copy
 //   2     directory                 persist (8 bytes)   the new one; the old is free space
 // Must hold:  1 before 2. No word changes meanwhile (structure_mutex_).
 Status HintIndex::double_directory(pmem::Persister& persister) {
-  // Whoever goes by the old one still finds all words read.
-  if (Status s = check_directory(); !s.ok()) return s;
-  const Directory* known = directory_.load(std::memory_order_relaxed);
   const std::uint64_t old = layout_.directory;
   const std::size_t words = std::size_t{1} << depth_of(old);
   Result<pmem::Extent> extent =
       pool_.allocator().allocate(words * 2 * sizeof(std::uint64_t), persister);
   if (!extent.ok()) return std::move(extent).status();
+  read_all();  // also for whoever goes by the old one still
+  if (Status s = damage(); !s.ok()) {
+    pool_.allocator().release(*extent);
+    return s;
+  }
+  const Directory* known = directory_.load(std::memory_order_relaxed);
   const std::uint64_t fresh = extent->offset | (depth_of(old) + 1);
   auto copy = std::make_unique<Directory>(depth_of(fresh));
   for (std::size_t i = 0; i < words * 2; ++i) copy->word(i) = word_of(*known, i / 2);

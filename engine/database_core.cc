@@ -429,7 +429,7 @@ Status DatabaseCore::finish_opening() {
 void DatabaseCore::start_sweeping() {
   std::vector<Table*> unswept;
   for (const auto& table : owned_tables_)
-    if (table->unswept_rows() != 0 || table->hint_bytes() != 0) unswept.push_back(table.get());
+    if (table->unswept_rows() != 0 || table->has_much_to_check()) unswept.push_back(table.get());
   if (options_.sweeps_in_background && !unswept.empty())
     sweeper_ = std::make_unique<Sweeper>(std::move(unswept));
 }
@@ -498,6 +498,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
     if (progress) progress({"verify", i, ids.size()});
     if (Table* checked = table(ids[i]); checked != nullptr) {
       const std::lock_guard no_merge(checked->merge_mutex());
+      if (Status s = checked->check_hints(); !s.ok()) return s;
       if (Status s = checked->verify(now); !s.ok()) return s;
     }
   }

@@ -170,12 +170,13 @@ Status KeyIndex::check_free(std::span<const Value> values, const mvcc::Visibilit
   return {};
 }
 
-void KeyIndex::lookup(std::uint64_t hash, columns::Candidates& out) const {
-  lookup_outside_runs(hash, out);
+bool KeyIndex::lookup(std::uint64_t hash, columns::Candidates& out) const {
+  const bool is_whole = lookup_outside_runs(hash, out);
   any_in_runs(hash, [&](std::uint32_t row) {
     out.push(row);
     return false;
   });
+  return is_whole;
 }
 
 Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility,
@@ -239,7 +240,8 @@ Status KeyIndex::replace_hint(std::uint32_t row, std::uint32_t replacement, std:
   Status found;
   Status s = hints_->edit(hash, persister, [&](columns::HintIndex::Editor& editor) {
     if (!editor.any([&](std::uint32_t candidate) { return candidate == row; })) {
-      found = missing(row);
+      found = hint_damage();
+      if (found.ok()) found = missing(row);
       return Room::kEnough;
     }
     if (before != kNoRow && same_key(before, row) && editor.replace(before, replacement, unflushed))

@@ -81,13 +81,18 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// The same for a row that `replace` has put another in the place of.
   void erase_superseded(std::uint32_t row);
 
-  /// Replaces `out` by the rows to look at: first those that are not in runs.
-  void lookup(std::uint64_t hash, columns::Candidates& out) const;
+  /// Replaces `out` by the rows to look at: first those that are not in runs. False: some may be
+  /// missing, because of hint_damage().
+  bool lookup(std::uint64_t hash, columns::Candidates& out) const;
   /// The same in two parts, as most look-ups need but one.
-  void lookup_outside_runs(std::uint64_t hash, columns::Candidates& out) const {
-    if (hints_ == nullptr) return hash_.lookup(hash, out);
-    hints_->lookup(hash, out);
+  bool lookup_outside_runs(std::uint64_t hash, columns::Candidates& out) const {
+    if (hints_ == nullptr) {
+      hash_.lookup(hash, out);
+      return true;
+    }
+    const bool is_whole = hints_->lookup(hash, out);
     out.keep_if([this](std::uint32_t row) { return rows_.exists(row); });
+    return is_whole;
   }
   template <typename F>
   bool any_in_runs(std::uint64_t hash, F&& visit) const {
@@ -120,13 +125,15 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept;
   Status check_ordered(std::size_t expected_entries) const;
 
-  /// kCorrupt when a look-up could not go by the hints: it may have missed rows.
   Status hint_damage() const { return hints_ == nullptr ? Status() : hints_->damage(); }
   /// Checks what opening has not looked at of the hints. Fails with kCorrupt.
-  Status check_hints() const { return hints_ == nullptr ? Status() : hints_->check_directory(); }
+  Status check_hints() { return hints_ == nullptr ? Status() : hints_->check_directory(); }
 
   /// In DRAM, and in the pool.
   std::size_t memory_bytes() const noexcept;
+  bool has_much_to_check() const noexcept {
+    return hints_ != nullptr && hints_->has_much_to_check();
+  }
   std::uint64_t hint_bytes() const noexcept {
     return hints_ == nullptr ? 0 : hints_->bytes_in_pool();
   }

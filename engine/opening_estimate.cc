@@ -15,8 +15,9 @@ namespace {
 
 // Nanoseconds of one thread, measured as docs/benchmarks.md says.
 constexpr double kOpenNs = 2e6;  // mapping, slots, whatever the pool
-constexpr double kChunkNs = 3500;
-constexpr double kHintSegmentNs = 12;
+constexpr double kChunkNs = 250;
+constexpr double kGroupNs = 3500;
+constexpr double kHintSegmentNs = 0.5;
 constexpr double kDictionaryEntryNs = 100;
 constexpr double kRowSweptNs = 25;
 constexpr double kHashEntryNs = 90;
@@ -26,6 +27,7 @@ constexpr double kHintSegmentBytes = 4096;
 void add_table(engine::Table& table, Ready ready, OpeningEstimate& estimate) {
   ++estimate.tables;
   estimate.chunks += table.rows().chunk_count();
+  table.rows().for_each_group([&](const engine::RowGroup&) { ++estimate.groups; });
   estimate.hint_bytes += table.hint_bytes();
   for (const auto& column : table.columns())
     if (column->is_dictionary())
@@ -41,7 +43,7 @@ void add_table(engine::Table& table, Ready ready, OpeningEstimate& estimate) {
 
 double open_ms(const OpeningEstimate& e) {
   const auto of = [](std::uint64_t count, double ns) { return static_cast<double>(count) * ns; };
-  const double alone = kOpenNs + of(e.chunks, kChunkNs) +
+  const double alone = kOpenNs + of(e.chunks, kChunkNs) + of(e.groups, kGroupNs) +
                        static_cast<double>(e.hint_bytes) / kHintSegmentBytes * kHintSegmentNs;
   const double shared = of(e.dictionary_entries, kDictionaryEntryNs) +
                         of(e.rows_swept, kRowSweptNs) + of(e.hash_entries, kHashEntryNs);

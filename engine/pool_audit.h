@@ -54,8 +54,7 @@ class PoolAudit {
   bool audit_stamps(const Table& table, std::uint32_t row, const std::string& part);
   void audit_groups(const Table& table, const std::string& part);
   void audit_cells(const Table& table, std::uint32_t row);
-  void audit_unique_key(const Table& table, const KeyIndex& key,
-                        const std::vector<std::uint32_t>& live);
+  void audit_unique_key(const Table& table, KeyIndex& key, const std::vector<std::uint32_t>& live);
   void audit_index_runs(const Table& table, bool has_whole_rows);
   void progress(std::uint64_t done);
 

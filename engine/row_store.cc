@@ -16,8 +16,8 @@ namespace {
 
 // Rows granted at once: a slot that ends in a crash leaves at most so many unused ones behind.
 constexpr std::uint32_t kGrantedRows = 64;
-// Chunks of 64 KB to 4 MB: 100 M rows of 32 bytes are 770 of them, each a page fault at opening.
-// Pools with small segments have smaller ones.
+// Chunks of 64 KB to 4 MB: 100 M rows of 32 bytes are 770 of them. Pools with small segments have
+// smaller ones.
 constexpr std::uint64_t kFirstChunkBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kLargestChunkBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kChunkBytesMin = std::uint64_t{2} << 10;
@@ -43,7 +43,7 @@ RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, std::string owner)
       owner_(std::move(owner)),
       geometry_{layout.first_chunk_rows_log2, layout.largest_chunk_rows_log2},
       chunks_in_dram_(pmem::ChunkListLayout::kChunksMax),
-      chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkListLayout::kLikeBefore) {}
+      chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkList::Tags::kLikeBefore) {}
 
 RowStore::~RowStore() {
   for (std::size_t i = 0; i < chunk_count(); ++i) {
@@ -135,10 +135,13 @@ Result<std::uint64_t> RowStore::load_chunk(
   if (geometry_.first_of(index + 1) > kNoRow)
     return corrupt_chunk(index, offset, "row ids up to", kNoRow, geometry_.first_of(index + 1));
   const columns::RowLayout* layout = nullptr;
-  if (chunk_list_.is_like_before(index)) {
+  const std::uint16_t tag = chunk_list_.tag(index);
+  if (tag != 0) {
     layout = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
     if (layout == nullptr)
-      return corrupt_chunk(index, offset, "a chunk of rows before it, which it is like", 1, 0);
+      return corrupt_chunk(index, offset, "tag, as no chunk of rows is before it", 0, tag);
+    if (tag != tag_of(index, offset, *layout))
+      return corrupt_chunk(index, offset, "tag", tag_of(index, offset, *layout), tag);
   } else if (RowGroup::is_group(pool_, offset)) {
     std::unique_ptr<RowGroup> group;
     Result<std::uint64_t> bytes = load_group(index, offset, table_columns, true, group);
@@ -155,13 +158,34 @@ Result<std::uint64_t> RowStore::load_chunk(
     return corrupt_chunk(index, offset, "chunk inside pool, pool bytes", pool_bytes,
                          offset + bytes);
   put_chunk(index, offset, layout);
+  if (tag == 0) set_header(chunks_in_dram_[index], Header::kWhole);
   return bytes;
 }
 
-Status RowStore::check_header(
-    std::uint32_t row, std::span<const std::unique_ptr<columns::Column>> table_columns) const {
+// Of a chunk that is like the one before: so that a damaged pointer, or one that says so of another
+// chunk, is found without a look at the chunk.
+std::uint16_t RowStore::tag_of(std::size_t index, std::uint64_t offset,
+                               const columns::RowLayout& layout) const noexcept {
+  const std::uint64_t words[] = {layout_.table_id, index, offset, layout.row_bytes()};
+  const std::uint64_t seed = XXH3_64bits(words, sizeof words);
+  const std::span<const columns::CellLayout> cells = layout.cells();
+  return static_cast<std::uint16_t>(XXH3_64bits_withSeed(cells.data(), cells.size_bytes(), seed) |
+                                    1);
+}
+
+Status RowStore::check_header(std::uint32_t row,
+                              std::span<const std::unique_ptr<columns::Column>> columns) const {
   const std::size_t index = geometry_.chunk_of(row);
   const Chunk& chunk = chunks_in_dram_[index];
+  if (header_of(chunk) == Header::kWhole) return {};
+  Status status = check_header_of(chunk, index, columns);
+  if (status.ok()) set_header(chunk, Header::kWhole);
+  return status;
+}
+
+Status RowStore::check_header_of(
+    const Chunk& chunk, std::size_t index,
+    std::span<const std::unique_ptr<columns::Column>> table_columns) const {
   const auto offset = static_cast<std::uint64_t>(chunk.row_zero +
                                                  std::uintptr_t{chunk.first_row} * chunk.row_bytes -
                                                  first_row_at(0, table_columns.size()));
@@ -199,10 +223,10 @@ Status RowStore::load(std::span<const std::unique_ptr<columns::Column>> columns)
   Status status = chunk_list_.load(
       [&](std::size_t index, std::uint64_t offset) { return load_chunk(index, offset, columns); });
   find_tail();
-  // Nobody is going to sweep the chunks behind the last row.
+  // Rows are going to be granted in that with the last row, and in those behind it.
   const std::uint32_t end = rows_end();
-  for (std::size_t i = end == 0 ? 0 : geometry_.chunk_of(end - 1) + 1;
-       status.ok() && i < chunk_count(); ++i)
+  for (std::size_t i = end == 0 ? 0 : geometry_.chunk_of(end - 1); status.ok() && i < chunk_count();
+       ++i)
     if (group_of(chunks_in_dram_[i]) == nullptr) status = check_header(first_row_of(i), columns);
   return status;
 }
@@ -302,12 +326,14 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   const columns::RowLayout* before = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
   const bool is_like_before =
       before != nullptr && group_of(chunks_in_dram_[index - 1]) == nullptr && *before == layout;
-  if (Status s = chunk_list_.append(*extent, persister, is_like_before); !s.ok()) {
+  const std::uint16_t tag = is_like_before ? tag_of(index, extent->offset, layout) : 0;
+  if (Status s = chunk_list_.append(*extent, persister, tag); !s.ok()) {
     persister.fence("row_chunk/2");  // no flush may stay behind unfenced
     pool_.allocator().release(*extent);
     return s;
   }
   put_chunk(index, extent->offset, shared(layout));
+  set_header(chunks_in_dram_[index], Header::kWhole);
   return {};
 }
 

@@ -256,6 +256,7 @@ class RowStore {
   bool has_replaced() const;
 
  private:
+  enum class Header : std::uint8_t { kUnread, kWhole };
   struct Chunk {
     std::uintptr_t row_zero;           // where row 0 would stand if all chunks were like this one
     const columns::RowLayout* layout;  // as `previous` where the merge may change it
@@ -265,6 +266,7 @@ class RowStore {
     std::uint32_t first_row;
     bool frozen;               // as `previous`
     bool moving;               // as `previous`
+    mutable Header header;     // as `previous`
     std::uint64_t emptied_at;  // as `previous`
   };
   struct Replaced {
@@ -281,6 +283,12 @@ class RowStore {
   }
   static bool is_frozen(const Chunk& chunk) noexcept {
     return __atomic_load_n(&chunk.frozen, __ATOMIC_ACQUIRE);
+  }
+  static Header header_of(const Chunk& chunk) noexcept {
+    return __atomic_load_n(&chunk.header, __ATOMIC_RELAXED);
+  }
+  static void set_header(const Chunk& chunk, Header header) noexcept {
+    __atomic_store_n(&chunk.header, header, __ATOMIC_RELAXED);
   }
   static std::byte* address_in(const Chunk& chunk, std::uint32_t row) noexcept {
     return reinterpret_cast<std::byte*>(chunk.row_zero + std::size_t{row} * chunk.row_bytes);
@@ -302,6 +310,10 @@ class RowStore {
   Result<columns::RowLayout> read_header(
       std::size_t index, std::uint64_t offset,
       std::span<const std::unique_ptr<columns::Column>> columns) const;
+  std::uint16_t tag_of(std::size_t index, std::uint64_t offset,
+                       const columns::RowLayout& layout) const noexcept;
+  Status check_header_of(const Chunk& chunk, std::size_t index,
+                         std::span<const std::unique_ptr<columns::Column>> columns) const;
   Status corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
                        std::uint64_t expected, std::uint64_t found) const;
   void find_tail() noexcept;

@@ -179,7 +179,7 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
     return found;
   }
   const std::uint64_t hash = key.hash_of(wanted);
-  key.lookup_outside_runs(hash, context.candidates);
+  const bool is_whole = key.lookup_outside_runs(hash, context.candidates);
   const std::span<const std::uint32_t> heads = context.candidates.view();
   for (const std::uint32_t head : heads) rows_.prefetch(head);
   std::uint32_t row = kNoRow;
@@ -189,8 +189,7 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
   };
   if (std::any_of(heads.begin(), heads.end(), is_found) || key.any_in_runs(hash, is_found))
     return make_row(row);
-  if (Status s = key.hint_damage(); !s.ok()) return s;
-  return Status(StatusCode::kNotFound);
+  return is_whole ? Status(StatusCode::kNotFound) : key.hint_damage();
 }
 
 void Table::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
@@ -230,7 +229,7 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
     return {};
   }
   columns::Candidates candidates;
-  key.lookup(key.hash_of(wanted), candidates);
+  const bool is_whole = key.lookup(key.hash_of(wanted), candidates);
   for (const std::uint32_t head : candidates.view()) rows_.prefetch(head);
   // An old snapshot may be led from a newer version to one that has an entry of its own as well: in
   // a run, which comes later, or in a hint index, in any order.
@@ -242,7 +241,7 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
     if (is_any_order || (row != head && runs_.serves(row))) led_to.push_back(row);
     if (!visit(make_row(row))) break;
   }
-  return key.hint_damage();
+  return is_whole ? Status() : key.hint_damage();
 }
 
 Status Table::normalise_bounds(const KeyIndex& key, const KeyBound& bound,

@@ -155,7 +155,8 @@ class Table {
   std::size_t index_bytes() const noexcept;
   std::uint64_t hint_bytes() const noexcept;
   /// Checks what opening has not looked at of indexes in the pool. Fails with kCorrupt.
-  Status check_hints() const;
+  Status check_hints();
+  bool has_much_to_check() const noexcept;
   /// Full audit of a quiet table: rows, dictionaries, indexes.
   Status verify(const mvcc::Visibility& visibility) const;
   /// Of all dictionaries (Dictionary::keep_hints, set_hint_tail_max).

@@ -267,7 +267,14 @@ std::uint64_t Table::hint_bytes() const noexcept {
   return bytes;
 }
 
-Status Table::check_hints() const {
+bool Table::has_much_to_check() const noexcept {
+  return std::any_of(columns_.begin(), columns_.end(),
+                     [](const auto& c) { return c->dictionary().has_much_to_check(); }) ||
+         std::any_of(keys_.begin(), keys_.end(),
+                     [](const auto& key) { return key->has_much_to_check(); });
+}
+
+Status Table::check_hints() {
   Status first;
   const auto note = [&](Status status) {
     if (first.ok()) first = std::move(status);
@@ -295,6 +302,8 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   columns::Candidates candidates;
   const std::uint32_t end = rows_.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
+    if (rows_.group_with(row) == nullptr)
+      if (Status s = rows_.check_header(row, columns_); !s.ok()) return s;
     if (!visibility.sees(rows_.version(row))) continue;
     live_in_dram += runs_.serves(row) ? 0 : 1;
     if (Status s = verify_row(row); !s.ok()) return s;

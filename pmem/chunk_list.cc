@@ -55,7 +55,7 @@ Status ChunkList::load(
       chunk_offset = pool_.at(OffsetPtr<std::uint64_t>{root[leaf]})[(index - kInline) % kPer];
     }
     if (chunk_offset == 0) break;
-    chunk_offset &= ~pointer_bits_;
+    if (tags_ == Tags::kLikeBefore) chunk_offset &= ChunkListLayout::kOffsetMask;
     if (chunk_offset % 64 != 0 || chunk_offset > pool_.medium().bytes() - 64)
       return Status(
           StatusCode::kCorrupt,
@@ -125,13 +125,12 @@ Result<std::uint64_t*> ChunkList::slot_for_append(std::size_t index, Persister& 
 //   3     contents of the chunk (caller)   flush, fence here   chunk unreachable: free space
 //   4     pointer to the chunk             persist (8 bytes)   claims the chunk
 // Must hold:  1 before 2 and 3 before 4, else recovery would follow pointers into noise.
-Status ChunkList::append(Extent chunk, Persister& persister, bool is_like_before) {
-  const std::uint64_t bits = is_like_before ? ChunkListLayout::kLikeBefore : 0;
-  FLUGS_CHECK((bits & ~pointer_bits_) == 0);
+Status ChunkList::append(Extent chunk, Persister& persister, std::uint16_t tag) {
+  FLUGS_CHECK(tag == 0 || tags_ == Tags::kLikeBefore);
   Result<std::uint64_t*> slot = slot_for_append(count_, persister);
   if (!slot.ok()) return std::move(slot).status();
   persister.fence("chunk_list/3");
-  store_pointer(**slot, chunk.offset | bits);
+  store_pointer(**slot, chunk.offset | std::uint64_t{tag} << ChunkListLayout::kTagShift);
   persister.persist(*slot, sizeof **slot, "chunk_list/4");
   ++count_;
   return {};
@@ -140,14 +139,13 @@ Status ChunkList::append(Extent chunk, Persister& persister, bool is_like_before
 // Protocol chunk_replace. The new chunk is part of the list after step 2.
 //   step  store                       made durable by     power cut just after it: recovery
 //   1     contents of the new chunk   flush by caller,    chunk unreachable: free space; the one
-//         kLikeBefore of the one        fence here          behind is looked at
-//         behind it := 0
+//         tag of the one behind := 0    fence here          behind is looked at
 //   2     pointer to the new chunk    persist (8 bytes)   claims the new one, the old is free
 // Must hold:  1 before 2, else recovery would follow the pointer into noise, and take the chunk
 //             behind for one like the new one.
 void ChunkList::replace(std::size_t index, Extent chunk, Persister& persister) noexcept {
   FLUGS_CHECK(index < count_);
-  if (index + 1 < count_ && is_like_before(index + 1)) {
+  if (index + 1 < count_ && tag(index + 1) != 0) {
     std::uint64_t& next = pointer_to(index + 1);
     store_pointer(next, offset(index + 1));
     persister.flush(&next, sizeof next, "chunk_replace/1");
@@ -169,8 +167,8 @@ std::uint64_t ChunkList::offset(std::size_t index) const noexcept {
   return pointer_to(index) & ChunkListLayout::kOffsetMask;
 }
 
-bool ChunkList::is_like_before(std::size_t index) const noexcept {
-  return (pointer_to(index) & ChunkListLayout::kLikeBefore) != 0;
+std::uint16_t ChunkList::tag(std::size_t index) const noexcept {
+  return static_cast<std::uint16_t>(pointer_to(index) >> ChunkListLayout::kTagShift);
 }
 
 void ChunkList::release_all(

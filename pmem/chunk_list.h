@@ -16,20 +16,20 @@ namespace flugs::pmem {
 /// concurrently keeps their addresses in DRAM.
 class ChunkList {
  public:
-  /// `owner` names the list in messages, e.g. "table orders, rows". `pointer_bits` may be set in
-  /// its pointers: 0 or ChunkListLayout::kLikeBefore.
-  ChunkList(Pool& pool, ChunkListLayout& layout, std::string owner, std::uint64_t pointer_bits = 0)
-      : pool_(pool), layout_(layout), owner_(std::move(owner)), pointer_bits_(pointer_bits) {}
+  enum class Tags : std::uint8_t { kNone, kLikeBefore };
+  /// `owner` names the list in messages, e.g. "table orders, rows".
+  ChunkList(Pool& pool, ChunkListLayout& layout, std::string owner, Tags tags = Tags::kNone)
+      : pool_(pool), layout_(layout), owner_(std::move(owner)), tags_(tags) {}
 
   /// Opening: walks the list and claims every chunk and page. `visit(index, offset)` is called in
   /// order with chunks whose first 64 bytes are inside the pool; it returns the chunk's size in
   /// bytes after checking what it can. Fails with kCorrupt.
   Status load(FunctionRef<Result<std::uint64_t>(std::size_t index, std::uint64_t offset)> visit);
 
-  /// Makes an initialised and durable extent the next chunk. Durable on return. Whoever says that
-  /// it looks like the one before vouches for that.
+  /// Makes an initialised and durable extent the next chunk. Durable on return. Whoever gives it a
+  /// tag vouches for its looking like the one before.
   /// Fails with kOutOfSpace (no room for a page, or the list is full); then nothing changed.
-  Status append(Extent chunk, Persister& persister, bool is_like_before = false);
+  Status append(Extent chunk, Persister& persister, std::uint16_t tag = 0);
 
   /// Puts an initialised extent, whose contents were flushed through `persister`, in the place of
   /// a chunk. Durable on return: either the old chunk or the new one is in the list. What was
@@ -43,7 +43,7 @@ class ChunkList {
   std::size_t count() const noexcept { return count_; }
   std::uint64_t offset(std::size_t index) const noexcept;
   /// Also in load's visit, of the chunk that it is called with.
-  bool is_like_before(std::size_t index) const noexcept;
+  std::uint16_t tag(std::size_t index) const noexcept;
 
  private:
   Result<std::uint64_t*> slot_for_append(std::size_t index, Persister& persister);
@@ -55,7 +55,7 @@ class ChunkList {
   Pool& pool_;
   ChunkListLayout& layout_;
   std::string owner_;
-  std::uint64_t pointer_bits_;
+  Tags tags_;
   std::size_t count_ = 0;
 };
 

@@ -26,6 +26,7 @@ int run_restart_estimate(const std::string& pool, std::uint32_t threads, const s
   };
   add("tables", e.tables);
   add("chunks of rows, row groups", e.chunks);
+  add("of these, row groups", e.groups);
   add("bytes of indexes in the pool", e.hint_bytes);
   add("dictionary entries to index", e.dictionary_entries);
   add("rows to sweep", e.rows_swept);
@@ -39,6 +40,7 @@ int run_restart_estimate(const std::string& pool, std::uint32_t threads, const s
                               {"pool_bytes", e.pool_bytes},
                               {"tables", e.tables},
                               {"chunks", e.chunks},
+                              {"groups", e.groups},
                               {"hint_bytes", e.hint_bytes},
                               {"dictionary_entries", e.dictionary_entries},
                               {"rows_swept", e.rows_swept},

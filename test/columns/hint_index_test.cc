@@ -1,5 +1,6 @@
 #include "columns/hint_index.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <map>
@@ -273,7 +274,7 @@ TEST_CASE("a word of the directory that leads nowhere is damage where it is used
   CHECK_FALSE(world.erase(hash_number(0), 0));
   const Status status = world.index->damage();
   CHECK(status.code() == StatusCode::kCorrupt);
-  CHECK(status.message().find("directory, word: expected " + std::to_string(damaged)) !=
+  CHECK(status.message().find("word " + std::to_string(damaged) + " of the directory") !=
         std::string::npos);
   CHECK(world.insert(hash_number(0), kEntries).code() == StatusCode::kCorrupt);
   // No segment is split, which could be the one that the damaged word had led to.
@@ -284,6 +285,29 @@ TEST_CASE("a word of the directory that leads nowhere is damage where it is used
   REQUIRE(world.reopen().ok());
   CHECK(world.index->check_directory().ok());
   CHECK(world.size() == kEntries + added);
+}
+
+TEST_CASE("a directory is read while others change and double it", "[columns]") {
+  World world;
+  constexpr std::uint32_t kEntries = 30000;
+  for (std::uint32_t i = 0; i < kEntries; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
+  for (std::uint32_t round = 0; round < 4; ++round) {
+    REQUIRE(world.reopen().ok());
+    const std::uint64_t depth = world.layout().directory & 63;
+    const std::uint32_t first = kEntries << round;
+    std::atomic<std::size_t> missed = 0;
+    std::thread checker([&] { missed += world.index->check_directory().ok() ? 0 : 1; });
+    std::thread reader([&] {
+      for (std::uint32_t i = 0; i < first; ++i) missed += world.found(hash_number(i)).count(i) ^ 1;
+    });
+    for (std::uint32_t i = first; i < first * 2; ++i)
+      if (!world.insert(hash_number(i), i).ok()) ++missed;
+    checker.join();
+    reader.join();
+    CHECK(missed == 0);
+    CHECK(world.index->damage().ok());
+    CHECK((world.layout().directory & 63) > depth);
+  }
 }
 
 TEST_CASE("a directory that was hardly read grows right", "[columns]") {

@@ -59,7 +59,10 @@ TEST_CASE("opening reports what it went through", "[engine][recovery]") {
   CHECK_FALSE(report.created);
   CHECK(report.rows_indexed == 1900);
   CHECK(report.rows_recycled >= 100);
-  CHECK(report.dictionary_entries == 2000 + 50);
+  // With hints, those that a thread has made durable meanwhile are not looked at.
+  const bool is_hinted = test_index_mode() == IndexMode::kHint;
+  CHECK((report.dictionary_entries == 2000 + 50 ||
+         (is_hinted && report.dictionary_entries < 2000 + 50)));
   CHECK(report.dictionary_entries_dropped == 0);
   CHECK(report.transactions_undone == 0);
   std::vector<std::string> names;

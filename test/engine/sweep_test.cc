@@ -199,31 +199,58 @@ TEST_CASE("damage in rows that are swept later is reported when they are", "[eng
 TEST_CASE("a chunk's header that opening does not read is checked with its rows",
           "[engine][recovery]") {
   Crowd crowd;
+  crowd.remove_each(0, kCrowd, 2);
   const engine::RowStore& rows = crowd.rows().rows();
   std::vector<std::uint32_t> firsts;
   for (std::uint32_t row = 0; row < kCrowd; row = rows.end_of_chunk_with(row))
     firsts.push_back(row);
-  REQUIRE(firsts.size() > 8);
-  const std::uint32_t first = firsts[firsts.size() / 2];
-  const auto* header = rows.address(first) - sizeof(engine::RowChunkLayout);
-  while (reinterpret_cast<const engine::RowChunkLayout*>(header)->magic !=
-         engine::RowChunkLayout::kMagic)
-    header -= 64;
-  auto& layout = *reinterpret_cast<engine::RowChunkLayout*>(const_cast<std::byte*>(header));
-  SECTION("magic") { layout.magic = 0; }
-  SECTION("checksum") { layout.table_id += 1; }
+  const std::size_t chunk = firsts.size() / 2;
+  const std::uint32_t first = firsts[chunk];
+  const std::uint32_t end = firsts[chunk + 1];
+  REQUIRE(end - first > 2 * engine::UnsweptRows::kBlockRows);
+  auto* header = reinterpret_cast<engine::RowChunkLayout*>(rows.address(first));
+  while (header->magic != engine::RowChunkLayout::kMagic) --header;
+  SECTION("magic") { header->magic = 0; }
+  SECTION("checksum") { header->table_id += 1; }
   crowd.database.reopen();
-  CHECK(crowd.ids().size() == kCrowd);
+  REQUIRE(crowd.unswept() >= end);
+  CHECK(crowd.ids().size() == kCrowd / 2);
   const Status status = crowd.database->finish_opening();
   CHECK(status.code() == StatusCode::kCorrupt);
-  CHECK(status.message().find(fmt::format("table crowd, rows: chunk {}", firsts.size() / 2)) !=
+  CHECK(status.message().find(fmt::format("table crowd, rows: chunk {}", chunk)) !=
         std::string::npos);
+  // Nothing of the chunk was given free, none of its blocks.
+  crowd.insert(kCrowd, kCrowd * 2);
+  std::uint32_t dead = 0;
+  for (std::uint32_t row = first; row < end; ++row)
+    dead += crowd.rows().rows().version(row).deleted != mvcc::kNoStamp ? 1 : 0;
+  CHECK(dead == (end - first) / 2);
   CHECK(crowd.database->merge(crowd.table, {}).code() == StatusCode::kCorrupt);
+  CHECK(crowd.database->verify({}).code() == StatusCode::kCorrupt);
   PoolBuffer copy(crowd.database.span().size());
   std::copy(crowd.database.span().begin(), crowd.database.span().end(), copy.span().begin());
   CHECK_FALSE(must(engine::check_pool_in_memory(copy.span())).is_clean());
   crowd.database.options.ready = Ready::kIndexesBuilt;
   CHECK(crowd.database.try_reopen().code() == StatusCode::kCorrupt);
+}
+
+TEST_CASE("a chunk is not taken for one like another unless it is", "[engine][recovery]") {
+  Crowd crowd;
+  std::byte* base = crowd.database->pool().base();
+  const std::uint64_t* tables = must(engine::find_catalog(crowd.database->pool()))->tables;
+  auto& pointers = reinterpret_cast<engine::TableLayout*>(base + tables[0])->row_chunks;
+  const std::uint64_t tag = ~pmem::ChunkListLayout::kOffsetMask & pointers.inline_chunks[3];
+  REQUIRE(tag != 0);
+  SECTION("a bit of a tag") { pointers.inline_chunks[3] ^= std::uint64_t{1} << 55; }
+  SECTION("a tag for the first chunk") { pointers.inline_chunks[0] |= tag; }
+  SECTION("another chunk's tag") { pointers.inline_chunks[2] ^= tag; }
+  SECTION("a bit of an offset") { pointers.inline_chunks[3] ^= std::uint64_t{1} << 13; }
+  SECTION("chunks that are exchanged") {
+    std::swap(pointers.inline_chunks[2], pointers.inline_chunks[3]);
+  }
+  const Status status = crowd.database.try_reopen();
+  CHECK(status.code() == StatusCode::kCorrupt);
+  CHECK(status.message().find("tag") != std::string::npos);
 }
 
 TEST_CASE("a look-up through a damaged index says so, a dictionary does without", "[engine]") {
@@ -270,6 +297,9 @@ TEST_CASE("a look-up through a damaged index says so, a dictionary does without"
   t.abort();
   CHECK(insert(3000).code() == StatusCode::kCorrupt);
   CHECK(database->finish_opening().code() == StatusCode::kCorrupt);
+  CHECK(database->verify({}).code() == StatusCode::kCorrupt);
+  must(database->drop_table(table));
+  must(database->finish_opening());
 }
 
 TEST_CASE("a table is merged, or dropped, with rows unswept", "[engine][recovery]") {

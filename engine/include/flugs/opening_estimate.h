@@ -13,7 +13,8 @@ struct OpeningEstimate {
   IndexMode index_mode = IndexMode::kRebuild;
   std::uint64_t pool_bytes = 0;  ///< taken from the medium
   std::uint64_t tables = 0;
-  std::uint64_t chunks = 0;              ///< of rows, or row groups: a look at each one's header
+  std::uint64_t chunks = 0;              ///< of rows, or row groups: a pointer to each
+  std::uint64_t groups = 0;              ///< of these, row groups: a look at each one's header
   std::uint64_t hint_bytes = 0;          ///< of indexes in the pool, whose directories are checked
   std::uint64_t dictionary_entries = 0;  ///< to be proven and put into indexes
   std::uint64_t rows_swept = 0;          ///< before open returns
