@@ -436,7 +436,7 @@ void DatabaseCore::start_sweeping() {
 
 // With the thread: what it has fallen behind by when writers have to help it.
 std::uint32_t DatabaseCore::hint_tail_max() const noexcept {
-  constexpr std::uint32_t kBehindMax = 1u << 18;
+  constexpr std::uint32_t kBehindMax = 1u << 16;
   return hint_keeper_ != nullptr ? kBehindMax : columns::Dictionary::kHintTailMax;
 }
 
