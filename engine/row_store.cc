@@ -158,7 +158,7 @@ Result<std::uint64_t> RowStore::load_chunk(
     return corrupt_chunk(index, offset, "chunk inside pool, pool bytes", pool_bytes,
                          offset + bytes);
   put_chunk(index, offset, layout);
-  if (tag == 0) set_header(chunks_in_dram_[index], Header::kWhole);
+  if (tag == 0) set_checked(chunks_in_dram_[index]);
   return bytes;
 }
 
@@ -177,9 +177,9 @@ Status RowStore::check_header(std::uint32_t row,
                               std::span<const std::unique_ptr<columns::Column>> columns) const {
   const std::size_t index = geometry_.chunk_of(row);
   const Chunk& chunk = chunks_in_dram_[index];
-  if (header_of(chunk) == Header::kWhole) return {};
+  if (is_checked(chunk)) return {};
   Status status = check_header_of(chunk, index, columns);
-  if (status.ok()) set_header(chunk, Header::kWhole);
+  if (status.ok()) set_checked(chunk);
   return status;
 }
 
@@ -333,7 +333,7 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
     return s;
   }
   put_chunk(index, extent->offset, shared(layout));
-  set_header(chunks_in_dram_[index], Header::kWhole);
+  set_checked(chunks_in_dram_[index]);
   return {};
 }
 

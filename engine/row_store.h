@@ -256,7 +256,6 @@ class RowStore {
   bool has_replaced() const;
 
  private:
-  enum class Header : std::uint8_t { kUnread, kWhole };
   struct Chunk {
     std::uintptr_t row_zero;           // where row 0 would stand if all chunks were like this one
     const columns::RowLayout* layout;  // as `previous` where the merge may change it
@@ -266,7 +265,7 @@ class RowStore {
     std::uint32_t first_row;
     bool frozen;               // as `previous`
     bool moving;               // as `previous`
-    mutable Header header;     // as `previous`
+    mutable bool is_checked;   // as `previous`: its header
     std::uint64_t emptied_at;  // as `previous`
   };
   struct Replaced {
@@ -284,11 +283,11 @@ class RowStore {
   static bool is_frozen(const Chunk& chunk) noexcept {
     return __atomic_load_n(&chunk.frozen, __ATOMIC_ACQUIRE);
   }
-  static Header header_of(const Chunk& chunk) noexcept {
-    return __atomic_load_n(&chunk.header, __ATOMIC_RELAXED);
+  static bool is_checked(const Chunk& chunk) noexcept {
+    return __atomic_load_n(&chunk.is_checked, __ATOMIC_RELAXED);
   }
-  static void set_header(const Chunk& chunk, Header header) noexcept {
-    __atomic_store_n(&chunk.header, header, __ATOMIC_RELAXED);
+  static void set_checked(const Chunk& chunk) noexcept {
+    __atomic_store_n(&chunk.is_checked, true, __ATOMIC_RELAXED);
   }
   static std::byte* address_in(const Chunk& chunk, std::uint32_t row) noexcept {
     return reinterpret_cast<std::byte*>(chunk.row_zero + std::size_t{row} * chunk.row_bytes);
