@@ -116,8 +116,7 @@ void Dictionary::begin_rebuild() {
   count_.store(end, std::memory_order_relaxed);
 }
 
-std::uint32_t Dictionary::count_unproven() {
-  begin_rebuild();
+std::uint32_t Dictionary::count_unproven() const noexcept {
   const std::uint32_t end = count();
   if (hints_ == nullptr) return end;
   return end - static_cast<std::uint32_t>(std::min<std::uint64_t>(kept_end(), end));

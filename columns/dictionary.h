@@ -65,7 +65,7 @@ class Dictionary {
                      RebuildCounts& counts, pmem::Persister& persister);
   HashIndex& index() noexcept { return index_; }
   void finish_rebuild();
-  /// Opening, step 2, when the index is in the pool: all that is left to do.
+  /// Opening, after begin_rebuild, when the index is in the pool: all that is left to do.
   bool has_hints() const noexcept { return hints_ != nullptr; }
   Status recover(RebuildCounts& counts, pmem::Persister& persister);
   /// Checks what opening has not looked at of the index in the pool. Fails with kCorrupt.
@@ -112,8 +112,8 @@ class Dictionary {
   static std::size_t chunk_of(std::uint32_t id) noexcept { return kGeometry.chunk_of(id); }
   std::uint32_t entry_bytes() const noexcept { return entry_bytes_; }
 
-  /// Before the rebuild: how many entries opening has to prove.
-  std::uint32_t count_unproven();
+  /// After begin_rebuild: how many entries opening has to prove.
+  std::uint32_t count_unproven() const noexcept;
   /// ValueIDs below it have been handed out.
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
   std::uint64_t bytes_in_pool() const noexcept {

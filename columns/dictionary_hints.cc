@@ -102,7 +102,6 @@ bool Dictionary::keep_hints(pmem::Persister& persister) noexcept {
 // Must hold:  1 before 2, and before a transaction refers to an entry.
 Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
   hints_->recover(persister);
-  begin_rebuild();
   HintIndexLayout& layout = hints_->layout();
   const std::uint32_t end = count();
   if (layout.durable_end > end)

@@ -30,8 +30,10 @@ void add_table(engine::Table& table, Ready ready, OpeningEstimate& estimate) {
   table.rows().for_each_group([&](const engine::RowGroup&) { ++estimate.groups; });
   estimate.hint_bytes += table.hint_bytes();
   for (const auto& column : table.columns())
-    if (column->is_dictionary())
+    if (column->is_dictionary()) {
+      column->dictionary().begin_rebuild();
       estimate.dictionary_entries += column->dictionary().count_unproven();
+    }
   const std::uint32_t left = table.rows_left_unswept(ready);
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;

@@ -156,6 +156,7 @@ void PoolAudit::audit_dictionaries(Table& table) {
     columns::Dictionary& dictionary = column->dictionary();
     pmem::Persister persister(pool_.medium());
     columns::Dictionary::RebuildCounts counts;
+    dictionary.begin_rebuild();
     if (dictionary.has_hints()) {
       Status s = dictionary.recover(counts, persister);
       persister.fence("recover_dictionary/1");
@@ -165,7 +166,6 @@ void PoolAudit::audit_dictionaries(Table& table) {
       }
       counts.entries = dictionary.count();
     } else {
-      dictionary.begin_rebuild();
       columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
       dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
       persister.fence("rebuild_dictionary/1");

@@ -29,6 +29,7 @@ Status Phases::run(const std::string& name, const std::function<Result<std::uint
 
 Status Phases::run_parallel(const std::string& phase,
                             const std::vector<std::function<Status()>>& tasks) {
+  if (threads_ == 1 || tasks.size() <= 1) return run_in_turn(phase, tasks);
   Status first_failure;
   std::atomic<bool> failed{false};
   std::uint64_t done = 0;
@@ -42,11 +43,6 @@ Status Phases::run_parallel(const std::string& phase,
     }
     if (progress_) progress_(phase, ++done, tasks.size());
   };
-  if (tasks.empty()) return {};
-  if (threads_ == 1 || tasks.size() == 1) {
-    for (const auto& task : tasks) run_one(task);
-    return first_failure;
-  }
   try {
     tbb::task_arena arena(static_cast<int>(threads_));
     arena.execute([&] {
@@ -58,6 +54,15 @@ Status Phases::run_parallel(const std::string& phase,
     return Status(StatusCode::kIoError, std::string("threads for recovery: ") + e.what());
   }
   return first_failure;
+}
+
+Status Phases::run_in_turn(const std::string& phase,
+                           const std::vector<std::function<Status()>>& tasks) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (Status s = tasks[i](); !s.ok()) return s;
+    if (progress_) progress_(phase, i + 1, tasks.size());
+  }
+  return {};
 }
 
 void Phases::finish() { report_.total_us = microseconds_since(start_); }

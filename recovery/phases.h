@@ -34,6 +34,9 @@ class Phases {
   /// have not begun by then are skipped.
   Status run_parallel(const std::string& phase, const std::vector<std::function<Status()>>& tasks);
 
+  /// The same, one after the other, by the caller.
+  Status run_in_turn(const std::string& phase, const std::vector<std::function<Status()>>& tasks);
+
   /// Writes the total; call it last.
   void finish();
 

@@ -8,6 +8,9 @@ namespace {
 
 // ValueIDs that one task reads: enough to be worth a task, few enough to keep all threads busy.
 constexpr std::uint32_t kEntriesPerTask = 1u << 18;
+// Fewer are done by the time that threads have begun. Right after a crash one may have to wait for
+// milliseconds until a processor has taken down the memory of the process that died.
+constexpr std::uint64_t kEntriesWorthThreads = 1u << 14;
 
 struct Range {
   std::uint32_t first;
@@ -72,7 +75,10 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
                                            Phases& phases, RecoveryReport& report) {
   std::vector<columns::Dictionary::RebuildCounts> counts(dictionaries.size());
   std::vector<std::function<Status()>> small;
+  std::uint64_t entries_left = 0;
   for (std::size_t i = 0; i < dictionaries.size(); ++i) {
+    dictionaries[i]->begin_rebuild();
+    entries_left += dictionaries[i]->count_unproven();
     if (dictionaries[i]->has_hints()) {
       small.emplace_back([&, i] {
         pmem::Persister persister(pool.medium());
@@ -82,7 +88,6 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
       });
       continue;
     }
-    dictionaries[i]->begin_rebuild();
     if (dictionaries[i]->count() <= kEntriesPerTask) {
       small.emplace_back([&, i] {
         rebuild_small(*dictionaries[i], pool, counts[i]);
@@ -93,7 +98,9 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
       return s;
     }
   }
-  if (Status s = phases.run_parallel(phase, small); !s.ok()) return s;
+  const Status status = entries_left < kEntriesWorthThreads ? phases.run_in_turn(phase, small)
+                                                            : phases.run_parallel(phase, small);
+  if (!status.ok()) return status;
 
   std::uint64_t entries = 0;
   for (std::size_t i = 0; i < dictionaries.size(); ++i) {
