@@ -107,6 +107,7 @@ Status HintIndex::load_directory() {
   if (Status s = pool_.allocator().claim({offset, words * 8}, owner_); !s.ok()) return s;
   bytes_in_pool_.fetch_add(words * 8, std::memory_order_relaxed);
   directories_.push_back(std::make_unique<Directory>(depth_of(directory)));
+  directories_.back()->begin_reading();
   directory_.store(directories_.back().get(), std::memory_order_release);
   const HintIndexLayout::Change& change = layout_.change;
   if (!is_change_valid()) return {};
@@ -162,6 +163,7 @@ Status HintIndex::check_directory() {
     const std::size_t end = std::min(first + kWordsAtOnce, directory->count());
     for (std::size_t i = first; i < end; ++i) word_of(*directory, i);
     is_all_read_ = end == directory->count();
+    if (is_all_read_) directory->end_reading();
   }
   return damage();
 }

@@ -146,6 +146,14 @@ class HintIndex {
       return static_cast<std::size_t>((std::uint64_t{fingerprint} << depth_) >> 32);
     }
 
+    /// Before words are read here and there; and when all are.
+    void begin_reading() noexcept {
+      if (is_large()) touch_small_pages(words_, bytes());
+    }
+    void end_reading() const noexcept {
+      if (is_large()) join_pages(words_, bytes());
+    }
+
    private:
     std::size_t bytes() const noexcept { return count() * sizeof(std::uint64_t); }
     bool is_large() const noexcept { return bytes() >= kHugePageBytes / 4; }

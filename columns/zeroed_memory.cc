@@ -86,6 +86,16 @@ void give_back_huge_pages(void* memory, std::size_t bytes) noexcept {
   ::munmap(memory, whole_huge_pages(bytes));
 }
 
+void touch_small_pages(void* memory, std::size_t bytes) noexcept {
+  ::madvise(memory, whole_huge_pages(bytes), MADV_NOHUGEPAGE);
+}
+
+void join_pages(void* memory, std::size_t bytes) noexcept {
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; where it is missing nothing is lost
+  ::madvise(memory, whole_huge_pages(bytes), MADV_HUGEPAGE);
+  ::madvise(memory, whole_huge_pages(bytes), kCollapse);
+}
+
 void keep_zeroed_memory(std::size_t pieces_max) {
   pieces_kept_max.store(pieces_max, std::memory_order_relaxed);
 }

@@ -17,6 +17,11 @@ void give_back_zeroed(void* memory, std::size_t bytes, std::size_t touched_bytes
 void* take_huge_pages(std::size_t bytes);
 void give_back_huge_pages(void* memory, std::size_t bytes) noexcept;
 
+/// For such memory: small pages where it is touched from now on, as zeroing a huge one takes
+/// milliseconds on some machines; and huge ones after all, at once if that can be.
+void touch_small_pages(void* memory, std::size_t bytes) noexcept;
+void join_pages(void* memory, std::size_t bytes) noexcept;
+
 /// From now on pieces that are given back are kept for the next who takes as much, up to that many
 /// of a size: for who opens and closes small databases all the time, to whom mapping and page
 /// faults are most of the cost. Nothing is kept by default.
