@@ -65,11 +65,14 @@ class Dictionary {
                      RebuildCounts& counts, pmem::Persister& persister);
   HashIndex& index() noexcept { return index_; }
   void finish_rebuild();
-  /// Opening, after begin_rebuild, when the index is in the pool: all that is left to do.
+  /// Whether the index is in the pool.
   bool has_hints() const noexcept { return hints_ != nullptr; }
+  /// Opening, after begin_rebuild, when it is: all that is left to do. Fails with kCorrupt,
+  /// kOutOfSpace.
   Status recover(RebuildCounts& counts, pmem::Persister& persister);
   /// Checks what opening has not looked at of the index in the pool. Fails with kCorrupt.
   Status check_hints() { return hints_ == nullptr ? Status() : hints_->check_directory(); }
+  /// Whether that is more than a moment's work.
   bool has_much_to_check() const noexcept {
     return hints_ != nullptr && hints_->has_much_to_check();
   }

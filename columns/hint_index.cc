@@ -55,7 +55,7 @@ void HintIndex::put_slab(pmem::Extent slab) {
   bytes_in_pool_.fetch_add(slab.bytes, std::memory_order_relaxed);
 }
 
-// Each small page of a large one would be a fault, and afterwards a TLB miss.
+// A large one that is filled at once: each small page would be a fault, and afterwards a TLB miss.
 HintIndex::Directory::Directory(unsigned log2_words) : depth_(log2_words) {
   words_ = static_cast<std::uint64_t*>(is_large() ? take_huge_pages(bytes())
                                                   : std::calloc(count(), sizeof(std::uint64_t)));

@@ -146,7 +146,7 @@ class HintIndex {
       return static_cast<std::size_t>((std::uint64_t{fingerprint} << depth_) >> 32);
     }
 
-    /// Before words are read here and there; and when all are.
+    /// Before words are read here and there; and when all are: huge pages only then.
     void begin_reading() noexcept {
       if (is_large()) touch_small_pages(words_, bytes());
     }

@@ -15,7 +15,7 @@ namespace {
 
 // Nanoseconds of one thread, measured as docs/benchmarks.md says.
 constexpr double kOpenNs = 2e6;  // mapping, slots, whatever the pool
-constexpr double kChunkNs = 250;
+constexpr double kChunkNs = 400;
 constexpr double kGroupNs = 3500;
 constexpr double kHintSegmentNs = 0.5;
 constexpr double kDictionaryEntryNs = 100;

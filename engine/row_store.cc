@@ -306,7 +306,8 @@ Result<pmem::Extent> RowStore::make_chunk(std::size_t index, const columns::RowL
 //   step  store                       made durable by       power cut just after it: recovery
 //   1     zero rows                   chunk_list/3          chunk unreachable: free space
 //   2     header with cell layouts    chunk_list/3          chunk unreachable: free space
-//   3     pointer to the chunk        chunk_list/4          finds only unused rows in it
+//   3     pointer to the chunk, and   chunk_list/4          finds only unused rows in it
+//         in the same word its tag
 // Must hold:  1 and 2 before 3, else noise would read as rows.
 Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
                            pmem::Persister& persister) {
