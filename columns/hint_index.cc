@@ -227,6 +227,16 @@ void HintIndex::prefetch(std::uint64_t hash) const noexcept {
   __builtin_prefetch(segment_at(word)->slots[home_of(fingerprint)]);
 }
 
+void HintIndex::prefetch_for_edit(std::uint64_t hash) noexcept {
+  const std::uint32_t fingerprint = fingerprint_of(hash);
+  Directory* directory = directory_.load(std::memory_order_acquire);
+  if (directory == nullptr) return;
+  const std::uint64_t word = word_of(*directory, directory->index_of(fingerprint));
+  if (word == 0) return;
+  __builtin_prefetch(&lock_of(word), 1);
+  __builtin_prefetch(segment_at(word)->slots[home_of(fingerprint)], 1);
+}
+
 // ------------------------------------------------------------------------------------- editing
 
 HintIndex::Editor::Editor(HintIndex& index, std::uint64_t hash) noexcept
@@ -235,7 +245,7 @@ HintIndex::Editor::Editor(HintIndex& index, std::uint64_t hash) noexcept
     Directory* directory = index.directory_.load(std::memory_order_acquire);
     const std::size_t place = directory == nullptr ? 0 : directory->index_of(fingerprint_);
     word_ = directory == nullptr ? 0 : index.word_of(*directory, place);
-    lock_ = &index.locks_[(word_ & kOffsetMask) / kSegmentBytes % kLocks];
+    lock_ = &index.lock_of(word_);
     lock_->lock();
     if (index.directory_.load(std::memory_order_acquire) == directory &&
         (directory == nullptr || load(directory->word(place)) == word_))
@@ -273,6 +283,21 @@ void HintIndex::for_each_line_to(std::uint64_t word, std::uint32_t fingerprint,
   }
 }
 
+// No slot: there is no room.
+HintIndex::Room HintIndex::Editor::put(std::uint64_t* slot, bool is_new, std::uint64_t value,
+                                       Unflushed* unflushed) {
+  if (slot == nullptr) return Room::kNone;
+  store(*slot, value);
+  std::uint32_t lines = 0;
+  index_.for_each_line_to(word_, fingerprint_, slot, [&](const void* line) {
+    if (unflushed != nullptr) unflushed->add(line, pmem::kLineBytes);
+    ++lines;
+  });
+  // Asked once per line, not by each entry in it.
+  const bool is_first = reinterpret_cast<std::uintptr_t>(slot) % pmem::kLineBytes == 0;
+  return lines > kLinesFar && is_first && is_new ? Room::kLittle : Room::kEnough;
+}
+
 HintIndex::Room HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {
   const std::uint64_t wanted = make_slot(fingerprint_, payload);
   std::uint64_t* found = nullptr;
@@ -282,34 +307,7 @@ HintIndex::Room HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unfl
     if (!is_live(value) && free == nullptr) free = &slot;
     return found != nullptr;
   });
-  if (found == nullptr) {
-    if (free == nullptr) return Room::kNone;
-    found = free;
-    store(*found, wanted);
-  }
-  std::uint32_t lines = 0;
-  index_.for_each_line_to(word_, fingerprint_, found, [&](const void* line) {
-    if (unflushed != nullptr) unflushed->add(line, pmem::kLineBytes);
-    ++lines;
-  });
-  // Asked once per line, not by each entry in it.
-  const bool is_first = reinterpret_cast<std::uintptr_t>(found) % pmem::kLineBytes == 0;
-  return lines > kLinesFar && is_first && found == free ? Room::kLittle : Room::kEnough;
-}
-
-bool HintIndex::Editor::replace(std::uint32_t payload, std::uint32_t replacement,
-                                Unflushed& unflushed) {
-  const std::uint64_t wanted = make_slot(fingerprint_, payload);
-  std::uint64_t* found = nullptr;
-  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
-    if (value == wanted) found = &slot;
-    return found != nullptr;
-  });
-  if (found == nullptr) return false;
-  store(*found, make_slot(fingerprint_, replacement));
-  index_.for_each_line_to(word_, fingerprint_, found,
-                          [&](const void* line) { unflushed.add(line, pmem::kLineBytes); });
-  return true;
+  return put(found != nullptr ? found : free, found == nullptr, wanted, unflushed);
 }
 
 bool HintIndex::Editor::erase(std::uint32_t payload) noexcept {

@@ -59,6 +59,8 @@ class HintIndex {
   bool lookup(std::uint64_t hash, Candidates& out) const;
   /// Starts loading what `lookup(hash)` will read first.
   void prefetch(std::uint64_t hash) const noexcept;
+  /// The same for an Editor: the lock's line, too, which another thread may have had last.
+  void prefetch_for_edit(std::uint64_t hash) noexcept;
 
   /// Whether an entry found a slot, and another one would near its home.
   enum class Room : std::uint8_t { kEnough, kLittle, kNone };
@@ -80,13 +82,20 @@ class HintIndex {
     /// Adds an entry unless it is there. What must be flushed before anything relies on it goes to
     /// `unflushed`, if not null. kNone: it was not added.
     Room insert(std::uint32_t payload, Unflushed* unflushed);
-    /// Puts `replacement` where `payload` stands, if it does; flushing as with `insert`.
-    bool replace(std::uint32_t payload, std::uint32_t replacement, Unflushed& unflushed);
+    /// Adds `successor` where `payload` stands, too: in place of another entry of this hash that
+    /// is_obsolete(payload) says nobody needs, or like `insert`. `found`: whether `payload` is
+    /// there; nothing changed if not.
+    template <typename F>
+    Room succeed(std::uint32_t payload, std::uint32_t successor, F&& is_obsolete,
+                 Unflushed& unflushed, bool& found);
     /// False when there is no entry with `payload`. Need not be made durable: it may come back.
     bool erase(std::uint32_t payload) noexcept;
 
    private:
     friend class HintIndex;
+    /// `is_new`: the slot was free.
+    Room put(std::uint64_t* slot, bool is_new, std::uint64_t value, Unflushed* unflushed);
+
     HintIndex& index_;
     std::uint32_t fingerprint_;
     pmem::SpinLock* lock_;
@@ -117,6 +126,7 @@ class HintIndex {
 
  private:
   using Segment = HintSegmentLayout;
+  struct alignas(64) Lock : pmem::SpinLock {};
   static constexpr std::uint64_t kSegmentBytes = sizeof(Segment);
   static constexpr std::size_t kLocks = 64;
   // An entry so many lines from home wishes for more room.
@@ -187,6 +197,9 @@ class HintIndex {
   static std::uint32_t home_of(std::uint32_t fingerprint) noexcept {
     return static_cast<std::uint32_t>(
         (std::uint64_t{fingerprint * 0x9e3779b1u} * Segment::kLines) >> 32);
+  }
+  Lock& lock_of(std::uint64_t word) noexcept {
+    return locks_[(word & kOffsetMask) / kSegmentBytes % kLocks];
   }
   Segment* segment_at(std::uint64_t word) const noexcept {
     return reinterpret_cast<Segment*>(base_ + (word & kOffsetMask));
@@ -270,7 +283,6 @@ class HintIndex {
   };
   std::vector<SlabAt> slab_at_;
   std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may be in them
-  struct alignas(64) Lock : pmem::SpinLock {};
   std::array<Lock, kLocks> locks_;  // each of segments that share it; innermost, one at a time
 };
 
@@ -315,6 +327,29 @@ bool HintIndex::Editor::any(F&& visit) const {
   return index_.walk(word_, fingerprint_, [&](std::uint64_t&, std::uint64_t slot) {
     return matches(slot, fingerprint_) && visit(payload_of(slot));
   });
+}
+
+template <typename F>
+HintIndex::Room HintIndex::Editor::succeed(std::uint32_t payload, std::uint32_t successor,
+                                           F&& is_obsolete, Unflushed& unflushed, bool& found) {
+  const std::uint64_t wanted = make_slot(fingerprint_, payload);
+  std::uint64_t* free = nullptr;
+  std::uint64_t* obsolete = nullptr;
+  found = false;
+  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
+    if (value == wanted) {
+      found = true;
+    } else if (!is_live(value)) {
+      if (free == nullptr) free = &slot;
+    } else if (obsolete == nullptr && matches(value, fingerprint_) &&
+               is_obsolete(payload_of(value))) {
+      obsolete = &slot;
+    }
+    return false;
+  });
+  if (!found) return Room::kEnough;
+  const bool is_new = obsolete == nullptr;
+  return put(is_new ? free : obsolete, is_new, make_slot(fingerprint_, successor), &unflushed);
 }
 
 }  // namespace flugs::columns

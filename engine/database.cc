@@ -73,8 +73,8 @@ std::vector<TableId> Database::tables() const {
   return core_ == nullptr ? std::vector<TableId>() : core_->tables();
 }
 
-Result<Transaction> Database::begin(AccessMode mode) {
-  return core_ == nullptr ? Result<Transaction>(closed()) : core_->begin(mode);
+Result<Transaction> Database::begin(AccessMode mode, Isolation isolation) {
+  return core_ == nullptr ? Result<Transaction>(closed()) : core_->begin(mode, isolation);
 }
 
 Status Database::finish_opening() { return core_ == nullptr ? closed() : core_->finish_opening(); }

@@ -60,7 +60,7 @@ LocalRows& TransactionContext::add_local_rows(Table& table) {
   return *place;
 }
 
-Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode) {
+Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode, Isolation isolation) {
   mvcc::Slot* slot = slots_->acquire();
   if (slot == nullptr)
     return Status(
@@ -69,15 +69,24 @@ Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode) {
   TransactionContext& context = *contexts_[slot->index()];
   context.slot = slot;
   context.mode = mode;
+  context.isolation = isolation;
   context.is_writing = false;
   context.is_undone = false;
-  context.visibility =
-      mvcc::Visibility(slots_->mirrors(), slots_->begin_snapshot(*slot), mvcc::kNoStamp);
+  context.begun_at = slots_->begin_snapshot(*slot);
+  context.visibility = mvcc::Visibility(slots_->mirrors(), context.begun_at, mvcc::kNoStamp);
   return &context;
 }
 
-Result<Transaction> DatabaseCore::begin(AccessMode mode) {
-  Result<TransactionContext*> context = take_context(mode);
+void DatabaseCore::begin_statement(TransactionContext& context) noexcept {
+  context.visibility =
+      mvcc::Visibility(slots_->mirrors(), slots_->now(), context.visibility.own_tag());
+}
+
+Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
+  if (isolation > Isolation::kReadCommitted)
+    return Status(StatusCode::kInvalidArgument, fmt::format("isolation is {}, allowed are 0 to 2",
+                                                            static_cast<unsigned>(isolation)));
+  Result<TransactionContext*> context = take_context(mode, isolation);
   if (!context.ok()) return std::move(context).status();
   Transaction transaction;
   transaction.database_ = this;
@@ -103,6 +112,7 @@ void DatabaseCore::clear(TransactionContext& context) noexcept {
   context.index_changes.clear();
   context.dying.clear();
   context.unflushed.clear();
+  if (!context.reads.empty()) context.reads.clear();
 }
 
 Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
@@ -114,18 +124,31 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
   Result<std::uint64_t> timestamp = protocol.run(
       *context.slot, context.writes,
       [&](pmem::Persister& persister) { context.unflushed.flush(persister, "commit/1"); },
-      [&] { context.unflushed.mark_durable(); });
+      [&] { context.unflushed.mark_durable(); },
+      [&](std::uint64_t at) { return reads_hold(context, at); });
   if (!timestamp.ok()) {
+    if (timestamp.code() == StatusCode::kConflict) context.conflicts.add();
     abort(context);
     return timestamp;
   }
   context.unflushed.keep_hints(context.slot->persister());
-  for (const DeadRow& dead : context.dying)
-    context.dead.push({dead.table, *timestamp, 0, dead.row, dead.changed_keys});
+  for (DeadRow& dead : context.dying) {
+    dead.since = *timestamp;
+    context.dead.push(dead);
+  }
   context.commits.add();
   clear(context);
   slots_->release(*context.slot);
   return timestamp;
+}
+
+// Serializable: what it read must be at its commit time-stamp what it was in its snapshot, so that
+// transactions take effect in the order of their time-stamps. Between the two others may have
+// committed that change it; those that have no time-stamp yet will get a higher one.
+bool DatabaseCore::reads_hold(const TransactionContext& context, std::uint64_t at) const {
+  if (context.reads.empty()) return true;
+  const mvcc::Visibility now(slots_->mirrors(), at, context.visibility.own_tag());
+  return context.reads.holds(context.visibility, now);
 }
 
 void DatabaseCore::abort(TransactionContext& context) noexcept {
@@ -239,8 +262,7 @@ void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t row
     context.unreachable.push(dead);
   }
   // For the next time.
-  if (!context.dead.empty())
-    __builtin_prefetch(&context.dead.front().table->rows().version(context.dead.front().row), 1);
+  if (!context.dead.empty()) context.dead.front().table->prefetch_unlinking(context.dead.front());
 }
 
 void DatabaseCore::reuse_rows(TransactionContext& context, std::size_t rows_max) {

@@ -49,7 +49,10 @@ class DatabaseCore {
     return found == nullptr || found->is_dropped() ? nullptr : found;
   }
 
-  Result<Transaction> begin(AccessMode mode);
+  Result<Transaction> begin(AccessMode mode, Isolation isolation = Isolation::kSnapshot);
+  /// With kReadCommitted, before a call reads or writes: gives it a snapshot of its own. The first
+  /// one goes on to hold rows back, so that row ids stay what they are.
+  void begin_statement(TransactionContext& context) noexcept;
   void prefetch(KeyId key, std::span<const Value> values) const noexcept {
     // A table that is dropped meanwhile keeps its place in DRAM until the database is closed.
     const Table* target = table(key.table);
@@ -103,7 +106,8 @@ class DatabaseCore {
     if (id.value() >= kTableIdsMax) return nullptr;
     return __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
   }
-  Result<TransactionContext*> take_context(AccessMode mode);
+  Result<TransactionContext*> take_context(AccessMode mode, Isolation isolation);
+  bool reads_hold(const TransactionContext& context, std::uint64_t at) const;
   void undo(TransactionContext& context) noexcept;
   void clear(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);

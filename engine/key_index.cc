@@ -233,22 +233,19 @@ Status KeyIndex::insert_hint(std::uint32_t row, std::uint64_t hash,
 // With a key that may repeat, what was the version before may be another record by now.
 Status KeyIndex::replace_hint(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
                               columns::Unflushed& unflushed, pmem::Persister& persister) {
-  using Room = columns::HintIndex::Room;
-  const mvcc::Stamp created = mvcc::load_stamp(rows_.version(row).created);
-  const bool is_durable = created != mvcc::kNoStamp && !mvcc::is_tag(created);
-  const std::uint32_t before = is_durable && !has_null(row) ? rows_.previous(row) : kNoRow;
-  Status found;
+  const auto is_obsolete = [&](std::uint32_t candidate) {
+    if (candidate != rows_.previous(row)) return false;
+    const mvcc::Stamp created = mvcc::load_stamp(rows_.version(row).created);
+    const bool is_durable = created != mvcc::kNoStamp && !mvcc::is_tag(created);
+    return is_durable && !has_null(row) && same_key(candidate, row);
+  };
+  bool found = false;
   Status s = hints_->edit(hash, persister, [&](columns::HintIndex::Editor& editor) {
-    if (!editor.any([&](std::uint32_t candidate) { return candidate == row; })) {
-      found = hint_damage();
-      if (found.ok()) found = missing(row);
-      return Room::kEnough;
-    }
-    if (before != kNoRow && same_key(before, row) && editor.replace(before, replacement, unflushed))
-      return Room::kEnough;
-    return editor.insert(replacement, &unflushed);
+    return editor.succeed(row, replacement, is_obsolete, unflushed, found);
   });
-  return found.ok() ? s : found;
+  if (found) return s;
+  if (Status damage = hint_damage(); !damage.ok()) return damage;
+  return missing(row);
 }
 
 // The hash is of bytes in the pool. They do not change while the row lives, unless what opening
@@ -282,7 +279,7 @@ Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint
 void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
   const bool is_in_run = runs_.serves(row);
   if (hints_ != nullptr) {
-    erase_hint(row, replacement);
+    erase_hint(row, replacement, {});
   } else if (is_hashed(row)) {
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
       return is_in_run ? editor.erase(replacement) : editor.replace(replacement, row);
@@ -292,19 +289,20 @@ void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
 }
 
 // The entry of one row of a record, under the key of another that has it, too.
-void KeyIndex::erase_hint(std::uint32_t keyed, std::uint32_t row) {
-  if (is_hashed(keyed)) columns::HintIndex::Editor(*hints_, hash_of(keyed)).erase(row);
+void KeyIndex::erase_hint(std::uint32_t keyed, std::uint32_t row, KnownHash hash) {
+  if (!is_hashed(keyed)) return;
+  columns::HintIndex::Editor(*hints_, hash ? *hash : hash_of(keyed)).erase(row);
 }
 
 // What stands in a run stays there: `created` says that the row is gone.
-void KeyIndex::erase_superseded(std::uint32_t row) {
-  if (hints_ != nullptr) erase_hint(row, row);
+void KeyIndex::erase_superseded(std::uint32_t row, KnownHash hash) {
+  if (hints_ != nullptr) erase_hint(row, row, hash);
   if (runs_.serves(row)) return;
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
 void KeyIndex::erase(std::uint32_t row) {
-  if (hints_ != nullptr) erase_hint(row, row);
+  if (hints_ != nullptr) erase_hint(row, row, {});
   if (runs_.serves(row)) return;
   if (hints_ == nullptr && is_hashed(row))
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -78,8 +79,10 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   void undo_replace(std::uint32_t row, std::uint32_t replacement);
   /// Takes `row` out if it stands in the index.
   void erase(std::uint32_t row);
+  /// hash_of(row), where it is known: its key may be out of the caches by now.
+  using KnownHash = std::optional<std::uint64_t>;
   /// The same for a row that `replace` has put another in the place of.
-  void erase_superseded(std::uint32_t row);
+  void erase_superseded(std::uint32_t row, KnownHash hash);
 
   /// Replaces `out` by the rows to look at: first those that are not in runs. False: some may be
   /// missing, because of hint_damage().
@@ -104,7 +107,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
     runs_.prefetch(number_, hash);
   }
   void prefetch_for_edit(std::uint64_t hash) noexcept {
-    if (hints_ != nullptr) return hints_->prefetch(hash);
+    if (hints_ != nullptr) return hints_->prefetch_for_edit(hash);
     hash_.prefetch_for_edit(hash);
   }
 
@@ -150,7 +153,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
                      columns::Unflushed& unflushed, pmem::Persister& persister);
   Status replace_hint(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
                       columns::Unflushed& unflushed, pmem::Persister& persister);
-  void erase_hint(std::uint32_t keyed, std::uint32_t row);
+  void erase_hint(std::uint32_t keyed, std::uint32_t row, KnownHash hash);
   Status missing(std::uint32_t row) const;
 
   const RowStore& rows_;

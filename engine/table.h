@@ -74,6 +74,14 @@ class Table {
   Status scan(const TransactionContext& context, std::span<const ColumnId> columns,
               const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const;
 
+  /// What was read, read again (ReadSet): whether it is the same in both snapshots. Arguments as
+  /// they were, checked then.
+  bool is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept;
+  bool is_same_lookup(std::size_t key, std::span<const Value> prefix, const ReadAgain& again) const;
+  bool is_same_range(std::size_t key, const KeyBound& lower, const KeyBound& upper,
+                     std::uint32_t last, const ReadAgain& again) const;
+  bool is_same_scan(const Predicate& where, const ReadAgain& again) const;
+
   /// Ends of a transaction, called by the database for what the context lists.
   void undo_index_change(const IndexChange& change);
   /// Whether garbage collection may unlink a row, which must be swept before: not while others are
@@ -82,6 +90,7 @@ class Table {
   /// Garbage collection, step 1: out of every index that names it, then never created again.
   /// Returns the entry that says so, to be flushed; null when the row has none any more.
   mvcc::VersionLayout* unlink_dead(const DeadRow& dead);
+  void prefetch_unlinking(const DeadRow& dead) const noexcept;
 
   /// Sweeping of what was there at opening, see engine/table_sweep.cc: then, in parallel, or later
   /// by blocks, each before a row of it is given free. The caller fences.
@@ -173,6 +182,9 @@ class Table {
                                 const mvcc::Visibility& visibility) const noexcept;
   void walk_unhashed(const KeyIndex& key, std::span<const Value> values,
                      const mvcc::Visibility& visibility, FunctionRef<bool(const Row&)> visit) const;
+  void collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
+                      const columns::Candidates& heads, const mvcc::Visibility& visibility,
+                      std::vector<std::uint32_t>& out) const;
   Status check_values(std::span<const Value> values) const;
   Status check_keys_free(TransactionContext& context, std::span<const Value> values) const;
   Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
@@ -188,6 +200,7 @@ class Table {
   Status enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
                        std::uint16_t changed_keys, const KeyHashes& hashes);
   void hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) const noexcept;
+  void note_hashes(DeadRow& dead, std::uint16_t keys, const KeyHashes& hashes) const noexcept;
   Status write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
                        std::uint32_t& row);
   Status insert_batch(TransactionContext& context, std::span<const Value> values,

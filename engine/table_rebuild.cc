@@ -197,7 +197,7 @@ mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
     if ((dead.changed_keys & (1u << k)) != 0) {
       keys_[k]->erase(dead.row);
     } else {
-      keys_[k]->erase_superseded(dead.row);
+      keys_[k]->erase_superseded(dead.row, dead.hash_of_key(k));
     }
   }
   // The merge may move the entry meanwhile, and have read it before: then once more, where it is.
@@ -208,6 +208,13 @@ mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
     if (rows_.is_still(dead.row, version)) return version;
     rows_.wait_for_move(dead.row);
   }
+}
+
+void Table::prefetch_unlinking(const DeadRow& dead) const noexcept {
+  __builtin_prefetch(&rows_.version(dead.row), 1);
+  for (std::size_t k = 0; k < std::min(keys_.size(), DeadRow::kHashesKept); ++k)
+    if (const auto hash = dead.hash_of_key(k); hash && keys_[k]->has_hints())
+      keys_[k]->prefetch_for_edit(*hash);
 }
 
 TableStatistics Table::statistics() const {

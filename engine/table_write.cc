@@ -273,6 +273,16 @@ void Table::note_deleted(TransactionContext& context, std::uint32_t row,
   context.dying.push_back({this, 0, 0, row, keys});
 }
 
+// `keys`: those whose hash of the row is in `hashes`.
+void Table::note_hashes(DeadRow& dead, std::uint16_t keys, const KeyHashes& hashes) const noexcept {
+  const std::size_t kept = std::min(DeadRow::kHashesKept, keys_.size());
+  for (std::size_t i = 0; i < kept; ++i) {
+    if ((keys & (1u << i)) == 0 || !keys_[i]->is_unique()) continue;
+    dead.hashes[i] = hashes[i];
+    dead.known_hashes |= static_cast<std::uint16_t>(1u << i);
+  }
+}
+
 Status Table::check_changes(std::span<const ColumnValue> changes) const {
   for (const ColumnValue& change : changes) {
     if (change.column.value() >= columns_.size())
@@ -415,6 +425,7 @@ Result<RowId> Table::update(TransactionContext& context, RowId row_id,
   }
   note_inserted(context, fresh);
   note_deleted(context, row, locked, changed_keys);
+  note_hashes(context.dying.back(), static_cast<std::uint16_t>(~changed_keys), hashes);
   return RowId(fresh);
 }
 

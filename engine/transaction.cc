@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "engine/database_core.h"
+#include "engine/schema_codec.h"
 
 namespace flugs {
 
@@ -20,12 +23,34 @@ class Visit {
   engine::TransactionContext& context_;
 };
 
+// For the question of a serializable transaction at its commit: is it the same?
+void note_row(engine::TransactionContext& context, const engine::Table& table, RowId row) {
+  if (context.notes_reads()) context.reads.add_row(table, row.value());
+}
+
+// That a key is taken has been read, too.
+void note_taken_keys(engine::TransactionContext& context, const engine::Table& table,
+                     std::span<const Value> values) {
+  std::array<Value, engine::kKeyColumnsMax> wanted;
+  const std::size_t columns = table.columns().size();
+  for (std::size_t first = 0; first < values.size(); first += columns)
+    for (std::size_t k = 0; k < table.keys().size(); ++k) {
+      const engine::KeyIndex& key = *table.keys()[k];
+      if (!key.is_unique()) continue;
+      for (std::size_t i = 0; i < key.columns().size(); ++i)
+        wanted[i] = values[first + key.columns()[i]];
+      context.reads.add_lookup(table, k, std::span(wanted.data(), key.columns().size()));
+    }
+}
+
 Status ended() { return Status(StatusCode::kInvalidArgument, "the transaction has ended"); }
 
 }  // namespace
 
 bool Transaction::is_usable() const noexcept {
-  return context_ != nullptr && !context_->is_to_end();
+  if (context_ == nullptr || context_->is_to_end()) return false;
+  if (context_->isolation == Isolation::kReadCommitted) database_->begin_statement(*context_);
+  return true;
 }
 
 Status Transaction::unusable() const {
@@ -62,7 +87,10 @@ Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) 
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  return target->insert(*context_, values);
+  Result<RowId> id = target->insert(*context_, values);
+  if (id.code() == StatusCode::kAlreadyExists && context_->notes_reads())
+    note_taken_keys(*context_, *target, values);
+  return id;
 }
 
 Status Transaction::insert_rows(TableId table, std::span<const Value> values,
@@ -71,7 +99,10 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  return target->insert_rows(*context_, values, ids);
+  Status added = target->insert_rows(*context_, values, ids);
+  if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
+    note_taken_keys(*context_, *target, values);
+  return added;
 }
 
 Result<RowId> Transaction::update(TableId table, RowId row, std::span<const ColumnValue> changes) {
@@ -79,7 +110,9 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  return target->update(*context_, row, changes);
+  Result<RowId> version = target->update(*context_, row, changes);
+  if (!version.ok()) note_row(*context_, *target, row);
+  return version;
 }
 
 Status Transaction::remove(TableId table, RowId row) {
@@ -87,13 +120,16 @@ Status Transaction::remove(TableId table, RowId row) {
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  return target->remove(*context_, row);
+  Status removed = target->remove(*context_, row);
+  if (!removed.ok()) note_row(*context_, *target, row);
+  return removed;
 }
 
 Result<Row> Transaction::read(TableId table, RowId row) const {
   if (!is_usable()) return unusable();
   const engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
+  note_row(*context_, *target, row);
   return target->read(*context_, row);
 }
 
@@ -104,7 +140,13 @@ Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  return target->find(*context_, key.index, values);
+  Result<Row> row = target->find(*context_, key.index, values);
+  if (row.ok()) {
+    note_row(*context_, *target, row->id());
+  } else if (row.code() == StatusCode::kNotFound && context_->notes_reads()) {
+    context_->reads.add_lookup(*target, key.index, values);
+  }
+  return row;
 }
 
 void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexcept {
@@ -119,11 +161,13 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  return go_through(
+  Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {
         return target->find_all(*context_, key.index, prefix, each);
       },
       visit);
+  if (done.ok() && context_->notes_reads()) context_->reads.add_lookup(*target, key.index, prefix);
+  return done;
 }
 
 Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
@@ -134,11 +178,19 @@ Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  return go_through(
+  std::uint32_t last = engine::kNoRow;
+  Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {
         return target->range(*context_, key.index, lower, upper, each);
       },
-      visit);
+      [&](const Row& row) {
+        const bool goes_on = visit(row);
+        if (!goes_on) last = row.id().value();
+        return goes_on;
+      });
+  if (done.ok() && context_->notes_reads())
+    context_->reads.add_range(*target, key.index, lower, upper, last);
+  return done;
 }
 
 Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const Predicate& where,
@@ -151,6 +203,7 @@ Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const
     const Visit visiting(*context_);
     done = target->scan(*context_, columns, where, visit);
   }
+  if (done.ok() && context_->notes_reads()) context_->reads.add_scan(*target, where);
   return done.code() == StatusCode::kCancelled ? unusable() : done;
 }
 

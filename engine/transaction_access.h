@@ -15,7 +15,7 @@ struct TransactionAccess {
     return transaction.is_usable() ? Status() : transaction.unusable();
   }
   /// Null when the transaction has ended.
-  static const TransactionContext* context(const Transaction& transaction) noexcept {
+  static TransactionContext* context(const Transaction& transaction) noexcept {
     return transaction.context_;
   }
 };

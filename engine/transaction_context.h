@@ -1,13 +1,16 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "columns/cell.h"
 #include "columns/hash_index.h"
 #include "columns/unflushed.h"
+#include "engine/read_set.h"
 #include "engine/row_store.h"
 #include "flugs/transaction.h"
 #include "mvcc/commit.h"
@@ -50,6 +53,16 @@ struct DeadRow {
   std::uint64_t fences;  ///< as many commits of the slot make its removal durable; 0: no need
   std::uint32_t row;
   std::uint16_t changed_keys;  ///< bit per key whose index still names the row
+  /// Bit per key, of the first few, whose hash of the row is kept: what it is of may be out of the
+  /// caches when the row leaves the index.
+  std::uint16_t known_hashes = 0;
+  static constexpr std::size_t kHashesKept = 2;
+  std::array<std::uint64_t, kHashesKept> hashes{};
+
+  std::optional<std::uint64_t> hash_of_key(std::size_t key) const noexcept {
+    if ((known_hashes & (1u << key)) == 0) return {};
+    return hashes[key];
+  }
 };
 
 /// Dead rows in the order in which they died. A ring that keeps its memory: a std::deque would
@@ -106,6 +119,8 @@ class TransactionContext {
   /// Transactions with a lower snapshot are to end (TransactionSlots::ask_to_end).
   const std::atomic<std::uint64_t>* asked_to_end = nullptr;
   AccessMode mode = AccessMode::kReadOnly;
+  Isolation isolation = Isolation::kSnapshot;
+  std::uint64_t begun_at = 0;  ///< its first snapshot, which holds rows back until it ends
   bool is_writing = false;
   bool is_undone = false;    ///< did end because it was asked to; its slot is still taken
   std::uint32_t visits = 0;  ///< calls that are going through rows and call the user
@@ -113,6 +128,7 @@ class TransactionContext {
   std::vector<mvcc::Write> writes;
   std::vector<IndexChange> index_changes;
   columns::Unflushed unflushed;
+  ReadSet reads;  ///< of a serializable transaction that may write
 
   // Scratch space of single calls.
   std::vector<columns::Cell> cells;
@@ -136,7 +152,11 @@ class TransactionContext {
   OwnedCounter conflicts;
 
   bool is_to_end() const noexcept {
-    return visibility.snapshot() < asked_to_end->load(std::memory_order_relaxed);
+    return begun_at < asked_to_end->load(std::memory_order_relaxed);
+  }
+  /// Whether what is read goes into `reads`.
+  bool notes_reads() const noexcept {
+    return isolation == Isolation::kSerializable && mode == AccessMode::kReadWrite;
   }
 
   LocalRows& local_rows_of(Table& table) {

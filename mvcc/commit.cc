@@ -140,7 +140,8 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
 // Need not:   any order inside step 1, inside the record of step 2, inside step 4.
 Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
                                   FunctionRef<void(pmem::Persister&)> flush_rest,
-                                  FunctionRef<void()> is_durable) {
+                                  FunctionRef<void()> is_durable,
+                                  FunctionRef<bool(std::uint64_t timestamp)> may_commit) {
   pmem::Persister& persister = *slot.persister_;
   const std::uint32_t half_index = slot.generation_ & 1;
   SlotMirror::Half& mirror = slots_.mirrors_[slot.index_].half[half_index];
@@ -157,6 +158,8 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
   const std::uint64_t timestamp = slots_.clock_.fetch_add(1, std::memory_order_seq_cst) + 1;
   FLUGS_CHECK(timestamp <= kTimestampMax);
   mirror.timestamp.store(timestamp, std::memory_order_release);
+  // Whoever waits for us has a higher time-stamp, and we wait but for lower ones.
+  if (!may_commit(timestamp)) return Status(StatusCode::kConflict);
 
   persister.flush(&half, sizeof half, "commit/1");
   flush_rows(persister, writes);

@@ -34,10 +34,12 @@ class Commit {
 
   /// Makes `writes` durable, then visible, and returns the commit time-stamp. `flush_rest` flushes
   /// what the rows refer to and is called before the first fence. `is_durable` is called behind the
-  /// last one. Fails with kOutOfSpace (no room for the intents): abort then.
+  /// last one. `may_commit` is asked once the time-stamp is known. Fails with kOutOfSpace (no room
+  /// for the intents), kConflict (it may not): abort then.
   Result<std::uint64_t> run(Slot& slot, const std::vector<Write>& writes,
                             FunctionRef<void(pmem::Persister&)> flush_rest,
-                            FunctionRef<void()> is_durable);
+                            FunctionRef<void()> is_durable,
+                            FunctionRef<bool(std::uint64_t timestamp)> may_commit);
 
   /// Takes the locks and tags of `writes` back. The caller has taken the rows out of every index.
   void undo(Slot& slot, const std::vector<Write>& writes) noexcept;

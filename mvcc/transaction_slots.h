@@ -100,9 +100,10 @@ class TransactionSlots {
   std::uint64_t begin_snapshot(Slot& slot) noexcept {
     // Registered first, then, behind the barrier, the clock is read again: whoever computes the
     // oldest snapshot and misses the registration has read the clock before (pairs with
-    // oldest_snapshot).
+    // oldest_snapshot). With release, so that whoever reads it is behind all that the slot's
+    // former transaction did.
     mirrors_[slot.index_].snapshot.store(clock_.load(std::memory_order_acquire),
-                                         std::memory_order_relaxed);
+                                         std::memory_order_release);
     light_barrier();
     return clock_.load(std::memory_order_acquire);
   }

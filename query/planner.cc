@@ -143,6 +143,8 @@ Pipeline Planner::open(const QueryNode& node, const Needed& needed) {
 Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& conditions,
                              const Needed& needed) {
   const engine::Table& of = table(node.text);
+  if (!context_.is_dry && context_.transaction->notes_reads())
+    context_.transaction->reads.add_scan(of, Predicate::all());
   auto view = std::make_unique<TableView>(of, context_.transaction->visibility);
   std::vector<TableScan::Output> outputs;
   std::set<std::string_view> known;

@@ -107,7 +107,7 @@ struct RunContext {
       : stop(options.stop), threads(thread_count), budget(options.memory_bytes_max) {}
 
   const engine::DatabaseCore* database = nullptr;
-  const engine::TransactionContext* transaction = nullptr;
+  engine::TransactionContext* transaction = nullptr;
   std::stop_token stop;
   std::uint32_t threads;
   MemoryBudget budget;

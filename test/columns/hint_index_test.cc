@@ -136,11 +136,32 @@ TEST_CASE("an entry that is there is not added again", "[columns]") {
   World world;
   for (int i = 0; i < 3; ++i) CHECK(world.insert(hash_number(5), 77).ok());
   CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{77});
-  Unflushed unflushed;
-  CHECK(HintIndex::Editor(*world.index, hash_number(5)).replace(77, 78, unflushed));
-  CHECK_FALSE(unflushed.empty());
-  CHECK_FALSE(HintIndex::Editor(*world.index, hash_number(5)).replace(77, 79, unflushed));
-  CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{78});
+}
+
+TEST_CASE("an entry is succeeded beside itself, in place of one that is obsolete", "[columns]") {
+  World world;
+  REQUIRE(world.insert(hash_number(5), 77).ok());
+  const auto succeed = [&](std::uint32_t payload, std::uint32_t successor, std::uint32_t obsolete) {
+    Unflushed unflushed;
+    bool found = false;
+    const HintIndex::Room room = HintIndex::Editor(*world.index, hash_number(5))
+                                     .succeed(
+                                         payload, successor,
+                                         [&](std::uint32_t other) {
+                                           CHECK(other != payload);
+                                           return other == obsolete;
+                                         },
+                                         unflushed, found);
+    CHECK(room == HintIndex::Room::kEnough);
+    CHECK(unflushed.empty() != found);
+    return found;
+  };
+  CHECK(succeed(77, 78, 1));
+  CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{77, 78});
+  CHECK(succeed(78, 79, 77));
+  CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{78, 79});
+  CHECK_FALSE(succeed(77, 80, 78));
+  CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{78, 79});
 }
 
 TEST_CASE("candidates that are not kept are gone, however many there were", "[columns]") {

@@ -79,7 +79,8 @@ class TestSlots {
     return {&row(number), 1, number, sizeof(mvcc::VersionLayout), true};
   }
   Result<std::uint64_t> commit(mvcc::Slot& slot, const std::vector<mvcc::Write>& writes) {
-    return mvcc::Commit(*slots_).run(slot, writes, [](pmem::Persister&) {}, [] {});
+    return mvcc::Commit(*slots_).run(
+        slot, writes, [](pmem::Persister&) {}, [] {}, [](std::uint64_t) { return true; });
   }
 
  private:

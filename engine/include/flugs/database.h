@@ -179,7 +179,8 @@ class Database {
   std::vector<TableId> tables() const;
 
   /// Fails with: kTooManyTransactions (OpenOptions::slots_max are open already).
-  Result<Transaction> begin(AccessMode mode = AccessMode::kReadWrite);
+  Result<Transaction> begin(AccessMode mode = AccessMode::kReadWrite,
+                            Isolation isolation = Isolation::kSnapshot);
 
   /// Starts fetching what `Transaction::find` with the same arguments will need; call it as early
   /// as the key is known, before `begin`, and for several keys before the first of several finds:

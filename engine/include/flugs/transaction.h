@@ -32,6 +32,24 @@ enum class AccessMode : std::uint8_t {
   kReadOnly,   ///< a snapshot that never aborts, blocks nobody and stores nothing in the pool
 };
 
+/// What a transaction may see of those that run at the same time. All levels hold at once: each
+/// transaction gets what it asked for, and serializable ones are so among themselves.
+/// Source: anomalies as in Adya, "Weak Consistency" (1999); docs/concurrency.md has the table.
+enum class Isolation : std::uint8_t {
+  /// Reads what was committed when it began; of two that change one row the second is refused
+  /// (kConflict). Admits write skew (G2-item) and its form with predicates (G2).
+  kSnapshot,
+  /// As kSnapshot; and commit fails with kConflict if somebody else has committed since what would
+  /// have been read otherwise: rows, keys that were not there, ranges, tables. So transactions take
+  /// effect one after the other, in the order of their commit time-stamps, which is one of real
+  /// time. One that wrote nothing never fails, and none that is kReadOnly notes what it reads.
+  kSerializable,
+  /// Each call reads what was committed when it began; what was found by one call may be gone in
+  /// the next (kNotFound). Admits, besides, non-repeatable reads, lost updates of what was read
+  /// by an earlier call, and phantoms. A query (flugs/query.h) is one call.
+  kReadCommitted,
+};
+
 /// One visible version of a row, read in place: getting a value copies at most its eight bytes,
 /// strings are views into the pool. Valid until the transaction that returned it ends or writes to
 /// this row. A column that the table does not have must not be asked for (not checked). Reading a
@@ -89,11 +107,12 @@ struct KeyBound {
 
 /// A unit of work on one snapshot of the database: all of it takes effect, or nothing.
 ///
-/// Isolation is snapshot isolation: it reads what was committed when it began, and its own writes;
-/// two concurrent transactions that change the same row conflict, and the second one to try is
-/// told at once (kConflict). After a failed call of anything but commit the transaction stays
-/// usable: the call had no effect. After kConflict the usual thing is to abort and begin again,
-/// since this snapshot will not see what the other one did. Write skew is possible.
+/// Isolation is snapshot isolation unless asked for otherwise (Isolation): it reads what was
+/// committed when it began, and its own writes; two concurrent transactions that change the same
+/// row conflict, and the second one to try is told at once (kConflict). After a failed call of
+/// anything but commit the transaction stays usable: the call had no effect. After kConflict the
+/// usual thing is to abort and begin again, since this snapshot will not see what the other one
+/// did.
 ///
 /// Every function fails with kInvalidArgument after the transaction has ended, and with kNotFound
 /// when there is no such table (any more). A transaction left open keeps old versions alive, and
@@ -203,15 +222,19 @@ class Transaction {
   /// Makes all writes durable, then visible; ok means both. Two fences up to 64 written rows (an
   /// update writes two), a third above, more only for new space; none when nothing was written.
   /// What durable means is Statistics::guarantee. Ends the transaction, also when it fails: then
-  /// nothing took effect. Fails with: kOutOfSpace (the list of what it wrote does not fit the
-  /// pool), kCancelled (a call before had failed with that).
+  /// nothing took effect. A serializable one reads again what it has read, which takes as long;
+  /// whoever has a later snapshot and meets a row that it wrote waits for that.
+  /// Fails with: kOutOfSpace (the list of what it wrote does not fit the pool), kConflict (it is
+  /// serializable, and what it read has changed since), kCancelled (a call before had failed with
+  /// that).
   Status commit();
 
   /// Ends the transaction without effect. Costs no fence. Safe to call on an ended one.
   void abort() noexcept;
 
   bool is_open() const noexcept { return context_ != nullptr; }
-  /// The time-stamp whose database this transaction reads; 0 once it has ended.
+  /// The time-stamp whose database this transaction reads, with kReadCommitted its last call; 0
+  /// once it has ended.
   std::uint64_t snapshot() const noexcept;
   /// After a commit that wrote: its commit time-stamp; 0 before, and for one that wrote nothing.
   std::uint64_t commit_timestamp() const noexcept { return commit_timestamp_; }

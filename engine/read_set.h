@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "flugs/scan.h"
+#include "flugs/transaction.h"
+#include "flugs/value.h"
+#include "mvcc/visibility.h"
+
+namespace flugs::engine {
+
+class Table;
+
+/// Two snapshots of one transaction that wrote, the later one at its commit time-stamp.
+struct ReadAgain {
+  const mvcc::Visibility& then;
+  const mvcc::Visibility& now;
+  bool is_same(const mvcc::VersionLayout& version) const noexcept {
+    return then.sees(version) == now.sees(version);
+  }
+};
+
+/// Values with texts of their own.
+class OwnedValues {
+ public:
+  OwnedValues() = default;
+  explicit OwnedValues(std::span<const Value> values);
+  std::span<const Value> view() const noexcept { return values_; }
+
+ private:
+  std::vector<Value> values_;
+  std::unique_ptr<char[]> texts_;
+};
+
+/// What a serializable transaction has read of the database, as questions that can be asked again:
+/// rows, look-ups, ranges, tables. When all are answered at the commit time-stamp as they were at
+/// the snapshot, then the transaction might as well have run at its commit time-stamp, all at once.
+///
+/// Thread-safety: one thread.
+/// Source: backward validation of Kung and Robinson, "On Optimistic Methods for Concurrency
+/// Control" (TODS 1981), with predicates read again against phantoms as in Hekaton (Larson et al.,
+/// VLDB 2011, section 3.2).
+class ReadSet {
+ public:
+  /// This version was seen, or was not.
+  void add_row(const Table& table, std::uint32_t row) { rows_.push_back({&table, row}); }
+  /// All rows whose key begins with `prefix`. The values have been checked.
+  void add_lookup(const Table& table, std::size_t key, std::span<const Value> prefix);
+  /// All rows in the range up to `last`, kNoRow: to its end. The bounds have been checked.
+  void add_range(const Table& table, std::size_t key, const KeyBound& lower, const KeyBound& upper,
+                 std::uint32_t last);
+  /// All rows that fulfil `where`, which has been checked.
+  void add_scan(const Table& table, const Predicate& where);
+
+  /// Whether all that was read at `then` is the same at `now`, a later snapshot of the same
+  /// transaction. Waits for transactions that are about to commit below `now`.
+  bool holds(const mvcc::Visibility& then, const mvcc::Visibility& now) const;
+
+  bool empty() const noexcept {
+    return rows_.empty() && lookups_.empty() && ranges_.empty() && scans_.empty();
+  }
+  void clear() noexcept;
+
+ private:
+  struct SeenRow {
+    const Table* table;
+    std::uint32_t row;
+  };
+  struct Lookup {
+    const Table* table;
+    std::size_t key;
+    OwnedValues prefix;
+  };
+  struct Range {
+    const Table* table;
+    std::size_t key;
+    OwnedValues lower;
+    OwnedValues upper;
+    bool is_lower_inclusive;
+    bool is_upper_inclusive;
+    std::uint32_t last;
+  };
+  struct Scan {
+    const Table* table;
+    Predicate where;     // its value is that of `equals`
+    OwnedValues equals;  // empty: every row
+  };
+  static constexpr std::size_t kRowsKept = std::size_t{1} << 16;
+
+  std::vector<SeenRow> rows_;
+  std::vector<Lookup> lookups_;
+  std::vector<Range> ranges_;
+  std::vector<Scan> scans_;
+};
+
+}  // namespace flugs::engine
