@@ -39,7 +39,7 @@ class alignas(64) User {
        const TatpRunOptions& options, std::uint32_t index)
       : control_(control),
         clock_(Ticks::instance()),
-        client_(database, tables),
+        client_(database, tables, options.isolation),
         generator_(population, options.mix, options.distribution,
                    mix64(options.seed) + mix64(index)),
         requests_(options.lookahead + 1) {

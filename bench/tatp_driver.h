@@ -22,6 +22,7 @@ struct TatpRunOptions {
   double seconds = 10;  ///< of sampling
   TatpMix mix = TatpMix::kFull;
   TatpDistribution distribution = TatpDistribution::kNuRand;
+  Isolation isolation = Isolation::kSnapshot;
   std::uint64_t seed = 1;
   /// Transactions that a user knows of beyond the one it executes, as a server knows those that
   /// wait in its queue: it has what they look up first fetched. 0: a closed loop, each is drawn

@@ -89,7 +89,7 @@ Result<TatpOutcome> TatpClient::commit(Transaction& transaction) {
 }
 
 Result<TatpOutcome> TatpClient::get_subscriber_data(const TatpRequest& request) {
-  Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly);
+  Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> row = transaction->find(tables_.subscriber_by_id, {integer(request.s_id)});
   if (!row.ok()) return not_found_or(row.status());
@@ -101,7 +101,7 @@ Result<TatpOutcome> TatpClient::get_subscriber_data(const TatpRequest& request) 
 
 Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) {
   const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
-  Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly);
+  Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> facility = transaction->find(tables_.special_facility_key, facility_key);
   if (!facility.ok()) return not_found_or(facility.status());
@@ -123,7 +123,7 @@ Result<TatpOutcome> TatpClient::get_new_destination(const TatpRequest& request) 
 
 Result<TatpOutcome> TatpClient::get_access_data(const TatpRequest& request) {
   const std::array<Value, 2> access_key = {integer(request.s_id), integer(request.sub_type)};
-  Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly);
+  Result<Transaction> transaction = database_.begin(AccessMode::kReadOnly, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> row = transaction->find(tables_.access_info_key, access_key);
   if (!row.ok()) return not_found_or(row.status());
@@ -139,7 +139,7 @@ Result<TatpOutcome> TatpClient::get_access_data(const TatpRequest& request) {
 // The bit is set first, as the description has it; without the facility's row it is taken back.
 Result<TatpOutcome> TatpClient::update_subscriber_data(const TatpRequest& request) {
   const std::array<Value, 2> facility_key = {integer(request.s_id), integer(request.sub_type)};
-  Result<Transaction> transaction = database_.begin();
+  Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber = transaction->find(tables_.subscriber_by_id, {facility_key[0]});
   if (!subscriber.ok()) return not_found_or(subscriber.status());
@@ -157,7 +157,7 @@ Result<TatpOutcome> TatpClient::update_subscriber_data(const TatpRequest& reques
 
 Result<TatpOutcome> TatpClient::update_location(const TatpRequest& request) {
   const SubNbr number(request.s_id);
-  Result<Transaction> transaction = database_.begin();
+  Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> row =
       transaction->find(tables_.subscriber_by_number, {Value::string(number.text())});
@@ -172,7 +172,7 @@ Result<TatpOutcome> TatpClient::update_location(const TatpRequest& request) {
 Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& request) {
   const SubNbr number(request.s_id);
   const SubNbr numberx(request.numberx);
-  Result<Transaction> transaction = database_.begin();
+  Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber =
       transaction->find(tables_.subscriber_by_number, {Value::string(number.text())});
@@ -200,7 +200,7 @@ Result<TatpOutcome> TatpClient::insert_call_forwarding(const TatpRequest& reques
 
 Result<TatpOutcome> TatpClient::delete_call_forwarding(const TatpRequest& request) {
   const SubNbr number(request.s_id);
-  Result<Transaction> transaction = database_.begin();
+  Result<Transaction> transaction = database_.begin(AccessMode::kReadWrite, isolation_);
   if (!transaction.ok()) return std::move(transaction).status();
   const Result<Row> subscriber =
       transaction->find(tables_.subscriber_by_number, {Value::string(number.text())});

@@ -23,8 +23,9 @@ enum class TatpOutcome : std::uint8_t {
 /// Thread-safety: one thread at a time.
 class TatpClient {
  public:
-  TatpClient(Database& database, const TatpTables& tables) noexcept
-      : database_(database), tables_(tables) {}
+  TatpClient(Database& database, const TatpTables& tables,
+             Isolation isolation = Isolation::kSnapshot) noexcept
+      : database_(database), tables_(tables), isolation_(isolation) {}
 
   TatpOutcome run(const TatpRequest& request);
   /// Starts fetching what the transaction will look up first.
@@ -57,6 +58,7 @@ class TatpClient {
 
   Database& database_;
   TatpTables tables_;
+  Isolation isolation_;
   std::uint64_t checksum_ = 0;
   std::uint64_t commit_timestamp_ = 0;
   std::uint64_t retries_ = 0;

@@ -25,10 +25,11 @@ Result<std::uint32_t> Dictionary::encode_new_hinted(const Value& value, std::uin
       return *id != kNone;
     };
     HintIndex::Room room = HintIndex::Room::kEnough;
-    if (editor.any(is_wanted)) return room;
-    if (!editor.has_room()) return HintIndex::Room::kNone;
+    std::uint64_t* free = nullptr;
+    if (editor.any(is_wanted, free)) return room;
+    if (free == nullptr) return HintIndex::Room::kNone;
     id = append(value, hash, persister,
-                [&](std::uint32_t fresh) { room = editor.insert(fresh, nullptr); });
+                [&](std::uint32_t fresh) { room = editor.insert_at(free, fresh); });
     return room;
   });
   if (!s.ok()) return s;

@@ -263,10 +263,6 @@ std::uint64_t* HintIndex::find_free(std::uint64_t word, std::uint32_t fingerprin
   return free;
 }
 
-bool HintIndex::Editor::has_room() const noexcept {
-  return index_.find_free(word_, fingerprint_) != nullptr;
-}
-
 // Every line from home to that of the slot, and what leads on from segments that are full.
 template <typename F>
 void HintIndex::for_each_line_to(std::uint64_t word, std::uint32_t fingerprint,

@@ -77,11 +77,22 @@ class HintIndex {
     /// Calls visit(payload) for each candidate until it returns true; true if one did.
     template <typename F>
     bool any(F&& visit) const;
-    /// Whether `insert` would not say kNone.
-    bool has_room() const noexcept;
+    /// The same, and where another entry can stand if none did: null, nowhere. The place is good
+    /// until something is added.
+    template <typename F>
+    bool any(F&& visit, std::uint64_t*& free) const;
+    /// Adds an entry that is not there to such a place. Nothing relies on it before its lines are
+    /// flushed.
+    Room insert_at(std::uint64_t* free, std::uint32_t payload) {
+      return put(free, true, make_slot(fingerprint_, payload), nullptr);
+    }
     /// Adds an entry unless it is there. What must be flushed before anything relies on it goes to
     /// `unflushed`, if not null. kNone: it was not added.
     Room insert(std::uint32_t payload, Unflushed* unflushed);
+    /// The same unless refuses(payload) says so of another entry of this hash: then `refused`, and
+    /// nothing changed.
+    template <typename F>
+    Room insert_unless(F&& refuses, std::uint32_t payload, Unflushed& unflushed, bool& refused);
     /// Adds `successor` where `payload` stands, too: in place of another entry of this hash that
     /// is_obsolete(payload) says nobody needs, or like `insert`. `found`: whether `payload` is
     /// there; nothing changed if not.
@@ -327,6 +338,35 @@ bool HintIndex::Editor::any(F&& visit) const {
   return index_.walk(word_, fingerprint_, [&](std::uint64_t&, std::uint64_t slot) {
     return matches(slot, fingerprint_) && visit(payload_of(slot));
   });
+}
+
+template <typename F>
+bool HintIndex::Editor::any(F&& visit, std::uint64_t*& free) const {
+  free = nullptr;
+  return index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
+    if (!is_live(value) && free == nullptr) free = &slot;
+    return matches(value, fingerprint_) && visit(payload_of(value));
+  });
+}
+
+template <typename F>
+HintIndex::Room HintIndex::Editor::insert_unless(F&& refuses, std::uint32_t payload,
+                                                 Unflushed& unflushed, bool& refused) {
+  const std::uint64_t wanted = make_slot(fingerprint_, payload);
+  std::uint64_t* present = nullptr;
+  std::uint64_t* free = nullptr;
+  refused = index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
+    if (value == wanted) {
+      present = &slot;
+    } else if (!is_live(value)) {
+      if (free == nullptr) free = &slot;
+    } else {
+      return matches(value, fingerprint_) && refuses(payload_of(value));
+    }
+    return false;
+  });
+  if (refused) return Room::kEnough;
+  return put(present != nullptr ? present : free, present == nullptr, wanted, &unflushed);
 }
 
 template <typename F>

@@ -112,7 +112,7 @@ void DatabaseCore::clear(TransactionContext& context) noexcept {
   context.index_changes.clear();
   context.dying.clear();
   context.unflushed.clear();
-  if (!context.reads.empty()) context.reads.clear();
+  if (context.notes_reads()) context.reads.clear();
 }
 
 Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
@@ -146,7 +146,7 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
 // transactions take effect in the order of their time-stamps. Between the two others may have
 // committed that change it; those that have no time-stamp yet will get a higher one.
 bool DatabaseCore::reads_hold(const TransactionContext& context, std::uint64_t at) const {
-  if (context.reads.empty()) return true;
+  if (!context.notes_reads()) return true;
   const mvcc::Visibility now(slots_->mirrors(), at, context.visibility.own_tag());
   return context.reads.holds(context.visibility, now);
 }

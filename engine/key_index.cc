@@ -215,17 +215,16 @@ Status KeyIndex::insert_hint(std::uint32_t row, std::uint64_t hash,
   const bool may_repeat = has_null(row);
   Status found;
   const auto refuses = [&](std::uint32_t candidate) {
-    // The row may have had this key before it died, and the entry come back.
-    if (candidate == row || !rows_.exists(candidate)) return false;
+    if (may_repeat || !rows_.exists(candidate)) return false;
     if (Status s = judge(candidate, visibility); !s.ok() && same_key(candidate, row))
       found = std::move(s);
     return !found.ok();
   };
+  bool refused = false;
   Status s = hints_->edit(hash, persister, [&](columns::HintIndex::Editor& editor) {
-    if (!may_repeat && editor.any(refuses)) return columns::HintIndex::Room::kEnough;
-    return editor.insert(row, &unflushed);
+    return editor.insert_unless(refuses, row, unflushed, refused);
   });
-  return found.ok() ? s : found;
+  return refused ? found : s;
 }
 
 // The row is the newest that a crash would leave, so that its own entry stays. That of the version

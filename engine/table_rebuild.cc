@@ -213,8 +213,7 @@ mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
 void Table::prefetch_unlinking(const DeadRow& dead) const noexcept {
   __builtin_prefetch(&rows_.version(dead.row), 1);
   for (std::size_t k = 0; k < std::min(keys_.size(), DeadRow::kHashesKept); ++k)
-    if (const auto hash = dead.hash_of_key(k); hash && keys_[k]->has_hints())
-      keys_[k]->prefetch_for_edit(*hash);
+    if (const auto hash = dead.hash_of_key(k)) keys_[k]->prefetch_for_edit(*hash);
 }
 
 TableStatistics Table::statistics() const {

@@ -276,11 +276,8 @@ void Table::note_deleted(TransactionContext& context, std::uint32_t row,
 // `keys`: those whose hash of the row is in `hashes`.
 void Table::note_hashes(DeadRow& dead, std::uint16_t keys, const KeyHashes& hashes) const noexcept {
   const std::size_t kept = std::min(DeadRow::kHashesKept, keys_.size());
-  for (std::size_t i = 0; i < kept; ++i) {
-    if ((keys & (1u << i)) == 0 || !keys_[i]->is_unique()) continue;
-    dead.hashes[i] = hashes[i];
-    dead.known_hashes |= static_cast<std::uint16_t>(1u << i);
-  }
+  for (std::size_t i = 0; i < kept; ++i)
+    if ((keys & (1u << i)) != 0 && keys_[i]->has_hints()) dead.keep_hash(i, hashes[i]);
 }
 
 Status Table::check_changes(std::span<const ColumnValue> changes) const {

@@ -57,11 +57,15 @@ struct DeadRow {
   /// caches when the row leaves the index.
   std::uint16_t known_hashes = 0;
   static constexpr std::size_t kHashesKept = 2;
-  std::array<std::uint64_t, kHashesKept> hashes{};
+  std::array<std::uint32_t, kHashesKept> upper_halves{};  ///< all that indexes go by
 
+  void keep_hash(std::size_t key, std::uint64_t hash) noexcept {
+    upper_halves[key] = static_cast<std::uint32_t>(hash >> 32);
+    known_hashes |= static_cast<std::uint16_t>(1u << key);
+  }
   std::optional<std::uint64_t> hash_of_key(std::size_t key) const noexcept {
     if ((known_hashes & (1u << key)) == 0) return {};
-    return hashes[key];
+    return std::uint64_t{upper_halves[key]} << 32;
   }
 };
 
@@ -128,7 +132,6 @@ class TransactionContext {
   std::vector<mvcc::Write> writes;
   std::vector<IndexChange> index_changes;
   columns::Unflushed unflushed;
-  ReadSet reads;  ///< of a serializable transaction that may write
 
   // Scratch space of single calls.
   std::vector<columns::Cell> cells;
@@ -150,6 +153,8 @@ class TransactionContext {
   OwnedCounter commits;
   OwnedCounter aborts;
   OwnedCounter conflicts;
+
+  ReadSet reads;  ///< of a serializable transaction that may write
 
   bool is_to_end() const noexcept {
     return begun_at < asked_to_end->load(std::memory_order_relaxed);

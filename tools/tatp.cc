@@ -34,6 +34,7 @@ struct TatpOptions {
   ScmLatency latency;
   TatpMerge merge;
   IndexMode index_mode = IndexMode::kRebuild;
+  Isolation isolation = Isolation::kSnapshot;
   std::uint32_t load_threads = default_load_threads();
   bool keep = false;
   bool check = true;
@@ -133,7 +134,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["reference_end_time"] = options.population.reference_end_time;
   json["verify_t8"] = options.population.parity;
   json["scm_latency_ns"] = {{"read", options.latency.read_ns}, {"write", options.latency.write_ns}};
-  json["isolation"] = "snapshot";
+  json["isolation"] = to_string(options.isolation);
   json["executed_tps"] = figures.per_second(run.executed());
   json["rule_a_tps"] = figures.per_second(run.counted_by_rule_a());
   json["rule_b_tps"] = figures.per_second(run.counted_by_rule_b());
@@ -307,6 +308,7 @@ class TatpCommand {
     run_options.seconds = options_.seconds;
     run_options.mix = options_.mix;
     run_options.distribution = options_.distribution;
+    run_options.isolation = options_.isolation;
     run_options.seed = options_.population.seed;
     run_options.watches_merges = options_.merge.is_auto;
     run_options.witness = witness;
@@ -405,6 +407,7 @@ void add_tatp(CLI::App& app, Action& action) {
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
   add_index_option(*command, options->index_mode);
+  add_isolation_option(*command, options->isolation);
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
     action = [options] {

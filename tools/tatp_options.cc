@@ -15,6 +15,10 @@ namespace {
 const std::map<std::string, bench::TatpMix> kMixes = {{"full", bench::TatpMix::kFull},
                                                       {"read", bench::TatpMix::kRead},
                                                       {"get-sub", bench::TatpMix::kGetSubscriber}};
+const std::map<std::string, Isolation, std::less<>> kLevels = {
+    {"snapshot", Isolation::kSnapshot},
+    {"serializable", Isolation::kSerializable},
+    {"read-committed", Isolation::kReadCommitted}};
 const std::map<std::string, bool> kMergeModes = {{"auto", true}, {"off", false}};
 const std::map<std::string, bench::TatpDistribution> kDistributions = {
     {"nurand", bench::TatpDistribution::kNuRand}, {"uniform", bench::TatpDistribution::kUniform}};
@@ -171,6 +175,21 @@ void add_index_option(CLI::App& command, IndexMode& mode) {
 
 std::string_view to_string(IndexMode mode) noexcept {
   return mode == IndexMode::kHint ? "hint" : "rebuild";
+}
+
+void add_isolation_option(CLI::App& command, Isolation& isolation) {
+  command
+      .add_option_function<std::string>(
+          "--isolation", [&isolation](const std::string& word) { isolation = kLevels.at(word); },
+          "Isolation level of transactions")
+      ->check(CLI::IsMember(kLevels))
+      ->default_str("snapshot");
+}
+
+std::string_view to_string(Isolation isolation) noexcept {
+  for (const auto& [word, level] : kLevels)
+    if (level == isolation) return word;
+  return "unknown";
 }
 
 OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,

@@ -49,6 +49,9 @@ std::uint64_t tatp_pool_bytes(std::uint32_t subscribers);
 
 /// --index rebuild|hint, for commands that make a pool.
 void add_index_option(CLI::App& command, IndexMode& mode);
+/// --isolation snapshot|serializable|read-committed, of transactions.
+void add_isolation_option(CLI::App& command, Isolation& isolation);
+std::string_view to_string(Isolation isolation) noexcept;
 std::string_view to_string(IndexMode mode) noexcept;
 
 /// How the runners open a pool for `users` users.
