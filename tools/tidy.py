@@ -32,12 +32,13 @@ MAY_INCLUDE = {
     "engine": {"words", "flugs", "pmem", "columns", "mvcc", "recovery"},
     "query": {"words", "flugs", "pmem", "columns", "mvcc", "engine"},
     "bench": {"words", "flugs"},
-    "proof": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine"},
+    "history": {"words"},
+    "proof": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "history"},
     "fuzz": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
-    "tools": {"words", "flugs", "bench", "fuzz", "proof"},
+    "tools": {"words", "flugs", "bench", "fuzz", "history", "proof"},
     "examples": {"words", "flugs", "bench"},
     "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench",
-             "fuzz", "tools", "proof"},
+             "fuzz", "tools", "proof", "history"},
 }
 LAYERS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "query")
 PUBLIC_DIR = "engine/include/flugs/"
@@ -47,7 +48,7 @@ PERSISTENCE_DIRS = ("pmem/", "test/faults/", "test/pmem/", "test/support/")
 PERSISTENCE_DOC = "docs/persistence.md"
 
 SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench", "fuzz",
-               "proof", "tools", "examples", "test")
+               "history", "proof", "tools", "examples", "test")
 CXX = (".h", ".cc")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 
