@@ -20,6 +20,11 @@ class Visibility {
   Visibility(std::span<SlotMirror> mirrors, std::uint64_t snapshot, Stamp own_tag) noexcept
       : mirrors_(mirrors), snapshot_(snapshot), own_tag_(own_tag) {}
 
+  /// The same transactions as another one sees them. For tests that break the rules.
+  Visibility seen_from(std::uint64_t snapshot, Stamp own_tag) const noexcept {
+    return {mirrors_, snapshot, own_tag};
+  }
+
   std::uint64_t snapshot() const noexcept { return snapshot_; }
   Stamp own_tag() const noexcept { return own_tag_; }
 

@@ -22,15 +22,18 @@ void add_restart(CLI::App& app, Action& action);
 void add_merge(CLI::App& app, Action& action);
 void add_kill_loop(CLI::App& app, Action& action);
 void add_explore(CLI::App& app, Action& action);
+void add_history(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_fuzz_pool(CLI::App& app, Action& action);
 void add_crashtest(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_stats(CLI::App& app, Action& action);
-// The processes that demo, kill-loop and restart start, kill and start again; not in --help.
+// The processes that demo, kill-loop, history and restart start, kill and start again; not in
+// --help.
 void add_crash_plan(CLI::App& app, Action& action);
 void add_crash_child(CLI::App& app, Action& action);
 void add_random_child(CLI::App& app, Action& action);
+void add_history_child(CLI::App& app, Action& action);
 void add_restart_child(CLI::App& app, Action& action);
 
 /// All of the above.

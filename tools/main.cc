@@ -39,6 +39,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_merge(app, action);
   add_kill_loop(app, action);
   add_explore(app, action);
+  add_history(app, action);
   add_crashtest(app, action);
   add_check(app, action);
   add_fuzz_pool(app, action);
@@ -47,6 +48,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_crash_plan(app, action);
   add_crash_child(app, action);
   add_random_child(app, action);
+  add_history_child(app, action);
   add_restart_child(app, action);
 }
 

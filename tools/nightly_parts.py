@@ -13,6 +13,8 @@ STATES_PER_STEP = 5_000_000
 ROUNDS_PER_STEP = 100_000
 INPUTS_PER_STEP = 100_000
 ROUNDS_OF_KILLS_PER_STEP = 500
+OPERATIONS_PER_STEP = 50_000_000
+OPERATIONS_PER_KILL = 25_000
 HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 
 
@@ -88,6 +90,21 @@ def kills(workload):
     return steps
 
 
+def history(programs, operations, seed):
+    """Every second step with kills; each workload in turn; with both kinds of indexes."""
+    steps = []
+    for i, first, size in slices(operations, OPERATIONS_PER_STEP):
+        kills = max(1, size // OPERATIONS_PER_KILL) if i % 2 == 1 else 0
+        steps.append(Step(str(i), programs.flugs(
+            "history", "--operations", str(max(size, 1000)), "--kills", str(kills),
+            "--workload", ("mixed", "list-append", "register")[i // 2 % 3],
+            "--index", ("rebuild", "hint")[i // 4 % 2], "--users", "4",
+            "--seed", str(seed + first // 1000)),
+            figures=("operations", "transactions", "anomalies", "kills", "broken_rules_caught",
+                     "broken_rules_total")))
+    return steps
+
+
 def fuzz_pool(programs, inputs, seed):
     return [Step(str(i), programs.flugs("fuzz-pool", "--inputs", str(size), "--seed", str(seed),
                                         "--first", str(first)),
@@ -142,6 +159,8 @@ PARTS = (
     Part("kill_tatp", "TATP, killed", 2_000, "kills", kills("tatp"), ("flugs_tool",)),
     Part("kill_random", "random tables, definitions and transactions, killed",
          2_000, "kills", kills("random"), ("flugs_tool",)),
+    Part("history", "random transactions, recorded and checked for snapshot isolation",
+         1_000_000_000, "operations", history, ("flugs_tool",), size_min=1000),
     Part("fuzz_pool", "damaged pools", 1_000_000, "inputs", fuzz_pool, ("flugs_tool",)),
     Part("libfuzzer", "harnesses under the address sanitizer, each so long",
          900, "seconds", libfuzzer, ("fuzz_harnesses",), preset="libfuzzer"),

@@ -1,0 +1,132 @@
+// Random transactions of several threads, recorded and checked for what snapshot isolation forbids.
+#include <catch2/catch.hpp>
+
+#include "proof/history_run.h"
+#include "test/support/complaint.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+using proof::BrokenRule;
+using proof::HistoryPlan;
+using proof::HistoryWorkload;
+
+HistoryPlan plan_in(const TemporaryPath& path) {
+  HistoryPlan plan;
+  path.string().copy(plan.pool_path, sizeof plan.pool_path - 1);
+  plan.index_mode = test_index_mode();
+  return plan;
+}
+
+history::Report run_and_check(const HistoryPlan& plan) {
+  const proof::HistoryRun run = must(proof::run_history(plan));
+  return must(history::check(run.history, {.level = plan.level, .reports_allowed = true}));
+}
+
+void expect_snapshot_isolation(const HistoryPlan& plan) {
+  const history::Report report = run_and_check(plan);
+  for (const std::string& words : report.words) UNSCOPED_INFO(words);
+  CHECK(report.forbidden == 0);
+  CHECK(report.operations >= plan.operations);
+  CHECK(report.committed > report.transactions / 4);
+  CHECK(report.aborted > 0);
+  // Write skew is allowed: without any the transactions would hardly have met each other.
+  std::uint64_t skews = 0;
+  for (const auto& kind : report.by_kind) skews += kind.allowed;
+  CHECK(skews > 0);
+}
+
+std::uint64_t found(const history::Report& report,
+                    std::initializer_list<history::Anomaly> anomalies) {
+  std::uint64_t sum = 0;
+  for (const history::Anomaly anomaly : anomalies)
+    sum += report.by_kind[static_cast<std::size_t>(anomaly)].forbidden;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("histories of users and merges are snapshot isolated", "[history]") {
+  const TemporaryPath path;
+  HistoryPlan plan = plan_in(path);
+  plan.operations = 20'000 * kEffort;
+  expect_snapshot_isolation(plan);
+}
+
+TEST_CASE("histories of single tables are snapshot isolated", "[history]") {
+  for (const HistoryWorkload workload : {HistoryWorkload::kListAppend, HistoryWorkload::kRegister})
+    for (const bool merges : {false, true}) {
+      const TemporaryPath path;
+      HistoryPlan plan = plan_in(path);
+      plan.operations = 5'000 * kEffort;
+      plan.workload = workload;
+      plan.merges = merges;
+      plan.tables = 1;
+      plan.keys = 6;
+      expect_snapshot_isolation(plan);
+    }
+}
+
+TEST_CASE("sessions of one thread give the same history each time", "[history]") {
+  std::vector<history::History> histories;
+  for (int i = 0; i < 2; ++i) {
+    const TemporaryPath path;
+    HistoryPlan plan = plan_in(path);
+    plan.operations = 5'000;
+    plan.users = 1;
+    plan.sessions = 12;
+    plan.merges = false;
+    histories.push_back(must(proof::run_history(plan)).history);
+  }
+  REQUIRE(histories[0].operations().size() == histories[1].operations().size());
+  bool same = true;
+  for (std::size_t i = 0; i < histories[0].operations().size(); ++i) {
+    const history::Operation& a = histories[0].operations()[i];
+    const history::Operation& b = histories[1].operations()[i];
+    same = same && a.kind == b.kind && a.key == b.key && a.value == b.value &&
+           a.element_count == b.element_count;
+  }
+  CHECK(same);
+}
+
+TEST_CASE("each broken rule of visibility is noticed, as what it is", "[history]") {
+  using history::Anomaly;
+  const auto broken = [](BrokenRule rule) {
+    const TemporaryPath path;
+    HistoryPlan plan = plan_in(path);
+    plan.operations = 10'000;
+    INFO(to_string(rule));
+    history::Report report = must(proof::check_broken_rule(plan, rule));
+    CHECK(report.forbidden > 0);
+    return report;
+  };
+  CHECK(found(broken(BrokenRule::kDirtyRead), {Anomaly::kG1a}) > 0);
+  CHECK(found(broken(BrokenRule::kDirtyRead), {Anomaly::kG1b, Anomaly::kG1c}) > 0);
+  CHECK(found(broken(BrokenRule::kMovingSnapshot),
+              {Anomaly::kGSingle, Anomaly::kOtv, Anomaly::kPmp, Anomaly::kGNonadjacent}) > 0);
+  CHECK(found(broken(BrokenRule::kIgnoredConflict), {Anomaly::kLostUpdate}) > 0);
+  CHECK(found(broken(BrokenRule::kForgottenCommit), {Anomaly::kLost, Anomaly::kLostUpdate}) > 0);
+  const history::Report stale = broken(BrokenRule::kStaleSnapshot);
+  CHECK(found(stale, {Anomaly::kGSingle}) == stale.forbidden);
+
+  // The transactions of the same plan without a broken rule.
+  const TemporaryPath path;
+  HistoryPlan plan = plan_in(path);
+  plan.operations = 10'000;
+  CHECK(must(proof::check_broken_rule(plan, BrokenRule::kNone)).forbidden == 0);
+}
+
+TEST_CASE("levels that the engine does not offer are refused", "[history]") {
+  const TemporaryPath path;
+  HistoryPlan plan = plan_in(path);
+  for (const auto level : {history::Level::kReadCommitted, history::Level::kSerializable,
+                           history::Level::kStrictSerializable}) {
+    plan.level = level;
+    const auto run = proof::run_history(plan);
+    CHECK(run.code() == StatusCode::kInvalidArgument);
+    CHECK(run.status().message().find("does not offer") != std::string_view::npos);
+  }
+}
+
+}  // namespace flugs::test
