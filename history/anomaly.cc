@@ -49,9 +49,9 @@ std::string_view to_string(Level level) noexcept {
     case Level::kStrongSnapshot:
       return "strong snapshot isolation";
     case Level::kSerializable:
-      return "serializable";
+      return "serializability";
     case Level::kStrictSerializable:
-      return "strict serializable";
+      return "strict serializability";
   }
   return "unknown";
 }

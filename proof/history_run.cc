@@ -90,6 +90,13 @@ void merge_tables(Database& database, const HistoryTables& tables, const History
 
 }  // namespace
 
+Status offers_level(history::Level level) {
+  if (level == history::Level::kStrongSnapshot || level == history::Level::kSnapshot) return {};
+  return Status(StatusCode::kInvalidArgument, "the engine does not offer " +
+                                                  std::string(history::to_string(level)) +
+                                                  ": it has snapshot isolation only");
+}
+
 OpenOptions history_open_options(const HistoryPlan& plan) {
   OpenOptions options;
   options.path = plan.pool_path;

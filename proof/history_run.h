@@ -10,6 +10,9 @@
 
 namespace flugs::proof {
 
+/// ok when the engine offers the level; kInvalidArgument with the reason when it does not.
+Status offers_level(history::Level level);
+
 /// How a plan's pool is opened.
 OpenOptions history_open_options(const HistoryPlan& plan);
 

@@ -1,7 +1,7 @@
 #include "proof/history_session.h"
 
+#include <algorithm>
 #include <chrono>
-#include <string>
 #include <utility>
 
 namespace flugs::proof {
@@ -33,13 +33,6 @@ std::uint64_t history_now_ns() {
 }
 
 }  // namespace
-
-Status offers_level(history::Level level) {
-  if (level == history::Level::kStrongSnapshot || level == history::Level::kSnapshot) return {};
-  return Status(StatusCode::kInvalidArgument, "the engine does not offer " +
-                                                  std::string(history::to_string(level)) +
-                                                  ": it has snapshot isolation only");
-}
 
 // Conflicts, and a merge that asks the transaction to end, are what a user has to live with. With a
 // broken rule the engine may see things that cannot be; what counts then is what the checker sees.

@@ -11,9 +11,6 @@
 
 namespace flugs::proof {
 
-/// ok when the engine offers the level; kInvalidArgument with the reason when it does not.
-Status offers_level(history::Level level);
-
 /// One of the sessions of a user: random transactions, one after the other, a step at a time, so
 /// that a thread can have several under way. Writes down what it does and sees.
 /// Thread-safety: one thread.

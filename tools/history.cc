@@ -48,6 +48,7 @@ struct HistoryFigures {
   std::string guarantee;
   std::uint64_t batches = 0;
   std::uint64_t merges = 0;
+  bool has_failed = false;  ///< the engine, or a process that worked with it
   std::uint64_t kills = 0;
   double run_seconds = 0;
   double check_seconds = 0;
@@ -91,8 +92,11 @@ Status run_batch(const HistoryOptions& options, proof::HistoryPlan plan, std::ui
   const std::uint64_t start_ns = bench::monotonic_ns();
   Result<proof::HistoryRun> run =
       kills == 0 ? proof::run_history(plan) : run_history_with_kills(plan, kills);
-  if (!run.ok()) return std::move(run).status();
   figures.run_seconds += seconds_since(start_ns);
+  if (!run.ok()) {
+    figures.has_failed = true;
+    return std::move(run).status();
+  }
   if (!options.export_path.empty())
     if (Status s = history::export_history(run->history, options.export_path); !s.ok()) return s;
   const std::uint64_t check_ns = bench::monotonic_ns();
@@ -124,8 +128,9 @@ Status run_batches(const HistoryOptions& options, HistoryFigures& figures) {
     const std::uint64_t kills = options.kills / batches + (batch < options.kills % batches ? 1 : 0);
     Status status = run_batch(options, plan, static_cast<std::uint32_t>(kills), figures);
     if (!status.ok()) {
-      fmt::print(stderr, "flugs: {}\n",
-                 replay_words(options, plan, static_cast<std::uint32_t>(kills)));
+      if (figures.has_failed)
+        fmt::print(stderr, "flugs: {}\n",
+                   replay_words(options, plan, static_cast<std::uint32_t>(kills)));
       return status;
     }
     bar.update("checking", batch + 1, batches);
@@ -150,7 +155,10 @@ Status break_rules(const HistoryOptions& options, HistoryFigures& figures) {
     Result<PoolFile> pool = history_pool(options, plan);
     if (!pool.ok()) return std::move(pool).status();
     const Result<history::Report> report = proof::check_broken_rule(plan, rule);
-    if (!report.ok()) return report.status();
+    if (!report.ok()) {
+      figures.has_failed = true;
+      return report.status();
+    }
     const bool is_caught = report->forbidden != 0;
     ++figures.broken_rules_total;
     figures.broken_rules_caught += is_caught ? 1 : 0;
@@ -190,6 +198,7 @@ bench::Json history_json(const HistoryOptions& options, const HistoryFigures& fi
   json["anomalies"] = report.forbidden;
   json["anomalies_by_kind"] = by_kind_json(report, true);
   json["allowed_anomalies_seen"] = by_kind_json(report, false);
+  json["failures"] = figures.has_failed ? 1 : 0;
   json["kills"] = figures.kills;
   json["merges"] = figures.merges;
   json["broken_rules_caught"] = figures.broken_rules_caught;
@@ -227,6 +236,7 @@ void print_figures(const HistoryFigures& figures, history::Level level) {
 int run_command(HistoryOptions& options) {
   const Result<history::Level> level = history::level_named(options.isolation);
   if (!level.ok()) return could_not_run(level.status());
+  if (Status s = proof::offers_level(*level); !s.ok()) return could_not_run(s);
   options.plan.level = *level;
   options.plan.merges = options.merge == "on";
   for (const proof::BrokenRule rule : proof::kBrokenRules)
@@ -247,8 +257,7 @@ int run_command(HistoryOptions& options) {
   HistoryFigures figures;
   Status status = run_batches(options, figures);
   if (status.ok() && !options.skips_broken_rules) status = break_rules(options, figures);
-  if (status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kAlreadyExists)
-    return could_not_run(status);
+  if (!status.ok() && !figures.has_failed) return could_not_run(status);
   if (!status.ok()) fmt::print(stderr, "flugs: {}\n", status.to_string());
   print_figures(figures, options.plan.level);
   const bool is_good = status.ok() && figures.report.forbidden == 0 &&

@@ -91,14 +91,17 @@ def kills(workload):
 
 
 def history(programs, operations, seed):
-    """Every second step with kills; each workload in turn; with both kinds of indexes."""
+    """Every second step with kills; each workload in turn; with both kinds of indexes; users who
+    interleave transactions, and more users than processors, so that they are held up anywhere."""
     steps = []
     for i, first, size in slices(operations, OPERATIONS_PER_STEP):
         kills = max(1, size // OPERATIONS_PER_KILL) if i % 2 == 1 else 0
         steps.append(Step(str(i), programs.flugs(
             "history", "--operations", str(max(size, 1000)), "--kills", str(kills),
             "--workload", ("mixed", "list-append", "register")[i // 2 % 3],
-            "--index", ("rebuild", "hint")[i // 4 % 2], "--users", "4",
+            "--index", ("rebuild", "hint")[i // 4 % 2],
+            *(("--users", "4", "--sessions", "3"),
+              ("--users", "16", "--sessions", "1"))[i // 2 % 2],
             "--seed", str(seed + first // 1000)),
             figures=("operations", "transactions", "anomalies", "kills", "broken_rules_caught",
                      "broken_rules_total")))
