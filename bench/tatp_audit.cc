@@ -55,6 +55,26 @@ std::string field_name(std::uint32_t s_id, std::uint16_t field) {
 
 }  // namespace
 
+void check_constant_columns(const SubscriberRecord& expected, const SubscriberRecord& actual,
+                            InvariantReport& report) {
+  const bool small_ones =
+      std::equal(expected.small.begin() + 1, expected.small.end(), actual.small.begin() + 1);
+  if (!small_ones || expected.msc_location != actual.msc_location)
+    report.broken(Invariant::kPopulation,
+                  fmt::format("subscriber {}: a constant column has changed", expected.s_id));
+  if (expected.access != actual.access)
+    report.broken(Invariant::kPopulation,
+                  fmt::format("access info of subscriber {} has changed", expected.s_id));
+  for (std::size_t i = 0; i < kTypesMax; ++i) {
+    const FacilityRecord& wanted = expected.facilities[i];
+    const FacilityRecord& found = actual.facilities[i];
+    if (wanted.present != found.present || wanted.is_active != found.is_active ||
+        wanted.error_control != found.error_control || wanted.data_b != found.data_b)
+      report.broken(Invariant::kPopulation,
+                    fmt::format("facility ({}, {}) has changed", expected.s_id, i + 1));
+  }
+}
+
 TatpAudit::TatpAudit(const Witness& witness) {
   for (std::uint32_t user = 0; user < witness.plan().users; ++user)
     for (const WitnessEntry& entry : witness.log(user)) add(entry);

@@ -4,11 +4,17 @@
 #include <span>
 #include <vector>
 
-#include "bench/tatp_invariants.h"
+#include "bench/invariant_report.h"
+#include "bench/tatp_population.h"
 #include "bench/tatp_state.h"
 #include "bench/witness.h"
 
 namespace flugs::bench {
+
+/// T1: everything but bit_1, vlr_location, data_a and the forwarding rows is as the population has
+/// it.
+void check_constant_columns(const SubscriberRecord& expected, const SubscriberRecord& actual,
+                            InvariantReport& report);
 
 /// What one logged transaction did, or may have done, to one field of one subscriber.
 struct TatpEffect {

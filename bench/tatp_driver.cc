@@ -12,7 +12,6 @@
 #include "bench/clock.h"
 #include "bench/environment.h"
 #include "bench/merge_watch.h"
-#include "bench/random.h"
 
 namespace flugs::bench {
 
@@ -40,8 +39,7 @@ class alignas(64) User {
       : control_(control),
         clock_(Ticks::instance()),
         client_(database, tables, options.isolation),
-        generator_(population, options.mix, options.distribution,
-                   mix64(options.seed) + mix64(index)),
+        generator_(population, options.mix, options.distribution, user_seed(options.seed, index)),
         requests_(options.lookahead + 1) {
     if (options.witness == nullptr) return;
     log_.emplace(*options.witness, index);

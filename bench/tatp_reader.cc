@@ -14,18 +14,6 @@ namespace flugs::bench {
 
 namespace {
 
-/// The subscriber that a number of 15 digits names, if there is one.
-std::optional<std::uint32_t> named_by(std::string_view number, std::uint32_t subscribers) {
-  if (number.size() != kSubNbrDigits) return std::nullopt;
-  std::uint64_t id = 0;
-  for (const char digit : number) {
-    if (digit < '0' || digit > '9') return std::nullopt;
-    id = id * 10 + static_cast<std::uint64_t>(digit - '0');
-  }
-  if (id < 1 || id > subscribers) return std::nullopt;
-  return static_cast<std::uint32_t>(id);
-}
-
 /// A reading of one subscriber.
 class Reader {
  public:
@@ -138,7 +126,8 @@ class Reader {
     forwarding.present = true;
     const std::int64_t end = row.get_int64(TatpColumns::kEndTime);
     const std::int64_t end_max = 16 + std::int64_t{population_.longest_forwarding()};
-    const auto named = named_by(row.get_string(TatpColumns::kNumberx), population_.subscribers());
+    const auto named =
+        subscriber_named(row.get_string(TatpColumns::kNumberx), population_.subscribers());
     if (end < 1 || end > end_max || !named)
       report_.broken(
           Invariant::kDomains,
@@ -199,26 +188,6 @@ Result<std::optional<SubscriberRecord>> read_subscriber(const Transaction& trans
                                                         std::uint32_t s_id,
                                                         InvariantReport& report) {
   return Reader(transaction, tables, population, s_id, report).read();
-}
-
-void check_constant_columns(const SubscriberRecord& expected, const SubscriberRecord& actual,
-                            InvariantReport& report) {
-  const bool small_ones =
-      std::equal(expected.small.begin() + 1, expected.small.end(), actual.small.begin() + 1);
-  if (!small_ones || expected.msc_location != actual.msc_location)
-    report.broken(Invariant::kPopulation,
-                  fmt::format("subscriber {}: a constant column has changed", expected.s_id));
-  if (expected.access != actual.access)
-    report.broken(Invariant::kPopulation,
-                  fmt::format("access info of subscriber {} has changed", expected.s_id));
-  for (std::size_t i = 0; i < kTypesMax; ++i) {
-    const FacilityRecord& wanted = expected.facilities[i];
-    const FacilityRecord& found = actual.facilities[i];
-    if (wanted.present != found.present || wanted.is_active != found.is_active ||
-        wanted.error_control != found.error_control || wanted.data_b != found.data_b)
-      report.broken(Invariant::kPopulation,
-                    fmt::format("facility ({}, {}) has changed", expected.s_id, i + 1));
-  }
 }
 
 }  // namespace flugs::bench

@@ -17,9 +17,4 @@ Result<std::optional<SubscriberRecord>> read_subscriber(const Transaction& trans
                                                         std::uint32_t s_id,
                                                         InvariantReport& report);
 
-/// T1: everything but bit_1, vlr_location, data_a and the forwarding rows is as the population has
-/// it.
-void check_constant_columns(const SubscriberRecord& expected, const SubscriberRecord& actual,
-                            InvariantReport& report);
-
 }  // namespace flugs::bench

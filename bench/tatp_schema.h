@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "flugs/database.h"
@@ -67,6 +68,19 @@ class SubNbr {
  private:
   std::array<char, kSubNbrDigits> digits_;
 };
+
+/// The subscriber, of 1 to `subscribers`, that a number of 15 digits names, if there is one.
+inline std::optional<std::uint32_t> subscriber_named(std::string_view number,
+                                                     std::uint32_t subscribers) noexcept {
+  if (number.size() != kSubNbrDigits) return std::nullopt;
+  std::uint64_t id = 0;
+  for (const char digit : number) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    id = id * 10 + static_cast<std::uint64_t>(digit - '0');
+  }
+  if (id < 1 || id > subscribers) return std::nullopt;
+  return static_cast<std::uint32_t>(id);
+}
 
 /// Fails as Database::create_table; kAlreadyExists when the database holds TATP already.
 Result<TatpTables> create_tatp_tables(Database& database);

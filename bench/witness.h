@@ -62,6 +62,11 @@ struct CrashPlan {
   std::uint64_t segment_bytes = 0;
   IndexMode index_mode = IndexMode::kRebuild;
   std::uint32_t merge_interval_ms = 0;  ///< how often tables are merged by themselves; 0: never
+
+  /// Of what users draw in that life, whatever the engine.
+  std::uint64_t run_seed(std::uint32_t life) const noexcept {
+    return mix64(population.seed) + life;
+  }
 };
 
 /// What the running process tells the one that watches. Times are CLOCK_MONOTONIC nanoseconds.
@@ -81,6 +86,8 @@ struct CrashStatus {
   std::atomic<std::uint64_t> pool_bytes{0};
   char medium[32] = {};  ///< written before `opened_ns`
   char guarantee[256] = {};
+  char engine[64] = {};  ///< another engine's name and version, and how it is set up
+  char setup[512] = {};
 };
 
 struct alignas(64) UserStatus {

@@ -7,6 +7,7 @@
 #include "bench/clock.h"
 #include "bench/tatp_driver.h"
 #include "bench/tatp_invariants.h"
+#include "bench/tatp_load.h"
 #include "bench/witness.h"
 #include "tools/child_process.h"
 #include "tools/command.h"
@@ -157,7 +158,7 @@ class CrashChild {
     options.seconds = kForEver;
     options.mix = plan.mix;
     options.distribution = plan.distribution;
-    options.seed = bench::mix64(plan.population.seed) + witness_.life();
+    options.seed = plan.run_seed(witness_.life());
     options.witness = &witness_;
     set_stage(bench::Stage::kRunning);
     const bench::TatpRunResult result = bench::run_tatp(database, tables, population_, options);

@@ -11,6 +11,7 @@
 #include "bench/environment.h"
 #include "bench/tatp_driver.h"
 #include "bench/tatp_invariants.h"
+#include "bench/tatp_load.h"
 #include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
