@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tools/exit_status.h"
 #include "tools/tatp_options.h"
 
 namespace flugs::tools {
@@ -35,7 +38,8 @@ const char* name_of(bench::Stage stage) {
 
 }  // namespace
 
-Result<CrashRun> CrashRun::prepare(bench::CrashPlan plan, const std::string& pool_path, bool keep) {
+Result<CrashRun> CrashRun::prepare(bench::CrashPlan plan, const std::string& pool_path, bool keep,
+                                   const std::string& program) {
   // The logs take what is written of them; a quarter is far beyond what a machine can do.
   const std::uint64_t log_bytes = plan.log_entries * sizeof(bench::WitnessEntry) * plan.users / 4;
   const std::uint64_t base_bytes =
@@ -50,7 +54,11 @@ Result<CrashRun> CrashRun::prepare(bench::CrashPlan plan, const std::string& poo
   if (pool->path().size() >= sizeof plan.pool_path)
     return Status(StatusCode::kInvalidArgument, "the pool's path is too long");
   pool->path().copy(plan.pool_path, sizeof plan.pool_path - 1);
+  std::error_code error;
+  if (!program.empty() && !std::filesystem::create_directory(pool->path(), error))
+    return Status(StatusCode::kIoError, pool->path() + ": " + error.message());
   CrashRun run;
+  run.program_ = program;
   run.pool_ = std::move(pool).value();
   run.witness_file_ = TemporaryFile(fresh_shared_path(".witness", witness_bytes));
   Result<bench::Witness> witness = bench::Witness::create(run.witness_file_.path(), plan);
@@ -66,7 +74,9 @@ Status CrashRun::start(const CrashTask& task) {
   if (task.check) arguments.push_back("--check");
   if (task.verify) arguments.push_back("--verify");
   if (task.run) arguments.push_back("--run");
-  Result<ChildProcess> child = ChildProcess::start(std::move(arguments));
+  Result<ChildProcess> child = program_.empty()
+                                   ? ChildProcess::start(std::move(arguments))
+                                   : ChildProcess::start(std::move(arguments), program_);
   if (!child.ok()) return std::move(child).status();
   child_ = std::move(child).value();
   return {};
@@ -80,7 +90,8 @@ void CrashRun::draw(ProgressBar& bar) const {
 
 Status CrashRun::expect_alive() {
   if (!child_.has_ended()) return {};
-  return Status(StatusCode::kCorrupt,
+  const bool could_not_run = child_.exit_status() == kExitCouldNotRun;
+  return Status(could_not_run ? StatusCode::kIoError : StatusCode::kCorrupt,
                 fmt::format("the process that {} the database {}",
                             witness_.status().stage.load() == bench::Stage::kRunning ? "worked with"
                                                                                      : "opened",

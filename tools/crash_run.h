@@ -25,8 +25,10 @@ struct CrashTask {
 /// users were promised.
 class CrashRun {
  public:
-  /// `plan`'s pool path is filled in.
-  static Result<CrashRun> prepare(bench::CrashPlan plan, const std::string& pool_path, bool keep);
+  /// `plan`'s pool path is filled in. `program` empty: this one; else that of another engine, which
+  /// takes the same arguments (tools/peers) and has a directory in the pool's place.
+  static Result<CrashRun> prepare(bench::CrashPlan plan, const std::string& pool_path, bool keep,
+                                  const std::string& program = "");
 
   bench::Witness& witness() noexcept { return witness_; }
   const PoolFile& pool() const noexcept { return pool_; }
@@ -34,11 +36,12 @@ class CrashRun {
   Status start(const CrashTask& task);
   /// Kills the process, without warning.
   void kill() { child_.kill(); }
-  /// Until the process runs TATP. Fails when it ends instead.
+  /// Until the process runs TATP. Fails as expect_alive.
   Status wait_until_running(ProgressBar& bar);
   /// Until the process has ended by itself. `exit_status` is its own.
   Status wait_until_done(ProgressBar& bar, int& exit_status);
-  /// Fails when the process has ended by itself.
+  /// Fails when the process has ended by itself: with kIoError when it could not run, kCorrupt
+  /// when a check failed or it crashed.
   Status expect_alive();
 
   /// What the last check in a process found; the problems themselves went to standard error.
@@ -47,6 +50,7 @@ class CrashRun {
  private:
   void draw(ProgressBar& bar) const;
 
+  std::string program_;
   PoolFile pool_;
   TemporaryFile witness_file_;
   bench::Witness witness_;

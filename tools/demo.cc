@@ -59,7 +59,7 @@ void print_figures(const DemoFigures& figures) {
   add("the next one has started", figures.main_ns);
   add("the database is open, recovered", figures.opened_ns);
   add("first answer", figures.answer_ns);
-  add("full speed (95 % of the mean before, over 20 ms)", figures.full_speed_ns);
+  add("full speed (95 % of the mean before)", figures.full_speed_ns);
   fmt::print("{}\n", table.to_string());
   fmt::print("before {} transactions/s, after {}\n", format_count(figures.before_tps),
              format_count(figures.after_tps));

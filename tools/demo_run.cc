@@ -17,9 +17,11 @@ namespace flugs::tools {
 namespace {
 
 constexpr auto kSampleInterval = std::chrono::milliseconds(10);
-/// Full speed is this share of the mean before the crash, over this long.
+/// Full speed is this share of the mean before the crash, over a window as long as two samples at
+/// least, and as so many transactions took then: fewer would be there by chance.
 constexpr double kFullSpeedShare = 0.95;
-constexpr std::uint64_t kFullSpeedWindowNs = 20'000'000;
+constexpr double kFullSpeedWindowNs = 20e6;
+constexpr double kFullSpeedTransactions = 100;
 
 class Demo {
  public:
@@ -50,6 +52,7 @@ class Demo {
  private:
   void announce() {
     const bench::CrashStatus& status = crash_.witness().status();
+    if (!options_.program.empty()) fmt::print("{}: {}\n", status.engine, status.setup);
     fmt::print("{} subscribers, {} rows loaded in {:.2f} s; medium {}: {}\n", options_.subscribers,
                status.rows_loaded.load(), status.load_seconds.load(), status.medium,
                status.guarantee);
@@ -85,21 +88,23 @@ class Demo {
     // The first tenth is left out of the mean: page faults of a pool just made.
     const std::uint64_t steady_ns = figures.begin_ns + (figures.kill_ns - figures.begin_ns) / 10;
     figures.before_tps = throughput(figures.samples, steady_ns, figures.kill_ns);
-    if (figures.answer_ns == 0) return;
+    if (figures.answer_ns == 0 || figures.before_tps == 0) return;
     figures.after_tps =
         throughput(figures.samples, figures.answer_ns, figures.samples.back().time_ns);
+    figures.full_speed_window_ns = static_cast<std::uint64_t>(
+        std::max(kFullSpeedWindowNs, kFullSpeedTransactions / figures.before_tps * 1e9));
     figures.full_speed_ns =
         time_of_throughput(figures.samples, figures.answer_ns, kFullSpeedShare * figures.before_tps,
-                           kFullSpeedWindowNs);
+                           figures.full_speed_window_ns);
   }
 
   Status audit(DemoFigures& figures) {
-    Status status = crash_.start({.check = true, .verify = true});
+    Status status = crash_.start({.check = true, .verify = options_.program.empty()});
     int exit_status = kExitCouldNotRun;
     if (status.ok()) status = crash_.wait_until_done(bar_, exit_status);
     if (!status.ok()) return status;
     if (exit_status == kExitCouldNotRun)
-      return Status(StatusCode::kCorrupt, "the database could not be audited, see above");
+      return Status(StatusCode::kIoError, "the database could not be audited, see above");
     figures.audit_ok = exit_status == kExitOk;
     figures.audited = crash_.witness().status().audited_entries.load();
     figures.lost_acknowledged = crash_.witness().status().lost_acknowledged.load();
@@ -127,7 +132,7 @@ Result<CrashRun> prepare_demo(const DemoOptions& options) {
   plan.scm_write_ns = options.latency.write_ns;
   plan.log_entries = static_cast<std::uint64_t>(
       kWritesPerSecondMax * (options.seconds_before + options.seconds_after + 1));
-  return CrashRun::prepare(plan, options.pool, options.keep);
+  return CrashRun::prepare(plan, options.pool, options.keep, options.program);
 }
 
 Status run_demo(const DemoOptions& options, CrashRun& crash, DemoFigures& figures) {
@@ -143,7 +148,11 @@ bench::Json demo_json(const DemoOptions& options, CrashRun& crash, const DemoFig
   json["guarantee"] = status.guarantee;
   json["subscribers"] = options.subscribers;
   json["users"] = options.users;
-  json["index"] = to_string(options.index_mode);
+  if (options.program.empty()) {
+    json["index"] = to_string(options.index_mode);
+  } else {
+    json["setup"] = status.setup;
+  }
   json["lost_acknowledged"] = figures.lost_acknowledged;
   json["audit_ok"] = figures.audit_ok;
   json["audited_transactions"] = figures.audited;
@@ -152,6 +161,7 @@ bench::Json demo_json(const DemoOptions& options, CrashRun& crash, const DemoFig
   if (figures.answer_ns != 0) json["first_answer_ms"] = figures.ms_after_kill(figures.answer_ns);
   if (figures.full_speed_ns != 0)
     json["full_speed_ms"] = figures.ms_after_kill(figures.full_speed_ns);
+  json["full_speed_window_ms"] = static_cast<double>(figures.full_speed_window_ns) * 1e-6;
   json["process_gone_ms"] = figures.ms_after_kill(figures.gone_ns);
   json["process_started_ms"] = figures.ms_after_kill(figures.main_ns);
   json["opened_ms"] = figures.ms_after_kill(figures.opened_ns);

@@ -23,6 +23,7 @@ struct DemoOptions {
   std::uint64_t seed = 1;
   ScmLatency latency;
   IndexMode index_mode = IndexMode::kRebuild;
+  std::string program;  ///< of another engine (tools/peers); empty: flugs
   bool keep = false;
 };
 
@@ -36,7 +37,8 @@ struct DemoFigures {
   std::uint64_t opened_ns = 0;
   std::uint64_t answer_ns = 0;
   std::uint64_t full_speed_ns = 0;  ///< 0: never
-  std::uint64_t completed = 0;      ///< transactions in flight, by the restart after the kill
+  std::uint64_t full_speed_window_ns = 0;
+  std::uint64_t completed = 0;  ///< transactions in flight, by the restart after the kill
   std::uint64_t undone = 0;
   double before_tps = 0;
   double after_tps = 0;

@@ -9,6 +9,7 @@ Needs the package matplotlib of PyPI; where python3 lacks it, a virtual environm
 """
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -23,6 +24,7 @@ MARKERS = {"flugs-rebuild-no-key": "*", "flugs-rebuild": "o", "flugs-hint": "s",
 PAPER = "#555555"
 VARIANTS = (("hash_map", "hash map", "--"), ("skip_list", "skip list", ":"))
 AVERAGED_MS = 100  # a point of the curve of a whole run
+FLOOR_TPS = 1  # where a curve is drawn while nothing is executed, on a logarithmic axis
 
 
 def count(number):
@@ -67,6 +69,22 @@ def near_ms(curves):
     return max(400, 2 * max(times))
 
 
+def near_width_ms(curve):
+    """What is averaged in the close look, in whole samples of 10 ms: 50 ms, or that in which full
+    speed is looked for."""
+    return 10 * math.ceil(max(50, curve["full_speed_window_ms"]) / 10)
+
+
+def crash_label(curve):
+    """An engine's line in the legend: what it did, and how many it lets write."""
+    after = [f"{name} " + ("not reached" if curve[key] is None else milliseconds(curve[key]))
+             for name, key in (("first answer", "first_answer_ms"),
+                               ("full speed", "full_speed_ms"))]
+    writers = "1 writer" if curve["writers"] == 1 else f"{curve['writers']} writers"
+    return (f"{curve['name']}, {writers}: {', '.join(after)}; "
+            f"{count(curve['before_tps'])} transactions/s before")
+
+
 def parts(engine):
     """(what its first part is, that part in ms, the rest in ms) of an engine's only point."""
     point = engine["points"][0]
@@ -91,7 +109,12 @@ def caption(data):
     else:
         first = data["curves"][0]
         lines.append(f"TATP, {count(first['subscribers'])} subscribers, {first['users']} users; "
-                     f"medium {first['medium']}: {first['guarantee']}")
+                     "medium and what a commit guarantees:")
+        for curve in data["curves"]:
+            name = curve["name"].split(",")[0]
+            line = f"{name}: medium {curve['medium']}, {curve['guarantee']}"
+            if line not in lines:
+                lines.append(line)
     if data["left_out"]:
         lines.append("Left out: " + "; ".join(entry["engine"] for entry in data["left_out"]))
     return "\n".join(lines)
@@ -208,40 +231,37 @@ class Plots:
         return figure
 
     def through_a_crash(self, data):
-        figure, (whole, near) = self.pyplot.subplots(1, 2, figsize=(13, 5.5),
+        figure, (whole, near) = self.pyplot.subplots(1, 2, figsize=(13, 7.5),
                                                      width_ratios=(3, 2))
-        figure.subplots_adjust(left=0.07, right=0.98, bottom=0.24, top=0.9, wspace=0.16)
+        figure.subplots_adjust(left=0.07, right=0.98, bottom=0.42, top=0.93, wspace=0.16)
         paper = data["paper"]
         for curve in data["curves"]:
             colour = COLOURS.get(curve["key"])
-            full = curve["full_speed_ms"]
-            label = (f"{curve['key'].replace('flugs-', 'flugs, ')}: first answer "
-                     f"{milliseconds(curve['first_answer_ms'])}, full speed "
-                     f"{'not reached' if full is None else milliseconds(full)}")
-            whole.plot(*zip(*averaged(curve["curve"], AVERAGED_MS)), color=colour, label=label)
-            near.step([point["ms"] for point in curve["curve"]],
-                      [point["tps"] for point in curve["curve"]], color=colour, linewidth=1)
+            seconds, rates = zip(*averaged(curve["curve"], AVERAGED_MS))
+            whole.plot(seconds, [max(rate, FLOOR_TPS) for rate in rates], color=colour,
+                       label=crash_label(curve))
+            seconds, rates = zip(*averaged(curve["curve"], near_width_ms(curve)))
+            near.plot([1000 * second for second in seconds],
+                      [100 * rate / curve["before_tps"] for rate in rates], color=colour,
+                      linewidth=1)
         whole.axvspan(0, paper["full_speed_s"], color=PAPER, alpha=0.15,
-                      label=f"{paper['label']}, {paper['variant']}: full throughput\n"
+                      label=f"{paper['label']}, {paper['variant']}: full throughput "
                             f"about {paper['full_speed_s']} s after the crash")
+        whole.set_yscale("log")
         whole.set_xlabel("s since SIGKILL")
         whole.set_ylabel("transactions/s")
-        whole.set_title(f"Figure {data['figure']}: {data['title']}, "
-                        f"medium {data['curves'][0]['medium']}", fontsize=11)
+        whole.set_title(f"Figure {data['figure']}: {data['title']}", fontsize=11)
+        whole.yaxis.set_major_formatter(lambda value, _: count(value))
         end = near_ms(data["curves"])
         near.set_xlim(-end / 4, end)
-        near.set_ylim(top=1.1 * max(point["tps"] for curve in data["curves"]
-                                    for point in curve["curve"] if -end / 4 < point["ms"] < end))
-        whole.set_ylim(top=1.4 * max(tps for curve in data["curves"]
-                                     for _, tps in averaged(curve["curve"], AVERAGED_MS)))
+        near.set_ylim(0, 150)
         near.set_xlabel("ms since SIGKILL")
-        near.set_title("around the crash, every 10 ms", fontsize=11)
+        near.set_ylabel("percent of the mean before")
+        near.set_title("around the crash, over 50 ms or 100 transactions", fontsize=11)
         for axes in (whole, near):
-            axes.set_ylim(bottom=0)
-            axes.yaxis.set_major_formatter(lambda value, _: count(value))
             axes.axvline(0, color="black", linewidth=0.8)
             axes.grid(True, alpha=0.25)
-        whole.legend(loc="upper left", fontsize=8)
+        figure.legend(loc="upper left", bbox_to_anchor=(0.05, 0.345), fontsize=8)
         return figure
 
 

@@ -230,42 +230,65 @@ class RestartFiguresRun {
     const std::string figure = is_disk ? "8b" : "8a";
     if (!is_wanted(figure)) return {};
     bench::Json curves = bench::Json::array();
-    for (const IndexMode mode : {IndexMode::kRebuild, IndexMode::kHint}) {
-      DemoOptions demo;
-      demo.subscribers = options_.subscribers;
-      demo.users = options_.users;
-      demo.seconds_before = options_.seconds;
-      demo.seconds_after = options_.seconds;
-      demo.seed = plan_.seed;
-      demo.index_mode = mode;
-      demo.latency = {plan_.scm_read_ns, plan_.scm_write_ns};
-      if (is_disk) demo.pool = file_pool();
-      Result<CrashRun> crash = prepare_demo(demo);
-      if (!crash.ok()) return std::move(crash).status();
-      if (!crash->pool().remark().empty()) fmt::print("{}\n", crash->pool().remark());
-      DemoFigures figures;
-      Status status = run_demo(demo, *crash, figures);
-      if (!status.ok()) return status;
-      is_right_ = is_right_ && figures.audit_ok && figures.lost_acknowledged == 0;
-      bench::Json curve = demo_json(demo, *crash, figures);
-      curve["key"] = fmt::format("flugs-{}", to_string(mode));
-      print_recovery(figure, curve);
-      curves.push_back(std::move(curve));
+    for (const RestartEngine& engine : engines_) {
+      if (!engine.keyed) continue;  // TATP goes by keys
+      bench::Json curve;
+      Status status = recover(engine, is_disk, curve);
+      is_right_ = is_right_ && status.code() != StatusCode::kCorrupt;
+      if (status.ok()) {
+        print_recovery(figure, curve);
+        curves.push_back(std::move(curve));
+      } else if (engine.is_flugs()) {
+        return status;
+      } else {
+        leave_out(fmt::format("{} in figure {}", engine.key, figure), status);
+      }
     }
     bench::Json json = header(figure, "TATP through a crash");
     json["command"] = fmt::format(
-        "flugs restart --figures DIR --only {} --subscribers {} --users {} --seconds {}", figure,
-        options_.subscribers, options_.users, options_.seconds);
+        "flugs restart --figures DIR --only {} --subscribers {} --users {} --seconds {} --peers {}",
+        figure, options_.subscribers, options_.users, options_.seconds,
+        fmt::join(options_.peers, ","));
     json["paper"] = paper_recovery(is_disk);
     json["curves"] = std::move(curves);
     return write(figure, json);
   }
 
+  /// One engine's curve. Fails when one of its processes does; with kCorrupt when it says that an
+  /// answer is wrong.
+  Status recover(const RestartEngine& engine, bool is_disk, bench::Json& curve) {
+    DemoOptions demo;
+    demo.subscribers = options_.subscribers;
+    demo.users = options_.users;
+    demo.seconds_before = options_.seconds;
+    demo.seconds_after = options_.seconds;
+    demo.seed = plan_.seed;
+    demo.index_mode = engine.index_mode;
+    demo.program = engine.program;
+    if (engine.is_flugs()) demo.latency = {plan_.scm_read_ns, plan_.scm_write_ns};
+    if (is_disk) demo.pool = file_pool(engine);
+    Result<CrashRun> crash = prepare_demo(demo);
+    if (!crash.ok()) return std::move(crash).status();
+    if (!crash->pool().remark().empty()) fmt::print("{}\n", crash->pool().remark());
+    DemoFigures figures;
+    Status status = run_demo(demo, *crash, figures);
+    if (!status.ok()) return status;
+    is_right_ = is_right_ && figures.audit_ok && figures.lost_acknowledged == 0;
+    curve = demo_json(demo, *crash, figures);
+    curve["key"] = engine.key;
+    curve["name"] = engine.is_flugs() ? fmt::format("flugs {}, --index {}", FLUGS_VERSION,
+                                                    to_string(engine.index_mode))
+                                      : std::string(crash->witness().status().engine);
+    curve["writers"] = engine.is_single_writer() ? 1 : options_.users;
+    return {};
+  }
+
   /// A fresh name on a file system that is no tmpfs, as far as the user chose it.
-  std::string file_pool() const {
+  std::string file_pool(const RestartEngine& engine) const {
     const std::string& directory =
         options_.file_directory.empty() ? options_.directory : options_.file_directory;
-    return (std::filesystem::path(directory) / "figure-8b.pool").string();
+    const std::string name = engine.is_flugs() ? "pool" : engine.key;
+    return (std::filesystem::path(directory) / ("figure-8b." + name)).string();
   }
 
   static void print_recovery(const std::string& figure, const bench::Json& curve) {
@@ -273,10 +296,12 @@ class RestartFiguresRun {
       return curve[key].is_null() ? std::string("never")
                                   : fmt::format("{:.0f} ms", curve[key].get<double>());
     };
+    const auto writers = curve["writers"].get<std::uint32_t>();
     fmt::print(
-        "Figure {}, {}, medium {}: {} transactions/s before; after SIGKILL first answer {}, "
-        "full speed {}\n\n",
-        figure, curve["key"].get<std::string>(), curve["medium"].get<std::string>(),
+        "Figure {}, {}, medium {}, {}: {} transactions/s before; after SIGKILL first answer "
+        "{}, full speed {}\n\n",
+        figure, curve["name"].get<std::string>(), curve["medium"].get<std::string>(),
+        writers == 1 ? "1 writer" : fmt::format("{} writers", writers),
         format_count(curve["before_tps"].get<double>()), ms("first_answer_ms"),
         ms("full_speed_ms"));
     std::fflush(stdout);

@@ -20,6 +20,8 @@ struct RestartEngine {
   std::uint32_t writers = 2;  ///< of the load under which it is killed: those it lets in
 
   bool is_flugs() const noexcept { return program.empty(); }
+  /// It lets in one writer at a time, though as many readers as there are.
+  bool is_single_writer() const noexcept { return writers == 1; }
 };
 
 /// flugs: in both modes with a key, as the others have one, and as the paper's table without.

@@ -41,15 +41,18 @@ def check_header(data, figure):
     assert data["paper"]["label"] == "SOFORT (paper, 8 cores, 200 ns)"
 
 
+def is_built(flugs, peer):
+    return os.path.exists(os.path.join(os.path.dirname(flugs), f"flugs-peer-{peer}"))
+
+
 def check_engines(data, flugs):
     """Every engine is there, or its program is not and that is said."""
     keys = [engine["key"] for engine in data["engines"]]
     assert keys[:3] == ["flugs-rebuild-no-key", "flugs-rebuild", "flugs-hint"]
     left_out = [entry["engine"] for entry in data["left_out"]]
     for peer in PEERS:
-        is_built = os.path.exists(os.path.join(os.path.dirname(flugs), f"flugs-peer-{peer}"))
-        assert (peer in keys) == is_built, (peer, keys)
-        assert (peer in left_out) == (not is_built), (peer, left_out)
+        assert (peer in keys) == is_built(flugs, peer), (peer, keys)
+        assert (peer in left_out) == (not is_built(flugs, peer)), (peer, left_out)
     for engine in data["engines"]:
         assert all(engine[key] for key in ("name", "setup", "medium", "guarantee",
                                             "first_query_kind")), engine
@@ -78,14 +81,24 @@ def check_restarts(data, figure, flugs):
             check_point(engine, point)
 
 
-def check_recovery(data, figure):
+def check_recovery(data, figure, flugs):
     check_header(data, figure)
-    assert [curve["key"] for curve in data["curves"]] == ["flugs-rebuild", "flugs-hint"]
+    peers = [peer for peer in PEERS if is_built(flugs, peer)]
+    assert [curve["key"] for curve in data["curves"]] == ["flugs-rebuild", "flugs-hint", *peers]
+    assert [entry["engine"] for entry in data["left_out"]] == \
+        [peer for peer in PEERS if peer not in peers]
+    media = {curve["medium"] for curve in data["curves"] if curve["key"] in peers}
+    assert media <= {"file", "tmpfs"}, media
     for curve in data["curves"]:
-        assert curve["lost_acknowledged"] == 0 and curve["audit_ok"] is True
-        assert curve["first_answer_ms"] > 0 and curve["before_tps"] > 0
+        key = curve["key"]
+        assert curve["name"] and curve["guarantee"] and curve["users"] == 2, key
+        assert curve["writers"] == (1 if key in ("lmdb", "sqlite") else 2), key
+        assert curve["lost_acknowledged"] == 0 and curve["audit_ok"] is True, key
+        assert set(curve["invariants"].values()) == {True}, (key, curve["invariants"])
+        assert curve["audited_transactions"] > 0, key
+        assert curve["first_answer_ms"] > 0 and curve["before_tps"] > 0, key
         times = [point["ms"] for point in curve["curve"]]
-        assert times == sorted(times) and times[0] < 0 < times[-1]
+        assert times == sorted(times) and times[0] < 0 < times[-1], key
 
 
 def check_plots(directory, figures):
@@ -95,6 +108,18 @@ def check_plots(directory, figures):
     for figure in figures:
         for ending in (".png", ".svg"):
             assert os.path.getsize(os.path.join(directory, name_of(figure) + ending)) > 10000
+
+
+def check_stub_of_tatp(own, directory, failure, expected):
+    """The same with TATP."""
+    assert run(own, directory, ["8a"], "--plot", "none", "--peers", "sqlite") == expected
+    with open(os.path.join(directory, "figure-8a.json"), encoding="utf-8") as file:
+        data = json.load(file)
+    assert data["answers_ok"] == (failure != 1)
+    (failed,) = data["left_out"]
+    assert failed["engine"] == "sqlite in figure 8a", failed
+    assert f"ended with status {failure}" in failed["why"], failed
+    assert [curve["key"] for curve in data["curves"]] == ["flugs-rebuild", "flugs-hint"]
 
 
 def check_stubs(flugs, directory):
@@ -117,6 +142,7 @@ def check_stubs(flugs, directory):
         assert f"ended with status {failure}" in failed["why"], failed
         last = data["engines"][-1]
         assert last["key"] == "sqlite" and not last["points"]
+        check_stub_of_tatp(own, directory, failure, expected)
 
 
 def main():
@@ -132,12 +158,13 @@ def main():
             if figure in POINTS:
                 check_restarts(data, figure, flugs)
             else:
-                check_recovery(data, figure)
+                check_recovery(data, figure, flugs)
         if plots:
             check_plots(directory, figures)
         if stubs:
             check_stubs(flugs, directory)
-        left = [name for name in os.listdir(directory) if name.endswith(".pool")]
+        left = [name for name in os.listdir(directory) if name.startswith("figure-8b.") and
+                not name.endswith((".json", ".png", ".svg"))]
         assert not left, left
 
 

@@ -46,6 +46,17 @@ class PlotRestart(unittest.TestCase):
         self.assertEqual(plot_restart.near_ms([never]), 600)
         self.assertEqual(plot_restart.near_ms([{"first_answer_ms": 9, "full_speed_ms": 60}]), 400)
 
+    def test_the_close_look_averages_what_full_speed_is_looked_for_in(self):
+        self.assertEqual([plot_restart.near_width_ms({"full_speed_window_ms": ms})
+                          for ms in (20, 53.9, 1000)], [50, 60, 1000])
+
+    def test_a_crash_is_told_in_a_line(self):
+        curve = {"name": "SQLite 3", "writers": 1, "first_answer_ms": 12.3, "full_speed_ms": None,
+                 "before_tps": 2500}
+        self.assertEqual(plot_restart.crash_label(curve),
+                         "SQLite 3, 1 writer: first answer 12.3 ms, full speed not reached; "
+                         "2.5 k transactions/s before")
+
     def test_parts_are_rebuild_and_rest_or_opening_and_rest(self):
         point = {"first_answer_ms": spread(30), "index_rebuild_ms": spread(20),
                  "rest_ms": spread(10), "open_ms": spread(25)}
@@ -61,6 +72,16 @@ class PlotRestart(unittest.TestCase):
         caption = plot_restart.caption(data)
         for words in ("a processor", "abc", "SIGKILL", "3 restarts", "Left out: lmdb"):
             self.assertIn(words, caption)
+
+    def test_a_crashs_caption_has_each_guarantee_once(self):
+        curves = [{"name": name, "subscribers": 1000, "users": 2, "medium": "tmpfs",
+                   "guarantee": guarantee}
+                  for name, guarantee in (("flugs 1, --index rebuild", "fences"),
+                                          ("flugs 1, --index hint", "fences"), ("LMDB", "pages"))]
+        caption = plot_restart.caption({"machine": MACHINE, "commit": "abc", "figure": "8a",
+                                        "curves": curves, "left_out": []})
+        self.assertEqual(caption.count("flugs 1: medium tmpfs, fences"), 1)
+        self.assertIn("LMDB: medium tmpfs, pages", caption)
 
 
 if __name__ == "__main__":

@@ -1,80 +1,12 @@
 #include <cstddef>
 #include <utility>
 
-#include "tools/peers/duckdb_api.h"
+#include "tools/peers/duckdb_connection.h"
 #include "tools/peers/engine.h"
 
 namespace flugs::tools {
 
 namespace {
-
-Status failure(const std::string& what) { return Status(StatusCode::kIoError, "DuckDB: " + what); }
-
-/// A result, which is freed with it.
-class DuckdbResult {
- public:
-  DuckdbResult() = default;
-  DuckdbResult(const DuckdbResult&) = delete;
-  DuckdbResult& operator=(const DuckdbResult&) = delete;
-  ~DuckdbResult() { duckdb_destroy_result(&result_); }
-
-  duckdb_result* get() { return &result_; }
-  Status status(duckdb_state state) {
-    return state == 0 ? Status() : failure(duckdb_result_error(&result_));
-  }
-
- private:
-  duckdb_result result_{};
-};
-
-class DuckdbConnection {
- public:
-  DuckdbConnection() = default;
-  DuckdbConnection(DuckdbConnection&& other) noexcept
-      : connection_(std::exchange(other.connection_, nullptr)) {}
-  DuckdbConnection& operator=(DuckdbConnection&&) = delete;
-  ~DuckdbConnection() { duckdb_disconnect(&connection_); }
-
-  Status connect(duckdb_database database) {
-    return duckdb_connect(database, &connection_) == 0 ? Status() : failure("cannot connect");
-  }
-  Status execute(const char* sql) {
-    DuckdbResult result;
-    return result.status(duckdb_query(connection_, sql, result.get()));
-  }
-  duckdb_connection get() const { return connection_; }
-
- private:
-  duckdb_connection connection_ = nullptr;
-};
-
-class DuckdbStatement {
- public:
-  DuckdbStatement() = default;
-  DuckdbStatement(const DuckdbStatement&) = delete;
-  DuckdbStatement& operator=(const DuckdbStatement&) = delete;
-  ~DuckdbStatement() { duckdb_destroy_prepare(&statement_); }
-
-  /// Once.
-  Status prepare(const DuckdbConnection& connection, const std::string& sql) {
-    if (statement_ != nullptr) return {};
-    return duckdb_prepare(connection.get(), sql.c_str(), &statement_) == 0
-               ? Status()
-               : failure("cannot prepare " + sql);
-  }
-  void bind(std::uint64_t index, std::int64_t value) {
-    duckdb_bind_int64(statement_, index, value);
-  }
-  void bind(std::uint64_t index, std::int32_t value) {
-    duckdb_bind_int32(statement_, index, value);
-  }
-  Status execute(DuckdbResult& result) {
-    return result.status(duckdb_execute_prepared(statement_, result.get()));
-  }
-
- private:
-  duckdb_prepared_statement statement_ = nullptr;
-};
 
 class DuckdbSession : public PeerSession {
  public:
@@ -155,7 +87,6 @@ class DuckdbEngine : public PeerEngine {
     if (database_ != nullptr) duckdb_close(&database_);
   }
 
-  std::string name() const override { return std::string("DuckDB ") + duckdb_library_version(); }
   std::string setup() const override {
     return "settings as they come; no key declared, as its documents advise for loading: ids "
            "ascend, so that minima and maxima of row groups find the row; bulk load by an "
@@ -166,7 +97,7 @@ class DuckdbEngine : public PeerEngine {
   Status open(const std::string& directory, bool create) override {
     char* error = nullptr;
     if (duckdb_open_ext((directory + "/r.duckdb").c_str(), &database_, nullptr, &error) != 0) {
-      Status status = failure(error == nullptr ? "cannot open" : error);
+      Status status = duckdb_failure(error == nullptr ? "cannot open" : error);
       duckdb_free(error);
       return status;
     }
@@ -185,7 +116,7 @@ class DuckdbEngine : public PeerEngine {
     if (!status.ok()) return status;
     duckdb_appender appender = nullptr;
     if (duckdb_appender_create(connection.get(), nullptr, "r", &appender) != 0)
-      return failure("cannot append to the table");
+      return duckdb_failure("cannot append to the table");
     duckdb_state failed = 0;
     for (std::uint64_t i = 0; i < rows && failed == 0; ++i) {
       const PeerRow& row = next();
@@ -194,7 +125,8 @@ class DuckdbEngine : public PeerEngine {
       failed |= duckdb_appender_end_row(appender);
     }
     failed |= duckdb_appender_destroy(&appender);
-    return failed == 0 ? connection.execute("CHECKPOINT") : failure("a row was not appended");
+    return failed == 0 ? connection.execute("CHECKPOINT")
+                       : duckdb_failure("a row was not appended");
   }
 
   Result<std::unique_ptr<PeerSession>> session() override {
@@ -209,6 +141,8 @@ class DuckdbEngine : public PeerEngine {
 };
 
 }  // namespace
+
+std::string peer_engine_name() { return std::string("DuckDB ") + duckdb_library_version(); }
 
 std::unique_ptr<PeerEngine> make_peer_engine() { return std::make_unique<DuckdbEngine>(); }
 

@@ -43,8 +43,6 @@ class PeerEngine {
 
   virtual ~PeerEngine() = default;
 
-  /// Name and version.
-  virtual std::string name() const = 0;
   /// How it is set up, and what a commit guarantees; for the report.
   virtual std::string setup() const = 0;
   virtual std::string guarantee() const = 0;
@@ -57,7 +55,8 @@ class PeerEngine {
   virtual Result<std::unique_ptr<PeerSession>> session() = 0;
 };
 
-/// The engine of this program.
+/// Name and version of the engine of this program.
+std::string peer_engine_name();
 std::unique_ptr<PeerEngine> make_peer_engine();
 
 }  // namespace flugs::tools

@@ -4,20 +4,13 @@
 #include <utility>
 
 #include "tools/peers/engine.h"
+#include "tools/peers/lmdb_status.h"
 
 namespace flugs::tools {
 
 namespace {
 
-/// Addresses only: the file is as large as what is in it.
-constexpr std::size_t kMapBytes = std::size_t{1} << 38;
 constexpr std::uint64_t kRowsPerLoadTransaction = 1'000'000;
-
-Status status_of(int error) {
-  if (error == MDB_SUCCESS) return {};
-  if (error == MDB_NOTFOUND) return Status(StatusCode::kNotFound);
-  return Status(StatusCode::kIoError, std::string("LMDB: ") + mdb_strerror(error));
-}
 
 MDB_val key_of(const PeerRow& row) {
   return {sizeof row.id, const_cast<std::int64_t*>(&row.id)};  // LMDB does not write there
@@ -39,7 +32,7 @@ class LmdbSession : public PeerSession {
   Status find(PeerRow& row) override {
     MDB_txn* transaction = nullptr;
     int error = mdb_txn_begin(environment_, nullptr, MDB_RDONLY, &transaction);
-    if (error != 0) return status_of(error);
+    if (error != 0) return lmdb_status(error);
     MDB_val key = key_of(row);
     MDB_val value{};
     error = mdb_get(transaction, table_, &key, &value);
@@ -48,19 +41,19 @@ class LmdbSession : public PeerSession {
       std::copy(values, values + row.values.size(), row.values.begin());
     }
     mdb_txn_abort(transaction);
-    return status_of(error);
+    return lmdb_status(error);
   }
 
   Status write(std::span<const PeerRow> inserted, const PeerRow* changed) override {
     MDB_txn* transaction = nullptr;
     int error = mdb_txn_begin(environment_, nullptr, 0, &transaction);
-    if (error != 0) return status_of(error);
+    if (error != 0) return lmdb_status(error);
     for (std::size_t i = 0; i < inserted.size() && error == 0; ++i)
       error = put(transaction, table_, inserted[i], MDB_NOOVERWRITE);
     if (error == 0 && changed != nullptr) error = put(transaction, table_, *changed, 0);
-    if (error == 0) return status_of(mdb_txn_commit(transaction));
+    if (error == 0) return lmdb_status(mdb_txn_commit(transaction));
     mdb_txn_abort(transaction);
-    return status_of(error);
+    return lmdb_status(error);
   }
 
  private:
@@ -74,10 +67,6 @@ class LmdbEngine : public PeerEngine {
     if (environment_ != nullptr) mdb_env_close(environment_);
   }
 
-  std::string name() const override {
-    return "LMDB " + std::to_string(MDB_VERSION_MAJOR) + "." + std::to_string(MDB_VERSION_MINOR) +
-           "." + std::to_string(MDB_VERSION_PATCH);
-  }
   std::string setup() const override {
     return "MDB_INTEGERKEY, values of 16 bytes, no flag that weakens commits; bulk load by "
            "MDB_APPEND; writers take turns";
@@ -88,29 +77,29 @@ class LmdbEngine : public PeerEngine {
 
   Status open(const std::string& directory, bool create) override {
     int error = mdb_env_create(&environment_);
-    if (error == 0) error = mdb_env_set_mapsize(environment_, kMapBytes);
+    if (error == 0) error = mdb_env_set_mapsize(environment_, kLmdbMapBytes);
     if (error == 0) error = mdb_env_open(environment_, directory.c_str(), 0, 0644);
     MDB_txn* transaction = nullptr;
     if (error == 0)
       error = mdb_txn_begin(environment_, nullptr, create ? 0 : MDB_RDONLY, &transaction);
-    if (error != 0) return status_of(error);
+    if (error != 0) return lmdb_status(error);
     error = mdb_dbi_open(transaction, nullptr, MDB_INTEGERKEY | (create ? MDB_CREATE : 0), &table_);
-    if (error == 0) return status_of(mdb_txn_commit(transaction));
+    if (error == 0) return lmdb_status(mdb_txn_commit(transaction));
     mdb_txn_abort(transaction);
-    return status_of(error);
+    return lmdb_status(error);
   }
 
   Status load(std::uint64_t rows, const NextRow& next) override {
     for (std::uint64_t begin = 0; begin < rows; begin += kRowsPerLoadTransaction) {
       MDB_txn* transaction = nullptr;
       int error = mdb_txn_begin(environment_, nullptr, 0, &transaction);
-      if (error != 0) return status_of(error);
+      if (error != 0) return lmdb_status(error);
       const std::uint64_t end = std::min(rows, begin + kRowsPerLoadTransaction);
       for (std::uint64_t i = begin; i < end && error == 0; ++i)
         error = put(transaction, table_, next(), MDB_APPEND);
       if (error != 0) mdb_txn_abort(transaction);
       if (error == 0) error = mdb_txn_commit(transaction);
-      if (error != 0) return status_of(error);
+      if (error != 0) return lmdb_status(error);
     }
     return {};
   }
@@ -125,6 +114,11 @@ class LmdbEngine : public PeerEngine {
 };
 
 }  // namespace
+
+std::string peer_engine_name() {
+  return "LMDB " + std::to_string(MDB_VERSION_MAJOR) + "." + std::to_string(MDB_VERSION_MINOR) +
+         "." + std::to_string(MDB_VERSION_PATCH);
+}
 
 std::unique_ptr<PeerEngine> make_peer_engine() { return std::make_unique<LmdbEngine>(); }
 

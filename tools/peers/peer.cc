@@ -1,16 +1,19 @@
-// The program of another engine in `flugs restart --figures`: does what `flugs restart-child` does,
-// and takes the same arguments.
+// The program of another engine in `flugs restart --figures`: does what `flugs restart-child` and
+// `flugs crash-child` do, and takes the same arguments.
 //
 //   flugs-peer-ENGINE restart-child CONTROL [--load] [--under-load] --spawned-at NS
+//   flugs-peer-ENGINE crash-child WITNESS [--populate] [--check] [--run] --spawned-at NS
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +25,7 @@
 #include "bench/restart_writers.h"
 #include "tools/exit_status.h"
 #include "tools/peers/engine.h"
+#include "tools/peers/tatp_engine.h"
 
 namespace flugs::tools {
 
@@ -30,10 +34,15 @@ namespace {
 /// Rows of the bulk load that are looked up after the first answer.
 constexpr std::uint64_t kSamples = 500;
 
+/// Of both commands.
 struct PeerTask {
-  std::string control;
+  bool is_tatp = false;
+  std::string control;  ///< or witness
   bool load = false;
   bool under_load = false;
+  bool populate = false;
+  bool check = false;
+  bool run = false;
   std::uint64_t spawned_at_ns = 0;
 };
 
@@ -86,7 +95,7 @@ class PeerChild {
  private:
   Status load() {
     status_.stage.store(bench::RestartStage::kLoading);
-    copy_text(engine_->name(), status_.engine);
+    copy_text(peer_engine_name(), status_.engine);
     copy_text(engine_->setup(), status_.setup);
     copy_text(engine_->guarantee(), status_.guarantee);
     const std::uint64_t begin = bench::monotonic_ns();
@@ -216,14 +225,28 @@ class PeerChild {
 
 /// False: that is no command line of ours.
 bool parse(std::span<char*> arguments, PeerTask& task) {
-  if (arguments.size() < 3 || std::string_view(arguments[1]) != "restart-child") return false;
+  if (arguments.size() < 3) return false;
+  const std::string_view command = arguments[1];
+  task.is_tatp = command == "crash-child";
+  if (!task.is_tatp && command != "restart-child") return false;
   task.control = arguments[2];
+  struct Flag {
+    std::string_view name;
+    bool of_tatp;
+    bool& value;
+  };
+  const Flag flags[] = {{"--load", false, task.load},
+                        {"--under-load", false, task.under_load},
+                        {"--populate", true, task.populate},
+                        {"--check", true, task.check},
+                        {"--run", true, task.run}};
   for (std::size_t i = 3; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
-    if (argument == "--load") {
-      task.load = true;
-    } else if (argument == "--under-load") {
-      task.under_load = true;
+    const auto flag = std::find_if(std::begin(flags), std::end(flags), [&](const Flag& known) {
+      return known.name == argument && known.of_tatp == task.is_tatp;
+    });
+    if (flag != std::end(flags)) {
+      flag->value = true;
     } else if (argument == "--spawned-at" && i + 1 < arguments.size()) {
       task.spawned_at_ns = std::strtoull(arguments[++i], nullptr, 10);
     } else {
@@ -245,6 +268,8 @@ int main(int argc, char** argv) {
     return flugs::tools::kExitCouldNotRun;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (task.is_tatp)
+    return flugs::tools::run_tatp_child(task.control, task.populate, task.check, task.run, main_ns);
   flugs::Result<flugs::bench::RestartControl> control =
       flugs::bench::RestartControl::open(task.control);
   if (!control.ok()) return flugs::tools::exit_status_of(control.status());

@@ -1,8 +1,6 @@
 #include <rocksdb/db.h>
-#include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_writer.h>
-#include <rocksdb/table.h>
 #include <rocksdb/version.h>
 #include <rocksdb/write_batch.h>
 
@@ -13,18 +11,13 @@
 #include <vector>
 
 #include "tools/peers/engine.h"
+#include "tools/peers/rocksdb_options.h"
 
 namespace flugs::tools {
 
 namespace {
 
 constexpr std::uint64_t kRowsPerFile = 4'000'000;
-
-Status status_of(const rocksdb::Status& status) {
-  if (status.ok()) return {};
-  if (status.IsNotFound()) return Status(StatusCode::kNotFound);
-  return Status(StatusCode::kIoError, "RocksDB: " + status.ToString());
-}
 
 /// Big-endian, so that its order of bytes is that of the numbers; none is negative.
 class Key {
@@ -43,18 +36,6 @@ rocksdb::Slice value_of(const PeerRow& row) {
   return {reinterpret_cast<const char*>(row.values.data()), sizeof row.values};
 }
 
-rocksdb::Options options_for(bool create) {
-  rocksdb::Options options;
-  options.create_if_missing = create;
-  options.compression = rocksdb::kNoCompression;
-  options.allow_mmap_reads = true;
-  options.skip_stats_update_on_db_open = true;
-  rocksdb::BlockBasedTableOptions table;
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  return options;
-}
-
 class RocksdbSession : public PeerSession {
  public:
   explicit RocksdbSession(rocksdb::DB* database) : database_(database) { synced_.sync = true; }
@@ -65,7 +46,7 @@ class RocksdbSession : public PeerSession {
         database_->Get({}, database_->DefaultColumnFamily(), Key(row.id).slice(), &value);
     if (status.ok() && value.size() == sizeof row.values)
       std::memcpy(row.values.data(), value.data(), value.size());
-    return status_of(status);
+    return rocksdb_status(status);
   }
 
   Status write(std::span<const PeerRow> inserted, const PeerRow* changed) override {
@@ -76,7 +57,7 @@ class RocksdbSession : public PeerSession {
     if (status.ok() && changed != nullptr)
       status = batch.Put(Key(changed->id).slice(), value_of(*changed));
     if (status.ok()) status = database_->Write(synced_, &batch);
-    return status_of(status);
+    return rocksdb_status(status);
   }
 
  private:
@@ -86,7 +67,6 @@ class RocksdbSession : public PeerSession {
 
 class RocksdbEngine : public PeerEngine {
  public:
-  std::string name() const override { return "RocksDB " + rocksdb::GetRocksVersionAsString(); }
   std::string setup() const override {
     return "big-endian keys, values of 16 bytes; options as they come, but for: no compression, "
            "allow_mmap_reads, Bloom filters of 10 bits, skip_stats_update_on_db_open; "
@@ -101,9 +81,9 @@ class RocksdbEngine : public PeerEngine {
     directory_ = directory;
     rocksdb::DB* database = nullptr;
     const rocksdb::Status status =
-        rocksdb::DB::Open(options_for(create), directory + "/db", &database);
+        rocksdb::DB::Open(rocksdb_options(create), directory + "/db", &database);
     database_.reset(database);
-    return status_of(status);
+    return rocksdb_status(status);
   }
 
   Status load(std::uint64_t rows, const NextRow& next) override {
@@ -111,7 +91,7 @@ class RocksdbEngine : public PeerEngine {
     rocksdb::Status status;
     for (std::uint64_t begin = 0; begin < rows && status.ok(); begin += kRowsPerFile) {
       files.push_back(directory_ + "/load-" + std::to_string(begin) + ".sst");
-      rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), options_for(true));
+      rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), rocksdb_options(true));
       status = writer.Open(files.back());
       const std::uint64_t end = std::min(rows, begin + kRowsPerFile);
       for (std::uint64_t i = begin; i < end && status.ok(); ++i) {
@@ -123,7 +103,7 @@ class RocksdbEngine : public PeerEngine {
     rocksdb::IngestExternalFileOptions ingest;
     ingest.move_files = true;
     if (status.ok()) status = database_->IngestExternalFile(files, ingest);
-    return status_of(status);
+    return rocksdb_status(status);
   }
 
   Result<std::unique_ptr<PeerSession>> session() override {
@@ -136,6 +116,8 @@ class RocksdbEngine : public PeerEngine {
 };
 
 }  // namespace
+
+std::string peer_engine_name() { return "RocksDB " + rocksdb::GetRocksVersionAsString(); }
 
 std::unique_ptr<PeerEngine> make_peer_engine() { return std::make_unique<RocksdbEngine>(); }
 

@@ -1,58 +1,20 @@
-#include <sqlite3.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
 
 #include "tools/peers/engine.h"
+#include "tools/peers/sqlite_connection.h"
 
 namespace flugs::tools {
 
 namespace {
 
 constexpr std::uint64_t kRowsPerLoadTransaction = 1'000'000;
-/// On every connection. Commits are durable with FULL in this journal mode; NORMAL would sync the
-/// log at checkpoints only.
-constexpr const char* kSettings =
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA mmap_size = 274877906944;"
-    "PRAGMA temp_store = MEMORY;";
-
-struct CloseConnection {
-  void operator()(sqlite3* connection) const { sqlite3_close(connection); }
-};
-using Connection = std::unique_ptr<sqlite3, CloseConnection>;
-
-struct FinishStatement {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Statement = std::unique_ptr<sqlite3_stmt, FinishStatement>;
-
-Status failure(sqlite3* connection) {
-  return Status(StatusCode::kIoError, std::string("SQLite: ") + sqlite3_errmsg(connection));
-}
-
-Status execute(sqlite3* connection, const char* sql) {
-  return sqlite3_exec(connection, sql, nullptr, nullptr, nullptr) == SQLITE_OK
-             ? Status()
-             : failure(connection);
-}
-
-Result<Connection> connect(const std::string& path) {
-  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-  sqlite3* opened = nullptr;
-  const int error = sqlite3_open_v2(path.c_str(), &opened, kFlags, nullptr);
-  Connection connection(opened);
-  if (error != SQLITE_OK) return failure(opened);
-  sqlite3_busy_timeout(opened, 10'000);
-  Status status = execute(opened, kSettings);
-  if (!status.ok()) return status;
-  return connection;
-}
 
 class SqliteSession : public PeerSession {
  public:
-  explicit SqliteSession(Connection connection) : connection_(std::move(connection)) {}
+  explicit SqliteSession(SqliteConnection connection) : connection_(std::move(connection)) {}
 
   Status find(PeerRow& row) override {
     if (Status s = prepare(find_, "SELECT c1, c2, c3, c4 FROM r WHERE id = ?"); !s.ok()) return s;
@@ -63,16 +25,16 @@ class SqliteSession : public PeerSession {
         row.values[i] = sqlite3_column_int(find_.get(), static_cast<int>(i));
     Status status;
     if (result == SQLITE_DONE) status = Status(StatusCode::kNotFound);
-    if (result != SQLITE_DONE && result != SQLITE_ROW) status = failure(connection_.get());
+    if (result != SQLITE_DONE && result != SQLITE_ROW) status = sqlite_failure(connection_.get());
     sqlite3_reset(find_.get());
     return status;
   }
 
   Status write(std::span<const PeerRow> inserted, const PeerRow* changed) override {
-    Status status = execute(connection_.get(), "BEGIN IMMEDIATE");
+    Status status = sqlite_execute(connection_.get(), "BEGIN IMMEDIATE");
     for (std::size_t i = 0; i < inserted.size() && status.ok(); ++i) status = insert(inserted[i]);
     if (status.ok() && changed != nullptr) status = change(*changed);
-    if (status.ok()) status = execute(connection_.get(), "COMMIT");
+    if (status.ok()) status = sqlite_execute(connection_.get(), "COMMIT");
     return status;
   }
 
@@ -92,29 +54,28 @@ class SqliteSession : public PeerSession {
     return finish(change_.get());
   }
 
-  Status prepare(Statement& statement, const char* sql) {
+  Status prepare(SqliteStatement& statement, const char* sql) {
     if (statement != nullptr) return {};
     sqlite3_stmt* made = nullptr;
     const int error =
         sqlite3_prepare_v3(connection_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &made, nullptr);
     statement.reset(made);
-    return error == SQLITE_OK ? Status() : failure(connection_.get());
+    return error == SQLITE_OK ? Status() : sqlite_failure(connection_.get());
   }
   Status finish(sqlite3_stmt* statement) {
     const int result = sqlite3_step(statement);
     sqlite3_reset(statement);
-    return result == SQLITE_DONE ? Status() : failure(connection_.get());
+    return result == SQLITE_DONE ? Status() : sqlite_failure(connection_.get());
   }
 
-  Connection connection_;  // outlives the statements below
-  Statement find_;
-  Statement insert_;
-  Statement change_;
+  SqliteConnection connection_;  // outlives the statements below
+  SqliteStatement find_;
+  SqliteStatement insert_;
+  SqliteStatement change_;
 };
 
 class SqliteEngine : public PeerEngine {
  public:
-  std::string name() const override { return std::string("SQLite ") + sqlite3_libversion(); }
   std::string setup() const override {
     return "id INTEGER PRIMARY KEY, journal_mode WAL, synchronous FULL, mmap_size 256 GB, "
            "prepared statements, checkpoints as they come (1000 pages); log emptied after the bulk "
@@ -124,26 +85,27 @@ class SqliteEngine : public PeerEngine {
 
   Status open(const std::string& directory, bool create) override {
     path_ = directory + "/r.sqlite";
-    Result<Connection> connection = connect(path_);
+    Result<SqliteConnection> connection = sqlite_connect(path_);
     if (!connection.ok()) return std::move(connection).status();
     first_ = *std::move(connection);
     if (!create) return {};
-    return execute(first_.get(),
-                   "CREATE TABLE r (id INTEGER PRIMARY KEY, c1 INTEGER NOT NULL, c2 INTEGER NOT "
-                   "NULL, c3 INTEGER NOT NULL, c4 INTEGER NOT NULL)");
+    return sqlite_execute(
+        first_.get(),
+        "CREATE TABLE r (id INTEGER PRIMARY KEY, c1 INTEGER NOT NULL, c2 INTEGER NOT "
+        "NULL, c3 INTEGER NOT NULL, c4 INTEGER NOT NULL)");
   }
 
   Status load(std::uint64_t rows, const NextRow& next) override {
-    Result<Connection> connection = connect(path_);
+    Result<SqliteConnection> connection = sqlite_connect(path_);
     if (!connection.ok()) return std::move(connection).status();
     sqlite3* const raw = connection->get();
     SqliteSession session(*std::move(connection));
     Status status;
     for (std::uint64_t begin = 0; begin < rows && status.ok(); begin += kRowsPerLoadTransaction) {
       const std::uint64_t end = std::min(rows, begin + kRowsPerLoadTransaction);
-      status = execute(raw, "BEGIN IMMEDIATE");
+      status = sqlite_execute(raw, "BEGIN IMMEDIATE");
       for (std::uint64_t i = begin; i < end && status.ok(); ++i) status = session.insert(next());
-      if (status.ok()) status = execute(raw, "COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
+      if (status.ok()) status = sqlite_execute(raw, "COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
     }
     return status;
   }
@@ -152,17 +114,19 @@ class SqliteEngine : public PeerEngine {
     // The connection with which the database was opened is for whoever asks first.
     if (first_ != nullptr)
       return std::unique_ptr<PeerSession>(new SqliteSession(std::move(first_)));
-    Result<Connection> connection = connect(path_);
+    Result<SqliteConnection> connection = sqlite_connect(path_);
     if (!connection.ok()) return std::move(connection).status();
     return std::unique_ptr<PeerSession>(new SqliteSession(*std::move(connection)));
   }
 
  private:
   std::string path_;
-  Connection first_;
+  SqliteConnection first_;
 };
 
 }  // namespace
+
+std::string peer_engine_name() { return std::string("SQLite ") + sqlite3_libversion(); }
 
 std::unique_ptr<PeerEngine> make_peer_engine() { return std::make_unique<SqliteEngine>(); }
 
