@@ -18,9 +18,6 @@ struct TransactionAccess {
   static TransactionContext* context(const Transaction& transaction) noexcept {
     return transaction.context_;
   }
-  static TransactionContext* context(Transaction& transaction) noexcept {
-    return transaction.context_;
-  }
 };
 
 }  // namespace flugs::engine

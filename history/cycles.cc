@@ -289,6 +289,8 @@ std::vector<Cycle> find_cycles(const History& history, const Dependencies& depen
     add(searches.front(), widest.run());
   }
   const bool covers_all = level == Level::kSerializable || level == Level::kStrictSerializable;
+  if (reports_allowed && level == Level::kReadCommitted)
+    add(kSnapshots, CycleSearch(history, dependencies, kSnapshots).run());
   if (reports_allowed && !covers_all)
     add(kEverything, CycleSearch(history, dependencies, kEverything).run());
   return cycles;

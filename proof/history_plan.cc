@@ -49,8 +49,27 @@ std::string_view to_string(BrokenRule rule) noexcept {
       return "stale-snapshot";
     case BrokenRule::kForgottenCommit:
       return "forgotten-commit";
+    case BrokenRule::kUnaskedReads:
+      return "unasked-reads";
   }
   return "unknown";
+}
+
+bool needs_rule(history::Level level, BrokenRule rule) noexcept {
+  switch (rule) {
+    case BrokenRule::kNone:
+      return false;
+    case BrokenRule::kDirtyRead:
+    case BrokenRule::kForgottenCommit:
+      return true;
+    case BrokenRule::kMovingSnapshot:
+    case BrokenRule::kIgnoredConflict:
+    case BrokenRule::kStaleSnapshot:
+      return level != history::Level::kReadCommitted;
+    case BrokenRule::kUnaskedReads:
+      return level == history::Level::kSerializable || level == history::Level::kStrictSerializable;
+  }
+  return false;
 }
 
 std::uint64_t HistoryMemory::bytes_for(const HistoryPlan& plan) noexcept {

@@ -27,11 +27,14 @@ enum class BrokenRule : std::uint8_t {
   kIgnoredConflict,  ///< a write goes on top of the newest version, whatever the writer had read
   kStaleSnapshot,    ///< the snapshot is older than the beginning of the transaction
   kForgottenCommit,  ///< now and then a commit is acknowledged and undone
+  kUnaskedReads,     ///< serializable transactions commit whatever has become of what they read
 };
 inline constexpr BrokenRule kBrokenRules[] = {
-    BrokenRule::kDirtyRead, BrokenRule::kMovingSnapshot, BrokenRule::kIgnoredConflict,
-    BrokenRule::kStaleSnapshot, BrokenRule::kForgottenCommit};
+    BrokenRule::kDirtyRead,     BrokenRule::kMovingSnapshot,  BrokenRule::kIgnoredConflict,
+    BrokenRule::kStaleSnapshot, BrokenRule::kForgottenCommit, BrokenRule::kUnaskedReads};
 std::string_view to_string(BrokenRule rule) noexcept;
+/// Whether a level promises what the rule is there for.
+bool needs_rule(history::Level level, BrokenRule rule) noexcept;
 
 inline constexpr std::uint32_t kHistoryUsersMax = 64;
 inline constexpr std::uint32_t kHistoryTablesMax = 8;

@@ -90,13 +90,6 @@ void merge_tables(Database& database, const HistoryTables& tables, const History
 
 }  // namespace
 
-Status offers_level(history::Level level) {
-  if (level == history::Level::kStrongSnapshot || level == history::Level::kSnapshot) return {};
-  return Status(StatusCode::kInvalidArgument, "the engine does not offer " +
-                                                  std::string(history::to_string(level)) +
-                                                  ": it has snapshot isolation only");
-}
-
 OpenOptions history_open_options(const HistoryPlan& plan) {
   OpenOptions options;
   options.path = plan.pool_path;
@@ -111,7 +104,6 @@ OpenOptions history_open_options(const HistoryPlan& plan) {
 
 Status run_history_users(Database& database, const HistoryMemory& memory) {
   const HistoryPlan& plan = memory.plan();
-  if (Status s = offers_level(plan.level); !s.ok()) return s;
   Result<HistoryTables> tables = HistoryTables::find(database, plan);
   if (!tables.ok()) return std::move(tables).status();
   RuleBreaker breaker(database, plan.broken, plan.users * plan.sessions);
@@ -132,7 +124,6 @@ Status run_history_users(Database& database, const HistoryMemory& memory) {
 }
 
 Result<Database> create_history_pool(const HistoryPlan& plan) {
-  if (Status s = offers_level(plan.level); !s.ok()) return s;
   OpenOptions options = history_open_options(plan);
   options.mode = OpenMode::kCreate;
   Result<Database> database = Database::open(options);

@@ -10,9 +10,6 @@
 
 namespace flugs::proof {
 
-/// ok when the engine offers the level; kInvalidArgument with the reason when it does not.
-Status offers_level(history::Level level);
-
 /// How a plan's pool is opened.
 OpenOptions history_open_options(const HistoryPlan& plan);
 
@@ -29,8 +26,7 @@ struct HistoryRun {
 /// collects the logs.
 Result<HistoryRun> finish_history(Database& database, const HistoryMemory& memory);
 
-/// Makes the pool of the plan, which must not exist, with its tables. Fails with: kInvalidArgument
-/// (a level that the engine does not offer), and as the engine.
+/// Makes the pool of the plan, which must not exist, with its tables. Fails as the engine.
 Result<Database> create_history_pool(const HistoryPlan& plan);
 
 /// All users at work, a thread each, and one that merges, until each has done its share. Fails with

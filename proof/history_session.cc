@@ -32,15 +32,37 @@ std::uint64_t history_now_ns() {
                                         .count());
 }
 
+Isolation isolation_of(const HistoryPlan& plan) noexcept {
+  switch (plan.level) {
+    case history::Level::kReadCommitted:
+      return Isolation::kReadCommitted;
+    case history::Level::kSnapshot:
+    case history::Level::kStrongSnapshot:
+      return Isolation::kSnapshot;
+    case history::Level::kSerializable:
+    case history::Level::kStrictSerializable:
+      break;
+  }
+  return plan.broken == BrokenRule::kUnaskedReads ? Isolation::kSnapshot : Isolation::kSerializable;
+}
+
 }  // namespace
+
+Result<Transaction> HistorySession::begin_transaction(AccessMode mode) {
+  return world_.database.begin(mode, isolation_of(world_.memory.plan()));
+}
 
 // Conflicts, and a merge that asks the transaction to end, are what a user has to live with. With a
 // broken rule the engine may see things that cannot be; what counts then is what the checker sees.
 Status HistorySession::judge(const Status& status) {
   if (status.ok()) return {};
   abort();
+  // With read committed a row may be another version, or be there, at the second call of a write.
+  const bool is_moving = world_.memory.plan().level == history::Level::kReadCommitted;
   const bool is_expected = status.code() == StatusCode::kConflict ||
                            status.code() == StatusCode::kCancelled ||
+                           (is_moving && status.code() == StatusCode::kNotFound) ||
+                           (is_moving && status.code() == StatusCode::kAlreadyExists) ||
                            world_.breaker.rule() != BrokenRule::kNone;
   return is_expected ? Status() : status;
 }
@@ -55,7 +77,7 @@ Status HistorySession::begin() {
       only_reads_ && !is_stale && chance(50) ? AccessMode::kReadOnly : AccessMode::kReadWrite;
   log_.begin(session_, history_now_ns());
   is_open_ = true;
-  Result<Transaction> begun = world_.database.begin(mode);
+  Result<Transaction> begun = begin_transaction(mode);
   if (!begun.ok()) {
     log_.end(session_, false, history_now_ns());
     is_open_ = false;
@@ -64,7 +86,7 @@ Status HistorySession::begin() {
   transaction_ = std::move(*begun);
   if (is_stale && spare_.is_open()) std::swap(transaction_, spare_);
   if (is_stale && !spare_.is_open()) {
-    Result<Transaction> spare = world_.database.begin();
+    Result<Transaction> spare = begin_transaction(AccessMode::kReadWrite);
     if (spare.ok()) spare_ = std::move(*spare);
   }
   return {};

@@ -42,6 +42,7 @@ class HistorySession {
   Status read_group(std::uint32_t key);
   Status write(std::uint32_t key);
   Status judge(const Status& status);
+  Result<Transaction> begin_transaction(AccessMode mode);
   std::uint64_t draw() { return random_(); }
   bool chance(unsigned percent) { return draw() % 100 < percent; }
 

@@ -91,13 +91,14 @@ def kills(workload):
 
 
 def history(programs, operations, seed):
-    """Every second step with kills; each workload in turn; with both kinds of indexes; users who
+    """Every second step with kills; each level, workload and kind of index in turn; users who
     interleave transactions, and more users than processors, so that they are held up anywhere."""
     steps = []
     for i, first, size in slices(operations, OPERATIONS_PER_STEP):
         kills = max(1, size // OPERATIONS_PER_KILL) if i % 2 == 1 else 0
         steps.append(Step(str(i), programs.flugs(
             "history", "--operations", str(max(size, 1000)), "--kills", str(kills),
+            "--isolation", ("snapshot", "serializable", "snapshot", "read-committed")[i // 2 % 4],
             "--workload", ("mixed", "list-append", "register")[i // 2 % 3],
             "--index", ("rebuild", "hint")[i // 4 % 2],
             *(("--users", "4", "--sessions", "3"),
@@ -162,7 +163,7 @@ PARTS = (
     Part("kill_tatp", "TATP, killed", 2_000, "kills", kills("tatp"), ("flugs_tool",)),
     Part("kill_random", "random tables, definitions and transactions, killed",
          2_000, "kills", kills("random"), ("flugs_tool",)),
-    Part("history", "random transactions, recorded and checked for snapshot isolation",
+    Part("history", "random transactions, recorded and checked for their isolation level",
          1_000_000_000, "operations", history, ("flugs_tool",), size_min=1000),
     Part("fuzz_pool", "damaged pools", 1_000_000, "inputs", fuzz_pool, ("flugs_tool",)),
     Part("libfuzzer", "harnesses under the address sanitizer, each so long",

@@ -22,7 +22,7 @@ enum class Became : std::uint8_t {
 /// Two rows, 1 with 10 and 2 with 20, in the delta or in main.
 class TwoRows {
  public:
-  explicit TwoRows(bool in_main) {
+  TwoRows(Isolation isolation, bool in_main) : isolation_(isolation) {
     TableSchema schema("test");
     schema.column("id", Type::kInt64).column("value", Type::kInt64);
     schema.primary_key({"id"}).key("by_value", {"value"});
@@ -37,7 +37,7 @@ class TwoRows {
     must(database_->merge(table_, everything));
   }
 
-  Transaction begin() { return must(database_->begin()); }
+  Transaction begin() { return must(database_->begin(AccessMode::kReadWrite, isolation_)); }
 
   Status insert(Transaction& t, std::int64_t id, std::int64_t value) const {
     return t.insert(table_, {Value::int64(id), Value::int64(value)}).status();
@@ -81,6 +81,7 @@ class TwoRows {
   }
 
  private:
+  Isolation isolation_;
   TemporaryDatabase database_;
   TableId table_;
 };
@@ -136,7 +137,6 @@ Became g1b(TwoRows& rows) {
   must(a.commit());
   const std::int64_t second = rows.read(b, 1);
   must(b.commit());
-  CHECK(second == 10);
   return either(first == 101 || second == 101);
 }
 
@@ -149,7 +149,7 @@ Became g1c(TwoRows& rows) {
   const bool a_sees_b = rows.read(a, 2) == 22;
   const bool b_sees_a = rows.read(b, 1) == 11;
   must(a.commit());
-  must(b.commit());
+  if (is_conflict(b.commit())) return Became::kConflict;
   CHECK(rows.values() == Values{11, 22});
   return either(a_sees_b && b_sees_a);
 }
@@ -173,7 +173,8 @@ Became otv(TwoRows& rows) {
   const std::int64_t third = rows.read(reader, 2);
   const std::int64_t fourth = rows.read(reader, 1);
   must(reader.commit());
-  return either(Values{first, second, third, fourth} != Values{11, 19, 19, 11});
+  const bool has_seen_b = first == 12 || second == 18 || third == 18;
+  return either(has_seen_b && ((first == 12 && second == 19) || third == 19 || fourth == 11));
 }
 
 // Of two reads by conditions the second sees what was committed between them.
@@ -230,11 +231,11 @@ Became late_lost_update(TwoRows& rows) {
   Transaction a = rows.begin();
   Transaction b = rows.begin();
   const std::int64_t seen_by_b = rows.read(b, 1);
-  must(rows.update(a, 1, 11));
+  must(rows.update(a, 1, 15));
   must(a.commit());
   if (is_conflict(rows.update(b, 1, seen_by_b + 1))) return Became::kConflict;
   must(b.commit());
-  return Became::kHappened;
+  return either(rows.values() == Values{11, 20});
 }
 
 // G-single: what one reads is of two moments.
@@ -270,7 +271,7 @@ Became g_single_of_writes(TwoRows& rows) {
   must(rows.update(b, 1, 12));
   must(rows.update(b, 2, 18));
   must(b.commit());
-  CHECK(rows.multiples(a, 20) == Ids{2});
+  if (rows.multiples(a, 20).empty()) return Became::kHappened;
   if (is_conflict(rows.remove(a, 2))) return Became::kConflict;
   must(a.commit());
   return Became::kHappened;
@@ -318,35 +319,47 @@ Became g2_of_a_reader(TwoRows& rows) {
 struct Scenario {
   const char* name;
   Became (*run)(TwoRows& rows);
-  Became with_snapshots;  // what snapshot isolation has to make of it
+  // What each level has to make of it.
+  Became read_committed;
+  Became snapshot;
+  Became serializable;
 };
 
+constexpr Became kNothing = Became::kNothing;
+constexpr Became kConflict = Became::kConflict;
+constexpr Became kHappened = Became::kHappened;
+
 constexpr Scenario kScenarios[] = {
-    {"G0", g0, Became::kConflict},
-    {"G1a", g1a, Became::kNothing},
-    {"G1b", g1b, Became::kNothing},
-    {"G1c", g1c, Became::kNothing},
-    {"OTV", otv, Became::kNothing},
-    {"PMP", pmp, Became::kNothing},
-    {"PMP of writes", pmp_of_writes, Became::kConflict},
-    {"P4", lost_update, Became::kConflict},
-    {"P4, late", late_lost_update, Became::kConflict},
-    {"G-single", g_single, Became::kNothing},
-    {"G-single of conditions", g_single_of_conditions, Became::kNothing},
-    {"G-single of writes", g_single_of_writes, Became::kConflict},
-    {"G2-item", g2_item, Became::kHappened},
-    {"G2", g2, Became::kHappened},
-    {"G2 of a reader", g2_of_a_reader, Became::kHappened},
+    {"G0", g0, kConflict, kConflict, kConflict},
+    {"G1a", g1a, kNothing, kNothing, kNothing},
+    {"G1b", g1b, kNothing, kNothing, kNothing},
+    {"G1c", g1c, kNothing, kNothing, kConflict},
+    {"OTV", otv, kNothing, kNothing, kNothing},
+    {"PMP", pmp, kHappened, kNothing, kNothing},
+    {"PMP of writes", pmp_of_writes, kConflict, kConflict, kConflict},
+    {"P4", lost_update, kConflict, kConflict, kConflict},
+    {"P4, late", late_lost_update, kHappened, kConflict, kConflict},
+    {"G-single", g_single, kHappened, kNothing, kNothing},
+    {"G-single of conditions", g_single_of_conditions, kHappened, kNothing, kNothing},
+    {"G-single of writes", g_single_of_writes, kHappened, kConflict, kConflict},
+    {"G2-item", g2_item, kHappened, kHappened, kConflict},
+    {"G2", g2, kHappened, kHappened, kConflict},
+    {"G2 of a reader", g2_of_a_reader, kHappened, kHappened, kConflict},
 };
 
 }  // namespace
 
-TEST_CASE("snapshot isolation lets happen of the known anomalies what it says", "[isolation]") {
+TEST_CASE("each level lets happen of the known anomalies what it says", "[isolation]") {
   for (const bool in_main : {false, true})
     for (const Scenario& scenario : kScenarios) {
+      const auto run = [&](Isolation isolation) {
+        TwoRows rows(isolation, in_main);
+        return scenario.run(rows);
+      };
       INFO(scenario.name << (in_main ? ", rows in main" : ", rows in the delta"));
-      TwoRows rows(in_main);
-      CHECK(scenario.run(rows) == scenario.with_snapshots);
+      CHECK(run(Isolation::kReadCommitted) == scenario.read_committed);
+      CHECK(run(Isolation::kSnapshot) == scenario.snapshot);
+      CHECK(run(Isolation::kSerializable) == scenario.serializable);
     }
 }
 
