@@ -241,9 +241,9 @@ class Plots:
             whole.plot(seconds, [max(rate, FLOOR_TPS) for rate in rates], color=colour,
                        label=crash_label(curve))
             seconds, rates = zip(*averaged(curve["curve"], near_width_ms(curve)))
+            full = max(curve["before_tps"], FLOOR_TPS)
             near.plot([1000 * second for second in seconds],
-                      [100 * rate / curve["before_tps"] for rate in rates], color=colour,
-                      linewidth=1)
+                      [100 * rate / full for rate in rates], color=colour, linewidth=1)
         whole.axvspan(0, paper["full_speed_s"], color=PAPER, alpha=0.15,
                       label=f"{paper['label']}, {paper['variant']}: full throughput "
                             f"about {paper['full_speed_s']} s after the crash")
