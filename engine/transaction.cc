@@ -28,6 +28,25 @@ void note_row(engine::TransactionContext& context, const engine::Table& table, R
   if (context.notes_reads()) context.reads.add_row(table, row.value());
 }
 
+Result<Row> find_and_note(engine::TransactionContext& context, const engine::Table& table,
+                          std::size_t key, std::span<const Value> values) {
+  Result<Row> row = table.find(context, key, values);
+  if (row.ok()) {
+    context.reads.add_row(table, row->id().value());
+  } else if (row.code() == StatusCode::kNotFound) {
+    context.reads.add_lookup(table, key, values);
+  }
+  return row;
+}
+
+// That a row is not there, or not any more, has been read as well.
+Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table& table, RowId row,
+                              std::span<const ColumnValue> changes) {
+  Result<RowId> version = table.update(context, row, changes);
+  if (!version.ok()) note_row(context, table, row);
+  return version;
+}
+
 // That a key is taken has been read, too.
 void note_taken_keys(engine::TransactionContext& context, const engine::Table& table,
                      std::span<const Value> values) {
@@ -41,6 +60,13 @@ void note_taken_keys(engine::TransactionContext& context, const engine::Table& t
         wanted[i] = values[first + key.columns()[i]];
       context.reads.add_lookup(table, k, std::span(wanted.data(), key.columns().size()));
     }
+}
+
+Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table& table,
+                              std::span<const Value> values) {
+  Result<RowId> id = table.insert(context, values);
+  if (id.code() == StatusCode::kAlreadyExists) note_taken_keys(context, table, values);
+  return id;
 }
 
 Status ended() { return Status(StatusCode::kInvalidArgument, "the transaction has ended"); }
@@ -87,10 +113,9 @@ Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) 
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  Result<RowId> id = target->insert(*context_, values);
-  if (id.code() == StatusCode::kAlreadyExists && context_->notes_reads())
-    note_taken_keys(*context_, *target, values);
-  return id;
+  if (__builtin_expect(context_->notes_reads(), 0))
+    return insert_and_note(*context_, *target, values);
+  return target->insert(*context_, values);
 }
 
 Status Transaction::insert_rows(TableId table, std::span<const Value> values,
@@ -110,9 +135,9 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  Result<RowId> version = target->update(*context_, row, changes);
-  if (!version.ok()) note_row(*context_, *target, row);
-  return version;
+  if (__builtin_expect(context_->notes_reads(), 0))
+    return update_and_note(*context_, *target, row, changes);
+  return target->update(*context_, row, changes);
 }
 
 Status Transaction::remove(TableId table, RowId row) {
@@ -140,13 +165,9 @@ Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  Result<Row> row = target->find(*context_, key.index, values);
-  if (row.ok()) {
-    note_row(*context_, *target, row->id());
-  } else if (row.code() == StatusCode::kNotFound && context_->notes_reads()) {
-    context_->reads.add_lookup(*target, key.index, values);
-  }
-  return row;
+  if (__builtin_expect(context_->notes_reads(), 0))
+    return find_and_note(*context_, *target, key.index, values);
+  return target->find(*context_, key.index, values);
 }
 
 void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexcept {

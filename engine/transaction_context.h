@@ -124,10 +124,10 @@ class TransactionContext {
   const std::atomic<std::uint64_t>* asked_to_end = nullptr;
   AccessMode mode = AccessMode::kReadOnly;
   Isolation isolation = Isolation::kSnapshot;
-  std::uint64_t begun_at = 0;  ///< its first snapshot, which holds rows back until it ends
   bool is_writing = false;
-  bool is_undone = false;    ///< did end because it was asked to; its slot is still taken
-  std::uint32_t visits = 0;  ///< calls that are going through rows and call the user
+  bool is_undone = false;      ///< did end because it was asked to; its slot is still taken
+  std::uint32_t visits = 0;    ///< calls that are going through rows and call the user
+  std::uint64_t begun_at = 0;  ///< its first snapshot, which holds rows back until it ends
 
   std::vector<mvcc::Write> writes;
   std::vector<IndexChange> index_changes;
