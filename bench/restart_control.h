@@ -30,6 +30,7 @@ struct RestartPlan {
   std::uint32_t load_threads = 1;
   std::uint32_t recovery_threads = 0;
   IndexMode index_mode = IndexMode::kRebuild;
+  Ready ready = Ready::kFirstAnswer;
   RestartSide side = RestartSide::kDelta;
   bool keyed = false;         ///< with a column id, the primary key, by which the first query goes
   bool to_full_speed = true;  ///< a second of point selects follows the first answer
@@ -81,9 +82,11 @@ struct RestartTimes {
   };
   static constexpr std::size_t kPhasesMax = 16;
 
-  std::uint64_t spawned_ns = 0;  ///< right before the process was started
-  std::uint64_t main_ns = 0;     ///< main was entered
-  std::uint64_t opened_ns = 0;   ///< Database::open returned, all indexes are there
+  std::uint64_t spawned_ns = 0;     ///< right before the process was started
+  std::uint64_t main_ns = 0;        ///< main was entered
+  std::uint64_t opened_ns = 0;      ///< Database::open returned
+  double later_ms = 0;              ///< then indexes were made that it had left for later, so long
+  std::uint64_t later_entries = 0;  ///< of these, dictionary entries and rows with keys
   std::uint64_t first_answer_ns = 0;
   std::uint64_t full_speed_ns = 0;  ///< from then on point selects were as fast as ever after
   double selects_per_s = 0;         ///< that speed, one thread

@@ -35,7 +35,10 @@ static_assert(sizeof(StringHeapChunkLayout) == 64);
 /// a crash before any commit could refer to it.
 struct DictionaryLayout {
   pmem::ChunkListLayout chunks;
-  std::uint64_t reserved[8];
+  /// ValueID of NULL, plus 1; 0: it has none. Counts if that entry is NULL's: a crash may have lost
+  /// it. Not used when the index is in the pool, which has a word for it.
+  std::uint64_t null_code;
+  std::uint64_t reserved[7];
 };
 static_assert(sizeof(DictionaryLayout) == 128);
 

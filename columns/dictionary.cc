@@ -51,6 +51,7 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, HintIndexLayo
                        StringHeap& heap, Type type, Decoder& decoder, const std::string& owner)
     : pool_(pool),
       medium_(pool.medium()),
+      layout_(layout),
       heap_(heap),
       decoder_(decoder),
       type_(type),
@@ -95,7 +96,7 @@ Status Dictionary::load() {
 //             that aborted, or whose process died, and never flushed it.
 // Behind the last entry that is not all zero nothing was ever referred to durably: ValueIDs go on
 // there.
-void Dictionary::begin_rebuild() {
+Status Dictionary::begin_rebuild() {
   const std::size_t chunks = chunk_count_.load(std::memory_order_relaxed);
   std::uint32_t end = first_id_of(chunks);
   for (std::size_t chunk = chunks; chunk > 0 && end == first_id_of(chunk); --chunk) {
@@ -114,11 +115,29 @@ void Dictionary::begin_rebuild() {
           static_cast<std::uint32_t>((words * 8 + entry_bytes_ - 1) / entry_bytes_);
   }
   count_.store(end, std::memory_order_relaxed);
+  if (hints_ != nullptr) return {};
+  rebuild_end_ = end;
+  is_indexed_.store(end == 0, std::memory_order_relaxed);
+  return find_null();
+}
+
+// Rows are read by it before any other entry has been looked at.
+Status Dictionary::find_null() {
+  const std::uint64_t known = layout_.null_code;
+  if (known > kEntriesMax)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}: ValueID of NULL: expected one below {}, found {}",
+                              pool_.path(), owner_, kEntriesMax, known - 1));
+  std::uint64_t hash = 0;
+  const auto id = static_cast<std::uint32_t>(known - 1);
+  if (known != 0 && id < count() && prove(id, hash) == Proof::kNull)
+    decoder_.null_code.store(id, std::memory_order_relaxed);
+  return {};
 }
 
 std::uint32_t Dictionary::count_unproven() const noexcept {
   const std::uint32_t end = count();
-  if (hints_ == nullptr) return end;
+  if (hints_ == nullptr) return is_indexed() ? 0 : rebuild_end_;
   return end - static_cast<std::uint32_t>(std::min<std::uint64_t>(kept_end(), end));
 }
 
@@ -141,13 +160,18 @@ bool Dictionary::is_misplaced(std::uint32_t id) const noexcept {
 }
 
 Status Dictionary::check_rebuilt(const RebuildCounts& counts) const {
-  if (counts.misplaced == kNone) return {};
-  return Status(
-      StatusCode::kCorrupt,
-      fmt::format("{}: {}: ValueID {}: its text, {} bytes at offset {}, is not where "
-                  "strings of this column stand",
-                  pool_.path(), owner_, counts.misplaced, text(counts.misplaced).size(),
-                  text(counts.misplaced).data() - reinterpret_cast<const char*>(medium_.base())));
+  const std::uint32_t id = counts.misplaced;
+  if (id == kNone) return {};
+  std::uint64_t hash = 0;
+  if (prove(id, hash) == Proof::kNull)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}: ValueID {}: an entry of NULL, whose ValueID is given as {}",
+                              pool_.path(), owner_, id, static_cast<std::int32_t>(null_code())));
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: {}: ValueID {}: its text, {} bytes at offset {}, is not where "
+                            "strings of this column stand",
+                            pool_.path(), owner_, id, text(id).size(),
+                            text(id).data() - reinterpret_cast<const char*>(medium_.base())));
 }
 
 bool Dictionary::is_present(std::uint32_t code) const noexcept {
@@ -164,8 +188,16 @@ void Dictionary::clear_torn(std::uint32_t id) noexcept {
   for (std::uint32_t byte = 0; byte < entry_bytes_; byte += 8) store_word(address + byte, 0);
 }
 
-void Dictionary::finish_rebuild() {
-  durable_.store(count_.load(std::memory_order_relaxed), std::memory_order_release);
+Status Dictionary::finish_rebuild(const RebuildCounts& counts) {
+  if (Status s = check_rebuilt(counts); !s.ok()) return s;
+  // With hints, what `recover` has left; else all that rebuild_range has flushed.
+  const std::uint32_t end = hints_ != nullptr ? count() : rebuild_end_;
+  std::uint32_t durable = durable_.load(std::memory_order_relaxed);
+  while (durable < end &&
+         !durable_.compare_exchange_weak(durable, end, std::memory_order_acq_rel)) {
+  }
+  if (!is_indexed()) index_late_entries();
+  return {};
 }
 
 std::uint64_t Dictionary::hash_of(const Value& value) const noexcept {
@@ -223,7 +255,8 @@ bool Dictionary::is(std::uint32_t id, const Value& value) const noexcept {
 }
 
 std::uint32_t Dictionary::find(const Value& value) const {
-  return value.is_null() ? null_code() : find(value, hash_of(value));
+  if (value.is_null()) return null_code();
+  return __builtin_expect(is_indexed(), 1) ? find(value, hash_of(value)) : search(value);
 }
 
 std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
@@ -242,8 +275,9 @@ Result<std::uint32_t> Dictionary::encode(const Value& value, Unflushed& unflushe
                                          pmem::Persister& persister) {
   std::uint32_t id = find(value);
   if (id == kNone) {
-    Result<std::uint32_t> added =
-        value.is_null() ? encode_null(persister) : encode_new(value, hash_of(value), persister);
+    Result<std::uint32_t> added = value.is_null() ? encode_null(persister)
+                                  : !is_indexed() ? encode_unindexed(value, persister)
+                                                  : encode_new(value, hash_of(value), persister);
     if (!added.ok()) return added;
     id = *added;
   }
@@ -272,6 +306,7 @@ Result<std::uint32_t> Dictionary::encode_new(const Value& value, std::uint64_t h
 Status Dictionary::encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                                std::span<Cell> cells, Unflushed& unflushed,
                                pmem::Persister& persister) {
+  if (!is_indexed()) return encode_each(values, first, stride, cells, unflushed, persister);
   std::array<std::uint64_t, kBatchMax> hashes;
   std::array<std::uint32_t, kBatchMax> guesses;
   Candidates candidates;
@@ -305,6 +340,12 @@ Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
   return {};
 }
 
+// Protocol dictionary_null, when the index is in DRAM; with hints the word is theirs.
+//   step  store                  made durable by     power cut just after it: recovery
+//   1     null_code              persist (8 bytes)   the entry it names is not NULL's: it has none
+//   2     the entry, as          commit/1            takes the word's
+//         dictionary/3
+// Must hold:  1 before 2: rows are read before entries are looked for.
 Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
   const std::lock_guard guard(null_mutex_);
   if (const std::uint32_t known = null_code(); known != kNone) return known;
@@ -312,8 +353,12 @@ Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
   if (!id.ok()) return id;
   const Cell zero = is_text_ ? text_cell::make_inline({}) : Cell{};
   // Before the entry, as hints are: once that is durable keep_hints may make this so.
-  if (hints_ != nullptr)
+  if (hints_ != nullptr) {
     std::atomic_ref(hints_->layout().null_code).store(*id + 1, std::memory_order_release);
+  } else {
+    std::atomic_ref(layout_.null_code).store(*id + 1, std::memory_order_relaxed);
+    persister.persist(&layout_.null_code, sizeof layout_.null_code, "dictionary_null/1");
+  }
   write_entry(*id, zero, proof_of(0, *id, kNullSalt));
   decoder_.null_code.store(*id, std::memory_order_release);
   return id;

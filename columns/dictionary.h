@@ -29,6 +29,9 @@ namespace flugs::columns {
 /// in a DRAM index that is rebuilt at restart, or in a HintIndex in the pool. NULL is an entry like
 /// any other.
 ///
+/// Until a rebuild is done all is as afterwards, but slower: what is looked up is searched for
+/// among the entries themselves (columns/dictionary_search.cc).
+///
 /// Each value gets one ValueID: an append happens under the lock of the value's place in the index.
 /// A ValueID is valid for reading once `encode` returned it; it may be referred to durably only
 /// after a fence that covers its entry, which `encode` arranges through Unflushed.
@@ -52,19 +55,26 @@ class Dictionary {
 
   /// Opening, step 1: claims the chunks and finds how many ValueIDs may be in use.
   Status load();
-  /// Opening, step 2: rebuilds the index: begin_rebuild once, then rebuild_range for ranges of
-  /// ValueIDs (in parallel), then the builder's groups, then finish_rebuild.
+  /// Opening, step 2: begin_rebuild, once. Then, when the index is in DRAM, at opening or later,
+  /// while any thread reads and adds values: rebuild_range for ranges of the ValueIDs below
+  /// `rebuild_end` (in parallel), then the builder's groups, then finish_rebuild.
   struct RebuildCounts {
     std::uint64_t entries = 0;
     std::uint64_t dropped = 0;        ///< torn
-    std::uint32_t misplaced = kNone;  ///< an entry whose text stands where none was put
+    std::uint32_t misplaced = kNone;  ///< an entry whose text stands where none was put, or that
+                                      ///< is NULL's and not known to be
     std::uint32_t end = 0;            ///< behind the last whole one
   };
-  void begin_rebuild();
+  Status begin_rebuild();
+  std::uint32_t rebuild_end() const noexcept { return rebuild_end_; }
   void rebuild_range(std::uint32_t first, std::uint32_t end, HashIndexBuilder::Source& source,
                      RebuildCounts& counts, pmem::Persister& persister);
   HashIndex& index() noexcept { return index_; }
-  void finish_rebuild();
+  /// `counts`: of all ranges. Fails with kCorrupt when one had an entry that must not be used: then
+  /// the index is not used either.
+  Status finish_rebuild(const RebuildCounts& counts);
+  /// Whether nothing is left to be rebuilt.
+  bool is_indexed() const noexcept { return is_indexed_.load(std::memory_order_acquire); }
   /// Whether the index is in the pool.
   bool has_hints() const noexcept { return hints_ != nullptr; }
   /// Opening, after begin_rebuild, when it is: all that is left to do. Fails with kCorrupt,
@@ -81,8 +91,6 @@ class Dictionary {
   /// Makes the hints of some durable entries durable; true: there are more.
   bool keep_hints(pmem::Persister& persister) noexcept;
   bool wants_keeping() const noexcept;
-  /// kCorrupt when one of the ranges had an entry that must not be used.
-  Status check_rebuilt(const RebuildCounts& counts) const;
 
   /// The value's ValueID; appended if it is new. `unflushed` takes what must be flushed before the
   /// ValueID is referred to durably. Fails with kOutOfSpace.
@@ -103,7 +111,7 @@ class Dictionary {
   Value value(std::uint32_t code) const noexcept;
   /// Starts loading what the three above will read.
   void prefetch(std::uint32_t code) const noexcept { __builtin_prefetch(entry(code)); }
-  /// After the rebuild: whether a ValueID names a value, or NULL.
+  /// Once it is indexed: whether a ValueID names a value, or NULL.
   bool is_present(std::uint32_t code) const noexcept;
   std::uint32_t null_code() const noexcept {
     return decoder_.null_code.load(std::memory_order_acquire);
@@ -115,7 +123,7 @@ class Dictionary {
   static std::size_t chunk_of(std::uint32_t id) noexcept { return kGeometry.chunk_of(id); }
   std::uint32_t entry_bytes() const noexcept { return entry_bytes_; }
 
-  /// After begin_rebuild: how many entries opening has to prove.
+  /// After begin_rebuild: how many entries are to be proven.
   std::uint32_t count_unproven() const noexcept;
   /// ValueIDs below it have been handed out.
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
@@ -127,7 +135,8 @@ class Dictionary {
   std::uint64_t hint_bytes() const noexcept {
     return hints_ == nullptr ? 0 : hints_->bytes_in_pool();
   }
-  /// Full audit: every entry proven, found through the index under its own ValueID only.
+  /// Full audit of one that is indexed: every entry proven, found through the index under its own
+  /// ValueID only.
   Status verify() const;
   void release_all();
 
@@ -154,9 +163,18 @@ class Dictionary {
                                FunctionRef<void(std::uint32_t id)> announce);
   Result<std::uint32_t> reserve_id(pmem::Persister& persister);
   Result<std::uint32_t> encode_null(pmem::Persister& persister);
+  Status encode_each(std::span<const Value> values, std::size_t first, std::size_t stride,
+                     std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);
+  Result<std::uint32_t> encode_unindexed(const Value& value, pmem::Persister& persister);
+  std::uint32_t search(const Value& value) const noexcept;
+  template <typename F>
+  std::uint32_t search_words(std::size_t words_per_entry, F&& is_wanted) const noexcept;
   Status grow(std::size_t chunk, pmem::Persister& persister);
   void put_chunk(std::size_t chunk, std::byte* entries) noexcept;
   bool is_misplaced(std::uint32_t id) const noexcept;
+  Status check_rebuilt(const RebuildCounts& counts) const;
+  Status find_null();
+  void index_late_entries();
   /// Opening: proves entries, puts zeros over those that are torn, counts the others, and calls
   /// visit(id, hash) -> Status for each value until it fails.
   template <typename F>
@@ -177,6 +195,7 @@ class Dictionary {
     return true;
   }
   void prefetch_index(std::uint64_t hash) const noexcept {
+    if (!is_indexed()) return;
     if (hints_ != nullptr) return hints_->prefetch(hash);
     index_.prefetch(hash);
   }
@@ -196,6 +215,7 @@ class Dictionary {
 
   pmem::Pool& pool_;
   const pmem::Medium& medium_;
+  DictionaryLayout& layout_;
   StringHeap& heap_;
   Decoder& decoder_;  // holds null_code
   Type type_;
@@ -204,7 +224,9 @@ class Dictionary {
   bool is_exact_;  // the index in DRAM tells values apart by their hashes alone
   std::string owner_;
   StableArray<std::byte*> chunks_in_dram_;  // written under grow_mutex_, before count_ passes it
-  HashIndex index_;                         // empty when there are hints
+  HashIndex index_;                         // empty when there are hints; in use when is_indexed_
+  std::atomic<bool> is_indexed_{true};
+  std::uint32_t rebuild_end_ = 0;  // those that were there at opening; constant after begin_rebuild
   std::unique_ptr<HintIndex> hints_;
   std::atomic<std::uint32_t> hint_tail_max_{kHintTailMax};
   pmem::Mutex keep_mutex_;  // of keep_hints; a leaf
@@ -213,6 +235,8 @@ class Dictionary {
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_in_pool_{0};
   pmem::Mutex null_mutex_;  // makes NULL's entry once; rank: before grow_mutex_
+  pmem::Mutex
+      late_mutex_;  // held to add a value until is_indexed_; rank: before a HashIndex bucket
   pmem::Mutex grow_mutex_;  // protects chunks_; rank: after a HashIndex bucket
   pmem::ChunkList chunks_;
 };
@@ -232,7 +256,8 @@ Status Dictionary::prove_range(std::uint32_t first, std::uint32_t end, RebuildCo
     ++counts.entries;
     counts.end = id + 1;
     if (proof == Proof::kNull) {
-      decoder_.null_code.store(id, std::memory_order_relaxed);
+      if (hints_ != nullptr) decoder_.null_code.store(id, std::memory_order_relaxed);
+      if (id != null_code()) counts.misplaced = id;
       continue;
     }
     if (is_text_ && is_misplaced(id)) counts.misplaced = id;

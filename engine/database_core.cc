@@ -34,6 +34,7 @@ DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& 
 }
 
 DatabaseCore::~DatabaseCore() {
+  closing_.store(true, std::memory_order_relaxed);
   sweeper_.reset();
   hint_keeper_.reset();
   merger_.reset();
@@ -373,6 +374,7 @@ Status DatabaseCore::drop_table(TableId id) {
   guard.unlock();
   const std::lock_guard no_merge(dropped->merge_mutex());  // one that runs ends early
   const bool nobody_is_left = wait_for_transactions();
+  if (nobody_is_left) dropped->wait_for_build();
   guard.lock();
   if (!nobody_is_left) {
     dropped->set_dropped(false);
@@ -442,6 +444,8 @@ Status DatabaseCore::finish_opening() {
   }
   Status first;
   for (Table* table : found) {  // of one that is dropped meanwhile nothing is left
+    Status built = table->build_indexes(Table::kAllIndexes);
+    if (first.ok() && !table->is_dropped()) first = std::move(built);
     if (Status s = table->sweep_all(); first.ok()) first = std::move(s);
     if (Status s = table->check_hints(); first.ok()) first = std::move(s);
   }
@@ -451,9 +455,12 @@ Status DatabaseCore::finish_opening() {
 void DatabaseCore::start_sweeping() {
   std::vector<Table*> unswept;
   for (const auto& table : owned_tables_)
-    if (table->unswept_rows() != 0 || table->has_much_to_check()) unswept.push_back(table.get());
-  if (options_.sweeps_in_background && !unswept.empty())
-    sweeper_ = std::make_unique<Sweeper>(std::move(unswept));
+    if (table->unswept_rows() != 0 || table->has_much_to_check() || table->is_unbuilt())
+      unswept.push_back(table.get());
+  if (!options_.sweeps_in_background || unswept.empty()) return;
+  sweeper_ = std::make_unique<Sweeper>(unswept);
+  if (!sweeper_->is_running()) return;
+  for (Table* table : unswept) table->set_builds_later();
 }
 
 // With the thread: what it has fallen behind by when writers have to help it.
@@ -507,6 +514,11 @@ Statistics DatabaseCore::statistics() const {
     statistics.merge_seconds += merges.seconds;
     statistics.writes_refused += merges.writes_refused;
     statistics.rows_unswept += table->unswept_rows();
+    const Table::Unbuilt& left = table->left_by_opening();
+    const Table::Unbuilt still = table->still_unbuilt();
+    statistics.index_entries_left += still.entries + still.rows;
+    statistics.index_entries_built += left.entries + left.rows - still.entries - still.rows;
+    statistics.index_build_ms += table->build_ms();
   }
   return statistics;
 }
@@ -520,6 +532,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
     if (progress) progress({"verify", i, ids.size()});
     if (Table* checked = table(ids[i]); checked != nullptr) {
       const std::lock_guard no_merge(checked->merge_mutex());
+      if (Status s = checked->build_indexes(Table::kAllIndexes); !s.ok()) return s;
       if (Status s = checked->check_hints(); !s.ok()) return s;
       if (Status s = checked->verify(now); !s.ok()) return s;
     }

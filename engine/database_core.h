@@ -13,6 +13,7 @@
 #include "engine/catalog.h"
 #include "engine/hint_keeper.h"
 #include "engine/merger.h"
+#include "engine/opening_room.h"
 #include "engine/sweeper.h"
 #include "engine/table.h"
 #include "engine/transaction_context.h"
@@ -26,9 +27,6 @@
 
 namespace flugs::engine {
 
-/// What every function says to a TableId that names no table, or none any longer.
-inline Status no_table() { return Status(StatusCode::kNotFound, "no such table"); }
-
 /// An open database behind the public classes: pool, catalogue, transaction slots.
 /// Thread-safety: any thread, except opening and closing.
 class DatabaseCore {
@@ -36,7 +34,11 @@ class DatabaseCore {
   static Result<std::unique_ptr<DatabaseCore>> open(const OpenOptions& options);
   /// On a pool that is open already (tests and crash images: a plain buffer).
   static Result<std::unique_ptr<DatabaseCore>> open(std::unique_ptr<pmem::Pool> pool, bool created,
-                                                    const OpenOptions& options);
+                                                    const OpenOptions& options) {
+    return open(std::move(pool), created, options, OpeningRoom::of(options.ready));
+  }
+  static Result<std::unique_ptr<DatabaseCore>> open(std::unique_ptr<pmem::Pool> pool, bool created,
+                                                    const OpenOptions& options, OpeningRoom room);
   ~DatabaseCore();
 
   Result<TableId> create_table(const TableSchema& schema);
@@ -56,7 +58,8 @@ class DatabaseCore {
   void prefetch(KeyId key, std::span<const Value> values) const noexcept {
     // A table that is dropped meanwhile keeps its place in DRAM until the database is closed.
     const Table* target = table(key.table);
-    if (target != nullptr && key.index < target->keys().size()) target->prefetch(key.index, values);
+    if (target != nullptr && key.index < target->keys().size() && !target->is_unbuilt())
+      target->prefetch(key.index, values);
   }
   /// The transaction's context, made ready to write; null and `why` when it may not.
   Status prepare_write(TransactionContext* context);
@@ -89,14 +92,14 @@ class DatabaseCore {
   }
 
   Status create();
-  Status recover(recovery::Phases& phases);
+  Status recover(recovery::Phases& phases, OpeningRoom room);
   Result<std::uint64_t> load_catalog();
   Status load_table(std::uint64_t offset);
   Result<std::uint64_t> resolve_transactions();
-  Result<std::uint64_t> rebuild_dictionary_indexes(recovery::Phases& phases);
+  Result<std::uint64_t> rebuild_dictionary_indexes(recovery::Phases& phases, OpeningRoom room);
   Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);
+  Status begin_rebuild(OpeningRoom room);
   Status sweep_tables(recovery::Phases& phases);
-  Status rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases);
   void start();
   void start_keeping_hints();
   void start_sweeping();
@@ -127,6 +130,7 @@ class DatabaseCore {
   std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
   columns::StableArray<Table*> tables_by_id_;
   std::uint32_t next_table_id_ = 1;
+  std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
   std::unique_ptr<Merger> merger_;             // last, as it uses all of the above; so does
   std::unique_ptr<HintKeeper> hint_keeper_;    // null: who commits keeps hints

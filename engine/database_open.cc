@@ -80,7 +80,8 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& opti
 }
 
 Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::Pool> pool,
-                                                         bool created, const OpenOptions& options) {
+                                                         bool created, const OpenOptions& options,
+                                                         OpeningRoom room) {
   if (Status s = check_options(options); !s.ok()) return s;
   std::unique_ptr<DatabaseCore> core(new DatabaseCore(std::move(pool), options));
   core->report_.created = created;
@@ -94,7 +95,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
   // Without the magic a crash interrupted the creation: nothing in the pool is reachable yet.
   const bool is_new = core->root().magic == 0;
   if (is_new && !created) core->pool_->allocator().finish_claims();
-  Status s = is_new ? core->create() : core->recover(phases);
+  Status s = is_new ? core->create() : core->recover(phases, room);
   if (!s.ok()) return s;
   core->merger_ =
       std::make_unique<Merger>(*core->pool_, *core->slots_, core->options_.merge_niceness);
@@ -129,12 +130,13 @@ Status DatabaseCore::create() {
   return {};
 }
 
-Status DatabaseCore::recover(recovery::Phases& phases) {
+Status DatabaseCore::recover(recovery::Phases& phases, OpeningRoom room) {
   found_words_ = std::make_unique<pmem::FoundWords>(*pool_);
   if (Status s = phases.run("catalog", [&] { return load_catalog(); }); !s.ok()) return s;
   if (Status s = phases.run("transactions", [&] { return resolve_transactions(); }); !s.ok())
     return s;
-  Status s = phases.run("dictionary indexes", [&] { return rebuild_dictionary_indexes(phases); });
+  Status s =
+      phases.run("dictionary indexes", [&] { return rebuild_dictionary_indexes(phases, room); });
   if (!s.ok()) return s;
   return phases.run("key indexes", [&] { return rebuild_key_indexes(phases); });
 }
@@ -191,11 +193,26 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
   return counts.completed + counts.undone;
 }
 
-Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases& phases) {
+// Finds out what is to be made, and leaves what opening does not take.
+Status DatabaseCore::begin_rebuild(OpeningRoom room) {
+  for (const auto& table : owned_tables_) {
+    for (const auto& column : table->columns())
+      if (column->is_dictionary())
+        if (Status s = column->dictionary().begin_rebuild(); !s.ok()) return s;
+    const Table::Unbuilt unbuilt = table->find_unbuilt();
+    if (!room.takes(unbuilt)) table->leave_indexes(unbuilt, options_.recovery_threads, closing_);
+  }
+  return {};
+}
+
+Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases& phases,
+                                                               OpeningRoom room) {
+  if (Status s = begin_rebuild(room); !s.ok()) return s;
   std::vector<columns::Dictionary*> dictionaries;
   for (const auto& table : owned_tables_)
-    for (const auto& column : table->columns())
-      if (column->is_dictionary()) dictionaries.push_back(&column->dictionary());
+    if (!table->is_unbuilt(Table::kDictionaryIndexes))
+      for (const auto& column : table->columns())
+        if (column->is_dictionary()) dictionaries.push_back(&column->dictionary());
   return recovery::rebuild_dictionaries(dictionaries, *pool_, "dictionary indexes", phases,
                                         report_);
 }
@@ -211,7 +228,9 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   std::vector<Swept> parts;
   for (const auto& table : owned_tables_) {
     const std::uint32_t end = table->rows().rows_end();
-    const std::uint32_t left = table->rows_left_unswept(options_.ready);
+    const bool needs_all = options_.ready == Ready::kIndexesBuilt ||
+                           (table->has_keys_in_dram() && !table->is_unbuilt(Table::kKeyIndexes));
+    const std::uint32_t left = needs_all ? 0 : table->rows_left_unswept();
     if (left != 0) table->leave_unswept(left, *slots_);
     for (std::uint32_t first = left; first < end; first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
@@ -235,31 +254,6 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   return {};
 }
 
-// One key by all threads.
-Status DatabaseCore::rebuild_hash(Table& table, std::size_t key, recovery::Phases& phases) {
-  const std::uint64_t rows = table.rows().rows_end();
-  const std::uint64_t indexed = table.unserved_rows();
-  const std::uint64_t sources =
-      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerTask + 1);
-  columns::HashIndexBuilder builder(table.keys()[key]->hash(), indexed, sources);
-  std::vector<std::function<Status()>> tasks;
-  tasks.reserve(std::max<std::size_t>(sources, builder.groups()));
-  for (std::uint64_t i = 0; i < sources; ++i)
-    tasks.emplace_back([&, i] {
-      table.rebuild_hash(key, static_cast<std::uint32_t>(rows * i / sources),
-                         static_cast<std::uint32_t>(rows * (i + 1) / sources), builder.source(i));
-      return Status();
-    });
-  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
-  tasks.clear();
-  for (std::size_t group = 0; group < builder.groups(); ++group)
-    tasks.emplace_back([&, group] {
-      builder.insert_group(group);
-      return Status();
-    });
-  return phases.run_parallel("key indexes", tasks);
-}
-
 Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases) {
   pmem::Persister persister(pool_->medium());
   for (const auto& table : owned_tables_)
@@ -268,9 +262,10 @@ Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases
   std::vector<std::function<Status()>> ordered;
   for (const auto& owned : owned_tables_) {
     Table* table = owned.get();
+    if (table->is_unbuilt(Table::kKeyIndexes)) continue;
     for (std::size_t key = 0; key < table->keys().size(); ++key) {
       if (table->keys()[key]->is_unique() && !table->keys()[key]->has_hints())
-        if (Status s = rebuild_hash(*table, key, phases); !s.ok()) return s;
+        if (Status s = table->rebuild_hash(key, phases); !s.ok()) return s;
       if (table->keys()[key]->is_ordered())
         ordered.emplace_back([table, key] {
           table->rebuild_ordered(key);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/catalog.h"
+#include "engine/opening_room.h"
 #include "engine/table.h"
 #include "pmem/pool_image.h"
 
@@ -24,23 +25,33 @@ constexpr double kHashEntryNs = 90;
 constexpr double kOrderedComparisonNs = 25;  // not measured
 constexpr double kHintSegmentBytes = 4096;
 
-void add_table(engine::Table& table, Ready ready, OpeningEstimate& estimate) {
+Status add_table(engine::Table& table, Ready ready, engine::OpeningRoom& room,
+                 OpeningEstimate& estimate) {
   ++estimate.tables;
   estimate.chunks += table.rows().chunk_count();
   table.rows().for_each_group([&](const engine::RowGroup&) { ++estimate.groups; });
   estimate.hint_bytes += table.hint_bytes();
   for (const auto& column : table.columns())
     if (column->is_dictionary()) {
-      column->dictionary().begin_rebuild();
-      estimate.dictionary_entries += column->dictionary().count_unproven();
+      if (Status s = column->dictionary().begin_rebuild(); !s.ok()) return s;
+      if (column->dictionary().has_hints())
+        estimate.dictionary_entries += column->dictionary().count_unproven();
     }
-  const std::uint32_t left = table.rows_left_unswept(ready);
+  const engine::Table::Unbuilt unbuilt = table.find_unbuilt();
+  const bool is_taken = room.takes(unbuilt);
+  (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += unbuilt.entries;
+  const bool needs_all = ready == Ready::kIndexesBuilt || (is_taken && table.has_keys_in_dram());
+  const std::uint32_t left = needs_all ? 0 : table.rows_left_unswept();
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;
   for (const auto& key : table.keys()) {
-    if (key->is_unique() && !key->has_hints()) estimate.hash_entries += table.unserved_rows();
-    if (key->is_ordered()) estimate.ordered_entries += table.unserved_rows();
+    const std::uint64_t rows = table.unserved_rows();
+    if (key->is_unique() && !key->has_hints())
+      (is_taken ? estimate.hash_entries : estimate.key_entries_left) += rows;
+    if (key->is_ordered())
+      (is_taken ? estimate.ordered_entries : estimate.key_entries_left) += rows;
   }
+  return {};
 }
 
 double open_ms(const OpeningEstimate& e) {
@@ -74,6 +85,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
   if (engine::root_of(pool).magic == 0) return estimate;  // its creation was cut short
   const Result<engine::CatalogLayout*> catalog = engine::find_catalog(pool);
   if (!catalog.ok()) return catalog.status();
+  engine::OpeningRoom room = engine::OpeningRoom::of(options.ready);
   estimate.index_mode = static_cast<IndexMode>(engine::root_of(pool).index_mode);
   for (const std::uint64_t offset : (*catalog)->tables) {
     if (offset == 0) continue;
@@ -82,7 +94,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
     engine::Table table(pool, *pool.at(pmem::OffsetPtr<engine::TableLayout>{offset}),
                         *std::move(schema));
     if (Status s = table.load(); !s.ok()) return s;
-    add_table(table, options.ready, estimate);
+    if (Status s = add_table(table, options.ready, room, estimate); !s.ok()) return s;
   }
   estimate.open_ms = open_ms(estimate);
   return estimate;

@@ -156,7 +156,10 @@ void PoolAudit::audit_dictionaries(Table& table) {
     columns::Dictionary& dictionary = column->dictionary();
     pmem::Persister persister(pool_.medium());
     columns::Dictionary::RebuildCounts counts;
-    dictionary.begin_rebuild();
+    if (Status s = dictionary.begin_rebuild(); !s.ok()) {
+      audit_.damage(part, std::string(s.message()));
+      continue;
+    }
     if (dictionary.has_hints()) {
       Status s = dictionary.recover(counts, persister);
       persister.fence("recover_dictionary/1");
@@ -166,8 +169,8 @@ void PoolAudit::audit_dictionaries(Table& table) {
       }
       counts.entries = dictionary.count();
     } else {
-      columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
-      dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
+      columns::HashIndexBuilder builder(dictionary.index(), dictionary.rebuild_end(), 1);
+      dictionary.rebuild_range(0, dictionary.rebuild_end(), builder.source(0), counts, persister);
       persister.fence("rebuild_dictionary/1");
       for (std::size_t group = 0; group < builder.groups(); ++group) builder.insert_group(group);
     }
@@ -176,11 +179,9 @@ void PoolAudit::audit_dictionaries(Table& table) {
       audit_.remark(part, fmt::format("{}: {} dictionary entries whose proof does not fit: torn by "
                                       "a crash, or damaged; {} fit",
                                       pool_.path(), counts.dropped, counts.entries));
-    if (Status s = dictionary.check_rebuilt(counts); !s.ok())
-      audit_.damage(part, std::string(s.message()));
-    dictionary.finish_rebuild();
     // Entries are looked up only in an index that is whole.
-    Status s = dictionary.check_hints();
+    Status s = dictionary.finish_rebuild(counts);
+    if (s.ok()) s = dictionary.check_hints();
     if (s.ok()) s = dictionary.verify();
     audit_.note(part, s);
   }

@@ -21,11 +21,13 @@ Sweeper::Sweeper(std::vector<Table*> tables) : tables_(std::move(tables)) {
 void Sweeper::run(const std::stop_token& stop) noexcept {
   constexpr int kLeastPriority = 19;
   ::pthread_setname_np(::pthread_self(), "flugs-sweep");
+  // Whoever needs to know of damage asks again.
+  for (Table* table : tables_)
+    if (!stop.stop_requested()) static_cast<void>(table->build_indexes(Table::kAllIndexes));
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
   for (Table* table : tables_) {
     while (!stop.stop_requested() && table->sweep_more()) {
     }
-    // Whoever needs to know of damage asks again.
     if (!stop.stop_requested()) static_cast<void>(table->check_hints());
   }
 }

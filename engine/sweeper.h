@@ -8,14 +8,16 @@ namespace flugs::engine {
 
 class Table;
 
-/// Sweeps what opening left unswept (Table::sweep_more), and reads what it has not read of indexes
-/// in the pool, in a thread of its own that stands back for all others, and ends.
+/// Makes the indexes that opening left (Table::build_indexes), in a thread of its own; then sweeps
+/// what it left unswept (Table::sweep_more), and reads what it has not read of indexes in the pool,
+/// standing back for all other threads; and ends.
 /// Thread-safety: creating and destroying only.
 class Sweeper {
  public:
   /// The tables are used until the object is gone. Without a thread nothing is lost: rows are swept
   /// when they are needed.
   explicit Sweeper(std::vector<Table*> tables);
+  bool is_running() const noexcept { return thread_.joinable(); }
 
  private:
   void run(const std::stop_token& stop) noexcept;

@@ -24,8 +24,12 @@
 #include "flugs/schema.h"
 #include "flugs/transaction.h"
 #include "pmem/mutex.h"
+#include "recovery/phases.h"
 
 namespace flugs::engine {
+
+/// What every function says to a TableId that names no table, or none any longer.
+inline Status no_table() { return Status(StatusCode::kNotFound, "no such table"); }
 
 /// A table: joins columns, rows with their MVCC entries, and keys. Every function that reads or
 /// writes rows runs inside a transaction.
@@ -103,9 +107,8 @@ class Table {
                const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
                pmem::Persister& persister, SweepCounts& counts) const;
   /// Opening: the rows that may be left for later, from the first on, a multiple of
-  /// UnsweptRows::kBlockRows. Where nothing is rebuilt from the rows, opening must not depend on
-  /// their number.
-  std::uint32_t rows_left_unswept(Ready ready) const noexcept;
+  /// UnsweptRows::kBlockRows, unless keys are made of them.
+  std::uint32_t rows_left_unswept() const noexcept;
   /// Opening: rows below `end`, a multiple of UnsweptRows::kBlockRows, are left for later.
   void leave_unswept(std::uint32_t end, mvcc::TransactionSlots& slots);
   /// Sweeps a block of those that were left; false: others are at all that there are.
@@ -113,6 +116,46 @@ class Table {
   /// Sweeps what is left. Fails with kCorrupt for any row since opening.
   Status sweep_all();
   std::uint32_t unswept_rows() const noexcept { return unswept_.rows(); }
+
+  /// Indexes in DRAM that opening leaves to be made, see engine/table_build.cc.
+  enum Indexes : std::uint8_t { kNoIndexes = 0, kKeyIndexes = 1, kDictionaryIndexes = 2 };
+  static constexpr std::uint8_t kAllIndexes = kKeyIndexes | kDictionaryIndexes;
+  /// Which of them there are to be made, and from how many entries and rows: what that costs.
+  struct Unbuilt {
+    std::uint8_t indexes = kNoIndexes;
+    std::uint64_t entries = 0;  ///< of dictionaries
+    std::uint64_t rows = 0;     ///< for each key, positions
+  };
+  bool has_keys_in_dram() const noexcept;
+  /// After the dictionaries' begin_rebuild.
+  Unbuilt find_unbuilt() const noexcept;
+  /// Opening: leaves them for later, when `threads` make them. When `stops` becomes true that ends
+  /// soon.
+  void leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
+                     const std::atomic<bool>& stops) noexcept;
+  /// There is a thread that makes them without being asked. Before anybody uses the table.
+  void set_builds_later() noexcept { builds_later_ = true; }
+  /// Whether some of them are left: if not, nothing need be prepared.
+  bool is_unbuilt(std::uint8_t indexes = kAllIndexes) const noexcept {
+    return __builtin_expect((unbuilt_.load(std::memory_order_acquire) & indexes) != 0, 0);
+  }
+  /// Before a key of one that is unbuilt is looked up; before anything is written. Waits for the
+  /// indexes that it takes, or makes them. Fails with kCorrupt.
+  Status prepare_lookup(std::size_t key) noexcept;
+  Status prepare_write() noexcept;
+  /// Makes the indexes that are left of these, one thread at a time; the others wait. Fails with
+  /// kCorrupt (for good: then nothing can be written), kNotFound (the table is being dropped),
+  /// kCancelled (the database is being closed).
+  Status build_indexes(std::uint8_t indexes) noexcept;
+  /// Of what was left by opening, what there was and how much of it is left.
+  const Unbuilt& left_by_opening() const noexcept { return left_by_opening_; }
+  Unbuilt still_unbuilt() const noexcept;
+  double build_ms() const noexcept { return build_us_.load(std::memory_order_relaxed) / 1000.0; }
+  /// The table is dropped: nobody makes indexes of it on return, nor will.
+  void wait_for_build() { const std::lock_guard guard(build_mutex_); }
+  /// One key by all threads.
+  Status rebuild_hash(std::size_t key, recovery::Phases& phases);
+
   /// Before rows are added to what a slot keeps: rows in chunks that were emptied since it was last
   /// looked at belong to whoever has been given them then.
   void forget_emptied(LocalRows& local) const noexcept;
@@ -121,8 +164,6 @@ class Table {
   void forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken);
   /// Positions of rows that are not found through a run.
   std::uint64_t unserved_rows() const noexcept;
-  void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
-                    columns::HashIndexBuilder::Source& source) const;
   void rebuild_ordered(std::size_t key);
 
   /// Held by a merge, and by dropping.
@@ -230,6 +271,10 @@ class Table {
   void sweep_block(std::uint32_t block);
   void add_swept_rows(std::vector<std::uint32_t>&& rows);
   void release_swept_rows();
+  void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
+                    columns::HashIndexBuilder::Source& source) const;
+  Status build_keys(recovery::Phases& phases);
+  Status build_dictionaries(recovery::Phases& phases, RecoveryReport& report);
   void for_each_unserved(std::uint32_t first, std::uint32_t end,
                          FunctionRef<void(std::uint32_t row)> visit) const;
   Status verify_groups() const;
@@ -253,6 +298,15 @@ class Table {
   pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
   MergeRecord merge_record_;
+  std::atomic<std::uint8_t> unbuilt_{kNoIndexes};  // Indexes
+  Unbuilt left_by_opening_;
+  std::uint32_t build_threads_ = 0;
+  bool builds_later_ = false;
+  std::atomic<bool> has_build_failed_{false};
+  const std::atomic<bool>* build_stops_ = nullptr;
+  std::atomic<double> build_us_{0};
+  pmem::Mutex build_mutex_;  // protects build_status_; rank: after merge_mutex_
+  Status build_status_;
   UnsweptRows unswept_;
   mvcc::TransactionSlots* slots_ = nullptr;  // when rows were left unswept
   std::mutex sweep_mutex_;                   // protects sweep_status_; a leaf

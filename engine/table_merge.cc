@@ -142,6 +142,7 @@ void TableMerge::freeze_candidates() {
 }
 
 Status TableMerge::sweep() {
+  if (Status built = table_.build_indexes(Table::kKeyIndexes); !built.ok()) return built;
   while (table_.sweep_more())
     if (is_stopped()) return too_old();
   if (Status swept = table_.sweep_all(); !swept.ok()) return swept;

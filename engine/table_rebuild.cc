@@ -136,29 +136,6 @@ void Table::forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken) {
   free_count_.store(free_rows_.size(), std::memory_order_relaxed);
 }
 
-// Rows from `first` to `end` - 1 that were created and are not found through a run.
-void Table::for_each_unserved(std::uint32_t first, std::uint32_t end,
-                              FunctionRef<void(std::uint32_t row)> visit) const {
-  while (first < end) {
-    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
-    if (!runs_.serves(first))
-      for (std::uint32_t row = first; row < chunk_end; ++row)
-        if (runs_.is_created(row)) visit(row);
-    first = chunk_end;
-  }
-}
-
-std::uint64_t Table::unserved_rows() const noexcept {
-  std::uint64_t rows = 0;
-  const std::uint32_t end = rows_.rows_end();
-  for (std::uint32_t first = 0; first < end;) {
-    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
-    if (!runs_.serves(first)) rows += chunk_end - first;
-    first = chunk_end;
-  }
-  return rows;
-}
-
 void Table::release_replaced() {
   rows_.release_replaced();
   runs_.release_replaced();
@@ -167,20 +144,6 @@ void Table::release_replaced() {
     std::iota(ids.begin(), ids.end(), rows_.first_row_of(chunk));
     add_free_rows(ids);
   }
-}
-
-void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
-                         columns::HashIndexBuilder::Source& source) const {
-  const KeyIndex& key = *keys_[key_index];
-  for_each_unserved(first, end, [&](std::uint32_t row) {
-    if (key.is_hashed(row)) source.add(key.hash_of(row), row);
-  });
-}
-
-void Table::rebuild_ordered(std::size_t key_index) {
-  std::vector<std::uint32_t> live;
-  for_each_unserved(0, rows_.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
-  keys_[key_index]->build_ordered(live);
 }
 
 // Protocol recycle: a committed dead row becomes reusable.

@@ -201,13 +201,9 @@ void Table::sweep_block(std::uint32_t block) {
   unswept_.note_swept(block);
 }
 
-std::uint32_t Table::rows_left_unswept(Ready ready) const noexcept {
+std::uint32_t Table::rows_left_unswept() const noexcept {
   // What slots had been granted at a crash lies at the end.
   constexpr std::uint32_t kSweptAtOnce = 1u << 13;
-  const bool rebuilds = std::any_of(keys_.begin(), keys_.end(), [](const auto& key) {
-    return !key->has_hints() || key->is_ordered();
-  });
-  if (rebuilds || ready == Ready::kIndexesBuilt) return 0;
   const std::uint32_t end = rows_.rows_end();
   return (end - std::min(end, kSweptAtOnce)) / UnsweptRows::kBlockRows * UnsweptRows::kBlockRows;
 }

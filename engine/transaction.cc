@@ -113,6 +113,8 @@ Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) 
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_write(); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
     return insert_and_note(*context_, *target, values);
   return target->insert(*context_, values);
@@ -124,6 +126,8 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_write(); !s.ok()) return s;
   Status added = target->insert_rows(*context_, values, ids);
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
     note_taken_keys(*context_, *target, values);
@@ -135,6 +139,8 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_write(); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
     return update_and_note(*context_, *target, row, changes);
   return target->update(*context_, row, changes);
@@ -145,6 +151,8 @@ Status Transaction::remove(TableId table, RowId row) {
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_write(); !s.ok()) return s;
   Status removed = target->remove(*context_, row);
   if (!removed.ok()) note_row(*context_, *target, row);
   return removed;
@@ -160,11 +168,13 @@ Result<Row> Transaction::read(TableId table, RowId row) const {
 
 Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
   if (!is_usable()) return unusable();
-  const engine::Table* target = database_->table(key.table);
+  engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_lookup(key.index); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
     return find_and_note(*context_, *target, key.index, values);
   return target->find(*context_, key.index, values);
@@ -177,11 +187,13 @@ void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexc
 Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
                              FunctionRef<bool(const Row&)> visit) const {
   if (!is_usable()) return unusable();
-  const engine::Table* target = database_->table(key.table);
+  engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_lookup(key.index); !s.ok()) return s;
   Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {
         return target->find_all(*context_, key.index, prefix, each);
@@ -194,11 +206,13 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
 Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
                           FunctionRef<bool(const Row&)> visit) const {
   if (!is_usable()) return unusable();
-  const engine::Table* target = database_->table(key.table);
+  engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
   if (key.index >= target->keys().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_lookup(key.index); !s.ok()) return s;
   std::uint32_t last = engine::kNoRow;
   Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {

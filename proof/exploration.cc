@@ -59,6 +59,7 @@ Result<RigOptions> rig_options(const Exploration& exploration, const Protocol& p
   options.pool_bytes = pool_bytes(exploration, protocol);
   options.index_mode = exploration.hints ? IndexMode::kHint : IndexMode::kRebuild;
   options.slots = exploration.slots;
+  options.late_indexes = exploration.late;
   options.watches_creation = protocol.watches_creation && exploration.round == 0;
   options.mutes_script = exploration.round != 0;
   Result<ExplorerOptions> explorer = explorer_options(exploration);
@@ -71,11 +72,13 @@ Result<RigOptions> rig_options(const Exploration& exploration, const Protocol& p
 
 std::string replay_words(const Exploration& exploration) {
   return fmt::format(
-      "{},round={},seed={},slots={},hints={},torn={},flushes={},depth={},combinations={},random={}"
+      "{},round={},seed={},slots={},hints={},late={},torn={},flushes={},depth={},combinations={},"
+      "random={}"
       "{}{}:",
       exploration.protocol, exploration.round, exploration.seed, exploration.slots,
-      exploration.hints ? 1 : 0, exploration.tears_words ? 1 : 0, exploration.at_flushes ? 1 : 0,
-      exploration.nested_depth, exploration.combinations_max, exploration.random_images,
+      exploration.hints ? 1 : 0, exploration.late ? 1 : 0, exploration.tears_words ? 1 : 0,
+      exploration.at_flushes ? 1 : 0, exploration.nested_depth, exploration.combinations_max,
+      exploration.random_images,
       exploration.schedule.empty() ? "" : ",schedule=", exploration.schedule);
 }
 
@@ -162,6 +165,8 @@ Result<Exploration> read_replay(std::string_view words) {
       exploration.slots = static_cast<std::uint32_t>(number);
     } else if (name == "hints") {
       exploration.hints = number != 0;
+    } else if (name == "late") {
+      exploration.late = number != 0;
     } else if (name == "torn") {
       exploration.tears_words = number != 0;
     } else if (name == "flushes") {

@@ -20,6 +20,7 @@ struct Exploration {
   std::uint64_t seed = 1;
   std::uint32_t slots = 2;
   bool hints = false;  ///< IndexMode::kHint
+  bool late = false;   ///< no index in DRAM is made by opening, however small
   bool tears_words = false;
   bool at_flushes = false;
   std::uint32_t nested_depth = 1;

@@ -19,6 +19,11 @@ constexpr MutationCase hinted(Kind kind, std::string_view label, std::string_vie
   return {kind, label, protocol, region, false, why_removable, true};
 }
 
+constexpr MutationCase late(Kind kind, std::string_view label, std::string_view protocol,
+                            Region region = Region::kOther) {
+  return {kind, label, protocol, region, false, {}, false, true};
+}
+
 constexpr std::string_view kEarlierEnd =
     "an earlier durable_end makes opening look at more entries";
 constexpr std::string_view kSameLine =
@@ -131,6 +136,11 @@ constexpr MutationCase kCases[] = {
      "a tag that was left behind is of a generation that is never used again"},
     {Kind::kNoFlush, "rebuild_dictionary/1", "killed"},
     {Kind::kNoFence, "rebuild_dictionary/1", "killed"},
+    late(Kind::kNoFlush, "rebuild_dictionary/1", "killed"),
+    late(Kind::kNoFence, "rebuild_dictionary/1", "killed"),
+    late(Kind::kNoFlush, "commit/1", "killed", Region::kDictionary),
+    {Kind::kNoFlush, "dictionary_null/1", "new_values"},
+    {Kind::kNoFence, "dictionary_null/1", "new_values"},
     {Kind::kNoFlush, "rely/1", "killed_midway"},
     {Kind::kNoFence, "rely/1", "killed_midway"},
     {Kind::kLateFlush, "commit/1", "insert", Region::kRow},
@@ -262,6 +272,7 @@ Result<MutationResult> judge(const MutationCase& mutation, std::uint64_t seed) {
   const Exploration exploration{.protocol = std::string(mutation.protocol),
                                 .seed = seed,
                                 .hints = mutation.hints,
+                                .late = mutation.late,
                                 .tears_words = mutation.tears_words,
                                 .nested_depth = 0,
                                 .combinations_max = 64,

@@ -24,6 +24,7 @@ struct MutationCase {
   bool tears_words = false;
   std::string_view why_removable = {};  ///< empty: must be found
   bool hints = false;                   ///< with IndexMode::kHint
+  bool late = false;                    ///< with indexes in DRAM made late
 };
 
 std::span<const MutationCase> mutation_cases();

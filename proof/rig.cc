@@ -17,6 +17,9 @@ namespace flugs::proof {
 
 namespace {
 
+// Of the live database, after each of its openings another number of them.
+constexpr std::uint32_t kStepsBeforeIndexesMax = 3;
+
 OpenOptions open_options(std::uint32_t slots) {
   OpenOptions options;
   options.segment_bytes = std::uint64_t{16} << 10;
@@ -32,12 +35,17 @@ OpenOptions open_options(std::uint32_t slots) {
 
 Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
                                                          pmem::PersistObserver* observer,
-                                                         std::uint32_t slots) {
+                                                         std::uint32_t slots, bool late_indexes) {
   pmem::PoolOptions options;
   options.observer = observer;
   auto pool = pmem::Pool::open_in_memory(memory, options);
   if (!pool.ok()) return std::move(pool).status();
-  return engine::DatabaseCore::open(std::move(*pool), false, open_options(slots));
+  const engine::OpeningRoom room(late_indexes ? 0 : engine::OpeningRoom::kBuiltAtOnce);
+  auto core = engine::DatabaseCore::open(std::move(*pool), false, open_options(slots), room);
+  if (!core.ok() || !late_indexes) return core;
+  // As if there were a thread that makes them, later.
+  for (const TableId id : (*core)->tables()) (*core)->table(id)->set_builds_later();
+  return core;
 }
 
 std::uint64_t crash_states_factor() {
@@ -137,9 +145,17 @@ void CrashRig::explored(Step step, Work&& work) {
   if (!status.ok()) return fail(std::move(status));
   settle(number);
   acknowledge();
+  make_late_indexes();
   if (outer.empty()) return;
   now_.pending = std::move(outer);
   now_.find_outcomes();
+}
+
+// What the thread would do, when some transactions have gone on without.
+void CrashRig::make_late_indexes() {
+  if (!options_.late_indexes || steps_before_indexes_ == 0 || --steps_before_indexes_ != 0) return;
+  if (Status s = core_->finish_opening(); !s.ok()) return fail(std::move(s));
+  if (explorer_ != nullptr) explorer_->crash_now("indexed");
 }
 
 std::uint64_t CrashRig::announce(Step step) {
@@ -266,9 +282,10 @@ Status CrashRig::open_live() {
 }
 
 Status CrashRig::open_live(Expectation::Outcome*& outcome) {
-  auto core = open_image(buffer_.span(), filter_.get(), options_.slots);
+  auto core = open_image(buffer_.span(), filter_.get(), options_.slots, options_.late_indexes);
   if (!core.ok()) return std::move(core).status();
   core_ = std::move(*core);
+  steps_before_indexes_ = 1 + openings_++ % kStepsBeforeIndexesMax;
   nested_outcome_ = nullptr;
   nested_outcomes_differ_ = false;
   return check_recovered(*core_, 0, outcome);

@@ -42,6 +42,7 @@ struct RigOptions {
   std::size_t pool_bytes = std::size_t{128} << 10;
   std::uint32_t slots = 2;
   IndexMode index_mode = IndexMode::kRebuild;
+  bool late_indexes = false;  ///< opening makes no index in DRAM, and dictionaries wait for theirs
   bool watches_creation = false;
   bool mutes_script = false;  ///< crash points begin at unmute(), not at watch()
   // Of run_threads().
@@ -142,6 +143,7 @@ class CrashRig {
   void note_power_cut();
   Status create(pmem::PersistObserver* observer);
   Status open_live();
+  void make_late_indexes();
   Status open_live(Expectation::Outcome*& outcome);
   void end_process(std::span<const std::byte> left);
   Status check_as_another(std::span<std::byte> image, ExplorerContext& context);
@@ -155,6 +157,8 @@ class CrashRig {
                               ModelSteps& model);
 
   RigOptions options_;
+  std::uint32_t openings_ = 0;
+  std::uint32_t steps_before_indexes_ = 0;  // until the live database makes those that are late
   PoolBuffer buffer_;
   PoolBuffer trial_;  // of has_room
   std::unique_ptr<CrashExplorer> explorer_;
@@ -177,6 +181,6 @@ class CrashRig {
 /// Opens what a pool of a rig left behind.
 Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
                                                          pmem::PersistObserver* observer,
-                                                         std::uint32_t slots);
+                                                         std::uint32_t slots, bool late_indexes);
 
 }  // namespace flugs::proof

@@ -3,7 +3,6 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-#include <atomic>
 #include <exception>
 #include <thread>
 
@@ -11,10 +10,12 @@
 
 namespace flugs::recovery {
 
-Phases::Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress)
+Phases::Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress,
+               const std::atomic<bool>* stops)
     : report_(report),
       threads_(threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency())),
       progress_(std::move(progress)),
+      stops_(stops),
       start_(Clock::now()) {
   report_.threads = threads_;
 }
@@ -27,6 +28,11 @@ Status Phases::run(const std::string& name, const std::function<Result<std::uint
   return {};
 }
 
+Status Phases::stopped() const {
+  if (stops_ == nullptr || !stops_->load(std::memory_order_relaxed)) return {};
+  return Status(StatusCode::kCancelled, "the database is being closed");
+}
+
 Status Phases::run_parallel(const std::string& phase,
                             const std::vector<std::function<Status()>>& tasks) {
   if (threads_ == 1 || tasks.size() <= 1) return run_in_turn(phase, tasks);
@@ -35,7 +41,8 @@ Status Phases::run_parallel(const std::string& phase,
   std::uint64_t done = 0;
   const auto run_one = [&](const std::function<Status()>& task) {
     if (failed.load(std::memory_order_relaxed)) return;
-    Status s = task();
+    Status s = stopped();
+    if (s.ok()) s = task();
     const std::lock_guard guard(mutex_);
     if (!s.ok() && first_failure.ok()) {
       first_failure = std::move(s);
@@ -59,6 +66,7 @@ Status Phases::run_parallel(const std::string& phase,
 Status Phases::run_in_turn(const std::string& phase,
                            const std::vector<std::function<Status()>>& tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (Status s = stopped(); !s.ok()) return s;
     if (Status s = tasks[i](); !s.ok()) return s;
     if (progress_) progress_(phase, i + 1, tasks.size());
   }

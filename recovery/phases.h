@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -22,8 +23,10 @@ using ProgressFunction =
 /// Source: SOFORT (DaMoN 2014), section 3.3 and Figure 4.
 class Phases {
  public:
-  /// `threads` 0: one per processor.
-  Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress);
+  /// `threads` 0: one per processor. When `stops` becomes true, tasks that have not begun by then
+  /// are skipped; null: it does not.
+  Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress,
+         const std::atomic<bool>* stops = nullptr);
 
   std::uint32_t threads() const noexcept { return threads_; }
 
@@ -31,7 +34,7 @@ class Phases {
   Status run(const std::string& name, const std::function<Result<std::uint64_t>()>& work);
 
   /// Runs all tasks in parallel with oneTBB, inside a phase. The first failure wins; the tasks that
-  /// have not begun by then are skipped.
+  /// have not begun by then are skipped. Fails with kCancelled, too.
   Status run_parallel(const std::string& phase, const std::vector<std::function<Status()>>& tasks);
 
   /// The same, one after the other, by the caller.
@@ -42,9 +45,12 @@ class Phases {
 
  private:
   using Clock = std::chrono::steady_clock;
+  Status stopped() const;
+
   RecoveryReport& report_;
   std::uint32_t threads_;
   ProgressFunction progress_;
+  const std::atomic<bool>* stops_;
   Clock::time_point start_;
   std::mutex mutex_;  // protects the first failure and calls of progress_; a leaf
 };

@@ -30,8 +30,8 @@ std::vector<Range> ranges_of(std::uint32_t entries) {
 // One dictionary by all threads.
 Status rebuild_large(columns::Dictionary& dictionary, pmem::Pool& pool, const std::string& phase,
                      Phases& phases, columns::Dictionary::RebuildCounts& counts) {
-  std::vector<Range> ranges = ranges_of(dictionary.count());
-  columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), ranges.size());
+  std::vector<Range> ranges = ranges_of(dictionary.rebuild_end());
+  columns::HashIndexBuilder builder(dictionary.index(), dictionary.rebuild_end(), ranges.size());
   std::vector<std::function<Status()>> tasks;
   tasks.reserve(std::max(ranges.size(), builder.groups()));
   for (std::size_t i = 0; i < ranges.size(); ++i)
@@ -62,8 +62,8 @@ Status rebuild_large(columns::Dictionary& dictionary, pmem::Pool& pool, const st
 void rebuild_small(columns::Dictionary& dictionary, pmem::Pool& pool,
                    columns::Dictionary::RebuildCounts& counts) {
   pmem::Persister persister(pool.medium());
-  columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
-  dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
+  columns::HashIndexBuilder builder(dictionary.index(), dictionary.rebuild_end(), 1);
+  dictionary.rebuild_range(0, dictionary.rebuild_end(), builder.source(0), counts, persister);
   persister.fence("rebuild_dictionary/1");
   for (std::size_t group = 0; group < builder.groups(); ++group) builder.insert_group(group);
 }
@@ -77,7 +77,6 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
   std::vector<std::function<Status()>> small;
   std::uint64_t entries_left = 0;
   for (std::size_t i = 0; i < dictionaries.size(); ++i) {
-    dictionaries[i]->begin_rebuild();
     entries_left += dictionaries[i]->count_unproven();
     if (dictionaries[i]->has_hints()) {
       small.emplace_back([&, i] {
@@ -88,7 +87,8 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
       });
       continue;
     }
-    if (dictionaries[i]->count() <= kEntriesPerTask) {
+    if (dictionaries[i]->is_indexed()) continue;
+    if (dictionaries[i]->rebuild_end() <= kEntriesPerTask) {
       small.emplace_back([&, i] {
         rebuild_small(*dictionaries[i], pool, counts[i]);
         return Status();
@@ -104,12 +104,11 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
 
   std::uint64_t entries = 0;
   for (std::size_t i = 0; i < dictionaries.size(); ++i) {
-    if (Status s = dictionaries[i]->check_rebuilt(counts[i]); !s.ok()) return s;
-    dictionaries[i]->finish_rebuild();
+    if (Status s = dictionaries[i]->finish_rebuild(counts[i]); !s.ok()) return s;
     entries += counts[i].entries;
     report.dictionary_entries_dropped += counts[i].dropped;
   }
-  report.dictionary_entries = entries;
+  report.dictionary_entries += entries;
   return entries;
 }
 

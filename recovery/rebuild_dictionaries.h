@@ -8,8 +8,9 @@
 
 namespace flugs::recovery {
 
-/// Rebuilds the DRAM indexes of all dictionaries in parallel: large ones in parts, so that a single
-/// column keeps every thread busy. Returns the number of entries, and adds to the report.
+/// Rebuilds the DRAM indexes of dictionaries, after their begin_rebuild, in parallel: large ones in
+/// parts, so that a single column keeps every thread busy. Transactions may go on meanwhile.
+/// Returns the number of entries, and adds to the report.
 /// Source: SOFORT (DaMoN 2014), section 3.3: the time-consuming part of restart.
 Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary*>& dictionaries,
                                            pmem::Pool& pool, const std::string& phase,

@@ -38,6 +38,7 @@ struct RestartOptions {
   IndexMode index_mode = IndexMode::kRebuild;
   std::string side = "delta";
   std::string first_query = "row";
+  std::string ready = "first-answer";
   ScmLatency latency;
   bool keep = false;
   std::string json;
@@ -81,6 +82,13 @@ constexpr Figure kFigures[] = {
      [](const RestartRun& run) { return run.exec_to_main; }},
     {"all_indexes_ms", "all indexes are there",
      [](const RestartRun& run) { return run.all_indexes; }},
+    {"later_rebuild_ms", "of this: made after opening",
+     [](const RestartRun& run) { return run.times.later_ms; }},
+    {"later_rebuild_entries_per_s", "apart: of these so many entries a second",
+     [](const RestartRun& run) {
+       return static_cast<double>(run.times.later_entries) * 1e3 /
+              std::max(run.times.later_ms, 1e-3);
+     }},
     {"full_speed_ms", "point selects at full speed (-1: not within a second)",
      [](const RestartRun& run) { return run.full_speed; }},
     {"select_scan_ms", "apart: select where c1 = v, no key",
@@ -126,6 +134,7 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["type"] = options.type;
   json["index"] = to_string(options.index_mode);
   json["side"] = options.side;
+  json["ready"] = options.ready;
   json["first_query_kind"] = first_query_kind(options);
   json["stop"] = options.stop;
   json["runs"] = figures.runs.size();
@@ -153,10 +162,10 @@ void print_figures(const RestartOptions& options, const RestartFigures& figures,
                    const std::string& pool_path) {
   const bench::RestartStatus& status = *figures.status;
   fmt::print(
-      "restart: {} rows, {} distinct values in each of 4 {} columns, in {}; indexes {}, stop "
-      "{}; first query: {}\n",
+      "restart: {} rows, {} distinct values in each of 4 {} columns, in {}; indexes {}, ready: {}, "
+      "stop {}; first query: {}\n",
       options.rows, options.distinct, options.type, options.side, to_string(options.index_mode),
-      options.stop, first_query_kind(options));
+      options.ready, options.stop, first_query_kind(options));
   fmt::print("pool: {}, medium {}: {}\n", pool_path, status.medium, status.guarantee);
   fmt::print("loaded in {:.2f} s ({} rows/s, {} threads); {:.1f} bytes a row\n\n",
              status.load_seconds,
@@ -195,6 +204,7 @@ bench::RestartPlan plan_of(const RestartOptions& options) {
   plan.load_threads = options.load_threads;
   plan.recovery_threads = options.threads;
   plan.index_mode = options.index_mode;
+  if (options.ready == "indexes-built") plan.ready = Ready::kIndexesBuilt;
   if (options.side == "main") plan.side = bench::RestartSide::kMain;
   if (options.side == "half") plan.side = bench::RestartSide::kHalf;
   plan.keyed = options.first_query == "key";
@@ -217,7 +227,8 @@ int run_figures(const CLI::App& command, RestartOptions options) {
   if (command.count("--distinct") == 0)
     options.distinct = std::max(options.rows / 10, std::uint64_t{1});
   if (command.count("--stop") == 0) options.stop = "kill";
-  for (const char* given : {"--type", "--side", "--index", "--first-query", "--pool", "--json"})
+  for (const char* given :
+       {"--type", "--side", "--index", "--first-query", "--ready", "--pool", "--json"})
     if (command.count(given) != 0)
       return could_not_run(
           Status(StatusCode::kInvalidArgument, fmt::format("{} goes with no --figures", given)));
@@ -253,6 +264,25 @@ int run_command(const RestartOptions& options) {
   print_figures(options, figures, pool->path());
   return finish_with_json(options.json, figures_json(options, figures),
                           figures.answers_ok ? kExitOk : kExitCheckFailed);
+}
+
+/// What decides what the first answer has to wait for.
+void add_point_options(CLI::App& command, RestartOptions& options) {
+  command
+      .add_option("--side", options.side,
+                  "Where the rows are: in delta, merged into main, or the first half merged")
+      ->check(CLI::IsMember({"delta", "main", "half"}))
+      ->capture_default_str();
+  command
+      .add_option("--first-query", options.first_query,
+                  "Point select by row id, or by a primary key, which the table gets then")
+      ->check(CLI::IsMember({"row", "key"}))
+      ->capture_default_str();
+  command
+      .add_option("--ready", options.ready,
+                  "When opening returns: as soon as queries can be answered, or with all indexes")
+      ->check(CLI::IsMember({"first-answer", "indexes-built"}))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -291,16 +321,7 @@ void add_restart(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
   add_scm_latency_option(*command, options->latency);
   add_index_option(*command, options->index_mode);
-  command
-      ->add_option("--side", options->side,
-                   "Where the rows are: in delta, merged into main, or the first half merged")
-      ->check(CLI::IsMember({"delta", "main", "half"}))
-      ->capture_default_str();
-  command
-      ->add_option("--first-query", options->first_query,
-                   "Point select by row id, or by a primary key, which the table gets then")
-      ->check(CLI::IsMember({"row", "key"}))
-      ->capture_default_str();
+  add_point_options(*command, *options);
   add_figures_options(*command, options->figures);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");

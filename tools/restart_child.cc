@@ -35,6 +35,7 @@ OpenOptions open_options(const bench::RestartPlan& plan, OpenMode mode) {
   options.mode = mode;
   options.recovery_threads = plan.recovery_threads;
   options.index_mode = plan.index_mode;
+  options.ready = plan.ready;
   options.scm_read_ns = plan.scm_read_ns;
   options.scm_write_ns = plan.scm_write_ns;
   return options;
@@ -108,7 +109,11 @@ class RestartChild {
     }
     status_.stage.store(bench::RestartStage::kProbing);
     if (control_.plan().to_full_speed) status = bench::find_full_speed(database, table, control_);
+    if (status.ok()) status = database.finish_opening();
     if (!status.ok()) return status;
+    const Statistics statistics = database.statistics();
+    times.later_ms = statistics.index_build_ms;
+    times.later_entries = statistics.index_entries_built;
     return bench::check_restart_answers(database, table, control_);
   }
 

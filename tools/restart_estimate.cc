@@ -33,6 +33,8 @@ int run_restart_estimate(const std::string& pool, std::uint32_t threads, const s
   add("entries of unique keys to make", e.hash_entries);
   add("entries of ordered keys to make", e.ordered_entries);
   add("rows to sweep later", e.rows_unswept);
+  add("dictionary entries to index later", e.dictionary_entries_left);
+  add("entries of keys to make later", e.key_entries_left);
   fmt::print("{}", table.to_string());
   const bench::Json result = {{"commit", bench::environment().commit},
                               {"pool", pool},
@@ -43,6 +45,8 @@ int run_restart_estimate(const std::string& pool, std::uint32_t threads, const s
                               {"groups", e.groups},
                               {"hint_bytes", e.hint_bytes},
                               {"dictionary_entries", e.dictionary_entries},
+                              {"dictionary_entries_left", e.dictionary_entries_left},
+                              {"key_entries_left", e.key_entries_left},
                               {"rows_swept", e.rows_swept},
                               {"rows_unswept", e.rows_unswept},
                               {"hash_entries", e.hash_entries},

@@ -19,7 +19,7 @@ RestartRun run_of(const bench::RestartTimes& times) {
   RestartRun run;
   run.times = times;
   run.exec_to_main = ms(times.main_ns);
-  run.all_indexes = ms(times.opened_ns);
+  run.all_indexes = ms(times.opened_ns) + times.later_ms;
   run.first_answer = ms(times.first_answer_ns);
   run.full_speed = times.full_speed_ns == 0 ? -1 : ms(times.full_speed_ns);
   for (std::size_t i = 0; i < times.phase_count; ++i) {

@@ -53,17 +53,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   layout.type = static_cast<std::uint8_t>(1 + data[0] % 9);
   layout.encoding = 1;
   columns::Decoder decoder;
-  columns::Column column(**pool, layout, decoder, "c", "t");
+  columns::Column column(**pool, layout, nullptr, decoder, "c", "t");
   if (!column.load().ok()) return 0;
   columns::Dictionary& dictionary = column.dictionary();
   columns::Dictionary::RebuildCounts counts;
   pmem::Persister persister((*pool)->medium());
-  dictionary.begin_rebuild();
-  columns::HashIndexBuilder builder(dictionary.index(), dictionary.count(), 1);
-  dictionary.rebuild_range(0, dictionary.count(), builder.source(0), counts, persister);
+  if (!dictionary.begin_rebuild().ok()) return 0;
+  columns::HashIndexBuilder builder(dictionary.index(), dictionary.rebuild_end(), 1);
+  dictionary.rebuild_range(0, dictionary.rebuild_end(), builder.source(0), counts, persister);
   persister.fence("rebuild_dictionary/1");
   for (std::size_t group = 0; group < builder.groups(); ++group) builder.insert_group(group);
-  dictionary.finish_rebuild();
+  static_cast<void>(dictionary.finish_rebuild(counts));
   std::size_t sum = 0;
   for (std::uint32_t code = 0; code < dictionary.count(); ++code)
     sum += dictionary.value(code).as_string().size();

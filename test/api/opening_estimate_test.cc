@@ -35,7 +35,11 @@ void fill(Database& database) {
 
 TEST_CASE("an estimate counts what opening goes through", "[api]") {
   const IndexMode mode = GENERATE(IndexMode::kRebuild, IndexMode::kHint);
-  TemporaryDatabase database([&](OpenOptions& o) { o.index_mode = mode; });
+  const Ready ready = GENERATE(Ready::kFirstAnswer, Ready::kIndexesBuilt);
+  TemporaryDatabase database([&](OpenOptions& o) {
+    o.index_mode = mode;
+    o.ready = ready;
+  });
   fill(*database);
   CHECK(estimate_opening(database.options).code() == StatusCode::kBusy);
   const std::uint64_t positions =
@@ -55,13 +59,14 @@ TEST_CASE("an estimate counts what opening goes through", "[api]") {
   const RecoveryReport& report = database->recovery_report();
   CHECK(estimate.dictionary_entries == report.dictionary_entries);
   CHECK(estimate.rows_unswept == database->statistics().rows_unswept);
-  if (mode == IndexMode::kRebuild) {
-    CHECK(estimate.hash_entries == estimate.rows_swept);
-    CHECK(estimate.rows_swept == report.rows_indexed + report.rows_recycled);
-  } else {
-    CHECK(estimate.rows_unswept > kTowns / 2);
-    CHECK(estimate.hash_entries == 0);
-  }
+  CHECK(estimate.dictionary_entries_left + estimate.key_entries_left ==
+        database->statistics().index_entries_left);
+  const bool is_later = ready == Ready::kFirstAnswer;
+  CHECK((estimate.rows_unswept > kTowns / 2) == is_later);
+  CHECK((estimate.key_entries_left > kTowns / 2) == (is_later && mode == IndexMode::kRebuild));
+  CHECK((estimate.hash_entries != 0) == (!is_later && mode == IndexMode::kRebuild));
+  if (!is_later) CHECK(estimate.rows_swept == report.rows_indexed + report.rows_recycled);
+  if (estimate.hash_entries != 0) CHECK(estimate.hash_entries == estimate.rows_swept);
 }
 
 TEST_CASE("an estimate of what is no pool says so", "[api]") {

@@ -57,6 +57,12 @@ class TestColumn {
   }
 
   Status reopen(std::uint32_t threads = 1) {
+    Status status = reopen_unindexed();
+    if (!status.ok() || !column_->is_dictionary()) return status;
+    return index(threads);
+  }
+  /// The dictionary's index is left to be made by `index`.
+  Status reopen_unindexed() {
     close();
     auto opened = pmem::Pool::open_in_memory(buffer_.span(), pmem::PoolOptions{});
     if (!opened.ok()) return std::move(opened).status();
@@ -64,7 +70,9 @@ class TestColumn {
     make_column();
     if (Status s = column_->load(); !s.ok()) return s;
     pool_->allocator().finish_claims();
-    if (!column_->is_dictionary()) return {};
+    return column_->is_dictionary() ? column_->dictionary().begin_rebuild() : Status();
+  }
+  Status index(std::uint32_t threads = 1) {
     report_ = {};
     recovery::Phases phases(report_, threads, {});
     return recovery::rebuild_dictionaries({&column_->dictionary()}, *pool_, "dictionary indexes",

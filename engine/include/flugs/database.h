@@ -42,8 +42,10 @@ enum class IndexMode : std::uint8_t {
 
 /// When opening returns. Reads, writes and commits are right from then on either way.
 enum class Ready : std::uint8_t {
-  kFirstAnswer,   ///< as soon as queries can be answered; rows of earlier lives that died are found
-                  ///< and given free in the background
+  kFirstAnswer,   ///< as soon as queries can be answered. In the background indexes in DRAM are
+                  ///< made (who looks a key up, or writes to a table with keys, waits for those of
+                  ///< the table; docs/decisions/0020), and rows of earlier lives that died are
+                  ///< found and given free
   kIndexesBuilt,  ///< when nothing is left to do
 };
 
@@ -66,8 +68,9 @@ struct OpenOptions {
   /// durable, milliseconds; 0: no such thread, whoever commits new values does it now and then.
   std::chrono::milliseconds hint_interval{10};
   Ready ready = Ready::kFirstAnswer;
-  /// Whether a thread of the least priority does what Ready::kFirstAnswer leaves for later. Without
-  /// it that is done when it is needed: before a row's space is used again, before a merge.
+  /// Whether a thread does what Ready::kFirstAnswer leaves for later. Without
+  /// it that is done when it is needed: indexes are made by the first to write to a table or to
+  /// look a key up; rows are found before their space is used again, before a merge.
   bool sweeps_in_background = true;
   /// Transactions that can be open at one time, read-only ones included, 1 to 4000. May differ from
   /// one opening to the next.
@@ -111,6 +114,11 @@ struct Statistics {
   double merge_seconds = 0;          ///< at work, see MergeStatus::seconds
   std::uint64_t writes_refused = 0;  ///< by MergePolicy::delta_bytes_max
   std::uint64_t rows_unswept = 0;    ///< that opening left for later, see Ready::kFirstAnswer
+  /// Dictionary entries, and row positions of tables with keys, whose indexes in DRAM opening has
+  /// left for later: those not made yet, those made since, and how long that took.
+  std::uint64_t index_entries_left = 0;
+  std::uint64_t index_entries_built = 0;
+  double index_build_ms = 0;
 };
 
 struct ColumnStatistics {
@@ -212,7 +220,8 @@ class Database {
 
   /// Does what opening left for later (Ready::kFirstAnswer), together with the thread that is at
   /// it. Fails with: kCorrupt (what opening would have said, had it looked: the first damage found.
-  /// A table with such is not merged, and dead rows beside the damage are not used again).
+  /// A table with such is not merged, and dead rows beside the damage are not used again; if an
+  /// index could not be made, nothing is written to the table any more).
   Status finish_opening();
   /// What opening found and did. Valid while the database is open.
   const RecoveryReport& recovery_report() const noexcept;

@@ -1,0 +1,189 @@
+// Making the indexes in DRAM: at opening, or later, by a thread of the database or by who is the
+// first to need them.
+
+#include <algorithm>
+#include <mutex>
+
+#include "engine/table.h"
+#include "recovery/rebuild_dictionaries.h"
+#include "words/elapsed.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Positions of rows that one task goes through.
+constexpr std::uint32_t kRowsPerTask = 1u << 16;
+constexpr const char* kIndexesPhase = "indexes";
+
+}  // namespace
+
+// Rows from `first` to `end` - 1 that were created and are not found through a run.
+void Table::for_each_unserved(std::uint32_t first, std::uint32_t end,
+                              FunctionRef<void(std::uint32_t row)> visit) const {
+  while (first < end) {
+    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
+    if (!runs_.serves(first))
+      for (std::uint32_t row = first; row < chunk_end; ++row)
+        if (runs_.is_created(row)) visit(row);
+    first = chunk_end;
+  }
+}
+
+std::uint64_t Table::unserved_rows() const noexcept {
+  std::uint64_t rows = 0;
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t first = 0; first < end;) {
+    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
+    if (!runs_.serves(first)) rows += chunk_end - first;
+    first = chunk_end;
+  }
+  return rows;
+}
+
+void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
+                         columns::HashIndexBuilder::Source& source) const {
+  const KeyIndex& key = *keys_[key_index];
+  for_each_unserved(first, end, [&](std::uint32_t row) {
+    if (key.is_hashed(row)) source.add(key.hash_of(row), row);
+  });
+}
+
+void Table::rebuild_ordered(std::size_t key_index) {
+  std::vector<std::uint32_t> live;
+  for_each_unserved(0, rows_.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
+  keys_[key_index]->build_ordered(live);
+}
+
+// One key by all threads.
+Status Table::rebuild_hash(std::size_t key, recovery::Phases& phases) {
+  const std::uint64_t rows = rows_.rows_end();
+  const std::uint64_t indexed = unserved_rows();
+  const std::uint64_t sources =
+      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerTask + 1);
+  columns::HashIndexBuilder builder(keys_[key]->hash(), indexed, sources);
+  std::vector<std::function<Status()>> tasks;
+  tasks.reserve(std::max<std::size_t>(sources, builder.groups()));
+  for (std::uint64_t i = 0; i < sources; ++i)
+    tasks.emplace_back([&, i] {
+      rebuild_hash(key, static_cast<std::uint32_t>(rows * i / sources),
+                   static_cast<std::uint32_t>(rows * (i + 1) / sources), builder.source(i));
+      return Status();
+    });
+  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
+  tasks.clear();
+  for (std::size_t group = 0; group < builder.groups(); ++group)
+    tasks.emplace_back([&, group] {
+      builder.insert_group(group);
+      return Status();
+    });
+  return phases.run_parallel("key indexes", tasks);
+}
+
+bool Table::has_keys_in_dram() const noexcept {
+  return std::any_of(keys_.begin(), keys_.end(),
+                     [](const auto& key) { return !key->has_hints() || key->is_ordered(); });
+}
+
+Table::Unbuilt Table::find_unbuilt() const noexcept {
+  Unbuilt unbuilt;
+  for (const auto& column : columns_)
+    if (column->is_dictionary() && !column->dictionary().is_indexed())
+      unbuilt.entries += column->dictionary().rebuild_end();
+  if (unbuilt.entries != 0) unbuilt.indexes |= kDictionaryIndexes;
+  unbuilt.rows = has_keys_in_dram() ? rows_.rows_end() : 0;
+  if (unbuilt.rows != 0) unbuilt.indexes |= kKeyIndexes;
+  return unbuilt;
+}
+
+void Table::leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
+                          const std::atomic<bool>& stops) noexcept {
+  left_by_opening_ = unbuilt;
+  build_threads_ = threads;
+  build_stops_ = &stops;
+  unbuilt_.store(unbuilt.indexes, std::memory_order_release);
+}
+
+Table::Unbuilt Table::still_unbuilt() const noexcept {
+  Unbuilt unbuilt;
+  unbuilt.indexes = unbuilt_.load(std::memory_order_acquire);
+  if ((unbuilt.indexes & kDictionaryIndexes) != 0)
+    for (const auto& column : columns_)
+      if (column->is_dictionary() && !column->dictionary().is_indexed())
+        unbuilt.entries += column->dictionary().rebuild_end();
+  if ((unbuilt.indexes & kKeyIndexes) != 0) unbuilt.rows = left_by_opening_.rows;
+  return unbuilt;
+}
+
+// Of a key that is in the pool, and is nowhere else, nothing is left to be made.
+Status Table::prepare_lookup(std::size_t key) noexcept {
+  if (keys_[key]->has_hints() && !keys_[key]->is_ordered()) return {};
+  return build_indexes(kKeyIndexes);
+}
+
+// A new row goes into every index of a key, and may have a key that another one has. Dictionaries
+// are right without their indexes: they are not waited for when there is somebody who makes them.
+Status Table::prepare_write() noexcept {
+  const bool waits_for_all = !builds_later_ || has_build_failed_.load(std::memory_order_relaxed);
+  return build_indexes(waits_for_all ? kAllIndexes : std::uint8_t{kKeyIndexes});
+}
+
+// Nobody has written since opening, or a key's index could not be made by rows as they are found:
+// prepare_write sees to that. Readers go on; what they look up in a key waits.
+Status Table::build_indexes(std::uint8_t indexes) noexcept {
+  if ((unbuilt_.load(std::memory_order_acquire) & indexes) == 0) return {};
+  const std::lock_guard guard(build_mutex_);
+  if (!build_status_.ok()) return build_status_;
+  const std::uint8_t left = unbuilt_.load(std::memory_order_relaxed) & indexes;
+  if (left == 0) return {};
+  if (is_dropped()) return no_table();
+  const auto start = std::chrono::steady_clock::now();
+  RecoveryReport report;
+  recovery::Phases phases(report, build_threads_, {}, build_stops_);
+  const auto build = [&](Indexes kind, auto&& make) {
+    if ((left & kind) == 0 || !build_status_.ok()) return;
+    build_status_ = make();
+    if (build_status_.ok()) {
+      unbuilt_.fetch_and(static_cast<std::uint8_t>(~kind), std::memory_order_acq_rel);
+    } else {
+      has_build_failed_.store(true, std::memory_order_relaxed);
+    }
+  };
+  build(kKeyIndexes, [&] { return build_keys(phases); });
+  build(kDictionaryIndexes, [&] { return build_dictionaries(phases, report); });
+  build_us_.store(build_us_.load(std::memory_order_relaxed) + microseconds_since(start),
+                  std::memory_order_relaxed);
+  return build_status_;
+}
+
+Status Table::build_keys(recovery::Phases& phases) {
+  std::vector<std::function<Status()>> tasks(phases.threads(), [this] {
+    while (!build_stops_->load(std::memory_order_relaxed) && sweep_more()) {
+    }
+    return Status();
+  });
+  if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
+  if (!build_stops_->load(std::memory_order_relaxed))
+    if (Status s = sweep_all(); !s.ok()) return s;
+  tasks.clear();
+  for (std::size_t key = 0; key < keys_.size(); ++key) {
+    if (keys_[key]->is_unique() && !keys_[key]->has_hints())
+      if (Status s = rebuild_hash(key, phases); !s.ok()) return s;
+    if (keys_[key]->is_ordered())
+      tasks.emplace_back([this, key] {
+        rebuild_ordered(key);
+        return Status();
+      });
+  }
+  return phases.run_parallel(kIndexesPhase, tasks);
+}
+
+Status Table::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {
+  std::vector<columns::Dictionary*> dictionaries;
+  for (const auto& column : columns_)
+    if (column->is_dictionary()) dictionaries.push_back(&column->dictionary());
+  return recovery::rebuild_dictionaries(dictionaries, pool_, kIndexesPhase, phases, report)
+      .status();
+}
+
+}  // namespace flugs::engine

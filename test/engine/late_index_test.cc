@@ -1,0 +1,249 @@
+// What opening leaves for later: indexes in DRAM of large tables.
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "columns/column_layout.h"
+#include "engine/catalog.h"
+#include "engine/table.h"
+#include "flugs/opening_estimate.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+
+namespace {
+
+constexpr std::int64_t kRows = 20'000;  // more than opening makes indexes of
+
+TableSchema late_schema(bool is_keyed) {
+  TableSchema schema("late");
+  schema.column("id", Type::kInt64);
+  schema.column("name", Type::kString);
+  schema.column("count", Type::kInt32);
+  if (is_keyed) schema.primary_key({"id"}).key("by_count", {"count"});
+  return schema;
+}
+
+std::vector<Value> late_row(std::int64_t id, std::string& name) {
+  name = fmt::format("the name of number {}", id);
+  return {Value::int64(id), id % 10 == 3 ? Value::null() : Value::string(name),
+          Value::int32(static_cast<std::int32_t>(id % 7))};
+}
+
+/// One table; nobody makes its indexes by himself.
+struct LateTable {
+  MemoryDatabase database;
+  TableId table;
+
+  explicit LateTable(bool is_keyed, IndexMode mode = IndexMode::kRebuild)
+      : database(std::size_t{96} << 20, mode) {
+    database.options.sweeps_in_background = false;
+    table = must(database->create_table(late_schema(is_keyed)));
+    insert(0, kRows);
+  }
+  void insert(std::int64_t first, std::int64_t end) {
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    std::string name;
+    for (std::int64_t id = first; id < end; ++id) must(t.insert(table, late_row(id, name)));
+    must(t.commit());
+  }
+  std::uint64_t left() { return database->statistics().index_entries_left; }
+  engine::Table& rows() { return *database->table(table); }
+  /// Rows with that name, as a scan finds them.
+  std::size_t count_named(const Value& name) {
+    Transaction t = must(database->begin(AccessMode::kReadOnly));
+    std::size_t count = 0;
+    const ColumnId id[] = {ColumnId(0)};
+    must(t.scan(table, id, Predicate::equal(ColumnId(1), name), [&](const ScanBatch& batch) {
+      count += batch.integers(0).size();
+      return true;
+    }));
+    return count;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("opening leaves indexes of large tables, and reads are right without", "[engine]") {
+  LateTable late(false);
+  late.database.reopen();
+  const std::uint64_t left = late.left();
+  CHECK(left >= std::uint64_t{2} * kRows * 9 / 10);
+  CHECK(late.database->report().dictionary_entries == 0);
+  CHECK(late.count_named(Value::string("the name of number 12345")) == 1);
+  CHECK(late.count_named(Value::string("the name of nobody")) == 0);
+  {
+    Transaction t = must(late.database->begin(AccessMode::kReadOnly));
+    CHECK(must(t.read(late.table, RowId(17))).get(ColumnId(0)) == Value::int64(17));
+    CHECK(must(t.read(late.table, RowId(13))).get(ColumnId(1)).is_null());
+  }
+  CHECK(late.left() == left);
+  must(late.database->finish_opening());
+  CHECK(late.left() == 0);
+  const Statistics statistics = late.database->statistics();
+  CHECK(statistics.index_entries_built == left);
+  CHECK(statistics.index_build_ms > 0);
+  CHECK(late.count_named(Value::string("the name of number 12345")) == 1);
+  must(late.database->verify({}));
+}
+
+TEST_CASE("opening that is to leave nothing makes all indexes", "[engine]") {
+  LateTable late(true);
+  late.database.options.ready = Ready::kIndexesBuilt;
+  late.database.reopen();
+  CHECK(late.left() == 0);
+  CHECK(late.database->report().dictionary_entries >= kRows * 9 / 10);
+  CHECK(late.database->report().rows_indexed == kRows);
+}
+
+TEST_CASE("small tables' indexes are made by opening", "[engine]") {
+  MemoryDatabase database;
+  const TableId table = must(database->create_table(late_schema(true)));
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  std::string name;
+  for (std::int64_t id = 0; id < 1000; ++id) must(t.insert(table, late_row(id, name)));
+  must(t.commit());
+  database.reopen();
+  CHECK(database->statistics().index_entries_left == 0);
+  CHECK(database->report().rows_indexed == 1000);
+}
+
+TEST_CASE("values go into dictionaries that wait for their indexes", "[engine]") {
+  LateTable late(false);
+  late.database.reopen();
+  late.rows().set_builds_later();  // as if there were a thread
+  const std::uint64_t left = late.left();
+  late.insert(kRows - 5, kRows + 20);  // known values, and new ones
+  CHECK(late.left() == left);
+  CHECK(late.count_named(Value::string(fmt::format("the name of number {}", kRows - 1))) == 2);
+  CHECK(late.count_named(Value::string(fmt::format("the name of number {}", kRows + 1))) == 1);
+  must(late.database->verify({}));  // one ValueID for each value
+  CHECK(late.left() == 0);
+  late.database.reopen();
+  must(late.database->verify({}));
+  CHECK(late.count_named(Value::string(fmt::format("the name of number {}", kRows + 1))) == 1);
+}
+
+TEST_CASE("who writes makes the indexes when nobody else does", "[engine]") {
+  LateTable late(false);
+  late.database.reopen();
+  late.insert(kRows, kRows + 1);
+  CHECK(late.left() == 0);
+  must(late.database->verify({}));
+}
+
+TEST_CASE("who looks a key up makes the keys' indexes, and they are right", "[engine]") {
+  LateTable late(true);
+  {
+    Transaction t = must(late.database->begin(AccessMode::kReadWrite));
+    for (std::int64_t id = 0; id < kRows; id += 3)
+      must(t.remove(late.table, must(t.find({late.table, 0}, {Value::int64(id)})).id()));
+    must(t.commit());
+  }
+  late.database.reopen();
+  const std::uint64_t left = late.left();
+  Transaction t = must(late.database->begin(AccessMode::kReadWrite));
+  SECTION("a look-up") {
+    CHECK(t.find({late.table, 0}, {Value::int64(3)}).code() == StatusCode::kNotFound);
+    CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get(ColumnId(0)) == Value::int64(4));
+  }
+  SECTION("a range") {
+    std::size_t found = 0;
+    const std::vector<Value> five = {Value::int32(5)};
+    must(t.range({late.table, 1}, {five, true}, {five, true}, [&](const Row&) {
+      ++found;
+      return true;
+    }));
+    std::size_t expected = 0;
+    for (std::int64_t id = 0; id < kRows; ++id) expected += id % 3 != 0 && id % 7 == 5 ? 1 : 0;
+    CHECK(found == expected);
+  }
+  CHECK(late.left() < left);
+  CHECK(late.left() != 0);  // dictionaries
+  std::string name;
+  CHECK(t.insert(late.table, late_row(4, name)).code() == StatusCode::kAlreadyExists);
+  must(t.insert(late.table, late_row(3, name)));
+  must(t.commit());
+  must(late.database->verify({}));
+}
+
+TEST_CASE("a key is taken though nothing has been looked up", "[engine]") {
+  LateTable late(true);
+  late.database.reopen();
+  late.rows().set_builds_later();
+  Transaction t = must(late.database->begin(AccessMode::kReadWrite));
+  std::string name;
+  CHECK(t.insert(late.table, late_row(77, name)).code() == StatusCode::kAlreadyExists);
+  must(t.insert(late.table, late_row(kRows, name)));
+  must(t.commit());
+  must(late.database->verify({}));
+}
+
+TEST_CASE("with hints only ordered keys are left", "[engine]") {
+  LateTable late(true, IndexMode::kHint);
+  late.database.reopen();
+  const std::uint64_t left = late.left();
+  CHECK(left >= kRows);
+  CHECK(left < 2 * kRows);
+  Transaction t = must(late.database->begin(AccessMode::kReadOnly));
+  CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get(ColumnId(0)) == Value::int64(4));
+  CHECK(late.left() == left);
+  std::size_t found = 0;
+  const std::vector<Value> five = {Value::int32(5)};
+  must(t.find_all({late.table, 1}, five, [&](const Row&) {
+    ++found;
+    return true;
+  }));
+  CHECK(found == (kRows + 1) / 7);
+  CHECK(late.left() == 0);
+  t.abort();
+  must(late.database->verify({}));
+}
+
+TEST_CASE("a merge makes the keys' indexes that it takes entries from", "[engine]") {
+  LateTable late(true);
+  late.database.reopen();
+  must(late.database->merge(late.table, {}));
+  Transaction t = must(late.database->begin(AccessMode::kReadOnly));
+  CHECK(must(t.find({late.table, 0}, {Value::int64(4)})).get(ColumnId(0)) == Value::int64(4));
+  t.abort();
+  must(late.database->verify({}));
+}
+
+TEST_CASE("a table is dropped, and a database closed, with indexes that were left", "[engine]") {
+  LateTable late(true);
+  late.database.reopen();
+  SECTION("dropped") {
+    must(late.database->drop_table(late.table));
+    CHECK(late.left() == 0);
+    must(late.database->finish_opening());
+  }
+  SECTION("closed") { CHECK(late.left() != 0); }
+  late.database.reopen();
+  must(late.database->verify({}));
+}
+
+TEST_CASE("a dictionary that is damaged is read as far as it goes, and not written", "[engine]") {
+  LateTable late(false);
+  // Not the one that is NULL's.
+  const std::uint64_t offset = must(engine::find_catalog(late.database->pool()))->tables[0];
+  auto* columns = reinterpret_cast<columns::ColumnLayout*>(late.database->pool().base() + offset +
+                                                           sizeof(engine::TableLayout));
+  columns[1].dictionary.null_code -= 1;
+  late.database.reopen();
+  late.rows().set_builds_later();
+  CHECK(late.count_named(Value::string("the name of number 12345")) == 1);
+  const Status status = late.database->finish_opening();
+  CHECK(status.code() == StatusCode::kCorrupt);
+  Transaction t = must(late.database->begin(AccessMode::kReadWrite));
+  std::string name;
+  CHECK(t.insert(late.table, late_row(kRows, name)).code() == StatusCode::kCorrupt);
+  t.abort();
+  CHECK(late.count_named(Value::string("the name of number 12345")) == 1);
+}
+
+}  // namespace flugs::test
