@@ -20,8 +20,7 @@ namespace {
 // slot, or in so many dead rows if transactions are large.
 constexpr std::uint64_t kEndingsPerOldest = 2048;
 constexpr std::size_t kDeadRowsPerOldest = 16384;
-// Then a few rows per commit, more than a transaction usually leaves behind: no commit pays for
-// all.
+// Then a few rows per commit, and twice as many as it leaves behind itself: no commit pays for all.
 constexpr std::size_t kRowsPerCollection = 8;
 constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::chrono::milliseconds kDropPatience{1000};
@@ -113,6 +112,7 @@ void DatabaseCore::clear(TransactionContext& context) noexcept {
   context.index_changes.clear();
   context.dying.clear();
   context.unflushed.clear();
+  context.savepoints.clear();
   if (context.notes_reads()) context.reads.clear();
 }
 
@@ -192,8 +192,9 @@ void DatabaseCore::undo(TransactionContext& context) noexcept {
 void DatabaseCore::collect_garbage(TransactionContext& context) {
   ++context.endings;
   // Those that this transaction has left behind stand at the end.
+  std::size_t given_back = 0;
   for (std::size_t i = context.unreachable.size();
-       i > 0 && context.unreachable[i - 1].since == ~std::uint64_t{0}; --i)
+       i > 0 && context.unreachable[i - 1].since == ~std::uint64_t{0}; --i, ++given_back)
     context.unreachable[i - 1].since = slots_->now();
   if (std::exchange(context.wants_rows, false)) rows_wanted_.fetch_add(1);
   const std::uint64_t rows_wanted = rows_wanted_.load(std::memory_order_relaxed);
@@ -220,7 +221,7 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
     context.dead_rows_after_oldest = context.dead.size();
   }
   const std::size_t rows = kRowsPerCollection + context.dying.size() * 2;
-  reuse_rows(context, rows);
+  reuse_rows(context, rows + given_back * 2);
   unlink_dead_rows(context, rows, 1 + context.dying.size());
 }
 

@@ -65,6 +65,11 @@ class DatabaseCore {
   Status prepare_write(TransactionContext* context);
   Result<std::uint64_t> commit(TransactionContext& context);
   void abort(TransactionContext& context) noexcept;
+  /// Undoes what the transaction has done since.
+  void undo_since(TransactionContext& context, const TransactionMark& mark) noexcept;
+  /// Transaction::rollback_to and release.
+  Status rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept;
+  static Status release(TransactionContext& context, const Savepoint& savepoint) noexcept;
   /// For a transaction that is to end (TransactionContext::is_to_end), by its owner: undoes what it
   /// did and lets go of its snapshot, unless a call of it is still going through rows. Its slot
   /// stays taken until abort. The Status says what happened, kCancelled.

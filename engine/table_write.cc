@@ -332,10 +332,12 @@ Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
   return {};
 }
 
-// A row that this transaction inserted itself is not visible to anybody else: no new version.
+// A row that this transaction inserted itself is not visible to anybody else: no new version,
+// unless it may have to be again what it is now.
 bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
                             std::span<const ColumnValue> changes) {
   if (mvcc::load_stamp(rows_.version(row).created) != context.visibility.own_tag()) return false;
+  if (!context.may_change_in_place(layout_.table_id, row)) return false;
   const columns::RowLayout& layout = rows_.layout(row);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t column = changes[i].column.value();

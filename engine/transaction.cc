@@ -242,6 +242,21 @@ Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const
   return done.code() == StatusCode::kCancelled ? unusable() : done;
 }
 
+Result<Savepoint> Transaction::savepoint() {
+  if (!is_usable()) return unusable();
+  return context_->savepoints.add(context_->mark());
+}
+
+Status Transaction::rollback_to(Savepoint savepoint) {
+  if (!is_usable()) return unusable();
+  return database_->rollback_to(*context_, savepoint);
+}
+
+Status Transaction::release(Savepoint savepoint) {
+  if (!is_usable()) return unusable();
+  return database_->release(*context_, savepoint);
+}
+
 Status Transaction::commit() {
   if (context_ == nullptr) return ended();
   if (context_->is_undone) {

@@ -106,6 +106,41 @@ class DeadRowQueue {
   std::size_t size_ = 0;
 };
 
+/// How long the lists of a transaction were at some moment of it: what stands behind was done
+/// since.
+struct TransactionMark {
+  std::size_t writes = 0;
+  std::size_t index_changes = 0;
+  std::size_t dying = 0;
+};
+
+/// The savepoints of one transaction, the oldest first.
+class Savepoints {
+ public:
+  bool empty() const noexcept { return marks_.empty(); }
+  const TransactionMark& newest() const noexcept { return marks_.back().at; }
+  Savepoint add(const TransactionMark& at);
+  /// Where it stands; fails with kInvalidArgument when it is another transaction's, or gone.
+  Result<std::size_t> find(const Savepoint& savepoint) const;
+  const TransactionMark& operator[](std::size_t i) const noexcept { return marks_[i].at; }
+  /// Forgets all but the first so many.
+  void keep(std::size_t count) noexcept { marks_.resize(count); }
+  void clear() noexcept {
+    if (__builtin_expect(transaction_ == 0, 1)) return;
+    transaction_ = 0;
+    marks_.clear();
+  }
+
+ private:
+  struct Mark {
+    std::uint64_t number = 0;
+    TransactionMark at;
+  };
+  std::uint64_t transaction_ = 0;  // unlike that of any other in the process; 0: never had one
+  std::uint64_t next_number_ = 1;
+  std::vector<Mark> marks_;
+};
+
 /// What a slot keeps per table between transactions: rows that it may use next.
 struct LocalRows {
   Table* table = nullptr;
@@ -132,6 +167,7 @@ class TransactionContext {
   std::vector<mvcc::Write> writes;
   std::vector<IndexChange> index_changes;
   columns::Unflushed unflushed;
+  Savepoints savepoints;
 
   // Scratch space of single calls.
   std::vector<columns::Cell> cells;
@@ -163,6 +199,13 @@ class TransactionContext {
   bool notes_reads() const noexcept {
     return isolation == Isolation::kSerializable && mode == AccessMode::kReadWrite;
   }
+
+  TransactionMark mark() const noexcept {
+    return {writes.size(), index_changes.size(), dying.size()};
+  }
+  /// Whether this row, which the transaction inserted, may be changed where it stands: no savepoint
+  /// asks for it as it is. May say no of a row that it wrote long ago.
+  bool may_change_in_place(std::uint32_t table, std::uint32_t row) const noexcept;
 
   LocalRows& local_rows_of(Table& table) {
     for (LocalRows& local : local_rows)

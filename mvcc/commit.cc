@@ -189,14 +189,17 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
   return timestamp;
 }
 
-// Nothing needs to become durable: a tag that stays on the medium is stale, as its generation is
-// never used again. In DRAM the words must be free before the generation changes.
+// Nothing needs to become durable, also if the transaction goes on and commits: recovery completes
+// what its intents name, and this row is not among them. A tag of it that has reached the medium is
+// then as stale as one of a transaction that never committed.
+void Commit::take_back(const Slot& slot, const Write& write) noexcept {
+  Stamp& stamp = write.deletes ? write.version->deleted : write.version->created;
+  if (load_stamp(stamp) == slot.tag()) store_stamp(stamp, kNoStamp);
+}
+
+// In DRAM the words must be free before the generation changes.
 void Commit::undo(Slot& slot, const std::vector<Write>& writes) noexcept {
-  const Stamp tag = slot.tag();
-  for (const Write& write : writes) {
-    Stamp& stamp = write.deletes ? write.version->deleted : write.version->created;
-    if (load_stamp(stamp) == tag) store_stamp(stamp, kNoStamp);
-  }
+  for (const Write& write : writes) take_back(slot, write);
   SlotMirror::Half& mirror = slots_.mirrors_[slot.index_].half[slot.generation_ & 1];
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kAborted),
                      std::memory_order_release);

@@ -41,7 +41,10 @@ class Commit {
                             FunctionRef<void()> is_durable,
                             FunctionRef<bool(std::uint64_t timestamp)> may_commit);
 
-  /// Takes the locks and tags of `writes` back. The caller has taken the rows out of every index.
+  /// Takes one lock or tag back, of a transaction that goes on: another one may have the row from
+  /// here on. The caller has taken the row, if it was inserted, out of every index.
+  static void take_back(const Slot& slot, const Write& write) noexcept;
+  /// The same for all of `writes`, and the transaction has ended.
   void undo(Slot& slot, const std::vector<Write>& writes) noexcept;
 
   static bool is_committed(std::uint32_t slot, const SlotHalfLayout& half) noexcept {

@@ -24,9 +24,14 @@ Visibility::Resolved Visibility::resolve(const Stamp& stamp) const noexcept {
           break;
       }
       const std::uint64_t timestamp = half.timestamp.load(std::memory_order_acquire);
-      // Still the same transaction: the time-stamp was its own.
-      if (half.state.load(std::memory_order_relaxed) == state)
-        return {Fate::kCommitted, seen, timestamp};
+      // Still the same transaction: the time-stamp was its own. And the tag is still there, or a
+      // time-stamp: it had not been taken back before the commit (Commit::take_back).
+      const Stamp still = load_stamp(stamp);
+      if (half.state.load(std::memory_order_relaxed) == state) {
+        if (still == seen) return {Fate::kCommitted, seen, timestamp};
+        seen = still;
+        continue;
+      }
     }
     // The half is another transaction's by now: the one we look for has stamped all its rows
     // before, so a tag that is still there was left behind without effect.

@@ -160,6 +160,23 @@ Status run_writes(engine::DatabaseCore& core, const Writes& writes, RowIds& row_
   return commit_above(*transaction, timestamp);
 }
 
+Status run_partly(engine::DatabaseCore& core, const Writes& before, const Writes& undone,
+                  const Writes& after, std::uint64_t& timestamp) {
+  Result<Transaction> transaction = core.begin(AccessMode::kReadWrite);
+  if (!transaction.ok()) return std::move(transaction).status();
+  const auto write = [&](const Writes& writes) {
+    RowIds row_ids(core);  // as they are now
+    return write_all(core, *transaction, writes, row_ids);
+  };
+  if (Status s = write(before); !s.ok()) return s;
+  const Result<Savepoint> savepoint = transaction->savepoint();
+  if (!savepoint.ok()) return savepoint.status();
+  if (Status s = write(undone); !s.ok()) return s;
+  if (Status s = transaction->rollback_to(*savepoint); !s.ok()) return s;
+  if (Status s = write(after); !s.ok()) return s;
+  return commit_above(*transaction, timestamp);
+}
+
 namespace {
 
 Status merge_all(engine::DatabaseCore& core, const std::string& name) {

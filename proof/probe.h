@@ -38,6 +38,9 @@ Status commit_above(Transaction& transaction, std::uint64_t& timestamp);
 /// that is null. Takes the commit time-stamp over into `timestamp`, above which it must be.
 Status run_writes(engine::DatabaseCore& core, const Writes& writes, RowIds& row_ids,
                   const DatabaseState* expected, std::uint64_t& timestamp);
+/// The same with a savepoint behind `before`, to which it goes back when `undone` is written.
+Status run_partly(engine::DatabaseCore& core, const Writes& before, const Writes& undone,
+                  const Writes& after, std::uint64_t& timestamp);
 Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& timestamp);
 
 /// A row of the table, and new values for all its columns but the first. Rows that differ in id or

@@ -10,6 +10,15 @@ namespace flugs::proof {
 namespace {
 
 constexpr TurnMix kWrites{.insert = 4, .update = 4, .remove = 2, .multi = 2, .abort = 1};
+constexpr TurnMix kParts{.insert = 2,
+                         .update = 2,
+                         .remove = 1,
+                         .abort = 1,
+                         .partly = 6,
+                         .interleave = 2,
+                         .merge = 1,
+                         .reopen = 1,
+                         .crash = 1};
 constexpr TurnMix kInterleaved{
     .insert = 2, .update = 3, .remove = 2, .multi = 3, .abort = 2, .interleave = 6};
 constexpr TurnMix kRestarts{
@@ -50,6 +59,8 @@ constexpr std::uint32_t kThreads = 3;
 constexpr std::array kProtocols{
     Protocol{"insert", "rows inserted, one aborted", script_inserts, kWrites},
     Protocol{"update", "rows updated, deleted and inserted again", script_updates, kWrites},
+    Protocol{"savepoints", "transactions that take a part of what they wrote back",
+             script_savepoints, kParts, 256},
     Protocol{"large_commit", "more intents than a slot, then than its block, holds",
              script_large_transactions, kBulk},
     Protocol{"interleaved_intents", "two transactions take over each other's intent blocks",

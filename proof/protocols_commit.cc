@@ -43,6 +43,32 @@ void script_updates(CrashRig& rig) {
   rig.commit({update("people", 6, {set(5, Value::string(kLong))}), remove("people", 5)});
 }
 
+// What a transaction has taken back is not among its intents; its tags, index entries and values
+// may have reached the medium all the same, and stand there when it is committed.
+void script_savepoints(CrashRig& rig) {
+  populate(rig);
+  rig.commit_partly({insert("people", person(10, "Ada", "Kiel", 5, "short"))},
+                    {update("people", 10, {set(1, Value::string("Eve"))}), remove("people", 1),
+                     insert("people", person(11, "Bob", "Rome", 6, kLong))},
+                    {update("people", 2, {set(4, Value::int64(77))})});
+  // Undone, and then done again, by the same transaction and by the next.
+  rig.commit_partly({}, {remove("people", 3), remove("orders", 1)},
+                    {remove("people", 3), insert("people", person(3, "n3", "Bonn", 3, "again"))});
+  rig.commit({remove("orders", 1), insert("people", person(11, "Bob", "Rome", 7, kLong))});
+  // A key changed and, in what is undone, changed back.
+  rig.commit_partly({update("people", 4, {set(1, Value::string("other"))}), remove("people", 5)},
+                    {update("people", 4, {set(1, Value::string("n4"))}),
+                     insert("people", person(5, "n5", "Ulm", 1, "undone")), remove("people", 6)},
+                    {update("people", 4, {set(4, Value::int64(-1))})});
+  // More than the slot has room for, then fewer.
+  Writes many;
+  for (std::int32_t i = 0; i < 70; ++i) many.push_back(insert("orders", order(100 + i, 7, "many")));
+  rig.commit_partly({insert("orders", order(3, 3, "before"))}, many,
+                    {insert("orders", order(100, 7, "kept"))});
+  rig.abort({remove("people", 6)});
+  rig.commit({update("people", 6, {set(4, Value::int64(1))}), insert("orders", order(101, 1, ""))});
+}
+
 // More writes than the slot has room for; then more than its block has.
 void script_large_transactions(CrashRig& rig) {
   populate(rig);

@@ -242,6 +242,13 @@ void CrashRig::commit(const Writes& writes) {
   explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 
+void CrashRig::commit_partly(const Writes& before, const Writes& undone, const Writes& after) {
+  Step step{.writes = before};
+  step.writes.insert(step.writes.end(), after.begin(), after.end());
+  explored(std::move(step),
+           [&] { return run_partly(*core_, before, undone, after, now_.timestamp); });
+}
+
 std::size_t CrashRig::begin(const Writes& writes) {
   const std::size_t number = next_open_++;
   if (is_done()) return number;

@@ -75,6 +75,8 @@ class CrashRig {
   /// Merges all of the table, or does nothing while a transaction is open.
   void merge(const std::string& table);
   void commit(const Writes& writes);
+  /// A transaction that writes `undone` in between, and takes it back.
+  void commit_partly(const Writes& before, const Writes& undone, const Writes& after);
   void abort(const Writes& writes);
   /// Transactions that stay open while others run; ended by number.
   std::size_t begin(const Writes& writes);

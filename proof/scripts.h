@@ -8,6 +8,7 @@ namespace flugs::proof {
 
 void script_inserts(CrashRig& rig);
 void script_updates(CrashRig& rig);
+void script_savepoints(CrashRig& rig);
 void script_large_transactions(CrashRig& rig);
 void script_interleaved_intents(CrashRig& rig);
 void script_slot_turns(CrashRig& rig);

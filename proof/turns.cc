@@ -32,12 +32,13 @@ class Turns {
   Turns(CrashRig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void take(const TurnMix& mix) {
-    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 14> kinds{{
+    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 15> kinds{{
         {mix.insert, &Turns::insert_one},
         {mix.update, &Turns::update_one},
         {mix.remove, &Turns::remove_one},
         {mix.multi, &Turns::write_several},
         {mix.abort, &Turns::abort_several},
+        {mix.partly, &Turns::write_partly},
         {mix.interleave, &Turns::begin_or_end},
         {mix.large, &Turns::write_many},
         {mix.text, &Turns::write_text},
@@ -164,6 +165,25 @@ class Turns {
     const Writes writes = several();
     if (!writes.empty()) rig_.abort(writes);
     release(writes);
+  }
+  // What is undone changes rows that were written before, and anticipates what comes after.
+  void write_partly() {
+    const Writes before = several();
+    const Writes after = several();
+    Writes undone = after;
+    for (const RowWrite& write : before) {
+      const TableSchema& schema = schema_of(write.table);
+      if (write.kind == RowWrite::Kind::kRemove) {
+        undone.push_back(insert(write.table, probe_row(schema, write.id, salt())));
+      } else if (below(2) == 0) {
+        undone.push_back(remove(write.table, write.id));
+      } else {
+        undone.push_back(update(write.table, write.id, probe_changes(schema, write.id, salt())));
+      }
+    }
+    if (!undone.empty()) rig_.commit_partly(before, undone, after);
+    release(before);
+    release(after);
   }
   void begin_or_end() {
     if (open_.size() == kOpenMax) return end_oldest(below(4) != 0);

@@ -13,6 +13,7 @@ struct TurnMix {
   std::uint8_t remove = 0;
   std::uint8_t multi = 0;       ///< several rows of several tables
   std::uint8_t abort = 0;       ///< the same, given up
+  std::uint8_t partly = 0;      ///< several rows, and a part of it undone before the commit
   std::uint8_t interleave = 0;  ///< a transaction that stays open while others run
   std::uint8_t large = 0;       ///< more rows than a slot has room for
   std::uint8_t text = 0;        ///< a long string in every column that takes one

@@ -17,6 +17,13 @@ TEST_CASE("no crash state of an update or a delete loses or tears a transaction"
   must_hold({.protocol = "update", .tears_words = true, .nested_depth = 0});
 }
 
+TEST_CASE("no crash state of a transaction that took a part of it back loses or tears it",
+          "[crash]") {
+  must_hold({.protocol = "savepoints"});
+  must_hold({.protocol = "savepoints", .hints = true});
+  must_hold({.protocol = "savepoints", .tears_words = true, .nested_depth = 0});
+}
+
 TEST_CASE("no crash state of a transaction of many rows loses or tears it", "[crash]") {
   must_hold({.protocol = "large_commit"});
   must_hold({.protocol = "interleaved_intents", .nested_depth = 0});

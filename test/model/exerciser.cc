@@ -150,6 +150,7 @@ void Exerciser::finish(std::size_t index, bool commits) {
     open.real.abort();
     model_.abort(open.model);
   }
+  if (!open.savepoints.empty()) gone_.push_back(open.savepoints.front().real);
   open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
@@ -218,6 +219,39 @@ void Exerciser::break_rules(Open& open, ModelTable& table) {
                 open.real.update(table.id, seen->id, {{column, Value::date(1)}}).code(),
                 "a bad update");
   }
+}
+
+void Exerciser::savepoint(Open& open) {
+  const std::uint64_t what = random_.below(100);
+  if (what < 50 || open.savepoints.empty()) {
+    const Result<Savepoint> made = open.real.savepoint();
+    expect_code(StatusCode::kOk, made.code(), "savepoint");
+    if (made.ok()) open.savepoints.push_back({*made, open.model->own()});
+    return;
+  }
+  const std::size_t place = random_.below(open.savepoints.size());
+  const Open::Mark& mark = open.savepoints[place];
+  const bool releases = what < 60;
+  if (releases) {
+    expect_code(StatusCode::kOk, open.real.release(mark.real).code(), "release");
+  } else {
+    expect_code(StatusCode::kOk, open.real.rollback_to(mark.real).code(), "rollback_to");
+    model_.roll_back(*open.model, mark.model);
+  }
+  while (open.savepoints.size() > place + (releases ? 0 : 1)) {
+    gone_.push_back(open.savepoints.back().real);
+    open.savepoints.pop_back();
+  }
+  if (gone_.size() > 100) gone_.erase(gone_.begin(), gone_.begin() + 50);
+}
+
+void Exerciser::misuse_savepoint(Open& open) {
+  const Open& other = open_[random_.below(open_.size())];
+  Savepoint wrong = gone_.empty() ? Savepoint() : gone_[random_.below(gone_.size())];
+  if (&other != &open && !other.savepoints.empty()) wrong = other.savepoints.back().real;
+  const Status status =
+      random_.chance(50) ? open.real.rollback_to(wrong) : open.real.release(wrong);
+  expect_code(StatusCode::kInvalidArgument, status.code(), "a savepoint that is not there");
 }
 
 void Exerciser::read(Open& open, ModelTable& table) {
@@ -375,6 +409,8 @@ void Exerciser::step() {
   if (what < 480) return update(open, table);
   if (what < 560) return remove(open, table);
   if (what < 565) return break_rules(open, table);
+  if (what < 605) return savepoint(open);
+  if (what < 608) return misuse_savepoint(open);
   if (what < 700) return read(open, table);
   if (what < 850) return find(open, table);
   if (what < 930) return find_all(open, table);

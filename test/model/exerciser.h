@@ -36,6 +36,11 @@ class Exerciser {
     Transaction real;
     ModelTransaction* model;
     bool read_only;
+    struct Mark {
+      Savepoint real;
+      std::map<const ModelTable*, OwnRows> model;
+    };
+    std::vector<Mark> savepoints = {};
   };
 
   void begin();
@@ -44,6 +49,8 @@ class Exerciser {
   void update(Open& open, ModelTable& table);
   void remove(Open& open, ModelTable& table);
   void break_rules(Open& open, ModelTable& table);
+  void savepoint(Open& open);
+  void misuse_savepoint(Open& open);
   void read(Open& open, ModelTable& table);
   void find(Open& open, ModelTable& table);
   void find_all(Open& open, ModelTable& table);
@@ -68,6 +75,7 @@ class Exerciser {
   TemporaryDatabase database_;
   ModelDatabase model_;
   std::vector<Open> open_;
+  std::vector<Savepoint> gone_;  // some that were released, rolled over, or whose transaction ended
   std::uint64_t steps_ = 0;
   std::uint64_t last_commit_ = 0;
   std::uint64_t tables_made_ = 0;

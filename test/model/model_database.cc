@@ -104,6 +104,18 @@ void ModelDatabase::abort(ModelTransaction* transaction) {
   forget(transaction);
 }
 
+void ModelDatabase::roll_back(ModelTransaction& transaction,
+                              const std::map<const ModelTable*, OwnRows>& own) {
+  for (const auto& table : tables_)
+    for (auto& [number, record] : table->records) {
+      const auto before = own.find(table.get());
+      if (record.writer == &transaction &&
+          (before == own.end() || !before->second.contains(number)))
+        record.writer = nullptr;
+    }
+  transaction.own() = own;
+}
+
 void ModelDatabase::forget(ModelTransaction* transaction) {
   std::erase_if(open_, [&](const auto& t) { return t.get() == transaction; });
   prune();

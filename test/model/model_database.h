@@ -92,6 +92,8 @@ class ModelDatabase {
   ModelTransaction* begin(std::uint64_t snapshot);
   void commit(ModelTransaction* transaction, std::uint64_t timestamp);
   void abort(ModelTransaction* transaction);
+  /// What the transaction had done is this again.
+  void roll_back(ModelTransaction& transaction, const std::map<const ModelTable*, OwnRows>& own);
 
   /// What the call should return; kOk: then it is to be noted with `note_...`.
   StatusCode foretell_insert(const ModelTable& table, const ModelTransaction& transaction,

@@ -20,6 +20,7 @@ namespace engine {
 class Table;
 class TransactionContext;
 class DatabaseCore;
+class Savepoints;
 struct RowView;
 struct TransactionAccess;
 }  // namespace engine
@@ -51,10 +52,11 @@ enum class Isolation : std::uint8_t {
 };
 
 /// One visible version of a row, read in place: getting a value copies at most its eight bytes,
-/// strings are views into the pool. Valid until the transaction that returned it ends or writes to
-/// this row. A column that the table does not have must not be asked for (not checked). Reading a
-/// column as another type than its own ends the process in debug builds and gives an unspecified
-/// value in release builds; `get` gives the value with its type. No function allocates or fails.
+/// strings are views into the pool. Valid until the transaction that returned it ends, writes to
+/// this row, or takes back having written it (rollback_to). A column that the table does not have
+/// must not be asked for (not checked). Reading a column as another type than its own ends the
+/// process in debug builds and gives an unspecified value in release builds; `get` gives the value
+/// with its type. No function allocates or fails.
 ///
 /// Thread-safety: as the transaction's.
 class Row {
@@ -103,6 +105,22 @@ struct ColumnValue {
 struct KeyBound {
   std::span<const Value> values;  ///< empty: unbounded
   bool inclusive = true;
+};
+
+/// A moment within a transaction to which it can be taken back (Transaction::savepoint). A value:
+/// copies name the same moment, and destroying one does nothing.
+class Savepoint {
+ public:
+  /// Names none: every function refuses it.
+  Savepoint() noexcept = default;
+  friend bool operator==(const Savepoint&, const Savepoint&) noexcept = default;
+
+ private:
+  friend class engine::Savepoints;
+  Savepoint(std::uint64_t transaction, std::uint64_t number) noexcept
+      : transaction_(transaction), number_(number) {}
+  std::uint64_t transaction_ = 0;
+  std::uint64_t number_ = 0;
 };
 
 /// A unit of work on one snapshot of the database: all of it takes effect, or nothing.
@@ -218,6 +236,25 @@ class Transaction {
     return scan(table, std::span<const ColumnId>(columns.begin(), columns.size()), Predicate::all(),
                 visit);
   }
+
+  /// Names this moment, so that what follows can be undone without the rest. Savepoints nest: each
+  /// lies within those that were made before it. Costs some bytes until it is released, and no
+  /// flush or fence. While there is one, `update` of a row that this transaction had written before
+  /// makes a new version, with a new id.
+  /// Fails with: kInvalidArgument (the transaction has ended), kCancelled.
+  Result<Savepoint> savepoint();
+  /// Undoes all that this transaction has written since: rows are again what they were, under the
+  /// ids that they had then, and others may write what was written here only since then. The
+  /// savepoint stays, later ones are gone. What was read since counts as read: a serializable
+  /// transaction may have decided by it what to do next, so its commit answers for that, too.
+  /// Takes as long as what it undoes, and no flush or fence; new values stay in dictionaries, as
+  /// after an abort. Rows that were read before stay valid, unless they are among what is undone.
+  /// Fails with: kInvalidArgument (the savepoint is another transaction's, or gone; or called from
+  /// within a visitor), kCancelled. Then nothing is undone.
+  Status rollback_to(Savepoint savepoint);
+  /// Forgets the savepoint and all later ones; what was done since belongs to the savepoint before,
+  /// or to the transaction. Need not be called. Fails with: as rollback_to.
+  Status release(Savepoint savepoint);
 
   /// Makes all writes durable, then visible; ok means both. Two fences up to 64 written rows (an
   /// update writes two), a third above, more only for new space; none when nothing was written.
