@@ -323,6 +323,14 @@ bool HintIndex::Editor::erase(std::uint32_t payload) noexcept {
   return is_found;
 }
 
+void HintIndex::Editor::take_back(std::uint32_t payload, std::uint32_t successor) noexcept {
+  const std::uint64_t wanted = make_slot(fingerprint_, successor);
+  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
+    if (value == wanted) store(slot, make_slot(fingerprint_, payload));
+    return false;
+  });
+}
+
 void HintIndex::flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister& persister,
                       pmem::Label label) const noexcept {
   const std::uint32_t fingerprint = fingerprint_of(hash);

@@ -93,14 +93,18 @@ class HintIndex {
     /// nothing changed.
     template <typename F>
     Room insert_unless(F&& refuses, std::uint32_t payload, Unflushed& unflushed, bool& refused);
-    /// Adds `successor` where `payload` stands, too: in place of another entry of this hash that
-    /// is_obsolete(payload) says nobody needs, or like `insert`. `found`: whether `payload` is
-    /// there; nothing changed if not.
+    /// Adds `successor` where `payload` stands, too: in place of a second entry with `payload`
+    /// (take_back), of another entry of this hash that is_obsolete(payload) says nobody needs, or
+    /// like `insert`. `found`: whether `payload` is there; nothing changed if not.
     template <typename F>
     Room succeed(std::uint32_t payload, std::uint32_t successor, F&& is_obsolete,
                  Unflushed& unflushed, bool& found);
     /// False when there is no entry with `payload`. Need not be made durable: it may come back.
     bool erase(std::uint32_t payload) noexcept;
+    /// Takes back that `successor` was added where `payload` stands: its place goes to another
+    /// entry with `payload`. It may have been that of an entry that was obsolete, and a look-up
+    /// under way since before `payload` came may find what it looks for there and nowhere else.
+    void take_back(std::uint32_t payload, std::uint32_t successor) noexcept;
 
    private:
     friend class HintIndex;
@@ -378,6 +382,7 @@ HintIndex::Room HintIndex::Editor::succeed(std::uint32_t payload, std::uint32_t 
   found = false;
   index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
     if (value == wanted) {
+      if (found) obsolete = &slot;
       found = true;
     } else if (!is_live(value)) {
       if (free == nullptr) free = &slot;

@@ -77,6 +77,11 @@ Result<Transaction> Database::begin(AccessMode mode, Isolation isolation) {
   return core_ == nullptr ? Result<Transaction>(closed()) : core_->begin(mode, isolation);
 }
 
+Status Database::run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
+                     RetryReport* report) {
+  return core_ == nullptr ? closed() : core_->run(work, options, report);
+}
+
 Status Database::finish_opening() { return core_ == nullptr ? closed() : core_->finish_opening(); }
 
 const RecoveryReport& Database::recovery_report() const noexcept {

@@ -14,11 +14,13 @@
 #include "engine/hint_keeper.h"
 #include "engine/merger.h"
 #include "engine/opening_room.h"
+#include "engine/retry_queue.h"
 #include "engine/sweeper.h"
 #include "engine/table.h"
 #include "engine/transaction_context.h"
 #include "flugs/database.h"
 #include "flugs/merge.h"
+#include "flugs/retry.h"
 #include "mvcc/transaction_slots.h"
 #include "pmem/found_words.h"
 #include "pmem/mutex.h"
@@ -55,6 +57,9 @@ class DatabaseCore {
   /// With kReadCommitted, before a call reads or writes: gives it a snapshot of its own. The first
   /// one goes on to hold rows back, so that row ids stay what they are.
   void begin_statement(TransactionContext& context) noexcept;
+  /// Database::run.
+  Status run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
+             RetryReport* report);
   void prefetch(KeyId key, std::span<const Value> values) const noexcept {
     // A table that is dropped meanwhile keeps its place in DRAM until the database is closed.
     const Table* target = table(key.table);
@@ -115,6 +120,8 @@ class DatabaseCore {
     return __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
   }
   Result<TransactionContext*> take_context(AccessMode mode, Isolation isolation);
+  Status run_once(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
+                  RetryReport& report, bool& ended_by_merge);
   bool reads_hold(const TransactionContext& context, std::uint64_t at) const;
   void undo(TransactionContext& context) noexcept;
   void clear(TransactionContext& context) noexcept;
@@ -137,9 +144,10 @@ class DatabaseCore {
   std::uint32_t next_table_id_ = 1;
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
-  std::unique_ptr<Merger> merger_;             // last, as it uses all of the above; so does
-  std::unique_ptr<HintKeeper> hint_keeper_;    // null: who commits keeps hints
-  std::unique_ptr<Sweeper> sweeper_;           // null: nothing was left unswept, or nobody is to
+  RetryQueue retries_;
+  std::unique_ptr<Merger> merger_;           // last, as it uses all of the above; so does
+  std::unique_ptr<HintKeeper> hint_keeper_;  // null: who commits keeps hints
+  std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left unswept, or nobody is to
 };
 
 }  // namespace flugs::engine

@@ -206,7 +206,8 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
 //   1     (fingerprint, row) in a slot  commit/1 of the      leads to a row that never was, or to
 //         of the key's hint index       row's transaction    one that is something else: harmless
 //   2     0, or another row of the      -                    is there again: harmless
-//         record, in its place
+//         record, in its place (the one
+//         before it, when it is undone)
 // Must hold:  1 before commit/2 of the transaction. 2 only when the row cannot become the newest of
 //             its record again: a later one is durable, or its transaction was undone.
 Status KeyIndex::insert_hint(std::uint32_t row, std::uint64_t hash,
@@ -278,7 +279,8 @@ Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint
 void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
   const bool is_in_run = runs_.serves(row);
   if (hints_ != nullptr) {
-    erase_hint(row, replacement, {});
+    if (is_hashed(row))
+      columns::HintIndex::Editor(*hints_, hash_of(row)).take_back(row, replacement);
   } else if (is_hashed(row)) {
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
       return is_in_run ? editor.erase(replacement) : editor.replace(replacement, row);

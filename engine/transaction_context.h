@@ -195,6 +195,8 @@ class TransactionContext {
   bool is_to_end() const noexcept {
     return begun_at < asked_to_end->load(std::memory_order_relaxed);
   }
+  /// Whether each call reads what is committed by then.
+  bool reads_anew() const noexcept { return isolation == Isolation::kReadCommitted; }
   /// Whether what is read goes into `reads`.
   bool notes_reads() const noexcept {
     return isolation == Isolation::kSerializable && mode == AccessMode::kReadWrite;

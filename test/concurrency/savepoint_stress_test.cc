@@ -135,7 +135,7 @@ TEST_CASE("threads that undo parts of their transactions lose and make no coin",
   Purses purses;
   Complaint complaint;
   Tally tally;
-  run_trades(purses, 3, 3000 * kEffort, complaint, tally, [&] {
+  run_trades(purses, 3, 400 * kEffort, complaint, tally, [&] {
     Result<Transaction> reader = purses.database->begin(AccessMode::kReadOnly);
     if (complaint.expect(reader.ok(), "begin"))
       complaint.expect(purses.is_whole(*reader), "a reader sees a part of a transaction");
@@ -155,7 +155,7 @@ TEST_CASE("threads that undo parts of their transactions while the table is merg
   Complaint complaint;
   Tally tally;
   std::uint64_t merges = 0;
-  run_trades(purses, 2, 3000 * kEffort, complaint, tally, [&] {
+  run_trades(purses, 2, 600 * kEffort, complaint, tally, [&] {
     MergeOptions options;
     options.scope = MergeScope::kEverything;
     options.dead_percent = 1;

@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "flugs/function_ref.h"
 #include "flugs/ids.h"
 #include "flugs/merge.h"
 #include "flugs/recovery_report.h"
+#include "flugs/retry.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
 #include "flugs/transaction.h"
@@ -189,6 +191,20 @@ class Database {
   /// Fails with: kTooManyTransactions (OpenOptions::slots_max are open already).
   Result<Transaction> begin(AccessMode mode = AccessMode::kReadWrite,
                             Isolation isolation = Isolation::kSnapshot);
+
+  /// Runs `work` in a transaction, and again in another one, until one commits. `work` gets a
+  /// transaction that has just begun, and returns ok for it to be committed; it may also end it
+  /// itself. It is called again, after a pause, when it or the commit fails with kConflict, kBusy
+  /// or kTooManyTransactions, or because a merge had the transaction ended; so it must not leave
+  /// anything behind, outside of the transaction, that counts. Any other failure is returned.
+  ///
+  /// Pauses are drawn at random, the longer the more others have been trying again for longer, up
+  /// to RetryOptions::pause_max; who has been at it for the longest does not pause, and after eight
+  /// failures all others that are in `run` let it go first, each for 100 ms at most.
+  /// Fails with: what the last attempt failed with, and how many there were; kInvalidArgument (the
+  /// options).
+  Status run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options = {},
+             RetryReport* report = nullptr);
 
   /// Starts fetching what `Transaction::find` with the same arguments will need; call it as early
   /// as the key is known, before `begin`, and for several keys before the first of several finds:

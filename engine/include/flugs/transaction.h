@@ -17,10 +17,10 @@
 namespace flugs {
 
 namespace engine {
-class Table;
 class TransactionContext;
 class DatabaseCore;
 class Savepoints;
+class Table;
 struct RowView;
 struct TransactionAccess;
 }  // namespace engine
@@ -95,6 +95,12 @@ class Row {
 struct ColumnValue {
   ColumnId column;
   Value value;
+};
+
+/// What a call has done that inserts a row or finds it there.
+struct Upserted {
+  RowId row;
+  bool inserted = false;  ///< else there was one with the key
 };
 
 /// One end of a range on an ordered key: values for the first columns of the key (a prefix), which
@@ -237,6 +243,57 @@ class Transaction {
                 visit);
   }
 
+  // Calls that read and write in one: each takes effect as a whole, or not at all. Rows are named
+  // by a unique key, and what is read of them is what a call of find would give. A concurrent
+  // change of the row is kConflict; with kReadCommitted only while it is not committed yet, then
+  // the newer version is taken. Durable when: commit returns ok.
+
+  /// Adds `amount` to an integer or decimal column; gives the sum. `amount` has the column's type,
+  /// but an int32 may be added to an int64.
+  /// Fails with: kNotFound (no such row), kOverflow, kConstraintViolated (the column holds NULL),
+  /// kInvalidArgument (the column, or the type of `amount`), and as update.
+  Result<Value> add(KeyId key, std::span<const Value> values, ColumnId column, Value amount);
+  Result<Value> add(KeyId key, std::initializer_list<Value> values, ColumnId column, Value amount) {
+    return add(key, std::span<const Value>(values.begin(), values.size()), column, amount);
+  }
+
+  /// Makes the changes if each column in `expected` holds the value beside it, NULL being equal to
+  /// NULL, and says whether it did.
+  /// Fails with: kNotFound (no such row), kInvalidArgument (a column, or a value of another type),
+  /// and as update.
+  Result<bool> compare_and_set(KeyId key, std::span<const Value> values,
+                               std::span<const ColumnValue> expected,
+                               std::span<const ColumnValue> changes);
+  Result<bool> compare_and_set(KeyId key, std::initializer_list<Value> values,
+                               std::initializer_list<ColumnValue> expected,
+                               std::initializer_list<ColumnValue> changes) {
+    return compare_and_set(key, std::span<const Value>(values.begin(), values.size()),
+                           std::span<const ColumnValue>(expected.begin(), expected.size()),
+                           std::span<const ColumnValue>(changes.begin(), changes.size()));
+  }
+
+  /// Inserts the row unless there is one with the same key; a key with NULL in it is no other's.
+  /// Fails with: as insert, kAlreadyExists only when another unique key is taken; kInvalidArgument
+  /// (the key is not unique).
+  Result<Upserted> insert_if_absent(KeyId key, std::span<const Value> row);
+  Result<Upserted> insert_if_absent(KeyId key, std::initializer_list<Value> row) {
+    return insert_if_absent(key, std::span<const Value>(row.begin(), row.size()));
+  }
+
+  /// The same, and if there is one, changes it; without `changes` all columns that are not in the
+  /// key get the values of `row`. Fails with: as insert_if_absent and update.
+  Result<Upserted> upsert(KeyId key, std::span<const Value> row,
+                          std::span<const ColumnValue> changes = {});
+  Result<Upserted> upsert(KeyId key, std::initializer_list<Value> row,
+                          std::initializer_list<ColumnValue> changes = {}) {
+    return upsert(key, std::span<const Value>(row.begin(), row.size()),
+                  std::span<const ColumnValue>(changes.begin(), changes.size()));
+  }
+
+  /// Deletes every visible row between two bounds of an ordered key; says how many.
+  /// Fails with: as range and remove; then no row is deleted.
+  Result<std::uint64_t> remove_range(KeyId key, KeyBound lower, KeyBound upper);
+
   /// Names this moment, so that what follows can be undone without the rest. Savepoints nest: each
   /// lies within those that were made before it. Costs some bytes until it is released, and no
   /// flush or fence. While there is one, `update` of a row that this transaction had written before
@@ -281,6 +338,11 @@ class Transaction {
   friend struct engine::TransactionAccess;
   bool is_usable() const noexcept;
   Status unusable() const;
+  Result<engine::Table*> table_to_write(KeyId key);
+  template <typename Change>
+  Status change_found(KeyId key, std::span<const Value> values, Change&& change);
+  Result<Upserted> insert_or(KeyId key, std::span<const Value> row,
+                             std::span<const ColumnValue> changes);
   template <typename Call>
   Status go_through(Call&& call, FunctionRef<bool(const Row&)> visit) const;
 
