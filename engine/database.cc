@@ -82,6 +82,18 @@ Status Database::run(FunctionRef<Status(Transaction&)> work, const RetryOptions&
   return core_ == nullptr ? closed() : core_->run(work, options, report);
 }
 
+std::vector<TransactionInfo> Database::transactions() const {
+  return core_ == nullptr ? std::vector<TransactionInfo>() : core_->transactions();
+}
+
+Status Database::cancel(TransactionId transaction) noexcept {
+  return core_ == nullptr ? closed() : core_->cancel(transaction);
+}
+
+Status Database::end_abandoned(TransactionId transaction, std::chrono::milliseconds idle) {
+  return core_ == nullptr ? closed() : core_->end_abandoned(transaction, idle);
+}
+
 Status Database::finish_opening() { return core_ == nullptr ? closed() : core_->finish_opening(); }
 
 const RecoveryReport& Database::recovery_report() const noexcept {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -24,6 +25,8 @@ constexpr std::size_t kDeadRowsPerOldest = 16384;
 constexpr std::size_t kRowsPerCollection = 8;
 constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::chrono::milliseconds kDropPatience{1000};
+// From so many on it is said that the transaction is in a call: less takes no millisecond.
+constexpr std::size_t kWritesOfLongCommit = 1024;
 
 }  // namespace
 
@@ -46,7 +49,9 @@ void DatabaseCore::start() {
   for (auto& context : contexts_) {
     context = std::make_unique<TransactionContext>();
     context->asked_to_end = &slots_->asked_to_end();
+    context->attention = &slots_->mirrors()[&context - contexts_.data()].attention;
   }
+  watch_ = std::make_unique<TransactionWatch>(contexts_.size());
 }
 
 // --------------------------------------------------------------------------------- transactions
@@ -71,8 +76,10 @@ Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode, Isolatio
   context.mode = mode;
   context.isolation = isolation;
   context.is_writing = false;
-  context.is_undone = false;
+  if (__builtin_expect(context.attention->load(std::memory_order_relaxed) != 0, 0))
+    context.forget_former();
   context.begun_at = slots_->begin_snapshot(*slot);
+  context.current.store(context.next_id(), std::memory_order_release);
   context.visibility = mvcc::Visibility(slots_->mirrors(), context.begun_at, mvcc::kNoStamp);
   return &context;
 }
@@ -121,12 +128,15 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
     abort(context);
     return std::uint64_t{0};
   }
+  std::optional<Visit> visiting;
+  if (__builtin_expect(context.writes.size() > kWritesOfLongCommit, 0)) visiting.emplace(context);
   mvcc::Commit protocol(*slots_);
   Result<std::uint64_t> timestamp = protocol.run(
       *context.slot, context.writes,
       [&](pmem::Persister& persister) { context.unflushed.flush(persister, "commit/1"); },
       [&] { context.unflushed.mark_durable(); },
       [&](std::uint64_t at) { return reads_hold(context, at); });
+  visiting.reset();
   if (!timestamp.ok()) {
     if (timestamp.code() == StatusCode::kConflict) context.conflicts.add();
     abort(context);
@@ -139,7 +149,7 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
   }
   context.commits.add();
   clear(context);
-  slots_->release(*context.slot);
+  leave(context);
   return timestamp;
 }
 
@@ -152,23 +162,20 @@ bool DatabaseCore::reads_hold(const TransactionContext& context, std::uint64_t a
   return context.reads.holds(context.visibility, now);
 }
 
+// One that is to end may have been ended by another thread, or be about to.
 void DatabaseCore::abort(TransactionContext& context) noexcept {
-  if (!context.is_undone) undo(context);
-  slots_->release(*context.slot);
-}
-
-Status ended_as_asked() {
-  return Status(StatusCode::kCancelled,
-                "the transaction was ended: a merge that it held up had asked for that");
-}
-
-Status DatabaseCore::end_as_asked(TransactionContext& context) noexcept {
-  if (!context.is_undone && context.visits == 0) {
+  if (__builtin_expect(context.attention->load(std::memory_order_relaxed) != 0, 0) &&
+      context.must_end()) {
+    end_now(context);
+  } else {
     undo(context);
-    slots_->end_snapshot(*context.slot);
-    context.is_undone = true;
   }
-  return ended_as_asked();
+  leave(context);
+}
+
+void DatabaseCore::leave(TransactionContext& context) noexcept {
+  context.current.store(0, std::memory_order_release);
+  slots_->release(*context.slot);
 }
 
 void DatabaseCore::undo(TransactionContext& context) noexcept {
@@ -503,6 +510,14 @@ Statistics DatabaseCore::statistics() const {
     statistics.conflicts += context->conflicts.get();
   }
   statistics.transactions_open = slots_->taken();
+  statistics.transactions_ended = ended_.load(std::memory_order_relaxed);
+  for (const TransactionInfo& open : transactions()) {
+    statistics.open_ms_max = std::max<std::uint64_t>(statistics.open_ms_max,
+                                                     static_cast<std::uint64_t>(open.open.count()));
+    if (!open.is_in_call)
+      statistics.idle_ms_max = std::max<std::uint64_t>(
+          statistics.idle_ms_max, static_cast<std::uint64_t>(open.idle.count()));
+  }
   statistics.index_mode = index_mode();
   const std::lock_guard guard(ddl_mutex_);
   for (const auto& table : owned_tables_) {

@@ -18,6 +18,7 @@
 #include "engine/sweeper.h"
 #include "engine/table.h"
 #include "engine/transaction_context.h"
+#include "engine/transaction_watch.h"
 #include "flugs/database.h"
 #include "flugs/merge.h"
 #include "flugs/retry.h"
@@ -79,6 +80,13 @@ class DatabaseCore {
   /// did and lets go of its snapshot, unless a call of it is still going through rows. Its slot
   /// stays taken until abort. The Status says what happened, kCancelled.
   Status end_as_asked(TransactionContext& context) noexcept;
+  /// Whether one that wants to commit is to end instead.
+  static bool refuses_commit(TransactionContext& context) noexcept;
+  static Status set_time_limit(TransactionContext& context, std::chrono::milliseconds limit);
+  /// As the functions of Database.
+  std::vector<TransactionInfo> transactions() const;
+  Status cancel(TransactionId id) noexcept;
+  Status end_abandoned(TransactionId id, std::chrono::milliseconds idle);
 
   pmem::Pool& pool() noexcept { return *pool_; }
   const RecoveryReport& report() const noexcept { return report_; }
@@ -124,6 +132,10 @@ class DatabaseCore {
                   RetryReport& report, bool& ended_by_merge);
   bool reads_hold(const TransactionContext& context, std::uint64_t at) const;
   void undo(TransactionContext& context) noexcept;
+  void end_claimed(TransactionContext& context) noexcept;
+  void end_now(TransactionContext& context) noexcept;
+  void leave(TransactionContext& context) noexcept;
+  TransactionContext* context_of(TransactionId id) const noexcept;
   void clear(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);
   void collect_all_garbage(TransactionContext& context);
@@ -145,6 +157,8 @@ class DatabaseCore {
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
   RetryQueue retries_;
+  std::unique_ptr<TransactionWatch> watch_;
+  std::atomic<std::uint64_t> ended_{0};      // transactions that were asked to
   std::unique_ptr<Merger> merger_;           // last, as it uses all of the above; so does
   std::unique_ptr<HintKeeper> hint_keeper_;  // null: who commits keeps hints
   std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left unswept, or nobody is to

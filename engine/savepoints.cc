@@ -71,9 +71,10 @@ void DatabaseCore::undo_since(TransactionContext& context, const TransactionMark
 Status DatabaseCore::rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept {
   const Result<std::size_t> place = context.savepoints.find(savepoint);
   if (!place.ok()) return place.status();
-  if (context.visits != 0)
+  if (context.visits.load(std::memory_order_relaxed) != 0)
     return Status(StatusCode::kInvalidArgument,
                   "rollback_to: a call of the transaction is going through rows");
+  const Visit visiting(context);
   undo_since(context, context.savepoints[*place]);
   context.savepoints.keep(*place + 1);
   return {};

@@ -118,7 +118,7 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
     return visit(batch);
   };
   for (std::uint32_t row = 0; row < end; ++row) {
-    if (row % ScanBatch::kRowsMax == 0 && context.is_to_end()) return ended_as_asked();
+    if (row % ScanBatch::kRowsMax == 0 && context.is_to_end()) return why_ended(context);
     if (!context.visibility.sees(rows_.version(row)) || !filter.admits(filtered, rows_.view(row)))
       continue;
     batch.row_id_buffer()[filled++] = RowId(row);

@@ -11,18 +11,6 @@ namespace flugs {
 
 namespace {
 
-/// While it lives, the transaction is not ended from within what it calls.
-class Visit {
- public:
-  explicit Visit(engine::TransactionContext& context) : context_(context) { ++context_.visits; }
-  ~Visit() { --context_.visits; }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-
- private:
-  engine::TransactionContext& context_;
-};
-
 // For the question of a serializable transaction at its commit: is it the same?
 void note_row(engine::TransactionContext& context, const engine::Table& table, RowId row) {
   if (context.notes_reads()) context.reads.add_row(table, row.value());
@@ -89,7 +77,7 @@ Status Transaction::go_through(Call&& call, FunctionRef<bool(const Row&)> visit)
   bool is_cut = false;
   Status done;
   {
-    const Visit visiting(*context_);
+    const engine::Visit visiting(*context_);
     done = call([&](const Row& row) {
       is_cut = context_->is_to_end();
       return !is_cut && visit(row);
@@ -128,6 +116,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
   if (target->is_unbuilt())
     if (Status s = target->prepare_write(); !s.ok()) return s;
+  const engine::Visit visiting(*context_);
   Status added = target->insert_rows(*context_, values, ids);
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
     note_taken_keys(*context_, *target, values);
@@ -235,7 +224,7 @@ Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const
   if (target == nullptr) return engine::no_table();
   Status done;
   {
-    const Visit visiting(*context_);
+    const engine::Visit visiting(*context_);
     done = target->scan(*context_, columns, where, visit);
   }
   if (done.ok() && context_->notes_reads()) context_->reads.add_scan(*target, where);
@@ -259,9 +248,11 @@ Status Transaction::release(Savepoint savepoint) {
 
 Status Transaction::commit() {
   if (context_ == nullptr) return ended();
-  if (context_->is_undone) {
+  if (__builtin_expect(context_->attention->load(std::memory_order_relaxed) != 0, 0) &&
+      database_->refuses_commit(*context_)) {
+    Status why = engine::why_ended(*context_);
     abort();
-    return engine::ended_as_asked();
+    return why;
   }
   Result<std::uint64_t> timestamp = database_->commit(*std::exchange(context_, nullptr));
   if (!timestamp.ok()) return std::move(timestamp).status();
@@ -271,6 +262,15 @@ Status Transaction::commit() {
 
 void Transaction::abort() noexcept {
   if (context_ != nullptr) database_->abort(*std::exchange(context_, nullptr));
+}
+
+TransactionId Transaction::id() const noexcept {
+  return TransactionId(context_ == nullptr ? 0 : context_->current.load(std::memory_order_relaxed));
+}
+
+Status Transaction::set_time_limit(std::chrono::milliseconds limit) {
+  if (!is_usable()) return unusable();
+  return database_->set_time_limit(*context_, limit);
 }
 
 std::uint64_t Transaction::snapshot() const noexcept {

@@ -21,8 +21,12 @@ namespace flugs::engine {
 
 class Table;
 
+class TransactionContext;
+
 /// What a transaction is told that was asked to end.
-Status ended_as_asked();
+Status why_ended(const TransactionContext& context);
+
+enum class EndedBy : std::uint8_t { kNobody, kMerge, kCancel, kTimeLimit, kAbandoned };
 
 /// A counter that one thread writes and any reads.
 class OwnedCounter {
@@ -157,12 +161,27 @@ class TransactionContext {
   mvcc::Visibility visibility;
   /// Transactions with a lower snapshot are to end (TransactionSlots::ask_to_end).
   const std::atomic<std::uint64_t>* asked_to_end = nullptr;
+  /// Of the slot's mirror. Whoever sets it has said why before, in a word of its own; it stays set
+  /// while the transaction has a time limit, and from when it is to end until the next one begins.
+  std::atomic<std::uint32_t>* attention = nullptr;
   AccessMode mode = AccessMode::kReadOnly;
   Isolation isolation = Isolation::kSnapshot;
   bool is_writing = false;
-  bool is_undone = false;      ///< did end because it was asked to; its slot is still taken
-  std::uint32_t visits = 0;    ///< calls that are going through rows and call the user
   std::uint64_t begun_at = 0;  ///< its first snapshot, which holds rows back until it ends
+  std::uint64_t opened = 0;    ///< transactions so far
+
+  // What other threads read, too.
+  std::atomic<std::uint64_t> current{0};  ///< the TransactionId of the one that is open, else 0
+  /// Calls under way that may take long, or that call the user. Its owner alone writes it.
+  std::atomic<std::uint32_t> visits{0};
+  /// Did end because it was asked to; its slot is still taken.
+  std::atomic<bool> is_undone{false};
+  std::atomic<std::uint32_t> ender{0};  ///< not 0: somebody is ending it, or has
+  mutable std::atomic<EndedBy> ended_by{EndedBy::kNobody};
+  mutable std::atomic<std::uint64_t> answers{0};  ///< looks at why somebody wanted attention
+  std::atomic<std::uint64_t> cancelled{0};        ///< a TransactionId
+  static constexpr std::int64_t kNoDeadline = 0;
+  std::atomic<std::int64_t> deadline{kNoDeadline};  ///< nanoseconds of the steady clock
 
   std::vector<mvcc::Write> writes;
   std::vector<IndexChange> index_changes;
@@ -193,7 +212,31 @@ class TransactionContext {
   ReadSet reads;  ///< of a serializable transaction that may write
 
   bool is_to_end() const noexcept {
-    return begun_at < asked_to_end->load(std::memory_order_relaxed);
+    return __builtin_expect(attention->load(std::memory_order_relaxed) != 0, 0) && must_end();
+  }
+  /// Why attention was wanted: whether the transaction is to end.
+  bool must_end() const noexcept;
+  void draw_attention() noexcept;
+  /// When one begins and finds that attention is wanted.
+  void forget_former() noexcept;
+  /// True for one caller: then it, and nobody else, undoes what the transaction did.
+  bool claim_ending() noexcept { return ender.exchange(1, std::memory_order_acq_rel) == 0; }
+
+  // A TransactionId: how many before it, then isolation, mode and slot.
+  static constexpr int kIdSlotBits = 12;
+  std::uint64_t next_id() noexcept {
+    return (++opened << (kIdSlotBits + 3)) |
+           (static_cast<std::uint64_t>(isolation) << (kIdSlotBits + 1)) |
+           (static_cast<std::uint64_t>(mode) << kIdSlotBits) | slot->index();
+  }
+  static constexpr std::uint64_t slot_in(std::uint64_t id) noexcept {
+    return id & ((1u << kIdSlotBits) - 1);
+  }
+  static constexpr AccessMode mode_in(std::uint64_t id) noexcept {
+    return static_cast<AccessMode>((id >> kIdSlotBits) & 1);
+  }
+  static constexpr Isolation isolation_in(std::uint64_t id) noexcept {
+    return static_cast<Isolation>((id >> (kIdSlotBits + 1)) & 3);
   }
   /// Whether each call reads what is committed by then.
   bool reads_anew() const noexcept { return isolation == Isolation::kReadCommitted; }
@@ -217,6 +260,21 @@ class TransactionContext {
 
  private:
   LocalRows& add_local_rows(Table& table);
+};
+
+/// While it lives, the transaction is not ended from within what it calls, nor by others.
+class Visit {
+ public:
+  explicit Visit(TransactionContext& context) noexcept : visits_(context.visits) { add(1); }
+  ~Visit() { add(~0U); }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+ private:
+  void add(std::uint32_t change) noexcept {
+    visits_.store(visits_.load(std::memory_order_relaxed) + change, std::memory_order_release);
+  }
+  std::atomic<std::uint32_t>& visits_;
 };
 
 }  // namespace flugs::engine

@@ -54,6 +54,8 @@ struct SlotMirror {
   /// Null: free. `pinned()`: a transaction has it until it ends. Else the claim of the thread whose
   /// home it is; a transaction has it if and only if the claim's `in_use` names it.
   std::atomic<SlotClaim*> owner{nullptr};
+  /// Not 0: somebody has something to say to the transaction, which looks at it in every call.
+  std::atomic<std::uint32_t> attention{0};
   static SlotClaim* pinned() noexcept;
 };
 

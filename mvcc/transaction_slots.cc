@@ -482,6 +482,8 @@ void TransactionSlots::ask_to_end(std::uint64_t timestamp) noexcept {
   std::uint64_t asked = asked_to_end_.load(std::memory_order_relaxed);
   while (asked < timestamp && !asked_to_end_.compare_exchange_weak(asked, timestamp)) {
   }
+  for (std::uint32_t i = 0; i < slot_count_; ++i)
+    mirrors_[i].attention.store(1, std::memory_order_release);
 }
 
 std::uint32_t TransactionSlots::open_before(std::uint64_t timestamp) const noexcept {

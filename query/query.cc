@@ -141,6 +141,7 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
   RunContext context(options, thread_count(options));
   if (Status s = prepare(transaction, context); !s.ok()) return s;
   Result<QueryResult> result = guarded([&] {
+    const engine::Visit visiting(*engine::TransactionAccess::context(transaction));
     Planner planner(context);
     ExplainPtr explain;
     const std::vector<std::string> names = planner.names(*node_);

@@ -13,7 +13,8 @@ namespace flugs::query {
 
 void RunContext::check_stop() const {
   if (stop.stop_requested()) fail(StatusCode::kCancelled, "the query was asked to stop");
-  if (transaction != nullptr && transaction->is_to_end()) throw Failure{engine::ended_as_asked()};
+  if (transaction != nullptr && transaction->is_to_end())
+    throw Failure{engine::why_ended(*transaction)};
 }
 
 #if defined(__SANITIZE_THREAD__)

@@ -111,7 +111,11 @@ struct Statistics {
   std::uint64_t transactions_aborted = 0;    ///< that had written something
   std::uint64_t conflicts = 0;               ///< calls that returned kConflict
   std::uint64_t transactions_open = 0;
-  std::uint64_t merges = 0;  ///< of all tables there are, on call or by policy
+  std::uint64_t transactions_ended = 0;  ///< cancelled, over their time limit, abandoned, in the
+                                         ///< way of a merge
+  std::uint64_t open_ms_max = 0;         ///< of those that are open: TransactionInfo::open
+  std::uint64_t idle_ms_max = 0;         ///< of those that are in no call: TransactionInfo::idle
+  std::uint64_t merges = 0;              ///< of all tables there are, on call or by policy
   std::uint64_t merge_failures = 0;
   double merge_seconds = 0;          ///< at work, see MergeStatus::seconds
   std::uint64_t writes_refused = 0;  ///< by MergePolicy::delta_bytes_max
@@ -121,6 +125,22 @@ struct Statistics {
   std::uint64_t index_entries_left = 0;
   std::uint64_t index_entries_built = 0;
   double index_build_ms = 0;
+};
+
+/// A transaction that is open. Times are counted from when somebody looked first, by
+/// Database::transactions or statistics: look now and then, and they are right but for the time
+/// between two looks. That transactions are looked at costs them next to nothing.
+struct TransactionInfo {
+  TransactionId id;
+  std::uint32_t slot = 0;  ///< as merges name it
+  AccessMode mode = AccessMode::kReadWrite;
+  Isolation isolation = Isolation::kSnapshot;
+  std::uint64_t snapshots_behind = 0;  ///< commits since its snapshot: what it holds back
+  std::chrono::milliseconds open{0};   ///< at least
+  std::chrono::milliseconds idle{0};   ///< at least so long without the beginning of a call
+  bool is_in_call = false;             ///< of those that may take long: queries, scans, commits ...
+  bool is_asked_to_end = false;
+  bool is_ended = false;  ///< undone; counts as open until its owner destroys it
 };
 
 struct ColumnStatistics {
@@ -213,6 +233,23 @@ class Database {
   void prefetch(KeyId key, std::initializer_list<Value> values) const noexcept {
     prefetch(key, std::span<const Value>(values.begin(), values.size()));
   }
+
+  /// Every open transaction, by slot. Costs microseconds.
+  std::vector<TransactionInfo> transactions() const;
+  /// Has a transaction end, from any thread: its next call fails with kCancelled, commit too, and
+  /// so does one that goes through rows, or waits, within a batch of them; then what it wrote is
+  /// undone. Returns at once. A commit that is under way is not stopped.
+  /// Fails with: kNotFound (not open, or not any more).
+  Status cancel(TransactionId transaction) noexcept;
+  /// Ends a transaction that makes no call any more: undoes what it wrote, and lets go of its
+  /// snapshot, in this thread. It must be known (`transactions`) to have made none for `idle`, 10
+  /// ms at least. When its owner comes back after all, its calls fail with kCancelled; but rows
+  /// that it has been given are no longer valid: call this only if nobody reads them any more.
+  /// Its slot stays taken until its owner destroys it. If it can be reached, destroying it, from
+  /// any thread, is better.
+  /// Fails with: kNotFound, kBusy (a call is under way, or was too short ago: then it was
+  /// cancelled, or nothing was done), kInvalidArgument.
+  Status end_abandoned(TransactionId transaction, std::chrono::milliseconds idle);
 
   /// Moves rows of a table into the read-optimised main store, chunk by chunk, and gives back the
   /// space of those that have died; rows keep their ids (docs/decisions/0012). Transactions go on:

@@ -33,6 +33,10 @@ using ColumnId = detail::Id<struct ColumnIdTag, std::uint16_t>;
 /// transaction use a key, unless you know that nobody updates or deletes it.
 using RowId = detail::Id<struct RowIdTag, std::uint32_t>;
 
+/// A transaction that is or was open, unlike any other since the database was opened; a default one
+/// names none.
+using TransactionId = detail::Id<struct TransactionIdTag, std::uint64_t>;
+
 /// A key of a table: the primary key or one of the secondary keys, by position in the schema.
 /// Database::find_key gives it.
 struct KeyId {

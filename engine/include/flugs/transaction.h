@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -142,10 +143,11 @@ class Savepoint {
 /// when there is no such table (any more). A transaction left open keeps old versions alive, and
 /// drop_table waiting; it blocks no other transaction but the writers of rows that it wrote.
 ///
-/// A merge may ask it to end (MergeOptions::ends_old_transactions). Then every call but commit and
-/// abort fails with kCancelled, a call that is going through rows within a batch of them, and with
-/// that the transaction has ended: what it wrote is undone, rows that it gave are no longer
-/// valid. Destroy it, or call abort; until then it counts as open.
+/// A merge may ask it to end (MergeOptions::ends_old_transactions), any thread (Database::cancel),
+/// or its time limit. Then every call but abort fails with kCancelled, a call that is going through
+/// rows within a batch of them, and with that the transaction has ended: what it wrote is undone,
+/// rows that it gave are no longer valid. Destroy it, or call abort; until then it counts as open.
+/// When it is only a merge that asked, commit does not fail if it is the next call.
 ///
 /// Thread-safety: one thread at a time; it may be handed to another thread in between. Destroying
 /// it aborts it. It must end before its database is closed.
@@ -326,6 +328,15 @@ class Transaction {
   /// Ends the transaction without effect. Costs no fence. Safe to call on an ended one.
   void abort() noexcept;
 
+  /// Ends the transaction that long from now, if it is still open then: as if it were cancelled
+  /// (Database::cancel). The latest call counts; 0: no limit. While there is one, each call reads
+  /// the clock. One that makes no call is not ended by it (Database::end_abandoned).
+  /// Fails with: kInvalidArgument (below 0, more than a year, or the transaction has ended),
+  /// kCancelled.
+  Status set_time_limit(std::chrono::milliseconds limit);
+
+  /// By which others name it: Database::cancel, transactions. Default when it has ended.
+  TransactionId id() const noexcept;
   bool is_open() const noexcept { return context_ != nullptr; }
   /// The time-stamp whose database this transaction reads, with kReadCommitted its last call; 0
   /// once it has ended.
