@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "columns/hash.h"
+#include "words/shown.h"
 
 namespace flugs::columns {
 
@@ -88,8 +89,8 @@ Status Column::check(const Value& value) const {
   const bool widened = type_ == Type::kInt64 && value.type() == Type::kInt32;
   if (value.type() != type_ && !widened)
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("{}: expected {}, found {}", owner_, to_string(type_),
-                              to_string(value.type())));
+                  fmt::format("{}: expected {}, found {} {}", owner_, to_string(type_),
+                              to_string(value.type()), shown(value)));
   if (is_text_ && value.as_string().size() > kTextBytesMax)
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("{}: {} bytes, at most {} are allowed", owner_,

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "columns/hash.h"
 #include "engine/key_prefix.h"
 #include "engine/run_walk.h"
+#include "engine/schema_codec.h"
+#include "words/shown.h"
 
 namespace flugs::engine {
 
@@ -58,6 +61,20 @@ KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std:
   for (std::size_t i = 0; i < hashed_columns_; ++i)
     hashes_nullable_ |= columns_[key_columns_[i]]->nullable();
   if (schema.ordered) ordered_ = std::make_unique<columns::OrderedIndex>(this);
+}
+
+std::string KeyIndex::describe(std::span<const Value> values) const {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", columns_[key_columns_[i]]->name(),
+                        shown(values[i]));
+  return text;
+}
+
+std::string KeyIndex::describe(std::uint32_t row) const {
+  std::array<Value, kKeyColumnsMax> values;
+  for (std::size_t i = 0; i < key_columns_.size(); ++i) values[i] = value(row, i);
+  return describe(std::span(values.data(), key_columns_.size()));
 }
 
 bool KeyIndex::has_column(std::size_t column) const noexcept {

@@ -41,6 +41,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
            std::vector<std::uint16_t> key_columns);
 
   const std::string& name() const noexcept { return name_; }
+  /// For messages: "a = 1, b = 'x'".
+  std::string describe(std::span<const Value> values) const;
+  std::string describe(std::uint32_t row) const;
   std::span<const std::uint16_t> columns() const noexcept { return key_columns_; }
   bool is_unique() const noexcept { return unique_; }
   bool is_ordered() const noexcept { return ordered_ != nullptr; }

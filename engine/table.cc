@@ -6,6 +6,7 @@
 #include <array>
 
 #include "engine/schema_codec.h"
+#include "words/shown.h"
 
 namespace flugs::engine {
 
@@ -143,8 +144,9 @@ Status Table::check_key_values(const KeyIndex& key, std::span<const Value> value
     if (!values[i].is_null() && values[i].type() != column.type() && !widened)
       return Status(
           StatusCode::kInvalidArgument,
-          fmt::format("table {}, key {}, column {}: expected {}, found {}", name(), key.name(),
-                      column.name(), to_string(column.type()), to_string(values[i].type())));
+          fmt::format("table {}, key {}, column {}: expected {}, found {} {}", name(), key.name(),
+                      column.name(), to_string(column.type()), to_string(values[i].type()),
+                      shown(values[i])));
   }
   return {};
 }

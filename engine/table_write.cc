@@ -153,6 +153,9 @@ Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std:
         context.index_changes.pop_back();
       }
       if (outcome.code() == StatusCode::kConflict) context.conflicts.add();
+      if (outcome.code() == StatusCode::kAlreadyExists)
+        return Status(outcome.code(), fmt::format("table {}, key {}: {} exists", name(),
+                                                  keys_[i]->name(), keys_[i]->describe(row)));
       return Status(outcome.code(),
                     fmt::format("table {}, key {}{}{}", name(), keys_[i]->name(),
                                 outcome.message().empty() ? "" : ": ", outcome.message()));
@@ -194,7 +197,11 @@ Status Table::check_keys_free(TransactionContext& context, std::span<const Value
                                    context.candidates);
         !s.ok()) {
       if (s.code() == StatusCode::kConflict) context.conflicts.add();
-      return Status(s.code(), fmt::format("table {}, key {}", name(), key->name()));
+      return Status(s.code(),
+                    s.code() == StatusCode::kAlreadyExists
+                        ? fmt::format("table {}, key {}: {} exists", name(), key->name(),
+                                      key->describe(std::span(wanted.data(), count)))
+                        : fmt::format("table {}, key {}", name(), key->name()));
     }
   }
   return {};

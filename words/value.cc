@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "words/shown.h"
+
 namespace flugs {
 
 std::string_view to_string(Type type) noexcept {
@@ -26,6 +28,14 @@ std::string_view to_string(Type type) noexcept {
       return "bytes";
   }
   return "unknown";
+}
+
+std::string shown(const Value& value) {
+  constexpr std::size_t kShownBytesMax = 40;
+  const std::string_view text = value.as_string();
+  if (value.is_null() || text.size() <= kShownBytesMax) return value.to_string();
+  const Value beginning = Value::from_bytes(value.type(), text.substr(0, kShownBytesMax));
+  return fmt::format("{}... of {} bytes", beginning.to_string(), text.size());
 }
 
 std::string Value::to_string() const {

@@ -1,0 +1,115 @@
+// Unique keys of several columns: what collides, what does not, and what the refusal says.
+#include <catch2/catch.hpp>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+enum class KeyForm : std::uint8_t { kHashed, kOrdered, kPrefix };
+
+TableSchema seats_schema(KeyForm form) {
+  TableSchema schema("seats");
+  schema.column("id", Type::kInt64).column("room", Type::kInt32).column("seat", Type::kString);
+  schema.primary_key({"id"}).unique_key("place", {"room", "seat"});
+  if (form == KeyForm::kOrdered) schema.ordered();
+  if (form == KeyForm::kPrefix) schema.hash_prefix(1);
+  return schema;
+}
+
+const std::array<Value, 2> kPlace = {Value::int32(7), Value::string("window")};
+
+Result<RowId> add(engine::DatabaseCore& core, TableId table, std::int64_t id, const Value& room,
+                  const Value& seat) {
+  Transaction t = must(core.begin(AccessMode::kReadWrite));
+  Result<RowId> row = t.insert(table, {Value::int64(id), room, seat});
+  if (row.ok()) must(t.commit());
+  return row;
+}
+
+// Twice each: with NULL in one column or the other, or in both.
+void add_rows_with_null(engine::DatabaseCore& core, TableId table, std::int64_t first) {
+  for (std::int64_t i = first; i < first + 2; ++i) {
+    CHECK(add(core, table, 10 * i, kPlace[0], Value::null()).ok());
+    CHECK(add(core, table, 10 * i + 1, Value::null(), kPlace[1]).ok());
+    CHECK(add(core, table, 10 * i + 2, Value::null(), Value::null()).ok());
+  }
+}
+
+void check_refusal(const Status& refused) {
+  INFO(refused.to_string());
+  CHECK(refused.code() == StatusCode::kAlreadyExists);
+  CHECK(refused.message() == "table seats, key place: room = 7, seat = 'window' exists");
+}
+
+}  // namespace
+
+TEST_CASE("rows with NULL in a unique key of two columns never collide", "[engine]") {
+  const KeyForm form = GENERATE(KeyForm::kHashed, KeyForm::kOrdered, KeyForm::kPrefix);
+  MemoryDatabase database;
+  const TableId table = must(database->create_table(seats_schema(form)));
+  CHECK(add(*database, table, 0, kPlace[0], kPlace[1]).ok());
+  // In the delta, behind a restart, and in main.
+  for (std::int64_t first = 1; first < 7; first += 2) {
+    add_rows_with_null(*database, table, first);
+    check_refusal(add(*database, table, 999, kPlace[0], kPlace[1]).status());
+    if (first == 1) database.reopen();
+    if (first == 3) must(database->merge(table, {}).status());
+  }
+  must(database->verify({}));
+  database.reopen();
+  must(database->verify({}));
+}
+
+TEST_CASE("an update to NULL leaves a unique key free, one from NULL takes it", "[engine]") {
+  const KeyForm form = GENERATE(KeyForm::kHashed, KeyForm::kOrdered, KeyForm::kPrefix);
+  MemoryDatabase database;
+  const TableId table = must(database->create_table(seats_schema(form)));
+  const RowId first = must(add(*database, table, 1, kPlace[0], kPlace[1]));
+  const RowId second = must(add(*database, table, 2, Value::null(), kPlace[1]));
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  check_refusal(t.update(table, second, {{ColumnId(1), kPlace[0]}}).status());
+  const RowId none = must(t.update(table, first, {{ColumnId(1), Value::null()}}));
+  must(t.update(table, second, {{ColumnId(1), kPlace[0]}}));
+  check_refusal(t.update(table, none, {{ColumnId(1), kPlace[0]}}).status());
+  must(t.commit());
+  must(database->verify({}));
+}
+
+TEST_CASE("rows with NULL do not collide within one call of insert_rows", "[engine]") {
+  const KeyForm form = GENERATE(KeyForm::kHashed, KeyForm::kOrdered, KeyForm::kPrefix);
+  MemoryDatabase database;
+  const TableId table = must(database->create_table(seats_schema(form)));
+  std::vector<Value> values;
+  for (std::int64_t id = 0; id < 200; ++id)
+    values.insert(values.end(), {Value::int64(id), kPlace[0], Value::null()});
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  must(t.insert_rows(table, values));
+  values.resize(6);
+  for (const std::size_t row : {0, 1}) {
+    values[row * 3] = Value::int64(500 + static_cast<std::int64_t>(row));
+    values[row * 3 + 2] = kPlace[1];
+  }
+  check_refusal(t.insert_rows(table, values));
+  must(t.commit());
+  must(database->verify({}));
+}
+
+TEST_CASE("a refusal shows the beginning of a long text", "[engine]") {
+  MemoryDatabase database;
+  const TableId table = must(database->create_table(seats_schema(KeyForm::kHashed)));
+  const std::string text(100, 'x');
+  must(add(*database, table, 1, kPlace[0], Value::string(text)));
+  const Status refused = add(*database, table, 2, kPlace[0], Value::string(text)).status();
+  CHECK(refused.message() == "table seats, key place: room = 7, seat = '" + std::string(40, 'x') +
+                                 "'... of 100 bytes exists");
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  const Status wrong = t.insert(table, {Value::int64(3), kPlace[1], kPlace[1]}).status();
+  CHECK(wrong.message() == "table seats, column room: expected int32, found string 'window'");
+}
+
+}  // namespace flugs::test
