@@ -49,7 +49,8 @@ struct ColumnLayout {
   std::uint8_t nullable;  ///< 0 or 1
   std::uint8_t scale;
   std::uint32_t expected_distinct;
-  std::uint64_t reserved[7];
+  std::uint64_t last_taken;  ///< of an auto-increment column: no number up to it is given again
+  std::uint64_t reserved[6];
   DictionaryLayout dictionary;
   StringHeapLayout heap;
 };

@@ -48,6 +48,11 @@ Result<TableSchema> Database::schema(TableId table) const {
   return found->schema();
 }
 
+Status Database::skip_numbers(TableId table, std::int64_t last) {
+  if (core_ == nullptr) return closed();
+  return core_->skip_numbers(table, last);
+}
+
 Result<ColumnId> Database::find_column(TableId table, std::string_view name) const {
   if (core_ == nullptr) return closed();
   const engine::Table* found = core_->table(table);

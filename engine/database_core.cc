@@ -61,7 +61,7 @@ LocalRows& TransactionContext::add_local_rows(Table& table) {
   auto place = std::find_if(local_rows.begin(), local_rows.end(),
                             [](const LocalRows& local) { return local.table->is_gone(); });
   if (place == local_rows.end()) place = local_rows.emplace(place);
-  *place = LocalRows{&table, {}, {}, table.rows().last_emptied_at()};
+  *place = LocalRows{&table, {}, {}, table.rows().last_emptied_at(), {}};
   return *place;
 }
 
@@ -404,6 +404,17 @@ Status DatabaseCore::drop_table(TableId id) {
     break;
   }
   return {};
+}
+
+Status DatabaseCore::skip_numbers(TableId id, std::int64_t last) {
+  const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
+  Table* target = table(id);
+  if (target == nullptr) return no_table();
+  if (target->numbers() == nullptr)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: no column is auto-increment", target->name()));
+  pmem::Persister persister(pool_->medium());
+  return target->numbers()->skip(last, persister);
 }
 
 Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options) {

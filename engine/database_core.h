@@ -46,6 +46,7 @@ class DatabaseCore {
 
   Result<TableId> create_table(const TableSchema& schema);
   Status drop_table(TableId id);
+  Status skip_numbers(TableId id, std::int64_t last);
   Result<TableId> find_table(std::string_view name) const;
   std::vector<TableId> tables() const;
   /// Null when there is no such table or it was dropped.

@@ -257,7 +257,12 @@ void PoolAudit::audit_rows(Table& table) {
       audit_.note(part, table.rows().check_header(row, table.columns()));
     if (!audit_stamps(table, row, part)) continue;
     live.push_back(row);
+    const std::uint64_t damages = audit_.part(part).damages;
     audit_cells(table, row);
+    // A cell that is damaged has no value.
+    if (audit_.part(part).damages == damages)
+      if (Status s = table.verify_checks(row); !s.ok())
+        audit_.damage(part, std::string(s.message()));
   }
   audit_.part(part).items = live.size();
   for (const auto& key : table.keys())

@@ -6,6 +6,9 @@
 #include <cstring>
 #include <set>
 
+#include "engine/schema_bytes.h"
+#include "engine/schema_checks.h"
+
 namespace flugs::engine {
 
 namespace {
@@ -13,6 +16,9 @@ namespace {
 constexpr std::size_t kNameBytesMax = 63;
 constexpr std::size_t kColumnsMax = 1024;
 constexpr std::size_t kKeysMax = 16;
+// Flags of a column.
+constexpr std::uint8_t kHasDefault = 1;
+constexpr std::uint8_t kAutoIncrement = 2;
 
 Status invalid(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
 
@@ -23,12 +29,6 @@ Status check_name(const char* what, const std::string& name) {
   if (name.find('\0') != std::string::npos)
     return invalid(fmt::format("{} name contains a zero byte", what));
   return {};
-}
-
-std::size_t position_of(const TableSchema& schema, const std::string& column) {
-  for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    if (schema.columns[i].name == column) return i;
-  return schema.columns.size();
 }
 
 Status check_column(const TableSchema& schema, const ColumnSchema& column) {
@@ -74,68 +74,23 @@ Encoding chosen_encoding(const TableSchema& schema, const ColumnSchema& column) 
         return key.unique && key.columns.size() == 1 && key.columns[0] == column.name;
       });
   const bool fits = !column.nullable && column.type != Type::kBytes;
-  return is_unique_key && fits ? Encoding::kDirect : Encoding::kDictionary;
+  const bool is_always_new = is_unique_key || column.auto_increment;
+  return is_always_new && fits ? Encoding::kDirect : Encoding::kDictionary;
 }
 
-// Integers little-endian, names as a length byte and bytes; see docs/format.md.
-class Writer {
- public:
-  void u8(std::uint8_t v) { bytes_.push_back(static_cast<char>(v)); }
-  void u16(std::uint16_t v) {
-    u8(static_cast<std::uint8_t>(v));
-    u8(static_cast<std::uint8_t>(v >> 8));
+Status complete_checks(TableSchema& schema) {
+  if (schema.checks.size() > kChecksMax)
+    return invalid(fmt::format("table {}: {} checks, at most {}", schema.name, schema.checks.size(),
+                               kChecksMax));
+  std::set<std::string> names;
+  for (CheckSchema& check : schema.checks) {
+    if (Status s = check_name("check", check.name); !s.ok()) return s;
+    if (!names.insert(check.name).second)
+      return invalid(fmt::format("table {}: check '{}' occurs twice", schema.name, check.name));
+    if (Status s = complete_check(schema, check); !s.ok()) return s;
   }
-  void u32(std::uint32_t v) {
-    u16(static_cast<std::uint16_t>(v));
-    u16(static_cast<std::uint16_t>(v >> 16));
-  }
-  void name(const std::string& v) {
-    u8(static_cast<std::uint8_t>(v.size()));
-    bytes_ += v;
-  }
-  std::string take() { return std::move(bytes_); }
-
- private:
-  std::string bytes_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-  bool failed() const noexcept { return failed_; }
-  bool at_end() const noexcept { return bytes_.empty(); }
-  std::uint8_t u8() {
-    if (bytes_.empty()) {
-      failed_ = true;
-      return 0;
-    }
-    const auto v = static_cast<std::uint8_t>(bytes_.front());
-    bytes_.remove_prefix(1);
-    return v;
-  }
-  std::uint16_t u16() {
-    const std::uint16_t low = u8();
-    return static_cast<std::uint16_t>(low | (u8() << 8));
-  }
-  std::uint32_t u32() {
-    const std::uint32_t low = u16();
-    return low | (std::uint32_t{u16()} << 16);
-  }
-  std::string name() {
-    const std::size_t size = u8();
-    if (size > bytes_.size()) {
-      failed_ = true;
-      return {};
-    }
-    std::string v(bytes_.substr(0, size));
-    bytes_.remove_prefix(size);
-    return v;
-  }
-
- private:
-  std::string_view bytes_;
-  bool failed_ = false;
-};
+  return {};
+}
 
 Status corrupt_schema(const std::string& what) {
   return Status(StatusCode::kCorrupt, fmt::format("schema in the pool: {}", what));
@@ -172,12 +127,17 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   if (schema.has_primary_key)
     for (const std::string& column : schema.keys[0].columns)
       schema.columns[position_of(schema, column)].nullable = false;
-  for (ColumnSchema& column : schema.columns) column.encoding = chosen_encoding(schema, column);
+  if (Status s = complete_auto_increment(schema); !s.ok()) return s;
+  for (ColumnSchema& column : schema.columns) {
+    column.encoding = chosen_encoding(schema, column);
+    if (Status s = complete_default(schema, column); !s.ok()) return s;
+  }
+  if (Status s = complete_checks(schema); !s.ok()) return s;
   return schema;
 }
 
 std::string encode_schema(const TableSchema& schema) {
-  Writer out;
+  SchemaWriter out;
   out.name(schema.name);
   out.u16(static_cast<std::uint16_t>(schema.columns.size()));
   for (const ColumnSchema& column : schema.columns) {
@@ -187,6 +147,9 @@ std::string encode_schema(const TableSchema& schema) {
     out.u8(column.nullable ? 1 : 0);
     out.u8(column.scale);
     out.u32(column.expected_distinct);
+    out.u8(static_cast<std::uint8_t>((column.default_value.has_value() ? kHasDefault : 0) |
+                                     (column.auto_increment ? kAutoIncrement : 0)));
+    if (column.default_value.has_value()) encode_constant(out, *column.default_value);
   }
   out.u8(schema.has_primary_key ? 1 : 0);
   out.u8(static_cast<std::uint8_t>(schema.keys.size()));
@@ -198,11 +161,13 @@ std::string encode_schema(const TableSchema& schema) {
     for (const std::string& column : key.columns)
       out.u16(static_cast<std::uint16_t>(position_of(schema, column)));
   }
+  out.u8(static_cast<std::uint8_t>(schema.checks.size()));
+  for (const CheckSchema& check : schema.checks) encode_check(out, schema, check);
   return out.take();
 }
 
 Result<TableSchema> decode_schema(std::string_view bytes) {
-  Reader in(bytes);
+  SchemaReader in(bytes);
   TableSchema schema(in.name());
   const std::size_t columns = in.u16();
   if (columns > kColumnsMax) return corrupt_schema(fmt::format("{} columns", columns));
@@ -214,6 +179,11 @@ Result<TableSchema> decode_schema(std::string_view bytes) {
     column.nullable = in.u8() != 0;
     column.scale = in.u8();
     column.expected_distinct = in.u32();
+    const std::uint8_t flags = in.u8();
+    column.auto_increment = (flags & kAutoIncrement) != 0;
+    if ((flags & ~(kHasDefault | kAutoIncrement)) != 0)
+      return corrupt_schema(fmt::format("column {}: flags {:#x}", column.name, flags));
+    if ((flags & kHasDefault) != 0) column.default_value = decode_constant(in, column);
     schema.columns.push_back(std::move(column));
   }
   schema.has_primary_key = in.u8() != 0;
@@ -235,6 +205,13 @@ Result<TableSchema> decode_schema(std::string_view bytes) {
       key.columns.push_back(schema.columns[position].name);
     }
     schema.keys.push_back(std::move(key));
+  }
+  const std::size_t checks = in.u8();
+  if (checks > kChecksMax) return corrupt_schema(fmt::format("{} checks", checks));
+  for (std::size_t i = 0; i < checks && !in.failed(); ++i) {
+    Result<CheckSchema> check = decode_check(in, schema);
+    if (!check.ok()) return std::move(check).status();
+    schema.checks.push_back(*std::move(check));
   }
   if (in.failed() || !in.at_end()) return corrupt_schema("its length does not fit its contents");
   Result<TableSchema> checked = complete_schema(std::move(schema));

@@ -64,11 +64,26 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema)
     keys_.push_back(std::make_unique<KeyIndex>(
         pool, key.unique ? hints_of(layout, columns_.size() + keys_.size()) : nullptr, schema_.name,
         rows_, runs_, keys_.size(), columns_, key, positions_of(schema_, key)));
+  checks_.reserve(schema_.checks.size());
+  for (const CheckSchema& check : schema_.checks) checks_.emplace_back(schema_, check);
+  std::uint8_t constraints = checks_.empty() ? 0 : kChecked;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (!schema_.columns[i].auto_increment) continue;
+    auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&layout_ + 1);
+    numbered_ = i;
+    numbers_ = std::make_unique<AutoIncrement>(
+        pool, column_layouts[i].last_taken, columns_[i]->type(),
+        fmt::format("table {}, column {}", schema_.name, columns_[i]->name()));
+    constraints |= kNumbered;
+  }
+  constraints_ = constraints;
 }
 
 Status Table::load() {
   for (const auto& column : columns_)
     if (Status s = column->load(); !s.ok()) return s;
+  if (numbers_ != nullptr)
+    if (Status s = numbers_->load(); !s.ok()) return s;
   for (const auto& key : keys_)
     if (Status s = key->load(); !s.ok()) return s;
   if (Status s = rows_.load(columns_); !s.ok()) return s;
@@ -79,6 +94,9 @@ void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
   for (const auto& column : columns_)
     visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
+  if (numbers_ != nullptr)
+    visit(fmt::format("table {}, column {}", name(), columns_[numbered_]->name()),
+          numbers_->load());
   for (const auto& key : keys_)
     if (key->has_hints()) visit(fmt::format("table {}, key {}", name(), key->name()), key->load());
   const Status rows = rows_.load(columns_);
@@ -142,11 +160,10 @@ Status Table::check_key_values(const KeyIndex& key, std::span<const Value> value
     const columns::Column& column = *columns_[key.columns()[i]];
     const bool widened = column.type() == Type::kInt64 && values[i].type() == Type::kInt32;
     if (!values[i].is_null() && values[i].type() != column.type() && !widened)
-      return Status(
-          StatusCode::kInvalidArgument,
-          fmt::format("table {}, key {}, column {}: expected {}, found {} {}", name(), key.name(),
-                      column.name(), to_string(column.type()), to_string(values[i].type()),
-                      shown(values[i])));
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}, key {}, column {}: expected {}, found {} {}", name(),
+                                key.name(), column.name(), to_string(column.type()),
+                                to_string(values[i].type()), shown(values[i])));
   }
   return {};
 }

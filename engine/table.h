@@ -11,7 +11,9 @@
 
 #include "columns/column.h"
 #include "columns/hash_index_builder.h"
+#include "engine/auto_increment.h"
 #include "engine/catalog_layout.h"
+#include "engine/check_constraint.h"
 #include "engine/index_runs.h"
 #include "engine/key_index.h"
 #include "engine/merge_record.h"
@@ -60,7 +62,14 @@ class Table {
   bool is_gone() const noexcept { return gone_.load(std::memory_order_acquire); }
   void set_gone() noexcept { gone_.store(true, std::memory_order_release); }
 
+  /// The values of a row of which some are given: others are their defaults, or NULL.
+  Status complete_row(std::span<const ColumnValue> given, std::vector<Value>& values) const;
   Result<RowId> insert(TransactionContext& context, std::span<const Value> values);
+  /// The values of the row that the last insert in the context was about, numbered.
+  std::span<const Value> as_inserted(const TransactionContext& context,
+                                     std::span<const Value> values) const noexcept;
+  /// Of the auto-increment column; null when there is none.
+  AutoIncrement* numbers() noexcept { return numbers_.get(); }
   /// Row after row, `values` holds a value per column; all of them or none.
   Status insert_rows(TransactionContext& context, std::span<const Value> values,
                      std::span<RowId> ids);
@@ -209,6 +218,8 @@ class Table {
   bool has_much_to_check() const noexcept;
   /// Full audit of a quiet table: rows, dictionaries, indexes.
   Status verify(const mvcc::Visibility& visibility) const;
+  /// Whether a row fulfils the table's checks; kCorrupt, as they were asked when it was written.
+  Status verify_checks(std::uint32_t row) const;
   /// Of all dictionaries (Dictionary::keep_hints, set_hint_tail_max).
   bool keep_hints(pmem::Persister& persister) noexcept;
   void set_hint_tail_max(std::uint32_t entries) noexcept;
@@ -229,6 +240,19 @@ class Table {
   Status check_values(std::span<const Value> values) const;
   Status check_keys_free(TransactionContext& context, std::span<const Value> values) const;
   Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
+  Result<RowId> insert_row(TransactionContext& context, std::span<const Value> values);
+  Result<RowId> insert_constrained(TransactionContext& context, std::span<const Value> values);
+  Status insert_plain_rows(TransactionContext& context, std::span<const Value> values,
+                           std::span<RowId> ids);
+  Status insert_constrained_rows(TransactionContext& context, std::span<const Value> values,
+                                 std::span<RowId> ids);
+  Result<RowId> update_row(TransactionContext& context, RowId row,
+                           std::span<const ColumnValue> changes);
+  Result<RowId> update_constrained(TransactionContext& context, RowId row,
+                                   std::span<const ColumnValue> changes);
+  Status number_rows(TransactionContext& context, std::span<const Value>& values);
+  Status check_new_row(std::span<const Value> values) const;
+  Status check_changed_row(std::uint32_t row, std::span<const ColumnValue> changes) const;
   std::span<const Value> normalise(TransactionContext& context, const KeyIndex& key,
                                    std::span<const Value> values) const;
   Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
@@ -293,6 +317,15 @@ class Table {
   RowStore rows_;
   IndexRuns runs_;
   std::vector<std::unique_ptr<KeyIndex>> keys_;
+  std::vector<CheckConstraint> checks_;
+  std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
+  std::size_t numbered_ = 0;
+  /// What rows are asked besides types, NULL and unique keys: Constraint's bits, mostly none.
+  enum Constraint : std::uint8_t { kChecked = 1, kNumbered = 2 };
+  std::atomic<std::uint8_t> constraints_{0};
+  bool is_constrained() const noexcept {
+    return __builtin_expect(constraints_.load(std::memory_order_acquire) != 0, 0);
+  }
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
   pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database

@@ -33,6 +33,12 @@ void Table::undo_inserts(TransactionContext& context, std::size_t writes, std::s
 
 Status Table::insert_rows(TransactionContext& context, std::span<const Value> values,
                           std::span<RowId> ids) {
+  if (is_constrained()) return insert_constrained_rows(context, values, ids);
+  return insert_plain_rows(context, values, ids);
+}
+
+Status Table::insert_plain_rows(TransactionContext& context, std::span<const Value> values,
+                                std::span<RowId> ids) {
   const std::size_t width = columns_.size();
   if (values.size() % width != 0)
     return Status(StatusCode::kInvalidArgument,

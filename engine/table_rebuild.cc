@@ -276,6 +276,7 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
     if (!visibility.sees(rows_.version(row))) continue;
     live_in_dram += runs_.serves(row) ? 0 : 1;
     if (Status s = verify_row(row); !s.ok()) return s;
+    if (Status s = verify_checks(row); !s.ok()) return s;
     for (const auto& key : keys_) {
       if (!key->is_hashed(row)) continue;
       key->lookup(key->hash_of(row), candidates);

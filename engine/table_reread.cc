@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "engine/schema_codec.h"
 #include "engine/table.h"
 
 namespace flugs::engine {

@@ -197,17 +197,21 @@ Status Table::check_keys_free(TransactionContext& context, std::span<const Value
                                    context.candidates);
         !s.ok()) {
       if (s.code() == StatusCode::kConflict) context.conflicts.add();
-      return Status(s.code(),
-                    s.code() == StatusCode::kAlreadyExists
-                        ? fmt::format("table {}, key {}: {} exists", name(), key->name(),
-                                      key->describe(std::span(wanted.data(), count)))
-                        : fmt::format("table {}, key {}", name(), key->name()));
+      return Status(s.code(), s.code() == StatusCode::kAlreadyExists
+                                  ? fmt::format("table {}, key {}: {} exists", name(), key->name(),
+                                                key->describe(std::span(wanted.data(), count)))
+                                  : fmt::format("table {}, key {}", name(), key->name()));
     }
   }
   return {};
 }
 
 Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
+  if (is_constrained()) return insert_constrained(context, values);
+  return insert_row(context, values);
+}
+
+Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
   if (Status s = check_values(values); !s.ok()) return s;
   if (Status s = check_keys_free(context, values); !s.ok()) return s;
   context.cells.clear();
@@ -387,6 +391,12 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
 
 Result<RowId> Table::update(TransactionContext& context, RowId row_id,
                             std::span<const ColumnValue> changes) {
+  if (is_constrained()) return update_constrained(context, row_id, changes);
+  return update_row(context, row_id, changes);
+}
+
+Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
+                                std::span<const ColumnValue> changes) {
   const std::uint32_t row = row_id.value();
   if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
     return Status(StatusCode::kNotFound);

@@ -53,7 +53,8 @@ void note_taken_keys(engine::TransactionContext& context, const engine::Table& t
 Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table& table,
                               std::span<const Value> values) {
   Result<RowId> id = table.insert(context, values);
-  if (id.code() == StatusCode::kAlreadyExists) note_taken_keys(context, table, values);
+  if (id.code() == StatusCode::kAlreadyExists)
+    note_taken_keys(context, table, table.as_inserted(context, values));
   return id;
 }
 
@@ -108,6 +109,15 @@ Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) 
   return target->insert(*context_, values);
 }
 
+Result<RowId> Transaction::insert(TableId table, std::span<const ColumnValue> given) {
+  if (!is_usable()) return unusable();
+  const engine::Table* target = database_->table(table);
+  if (target == nullptr) return engine::no_table();
+  std::vector<Value> values;
+  if (Status s = target->complete_row(given, values); !s.ok()) return s;
+  return insert(table, values);
+}
+
 Status Transaction::insert_rows(TableId table, std::span<const Value> values,
                                 std::span<RowId> ids) {
   if (!is_usable()) return unusable();
@@ -119,7 +129,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   const engine::Visit visiting(*context_);
   Status added = target->insert_rows(*context_, values, ids);
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
-    note_taken_keys(*context_, *target, values);
+    note_taken_keys(*context_, *target, target->as_inserted(*context_, values));
   return added;
 }
 

@@ -10,6 +10,7 @@
 #include "columns/cell.h"
 #include "columns/hash_index.h"
 #include "columns/unflushed.h"
+#include "engine/auto_increment.h"
 #include "engine/read_set.h"
 #include "engine/row_store.h"
 #include "flugs/transaction.h"
@@ -151,6 +152,7 @@ struct LocalRows {
   RowRange range;
   std::vector<std::uint32_t> free;
   std::uint64_t checked_at = 0;  ///< RowStore::last_emptied_at when these were last gone through
+  ValueBlock numbers;
 };
 
 /// Everything one transaction needs besides its slot; reused by the next one, so that a transaction
@@ -193,6 +195,7 @@ class TransactionContext {
   std::vector<std::uint8_t> bits;
   std::vector<Value> values;
   columns::Candidates candidates;
+  std::vector<Value> numbered;  // rows of the last insert that were given numbers
 
   // Kept from transaction to transaction.
   std::vector<LocalRows> local_rows;

@@ -121,6 +121,8 @@ constexpr MutationCase kCases[] = {
     {Kind::kNoFence, "create_table/2", "create_drop_table"},
     {Kind::kNoFlush, "drop_table/1", "create_drop_table"},
     {Kind::kNoFence, "drop_table/1", "create_drop_table"},
+    {Kind::kNoFlush, "auto_increment/1", "auto_increment"},
+    {Kind::kLateFlush, "auto_increment/1", "auto_increment"},
     {Kind::kNoFlush, "slot_array/1", "slot_array"},
     {Kind::kNoFence, "slot_array/1", "slot_array"},
     {Kind::kNoFlush, "slot_array/2", "slot_array"},

@@ -23,7 +23,7 @@ std::string_view probe_text(std::int32_t number, bool is_long) {
 }
 
 Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t salt) {
-  if (column.nullable && salt % 5 == 4) return Value::null();
+  if (column.auto_increment || (column.nullable && salt % 5 == 4)) return Value::null();
   const std::int32_t number = static_cast<std::int32_t>(salt) * 100000 + id;
   switch (column.type) {
     case Type::kBool:
@@ -123,8 +123,9 @@ std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t i
                                        std::uint32_t salt) {
   std::vector<ColumnValue> changes;
   for (std::size_t i = 1; i < schema.columns.size(); ++i)
-    changes.push_back(
-        {ColumnId(static_cast<std::uint16_t>(i)), probe_value(schema.columns[i], id, salt)});
+    if (!schema.columns[i].auto_increment)
+      changes.push_back(
+          {ColumnId(static_cast<std::uint16_t>(i)), probe_value(schema.columns[i], id, salt)});
   return changes;
 }
 

@@ -99,6 +99,8 @@ constexpr std::array kProtocols{
     Protocol{"create_database", "pool and database made from nothing", script_creation, kDdl, 64,
              true},
     Protocol{"create_drop_table", "tables created and dropped", script_tables, kDdl, 256},
+    Protocol{"auto_increment", "blocks of numbers, used up, aborted and left behind",
+             script_numbers, kKills},
     Protocol{"used_space", "space used again, full of its former owner's bytes", script_used_space,
              kDdl, 448},
     Protocol{"slot_array", "more slots, with transactions cut short by crashes", script_slot_array,

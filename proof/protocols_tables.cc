@@ -1,5 +1,5 @@
-// Protocols create_database, create_table, drop_table and slot_array, and the use of space that had
-// an owner before.
+// Protocols create_database, create_table, drop_table, slot_array and auto_increment, and the use
+// of space that had an owner before.
 
 #include "proof/scripts.h"
 
@@ -67,6 +67,33 @@ void script_killed_commit(CrashRig& rig) {
                     static_cast<std::uint64_t>(flush));
     rig.commit({update("log", 1, {set(1, Value::int64(flush))})});
   }
+}
+
+// Blocks of numbers, by slots in turn, of transactions that commit, abort, and are cut short.
+void script_numbers(CrashRig& rig) {
+  rig.create_table(tickets_schema());
+  rig.watch();
+  std::int32_t id = 0;
+  const auto tickets = [&](int count) {
+    Writes writes;
+    for (int i = 0; i < count; ++i) writes.push_back(insert("tickets", ticket(++id)));
+    return writes;
+  };
+  rig.commit(tickets(1));
+  rig.abort(tickets(20));  // takes the second block with it
+  rig.commit(tickets(1));
+  const std::size_t open = rig.begin(tickets(2));
+  rig.commit(tickets(3));
+  rig.commit(open);
+  rig.crash(1, 2);
+  rig.commit(tickets(1));
+  rig.kill();
+  rig.commit(tickets(18));
+  rig.begin(tickets(1));
+  rig.crash(2, 2);
+  rig.commit(tickets(1));
+  rig.reopen();
+  rig.commit(tickets(1));
 }
 
 // Whatever is allocated lies where a dropped table was: full of its bytes.

@@ -33,8 +33,10 @@ std::vector<ColumnId> all_columns(const TableSchema& schema) {
 /// Compares the rows of a table with those expected, batch by batch.
 class RowComparison {
  public:
-  explicit RowComparison(const TableRows& expected) : expected_(expected), next_(expected.begin()) {
+  RowComparison(const TableSchema& schema, const TableRows& expected)
+      : expected_(expected), next_(expected.begin()) {
     ids_.reserve(expected.size());
+    for (const ColumnSchema& column : schema.columns) numbered_.push_back(column.auto_increment);
   }
 
   void add(const ScanBatch& batch, std::size_t columns) {
@@ -48,7 +50,7 @@ class RowComparison {
         continue;
       }
       for (std::size_t c = 0; c < columns && is_equal_; ++c)
-        is_equal_ = batch.value(c, r) == row->second[c];
+        is_equal_ = numbered_[c] || batch.value(c, r) == row->second[c];
       next_ = std::next(row);
     }
   }
@@ -61,6 +63,7 @@ class RowComparison {
  private:
   const TableRows& expected_;
   TableRows::const_iterator next_;
+  std::vector<bool> numbered_;     // by column: any number will do that its key admits
   std::vector<std::int32_t> ids_;  // found
   bool is_equal_ = true;
 };
@@ -176,7 +179,8 @@ Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& 
       for (std::size_t r = 0; r < batch.row_count(); ++r) {
         std::vector<Value> row;
         row.reserve(columns.size());
-        for (std::size_t c = 0; c < columns.size(); ++c) row.push_back(batch.value(c, r));
+        for (std::size_t c = 0; c < columns.size(); ++c)
+          row.push_back(schema.columns[c].auto_increment ? Value() : batch.value(c, r));
         const std::int32_t key = row[0].as_int32();
         is_repeated |= !rows.emplace(key, std::move(row)).second;
       }
@@ -197,7 +201,7 @@ Result<bool> sees(engine::DatabaseCore& core, const Transaction& transaction,
     const auto rows = expected.find(schema.name);
     if (rows == expected.end()) return false;
     const std::vector<ColumnId> columns = all_columns(schema);
-    RowComparison comparison(rows->second);
+    RowComparison comparison(schema, rows->second);
     Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
       comparison.add(batch, columns.size());
       return true;

@@ -74,6 +74,18 @@ void fill_with_dead_rows(CrashRig& rig) {
   }
 }
 
+TableSchema tickets_schema() {
+  TableSchema schema("tickets");
+  schema.column("id", Type::kInt32)
+      .column("number", Type::kInt64)
+      .auto_increment()
+      .primary_key({"id"})
+      .unique_key("by_number", {"number"});
+  return schema;
+}
+
+std::vector<Value> ticket(std::int32_t id) { return {Value::int32(id), Value::null()}; }
+
 TableSchema wide_schema() {
   TableSchema schema("wide");
   schema.column("id", Type::kInt32).primary_key({"id"});

@@ -24,6 +24,9 @@ TableSchema log_schema(std::string name = "log");
 std::vector<Value> log_entry(std::int32_t id, std::int64_t amount);
 /// Makes the table `log` so large that opening does not sweep its first rows, but leaves as many.
 void fill_with_dead_rows(CrashRig& rig);
+/// A number of its own for each row, unique; the model knows none.
+TableSchema tickets_schema();
+std::vector<Value> ticket(std::int32_t id);
 /// Rows of 256 bytes, 16 to a chunk.
 TableSchema wide_schema();
 std::vector<Value> wide_row(std::int32_t id);

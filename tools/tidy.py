@@ -42,7 +42,7 @@ MAY_INCLUDE = {
 }
 LAYERS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "query")
 PUBLIC_DIR = "engine/include/flugs/"
-PUBLIC_WORDS = {"status", "ids", "schema", "value", "function_ref", "recovery_report"}
+PUBLIC_WORDS = {"condition", "status", "ids", "schema", "value", "function_ref", "recovery_report"}
 # Folders that may speak to the medium themselves.
 PERSISTENCE_DIRS = ("pmem/", "test/faults/", "test/pmem/", "test/support/")
 PERSISTENCE_DOC = "docs/persistence.md"

@@ -13,6 +13,11 @@ TEST_CASE("no crash state of creating and dropping tables leaves half of one", "
   must_hold({.protocol = "create_drop_table", .tears_words = true, .nested_depth = 0});
 }
 
+TEST_CASE("no crash state gives a number a second time", "[crash]") {
+  must_hold({.protocol = "auto_increment", .nested_depth = 2});
+  must_hold({.protocol = "auto_increment", .tears_words = true});
+}
+
 TEST_CASE("no crash state shows what lay in the space before", "[crash]") {
   must_hold({.protocol = "used_space", .images_max = 2500});
 }

@@ -1,6 +1,6 @@
 // Unique keys of several columns: what collides, what does not, and what the refusal says.
-#include <catch2/catch.hpp>
 #include <array>
+#include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>

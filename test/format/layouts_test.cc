@@ -118,13 +118,14 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
        offsetof(TableLayout, hints_offset), offsetof(TableLayout, index_runs),
        offsetof(TableLayout, row_chunks), sizeof(TableLayout)},
       {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 56, 64, 128});
-  check_offsets("ColumnLayout",
-                {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
-                 offsetof(ColumnLayout, nullable), offsetof(ColumnLayout, scale),
-                 offsetof(ColumnLayout, expected_distinct), offsetof(ColumnLayout, reserved),
-                 offsetof(ColumnLayout, dictionary), offsetof(ColumnLayout, heap),
-                 sizeof(ColumnLayout), sizeof(columns::DictionaryLayout)},
-                {0, 1, 2, 3, 4, 8, 64, 192, 320, 128});
+  check_offsets(
+      "ColumnLayout",
+      {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
+       offsetof(ColumnLayout, nullable), offsetof(ColumnLayout, scale),
+       offsetof(ColumnLayout, expected_distinct), offsetof(ColumnLayout, last_taken),
+       offsetof(ColumnLayout, reserved), offsetof(ColumnLayout, dictionary),
+       offsetof(ColumnLayout, heap), sizeof(ColumnLayout), sizeof(columns::DictionaryLayout)},
+      {0, 1, 2, 3, 4, 8, 16, 64, 192, 320, 128});
   check_offsets("StringHeapLayout",
                 {offsetof(StringHeapLayout, chunks), offsetof(StringHeapLayout, reserved_end),
                  offsetof(StringHeapLayout, reserved), sizeof(StringHeapLayout)},

@@ -198,6 +198,11 @@ class Database {
   /// second; then kBusy, and the table is as before. Statements on it fail with kNotFound
   /// meanwhile, its name stays taken. Durable when: it returns ok. Fails with: kNotFound, kBusy.
   Status drop_table(TableId table);
+  /// No number up to `last` is given any more by the table's auto-increment column: for rows that
+  /// brought their numbers with them. Only ever upwards; a lower one changes nothing. Inserts that
+  /// run meanwhile may still get a lower number. Durable when: it returns ok.
+  /// Fails with: kNotFound, kInvalidArgument (no such column, or no such number in its type).
+  Status skip_numbers(TableId table, std::int64_t last);
   /// Fails with: kNotFound; so do the next three.
   Result<TableId> find_table(std::string_view name) const;
   /// As it was completed at creation: encodings chosen, columns of the primary key NOT NULL.

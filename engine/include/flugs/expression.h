@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "flugs/condition.h"
 #include "flugs/value.h"
 
 namespace flugs::query {
@@ -58,6 +59,11 @@ class Expr {
   Expr as(std::string name) const;
   /// For people; also the name of a result that was given none.
   std::string to_string() const;
+
+  /// As a condition that a schema can keep (TableSchema::check). It may compare columns with
+  /// constants and with columns, by all predicates that there are, and combine that; it computes
+  /// nothing. What is something else is a condition that create_table refuses, saying what.
+  operator Condition() const;  // NOLINT(google-explicit-constructor)
 
   Expr is_null() const;
   Expr is_not_null() const;

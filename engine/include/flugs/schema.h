@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "flugs/condition.h"
 #include "flugs/value.h"
 
 namespace flugs {
@@ -31,6 +33,18 @@ struct ColumnSchema {
   std::uint8_t scale = 0;
   /// A hint for the width of codes; 0: unknown. Never a limit: more values make rows wider.
   std::uint32_t expected_distinct = 0;
+  /// What Transaction::insert stores that is given no value for the column; without one NULL. A
+  /// value of the column's type, or one that stands for it exactly: a smaller integer, an integer
+  /// or decimal for a decimal, a date for a timestamp. Texts have up to 4096 bytes.
+  std::optional<Constant> default_value;
+  /// Rows that are inserted without a value for the column, or with NULL, get a number of their
+  /// own, from 1 on: an int32 or int64 column, which becomes NOT NULL, one in a table. Numbers have
+  /// gaps and are not in the order of commits: each transaction slot takes up to 1024 at a time,
+  /// and what it has not used when the database is closed or crashes, or an aborted transaction has
+  /// used, is never given. No number is given twice. One that a row brings with it does not move
+  /// the counter (as in PostgreSQL): see Database::skip_numbers. Whether numbers are unique is for
+  /// a key to say.
+  bool auto_increment = false;
 };
 
 /// A key. Every unique key finds its row by hash in about one cache miss; an ordered key can also
@@ -49,16 +63,26 @@ struct KeySchema {
   std::uint8_t hashed_columns = 0;
 };
 
-/// A table: columns and keys. `keys[0]` is the primary key when `has_primary_key`. A row at its
-/// widest (a dictionary code 4 bytes, a direct number 8, a direct string 16, and 16 bytes of its
-/// own) has at most 4096 bytes. Database::create_table checks everything; nothing here fails.
+/// What every row must fulfil, looked at when it is inserted and when one of the columns changes.
+/// Constants as for ColumnSchema::default_value; columns that are compared have one type, integers
+/// may be of either size. At most 64 comparisons and combinations of them, 1024 constants in all.
+struct CheckSchema {
+  std::string name;  ///< 1 to 63 bytes, unique among the table's checks
+  Condition condition;
+};
+
+/// A table: columns, keys and what must hold for its rows. `keys[0]` is the primary key when
+/// `has_primary_key`. A row at its widest (a dictionary code 4 bytes, a direct number 8, a direct
+/// string 16, and 16 bytes of its own) has at most 4096 bytes. Database::create_table checks
+/// everything; nothing here fails.
 ///
 /// Thread-safety: a plain value type.
 struct TableSchema {
   std::string name;                   ///< 1 to 63 bytes, unique within the database
   std::vector<ColumnSchema> columns;  ///< 1 to 1024
   bool has_primary_key = false;
-  std::vector<KeySchema> keys;  ///< at most 16
+  std::vector<KeySchema> keys;      ///< at most 16
+  std::vector<CheckSchema> checks;  ///< at most 64
 
   TableSchema() = default;
   explicit TableSchema(std::string table_name) : name(std::move(table_name)) {}
@@ -71,7 +95,7 @@ struct TableSchema {
     columns.push_back(std::move(c));
     return *this;
   }
-  // The following four speak of the column added last; there must be one.
+  // The following six speak of the column added last; there must be one.
   TableSchema& not_null() {
     columns.back().nullable = false;
     return *this;
@@ -82,6 +106,14 @@ struct TableSchema {
   }
   TableSchema& scale(std::uint8_t digits) {
     columns.back().scale = digits;
+    return *this;
+  }
+  TableSchema& with_default(Constant value) {
+    columns.back().default_value = std::move(value);
+    return *this;
+  }
+  TableSchema& auto_increment() {
+    columns.back().auto_increment = true;
     return *this;
   }
   TableSchema& expect_distinct(std::uint32_t values) {
@@ -116,6 +148,10 @@ struct TableSchema {
     k.columns = std::move(column_names);
     k.ordered = true;
     keys.push_back(std::move(k));
+    return *this;
+  }
+  TableSchema& check(std::string check_name, Condition condition) {
+    checks.push_back({std::move(check_name), std::move(condition)});
     return *this;
   }
   /// Makes the key added last (or the primary key, if no other was) ordered as well as hashed.

@@ -169,12 +169,25 @@ class Transaction {
   /// Adds a row: one value per column, in schema order.
   /// Durable when: commit returns ok.
   /// Fails with: kAlreadyExists (a unique key is taken), kConflict (a concurrent transaction
-  /// inserted or deleted a row with the same unique key), kConstraintViolated (NULL, type, size),
+  /// inserted or deleted a row with the same unique key), kConstraintViolated (NULL, type, size,
+  /// a check, which is named),
   /// kInvalidArgument (number of values), kNotFound (no such table), kOutOfSpace, kReadOnly, kBusy
   /// (the delta has reached MergePolicy::delta_bytes_max: end the transaction and try again later).
   Result<RowId> insert(TableId table, std::span<const Value> values);
   Result<RowId> insert(TableId table, std::initializer_list<Value> values) {
     return insert(table, std::span<const Value>(values.begin(), values.size()));
+  }
+
+  /// The same with some columns: what is not given is its column's default, or NULL
+  /// (ColumnSchema::default_value). A column that is given twice has the later value.
+  ///     transaction.insert(orders, {{customer, Value::int64(7)}, {note, Value::string("by
+  ///     air")}});
+  /// Durable when: commit returns ok. Fails with: as above, and kInvalidArgument (no such column),
+  /// kConstraintViolated (nothing is given for a column that is NOT NULL and has no default).
+  Result<RowId> insert(TableId table, std::span<const ColumnValue> given);
+  template <typename = void>  // so that {} is the list of no values, as above
+  Result<RowId> insert(TableId table, std::initializer_list<ColumnValue> given) {
+    return insert(table, std::span<const ColumnValue>(given.begin(), given.size()));
   }
 
   /// Adds many rows: `values` holds them one after the other, a value per column. Faster than as

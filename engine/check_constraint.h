@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flugs/condition.h"
+#include "flugs/function_ref.h"
+#include "flugs/schema.h"
+#include "flugs/value.h"
+
+namespace flugs::engine {
+
+/// A check of a table, its columns found: what is asked about each row that is written.
+///
+/// Thread-safety: immutable.
+class CheckConstraint {
+ public:
+  /// Of a schema that complete_schema has passed; both must outlive the constraint.
+  CheckConstraint(const TableSchema& schema, const CheckSchema& check);
+
+  const std::string& name() const noexcept { return check_.name; }
+  /// Whether it looks at the column.
+  bool looks_at(std::size_t column) const noexcept;
+  /// Whether it is not false for a row whose columns are `value(column)`, in their one form.
+  bool holds(FunctionRef<Value(std::size_t column)> value) const;
+  /// "table t, check c: age >= 18 does not hold for age = 12"
+  std::string describe(FunctionRef<Value(std::size_t column)> value) const;
+
+ private:
+  enum class Truth : std::uint8_t { kFalse, kUnknown, kTrue };
+  struct Step {
+    Condition::Kind kind;
+    std::uint16_t parts;
+    std::uint16_t column;
+    std::uint16_t other;  // kNoColumn: constants
+    std::vector<Value> constants;
+  };
+  static constexpr std::uint16_t kNoColumn = 0xFFFF;
+
+  Truth truth_of(std::size_t& next, FunctionRef<Value(std::size_t column)> value) const;
+  static Truth truth_of_leaf(const Step& step, FunctionRef<Value(std::size_t column)> value);
+
+  const TableSchema& schema_;
+  const CheckSchema& check_;
+  std::vector<Step> steps_;  // constants are views of the schema's
+  std::vector<std::uint16_t> columns_;
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "flugs/value.h"
+
+namespace flugs {
+
+/// A value, or NULL, with bytes of its own: what a schema is made of.
+///
+/// Thread-safety: a plain value type.
+class Constant {
+ public:
+  /// NULL.
+  Constant() = default;
+  /// `scale` is that of a decimal: 12.34 is Constant(Value::decimal(1234), 2).
+  Constant(const Value& value, std::uint8_t scale = 0)  // NOLINT(google-explicit-constructor)
+      : raw_(value.raw()),
+        text_(value.as_string()),
+        type_(value.type()),
+        scale_(scale),
+        present_(!value.is_null()) {}
+
+  bool is_null() const noexcept { return !present_; }
+  /// A view of this constant, which must outlive it.
+  Value value() const noexcept {
+    if (!present_) return Value::null();
+    const bool is_text = type_ == Type::kString || type_ == Type::kBytes;
+    return is_text ? Value::from_bytes(type_, text_) : Value::from_raw(type_, raw_);
+  }
+  std::uint8_t scale() const noexcept { return scale_; }
+  /// For people; a decimal with its point, of a long text the beginning.
+  std::string to_string() const;
+
+ private:
+  std::int64_t raw_ = 0;
+  std::string text_;
+  Type type_ = Type::kBool;
+  std::uint8_t scale_ = 0;
+  bool present_ = false;
+};
+
+/// What must hold for a row, in a form that a pool keeps: comparisons of a column with a constant
+/// or with another column, memberships, texts, and their combinations. Three truth values as in
+/// SQL: a comparison with NULL is unknown, and a check is fulfilled by what is not false.
+///
+/// An expression of a query (flugs/expression.h) of this kind is one, too:
+///     schema.check("grown", col("age") >= 18 || col("guardian").is_not_null());
+/// Building one never fails; what is wrong with it, Database::create_table says.
+///
+/// Thread-safety: a plain value type.
+class Condition {
+ public:
+  /// The numeric values are part of the pool format.
+  enum class Kind : std::uint8_t {
+    kEqual = 1,
+    kNotEqual = 2,
+    kLess = 3,
+    kLessEqual = 4,
+    kGreater = 5,
+    kGreaterEqual = 6,
+    kIn = 7,
+    kIsNull = 8,
+    kIsNotNull = 9,
+    kStartsWith = 10,
+    kEndsWith = 11,
+    kContains = 12,
+    kAll = 13,   ///< and
+    kAny = 14,   ///< or
+    kNone = 15,  ///< not: of one part
+  };
+
+  /// Nodes stand in the order in which they are read: kAll, kAny and kNone before their parts.
+  struct Node {
+    Kind kind = Kind::kIsNotNull;
+    std::uint16_t parts = 0;          ///< of kAll, kAny and kNone, which have nothing else
+    std::string column;               ///< what is looked at
+    std::string other;                ///< the column that a comparison is with; empty: a constant
+    std::vector<Constant> constants;  ///< one; of kIn any number; of kIsNull and kIsNotNull none
+  };
+
+  /// None: refused as a check.
+  Condition() = default;
+
+  /// `kind` is one of the first six.
+  static Condition compare(std::string column, Kind kind, Constant constant);
+  static Condition compare_columns(std::string column, Kind kind, std::string other);
+  static Condition between(const std::string& column, Constant low, Constant high);
+  static Condition in(std::string column, std::vector<Constant> constants);
+  static Condition is_null(std::string column);
+  static Condition is_not_null(std::string column);
+  /// Of text (string or bytes), byte by byte.
+  static Condition starts_with(std::string column, std::string_view prefix);
+  static Condition ends_with(std::string column, std::string_view suffix);
+  static Condition contains(std::string column, std::string_view part);
+  static Condition all_of(const std::vector<Condition>& parts);
+  static Condition any_of(const std::vector<Condition>& parts);
+  static Condition negated(const Condition& part);
+  /// One that is refused, saying why.
+  static Condition wrong(std::string why);
+  /// Of nodes as they stand; whether they fit each other, Database::create_table says.
+  static Condition of(std::vector<Node> nodes);
+
+  const std::vector<Node>& nodes() const noexcept { return nodes_; }
+  const std::string& error() const noexcept { return error_; }
+  /// For people: "age >= 18 or guardian is not null".
+  std::string to_string() const;
+
+ private:
+  static Condition combined(Kind kind, const std::vector<Condition>& parts);
+
+  std::vector<Node> nodes_;
+  std::string error_;
+};
+
+}  // namespace flugs

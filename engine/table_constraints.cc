@@ -1,0 +1,134 @@
+// What is asked of rows besides types, NULL and unique keys. Tables without such constraints do not
+// come here, except for defaults.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/table.h"
+
+namespace flugs::engine {
+
+Status Table::complete_row(std::span<const ColumnValue> given, std::vector<Value>& values) const {
+  std::vector<bool> is_given(columns_.size());
+  values.assign(columns_.size(), Value::null());
+  for (const ColumnValue& column_value : given) {
+    const std::size_t column = column_value.column.value();
+    if (column >= columns_.size())
+      return Status(StatusCode::kInvalidArgument, fmt::format("table {}: no column {}, it has {}",
+                                                              name(), column, columns_.size()));
+    values[column] = column_value.value;
+    is_given[column] = true;
+  }
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const ColumnSchema& column = schema_.columns[i];
+    if (is_given[i]) continue;
+    if (column.default_value.has_value()) {
+      values[i] = column.default_value->value();
+    } else if (!column.nullable && !column.auto_increment) {
+      return Status(StatusCode::kConstraintViolated,
+                    fmt::format("table {}, column {}: no value is given, it has no default, and "
+                                "NULL is not allowed",
+                                name(), column.name));
+    }
+  }
+  return {};
+}
+
+// Rows without a number get theirs, in a copy.
+Status Table::number_rows(TransactionContext& context, std::span<const Value>& values) {
+  context.numbered.clear();
+  const std::size_t width = columns_.size();
+  bool has_all = true;
+  for (std::size_t i = numbered_; i < values.size(); i += width) has_all &= !values[i].is_null();
+  if (has_all) return {};
+  context.numbered.assign(values.begin(), values.end());
+  ValueBlock& block = context.local_rows_of(*this).numbers;
+  for (std::size_t i = numbered_; i < values.size(); i += width) {
+    if (!values[i].is_null()) continue;
+    const Result<std::int64_t> number = numbers_->next(block, context.slot->persister());
+    if (!number.ok()) return number.status();
+    context.numbered[i] = Value::from_raw(columns_[numbered_]->type(), *number);
+  }
+  values = context.numbered;
+  return {};
+}
+
+std::span<const Value> Table::as_inserted(const TransactionContext& context,
+                                          std::span<const Value> values) const noexcept {
+  return numbers_ != nullptr && context.numbered.size() == values.size() ? context.numbered
+                                                                         : values;
+}
+
+// The values have been checked.
+Status Table::check_new_row(std::span<const Value> values) const {
+  const auto value = [&](std::size_t column) {
+    return columns::normalised(values[column], columns_[column]->type());
+  };
+  for (const CheckConstraint& check : checks_)
+    if (!check.holds(value)) return Status(StatusCode::kConstraintViolated, check.describe(value));
+  return {};
+}
+
+// The changes have been checked. Of the row as it will be, checks of columns that change.
+Status Table::check_changed_row(std::uint32_t row, std::span<const ColumnValue> changes) const {
+  const RowView view = rows_.view(row);
+  const auto value = [&](std::size_t column) {
+    const auto change = std::find_if(changes.rbegin(), changes.rend(), [&](const ColumnValue& c) {
+      return c.column.value() == column;
+    });
+    return change == changes.rend() ? view.value(*columns_[column], column)
+                                    : columns::normalised(change->value, columns_[column]->type());
+  };
+  for (const CheckConstraint& check : checks_) {
+    const bool is_asked = std::any_of(changes.begin(), changes.end(), [&](const ColumnValue& c) {
+      return check.looks_at(c.column.value());
+    });
+    if (is_asked && !check.holds(value))
+      return Status(StatusCode::kConstraintViolated, check.describe(value));
+  }
+  return {};
+}
+
+Status Table::verify_checks(std::uint32_t row) const {
+  const RowView view = rows_.view(row);
+  const auto value = [&](std::size_t column) { return view.value(*columns_[column], column); };
+  for (const CheckConstraint& check : checks_)
+    if (!check.holds(value))
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: row {}: {}", pool_.path(), row, check.describe(value)));
+  return {};
+}
+
+Result<RowId> Table::insert_constrained(TransactionContext& context,
+                                        std::span<const Value> values) {
+  if (numbers_ != nullptr && values.size() == columns_.size())
+    if (Status s = number_rows(context, values); !s.ok()) return s;
+  if (Status s = check_values(values); !s.ok()) return s;
+  if (Status s = check_new_row(values); !s.ok()) return s;
+  return insert_row(context, values);
+}
+
+Status Table::insert_constrained_rows(TransactionContext& context, std::span<const Value> values,
+                                      std::span<RowId> ids) {
+  const std::size_t width = columns_.size();
+  if (values.size() % width != 0) return insert_plain_rows(context, values, ids);  // refuses
+  if (numbers_ != nullptr)
+    if (Status s = number_rows(context, values); !s.ok()) return s;
+  for (std::size_t i = 0; i < values.size(); i += width) {
+    if (Status s = check_values(values.subspan(i, width)); !s.ok()) return s;
+    if (Status s = check_new_row(values.subspan(i, width)); !s.ok()) return s;
+  }
+  return insert_plain_rows(context, values, ids);
+}
+
+Result<RowId> Table::update_constrained(TransactionContext& context, RowId row,
+                                        std::span<const ColumnValue> changes) {
+  if (!rows_.exists(row.value()) || !context.visibility.sees(rows_.version(row.value())))
+    return Status(StatusCode::kNotFound);
+  if (Status s = check_changes(changes); !s.ok()) return s;
+  if (Status s = check_changed_row(row.value(), changes); !s.ok()) return s;
+  return update_row(context, row, changes);
+}
+
+}  // namespace flugs::engine
