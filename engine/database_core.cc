@@ -24,7 +24,6 @@ constexpr std::size_t kDeadRowsPerOldest = 16384;
 // Then a few rows per commit, and twice as many as it leaves behind itself: no commit pays for all.
 constexpr std::size_t kRowsPerCollection = 8;
 constexpr std::size_t kLocalFreeRowsMax = 512;
-constexpr std::chrono::milliseconds kDropPatience{1000};
 // From so many on it is said that the transaction is in a call: less takes no millisecond.
 constexpr std::size_t kWritesOfLongCommit = 1024;
 
@@ -50,6 +49,7 @@ void DatabaseCore::start() {
     context = std::make_unique<TransactionContext>();
     context->asked_to_end = &slots_->asked_to_end();
     context->attention = &slots_->mirrors()[&context - contexts_.data()].attention;
+    context->tables = &tables_by_id_;
   }
   watch_ = std::make_unique<TransactionWatch>(contexts_.size());
 }
@@ -121,6 +121,7 @@ void DatabaseCore::clear(TransactionContext& context) noexcept {
   context.unflushed.clear();
   context.savepoints.clear();
   if (context.notes_reads()) context.reads.clear();
+  context.asks_references = false;
 }
 
 Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
@@ -139,6 +140,7 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
   visiting.reset();
   if (!timestamp.ok()) {
     if (timestamp.code() == StatusCode::kConflict) context.conflicts.add();
+    if (!context.refusal.ok()) timestamp = std::exchange(context.refusal, Status());
     abort(context);
     return timestamp;
   }
@@ -156,10 +158,26 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
 // Serializable: what it read must be at its commit time-stamp what it was in its snapshot, so that
 // transactions take effect in the order of their time-stamps. Between the two others may have
 // committed that change it; those that have no time-stamp yet will get a higher one.
-bool DatabaseCore::reads_hold(const TransactionContext& context, std::uint64_t at) const {
-  if (!context.notes_reads()) return true;
+bool DatabaseCore::reads_hold(TransactionContext& context, std::uint64_t at) const {
+  if (__builtin_expect(!context.notes_reads() && !context.asks_references, 1)) return true;
   const mvcc::Visibility now(slots_->mirrors(), at, context.visibility.own_tag());
-  return context.reads.holds(context.visibility, now);
+  if (context.asks_references && !references_hold(context, now)) return false;
+  return !context.notes_reads() || context.reads.holds(context.visibility, now);
+}
+
+// The same for foreign keys, at every level: each row that was written refers to one that is there
+// at the commit time-stamp, and none refers to what was deleted. Of two transactions of which one
+// deletes what the other refers to, the one with the higher time-stamp sees what the other did.
+bool DatabaseCore::references_hold(TransactionContext& context, const mvcc::Visibility& now) {
+  for (const mvcc::Write& write : context.writes) {
+    const Result<bool> holds = context.table_of(write.table)->check_references(write, now, nullptr);
+    if (holds.ok()) continue;
+    const bool is_violated = holds.code() == StatusCode::kConstraintViolated;
+    context.refusal = Status(is_violated ? StatusCode::kConflict : holds.code(),
+                             std::string(holds.status().message()));
+    return false;
+  }
+  return true;
 }
 
 // One that is to end may have been ended by another thread, or be about to.
@@ -320,92 +338,6 @@ std::vector<TableId> DatabaseCore::tables() const {
   return ids;
 }
 
-// Protocol create_table. The table exists after step 2.
-//   step  store                             made durable by     power cut just after it: recovery
-//   1     layout, columns, schema           flush, fence        extent unreachable: free space
-//   2     its offset in the catalogue       persist (8 bytes)   loads the empty table
-// Must hold:  1 before 2, else the catalogue would name noise.
-Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
-  Result<TableSchema> schema = complete_schema(wanted);
-  if (!schema.ok()) return std::move(schema).status();
-  const std::lock_guard guard(ddl_mutex_);
-  // A drop that still waits may yet fail: until it is decided the name is taken.
-  for (const auto& table : owned_tables_)
-    if (!table->is_gone() && table->name() == schema->name)
-      return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", schema->name));
-  std::uint64_t* place = std::find(std::begin(catalog().tables), std::end(catalog().tables), 0u);
-  if (place == std::end(catalog().tables) || next_table_id_ >= kTableIdsMax)
-    return Status(StatusCode::kOutOfSpace,
-                  fmt::format("{}: {} tables at a time and {} in a pool's life at most",
-                              pool_->path(), CatalogLayout::kTablesMax, kTableIdsMax - 1));
-  pmem::Persister persister(pool_->medium());
-  Result<pmem::Extent> extent = Table::make_layout(*pool_, *schema, next_table_id_, index_mode(),
-                                                   options_.segment_bytes, persister);
-  if (!extent.ok()) {
-    persister.fence("create_table/1");
-    return std::move(extent).status();
-  }
-  persister.fence("create_table/1");
-  std::atomic_ref(*place).store(extent->offset, std::memory_order_relaxed);
-  persister.persist(place, sizeof *place, "create_table/2");
-  ++next_table_id_;
-  auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{extent->offset});
-  return adopt(std::make_unique<Table>(*pool_, layout, std::move(*schema)))->id();
-}
-
-bool DatabaseCore::wait_for_transactions() noexcept {
-  const std::uint64_t barrier = slots_->advance();
-  const auto deadline = std::chrono::steady_clock::now() + kDropPatience;
-  while (slots_->oldest_snapshot() < barrier) {
-    if (pmem::wait_observer != nullptr) {  // patience is for the clock of the machine
-      pmem::wait_observer->on_wait();
-      continue;
-    }
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  return true;
-}
-
-// Protocol drop_table. The table is gone after step 1.
-//   step  store                          made durable by     power cut just after it: recovery
-//   1     catalogue entry := 0           persist (8 bytes)   the table's extents are unreachable:
-//                                                            free space
-// Must hold:  no transaction that could see the table is left before step 1; then the extents may
-//             be handed out at once.
-Status DatabaseCore::drop_table(TableId id) {
-  std::unique_lock guard(ddl_mutex_);
-  Table* dropped = table(id);
-  if (dropped == nullptr) return no_table();
-  dropped->set_dropped(true);
-  // Those we wait for may look tables up, or make and drop others, before they end.
-  guard.unlock();
-  const std::lock_guard no_merge(dropped->merge_mutex());  // one that runs ends early
-  const bool nobody_is_left = wait_for_transactions();
-  if (nobody_is_left) dropped->wait_for_build();
-  guard.lock();
-  if (!nobody_is_left) {
-    dropped->set_dropped(false);
-    return Status(
-        StatusCode::kBusy,
-        fmt::format("table {}: a transaction that began earlier is still open", dropped->name()));
-  }
-  for (std::uint64_t& entry : catalog().tables) {
-    if (entry == 0) continue;
-    const auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{entry});
-    if (layout.table_id != id.value()) continue;
-    const pmem::Extent extent{entry, layout.bytes};
-    pmem::Persister persister(pool_->medium());
-    std::atomic_ref(entry).store(0, std::memory_order_relaxed);
-    persister.persist(&entry, sizeof entry, "drop_table/1");
-    dropped->set_gone();
-    dropped->release_all();
-    pool_->allocator().release(extent);
-    break;
-  }
-  return {};
-}
-
 Status DatabaseCore::skip_numbers(TableId id, std::int64_t last) {
   const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
   Table* target = table(id);
@@ -564,6 +496,12 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
       if (Status s = checked->verify(now); !s.ok()) return s;
     }
   }
+  // Across tables: with a snapshot, so that no merge gives back what is read.
+  const Result<Transaction> reader = begin(AccessMode::kReadOnly);
+  if (!reader.ok()) return reader.status();
+  for (const TableId id : ids)
+    if (const Table* checked = table(id); checked != nullptr)
+      if (Status s = checked->verify_references(now); !s.ok()) return s;
   if (progress) progress({"verify", ids.size(), ids.size()});
   return {};
 }

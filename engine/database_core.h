@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -131,7 +132,8 @@ class DatabaseCore {
   Result<TransactionContext*> take_context(AccessMode mode, Isolation isolation);
   Status run_once(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
                   RetryReport& report, bool& ended_by_merge);
-  bool reads_hold(const TransactionContext& context, std::uint64_t at) const;
+  bool reads_hold(TransactionContext& context, std::uint64_t at) const;
+  static bool references_hold(TransactionContext& context, const mvcc::Visibility& now);
   void undo(TransactionContext& context) noexcept;
   void end_claimed(TransactionContext& context) noexcept;
   void end_now(TransactionContext& context) noexcept;
@@ -143,6 +145,10 @@ class DatabaseCore {
   void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::size_t sweeps_max);
   void reuse_rows(TransactionContext& context, std::size_t rows_max);
   bool wait_for_transactions() noexcept;
+  Status resolve_foreign_keys(TableSchema& schema) const;
+  Status link_foreign_keys();
+  Status introduce(Table& table, std::unique_lock<pmem::Mutex>& guard);
+  Status check_unreferenced(const Table& table) const;
   Table* adopt(std::unique_ptr<Table> table);
 
   std::unique_ptr<pmem::Pool> pool_;

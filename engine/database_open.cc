@@ -171,6 +171,7 @@ Result<std::uint64_t> DatabaseCore::load_catalog() {
       if (Status s = load_table(entry); !s.ok()) return s;
   std::sort(owned_tables_.begin(), owned_tables_.end(),
             [](const auto& a, const auto& b) { return a->id() < b->id(); });
+  if (Status s = link_foreign_keys(); !s.ok()) return s;
   return std::uint64_t{owned_tables_.size()};
 }
 

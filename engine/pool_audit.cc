@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
 
 #include "columns/hash_index_builder.h"
 #include "engine/catalog.h"
 #include "engine/index_run_audit.h"
+#include "engine/schema_codec.h"
 #include "pmem/extent_allocator.h"
 
 namespace flugs::engine {
@@ -74,6 +78,7 @@ void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
                                            "{:016x}",
                                            pool_.path(), DatabaseLayout::kMagic, root.magic));
     load_catalog();
+    link_foreign_keys();
     load_slots(root.slot_array);
   }
   pool_.allocator().finish_claims();
@@ -87,7 +92,49 @@ void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
     audit_dictionaries(*tables_[i]);
     audit_rows(*tables_[i]);
   }
+  for (const auto& table : tables_) audit_foreign_keys(*table);
   progress(tables_.size());
+}
+
+void PoolAudit::link_foreign_keys() {
+  const auto find = [&](TableId id) -> Table* {
+    const auto found = by_id_.find(id.value());
+    return found == by_id_.end() ? nullptr : found->second;
+  };
+  for (const auto& table : tables_)
+    for (std::size_t i = 0; i < table->schema().foreign_keys.size(); ++i)
+      audit_.note(fmt::format("table {}, foreign key {}", table->name(),
+                              table->schema().foreign_keys[i].name),
+                  table->link_foreign_key(i, find));
+}
+
+// Without indexes: hashes of what is there, sorted.
+void PoolAudit::audit_foreign_keys(const Table& table) {
+  for (const auto& foreign : table.foreign_keys()) {
+    const std::string part =
+        fmt::format("table {}, foreign key {}", table.name(), foreign->schema.name);
+    const KeyIndex& key = *foreign->parent.keys()[foreign->parent_key];
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> referenced;
+    for (const std::uint32_t row : live_[&foreign->parent])
+      referenced.emplace_back(key.hash_of(row), row);
+    std::sort(referenced.begin(), referenced.end());
+    std::array<Value, kKeyColumnsMax> room;
+    const std::span<Value> values(room.data(), foreign->columns.size());
+    std::uint64_t referring = 0;
+    for (const std::uint32_t row : live_[&table]) {
+      if (!table.values_of(row, foreign->columns, values)) continue;
+      ++referring;
+      const std::uint64_t hash = key.hash_of(values);
+      auto candidate =
+          std::lower_bound(referenced.begin(), referenced.end(), std::pair(hash, std::uint32_t{0}));
+      while (candidate != referenced.end() && candidate->first == hash &&
+             !key.matches(candidate->second, values))
+        ++candidate;
+      if (candidate == referenced.end() || candidate->first != hash)
+        audit_.damage(part, std::string(table.unreferenced(*foreign, row).message()));
+    }
+    audit_.part(part).items = referring;
+  }
 }
 
 void PoolAudit::load_catalog() {
@@ -265,6 +312,7 @@ void PoolAudit::audit_rows(Table& table) {
         audit_.damage(part, std::string(s.message()));
   }
   audit_.part(part).items = live.size();
+  if (!table.foreign_keys().empty() || table.referrers() != nullptr) live_[&table] = live;
   for (const auto& key : table.keys())
     if (key->is_unique()) audit_unique_key(table, *key, live);
   audit_index_runs(table, audit_.part(part).damages == 0);

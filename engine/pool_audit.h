@@ -55,6 +55,8 @@ class PoolAudit {
   void audit_groups(const Table& table, const std::string& part);
   void audit_cells(const Table& table, std::uint32_t row);
   void audit_unique_key(const Table& table, KeyIndex& key, const std::vector<std::uint32_t>& live);
+  void link_foreign_keys();
+  void audit_foreign_keys(const Table& table);
   void audit_index_runs(const Table& table, bool has_whole_rows);
   void progress(std::uint64_t done);
 
@@ -64,6 +66,8 @@ class PoolAudit {
   std::function<void(const Progress&)> progress_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::map<std::uint32_t, Table*> by_id_;
+  std::map<const Table*, std::vector<std::uint32_t>>
+      live_;  // of tables with foreign keys, or under
   std::unique_ptr<mvcc::TransactionSlots> slots_;
   std::uint64_t timestamp_limit_ = mvcc::kTimestampMax;
   bool knows_slots_ = false;

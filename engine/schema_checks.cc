@@ -15,6 +15,7 @@ namespace {
 
 using Kind = Condition::Kind;
 
+constexpr std::size_t kNameBytesMax = 63;
 constexpr std::size_t kNodesMax = 64;
 constexpr std::size_t kConstantsMax = 1024;
 constexpr std::size_t kConstantBytesMax = 4096;
@@ -110,6 +111,15 @@ Status check_leaf(const TableSchema& schema, Condition::Node& node, const std::s
 }
 
 }  // namespace
+
+Status check_name(const char* what, const std::string& name) {
+  if (name.empty() || name.size() > kNameBytesMax)
+    return unfit(fmt::format("{} name '{}' has {} bytes, allowed are 1 to {}", what,
+                             name.substr(0, kNameBytesMax), name.size(), kNameBytesMax));
+  if (name.find('\0') != std::string::npos)
+    return unfit(fmt::format("{} name contains a zero byte", what));
+  return {};
+}
 
 std::size_t position_of(const TableSchema& schema, const std::string& column) noexcept {
   for (std::size_t i = 0; i < schema.columns.size(); ++i)

@@ -11,6 +11,9 @@ namespace flugs::engine {
 
 inline constexpr std::size_t kChecksMax = 64;
 
+/// Fails with kInvalidArgument.
+Status check_name(const char* what, const std::string& name);
+
 /// The position of a column, or their number.
 std::size_t position_of(const TableSchema& schema, const std::string& column) noexcept;
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "engine/foreign_keys.h"
 #include "engine/schema_bytes.h"
 #include "engine/schema_checks.h"
 
@@ -13,7 +14,6 @@ namespace flugs::engine {
 
 namespace {
 
-constexpr std::size_t kNameBytesMax = 63;
 constexpr std::size_t kColumnsMax = 1024;
 constexpr std::size_t kKeysMax = 16;
 // Flags of a column.
@@ -21,15 +21,6 @@ constexpr std::uint8_t kHasDefault = 1;
 constexpr std::uint8_t kAutoIncrement = 2;
 
 Status invalid(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
-
-Status check_name(const char* what, const std::string& name) {
-  if (name.empty() || name.size() > kNameBytesMax)
-    return invalid(fmt::format("{} name '{}' has {} bytes, allowed are 1 to {}", what,
-                               name.substr(0, kNameBytesMax), name.size(), kNameBytesMax));
-  if (name.find('\0') != std::string::npos)
-    return invalid(fmt::format("{} name contains a zero byte", what));
-  return {};
-}
 
 Status check_column(const TableSchema& schema, const ColumnSchema& column) {
   if (Status s = check_name("column", column.name); !s.ok()) return s;
@@ -103,6 +94,7 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   if (schema.columns.empty() || schema.columns.size() > kColumnsMax)
     return invalid(fmt::format("table {}: {} columns, allowed are 1 to {}", schema.name,
                                schema.columns.size(), kColumnsMax));
+  if (Status s = complete_foreign_keys(schema); !s.ok()) return s;
   if (schema.keys.size() > kKeysMax)
     return invalid(
         fmt::format("table {}: {} keys, at most {}", schema.name, schema.keys.size(), kKeysMax));
@@ -163,6 +155,9 @@ std::string encode_schema(const TableSchema& schema) {
   }
   out.u8(static_cast<std::uint8_t>(schema.checks.size()));
   for (const CheckSchema& check : schema.checks) encode_check(out, schema, check);
+  out.u8(static_cast<std::uint8_t>(schema.foreign_keys.size()));
+  for (const ForeignKeySchema& foreign : schema.foreign_keys)
+    encode_foreign_key(out, schema, foreign);
   return out.take();
 }
 
@@ -212,6 +207,14 @@ Result<TableSchema> decode_schema(std::string_view bytes) {
     Result<CheckSchema> check = decode_check(in, schema);
     if (!check.ok()) return std::move(check).status();
     schema.checks.push_back(*std::move(check));
+  }
+  const std::size_t foreign_keys = in.u8();
+  if (foreign_keys > kForeignKeysMax)
+    return corrupt_schema(fmt::format("{} foreign keys", foreign_keys));
+  for (std::size_t i = 0; i < foreign_keys && !in.failed(); ++i) {
+    Result<ForeignKeySchema> foreign = decode_foreign_key(in, schema);
+    if (!foreign.ok()) return std::move(foreign).status();
+    schema.foreign_keys.push_back(*std::move(foreign));
   }
   if (in.failed() || !in.at_end()) return corrupt_schema("its length does not fit its contents");
   Result<TableSchema> checked = complete_schema(std::move(schema));

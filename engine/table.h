@@ -14,6 +14,7 @@
 #include "engine/auto_increment.h"
 #include "engine/catalog_layout.h"
 #include "engine/check_constraint.h"
+#include "engine/foreign_keys.h"
 #include "engine/index_runs.h"
 #include "engine/key_index.h"
 #include "engine/merge_record.h"
@@ -94,6 +95,34 @@ class Table {
   bool is_same_range(std::size_t key, const KeyBound& lower, const KeyBound& upper,
                      std::uint32_t last, const ReadAgain& again) const;
   bool is_same_scan(const Predicate& where, const ReadAgain& again) const;
+
+  // Foreign keys, see engine/table_references.cc. The first two under the database's ddl_mutex_.
+  /// That of the schema with this index leads to `parent`, and has been checked.
+  void add_foreign_key(std::size_t index, Table& parent);
+  /// Opening: the same, for what stands in the pool; `find` gives null for a table that is not
+  /// there. Fails with kCorrupt.
+  Status link_foreign_key(std::size_t index, FunctionRef<Table*(TableId id)> find);
+  /// The table is dropped: nobody is asked on its behalf any more.
+  void forget_parents();
+  /// Those of all tables that lead here; null: none so far.
+  const std::vector<const ForeignKey*>* referrers() const noexcept {
+    return referrers_.load(std::memory_order_acquire);
+  }
+  std::span<const std::unique_ptr<ForeignKey>> foreign_keys() const noexcept {
+    return foreign_keys_;
+  }
+  /// Whether foreign keys hold for a row that was written, or for those that referred to it. The
+  /// value: whether that may change until the transaction commits. Fails with kConstraintViolated,
+  /// having noted what was read; kConflict.
+  Result<bool> check_references(const mvcc::Write& write, const mvcc::Visibility& visibility,
+                                ReadSet* reads) const;
+  /// Audit of foreign keys. Fails with kCorrupt.
+  Status verify_references(const mvcc::Visibility& visibility) const;
+  /// What an audit says of a row that refers to nothing.
+  Status unreferenced(const ForeignKey& foreign, std::uint32_t row) const;
+  /// The values of a row's columns; false when one is NULL.
+  bool values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
+                 std::span<Value> values) const noexcept;
 
   /// Ends of a transaction, called by the database for what the context lists.
   void undo_index_change(const IndexChange& change);
@@ -250,6 +279,34 @@ class Table {
                            std::span<const ColumnValue> changes);
   Result<RowId> update_constrained(TransactionContext& context, RowId row,
                                    std::span<const ColumnValue> changes);
+  Status remove_row(TransactionContext& context, RowId row);
+  Status remove_constrained(TransactionContext& context, RowId row);
+  /// Where a statement began: what it has added can be taken back.
+  struct StatementMark {
+    explicit StatementMark(const TransactionContext& context) noexcept
+        : writes(context.writes.size()),
+          index_changes(context.index_changes.size()),
+          dying(context.dying.size()) {}
+    std::size_t writes;
+    std::size_t index_changes;
+    std::size_t dying;
+  };
+  static Status finish_statement(TransactionContext& context, const StatementMark& mark);
+  static void undo_statement(TransactionContext& context, const StatementMark& mark);
+  RowId newest_since(const TransactionContext& context, const StatementMark& mark,
+                     RowId row) const noexcept;
+  Status act_on_children(TransactionContext& context, std::size_t write);
+  Status act_on_child(TransactionContext& context, std::uint32_t row,
+                      std::span<const ColumnValue> changes);
+  Status collect(std::size_t key, std::span<const Value> wanted, const mvcc::Visibility& visibility,
+                 std::size_t rows_max, std::vector<std::uint32_t>& rows) const;
+  bool keeps_reference(const ForeignKey& foreign, std::uint32_t row,
+                       const mvcc::Visibility& visibility) const noexcept;
+  Result<bool> check_parents(std::uint32_t row, const mvcc::Visibility& visibility,
+                             ReadSet* reads) const;
+  Result<bool> check_children(std::uint32_t row, const mvcc::Visibility& visibility,
+                              ReadSet* reads) const;
+  void set_referrers(std::vector<const ForeignKey*> referrers);
   Status number_rows(TransactionContext& context, std::span<const Value>& values);
   Status check_new_row(std::span<const Value> values) const;
   Status check_changed_row(std::uint32_t row, std::span<const ColumnValue> changes) const;
@@ -320,8 +377,14 @@ class Table {
   std::vector<CheckConstraint> checks_;
   std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
   std::size_t numbered_ = 0;
+  std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;
+  std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};
+  std::vector<std::unique_ptr<const std::vector<const ForeignKey*>>> referrer_lists_;
   /// What rows are asked besides types, NULL and unique keys: Constraint's bits, mostly none.
-  enum Constraint : std::uint8_t { kChecked = 1, kNumbered = 2 };
+  enum Constraint : std::uint8_t { kChecked = 1, kNumbered = 2, kReferring = 4, kReferenced = 8 };
+  bool is_any(std::uint8_t constraints) const noexcept {
+    return (constraints_.load(std::memory_order_acquire) & constraints) != 0;
+  }
   std::atomic<std::uint8_t> constraints_{0};
   bool is_constrained() const noexcept {
     return __builtin_expect(constraints_.load(std::memory_order_acquire) != 0, 0);

@@ -106,7 +106,12 @@ Result<RowId> Table::insert_constrained(TransactionContext& context,
     if (Status s = number_rows(context, values); !s.ok()) return s;
   if (Status s = check_values(values); !s.ok()) return s;
   if (Status s = check_new_row(values); !s.ok()) return s;
-  return insert_row(context, values);
+  if (!is_any(kReferring)) return insert_row(context, values);
+  const StatementMark mark(context);
+  Result<RowId> row = insert_row(context, values);
+  if (row.ok())
+    if (Status s = finish_statement(context, mark); !s.ok()) return s;
+  return row;
 }
 
 Status Table::insert_constrained_rows(TransactionContext& context, std::span<const Value> values,
@@ -119,7 +124,9 @@ Status Table::insert_constrained_rows(TransactionContext& context, std::span<con
     if (Status s = check_values(values.subspan(i, width)); !s.ok()) return s;
     if (Status s = check_new_row(values.subspan(i, width)); !s.ok()) return s;
   }
-  return insert_plain_rows(context, values, ids);
+  const StatementMark mark(context);
+  if (Status s = insert_plain_rows(context, values, ids); !s.ok()) return s;
+  return is_any(kReferring) ? finish_statement(context, mark) : Status();
 }
 
 Result<RowId> Table::update_constrained(TransactionContext& context, RowId row,
@@ -128,7 +135,19 @@ Result<RowId> Table::update_constrained(TransactionContext& context, RowId row,
     return Status(StatusCode::kNotFound);
   if (Status s = check_changes(changes); !s.ok()) return s;
   if (Status s = check_changed_row(row.value(), changes); !s.ok()) return s;
-  return update_row(context, row, changes);
+  if (!is_any(kReferring | kReferenced)) return update_row(context, row, changes);
+  const StatementMark mark(context);
+  const Result<RowId> version = update_row(context, row, changes);
+  if (!version.ok()) return version;
+  if (Status s = finish_statement(context, mark); !s.ok()) return s;
+  return newest_since(context, mark, *version);
+}
+
+Status Table::remove_constrained(TransactionContext& context, RowId row) {
+  if (!is_any(kReferenced)) return remove_row(context, row);
+  const StatementMark mark(context);
+  if (Status s = remove_row(context, row); !s.ok()) return s;
+  return finish_statement(context, mark);
 }
 
 }  // namespace flugs::engine

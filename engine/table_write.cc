@@ -446,6 +446,11 @@ Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
 }
 
 Status Table::remove(TransactionContext& context, RowId row_id) {
+  if (is_constrained()) return remove_constrained(context, row_id);
+  return remove_row(context, row_id);
+}
+
+Status Table::remove_row(TransactionContext& context, RowId row_id) {
   const std::uint32_t row = row_id.value();
   mvcc::VersionLayout* locked = nullptr;
   if (Status s = lock_row(context, row, locked); !s.ok()) return s;

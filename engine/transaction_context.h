@@ -9,6 +9,7 @@
 
 #include "columns/cell.h"
 #include "columns/hash_index.h"
+#include "columns/stable_array.h"
 #include "columns/unflushed.h"
 #include "engine/auto_increment.h"
 #include "engine/read_set.h"
@@ -169,6 +170,8 @@ class TransactionContext {
   AccessMode mode = AccessMode::kReadOnly;
   Isolation isolation = Isolation::kSnapshot;
   bool is_writing = false;
+  bool asks_references = false;  ///< commit asks again what foreign keys say
+  Status refusal;                ///< why it refused, when it has to be said
   std::uint64_t begun_at = 0;  ///< its first snapshot, which holds rows back until it ends
   std::uint64_t opened = 0;    ///< transactions so far
 
@@ -254,6 +257,11 @@ class TransactionContext {
   /// Whether this row, which the transaction inserted, may be changed where it stands: no savepoint
   /// asks for it as it is. May say no of a row that it wrote long ago.
   bool may_change_in_place(std::uint32_t table, std::uint32_t row) const noexcept;
+  /// The table of a row that was written.
+  Table* table_of(std::uint32_t id) const noexcept {
+    return __atomic_load_n(&(*tables)[id], __ATOMIC_ACQUIRE);
+  }
+  const columns::StableArray<Table*>* tables = nullptr;  ///< by id
 
   LocalRows& local_rows_of(Table& table) {
     for (LocalRows& local : local_rows)

@@ -61,6 +61,29 @@ TableSchema log_schema() {
   return schema;
 }
 
+TableSchema customers_schema() {
+  TableSchema schema("customers");
+  schema.column("id", Type::kInt64).auto_increment().column("name", Type::kString);
+  return schema.with_default(Value::string("without a name so far")).primary_key({"id"});
+}
+
+/// Rows that refer to customers, by a key that the foreign key brings with it, and to each other.
+TableSchema bills_schema() {
+  TableSchema schema("bills");
+  schema.column("id", Type::kInt32).column("customer", Type::kInt64);
+  schema.column("sum", Type::kDecimal).scale(2).not_null().with_default(Value::int32(1));
+  schema.column("before", Type::kInt32).column("state", Type::kString);
+  schema.primary_key({"id"});
+  schema.check("summed", Condition::compare("sum", Condition::Kind::kGreater, Value::int32(0)));
+  schema.check("known", Condition::any_of(
+                            {Condition::is_null("state"),
+                             Condition::in("state", {Value::string("paid"), Value::string("sent")}),
+                             Condition::starts_with("state", "lost")}));
+  schema.foreign_key("of_customer", {"customer"}, "customers", ReferenceAction::kCascade);
+  return schema.foreign_key("follows", {"before"}, "bills", ReferenceAction::kSetNull,
+                            ReferenceAction::kCascade);
+}
+
 std::string text_of(Random& random, std::uint32_t bytes_max) {
   std::string text(random.below(bytes_max + 1), 'x');
   for (char& c : text) c = static_cast<char>('a' + random.below(26));
@@ -139,6 +162,13 @@ class Filler {
     if (what == "log")
       return transaction.insert(table, {Value::int32(number), Value::string(text),
                                         Value::string(id % 3 == 0 ? "even" : "odd")});
+    if (what == "customers") return transaction.insert(table, std::span<const ColumnValue>());
+    if (what == "bills")
+      return transaction.insert(
+          table, {{ColumnId(0), Value::int32(number)},
+                  {ColumnId(1), id % 5 == 0 ? Value::null() : Value::int64(1 + id % 7)},
+                  {ColumnId(3), id % 4 == 0 ? Value::null() : Value::int32(number - 1)},
+                  {ColumnId(4), Value::string(id % 3 == 0 ? "lost on the way" : "paid")}});
     const bool null = id % 6 == 0;
     return transaction.insert(
         table,
@@ -200,6 +230,13 @@ std::vector<Kind> kinds() {
                                f.insert("types", 0, 60, 30), f.churn("types", 9), f.merge("types"),
                                f.insert("direct", 0, 60, 30), f.merge("direct"),
                                f.churn("direct", 7), f.insert("types", 100, 120, 30)});
+       }},
+      {"constrained", 4,
+       [](Filler& f) {
+         return first_failure({f.make(customers_schema()), f.make(bills_schema()),
+                               f.insert("customers", 0, 12, 30), f.churn("customers", 20),
+                               f.insert("bills", 0, 60, 30), f.churn("bills", 9), f.merge("bills"),
+                               f.insert("bills", 100, 110, 30)});
        }},
       {"crashed", 4,
        [](Filler& f) {

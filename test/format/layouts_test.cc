@@ -258,6 +258,15 @@ TEST_CASE("a schema has these bytes and no others", "[format]") {
       .expect_distinct(0x01020304);
   schema.column("name", Type::kString);
   schema.primary_key({"id", "p"}).hash_prefix(1).key("by_name", {"name"});
+  schema.columns[0].auto_increment = true;
+  schema.columns[1].default_value = Value::int32(5);
+  schema.check(
+      "c", Condition::all_of(
+               {Condition::compare("p", Condition::Kind::kLess, Constant(Value::decimal(10), 1)),
+                Condition::compare_columns("name", Condition::Kind::kEqual, "name"),
+                Condition::is_not_null("name")}));
+  schema.foreign_key("f", {"name"}, "x", ReferenceAction::kCascade, ReferenceAction::kSetNull);
+  schema.foreign_keys[0].referenced = {TableId(7), 3};
   const auto completed = engine::complete_schema(schema);
   REQUIRE(completed.ok());
   const std::string bytes = engine::encode_schema(*completed);
@@ -266,16 +275,23 @@ TEST_CASE("a schema has these bytes and no others", "[format]") {
       "ab"
       "\x03\x00"
       "\x02"
-      "id\x03\x01\x00\x00\x00\x00\x00\x00"
+      "id\x03\x02\x00\x00\x00\x00\x00\x00\x02"
       "\x01"
-      "p\x05\x01\x00\x02\x04\x03\x02\x01"
+      "p\x05\x01\x00\x02\x04\x03\x02\x01\x01\x05\xf4\x01\x00\x00\x00\x00\x00\x00"
       "\x04"
-      "name\x08\x01\x01\x00\x00\x00\x00\x00"
+      "name\x08\x01\x01\x00\x00\x00\x00\x00\x00"
       "\x01\x02"
       "\x07"
       "primary\x01\x01\x02\x00\x00\x01\x00"
       "\x07"
-      "by_name\x02\x00\x01\x02\x00"sv;
+      "by_name\x02\x00\x01\x02\x00"
+      "\x01\x01"
+      "c\x04\x00\x0d\x03\x00"
+      "\x03\x01\x00\x00\x01\x00\x05\x64\x00\x00\x00\x00\x00\x00\x00"
+      "\x01\x02\x00\x01\x02\x00"
+      "\x09\x02\x00\x00\x00\x00"
+      "\x01\x01"
+      "f\x01\x02\x00\x07\x00\x00\x00\x03\x01\x02"sv;
   CHECK(bytes == expected);
   const auto decoded = engine::decode_schema(bytes);
   REQUIRE(decoded.ok());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flugs/condition.h"
+#include "flugs/ids.h"
 #include "flugs/value.h"
 
 namespace flugs {
@@ -71,6 +72,32 @@ struct CheckSchema {
   Condition condition;
 };
 
+/// What becomes of rows that refer to one that is deleted, or whose key changes. The numeric values
+/// are part of the pool format.
+enum class ReferenceAction : std::uint8_t {
+  kRestrict = 0,  ///< nothing: refused, if there are such at the end of the statement
+  kCascade = 1,   ///< they are deleted, too, or refer to the new values
+  kSetNull = 2,   ///< their columns become NULL
+};
+
+/// Rows refer to a row of another table, or of the same, by its unique key: what their columns name
+/// is there, unless one of them is NULL. Rows that refer are found by a key of their own that
+/// begins with the columns (ordered, or not unique, or hashed by no more than these); a table
+/// without one gets an ordered key of the foreign key's name, which counts as any other.
+///
+/// Statements see to it with all that follows from them: one that fails has changed nothing. That
+/// nobody deletes a row to which another transaction just lets one refer, commit looks at once
+/// more: of two such the later one fails with kConflict, at every level of isolation.
+struct ForeignKeySchema {
+  std::string name;                  ///< 1 to 63 bytes, unique among the table's foreign keys
+  std::vector<std::string> columns;  ///< 1 to 16, with the types and scales of the other key's
+  std::string table;                 ///< there already, or the table itself
+  std::string key = "primary";       ///< a unique key of it
+  ReferenceAction on_delete = ReferenceAction::kRestrict;
+  ReferenceAction on_update = ReferenceAction::kRestrict;
+  KeyId referenced = {};  ///< what the names mean; filled in by Database::create_table
+};
+
 /// A table: columns, keys and what must hold for its rows. `keys[0]` is the primary key when
 /// `has_primary_key`. A row at its widest (a dictionary code 4 bytes, a direct number 8, a direct
 /// string 16, and 16 bytes of its own) has at most 4096 bytes. Database::create_table checks
@@ -81,8 +108,9 @@ struct TableSchema {
   std::string name;                   ///< 1 to 63 bytes, unique within the database
   std::vector<ColumnSchema> columns;  ///< 1 to 1024
   bool has_primary_key = false;
-  std::vector<KeySchema> keys;      ///< at most 16
-  std::vector<CheckSchema> checks;  ///< at most 64
+  std::vector<KeySchema> keys;                 ///< at most 16
+  std::vector<CheckSchema> checks;             ///< at most 64
+  std::vector<ForeignKeySchema> foreign_keys;  ///< at most 64
 
   TableSchema() = default;
   explicit TableSchema(std::string table_name) : name(std::move(table_name)) {}
@@ -152,6 +180,20 @@ struct TableSchema {
   }
   TableSchema& check(std::string check_name, Condition condition) {
     checks.push_back({std::move(check_name), std::move(condition)});
+    return *this;
+  }
+  /// To the primary key of `table`; for another key of it, set ForeignKeySchema::key.
+  TableSchema& foreign_key(std::string foreign_name, std::vector<std::string> column_names,
+                           std::string table,
+                           ReferenceAction on_delete = ReferenceAction::kRestrict,
+                           ReferenceAction on_update = ReferenceAction::kRestrict) {
+    ForeignKeySchema f;
+    f.name = std::move(foreign_name);
+    f.columns = std::move(column_names);
+    f.table = std::move(table);
+    f.on_delete = on_delete;
+    f.on_update = on_update;
+    foreign_keys.push_back(std::move(f));
     return *this;
   }
   /// Makes the key added last (or the primary key, if no other was) ordered as well as hashed.
