@@ -346,6 +346,22 @@ TEST_CASE("a key that comes back in the same transaction holds its references", 
   must(family.database->verify({}));
 }
 
+TEST_CASE("serializable: that a foreign key refused has been read", "[engine]") {
+  Family family(Action::kRestrict);
+  Transaction child = family.begin(Isolation::kSerializable);
+  check_violated(child.insert(family.child, {Value::int64(7), Value::int64(9)}).status(), kMissing);
+  family.add_parent(child, 100);
+  Transaction parent = family.begin(Isolation::kSerializable);
+  check_violated(family.remove_parent(parent, 2), kReferred);
+  family.add_parent(parent, 101);
+  Transaction other = family.begin();
+  family.add_parent(other, 9);
+  must(other.remove(family.child, family.row(other, family.child, 2)));
+  must(other.commit());
+  CHECK(child.commit().code() == StatusCode::kConflict);
+  CHECK(parent.commit().code() == StatusCode::kConflict);
+}
+
 TEST_CASE("a cascade that meets a row of another transaction has a conflict", "[engine]") {
   Family family(Action::kCascade);
   Transaction other = family.begin();

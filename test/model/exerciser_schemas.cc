@@ -30,6 +30,11 @@ TableSchema pair_schema(const std::string& name) {
   schema.primary_key({"a", "b"}).ordered().hash_prefix(1);
   schema.key("by_c", {"c"});
   schema.unique_key("by_d", {"d"});
+  // True of all that is written: the model knows no checks, but the way is another one.
+  schema.check("every", Condition::any_of({Condition::is_null("c"),
+                                           Condition::compare("c", Condition::Kind::kGreaterEqual,
+                                                              Value::int64(INT64_MIN)),
+                                           Condition::is_null("a")}));
   return schema;
 }
 

@@ -190,13 +190,16 @@ class Database {
   /// Closes. Every transaction must have ended; one that is open ends the process.
   ~Database();
 
+  /// A table that refers to another one (ForeignKeySchema) waits for transactions that are open, up
+  /// to one second; meanwhile deleting what it may refer to fails with kConflict.
   /// Durable when: it returns ok.
   /// Fails with: kAlreadyExists, kInvalidArgument (the schema, with the reason), kOutOfSpace (the
-  /// pool, or 511 tables).
+  /// pool, or 511 tables), kBusy (a transaction that began before is still open, see above).
   Result<TableId> create_table(const TableSchema& schema);
   /// Drops the table and gives its space back. Waits for transactions that are open, up to one
   /// second; then kBusy, and the table is as before. Statements on it fail with kNotFound
-  /// meanwhile, its name stays taken. Durable when: it returns ok. Fails with: kNotFound, kBusy.
+  /// meanwhile, its name stays taken. Durable when: it returns ok. Fails with: kNotFound, kBusy,
+  /// kConstraintViolated (the foreign key of another table refers to it; it is named).
   Status drop_table(TableId table);
   /// No number up to `last` is given any more by the table's auto-increment column: for rows that
   /// brought their numbers with them. Only ever upwards; a lower one changes nothing. Inserts that

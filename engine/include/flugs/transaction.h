@@ -169,8 +169,8 @@ class Transaction {
   /// Adds a row: one value per column, in schema order.
   /// Durable when: commit returns ok.
   /// Fails with: kAlreadyExists (a unique key is taken), kConflict (a concurrent transaction
-  /// inserted or deleted a row with the same unique key), kConstraintViolated (NULL, type, size,
-  /// a check, which is named),
+  /// inserted or deleted a row with the same unique key), kConstraintViolated (NULL, type, size, a
+  /// check or foreign key, which is named),
   /// kInvalidArgument (number of values), kNotFound (no such table), kOutOfSpace, kReadOnly, kBusy
   /// (the delta has reached MergePolicy::delta_bytes_max: end the transaction and try again later).
   Result<RowId> insert(TableId table, std::span<const Value> values);
@@ -197,7 +197,8 @@ class Transaction {
   Status insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids = {});
 
   /// Makes a new version of a row with some columns changed, and returns its id. A row that this
-  /// transaction inserted itself may be changed in place and keep its id.
+  /// transaction inserted itself may be changed in place and keep its id. Where foreign keys say so
+  /// rows that refer to it are written to as well, or the call fails as a whole.
   /// Durable when: commit returns ok.
   /// Fails with: kNotFound (the row is not visible), kConflict (somebody else changed or deleted
   /// it), kInvalidArgument (no such column), and as insert.
@@ -206,9 +207,11 @@ class Transaction {
     return update(table, row, std::span<const ColumnValue>(changes.begin(), changes.size()));
   }
 
-  /// Deletes a row. Durable when: commit returns ok.
-  /// Fails with: kNotFound (the row is not visible, or deleted by this transaction), kConflict,
-  /// kReadOnly.
+  /// Deletes a row, and what foreign keys say is to be done with those that refer to it, or
+  /// nothing. Durable when: commit returns ok. Fails with: kNotFound (the row is not visible, or
+  /// deleted by this transaction), kConflict (also with one that refers to it, or while a table
+  /// that does is made or dropped), kReadOnly, kConstraintViolated (a foreign key, or a check of
+  /// one that refers to it, which is named).
   Status remove(TableId table, RowId row);
 
   /// The row, if this transaction sees this version of it: not another version of the same record.
@@ -334,7 +337,8 @@ class Transaction {
   /// nothing took effect. A serializable one reads again what it has read, which takes as long;
   /// whoever has a later snapshot and meets a row that it wrote waits for that.
   /// Fails with: kOutOfSpace (the list of what it wrote does not fit the pool), kConflict (it is
-  /// serializable, and what it read has changed since), kCancelled (a call before had failed with
+  /// serializable, and what it read has changed since; or, naming the foreign key, somebody else
+  /// has committed what does not go with what it wrote), kCancelled (a call before had failed with
   /// that).
   Status commit();
 
