@@ -362,6 +362,21 @@ TEST_CASE("serializable: that a foreign key refused has been read", "[engine]") 
   CHECK(parent.commit().code() == StatusCode::kConflict);
 }
 
+TEST_CASE("a row that was written twice refers to what it referred to first", "[engine]") {
+  Family family(Action::kRestrict);
+  Transaction setup = family.begin();
+  family.add_parent(setup, 5);
+  must(setup.commit());
+  Transaction refers = family.begin();
+  family.add_child(refers, 50, Value::int64(5));
+  must(refers.update(family.child, family.row(refers, family.child, 50), {{kId, Value::int64(51)}}));
+  Transaction deletes = family.begin();
+  must(family.remove_parent(deletes, 5));
+  must(deletes.commit());
+  CHECK(refers.commit().code() == StatusCode::kConflict);
+  must(family.database->verify({}));
+}
+
 TEST_CASE("a cascade that meets a row of another transaction has a conflict", "[engine]") {
   Family family(Action::kCascade);
   Transaction other = family.begin();
