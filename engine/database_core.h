@@ -73,8 +73,6 @@ class DatabaseCore {
   Status prepare_write(TransactionContext* context);
   Result<std::uint64_t> commit(TransactionContext& context);
   void abort(TransactionContext& context) noexcept;
-  /// Undoes what the transaction has done since.
-  void undo_since(TransactionContext& context, const TransactionMark& mark) noexcept;
   /// Transaction::rollback_to and release.
   Status rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept;
   static Status release(TransactionContext& context, const Savepoint& savepoint) noexcept;

@@ -52,17 +52,17 @@ bool TransactionContext::may_change_in_place(std::uint32_t table,
 // (`unflushed`) stays: it tells which dictionary entries of others it relies on, and so do later
 // statements; an entry or hint too many is flushed, which changes nothing. A row that was inserted
 // is not used again before the transaction ends, as readers may have its id (give_back).
-void DatabaseCore::undo_since(TransactionContext& context, const TransactionMark& mark) noexcept {
-  for (; context.index_changes.size() > mark.index_changes; context.index_changes.pop_back())
-    context.index_changes.back().table->undo_index_change(context.index_changes.back());
-  for (; context.writes.size() > mark.writes; context.writes.pop_back()) {
-    const mvcc::Write& write = context.writes.back();
-    mvcc::Commit::take_back(*context.slot, write);
+void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
+  for (; index_changes.size() > mark.index_changes; index_changes.pop_back())
+    index_changes.back().table->undo_index_change(index_changes.back());
+  for (; writes.size() > mark.writes; writes.pop_back()) {
+    const mvcc::Write& write = writes.back();
+    mvcc::Commit::take_back(*slot, write);
     if (write.deletes) continue;
-    if (Table* owner = known_table(TableId(write.table)); owner != nullptr)
-      context.unreachable.push({owner, ~std::uint64_t{0}, 0, write.row, 0});
+    if (Table* owner = table_of(write.table); owner != nullptr)
+      unreachable.push({owner, ~std::uint64_t{0}, 0, write.row, 0});
   }
-  while (context.dying.size() > mark.dying) context.dying.pop_back();
+  while (dying.size() > mark.dying) dying.pop_back();
 }
 
 // What was read since is still noted, and rightly: which way the transaction went from here on may
@@ -75,7 +75,7 @@ Status DatabaseCore::rollback_to(TransactionContext& context, const Savepoint& s
     return Status(StatusCode::kInvalidArgument,
                   "rollback_to: a call of the transaction is going through rows");
   const Visit visiting(context);
-  undo_since(context, context.savepoints[*place]);
+  context.undo_since(context.savepoints[*place]);
   context.savepoints.keep(*place + 1);
   return {};
 }

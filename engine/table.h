@@ -281,19 +281,8 @@ class Table {
                                    std::span<const ColumnValue> changes);
   Status remove_row(TransactionContext& context, RowId row);
   Status remove_constrained(TransactionContext& context, RowId row);
-  /// Where a statement began: what it has added can be taken back.
-  struct StatementMark {
-    explicit StatementMark(const TransactionContext& context) noexcept
-        : writes(context.writes.size()),
-          index_changes(context.index_changes.size()),
-          dying(context.dying.size()) {}
-    std::size_t writes;
-    std::size_t index_changes;
-    std::size_t dying;
-  };
-  static Status finish_statement(TransactionContext& context, const StatementMark& mark);
-  static void undo_statement(TransactionContext& context, const StatementMark& mark);
-  RowId newest_since(const TransactionContext& context, const StatementMark& mark,
+  static Status finish_statement(TransactionContext& context, const TransactionMark& mark);
+  RowId newest_since(const TransactionContext& context, const TransactionMark& mark,
                      RowId row) const noexcept;
   Status act_on_children(TransactionContext& context, std::size_t write);
   Status act_on_child(TransactionContext& context, std::uint32_t row,

@@ -107,7 +107,7 @@ Result<RowId> Table::insert_constrained(TransactionContext& context,
   if (Status s = check_values(values); !s.ok()) return s;
   if (Status s = check_new_row(values); !s.ok()) return s;
   if (!is_any(kReferring)) return insert_row(context, values);
-  const StatementMark mark(context);
+  const TransactionMark mark = context.mark();
   Result<RowId> row = insert_row(context, values);
   if (row.ok())
     if (Status s = finish_statement(context, mark); !s.ok()) return s;
@@ -124,7 +124,7 @@ Status Table::insert_constrained_rows(TransactionContext& context, std::span<con
     if (Status s = check_values(values.subspan(i, width)); !s.ok()) return s;
     if (Status s = check_new_row(values.subspan(i, width)); !s.ok()) return s;
   }
-  const StatementMark mark(context);
+  const TransactionMark mark = context.mark();
   if (Status s = insert_plain_rows(context, values, ids); !s.ok()) return s;
   return is_any(kReferring) ? finish_statement(context, mark) : Status();
 }
@@ -136,7 +136,7 @@ Result<RowId> Table::update_constrained(TransactionContext& context, RowId row,
   if (Status s = check_changes(changes); !s.ok()) return s;
   if (Status s = check_changed_row(row.value(), changes); !s.ok()) return s;
   if (!is_any(kReferring | kReferenced)) return update_row(context, row, changes);
-  const StatementMark mark(context);
+  const TransactionMark mark = context.mark();
   const Result<RowId> version = update_row(context, row, changes);
   if (!version.ok()) return version;
   if (Status s = finish_statement(context, mark); !s.ok()) return s;
@@ -145,7 +145,7 @@ Result<RowId> Table::update_constrained(TransactionContext& context, RowId row,
 
 Status Table::remove_constrained(TransactionContext& context, RowId row) {
   if (!is_any(kReferenced)) return remove_row(context, row);
-  const StatementMark mark(context);
+  const TransactionMark mark = context.mark();
   if (Status s = remove_row(context, row); !s.ok()) return s;
   return finish_statement(context, mark);
 }

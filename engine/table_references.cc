@@ -255,7 +255,7 @@ Status Table::act_on_child(TransactionContext& context, std::uint32_t row,
 
 // Follows foreign keys from what the statement has written, and from what that has written in turn.
 // Rows are asked at the end, when all is done that is to be done. On failure nothing is left.
-Status Table::finish_statement(TransactionContext& context, const StatementMark& mark) {
+Status Table::finish_statement(TransactionContext& context, const TransactionMark& mark) {
   Status s;
   for (std::size_t i = mark.writes; i < context.writes.size() && s.ok(); ++i) {
     Table& table = *context.table_of(context.writes[i].table);
@@ -275,32 +275,12 @@ Status Table::finish_statement(TransactionContext& context, const StatementMark&
   }
   if (s.ok()) return s;
   if (s.code() == StatusCode::kConflict) context.conflicts.add();
-  undo_statement(context, mark);
+  context.undo_since(mark);
   return s;
 }
 
-void Table::undo_statement(TransactionContext& context, const StatementMark& mark) {
-  while (context.index_changes.size() > mark.index_changes) {
-    const IndexChange& change = context.index_changes.back();
-    change.table->undo_index_change(change);
-    context.index_changes.pop_back();
-  }
-  while (context.writes.size() > mark.writes) {
-    const mvcc::Write& write = context.writes.back();
-    if (write.deletes) {
-      mvcc::store_stamp(write.version->deleted, mvcc::kNoStamp);
-    } else {
-      mvcc::store_stamp(write.version->created, mvcc::kNoStamp);
-      context.table_of(write.table)->give_back(context, write.row);
-    }
-    context.writes.pop_back();
-  }
-  context.dying.erase(context.dying.begin() + static_cast<std::ptrdiff_t>(mark.dying),
-                      context.dying.end());
-}
-
 // The row that a statement has made of another, and its own cascades of that.
-RowId Table::newest_since(const TransactionContext& context, const StatementMark& mark,
+RowId Table::newest_since(const TransactionContext& context, const TransactionMark& mark,
                           RowId row) const noexcept {
   std::uint32_t newest = row.value();
   for (std::size_t i = mark.writes; i < context.writes.size(); ++i) {

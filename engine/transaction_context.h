@@ -254,6 +254,8 @@ class TransactionContext {
   TransactionMark mark() const noexcept {
     return {writes.size(), index_changes.size(), dying.size()};
   }
+  /// Undoes what the transaction has done since, of a statement or behind a savepoint.
+  void undo_since(const TransactionMark& mark) noexcept;
   /// Whether this row, which the transaction inserted, may be changed where it stands: no savepoint
   /// asks for it as it is. May say no of a row that it wrote long ago.
   bool may_change_in_place(std::uint32_t table, std::uint32_t row) const noexcept;

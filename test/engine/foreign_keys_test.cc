@@ -369,7 +369,8 @@ TEST_CASE("a row that was written twice refers to what it referred to first", "[
   must(setup.commit());
   Transaction refers = family.begin();
   family.add_child(refers, 50, Value::int64(5));
-  must(refers.update(family.child, family.row(refers, family.child, 50), {{kId, Value::int64(51)}}));
+  must(
+      refers.update(family.child, family.row(refers, family.child, 50), {{kId, Value::int64(51)}}));
   Transaction deletes = family.begin();
   must(family.remove_parent(deletes, 5));
   must(deletes.commit());
@@ -388,6 +389,26 @@ TEST_CASE("a cascade that meets a row of another transaction has a conflict", "[
   must(t.commit());
   must(other.commit());
   CHECK(family.found() == "1:1");
+  must(family.database->verify({}));
+}
+
+TEST_CASE("what is rolled back to a savepoint is in nobody's way", "[engine]") {
+  Family family(Action::kCascade, Action::kCascade);
+  Transaction t = family.begin();
+  family.add_child(t, 4, Value::int64(1));
+  const Savepoint before = must(t.savepoint());
+  must(family.remove_parent(t, 2));
+  must(t.update(family.parent, family.row(t, family.parent, 1), {{kId, Value::int64(10)}}));
+  family.add_child(t, 5, Value::int64(3));
+  CHECK(family.found(t) == "1:10 3:3 4:10 5:3");
+  must(t.rollback_to(before));
+  CHECK(family.found(t) == "1:1 2:2 3:3 4:1");
+  Transaction other = family.begin();
+  family.add_child(other, 6, Value::int64(2));
+  must(family.remove_parent(other, 3));  // to which what was undone had referred
+  must(other.commit());
+  must(t.commit());
+  CHECK(family.found() == "1:1 2:2 4:1 6:2");
   must(family.database->verify({}));
 }
 
