@@ -217,7 +217,7 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
       done = {};
     }
     if (done.ok()) continue;
-    database_->undo_since(*context_, before);
+    context_->undo_since(before);
     if (!done.message().empty()) return done;
     return Status(done.code(), fmt::format("table {}, key {}", (*target)->name(),
                                            (*target)->keys()[key.index]->name()));

@@ -284,6 +284,7 @@ class Table {
   static Status finish_statement(TransactionContext& context, const TransactionMark& mark);
   RowId newest_since(const TransactionContext& context, const TransactionMark& mark,
                      RowId row) const noexcept;
+  Status prepare_related() noexcept;
   Status act_on_children(TransactionContext& context, std::size_t write);
   Status act_on_child(TransactionContext& context, std::uint32_t row,
                       std::span<const ColumnValue> changes);

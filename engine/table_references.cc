@@ -253,13 +253,26 @@ Status Table::act_on_child(TransactionContext& context, std::uint32_t row,
   return update_row(context, RowId(row), changes).status();
 }
 
+// Indexes that opening left, of tables whose keys will be looked up or whose rows may be changed.
+Status Table::prepare_related() noexcept {
+  for (const auto& foreign : foreign_keys_)
+    if (foreign->parent.is_unbuilt())
+      if (Status s = foreign->parent.prepare_lookup(foreign->parent_key); !s.ok()) return s;
+  if (referrers() == nullptr) return {};
+  for (const ForeignKey* foreign : *referrers())
+    if (foreign->child.is_unbuilt())
+      if (Status s = foreign->child.prepare_write(); !s.ok()) return s;
+  return {};
+}
+
 // Follows foreign keys from what the statement has written, and from what that has written in turn.
 // Rows are asked at the end, when all is done that is to be done. On failure nothing is left.
 Status Table::finish_statement(TransactionContext& context, const TransactionMark& mark) {
   Status s;
   for (std::size_t i = mark.writes; i < context.writes.size() && s.ok(); ++i) {
     Table& table = *context.table_of(context.writes[i].table);
-    if (context.writes[i].deletes && table.referrers() != nullptr)
+    s = table.prepare_related();
+    if (s.ok() && context.writes[i].deletes && table.referrers() != nullptr)
       s = table.act_on_children(context, i);
   }
   ReadSet* reads = context.notes_reads() ? &context.reads : nullptr;

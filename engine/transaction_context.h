@@ -172,8 +172,8 @@ class TransactionContext {
   bool is_writing = false;
   bool asks_references = false;  ///< commit asks again what foreign keys say
   Status refusal;                ///< why it refused, when it has to be said
-  std::uint64_t begun_at = 0;  ///< its first snapshot, which holds rows back until it ends
-  std::uint64_t opened = 0;    ///< transactions so far
+  std::uint64_t begun_at = 0;    ///< its first snapshot, which holds rows back until it ends
+  std::uint64_t opened = 0;      ///< transactions so far
 
   // What other threads read, too.
   std::atomic<std::uint64_t> current{0};  ///< the TransactionId of the one that is open, else 0
