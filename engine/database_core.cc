@@ -52,6 +52,8 @@ void DatabaseCore::start() {
     context->tables = &tables_by_id_;
   }
   watch_ = std::make_unique<TransactionWatch>(contexts_.size());
+  row_locks_ = std::make_unique<RowLocks>(contexts_.size());
+  for (auto& context : contexts_) context->row_locks = row_locks_.get();
 }
 
 // --------------------------------------------------------------------------------- transactions
@@ -120,6 +122,7 @@ void DatabaseCore::clear(TransactionContext& context) noexcept {
   context.dying.clear();
   context.unflushed.clear();
   context.savepoints.clear();
+  if (__builtin_expect(!context.locks.empty(), 0)) unlock_since(context, 0);
   if (context.notes_reads()) context.reads.clear();
   context.asks_references = false;
 }
@@ -453,6 +456,7 @@ Statistics DatabaseCore::statistics() const {
     statistics.conflicts += context->conflicts.get();
   }
   statistics.transactions_open = slots_->taken();
+  statistics.rows_locked = row_locks_->size();
   statistics.transactions_ended = ended_.load(std::memory_order_relaxed);
   for (const TransactionInfo& open : transactions()) {
     statistics.open_ms_max = std::max<std::uint64_t>(statistics.open_ms_max,

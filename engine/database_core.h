@@ -83,6 +83,10 @@ class DatabaseCore {
   /// Whether one that wants to commit is to end instead.
   static bool refuses_commit(TransactionContext& context) noexcept;
   static Status set_time_limit(TransactionContext& context, std::chrono::milliseconds limit);
+  /// Transaction::find_for_update, for a row that the transaction sees. kNotFound: somebody has
+  /// committed a newer version, or that it is gone.
+  Status lock_record(TransactionContext& context, const Table& table, std::uint32_t row,
+                     RowLocks::Clock::time_point deadline);
   /// As the functions of Database.
   std::vector<TransactionInfo> transactions() const;
   Status cancel(TransactionId id) noexcept;
@@ -133,6 +137,9 @@ class DatabaseCore {
   bool reads_hold(TransactionContext& context, std::uint64_t at) const;
   static bool references_hold(TransactionContext& context, const mvcc::Visibility& now);
   void undo(TransactionContext& context) noexcept;
+  void unlock_since(TransactionContext& context, std::size_t locks) noexcept;
+  Status wait_for_writer(TransactionContext& context, const Table& table, std::uint32_t row,
+                         RowLocks::Clock::time_point deadline);
   void end_claimed(TransactionContext& context) noexcept;
   void end_now(TransactionContext& context) noexcept;
   void leave(TransactionContext& context) noexcept;
@@ -163,6 +170,7 @@ class DatabaseCore {
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
   RetryQueue retries_;
   std::unique_ptr<TransactionWatch> watch_;
+  std::unique_ptr<RowLocks> row_locks_;
   std::atomic<std::uint64_t> ended_{0};      // transactions that were asked to
   std::unique_ptr<Merger> merger_;           // last, as it uses all of the above; so does
   std::unique_ptr<HintKeeper> hint_keeper_;  // null: who commits keeps hints

@@ -123,10 +123,10 @@ bool KeyIndex::is_hashed(std::span<const Value> values) const noexcept {
   return std::none_of(hashed.begin(), hashed.end(), [](const Value& v) { return v.is_null(); });
 }
 
-std::uint64_t KeyIndex::hash_of(std::uint32_t row) const noexcept {
+inline std::uint64_t KeyIndex::hash_of(std::uint32_t row, std::size_t count) const noexcept {
   const RowView view = rows_.view(row);
   std::uint64_t hash = 0;
-  for (std::size_t i = 0; i < hashed_columns_; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const std::uint16_t position = key_columns_[i];
     const columns::Column& column = *columns_[position];
     std::uint64_t part = columns::kHashOfNull;
@@ -136,6 +136,14 @@ std::uint64_t KeyIndex::hash_of(std::uint32_t row) const noexcept {
     hash = i == 0 ? part : columns::combine_hashes(hash, part);
   }
   return hash;
+}
+
+std::uint64_t KeyIndex::hash_of(std::uint32_t row) const noexcept {
+  return hash_of(row, hashed_columns_);
+}
+
+std::uint64_t KeyIndex::record_hash(std::uint32_t row) const noexcept {
+  return hash_of(row, key_columns_.size());
 }
 
 std::uint64_t KeyIndex::hash_of(std::span<const Value> values) const noexcept {

@@ -65,6 +65,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool is_hashed(std::span<const Value> values) const noexcept;
   std::uint64_t hash_of(std::uint32_t row) const noexcept;
   std::uint64_t hash_of(std::span<const Value> values) const noexcept;
+  /// Of all columns of the key.
+  std::uint64_t record_hash(std::uint32_t row) const noexcept;
 
   /// Puts a new version into the index whose key no newer version of its record had. Fails with
   /// kAlreadyExists or kConflict when the key is unique and taken, or may turn out to be.
@@ -148,6 +150,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   int rows(std::uint32_t a, std::uint32_t b) const override;
 
  private:
+  std::uint64_t hash_of(std::uint32_t row, std::size_t count) const noexcept;
   Value value(std::uint32_t row, std::size_t key_position) const noexcept;
   /// The row's first columns against `values`.
   int compare(std::uint32_t row, std::span<const Value> values) const noexcept;

@@ -77,6 +77,8 @@ class Table {
   Result<RowId> update(TransactionContext& context, RowId row,
                        std::span<const ColumnValue> changes);
   Status remove(TransactionContext& context, RowId row);
+  /// By which the record, of which this is a version, is locked.
+  LockName lock_name(std::uint32_t row) const noexcept;
   Result<Row> read(const TransactionContext& context, RowId row) const;
   Result<Row> find(TransactionContext& context, std::size_t key,
                    std::span<const Value> values) const;
@@ -320,6 +322,8 @@ class Table {
   void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
   void undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes);
   void note_inserted(TransactionContext& context, std::uint32_t row);
+  Status respect_lock(TransactionContext& context, std::uint32_t row,
+                      mvcc::VersionLayout& locked) const;
   Status lock_row(TransactionContext& context, std::uint32_t row, mvcc::VersionLayout*& locked);
   void note_deleted(TransactionContext& context, std::uint32_t row, mvcc::VersionLayout* locked,
                     std::uint16_t keys);

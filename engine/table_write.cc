@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "columns/hash.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
 #include "mvcc/commit.h"
@@ -264,7 +265,10 @@ Status Table::lock_row(TransactionContext& context, std::uint32_t row,
     locked = *version;
     switch (mvcc::Commit::lock(*locked, context.visibility)) {
       case mvcc::Commit::Lock::kLocked:
-        if (__builtin_expect(rows_.is_still(row, locked), 1)) return {};
+        if (__builtin_expect(rows_.is_still(row, locked), 1)) {
+          if (__builtin_expect(!context.row_locks->any(), 1)) return {};
+          return respect_lock(context, row, *locked);
+        }
         mvcc::store_stamp(locked->deleted, mvcc::kNoStamp);
         rows_.wait_for_move(row);
         continue;
@@ -276,6 +280,23 @@ Status Table::lock_row(TransactionContext& context, std::uint32_t row,
     context.conflicts.add();
     return Status(StatusCode::kConflict);
   }
+}
+
+// Of a writer, who stores its tag and then looks for a lock, and a locker, who does it the other
+// way round (DatabaseCore::lock_record), at least one sees the other.
+Status Table::respect_lock(TransactionContext& context, std::uint32_t row,
+                           mvcc::VersionLayout& locked) const {
+  if (!context.row_locks->is_others(lock_name(row), context.slot->index())) return {};
+  mvcc::store_stamp(locked.deleted, mvcc::kNoStamp);
+  context.conflicts.add();
+  return Status(StatusCode::kConflict,
+                fmt::format("table {}: another transaction has locked the row", name()));
+}
+
+LockName Table::lock_name(std::uint32_t row) const noexcept {
+  for (const auto& key : keys_)
+    if (key->is_unique() && !key->has_null(row)) return {layout_.table_id, key->record_hash(row)};
+  return {layout_.table_id, columns::hash_integer(row)};
 }
 
 void Table::note_deleted(TransactionContext& context, std::uint32_t row,

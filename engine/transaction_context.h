@@ -13,6 +13,7 @@
 #include "columns/unflushed.h"
 #include "engine/auto_increment.h"
 #include "engine/read_set.h"
+#include "engine/row_locks.h"
 #include "engine/row_store.h"
 #include "flugs/transaction.h"
 #include "mvcc/commit.h"
@@ -118,6 +119,7 @@ struct TransactionMark {
   std::size_t writes = 0;
   std::size_t index_changes = 0;
   std::size_t dying = 0;
+  std::size_t locks = 0;
 };
 
 /// The savepoints of one transaction, the oldest first.
@@ -192,6 +194,8 @@ class TransactionContext {
   std::vector<IndexChange> index_changes;
   columns::Unflushed unflushed;
   Savepoints savepoints;
+  RowLocks* row_locks = nullptr;  // the database's
+  std::vector<LockName> locks;    ///< in row_locks, in the order in which they were taken
 
   // Scratch space of single calls.
   std::vector<columns::Cell> cells;
@@ -252,7 +256,7 @@ class TransactionContext {
   }
 
   TransactionMark mark() const noexcept {
-    return {writes.size(), index_changes.size(), dying.size()};
+    return {writes.size(), index_changes.size(), dying.size(), locks.size()};
   }
   /// Undoes what the transaction has done since, of a statement or behind a savepoint.
   void undo_since(const TransactionMark& mark) noexcept;

@@ -45,8 +45,10 @@ inline Stamp load_stamp(const Stamp& stamp) noexcept {
 inline void store_stamp(Stamp& stamp, Stamp value) noexcept {
   __atomic_store_n(&stamp, value, __ATOMIC_RELEASE);
 }
+/// Seq_cst for who looks afterwards whether the row is locked (engine/row_locks.h): the same
+/// instruction.
 inline bool exchange_stamp(Stamp& stamp, Stamp expected, Stamp desired) noexcept {
-  return __atomic_compare_exchange_n(&stamp, &expected, desired, false, __ATOMIC_ACQ_REL,
+  return __atomic_compare_exchange_n(&stamp, &expected, desired, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_ACQUIRE);
 }
 

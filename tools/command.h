@@ -16,6 +16,7 @@ using Action = std::function<int()>;
 // One sub-command each: adds itself to `app` and puts what it does into `action` when it is chosen.
 void add_demo(CLI::App& app, Action& action);
 void add_tatp(CLI::App& app, Action& action);
+void add_transactions(CLI::App& app, Action& action);
 void add_ch(CLI::App& app, Action& action);
 void add_scan(CLI::App& app, Action& action);
 void add_restart(CLI::App& app, Action& action);

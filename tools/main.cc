@@ -33,6 +33,7 @@ int finish_with_json(const std::string& path, const bench::Json& json, int exit_
 void add_commands(CLI::App& app, Action& action) {
   add_demo(app, action);
   add_tatp(app, action);
+  add_transactions(app, action);
   add_ch(app, action);
   add_scan(app, action);
   add_restart(app, action);

@@ -115,6 +115,7 @@ struct Statistics {
                                          ///< way of a merge
   std::uint64_t open_ms_max = 0;         ///< of those that are open: TransactionInfo::open
   std::uint64_t idle_ms_max = 0;         ///< of those that are in no call: TransactionInfo::idle
+  std::uint64_t rows_locked = 0;         ///< now, by Transaction::find_for_update
   std::uint64_t merges = 0;              ///< of all tables there are, on call or by policy
   std::uint64_t merge_failures = 0;
   double merge_seconds = 0;          ///< at work, see MergeStatus::seconds

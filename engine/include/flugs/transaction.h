@@ -98,6 +98,12 @@ struct ColumnValue {
   Value value;
 };
 
+/// How long a call waits for a row that another transaction has locked, or is writing; 0: it fails
+/// at once.
+struct LockWait {
+  std::chrono::milliseconds limit{1000};
+};
+
 /// What a call has done that inserts a row or finds it there.
 struct Upserted {
   RowId row;
@@ -224,6 +230,21 @@ class Transaction {
   Result<Row> find(KeyId key, std::span<const Value> values) const;
   Result<Row> find(KeyId key, std::initializer_list<Value> values) const {
     return find(key, std::span<const Value>(values.begin(), values.size()));
+  }
+  /// The same, and locks the row: until this transaction ends, or goes back to a savepoint from
+  /// before, nobody else may write it, nor lock it (their writes fail with kConflict at once).
+  /// Reads go on. Who wants the lock while another one has it waits in the order of coming. What is
+  /// locked is the record, by its first unique key.
+  ///
+  /// Who has waited sees: with kSnapshot and kSerializable kConflict, if the row was changed, since
+  /// its snapshot is older; with kReadCommitted the newer version, so that what it writes rests on
+  /// that. For a hot row the latter is what never has to be tried again.
+  /// Fails with: as find; kBusy (locked or being written still when `wait` is over), kConflict
+  /// (changed since the snapshot; or a deadlock, told to who would have closed the circle),
+  /// kReadOnly, kCancelled (also while it waits), kInvalidArgument (`wait` below 0).
+  Result<Row> find_for_update(KeyId key, std::span<const Value> values, LockWait wait = {});
+  Result<Row> find_for_update(KeyId key, std::initializer_list<Value> values, LockWait wait = {}) {
+    return find_for_update(key, std::span<const Value>(values.begin(), values.size()), wait);
   }
   /// Starts fetching what `find` with the same arguments will need; several prefetches before
   /// several finds overlap their cache misses. Never fails, changes nothing.

@@ -1,0 +1,111 @@
+#include "engine/row_locks.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "pmem/check.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// How often a waiter looks whether it is to end.
+constexpr std::chrono::milliseconds kLook{5};
+
+Status deadlock() {
+  return Status(StatusCode::kConflict,
+                "deadlock: who has the lock waits, perhaps through others, for this transaction");
+}
+
+}  // namespace
+
+bool RowLocks::is_others(const LockName& name, std::uint32_t slot) const {
+  if (counter(name).load(std::memory_order_seq_cst) == 0) return false;
+  const std::lock_guard guard(mutex_);
+  const auto found = locks_.find(name);
+  return found != locks_.end() && found->second.holder != slot;
+}
+
+bool RowLocks::closes_cycle(std::uint32_t slot, std::uint32_t other) const noexcept {
+  for (std::uint32_t at = other; at != kNobody; at = waits_for_[at])
+    if (at == slot) return true;
+  return false;
+}
+
+// Whoever stood behind it stands behind whom it stood behind: that leads nowhere it did not before.
+void RowLocks::leave_queue(Lock& lock, Waiter& waiter) noexcept {
+  const auto place = std::find(lock.queue.begin(), lock.queue.end(), &waiter);
+  FLUGS_CHECK(place != lock.queue.end());
+  if (const auto next = std::next(place); next != lock.queue.end())
+    waits_for_[(*next)->slot] = waits_for_[waiter.slot];
+  waits_for_[waiter.slot] = kNobody;
+  lock.queue.erase(place);
+}
+
+Status RowLocks::lock(const LockName& name, std::uint32_t slot, Clock::time_point deadline,
+                      FunctionRef<bool()> must_stop, bool& is_new) {
+  std::unique_lock guard(mutex_);
+  const auto [place, is_free] = locks_.try_emplace(name, Lock{slot, {}});
+  is_new = is_free;
+  if (is_free) {
+    counter(name).fetch_add(1, std::memory_order_seq_cst);
+    held_.fetch_add(1, std::memory_order_seq_cst);
+    return {};
+  }
+  Lock& lock = place->second;  // stays where it is, as long as somebody has it or waits
+  if (lock.holder == slot) return {};
+  is_new = true;
+  if (Clock::now() >= deadline)
+    return Status(StatusCode::kBusy, "another transaction has locked the row");
+  const std::uint32_t before = lock.queue.empty() ? lock.holder : lock.queue.back()->slot;
+  if (closes_cycle(slot, before)) return deadlock();
+  Waiter waiter{slot, false, {}};
+  lock.queue.push_back(&waiter);
+  waits_for_[slot] = before;
+  while (!waiter.has_it) {
+    waiter.got_it.wait_until(guard, std::min(deadline, Clock::now() + kLook));
+    if (waiter.has_it) break;
+    const bool stops = must_stop();
+    if (!stops && Clock::now() < deadline) continue;
+    leave_queue(lock, waiter);
+    return stops ? Status(StatusCode::kCancelled)
+                 : Status(StatusCode::kBusy,
+                          "another transaction has had the row locked for all the time");
+  }
+  return {};
+}
+
+void RowLocks::unlock(const LockName& name, std::uint32_t slot) noexcept {
+  const std::lock_guard guard(mutex_);
+  const auto found = locks_.find(name);
+  FLUGS_CHECK(found != locks_.end() && found->second.holder == slot);
+  Lock& lock = found->second;
+  if (lock.queue.empty()) {
+    locks_.erase(found);
+    counter(name).fetch_sub(1, std::memory_order_seq_cst);
+    held_.fetch_sub(1, std::memory_order_seq_cst);
+    return;
+  }
+  Waiter& next = *lock.queue.front();
+  lock.queue.pop_front();
+  lock.holder = next.slot;
+  waits_for_[next.slot] = kNobody;
+  next.has_it = true;
+  next.got_it.notify_one();  // under the mutex: it may go as soon as that is free
+}
+
+Status RowLocks::begin_waiting(std::uint32_t slot, std::uint32_t other) {
+  const std::lock_guard guard(mutex_);
+  if (other < waits_for_.size()) {
+    if (closes_cycle(slot, other)) return deadlock();
+    waits_for_[slot] = other;
+  }
+  return {};
+}
+
+void RowLocks::end_waiting(std::uint32_t slot) noexcept {
+  const std::lock_guard guard(mutex_);
+  waits_for_[slot] = kNobody;
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+
+namespace flugs::engine {
+
+/// Names a record for locking: table, and a hash of the record's first unique key, which its later
+/// versions have as well. Two records with the same name are locked together.
+struct LockName {
+  std::uint32_t table = 0;
+  std::uint64_t record = 0;
+  friend bool operator==(const LockName&, const LockName&) noexcept = default;
+};
+
+/// Records that transactions have locked for themselves (Transaction::find_for_update), in DRAM:
+/// nothing of it is in a row, or outlives the process. Transactions are named by their slots.
+///
+/// Who wants a lock that another one has queues up behind those who came before. Each transaction
+/// waits for at most one other at a time, the one before it; so a deadlock is a cycle in a list,
+/// found by whoever is about to close it, and told to that one.
+/// Thread-safety: any thread.
+/// Source: decision 0021.
+class RowLocks {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit RowLocks(std::size_t slots) : waits_for_(slots, kNobody) {}
+
+  /// Whether there is any lock at all. Seq_cst, as is what a writer has stored in the row before:
+  /// of a writer and a locker at least one sees the other.
+  bool any() const noexcept { return held_.load(std::memory_order_seq_cst) != 0; }
+  /// Whether another transaction has locked the record.
+  bool is_others(const LockName& name, std::uint32_t slot) const;
+
+  /// Locks it; true in `is_new` unless the transaction had it already. Waits until `deadline`, and
+  /// no longer than `must_stop` is false. Fails with kBusy (another one has it still), kConflict (a
+  /// deadlock), kCancelled (`must_stop`).
+  Status lock(const LockName& name, std::uint32_t slot, Clock::time_point deadline,
+              FunctionRef<bool()> must_stop, bool& is_new);
+  void unlock(const LockName& name, std::uint32_t slot) noexcept;
+
+  /// The transaction is going to wait for the one in slot `other` to end, by other means. Fails
+  /// with kConflict (a deadlock).
+  Status begin_waiting(std::uint32_t slot, std::uint32_t other);
+  void end_waiting(std::uint32_t slot) noexcept;
+
+  std::size_t size() const noexcept { return held_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint32_t kNobody = ~0U;
+  static constexpr std::size_t kCounters = 1024;
+
+  struct Waiter {
+    std::uint32_t slot;
+    bool has_it = false;
+    std::condition_variable got_it;
+  };
+  struct Lock {
+    std::uint32_t holder;
+    std::deque<Waiter*> queue;
+  };
+  struct Hash {
+    std::size_t operator()(const LockName& name) const noexcept {
+      return name.record ^ (std::uint64_t{name.table} * 0x9e3779b97f4a7c15u);
+    }
+  };
+
+  std::atomic<std::uint32_t>& counter(const LockName& name) const noexcept {
+    return counters_[(Hash()(name) >> 16) % kCounters];
+  }
+  bool closes_cycle(std::uint32_t slot, std::uint32_t other) const noexcept;
+  void leave_queue(Lock& lock, Waiter& waiter) noexcept;
+
+  mutable std::mutex mutex_;  // protects locks_ and waits_for_; a leaf
+  std::unordered_map<LockName, Lock, Hash> locks_;
+  std::vector<std::uint32_t> waits_for_;  // by slot: the slot whose transaction is before it
+  std::atomic<std::uint64_t> held_{0};
+  // Locks by hash: a writer of a record that nobody has locked need not take the mutex.
+  mutable std::array<std::atomic<std::uint32_t>, kCounters> counters_{};
+};
+
+}  // namespace flugs::engine

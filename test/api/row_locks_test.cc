@@ -1,0 +1,291 @@
+// find_for_update: who may write a locked row, who waits, what a waiter sees, and deadlocks.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/support/complaint.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+constexpr ColumnId kSeatGuest{1};
+constexpr LockWait kAtOnce{milliseconds(0)};
+constexpr LockWait kPatient{milliseconds(20'000)};
+
+struct Seats {
+  TemporaryDatabase database;
+  TableId table = must(database->create_table([] {
+    TableSchema schema("seats");
+    schema.column("id", Type::kInt64).column("guest", Type::kInt64).column("code", Type::kString);
+    schema.primary_key({"id"}).unique_key("by_code", {"code"});
+    return schema;
+  }()));
+  KeyId primary{table, 0};
+  KeyId by_code{table, 1};
+
+  explicit Seats(bool merges = false) {
+    Transaction t = begin();
+    for (std::int64_t id = 0; id < 8; ++id)
+      must(t.insert(table,
+                    {Value::int64(id), Value::int64(0), Value::string("s" + std::to_string(id))}));
+    must(t.commit());
+    if (!merges) return;
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    REQUIRE(must(database->merge(table, options)).chunks_merged == 1);
+  }
+  Transaction begin(Isolation isolation = Isolation::kSnapshot) {
+    return must(database->begin(AccessMode::kReadWrite, isolation));
+  }
+  Result<Row> lock(Transaction& t, std::int64_t id, LockWait wait = kAtOnce) const {
+    return t.find_for_update(primary, {Value::int64(id)}, wait);
+  }
+  Status add(Transaction& t, std::int64_t id) const {
+    return t.add(primary, {Value::int64(id)}, kSeatGuest, Value::int64(1)).status();
+  }
+  std::int64_t guest(std::int64_t id) {
+    return must(begin().find(primary, {Value::int64(id)})).get_int64(kSeatGuest);
+  }
+  std::uint64_t locked() { return database->statistics().rows_locked; }
+  /// Returns when somebody else's call waits for a lock: it is in a call.
+  void wait_until_in_call(TransactionId id) {
+    for (;;) {
+      for (const TransactionInfo& info : database->transactions())
+        if (info.id == id && info.is_in_call) return;
+      std::this_thread::yield();
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a locked row is read by all and written by who locked it", "[api]") {
+  for (const bool merged : {false, true}) {
+    Seats seats(merged);
+    Transaction t = seats.begin();
+    Transaction other = seats.begin();
+    CHECK(must(seats.lock(t, 1)).get_int64(kSeatGuest) == 0);
+    must(seats.lock(t, 1));  // once more
+    CHECK(seats.locked() == 1);
+    CHECK(other.find(seats.primary, {Value::int64(1)}).ok());
+    const Status refused = seats.add(other, 1);
+    CHECK(refused.code() == StatusCode::kConflict);
+    CHECK_THAT(std::string(refused.message()), Catch::Contains("table seats"));
+    const RowId row = must(other.find(seats.primary, {Value::int64(1)})).id();
+    CHECK(other.remove(seats.table, row).code() == StatusCode::kConflict);
+    // By another key it is the same record.
+    const Status busy =
+        other.find_for_update(seats.by_code, {Value::string("s1")}, kAtOnce).status();
+    CHECK(busy.code() == StatusCode::kBusy);
+    CHECK_THAT(std::string(busy.message()), Catch::Contains("table seats, key by_code"));
+    must(seats.add(other, 2));  // no other record is locked
+    must(seats.add(t, 1));
+    must(seats.add(t, 1));
+    must(t.commit());
+    CHECK(seats.locked() == 0);
+    CHECK(seats.guest(1) == 2);
+    CHECK(seats.add(other, 1).code() == StatusCode::kConflict);
+    must(other.commit());
+    must(seats.database->verify());
+  }
+}
+
+TEST_CASE("a lock goes with its transaction, whichever way that ends", "[api]") {
+  Seats seats;
+  const std::vector<std::function<void(Transaction&)>> ends = {
+      [](Transaction& t) { must(t.commit()); }, [](Transaction& t) { t.abort(); },
+      [&](Transaction& t) {
+        must(seats.database->cancel(t.id()));
+        CHECK(t.savepoint().code() == StatusCode::kCancelled);
+      },
+      [](Transaction& t) { t = Transaction(); }};
+  for (const auto& end : ends) {
+    Transaction t = seats.begin();
+    must(seats.lock(t, 3));
+    Transaction other = seats.begin();
+    CHECK(seats.lock(other, 3).code() == StatusCode::kBusy);
+    end(t);
+    CHECK(seats.locked() == 0);
+    // Nothing was changed: its snapshot is as good as ever.
+    must(seats.lock(other, 3));
+    must(seats.add(other, 3));
+    must(other.commit());
+  }
+  CHECK(seats.guest(3) == 4);
+}
+
+TEST_CASE("a rollback releases locks that were taken since its savepoint", "[api]") {
+  Seats seats;
+  Transaction t = seats.begin();
+  must(seats.lock(t, 1));
+  const Savepoint savepoint = must(t.savepoint());
+  must(seats.lock(t, 1));
+  must(seats.lock(t, 2));
+  must(seats.add(t, 2));
+  CHECK(seats.locked() == 2);
+  must(t.rollback_to(savepoint));
+  CHECK(seats.locked() == 1);
+  Transaction other = seats.begin();
+  CHECK(seats.add(other, 1).code() == StatusCode::kConflict);
+  must(seats.add(other, 2));
+  must(other.commit());
+  must(t.commit());
+  must(seats.database->verify());
+}
+
+TEST_CASE("locks are refused where there is nothing to lock, or no right to", "[api]") {
+  Seats seats;
+  Transaction t = seats.begin();
+  CHECK(seats.lock(t, 99).code() == StatusCode::kNotFound);
+  CHECK(seats.lock(t, 1, LockWait{milliseconds(-1)}).code() == StatusCode::kInvalidArgument);
+  CHECK(t.find_for_update(KeyId{seats.table, 7}, {Value::int64(1)}).code() ==
+        StatusCode::kInvalidArgument);
+  must(seats.add(t, 1));
+  must(seats.lock(t, 1));  // its own already
+  CHECK(seats.locked() == 0);
+  must(seats.lock(t, 2, LockWait{milliseconds::max()}));
+  Transaction reader = must(seats.database->begin(AccessMode::kReadOnly));
+  CHECK(seats.lock(reader, 3).code() == StatusCode::kReadOnly);
+  t.abort();
+  CHECK(seats.lock(t, 1).code() == StatusCode::kInvalidArgument);
+  // Changed since the snapshot.
+  Transaction late = seats.begin();
+  t = seats.begin();
+  must(seats.add(t, 4));
+  CHECK(seats.lock(late, 4).code() == StatusCode::kBusy);  // is being written
+  must(t.commit());
+  CHECK(seats.lock(late, 4, kPatient).code() == StatusCode::kConflict);
+  CHECK(seats.locked() == 0);
+}
+
+TEST_CASE("what a waiter sees is its level's: the newer version, or a conflict", "[api]") {
+  for (const bool by_writing : {false, true})
+    for (const bool changes : {false, true})
+      for (const Isolation isolation :
+           {Isolation::kSnapshot, Isolation::kSerializable, Isolation::kReadCommitted}) {
+        if (by_writing && !changes) continue;
+        Seats seats;
+        Transaction holder = seats.begin();
+        if (!by_writing) must(seats.lock(holder, 5));
+        if (changes) must(seats.add(holder, 5));
+        Transaction waiter = seats.begin(isolation);
+        CHECK(waiter.find(seats.primary, {Value::int64(5)}).ok());
+        std::jthread ending([&, id = waiter.id()] {
+          seats.wait_until_in_call(id);
+          std::this_thread::sleep_for(milliseconds(5));
+          static_cast<void>(holder.commit());
+        });
+        const Result<Row> row = seats.lock(waiter, 5, kPatient);
+        ending.join();
+        const bool anew = isolation == Isolation::kReadCommitted;
+        CHECK(row.code() == (!changes || anew ? StatusCode::kOk : StatusCode::kConflict));
+        if (!row.ok()) continue;
+        CHECK(row->get_int64(kSeatGuest) == (changes ? 1 : 0));
+        must(seats.add(waiter, 5));
+        must(waiter.commit());
+        CHECK(seats.guest(5) == (changes ? 2 : 1));
+      }
+}
+
+TEST_CASE("waiting ends with its time, with a cancellation, or with the transaction's time",
+          "[api]") {
+  for (const bool by_writing : {false, true}) {
+    Seats seats;
+    Transaction holder = seats.begin();
+    if (by_writing) {
+      must(seats.add(holder, 6));
+    } else {
+      must(seats.lock(holder, 6));
+    }
+    Transaction waiter = seats.begin();
+    auto start = steady_clock::now();
+    CHECK(seats.lock(waiter, 6, LockWait{milliseconds(40)}).code() == StatusCode::kBusy);
+    CHECK(steady_clock::now() - start >= milliseconds(40));
+    std::jthread canceller([&, id = waiter.id()] {
+      seats.wait_until_in_call(id);
+      static_cast<void>(seats.database->cancel(id));
+    });
+    start = steady_clock::now();
+    CHECK(seats.lock(waiter, 6, kPatient).code() == StatusCode::kCancelled);
+    canceller.join();
+    waiter = seats.begin();
+    must(waiter.set_time_limit(milliseconds(30)));
+    CHECK(seats.lock(waiter, 6, kPatient).code() == StatusCode::kCancelled);
+    CHECK(steady_clock::now() - start < milliseconds(10'000));
+    waiter.abort();
+    must(holder.commit());
+    CHECK(seats.locked() == 0);
+  }
+}
+
+TEST_CASE("a deadlock is told to who would close the circle", "[api]") {
+  for (const bool by_writing : {false, true}) {
+    Seats seats;
+    Transaction first = seats.begin(Isolation::kReadCommitted);
+    Transaction second = seats.begin(Isolation::kReadCommitted);
+    if (by_writing) {
+      must(seats.add(first, 1));
+    } else {
+      must(seats.lock(first, 1));
+    }
+    must(seats.lock(second, 2));
+    StatusCode outcome = StatusCode::kInvalidArgument;
+    std::jthread waiting([&] { outcome = seats.lock(second, 1, kPatient).code(); });
+    seats.wait_until_in_call(second.id());
+    std::this_thread::sleep_for(milliseconds(20));
+    const auto start = steady_clock::now();
+    const Status closed = seats.lock(first, 2, kPatient).status();
+    CHECK(closed.code() == StatusCode::kConflict);
+    CHECK_THAT(std::string(closed.message()), Catch::Contains("deadlock"));
+    CHECK(steady_clock::now() - start < milliseconds(5000));
+    must(first.commit());
+    waiting.join();
+    CHECK(outcome == StatusCode::kOk);
+    must(second.commit());
+    CHECK(seats.locked() == 0);
+  }
+}
+
+TEST_CASE("who waits for a row gets it in the order of coming", "[api]") {
+  Seats seats;
+  constexpr int kWaiters = 5;
+  Transaction holder = seats.begin();
+  must(seats.lock(holder, 7));
+  Complaint complaint;
+  std::vector<int> order;
+  std::mutex mutex;
+  std::vector<std::thread> running;
+  for (int i = 0; i < kWaiters; ++i) {
+    std::atomic<std::uint64_t> id{0};
+    running.emplace_back([&, i] {
+      Result<Transaction> t =
+          seats.database->begin(AccessMode::kReadWrite, Isolation::kReadCommitted);
+      if (!complaint.expect(t.ok(), "begin")) return;
+      id.store(t->id().value());
+      complaint.expect(seats.lock(*t, 7, kPatient).ok(), "lock");
+      {
+        const std::lock_guard guard(mutex);
+        order.push_back(i);
+      }
+      complaint.expect(seats.add(*t, 7).ok(), "add");
+      complaint.expect(t->commit().ok(), "commit");
+    });
+    while (id.load() == 0) std::this_thread::yield();
+    seats.wait_until_in_call(TransactionId(id.load()));
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  must(holder.commit());
+  for (std::thread& thread : running) thread.join();
+  CHECK(complaint.what() == "");
+  CHECK(order == std::vector<int>{0, 1, 2, 3, 4});
+  CHECK(seats.guest(7) == kWaiters);
+}
+
+}  // namespace flugs::test

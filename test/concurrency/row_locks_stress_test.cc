@@ -1,0 +1,147 @@
+// Threads that lock rows before they write them, beside others that write without asking.
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "test/model/random.h"
+#include "test/support/complaint.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+constexpr ColumnId kTillCoins{1};
+constexpr std::int64_t kTills = 4;
+constexpr LockWait kLong{std::chrono::milliseconds(60'000)};
+
+struct Tills {
+  TemporaryDatabase database;
+  TableId table = must(database->create_table([] {
+    TableSchema schema("tills");
+    schema.column("id", Type::kInt64).column("coins", Type::kInt64).primary_key({"id"});
+    return schema;
+  }()));
+  KeyId id{table, 0};
+
+  Tills() {
+    Transaction t = must(database->begin());
+    for (std::int64_t i = 0; i < kTills; ++i)
+      must(t.insert(table, {Value::int64(i), Value::int64(0)}));
+    must(t.commit());
+  }
+  std::int64_t sum() {
+    const Transaction t = must(database->begin(AccessMode::kReadOnly));
+    std::int64_t total = 0;
+    for (std::int64_t i = 0; i < kTills; ++i)
+      total += must(t.find(id, {Value::int64(i)})).get_int64(kTillCoins);
+    return total;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("who locks rows before writing them never has to try again", "[engine]") {
+  Tills tills;
+  Complaint complaint;
+  constexpr int kThreads = 3;
+  const int rounds = 300 * kEffort;
+  std::atomic<bool> ends{false};
+  std::atomic<int> left{kThreads};
+  std::atomic<std::int64_t> written{0};
+  std::vector<std::thread> running;
+  for (int i = 0; i < kThreads; ++i)
+    running.emplace_back([&, i] {
+      Random random(static_cast<std::uint64_t>(i) + 5);
+      for (int n = 0; n < rounds && !complaint.failed(); ++n) {
+        Result<Transaction> t =
+            tills.database->begin(AccessMode::kReadWrite, Isolation::kReadCommitted);
+        if (!complaint.expect(t.ok(), "begin")) break;
+        // In the same order for all: no deadlock.
+        for (std::int64_t at = static_cast<std::int64_t>(random.below(kTills)); at < kTills;
+             at += 1 + static_cast<std::int64_t>(random.below(2))) {
+          const Result<Row> row = t->find_for_update(tills.id, {Value::int64(at)}, kLong);
+          if (!complaint.expect(row.ok(), "lock: " + row.status().to_string())) break;
+          const std::int64_t coins = row->get_int64(kTillCoins);
+          if (random.chance(20)) std::this_thread::yield();
+          const Status s =
+              t->update(tills.table, row->id(), {{kTillCoins, Value::int64(coins + 1)}}).status();
+          complaint.expect(s.ok(), "update: " + s.to_string());
+          written.fetch_add(1);
+        }
+        complaint.expect(t->commit().ok(), "commit");
+      }
+      left.fetch_sub(1);
+    });
+  // Writes without asking: is refused while somebody has the row, and takes it when nobody has.
+  running.emplace_back([&] {
+    Random random(77);
+    while (!ends.load() && !complaint.failed()) {
+      Result<Transaction> t = tills.database->begin();
+      if (!complaint.expect(t.ok(), "begin")) break;
+      const auto at = static_cast<std::int64_t>(random.below(kTills));
+      const Result<Value> sum = t->add(tills.id, {Value::int64(at)}, kTillCoins, Value::int64(1));
+      complaint.expect(sum.ok() || sum.code() == StatusCode::kConflict, "add");
+      if (sum.ok() && t->commit().ok()) written.fetch_add(1);
+      std::this_thread::yield();
+    }
+  });
+  while (left.load() != 0 && !complaint.failed()) {
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    options.dead_percent = 1;
+    options.patience = std::chrono::milliseconds(20);
+    static_cast<void>(tills.database->merge(tills.table, options));
+  }
+  ends = true;
+  for (std::thread& thread : running) thread.join();
+  CHECK(complaint.what() == "");
+  CHECK(tills.sum() == written.load());
+  CHECK(tills.database->statistics().rows_locked == 0);
+  must(tills.database->verify());
+}
+
+TEST_CASE("threads that lock rows in any order get on, deadlocks or not", "[engine]") {
+  Tills tills;
+  Complaint complaint;
+  constexpr int kThreads = 4;
+  const int rounds = 100 * kEffort;
+  std::atomic<std::int64_t> written{0};
+  std::atomic<std::uint64_t> refused{0};
+  std::vector<std::thread> running;
+  for (int i = 0; i < kThreads; ++i)
+    running.emplace_back([&, i] {
+      Random random(static_cast<std::uint64_t>(i) + 9);
+      for (int n = 0; n < rounds && !complaint.failed(); ++n) {
+        const Status s = tills.database->run(
+            [&](Transaction& t) {
+              for (int k = 0; k < 3; ++k) {
+                const auto at = static_cast<std::int64_t>(random.below(kTills));
+                const Result<Row> row = t.find_for_update(tills.id, {Value::int64(at)}, kLong);
+                if (!row.ok()) {
+                  refused.fetch_add(1);
+                  return row.status();
+                }
+                if (random.chance(30)) std::this_thread::yield();
+                const Status added =
+                    t.add(tills.id, {Value::int64(at)}, kTillCoins, Value::int64(1)).status();
+                if (!added.ok()) return added;
+              }
+              return Status();
+            },
+            {.isolation = Isolation::kReadCommitted,
+             .time_limit = std::chrono::milliseconds(60'000)});
+        complaint.expect(s.ok(), s.to_string());
+        written.fetch_add(3);
+      }
+    });
+  for (std::thread& thread : running) thread.join();
+  CHECK(complaint.what() == "");
+  CHECK(tills.sum() == written.load());
+  CHECK(refused.load() > 0);
+  CHECK(tills.database->statistics().rows_locked == 0);
+}
+
+}  // namespace flugs::test
