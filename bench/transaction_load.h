@@ -23,7 +23,7 @@ struct SkewOptions {
 struct SkewFigures {
   std::uint64_t committed = 0;
   std::uint64_t conflicts = 0;
-  std::uint64_t pairs_broken = 0;  ///< at the end of a round, with a negative sum
+  std::uint64_t pairs_broken = 0;  ///< with a negative sum, as transactions that committed read it
   double seconds = 0;
   double per_second() const noexcept {
     return static_cast<double>(committed) / (seconds > 0 ? seconds : 1);

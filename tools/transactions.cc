@@ -132,7 +132,7 @@ void print(const TransactionsOptions& options, const TransactionsFigures& figure
     return fmt::format("{:.2f} %", 100.0 * static_cast<double>(f.conflicts) / all);
   };
   table.add({"conflicts", share(round.snapshot), share(round.serializable)});
-  table.add({"pairs broken at the end", std::to_string(round.snapshot.pairs_broken),
+  table.add({"pairs found broken", std::to_string(round.snapshot.pairs_broken),
              std::to_string(round.serializable.pairs_broken)});
   fmt::print("{}serializable is {:.1f} % of snapshot\n\n", table.to_string(), 100 * round.ratio());
 
