@@ -26,6 +26,12 @@ bool RowLocks::is_others(const LockName& name, std::uint32_t slot) const {
   return found != locks_.end() && found->second.holder != slot;
 }
 
+bool RowLocks::is_own(const LockName& name, std::uint32_t slot) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = locks_.find(name);
+  return found != locks_.end() && found->second.holder == slot;
+}
+
 bool RowLocks::closes_cycle(std::uint32_t slot, std::uint32_t other) const noexcept {
   for (std::uint32_t at = other; at != kNobody; at = waits_for_[at])
     if (at == slot) return true;

@@ -41,8 +41,9 @@ class RowLocks {
   /// Whether there is any lock at all. Seq_cst, as is what a writer has stored in the row before:
   /// of a writer and a locker at least one sees the other.
   bool any() const noexcept { return held_.load(std::memory_order_seq_cst) != 0; }
-  /// Whether another transaction has locked the record.
+  /// Whether another transaction has locked the record; whether this one has.
   bool is_others(const LockName& name, std::uint32_t slot) const;
+  bool is_own(const LockName& name, std::uint32_t slot) const;
 
   /// Locks it; true in `is_new` unless the transaction had it already. Waits until `deadline`, and
   /// no longer than `must_stop` is false. Fails with kBusy (another one has it still), kConflict (a

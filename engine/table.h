@@ -322,6 +322,7 @@ class Table {
   void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
   void undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes);
   void note_inserted(TransactionContext& context, std::uint32_t row);
+  bool is_giving_way(const TransactionContext& context, std::uint32_t row) const;
   Status respect_lock(TransactionContext& context, std::uint32_t row,
                       mvcc::VersionLayout& locked) const;
   Status lock_row(TransactionContext& context, std::uint32_t row, mvcc::VersionLayout*& locked);

@@ -275,11 +275,23 @@ Status Table::lock_row(TransactionContext& context, std::uint32_t row,
       case mvcc::Commit::Lock::kDeletedBySelf:
         return Status(StatusCode::kNotFound);
       case mvcc::Commit::Lock::kConflict:
+        if (__builtin_expect(!context.locks.empty(), 0) && is_giving_way(context, row)) {
+          std::this_thread::yield();
+          continue;
+        }
         break;
     }
     context.conflicts.add();
     return Status(StatusCode::kConflict);
   }
+}
+
+// A tag in a row that the transaction has locked is that of one who is about to find that out, and
+// to take it back (respect_lock): when the lock was taken nobody was writing the row.
+bool Table::is_giving_way(const TransactionContext& context, std::uint32_t row) const {
+  if (!context.row_locks->is_own(lock_name(row), context.slot->index())) return false;
+  return context.visibility.resolve(rows_.version(row).deleted).fate !=
+         mvcc::Visibility::Fate::kCommitted;
 }
 
 // Of a writer, who stores its tag and then looks for a lock, and a locker, who does it the other
