@@ -82,7 +82,8 @@ std::size_t RetryQueue::enter_or_find(std::uint64_t& number) {
 }
 
 // With n before it, each of which needs about as long as this one, it comes in the midst of as many
-// attempts. The first one only lets whom it met end.
+// attempts. The first one only lets whom it met end, which may have lost its processor: the more
+// often it fails the longer it stands back, up to two milliseconds.
 Clock::duration RetryQueue::Place::pause(Clock::duration spent, Clock::duration pause_max,
                                          Clock::time_point deadline) {
   ++failures_;
@@ -95,9 +96,11 @@ Clock::duration RetryQueue::Place::pause(Clock::duration spent, Clock::duration 
   }
   const Clock::time_point start = Clock::now();
   constexpr Clock::duration kLeast = std::chrono::microseconds(2);
-  const Clock::duration longest =
-      std::min(pause_max,
-               std::max(spent, kLeast) * static_cast<int>(2 * std::min<std::size_t>(before, 1000)));
+  constexpr std::uint32_t kDoublings = 10;
+  const Clock::duration own = kLeast * (1 << std::min(failures_, kDoublings));
+  const Clock::duration behind =
+      std::max(spent, kLeast) * static_cast<int>(2 * std::min<std::size_t>(before, 1000));
+  const Clock::duration longest = std::min(pause_max, std::max(own, behind));
   const Clock::duration drawn(random_below(static_cast<std::uint64_t>(longest.count()) + 1));
   if (drawn < std::chrono::microseconds(50)) {
     do std::this_thread::yield();
