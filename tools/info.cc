@@ -32,6 +32,24 @@ const char* name_of(Encoding encoding) {
   return "unknown";
 }
 
+const char* name_of(ReferenceAction action) {
+  switch (action) {
+    case ReferenceAction::kRestrict:
+      return "restrict";
+    case ReferenceAction::kCascade:
+      return "cascade";
+    case ReferenceAction::kSetNull:
+      return "set null";
+  }
+  return "unknown";
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
 bench::Json to_json(const TableSchema& schema) {
   bench::Json json;
   json["name"] = schema.name;
@@ -42,6 +60,8 @@ bench::Json to_json(const TableSchema& schema) {
                          {"nullable", column.nullable},
                          {"encoding", name_of(column.encoding)}};
     if (column.type == Type::kDecimal) entry["scale"] = column.scale;
+    if (column.default_value.has_value()) entry["default"] = column.default_value->to_string();
+    if (column.auto_increment) entry["auto_increment"] = true;
     json["columns"].push_back(entry);
   }
   json["keys"] = bench::Json::array();
@@ -51,6 +71,17 @@ bench::Json to_json(const TableSchema& schema) {
                             {"unique", key.unique},
                             {"ordered", key.ordered},
                             {"hashed_columns", key.hashed_columns}});
+  json["checks"] = bench::Json::array();
+  for (const CheckSchema& check : schema.checks)
+    json["checks"].push_back({{"name", check.name}, {"condition", check.condition.to_string()}});
+  json["foreign_keys"] = bench::Json::array();
+  for (const ForeignKeySchema& foreign : schema.foreign_keys)
+    json["foreign_keys"].push_back({{"name", foreign.name},
+                                    {"columns", foreign.columns},
+                                    {"table", foreign.table},
+                                    {"key", foreign.key},
+                                    {"on_delete", name_of(foreign.on_delete)},
+                                    {"on_update", name_of(foreign.on_update)}});
   return json;
 }
 
@@ -90,19 +121,27 @@ void print_head(const Database& database, const Statistics& statistics) {
 
 void print_schema(const TableSchema& schema) {
   fmt::print("table {}\n", schema.name);
-  TextTable columns({"column", "type", "null", "encoding"});
+  TextTable columns({"column", "type", "null", "encoding", "default"});
   for (const ColumnSchema& column : schema.columns) {
     std::string type(to_string(column.type));
     if (column.type == Type::kDecimal) type += fmt::format("(18,{})", column.scale);
-    columns.add({column.name, type, column.nullable ? "yes" : "no", name_of(column.encoding)});
+    const std::string by_default = column.default_value.has_value()
+                                       ? column.default_value->to_string()
+                                   : column.auto_increment ? "a number"
+                                                           : "";
+    columns.add(
+        {column.name, type, column.nullable ? "yes" : "no", name_of(column.encoding), by_default});
   }
   fmt::print("{}", columns.to_string());
-  for (const KeySchema& key : schema.keys) {
-    std::string names;
-    for (const std::string& name : key.columns) names += (names.empty() ? "" : ", ") + name;
-    fmt::print("key {} ({}){}{}\n", key.name, names, key.unique ? ", unique" : "",
+  for (const KeySchema& key : schema.keys)
+    fmt::print("key {} ({}){}{}\n", key.name, list_of(key.columns), key.unique ? ", unique" : "",
                key.ordered ? ", ordered" : "");
-  }
+  for (const CheckSchema& check : schema.checks)
+    fmt::print("check {}: {}\n", check.name, check.condition.to_string());
+  for (const ForeignKeySchema& foreign : schema.foreign_keys)
+    fmt::print("foreign key {} ({}) to table {}, key {}; on delete {}, on update {}\n",
+               foreign.name, list_of(foreign.columns), foreign.table, foreign.key,
+               name_of(foreign.on_delete), name_of(foreign.on_update));
 }
 
 bench::Json halves_json(const MergeStatus& status) {
