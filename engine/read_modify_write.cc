@@ -190,9 +190,12 @@ Result<Upserted> Transaction::upsert(KeyId key, std::span<const Value> row,
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
   std::vector<ColumnValue> rest;
-  for (std::size_t i = 0; i < std::min(row.size(), (*target)->columns().size()); ++i)
-    if (!(*target)->keys()[key.index]->has_column(i))
+  for (std::size_t i = 0; i < std::min(row.size(), (*target)->columns().size()); ++i) {
+    // A row that is there keeps the number that a new one would get.
+    const bool is_numbered = (*target)->schema().columns[i].auto_increment && row[i].is_null();
+    if (!is_numbered && !(*target)->keys()[key.index]->has_column(i))
       rest.push_back({ColumnId(static_cast<std::uint16_t>(i)), row[i]});
+  }
   return insert_or(key, row, rest);
 }
 
@@ -210,18 +213,20 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
     });
     is_anew = false;
     for (std::size_t i = 0; done.ok() && i < rows.size(); ++i) {
-      done = remove(key.table, rows[i]);
+      done = (*target)->remove_of_many(*context_, rows[i]);
       removed += done.ok() ? 1 : 0;
       if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) continue;
       is_anew = true;  // another version has been committed meanwhile, or the row is gone
       done = {};
     }
     if (done.ok()) continue;
-    context_->undo_since(before);
+    context_->undo_since(before);  // as finish_removal does
     if (!done.message().empty()) return done;
     return Status(done.code(), fmt::format("table {}, key {}", (*target)->name(),
                                            (*target)->keys()[key.index]->name()));
   }
+  // Rows of the range may refer to each other: foreign keys are asked when all of them are gone.
+  if (Status s = (*target)->finish_removal(*context_, before); !s.ok()) return s;
   return removed;
 }
 

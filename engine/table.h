@@ -77,6 +77,12 @@ class Table {
   Result<RowId> update(TransactionContext& context, RowId row,
                        std::span<const ColumnValue> changes);
   Status remove(TransactionContext& context, RowId row);
+  /// The same for one of several rows that one statement removes, and then its end, which undoes
+  /// all since `mark` when it fails.
+  Status remove_of_many(TransactionContext& context, RowId row) { return remove_row(context, row); }
+  Status finish_removal(TransactionContext& context, const TransactionMark& mark) {
+    return is_any(kReferenced) ? finish_statement(context, mark) : Status();
+  }
   /// By which the record, of which this is a version, is locked.
   LockName lock_name(std::uint32_t row) const noexcept;
   Result<Row> read(const TransactionContext& context, RowId row) const;

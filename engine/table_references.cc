@@ -268,6 +268,7 @@ Status Table::prepare_related() noexcept {
 // Follows foreign keys from what the statement has written, and from what that has written in turn.
 // Rows are asked at the end, when all is done that is to be done. On failure nothing is left.
 Status Table::finish_statement(TransactionContext& context, const TransactionMark& mark) {
+  const Visit visiting(context);  // which may take long
   Status s;
   for (std::size_t i = mark.writes; i < context.writes.size() && s.ok(); ++i) {
     Table& table = *context.table_of(context.writes[i].table);

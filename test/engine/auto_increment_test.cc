@@ -137,6 +137,24 @@ TEST_CASE("numbers that rows bring with them do not move the counter; skipping d
   CHECK(database->skip_numbers(table, -1).code() == StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("an upsert numbers a new row, and leaves another its number", "[engine]") {
+  MemoryDatabase database;
+  TableSchema schema = tickets();
+  schema.column("note", Type::kInt32).unique_key("by_text", {"text"});
+  const TableId table = must(database->create_table(schema));
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  const auto upsert = [&](std::int32_t note) {
+    const Upserted done =
+        must(t.upsert({table, 1}, {Value::null(), Value::string("one"), Value::int32(note)}));
+    const Row row = must(t.read(table, done.row));
+    CHECK(row.get_int32(ColumnId(2)) == note);
+    return row.get_int64(kNumber);
+  };
+  CHECK(upsert(1) == 1);
+  CHECK(upsert(2) == 1);
+  must(t.commit());
+}
+
 TEST_CASE("when a type has no more numbers, an insert says so", "[engine]") {
   MemoryDatabase database;
   const TableId table = must(database->create_table(tickets(Type::kInt32)));

@@ -1,5 +1,6 @@
 // Foreign keys: what statements refuse and what they do besides, alone and against others.
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <string>
 #include <utility>
@@ -250,6 +251,38 @@ TEST_CASE("what a cascade deletes refuses nothing at the end of the statement", 
   CHECK(t.find({table, 0}, {Value::int64(1)}).code() == StatusCode::kNotFound);
   must(t.commit());
   must(family.database->verify({}));
+}
+
+TEST_CASE("rows of a range that refer to each other are removed together", "[engine]") {
+  const Action action = GENERATE(Action::kRestrict, Action::kCascade, Action::kSetNull);
+  MemoryDatabase database;
+  TableSchema schema = children(action, Action::kRestrict, "nodes", "nodes");
+  const TableId table = must(database->create_table(schema.key("by_id", {"id"})));
+  const KeyId by_id{table, 1};  // the foreign key's own comes last
+  const bool reads_anew = GENERATE(false, true);
+  Transaction t = must(database->begin(
+      AccessMode::kReadWrite, reads_anew ? Isolation::kReadCommitted : Isolation::kSnapshot));
+  std::vector<Value> rows;
+  for (std::int64_t id = 0; id < 50; ++id)
+    rows.insert(rows.end(), {Value::int64(id), Value::int64(id == 0 ? 39 : id - 1)});
+  must(t.insert_rows(table, rows));
+  const auto range = [&](std::int64_t from, std::int64_t to) {
+    const std::array<Value, 1> low = {Value::int64(from)};
+    const std::array<Value, 1> high = {Value::int64(to)};
+    return t.remove_range(by_id, {low, true}, {high, true});
+  };
+  const Result<std::uint64_t> part = range(0, 39);  // 40 refers to the last of them
+  CHECK(part.ok() == (action != Action::kRestrict));
+  if (!part.ok())
+    check_violated(part.status(),
+                   "table nodes, foreign key of_parent: rows with parent = 39 refer to table "
+                   "nodes, key primary");
+  if (part.ok()) CHECK(*part == 40);
+  CHECK(t.find({table, 0}, {Value::int64(49)}).ok() == (action != Action::kCascade));
+  const std::uint64_t left = action == Action::kRestrict ? 50 : 10;
+  CHECK(must(range(0, 49)) == (action == Action::kCascade ? 0 : left));
+  must(t.commit());
+  must(database->verify({}));
 }
 
 TEST_CASE("keys of several columns, one of them text, and NULL in one of them", "[engine]") {
