@@ -137,7 +137,7 @@ Result<RowId> Table::update_constrained(TransactionContext& context, RowId row,
   if (Status s = check_changed_row(row.value(), changes); !s.ok()) return s;
   if (!is_any(kReferring | kReferenced)) return update_row(context, row, changes);
   const TransactionMark mark = context.mark();
-  const Result<RowId> version = update_row(context, row, changes);
+  Result<RowId> version = update_row(context, row, changes);
   if (!version.ok()) return version;
   if (Status s = finish_statement(context, mark); !s.ok()) return s;
   return newest_since(context, mark, *version);

@@ -41,10 +41,9 @@ void Table::add_foreign_key(std::size_t index, Table& parent) {
   ForeignKeySchema& schema = schema_.foreign_keys[index];
   schema.table = parent.name();
   schema.key = parent.keys_[schema.referenced.index]->name();
-  std::vector<std::uint16_t> columns;
   const std::size_t child_key = key_for(schema_, schema.columns);
-  for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    columns.push_back(keys_[child_key]->columns()[i]);
+  const auto leading = keys_[child_key]->columns().first(schema.columns.size());
+  std::vector<std::uint16_t> columns(leading.begin(), leading.end());
   foreign_keys_.push_back(std::make_unique<ForeignKey>(
       ForeignKey{schema, *this, parent, std::move(columns), child_key, schema.referenced.index}));
   std::vector<const ForeignKey*> referrers;
