@@ -206,6 +206,7 @@ Result<SkewFigures> run_skew(Database& database, const SkewOptions& options, Iso
   std::atomic<bool> ends{false};
   std::vector<SkewUser> users(options.users);
   std::vector<std::thread> running;
+  running.reserve(options.users);
   const std::uint64_t start = monotonic_ns();
   for (std::uint32_t i = 0; i < options.users; ++i)
     running.emplace_back([&, i] { be_user(database, key, options, isolation, i, ends, users[i]); });

@@ -144,7 +144,7 @@ Status DatabaseCore::run(FunctionRef<Status(Transaction&)> work, const RetryOpti
     const Clock::duration waited = place.wait_for_turn();
     const Clock::time_point start = Clock::now();
     bool ended_by_merge = false;
-    const Status done = run_once(work, options, report, ended_by_merge);
+    Status done = run_once(work, options, report, ended_by_merge);
     const Clock::time_point end = Clock::now();
     report.paused += std::chrono::duration_cast<std::chrono::microseconds>(waited);
     if (done.ok() || !is_worth_another(done.code(), ended_by_merge)) return done;

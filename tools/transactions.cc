@@ -44,6 +44,7 @@ struct TransactionsFigures {
   /// The round whose ratio is the median.
   const Round& median() const {
     std::vector<const Round*> sorted;
+    sorted.reserve(rounds.size());
     for (const Round& round : rounds) sorted.push_back(&round);
     std::sort(sorted.begin(), sorted.end(),
               [](const Round* a, const Round* b) { return a->ratio() < b->ratio(); });
