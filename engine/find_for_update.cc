@@ -8,6 +8,7 @@
 #include "engine/database_core.h"
 #include "flugs/transaction.h"
 #include "mvcc/asymmetric_barrier.h"
+#include "words/deadline.h"
 
 namespace flugs {
 
@@ -91,10 +92,7 @@ Result<Row> Transaction::find_for_update(KeyId key, std::span<const Value> value
   if (wait.limit < std::chrono::milliseconds(0))
     return named(StatusCode::kInvalidArgument,
                  fmt::format("a wait of {} ms, allowed are 0 and more", wait.limit.count()));
-  const auto now = engine::RowLocks::Clock::now();
-  const auto deadline = wait.limit > engine::RowLocks::Clock::time_point::max() - now
-                            ? engine::RowLocks::Clock::time_point::max()
-                            : now + wait.limit;
+  const auto deadline = deadline_after(engine::RowLocks::Clock::now(), wait.limit);
   for (;;) {
     Result<Row> row = find(key, values);
     if (!row.ok()) return row;

@@ -9,6 +9,7 @@
 #include "engine/database_core.h"
 #include "engine/retry_queue.h"
 #include "flugs/retry.h"
+#include "words/deadline.h"
 
 namespace flugs::engine {
 
@@ -138,7 +139,7 @@ Status DatabaseCore::run(FunctionRef<Status(Transaction&)> work, const RetryOpti
   const Clock::time_point begun = Clock::now();
   const bool has_limit = options.time_limit.count() != 0;
   const Clock::time_point deadline =
-      has_limit ? begun + options.time_limit : Clock::time_point::max();
+      has_limit ? deadline_after(begun, options.time_limit) : Clock::time_point::max();
   RetryQueue::Place place(retries_);
   for (;;) {
     const Clock::duration waited = place.wait_for_turn();

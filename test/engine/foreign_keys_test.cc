@@ -314,8 +314,6 @@ TEST_CASE("keys of several columns, one of them text, and NULL in one of them", 
   must(database->verify({}));
 }
 
-// ------------------------------------------------------------------------------- against others
-
 TEST_CASE("of who deletes a row and who lets another refer to it, one has a conflict", "[engine]") {
   const Isolation isolation =
       GENERATE(Isolation::kSnapshot, Isolation::kSerializable, Isolation::kReadCommitted);
@@ -445,7 +443,31 @@ TEST_CASE("what is rolled back to a savepoint is in nobody's way", "[engine]") {
   must(family.database->verify({}));
 }
 
-// -------------------------------------------------------------------------------------- schemas
+TEST_CASE("foreign keys make the indexes that opening has left", "[engine]") {
+  MemoryDatabase database(std::size_t{96} << 20);
+  database.options.sweeps_in_background = false;
+  const TableId parent = must(database->create_table(parents()));
+  const TableId child = must(database->create_table(children(Action::kCascade)));
+  constexpr std::int64_t kRows = 20'000;  // more than opening makes indexes of
+  Transaction t = must(database->begin(AccessMode::kReadWrite));
+  for (std::int64_t id = 0; id < kRows; ++id) must(t.insert(parent, {{kId, Value::int64(id)}}));
+  for (std::int64_t id = 0; id < kRows; ++id)
+    must(t.insert(child, {Value::int64(id), Value::int64(id)}));
+  must(t.commit());
+  database.reopen();
+  t = must(database->begin(AccessMode::kReadWrite));
+  CHECK(database->statistics().index_entries_left != 0);
+  must(t.remove(parent, RowId(77)));  // the first row is the first one that was inserted
+  CHECK(t.find({child, 0}, {Value::int64(77)}).code() == StatusCode::kNotFound);
+  must(t.commit());
+  database.reopen();
+  t = must(database->begin(AccessMode::kReadWrite));
+  CHECK(t.insert(child, {Value::int64(kRows), Value::int64(77)}).code() ==
+        StatusCode::kConstraintViolated);
+  must(t.insert(child, {Value::int64(kRows), Value::int64(78)}));
+  must(t.commit());
+  must(database->verify({}));
+}
 
 TEST_CASE("foreign keys that fit no table are refused with the reason", "[engine]") {
   MemoryDatabase database;
