@@ -17,13 +17,6 @@ namespace flugs::engine {
 
 namespace {
 
-// Finding the oldest snapshot interrupts the other processors: once in so many transactions of a
-// slot, or in so many dead rows if transactions are large.
-constexpr std::uint64_t kEndingsPerOldest = 2048;
-constexpr std::size_t kDeadRowsPerOldest = 16384;
-// Then a few rows per commit, and twice as many as it leaves behind itself: no commit pays for all.
-constexpr std::size_t kRowsPerCollection = 8;
-constexpr std::size_t kLocalFreeRowsMax = 512;
 // From so many on it is said that the transaction is in a call: less takes no millisecond.
 constexpr std::size_t kWritesOfLongCommit = 1024;
 
@@ -48,6 +41,7 @@ void DatabaseCore::start() {
   for (auto& context : contexts_) {
     context = std::make_unique<TransactionContext>();
     context->asked_to_end = &slots_->asked_to_end();
+    context->slots = slots_.get();
     context->attention = &slots_->mirrors()[&context - contexts_.data()].attention;
     context->tables = &tables_by_id_;
   }
@@ -119,6 +113,7 @@ void DatabaseCore::clear(TransactionContext& context) noexcept {
   if (context.is_writing) collect_garbage(context);
   context.writes.clear();
   context.index_changes.clear();
+  context.flushed_ahead = 0;
   context.dying.clear();
   context.unflushed.clear();
   context.savepoints.clear();
@@ -136,7 +131,7 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
   if (__builtin_expect(context.writes.size() > kWritesOfLongCommit, 0)) visiting.emplace(context);
   mvcc::Commit protocol(*slots_);
   Result<std::uint64_t> timestamp = protocol.run(
-      *context.slot, context.writes,
+      *context.slot, context.writes, context.flushed_ahead,
       [&](pmem::Persister& persister) { context.unflushed.flush(persister, "commit/1"); },
       [&] { context.unflushed.mark_durable(); },
       [&](std::uint64_t at) { return reads_hold(context, at); });
@@ -148,10 +143,7 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
     return timestamp;
   }
   context.unflushed.keep_hints(context.slot->persister());
-  for (DeadRow& dead : context.dying) {
-    dead.since = *timestamp;
-    context.dead.push(dead);
-  }
+  for (const DeadRow& dead : context.dying) context.dead.push(dead, *timestamp);
   context.commits.add();
   clear(context);
   leave(context);
@@ -213,106 +205,6 @@ void DatabaseCore::undo(TransactionContext& context) noexcept {
   }
   clear(context);
   context.is_writing = false;
-}
-
-// Rows that a committed transaction deleted leave the indexes when no snapshot sees them any more,
-// and are used again when no reader can have their row id from an index (protocol recycle).
-void DatabaseCore::collect_garbage(TransactionContext& context) {
-  ++context.endings;
-  // Those that this transaction has left behind stand at the end.
-  std::size_t given_back = 0;
-  for (std::size_t i = context.unreachable.size();
-       i > 0 && context.unreachable[i - 1].since == ~std::uint64_t{0}; --i, ++given_back)
-    context.unreachable[i - 1].since = slots_->now();
-  if (std::exchange(context.wants_rows, false)) rows_wanted_.fetch_add(1);
-  const std::uint64_t rows_wanted = rows_wanted_.load(std::memory_order_relaxed);
-  if (context.dead.empty() && context.unreachable.empty()) return;
-  if (context.rows_wanted_seen != rows_wanted) {
-    context.rows_wanted_seen = rows_wanted;
-    collect_all_garbage(context);
-    return;
-  }
-  const bool looks_again =
-      context.endings - context.oldest_snapshot_endings >= kEndingsPerOldest ||
-      context.dead.size() > context.dead_rows_after_oldest + kDeadRowsPerOldest;
-  // Without commits the clock stands still, and rows of aborted transactions would never be free.
-  if (looks_again) {
-    slots_->advance();
-    merger_->retry_start();
-  }
-  // A snapshot of now instead of the transaction's: it holds up no collection, but drop_table waits
-  // for it, so that no table whose rows we touch goes away.
-  slots_->begin_snapshot(*context.slot);
-  if (looks_again) {
-    context.oldest_snapshot = slots_->oldest_snapshot();
-    context.oldest_snapshot_endings = context.endings;
-    context.dead_rows_after_oldest = context.dead.size();
-  }
-  const std::size_t rows = kRowsPerCollection + context.dying.size() * 2;
-  reuse_rows(context, rows + given_back * 2);
-  unlink_dead_rows(context, rows, 1 + context.dying.size());
-}
-
-// The pool is full: without rows to write there is no commit whose fence rows could wait for. What
-// no snapshot holds can be used by the next transaction, of any slot, whatever it costs this one.
-void DatabaseCore::collect_all_garbage(TransactionContext& context) {
-  const auto look_again = [&] {
-    slots_->advance();
-    slots_->begin_snapshot(*context.slot);
-    context.oldest_snapshot = slots_->oldest_snapshot();
-  };
-  look_again();
-  unlink_dead_rows(context, context.dead.size(), context.dead.size());
-  slots_->persist_stamps(*context.slot);
-  for (std::size_t i = 0; i < context.unreachable.size(); ++i) context.unreachable[i].fences = 0;
-  look_again();
-  reuse_rows(context, context.unreachable.size());
-  for (LocalRows& local : context.local_rows) {
-    if (!local.table->is_gone()) local.table->add_free_rows(local.free);
-    local.free.clear();
-  }
-}
-
-void DatabaseCore::unlink_dead_rows(TransactionContext& context, std::size_t rows_max,
-                                    std::size_t sweeps_max) {
-  std::size_t sweeps_left = sweeps_max;
-  for (std::size_t i = 0; i < rows_max && !context.dead.empty() &&
-                          context.dead.front().since <= context.oldest_snapshot;
-       ++i) {
-    DeadRow dead = context.dead.front();
-    // A drop that is under way may still fail: leave the rows until it is decided.
-    if (dead.table->is_dropped() && !dead.table->is_gone()) return;
-    if (!dead.table->is_gone() && !dead.table->may_unlink(dead.row, sweeps_left)) return;
-    context.dead.pop();
-    if (dead.table->is_gone() || dead.since < dead.table->rows().emptied_at(dead.row)) continue;
-    if (mvcc::VersionLayout* version = dead.table->unlink_dead(dead); version != nullptr)
-      context.slot->flush_later(*version);
-    dead.since = slots_->now();
-    dead.fences = context.commits.get() + 1;
-    context.unreachable.push(dead);
-  }
-  // For the next time.
-  if (!context.dead.empty()) context.dead.front().table->prefetch_unlinking(context.dead.front());
-}
-
-void DatabaseCore::reuse_rows(TransactionContext& context, std::size_t rows_max) {
-  for (std::size_t i = 0; i < rows_max && !context.unreachable.empty() &&
-                          context.unreachable.front().since < context.oldest_snapshot &&
-                          context.unreachable.front().fences <= context.commits.get();
-       ++i) {
-    const DeadRow row = context.unreachable.front();
-    context.unreachable.pop();
-    if (row.table->is_gone() || !row.table->rows().takes_rows(row.row) ||
-        row.since < row.table->rows().emptied_at(row.row))
-      continue;
-    LocalRows& local = context.local_rows_of(*row.table);
-    row.table->forget_emptied(local);
-    local.free.push_back(row.row);
-    if (local.free.size() > kLocalFreeRowsMax) {
-      row.table->add_free_rows(local.free);
-      local.free.clear();
-    }
-  }
 }
 
 // ---------------------------------------------------------------------------------------- tables

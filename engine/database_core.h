@@ -147,8 +147,6 @@ class DatabaseCore {
   void clear(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);
   void collect_all_garbage(TransactionContext& context);
-  void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::size_t sweeps_max);
-  void reuse_rows(TransactionContext& context, std::size_t rows_max);
   bool wait_for_transactions() noexcept;
   Status resolve_foreign_keys(TableSchema& schema) const;
   Status link_foreign_keys();

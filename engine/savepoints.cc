@@ -55,7 +55,7 @@ bool TransactionContext::may_change_in_place(std::uint32_t table,
 void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
   for (; index_changes.size() > mark.index_changes; index_changes.pop_back())
     index_changes.back().table->undo_index_change(index_changes.back());
-  for (; writes.size() > mark.writes; writes.pop_back()) {
+  for (; writes.size() > mark.writes; pop_write()) {
     const mvcc::Write& write = writes.back();
     mvcc::Commit::take_back(*slot, write);
     if (write.deletes) continue;

@@ -27,7 +27,7 @@ void Table::undo_inserts(TransactionContext& context, std::size_t writes, std::s
     const mvcc::Write& write = context.writes.back();
     mvcc::store_stamp(write.version->created, mvcc::kNoStamp);
     give_back(context, write.row);
-    context.writes.pop_back();
+    context.pop_write();
   }
 }
 

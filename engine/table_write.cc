@@ -176,7 +176,7 @@ void Table::undo_index_change(const IndexChange& change) {
 }
 
 void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
-  context.writes.push_back(
+  context.add_write(
       {&rows_.version(row), layout_.table_id, row, rows_.layout(row).row_bytes(), false});
 }
 
@@ -313,8 +313,8 @@ LockName Table::lock_name(std::uint32_t row) const noexcept {
 
 void Table::note_deleted(TransactionContext& context, std::uint32_t row,
                          mvcc::VersionLayout* locked, std::uint16_t keys) {
-  context.writes.push_back({locked, layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
   context.dying.push_back({this, 0, 0, row, keys});
+  context.add_write({locked, layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
 }
 
 // `keys`: those whose hash of the row is in `hashes`.
@@ -391,6 +391,8 @@ bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
     layout.store(rows_.address(row), changes[i].column.value(), context.cells[i]);
+  if (__builtin_expect(context.flushed_ahead != 0, 0))
+    context.slot->persister().flush(rows_.address(row), layout.row_bytes(), "write_ahead/2");
   return true;
 }
 

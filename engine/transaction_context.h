@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -84,10 +85,18 @@ class DeadRowQueue {
   std::size_t size() const noexcept { return size_; }
   DeadRow& operator[](std::size_t i) noexcept { return rows_[(first_ + i) & (rows_.size() - 1)]; }
   DeadRow& front() noexcept { return (*this)[0]; }
-  void push(const DeadRow& row) {
+  void reserve(std::size_t rows) {
+    while (rows_.size() < rows) grow();
+  }
+  void push(const DeadRow& row) { push(row, row.since); }
+  /// `since` instead of its own: to store it there first, and load both words at once, is to wait
+  /// for each store before it.
+  void push(const DeadRow& row, std::uint64_t since) {
     if (size_ == rows_.size()) grow();
     ++size_;
-    (*this)[size_ - 1] = row;
+    DeadRow& last = (*this)[size_ - 1];
+    last = row;
+    last.since = since;
   }
   void pop() noexcept {
     first_ = (first_ + 1) & (rows_.size() - 1);
@@ -163,6 +172,7 @@ struct LocalRows {
 class TransactionContext {
  public:
   mvcc::Slot* slot = nullptr;
+  mvcc::TransactionSlots* slots = nullptr;
   mvcc::Visibility visibility;
   /// Transactions with a lower snapshot are to end (TransactionSlots::ask_to_end).
   const std::atomic<std::uint64_t>* asked_to_end = nullptr;
@@ -191,6 +201,8 @@ class TransactionContext {
   std::atomic<std::int64_t> deadline{kNoDeadline};  ///< nanoseconds of the steady clock
 
   std::vector<mvcc::Write> writes;
+  std::size_t flushed_ahead = 0;  ///< the first so many have been flushed, without a fence
+  static constexpr std::size_t kWritesAhead = 64;
   std::vector<IndexChange> index_changes;
   columns::Unflushed unflushed;
   Savepoints savepoints;
@@ -269,6 +281,17 @@ class TransactionContext {
   }
   const columns::StableArray<Table*>* tables = nullptr;  ///< by id
 
+  /// To be called with each write: no transaction has all of its work at its end.
+  void add_write(const mvcc::Write& write) {
+    writes.push_back(write);
+    if (__builtin_expect(writes.size() - flushed_ahead >= kWritesAhead, 0)) work_ahead();
+  }
+
+  void pop_write() noexcept {
+    writes.pop_back();
+    flushed_ahead = std::min(flushed_ahead, writes.size());
+  }
+
   LocalRows& local_rows_of(Table& table) {
     for (LocalRows& local : local_rows)
       if (local.table == &table) return local;
@@ -277,6 +300,7 @@ class TransactionContext {
 
  private:
   LocalRows& add_local_rows(Table& table);
+  void work_ahead();
 };
 
 /// While it lives, the transaction is not ended from within what it calls, nor by others.

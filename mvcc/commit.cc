@@ -18,28 +18,33 @@ void store_word(std::uint64_t& word, std::uint64_t value) noexcept {
   std::atomic_ref(word).store(value, std::memory_order_relaxed);
 }
 
-// Rows of a bulk load lie side by side: each of their lines is flushed once.
-void flush_rows(pmem::Persister& persister, const std::vector<Write>& writes) noexcept {
-  if (writes.empty()) return;
-  const auto* first = reinterpret_cast<const std::byte*>(writes.front().version);
-  const std::byte* end = first;
-  for (const Write& write : writes) {
-    const auto* row = reinterpret_cast<const std::byte*>(write.version);
-    if (row != end) {
-      persister.flush(first, static_cast<std::size_t>(end - first), "commit/1");
-      first = row;
+// Rows that are written in the order in which they lie, those that are inserted and those that are
+// deleted each, are flushed in one: each of their lines once.
+void flush_rows(pmem::Persister& persister, std::span<const Write> writes,
+                pmem::Label label) noexcept {
+  for (const bool deletes : {false, true}) {
+    const std::byte* first = nullptr;
+    const std::byte* end = nullptr;
+    for (const Write& write : writes) {
+      if (write.deletes != deletes) continue;
+      const auto* row = reinterpret_cast<const std::byte*>(write.version);
+      if (row != end) {
+        if (end != nullptr) persister.flush(first, static_cast<std::size_t>(end - first), label);
+        first = row;
+      }
+      end = row + write.row_bytes;
     }
-    end = row + write.row_bytes;
+    if (end != nullptr) persister.flush(first, static_cast<std::size_t>(end - first), label);
   }
-  persister.flush(first, static_cast<std::size_t>(end - first), "commit/1");
 }
 
-void flush_stamps(pmem::Persister& persister, const std::vector<Write>& writes) noexcept {
-  std::uintptr_t flushed_line = 0;
+void flush_stamps(pmem::Persister& persister, std::span<const Write> writes) noexcept {
+  std::uintptr_t flushed_line[2] = {0, 0};  // of rows inserted, and deleted
   for (const Write& write : writes) {
     const std::uintptr_t line = reinterpret_cast<std::uintptr_t>(write.version) / pmem::kLineBytes;
-    if (line != flushed_line) persister.flush(write.version, sizeof *write.version, "commit/4");
-    flushed_line = line;
+    std::uintptr_t& last = flushed_line[write.deletes ? 1 : 0];
+    if (line != last) persister.flush(write.version, sizeof *write.version, "commit/4");
+    last = line;
   }
 }
 
@@ -120,6 +125,25 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
   return {};
 }
 
+// Protocol write_ahead: what step 1 of the commit would flush, in the midst of a large transaction.
+//   step  store                                  made durable by  power cut just after it: recovery
+//   1     step 0 of commit, of 64 rows or more   flush, and the   tags are stale: rows never
+//                                                fence of         created, not deleted
+//                                                commit/1
+//   2     cells of such a row, changed in place  likewise         the same
+//         (Table::update_in_place)
+// Need not:   any order. Lines may reach the medium at any time; the commit's fence is what counts.
+void Commit::flush_ahead(Slot& slot, std::span<const Write> writes) noexcept {
+  flush_rows(*slot.persister_, writes, "write_ahead/1");
+  flush_stamps_left(slot);
+}
+
+void Commit::flush_stamps_left(Slot& slot) noexcept {
+  for (const VersionLayout* version : slot.unflushed_stamps_)
+    slot.persister_->flush(version, sizeof *version, "commit/4");
+  slot.unflushed_stamps_.clear();
+}
+
 // Protocol commit. The transaction is durable after step 2 and visible after step 3.
 //   step  store                                  made durable by  power cut just after it: recovery
 //   0     rows' deleted words := tag (locks),    -                tags are stale: rows never
@@ -138,7 +162,7 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
 //             4 durable before the half's intents are overwritten: halves alternate, and the fence
 //             of step 1 of the other half lies between.
 // Need not:   any order inside step 1, inside the record of step 2, inside step 4.
-Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
+Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, std::size_t flushed,
                                   FunctionRef<void(pmem::Persister&)> flush_rest,
                                   FunctionRef<void()> is_durable,
                                   FunctionRef<bool(std::uint64_t timestamp)> may_commit) {
@@ -162,11 +186,9 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes,
   if (!may_commit(timestamp)) return Status(StatusCode::kConflict);
 
   persister.flush(&half, sizeof half, "commit/1");
-  flush_rows(persister, writes);
+  flush_rows(persister, std::span(writes).subspan(flushed), "commit/1");
   flush_rest(persister);
-  for (const VersionLayout* version : slot.unflushed_stamps_)
-    persister.flush(version, sizeof *version, "commit/4");
-  slot.unflushed_stamps_.clear();
+  flush_stamps_left(slot);
   persister.fence("commit/1");
 
   store_word(half.commit_timestamp, timestamp);

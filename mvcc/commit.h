@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "flugs/function_ref.h"
@@ -32,11 +34,14 @@ class Commit {
   /// A tag that an aborted or crashed transaction left behind does not lock.
   static Lock lock(VersionLayout& version, const Visibility& visibility) noexcept;
 
-  /// Makes `writes` durable, then visible, and returns the commit time-stamp. `flush_rest` flushes
+  /// Flushes writes of a transaction that goes on, without a fence, so that its commit need not.
+  static void flush_ahead(Slot& slot, std::span<const Write> writes) noexcept;
+  /// Makes `writes` durable, then visible, and returns the commit time-stamp. Of these the first
+  /// `flushed` have been flushed ahead and not been changed since. `flush_rest` flushes
   /// what the rows refer to and is called before the first fence. `is_durable` is called behind the
   /// last one. `may_commit` is asked once the time-stamp is known. Fails with kOutOfSpace (no room
   /// for the intents), kConflict (it may not): abort then.
-  Result<std::uint64_t> run(Slot& slot, const std::vector<Write>& writes,
+  Result<std::uint64_t> run(Slot& slot, const std::vector<Write>& writes, std::size_t flushed,
                             FunctionRef<void(pmem::Persister&)> flush_rest,
                             FunctionRef<void()> is_durable,
                             FunctionRef<bool(std::uint64_t timestamp)> may_commit);
@@ -55,6 +60,7 @@ class Commit {
                                 std::uint64_t timestamp) noexcept;
 
  private:
+  static void flush_stamps_left(Slot& slot) noexcept;
   Status store_intents(Slot& slot, const std::vector<Write>& writes);
   Status enlarge_overflow(Slot& slot, std::uint32_t half, std::uint64_t intents);
 

@@ -50,6 +50,8 @@ constexpr MutationCase kCases[] = {
     {Kind::kNoFence, "commit/4", "large_commit", Region::kOther, false,
      "the fence of commit/1 of the slot's next transaction comes before the half is used again, "
      "and recovery stamps what a slot that is not used again left"},
+    {Kind::kNoFlush, "write_ahead/1", "large_commit"},
+    {Kind::kNoFlush, "write_ahead/2", "large_commit"},
     {Kind::kNoFlush, "intent_block/1", "large_commit"},
     {Kind::kNoFence, "intent_block/1", "large_commit"},
     {Kind::kNoFlush, "intent_block/2", "interleaved_intents"},

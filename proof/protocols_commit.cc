@@ -78,9 +78,11 @@ void script_large_transactions(CrashRig& rig) {
       writes.push_back(insert("orders", order(100 * (round + 1) + i, 7, "many")));
     rig.commit(writes);
   }
-  // More than 64 rows: the transaction flushes its stamps itself.
+  // More than 64 rows: the transaction flushes them ahead, one of them again, and its stamps
+  // itself.
   Writes writes;
   for (std::int32_t i = 0; i < 70; ++i) writes.push_back(insert("orders", order(1000 + i, 8, "x")));
+  writes.push_back(update("orders", 1003, {set(3, Value::string("many"))}));
   rig.commit(writes);
   for (std::int32_t i = 0; i < 3; ++i) rig.commit({remove("people", i + 1)});
 }

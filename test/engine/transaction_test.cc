@@ -147,6 +147,31 @@ TEST_CASE("dead versions are used again once nobody can see them", "[engine]") {
   CHECK(reserved < 12000);  // two collections' worth, far from one row for each update
 }
 
+TEST_CASE("dead versions of large transactions are used again by the next ones", "[engine]") {
+  Items items;
+  constexpr std::size_t kRows = 20000;
+  std::vector<RowId> rows;
+  Transaction first = items.begin();
+  for (std::size_t i = 0; i < kRows; ++i)
+    rows.push_back(must(first.insert(items.table, {Value::int64(static_cast<std::int64_t>(i)),
+                                                   Value::int64(1), Value::null()})));
+  must(first.commit());
+  for (std::int64_t round = 0; round < 10; ++round) {
+    Transaction t = items.begin();
+    for (RowId& row : rows)
+      row = must(t.update(items.table, row, {{kPart, Value::int64(round + 2)}}));
+    // What has been flushed ahead may change again, and part of it be taken back.
+    const Savepoint savepoint = must(t.savepoint());
+    for (std::size_t i = 0; i < 200; ++i) must(t.remove(items.table, rows[kRows - 1 - i]));
+    must(t.rollback_to(savepoint));
+    must(t.commit());
+  }
+  // The live rows, those that died last, and those that wait for a commit's fence.
+  CHECK(items.database->table(items.table)->statistics().rows_reserved < 5 * kRows);
+  CHECK(items.count(items.begin(AccessMode::kReadOnly)) == kRows);
+  must(items.database->verify({}));
+}
+
 TEST_CASE("rows of aborted transactions are used again", "[engine]") {
   Items items;
   for (int i = 0; i < 60000; ++i) {

@@ -7,8 +7,9 @@
 
 namespace flugs::test {
 
-/// By how much a stress test does more than the least; the thread sanitizer is slow.
-#ifdef __SANITIZE_THREAD__
+/// By how much a stress test does more than the least; the sanitizers are slow, and of the two the
+/// thread sanitizer is the one that threads are for.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr int kEffort = 1;
 #else
 inline constexpr int kEffort = 10;

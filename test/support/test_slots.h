@@ -80,7 +80,7 @@ class TestSlots {
   }
   Result<std::uint64_t> commit(mvcc::Slot& slot, const std::vector<mvcc::Write>& writes) {
     return mvcc::Commit(*slots_).run(
-        slot, writes, [](pmem::Persister&) {}, [] {}, [](std::uint64_t) { return true; });
+        slot, writes, 0, [](pmem::Persister&) {}, [] {}, [](std::uint64_t) { return true; });
   }
 
  private:
