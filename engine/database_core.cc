@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -14,13 +13,6 @@
 #include "pmem/check.h"
 
 namespace flugs::engine {
-
-namespace {
-
-// From so many on it is said that the transaction is in a call: less takes no millisecond.
-constexpr std::size_t kWritesOfLongCommit = 1024;
-
-}  // namespace
 
 DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options)
     : pool_(std::move(pool)), options_(options), tables_by_id_(kTableIdsMax) {
@@ -127,15 +119,12 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
     abort(context);
     return std::uint64_t{0};
   }
-  std::optional<Visit> visiting;
-  if (__builtin_expect(context.writes.size() > kWritesOfLongCommit, 0)) visiting.emplace(context);
   mvcc::Commit protocol(*slots_);
   Result<std::uint64_t> timestamp = protocol.run(
       *context.slot, context.writes, context.flushed_ahead,
       [&](pmem::Persister& persister) { context.unflushed.flush(persister, "commit/1"); },
       [&] { context.unflushed.mark_durable(); },
       [&](std::uint64_t at) { return reads_hold(context, at); });
-  visiting.reset();
   if (!timestamp.ok()) {
     if (timestamp.code() == StatusCode::kConflict) context.conflicts.add();
     if (!context.refusal.ok()) timestamp = std::exchange(context.refusal, Status());
@@ -177,6 +166,7 @@ bool DatabaseCore::references_hold(TransactionContext& context, const mvcc::Visi
 
 // One that is to end may have been ended by another thread, or be about to.
 void DatabaseCore::abort(TransactionContext& context) noexcept {
+  context.enter_last_call();
   if (__builtin_expect(context.attention->load(std::memory_order_relaxed) != 0, 0) &&
       context.must_end()) {
     end_now(context);
@@ -188,6 +178,7 @@ void DatabaseCore::abort(TransactionContext& context) noexcept {
 
 void DatabaseCore::leave(TransactionContext& context) noexcept {
   context.current.store(0, std::memory_order_release);
+  context.in_call.store(0, std::memory_order_release);
   slots_->release(*context.slot);
 }
 

@@ -83,6 +83,7 @@ Status DatabaseCore::lock_record(TransactionContext& context, const Table& table
 }  // namespace engine
 
 Result<Row> Transaction::find_for_update(KeyId key, std::span<const Value> values, LockWait wait) {
+  const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
   const auto named = [&](StatusCode code, std::string_view why) {

@@ -113,6 +113,7 @@ Status Transaction::change_found(KeyId key, std::span<const Value> values, Chang
 
 Result<Value> Transaction::add(KeyId key, std::span<const Value> values, ColumnId column,
                                Value amount) {
+  const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
   if (Status s = check_addend(**target, column, amount); !s.ok()) return s;
@@ -130,6 +131,7 @@ Result<Value> Transaction::add(KeyId key, std::span<const Value> values, ColumnI
 Result<bool> Transaction::compare_and_set(KeyId key, std::span<const Value> values,
                                           std::span<const ColumnValue> expected,
                                           std::span<const ColumnValue> changes) {
+  const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
   if (Status s = check_expected(**target, expected); !s.ok()) return s;
@@ -145,6 +147,7 @@ Result<bool> Transaction::compare_and_set(KeyId key, std::span<const Value> valu
 
 Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
                                         std::span<const ColumnValue> changes) {
+  const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
   const engine::KeyIndex& index = *(*target)->keys()[key.index];
@@ -200,6 +203,7 @@ Result<Upserted> Transaction::upsert(KeyId key, std::span<const Value> row,
 }
 
 Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBound upper) {
+  const engine::Call call(context_);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
   const engine::TransactionMark before = context_->mark();

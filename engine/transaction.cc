@@ -73,13 +73,13 @@ Status Transaction::unusable() const {
 }
 
 // A call that shows rows to `visit` until it returns false, or the transaction is to end.
-template <typename Call>
-Status Transaction::go_through(Call&& call, FunctionRef<bool(const Row&)> visit) const {
+template <typename Walk>
+Status Transaction::go_through(Walk&& walk, FunctionRef<bool(const Row&)> visit) const {
   bool is_cut = false;
   Status done;
   {
     const engine::Visit visiting(*context_);
-    done = call([&](const Row& row) {
+    done = walk([&](const Row& row) {
       is_cut = context_->is_to_end();
       return !is_cut && visit(row);
     });
@@ -98,6 +98,7 @@ Transaction& Transaction::operator=(Transaction&& other) noexcept {
 }
 
 Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
@@ -110,6 +111,7 @@ Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) 
 }
 
 Result<RowId> Transaction::insert(TableId table, std::span<const ColumnValue> given) {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   const engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
@@ -120,6 +122,7 @@ Result<RowId> Transaction::insert(TableId table, std::span<const ColumnValue> gi
 
 Status Transaction::insert_rows(TableId table, std::span<const Value> values,
                                 std::span<RowId> ids) {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
@@ -134,6 +137,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
 }
 
 Result<RowId> Transaction::update(TableId table, RowId row, std::span<const ColumnValue> changes) {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
@@ -146,6 +150,7 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
 }
 
 Status Transaction::remove(TableId table, RowId row) {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
@@ -158,6 +163,7 @@ Status Transaction::remove(TableId table, RowId row) {
 }
 
 Result<Row> Transaction::read(TableId table, RowId row) const {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   const engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
@@ -166,6 +172,7 @@ Result<Row> Transaction::read(TableId table, RowId row) const {
 }
 
 Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
@@ -185,6 +192,7 @@ void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexc
 
 Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
                              FunctionRef<bool(const Row&)> visit) const {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
@@ -204,6 +212,7 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
 
 Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
                           FunctionRef<bool(const Row&)> visit) const {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
@@ -229,6 +238,7 @@ Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
 
 Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const Predicate& where,
                          FunctionRef<bool(const ScanBatch&)> visit) const {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   const engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
@@ -242,22 +252,26 @@ Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const
 }
 
 Result<Savepoint> Transaction::savepoint() {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   return context_->savepoints.add(context_->mark());
 }
 
 Status Transaction::rollback_to(Savepoint savepoint) {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   return database_->rollback_to(*context_, savepoint);
 }
 
 Status Transaction::release(Savepoint savepoint) {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   return database_->release(*context_, savepoint);
 }
 
 Status Transaction::commit() {
   if (context_ == nullptr) return ended();
+  context_->enter_last_call();
   if (__builtin_expect(context_->attention->load(std::memory_order_relaxed) != 0, 0) &&
       database_->refuses_commit(*context_)) {
     Status why = engine::why_ended(*context_);
@@ -279,6 +293,7 @@ TransactionId Transaction::id() const noexcept {
 }
 
 Status Transaction::set_time_limit(std::chrono::milliseconds limit) {
+  const engine::Call call(context_);
   if (!is_usable()) return unusable();
   return database_->set_time_limit(*context_, limit);
 }

@@ -17,6 +17,7 @@
 #include "engine/row_locks.h"
 #include "engine/row_store.h"
 #include "flugs/transaction.h"
+#include "mvcc/asymmetric_barrier.h"
 #include "mvcc/commit.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
@@ -189,6 +190,9 @@ class TransactionContext {
 
   // What other threads read, too.
   std::atomic<std::uint64_t> current{0};  ///< the TransactionId of the one that is open, else 0
+  /// A call is under way, so that nobody else ends the transaction (Call). Its owner alone writes
+  /// it.
+  std::atomic<std::uint32_t> in_call{0};
   /// Calls under way that may take long, or that call the user. Its owner alone writes it.
   std::atomic<std::uint32_t> visits{0};
   /// Did end because it was asked to; its slot is still taken.
@@ -235,6 +239,11 @@ class TransactionContext {
 
   bool is_to_end() const noexcept {
     return __builtin_expect(attention->load(std::memory_order_relaxed) != 0, 0) && must_end();
+  }
+  /// Of the call that ends it: until `leave`, which nobody comes before any more.
+  void enter_last_call() noexcept {
+    in_call.store(1, std::memory_order_relaxed);
+    mvcc::light_barrier();  // pairs with DatabaseCore::end_abandoned
   }
   /// Why attention was wanted: whether the transaction is to end.
   bool must_end() const noexcept;
@@ -301,6 +310,28 @@ class TransactionContext {
  private:
   LocalRows& add_local_rows(Table& table);
   void work_ahead();
+};
+
+/// A call of the transaction, if there is one: while it lives, no other thread ends it. To be made
+/// before the look whether it is to end: of the two at least one sees the other.
+class Call {
+ public:
+  explicit Call(TransactionContext* context) noexcept : context_(context) {
+    if (context == nullptr) return;
+    was_in_call_ = context->in_call.load(std::memory_order_relaxed);
+    context->in_call.store(1, std::memory_order_relaxed);
+    mvcc::light_barrier();  // pairs with DatabaseCore::end_abandoned
+  }
+  ~Call() {
+    // With release: who sees it is behind all that the call did.
+    if (context_ != nullptr) context_->in_call.store(was_in_call_, std::memory_order_release);
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  TransactionContext* context_;
+  std::uint32_t was_in_call_ = 0;  // by a call that calls this one
 };
 
 /// While it lives, the transaction is not ended from within what it calls, nor by others.

@@ -21,14 +21,6 @@ Status no_transaction() {
   return Status(StatusCode::kNotFound, "no such transaction is open, or not any more");
 }
 
-bool is_committing(const mvcc::SlotMirror& mirror) noexcept {
-  for (const mvcc::SlotMirror::Half& half : mirror.half)
-    if (mvcc::SlotMirror::state_in(half.state.load(std::memory_order_acquire)) ==
-        mvcc::SlotState::kCommitting)
-      return true;
-  return false;
-}
-
 }  // namespace
 
 // A word that is stored behind another one of its own: whoever sees the first one set, in
@@ -110,7 +102,7 @@ std::vector<TransactionInfo> TransactionWatch::look(
     info.snapshots_behind = snapshot < clock ? clock - snapshot : 0;
     info.open = whole(now - seen.first);
     info.idle = whole(now - seen.asked);
-    info.is_in_call = context.visits.load(std::memory_order_acquire) != 0 || is_committing(mirror);
+    info.is_in_call = context.in_call.load(std::memory_order_acquire) != 0;
     info.is_asked_to_end =
         context.ended_by.load(std::memory_order_acquire) != EndedBy::kNobody ||
         context.cancelled.load(std::memory_order_acquire) == id.value() ||
@@ -142,9 +134,10 @@ Status DatabaseCore::cancel(TransactionId id) noexcept {
   return {};
 }
 
-// Every call that began since the look at which it was asked to answer would have answered; one
-// that began before, and goes on for so long, is marked (`visits`). So what may come is a new call:
-// that sees it is to end, and finds the ender at it.
+// Every call that began since the look at which it was asked to answer would have answered. A call
+// marks that it is under way and then looks whether it is to end; here the order is the other way
+// round: so one that is under way is seen, and one that comes sees that it is to end, and finds the
+// ender at it.
 Status DatabaseCore::end_abandoned(TransactionId id, std::chrono::milliseconds idle) {
   if (idle < std::chrono::milliseconds(10))
     return Status(StatusCode::kInvalidArgument,
@@ -163,6 +156,8 @@ Status DatabaseCore::end_abandoned(TransactionId id, std::chrono::milliseconds i
   const std::uint64_t answers = context->answers.load(std::memory_order_acquire);
   if (Status s = cancel(id); !s.ok()) return s;
   mvcc::heavy_barrier();
+  if (context->in_call.load(std::memory_order_acquire) != 0)
+    return Status(StatusCode::kBusy, "a call of the transaction is under way; it is to end");
   if (context->answers.load(std::memory_order_acquire) != answers || context_of(id) == nullptr)
     return Status(StatusCode::kBusy, "the transaction has just made a call; it is to end");
   if (!context->claim_ending()) return {};  // its owner has come back, and ends it

@@ -138,6 +138,7 @@ Query Query::limit(std::uint64_t rows, std::uint64_t offset) const {
 
 Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions& options) const {
   const auto begin = std::chrono::steady_clock::now();
+  const engine::Call call(engine::TransactionAccess::context(transaction));
   RunContext context(options, thread_count(options));
   if (Status s = prepare(transaction, context); !s.ok()) return s;
   Result<QueryResult> result = guarded([&] {
@@ -161,6 +162,7 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
 
 Result<std::string> Query::explain(const Transaction& transaction,
                                    const RunOptions& options) const {
+  const engine::Call call(engine::TransactionAccess::context(transaction));
   RunContext context(options, thread_count(options));
   context.is_dry = true;
   if (Status s = prepare(transaction, context); !s.ok()) return s;

@@ -54,12 +54,14 @@ struct Seats {
     return must(begin().find(primary, {Value::int64(id)})).get_int64(kSeatGuest);
   }
   std::uint64_t locked() { return database->statistics().rows_locked; }
-  /// Returns when somebody else's call waits for a lock: it is in a call.
+  /// Returns when somebody else's call waits for a lock: it is in a call, and goes on to be.
   void wait_until_in_call(TransactionId id) {
-    for (;;) {
+    for (int looks = 0; looks < 3;) {
+      bool is_in_call = false;
       for (const TransactionInfo& info : database->transactions())
-        if (info.id == id && info.is_in_call) return;
-      std::this_thread::yield();
+        is_in_call |= info.id == id && info.is_in_call;
+      looks = is_in_call ? looks + 1 : 0;
+      std::this_thread::sleep_for(milliseconds(1));
     }
   }
 };

@@ -139,7 +139,7 @@ struct TransactionInfo {
   std::uint64_t snapshots_behind = 0;  ///< commits since its snapshot: what it holds back
   std::chrono::milliseconds open{0};   ///< at least
   std::chrono::milliseconds idle{0};   ///< at least so long without the beginning of a call
-  bool is_in_call = false;             ///< of those that may take long: queries, scans, commits ...
+  bool is_in_call = false;             ///< as of now
   bool is_asked_to_end = false;
   bool is_ended = false;  ///< undone; counts as open until its owner destroys it
 };
