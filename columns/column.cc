@@ -49,21 +49,20 @@ Value normalised(const Value& value, Type column_type) noexcept {
 }
 
 Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, Decoder& decoder,
-               std::string name, const std::string& table)
+               const std::string& name, const std::string& table)
     : pool_(pool),
       medium_(pool.medium()),
       layout_(layout),
       decoder_(decoder),
-      name_(std::move(name)),
-      owner_(fmt::format("table {}, column {}", table, name_)),
+      names_(names_of(name, table)),
       type_(static_cast<Type>(layout.type)),
       nullable_(layout.nullable != 0),
       is_dictionary_(layout.encoding == static_cast<std::uint8_t>(Encoding::kDictionary)),
       is_text_(type_ == Type::kString || type_ == Type::kBytes),
       is_narrow_(type_ == Type::kInt32 || type_ == Type::kDate),
-      heap_(pool, layout.heap, owner_),
+      heap_(pool, layout.heap, owner()),
       dictionary_(pool, layout.dictionary, is_dictionary_ ? hints : nullptr, heap_, type_, decoder,
-                  owner_) {
+                  owner()) {
   decoder.type = type_;
   decoder.kind = decode_kind(type_, is_dictionary_);
 }
@@ -76,6 +75,15 @@ void Column::initialise(ColumnLayout& layout, const ColumnSchema& schema) noexce
   layout.expected_distinct = schema.expected_distinct;
 }
 
+Column::Names Column::names_of(const std::string& name, const std::string& table) {
+  return {name, fmt::format("table {}, column {}", table, name)};
+}
+
+void Column::rename(const std::string& name, const std::string& table) {
+  Names next = names_of(name, table);
+  if (next.owner != owner()) names_.put(std::move(next));
+}
+
 Status Column::load() {
   if (Status s = heap_.load(); !s.ok()) return s;
   return dictionary_.load();
@@ -84,16 +92,16 @@ Status Column::load() {
 Status Column::check(const Value& value) const {
   if (value.is_null()) {
     if (nullable_) return {};
-    return Status(StatusCode::kConstraintViolated, fmt::format("{}: NULL is not allowed", owner_));
+    return Status(StatusCode::kConstraintViolated, fmt::format("{}: NULL is not allowed", owner()));
   }
   const bool widened = type_ == Type::kInt64 && value.type() == Type::kInt32;
   if (value.type() != type_ && !widened)
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("{}: expected {}, found {} {}", owner_, to_string(type_),
+                  fmt::format("{}: expected {}, found {} {}", owner(), to_string(type_),
                               to_string(value.type()), shown(value)));
   if (is_text_ && value.as_string().size() > kTextBytesMax)
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("{}: {} bytes, at most {} are allowed", owner_,
+                  fmt::format("{}: {} bytes, at most {} are allowed", owner(),
                               value.as_string().size(), kTextBytesMax));
   return {};
 }

@@ -14,6 +14,7 @@
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "pmem/pool.h"
+#include "words/published.h"
 
 namespace flugs::columns {
 
@@ -27,14 +28,17 @@ class Column {
   /// nullability were compared with the checksummed schema. `hints`: of its dictionary's index,
   /// null when that is in DRAM.
   Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, Decoder& decoder,
-         std::string name, const std::string& table);
+         const std::string& name, const std::string& table);
 
   /// Fills the layout of a new column; `schema.encoding` must not be kAuto.
   static void initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept;
   /// Opening: claims what the column owns. Fails with kCorrupt.
   Status load();
 
-  const std::string& name() const noexcept { return name_; }
+  const std::string& name() const noexcept { return names_.get().name; }
+  /// The column, or its table, is called otherwise from now on. One thread at a time. What is said
+  /// about damage in parts of the column keeps the name that they were opened with.
+  void rename(const std::string& name, const std::string& table);
   Type type() const noexcept { return type_; }
   bool nullable() const noexcept { return nullable_; }
   bool is_dictionary() const noexcept { return is_dictionary_; }
@@ -129,8 +133,13 @@ class Column {
   const pmem::Medium& medium_;
   ColumnLayout& layout_;
   const Decoder& decoder_;
-  std::string name_;
-  std::string owner_;
+  struct Names {
+    std::string name;
+    std::string owner;
+  };
+  static Names names_of(const std::string& name, const std::string& table);
+  const std::string& owner() const noexcept { return names_.get().owner; }
+  Published<Names> names_;
   Type type_;
   bool nullable_;
   bool is_dictionary_;

@@ -33,6 +33,18 @@ Status Database::drop_table(TableId table) {
   return core_ == nullptr ? closed() : core_->drop_table(table);
 }
 
+Status Database::rename_table(TableId table, std::string_view name) {
+  return core_ == nullptr ? closed() : core_->rename_table(table, std::string(name));
+}
+
+Status Database::rename_column(TableId table, ColumnId column, std::string_view name) {
+  return core_ == nullptr ? closed() : core_->rename_column(table, column, std::string(name));
+}
+
+Status Database::rename_key(KeyId key, std::string_view name) {
+  return core_ == nullptr ? closed() : core_->rename_key(key, std::string(name));
+}
+
 void Database::prefetch(KeyId key, std::span<const Value> values) const noexcept {
   if (core_ != nullptr) core_->prefetch(key, values);
 }

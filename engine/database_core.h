@@ -47,6 +47,9 @@ class DatabaseCore {
 
   Result<TableId> create_table(const TableSchema& schema);
   Status drop_table(TableId id);
+  Status rename_table(TableId id, const std::string& name);
+  Status rename_column(TableId id, ColumnId column, const std::string& name);
+  Status rename_key(KeyId key, const std::string& name);
   Status skip_numbers(TableId id, std::int64_t last);
   Result<TableId> find_table(std::string_view name) const;
   std::vector<TableId> tables() const;
@@ -152,6 +155,7 @@ class DatabaseCore {
   Status link_foreign_keys();
   Status introduce(Table& table, std::unique_lock<pmem::Mutex>& guard);
   Status check_unreferenced(const Table& table) const;
+  static void name_referrers(const Table& parent);
   Table* adopt(std::unique_ptr<Table> table);
 
   std::unique_ptr<pmem::Pool> pool_;

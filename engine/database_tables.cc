@@ -56,6 +56,7 @@ Status DatabaseCore::link_foreign_keys() {
       if (Status s = table->link_foreign_key(i, [this](TableId id) { return this->table(id); });
           !s.ok())
         return s;
+  for (const auto& table : owned_tables_) table->name_parents();
   return {};
 }
 
@@ -89,7 +90,10 @@ Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
   if (!extent.ok()) return std::move(extent).status();
   ++next_table_id_;
   auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{extent->offset});
-  auto made = std::make_unique<Table>(*pool_, layout, std::move(*schema));
+  StoredSchema stored;
+  stored.created_keys = schema->keys.size();
+  stored.schema = std::move(*schema);
+  auto made = std::make_unique<Table>(*pool_, layout, std::move(stored));
   made->set_dropped(true);  // nobody finds it so far, but its name is taken
   Table* table = adopt(std::move(made));
   Status s = introduce(*table, guard);
@@ -135,7 +139,7 @@ Status DatabaseCore::check_unreferenced(const Table& table) const {
     if (&foreign->child != &table)
       return Status(StatusCode::kConstraintViolated,
                     fmt::format("table {}: foreign key {} of table {} refers to it", table.name(),
-                                foreign->schema.name, foreign->child.name()));
+                                foreign->schema().name, foreign->child.name()));
   return {};
 }
 

@@ -54,7 +54,7 @@ KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std:
       hashed_columns_(schema.hashed_columns) {
   if (hints != nullptr)
     hints_ = std::make_unique<columns::HintIndex>(
-        pool, *hints, fmt::format("table {}, key {} index", table, name_));
+        pool, *hints, fmt::format("table {}, key {} index", table, name()));
   for (const std::uint16_t column : key_columns_)
     needs_normalising_ |=
         columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64;
@@ -395,7 +395,7 @@ Status KeyIndex::check_ordered(std::size_t expected_entries) const {
   if (Status s = ordered_->check(); !s.ok()) return s;
   if (ordered_->size() < expected_entries)
     return Status(StatusCode::kCorrupt,
-                  fmt::format("key {}: {} entries in the ordered index, but {} live rows", name_,
+                  fmt::format("key {}: {} entries in the ordered index, but {} live rows", name(),
                               ordered_->size(), expected_entries));
   return {};
 }

@@ -16,6 +16,7 @@
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "mvcc/visibility.h"
+#include "words/published.h"
 
 namespace flugs::engine {
 
@@ -40,7 +41,11 @@ class KeyIndex final : public columns::OrderedIndexCompare {
            std::span<const std::unique_ptr<columns::Column>> columns, const KeySchema& schema,
            std::vector<std::uint16_t> key_columns);
 
-  const std::string& name() const noexcept { return name_; }
+  const std::string& name() const noexcept { return name_.get(); }
+  /// One thread at a time.
+  void rename(const std::string& name) {
+    if (name != name_.get()) name_.put(name);
+  }
   /// For messages: "a = 1, b = 'x'".
   std::string describe(std::span<const Value> values) const;
   std::string describe(std::uint32_t row) const;
@@ -166,7 +171,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   const IndexRuns& runs_;
   const std::size_t number_;
   std::span<const std::unique_ptr<columns::Column>> columns_;
-  std::string name_;
+  Published<std::string> name_;
   std::vector<std::uint16_t> key_columns_;
   bool unique_;
   bool needs_normalising_ = false;

@@ -89,10 +89,10 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
   estimate.index_mode = static_cast<IndexMode>(engine::root_of(pool).index_mode);
   for (const std::uint64_t offset : (*catalog)->tables) {
     if (offset == 0) continue;
-    Result<TableSchema> schema = engine::Table::check_layout(pool, offset);
-    if (!schema.ok()) return std::move(schema).status();
+    Result<engine::StoredSchema> stored = engine::Table::check_layout(pool, offset);
+    if (!stored.ok()) return std::move(stored).status();
     engine::Table table(pool, *pool.at(pmem::OffsetPtr<engine::TableLayout>{offset}),
-                        *std::move(schema));
+                        *std::move(stored));
     if (Status s = table.load(); !s.ok()) return s;
     if (Status s = add_table(table, options.ready, room, estimate); !s.ok()) return s;
   }

@@ -106,13 +106,14 @@ void PoolAudit::link_foreign_keys() {
       audit_.note(fmt::format("table {}, foreign key {}", table->name(),
                               table->schema().foreign_keys[i].name),
                   table->link_foreign_key(i, find));
+  for (const auto& table : tables_) table->name_parents();
 }
 
 // Without indexes: hashes of what is there, sorted.
 void PoolAudit::audit_foreign_keys(const Table& table) {
   for (const auto& foreign : table.foreign_keys()) {
     const std::string part =
-        fmt::format("table {}, foreign key {}", table.name(), foreign->schema.name);
+        fmt::format("table {}, foreign key {}", table.name(), foreign->schema().name);
     const KeyIndex& key = *foreign->parent.keys()[foreign->parent_key];
     std::vector<std::pair<std::uint64_t, std::uint32_t>> referenced;
     for (const std::uint32_t row : live_[&foreign->parent])
@@ -152,21 +153,21 @@ void PoolAudit::load_catalog() {
 }
 
 void PoolAudit::load_table(std::uint64_t offset) {
-  Result<TableSchema> schema = Table::check_layout(pool_, offset);
-  if (!schema.ok()) {
-    audit_.note(fmt::format("table at offset {}", offset), schema.status());
+  Result<StoredSchema> stored = Table::check_layout(pool_, offset);
+  if (!stored.ok()) {
+    audit_.note(fmt::format("table at offset {}", offset), stored.status());
     return;
   }
   auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{offset});
-  const std::string part = fmt::format("table {}", schema->name);
+  const std::string part = fmt::format("table {}", stored->schema.name);
   audit_.part(part).items = 1;
   audit_.note(part, pool_.allocator().claim({offset, layout.bytes}, part));
   for (const auto& other : tables_)
-    if (other->name() == schema->name || other->id() == TableId(layout.table_id))
+    if (other->name() == stored->schema.name || other->id() == TableId(layout.table_id))
       audit_.damage(part, fmt::format("{}: table at offset {}: name and id expected unlike any "
                                       "other's, found {} and {} twice",
-                                      pool_.path(), offset, schema->name, layout.table_id));
-  auto table = std::make_unique<Table>(pool_, layout, *std::move(schema));
+                                      pool_.path(), offset, stored->schema.name, layout.table_id));
+  auto table = std::make_unique<Table>(pool_, layout, *std::move(stored));
   table->load_what_is_whole(
       [&](const std::string& name, const Status& status) { audit_.note(name, status); });
   by_id_.try_emplace(layout.table_id, table.get());

@@ -15,7 +15,6 @@ namespace flugs::engine {
 namespace {
 
 constexpr std::size_t kColumnsMax = 1024;
-constexpr std::size_t kKeysMax = 16;
 // Flags of a column.
 constexpr std::uint8_t kHasDefault = 1;
 constexpr std::uint8_t kAutoIncrement = 2;

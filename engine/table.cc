@@ -51,35 +51,34 @@ std::vector<KeyShape> shapes_of(const TableSchema& schema, bool has_hints) {
 
 }  // namespace
 
-Table::Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema)
+Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
     : pool_(pool),
       layout_(layout),
-      schema_(std::move(schema)),
-      decoders_(std::make_unique<columns::Decoder[]>(schema_.columns.size())),
-      columns_(make_columns(pool, layout, decoders_.get(), schema_)),
-      rows_(pool, layout, fmt::format("table {}, rows", schema_.name)),
-      runs_(pool, layout, rows_, shapes_of(schema_, layout.hints_offset != 0),
-            fmt::format("table {}, index runs", schema_.name)) {
-  for (const KeySchema& key : schema_.keys)
+      definition_(std::make_unique<const TableDefinition>(std::move(stored))),
+      decoders_(std::make_unique<columns::Decoder[]>(schema().columns.size())),
+      columns_(make_columns(pool, layout, decoders_.get(), schema())),
+      rows_(pool, layout, fmt::format("table {}, rows", name())),
+      runs_(pool, layout, rows_, shapes_of(schema(), layout.hints_offset != 0),
+            fmt::format("table {}, index runs", name())) {
+  for (const KeySchema& key : schema().keys)
     keys_.push_back(std::make_unique<KeyIndex>(
-        pool, key.unique ? hints_of(layout, columns_.size() + keys_.size()) : nullptr, schema_.name,
-        rows_, runs_, keys_.size(), columns_, key, positions_of(schema_, key)));
-  checks_.reserve(schema_.checks.size());
-  for (const CheckSchema& check : schema_.checks) checks_.emplace_back(schema_, check);
-  std::uint8_t constraints = checks_.empty() ? 0 : kChecked;
+        pool, key.unique ? hints_of(layout, layout.column_count + keys_.size()) : nullptr, name(),
+        rows_, runs_, keys_.size(), columns_, key, positions_of(schema(), key)));
+  std::uint8_t constraints = definition().checks.empty() ? 0 : kChecked;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    if (!schema_.columns[i].auto_increment) continue;
+    if (!schema().columns[i].auto_increment) continue;
     auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&layout_ + 1);
     numbered_ = i;
     numbers_ = std::make_unique<AutoIncrement>(
         pool, column_layouts[i].last_taken, columns_[i]->type(),
-        fmt::format("table {}, column {}", schema_.name, columns_[i]->name()));
+        fmt::format("table {}, column {}", name(), columns_[i]->name()));
     constraints |= kNumbered;
   }
   constraints_ = constraints;
 }
 
 Status Table::load() {
+  if (Status s = claim_schema(); !s.ok()) return s;
   for (const auto& column : columns_)
     if (Status s = column->load(); !s.ok()) return s;
   if (numbers_ != nullptr)
@@ -92,6 +91,7 @@ Status Table::load() {
 
 void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
+  if (layout_.schema_block != 0) visit(fmt::format("table {}, schema", name()), claim_schema());
   for (const auto& column : columns_)
     visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
   if (numbers_ != nullptr)

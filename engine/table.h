@@ -13,12 +13,13 @@
 #include "columns/hash_index_builder.h"
 #include "engine/auto_increment.h"
 #include "engine/catalog_layout.h"
-#include "engine/check_constraint.h"
 #include "engine/foreign_keys.h"
 #include "engine/index_runs.h"
 #include "engine/key_index.h"
 #include "engine/merge_record.h"
 #include "engine/row_store.h"
+#include "engine/schema_block.h"
+#include "engine/table_definition.h"
 #include "engine/transaction_context.h"
 #include "engine/unswept_rows.h"
 #include "flugs/database.h"
@@ -28,6 +29,7 @@
 #include "flugs/transaction.h"
 #include "pmem/mutex.h"
 #include "recovery/phases.h"
+#include "words/published.h"
 
 namespace flugs::engine {
 
@@ -40,14 +42,14 @@ inline Status no_table() { return Status(StatusCode::kNotFound, "no such table")
 /// Source: SOFORT (DaMoN 2014), sections 2 and 4.
 class Table {
  public:
-  Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema);
+  Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored);
 
   /// A new table's extent: layout and schema, flushed but not fenced.
   static Result<pmem::Extent> make_layout(pmem::Pool& pool, const TableSchema& schema,
                                           std::uint32_t table_id, IndexMode index_mode,
                                           std::uint64_t segment_bytes, pmem::Persister& persister);
   /// Checks a table's extent and reads its schema; fails with kCorrupt.
-  static Result<TableSchema> check_layout(pmem::Pool& pool, std::uint64_t offset);
+  static Result<StoredSchema> check_layout(pmem::Pool& pool, std::uint64_t offset);
   /// Opening: claims columns and rows.
   Status load();
   /// The same for audits: goes on behind a column or list that is damaged. `visit(part, status)`
@@ -55,8 +57,17 @@ class Table {
   void load_what_is_whole(FunctionRef<void(const std::string& part, const Status& status)> visit);
 
   TableId id() const noexcept { return TableId(layout_.table_id); }
-  const TableSchema& schema() const noexcept { return schema_; }
-  const std::string& name() const noexcept { return schema_.name; }
+  /// As it is now; what it was may be read as long as the table is there. One call may see two.
+  const TableDefinition& definition() const noexcept { return definition_.get(); }
+  const TableSchema& schema() const noexcept { return definition().schema(); }
+  const std::string& name() const noexcept { return schema().name; }
+  /// A schema like that of now but for what has been changed: durable, and valid for all, on
+  /// return. Under the database's ddl_mutex_. Fails with kInvalidArgument (complete_schema),
+  /// kOutOfSpace; nothing has changed then.
+  Status alter(StoredSchema next);
+  /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
+  /// the database's ddl_mutex_, when they may have changed.
+  void name_parents();
   bool is_dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
   void set_dropped(bool dropped) noexcept { dropped_.store(dropped, std::memory_order_seq_cst); }
   /// Dropped for good: its rows are not its own any more.
@@ -264,6 +275,7 @@ class Table {
   void release_all();
 
  private:
+  Status claim_schema();
   friend class flugs::Row;
   Row make_row(std::uint32_t row) const noexcept;
   std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head,
@@ -359,6 +371,7 @@ class Table {
   Status build_dictionaries(recovery::Phases& phases, RecoveryReport& report);
   void for_each_unserved(std::uint32_t first, std::uint32_t end,
                          FunctionRef<void(std::uint32_t row)> visit) const;
+  void take_names_over();
   Status verify_groups() const;
   Status verify_row(std::uint32_t row) const;
   Status verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const;
@@ -369,13 +382,12 @@ class Table {
 
   pmem::Pool& pool_;
   TableLayout& layout_;
-  TableSchema schema_;
+  Published<TableDefinition> definition_;
   std::unique_ptr<columns::Decoder[]> decoders_;  // one per column
   std::vector<std::unique_ptr<columns::Column>> columns_;
   RowStore rows_;
   IndexRuns runs_;
   std::vector<std::unique_ptr<KeyIndex>> keys_;
-  std::vector<CheckConstraint> checks_;
   std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
   std::size_t numbered_ = 0;
   std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;

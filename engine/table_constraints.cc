@@ -10,6 +10,7 @@
 namespace flugs::engine {
 
 Status Table::complete_row(std::span<const ColumnValue> given, std::vector<Value>& values) const {
+  const TableSchema& now = schema();
   std::vector<bool> is_given(columns_.size());
   values.assign(columns_.size(), Value::null());
   for (const ColumnValue& column_value : given) {
@@ -21,7 +22,7 @@ Status Table::complete_row(std::span<const ColumnValue> given, std::vector<Value
     is_given[column] = true;
   }
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const ColumnSchema& column = schema_.columns[i];
+    const ColumnSchema& column = now.columns[i];
     if (is_given[i]) continue;
     if (column.default_value.has_value()) {
       values[i] = column.default_value->value();
@@ -65,7 +66,7 @@ Status Table::check_new_row(std::span<const Value> values) const {
   const auto value = [&](std::size_t column) {
     return columns::normalised(values[column], columns_[column]->type());
   };
-  for (const CheckConstraint& check : checks_)
+  for (const CheckConstraint& check : definition().checks)
     if (!check.holds(value)) return Status(StatusCode::kConstraintViolated, check.describe(value));
   return {};
 }
@@ -80,7 +81,7 @@ Status Table::check_changed_row(std::uint32_t row, std::span<const ColumnValue> 
     return change == changes.rend() ? view.value(*columns_[column], column)
                                     : columns::normalised(change->value, columns_[column]->type());
   };
-  for (const CheckConstraint& check : checks_) {
+  for (const CheckConstraint& check : definition().checks) {
     const bool is_asked = std::any_of(changes.begin(), changes.end(), [&](const ColumnValue& c) {
       return check.looks_at(c.column.value());
     });
@@ -93,7 +94,7 @@ Status Table::check_changed_row(std::uint32_t row, std::span<const ColumnValue> 
 Status Table::verify_checks(std::uint32_t row) const {
   const RowView view = rows_.view(row);
   const auto value = [&](std::size_t column) { return view.value(*columns_[column], column); };
-  for (const CheckConstraint& check : checks_)
+  for (const CheckConstraint& check : definition().checks)
     if (!check.holds(value))
       return Status(StatusCode::kCorrupt,
                     fmt::format("{}: row {}: {}", pool_.path(), row, check.describe(value)));

@@ -22,6 +22,12 @@ std::uint64_t checksum_of(const TableLayout& layout) noexcept {
   return XXH3_64bits_withSeed(bytes + layout.schema_offset, layout.schema_bytes, sum);
 }
 
+// What no change of a schema touches.
+bool is_same_column(const ColumnSchema& a, const ColumnSchema& b) noexcept {
+  return a.type == b.type && a.encoding == b.encoding && a.nullable == b.nullable &&
+         a.scale == b.scale && a.auto_increment == b.auto_increment;
+}
+
 std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
   return (schema.columns.size() + schema.keys.size()) * sizeof(columns::HintIndexLayout);
 }
@@ -76,7 +82,7 @@ Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& sch
   return extent;
 }
 
-Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) {
+Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) {
   const std::uint64_t pool_bytes = pool.medium().bytes();
   const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
     return Status(StatusCode::kCorrupt,
@@ -99,7 +105,7 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
     return corrupt("checksum", checksum_of(layout), layout.checksum);
   const auto* bytes = reinterpret_cast<const char*>(&layout) + layout.schema_offset;
   Result<TableSchema> schema = decode_schema({bytes, layout.schema_bytes});
-  if (!schema.ok()) return schema;
+  if (!schema.ok()) return std::move(schema).status();
   if (schema->columns.size() != layout.column_count)
     return corrupt("columns in the schema", layout.column_count, schema->columns.size());
   const std::uint64_t schema_end = pmem::whole_lines(layout.schema_offset + layout.schema_bytes);
@@ -115,7 +121,14 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
         columns[i].encoding != static_cast<std::uint8_t>(schema->columns[i].encoding) ||
         columns[i].nullable != (schema->columns[i].nullable ? 1 : 0))
       return corrupt("column as in the schema, column", i, columns[i].type);
-  return schema;
+  Result<StoredSchema> stored = read_schema(pool, layout, *schema);
+  if (!stored.ok()) return stored;
+  if (!stored->added_columns.empty())
+    return corrupt("columns added", 0, stored->added_columns.size());
+  for (std::size_t i = 0; i < schema->columns.size(); ++i)
+    if (!is_same_column(schema->columns[i], stored->schema.columns[i]))
+      return corrupt("column as in the later schema, column", i, layout.schema_block);
+  return stored;
 }
 
 void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
@@ -316,6 +329,8 @@ Status Table::verify_groups() const {
 
 void Table::release_all() {
   unswept_.forget();
+  if (const pmem::Extent block = schema_block_of(pool_, layout_); block.bytes != 0)
+    pool_.allocator().release(block);
   for (const auto& column : columns_) column->release_all();
   runs_.release_all();
   rows_.release_all();

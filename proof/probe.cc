@@ -192,10 +192,27 @@ Status merge_all(engine::DatabaseCore& core, const std::string& name) {
   return merged.code() == StatusCode::kBusy ? Status() : merged;
 }
 
+// The one call that makes of the table's schema the one wanted.
+Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
+  const Result<TableId> table = core.find_table(alteration.table);
+  if (!table.ok()) return table.status();
+  const TableSchema& now = core.table(*table)->schema();
+  const TableSchema& to = alteration.to;
+  if (now.name != to.name) return core.rename_table(*table, to.name);
+  for (std::uint16_t i = 0; i < to.columns.size(); ++i)
+    if (now.columns[i].name != to.columns[i].name)
+      return core.rename_column(*table, ColumnId(i), to.columns[i].name);
+  for (std::uint16_t k = 0; k < to.keys.size(); ++k)
+    if (now.keys[k].name != to.keys[k].name)
+      return core.rename_key(KeyId{*table, k}, to.keys[k].name);
+  return wrong("an alteration that changes nothing");
+}
+
 }  // namespace
 
 Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& timestamp) {
   if (step.created) return core.create_table(*step.created).status();
+  if (step.altered) return alter(core, *step.altered);
   if (!step.dropped.empty()) {
     Result<TableId> table = core.find_table(step.dropped);
     return table.ok() ? core.drop_table(*table) : std::move(table).status();

@@ -75,9 +75,7 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, std::uint32_t 
   std::uint64_t timestamp = now_.timestamp;
   for (std::size_t i = 0; i < now_.pending.size(); ++i) {
     const Step& step = now_.pending[i].step;
-    const bool does_nothing =
-        step.writes.empty() && !step.created && step.dropped.empty() && step.merged.empty();
-    if ((taken >> i & 1) != 0 || does_nothing || !model.run(step)) continue;
+    if ((taken >> i & 1) != 0 || step.does_nothing() || !model.run(step)) continue;
     if (Status s = run_step(core, step, timestamp); !s.ok()) return s;
   }
   if (state.empty()) {

@@ -70,6 +70,16 @@ class RowComparison {
 
 }  // namespace
 
+std::string shape_of(const TableSchema& schema) {
+  std::string shape;
+  for (const ColumnSchema& column : schema.columns) shape += column.name + " ";
+  for (const KeySchema& key : schema.keys) {
+    shape += "; " + key.name + ":";
+    for (const std::string& column : key.columns) shape += " " + column;
+  }
+  return shape;
+}
+
 std::string_view keep(std::string text) {
   static std::set<std::string, std::less<>> kept;
   return *kept.insert(std::move(text)).first;
@@ -91,14 +101,32 @@ RowWrite remove(std::string table, std::int32_t id) {
 bool ModelSteps::run(const Step& step) {
   if (step.created) {
     const std::string& name = step.created->name;
-    if (!state_.try_emplace(name).second) return false;
+    const auto [table, is_new] = state_.try_emplace(name);
+    if (!is_new) return false;
+    table->second.shape = shape_of(*step.created);
     changes_.push_back({.kind = Change::Kind::kCreated, .created = name});
     return true;
   }
+  if (step.altered) return run(*step.altered);
   if (step.dropped.empty()) return run(step.writes);
   DatabaseState::node_type table = state_.extract(step.dropped);
   if (table.empty()) return false;
   changes_.push_back({.kind = Change::Kind::kDropped, .dropped = std::move(table)});
+  return true;
+}
+
+bool ModelSteps::run(const Alteration& alteration) {
+  const std::string& name = alteration.to.name;
+  if (name != alteration.table && state_.contains(name)) return false;
+  DatabaseState::node_type table = state_.extract(alteration.table);
+  if (table.empty()) return false;
+  changes_.push_back({.kind = Change::Kind::kAltered,
+                      .created = name,
+                      .table = alteration.table,
+                      .shape = table.mapped().shape});
+  table.key() = name;
+  table.mapped().shape = shape_of(alteration.to);
+  state_.insert(std::move(table));
   return true;
 }
 
@@ -140,6 +168,13 @@ void ModelSteps::take_back(std::size_t count_left) {
       case Change::Kind::kCreated:
         state_.erase(change.created);
         break;
+      case Change::Kind::kAltered: {
+        DatabaseState::node_type table = state_.extract(change.created);
+        table.key() = change.table;
+        table.mapped().shape = change.shape;
+        state_.insert(std::move(table));
+        break;
+      }
       case Change::Kind::kDropped:
         state_.insert(std::move(change.dropped));
         break;
@@ -173,6 +208,7 @@ Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& 
     if (table == nullptr) continue;  // dropped by another thread meanwhile
     const TableSchema& schema = table->schema();
     TableRows& rows = state[schema.name];
+    rows.shape = shape_of(schema);
     const std::vector<ColumnId> columns = all_columns(schema);
     bool is_repeated = false;
     Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
@@ -199,7 +235,7 @@ Result<bool> sees(engine::DatabaseCore& core, const Transaction& transaction,
   for (const TableId id : tables) {
     const TableSchema& schema = core.table(id)->schema();
     const auto rows = expected.find(schema.name);
-    if (rows == expected.end()) return false;
+    if (rows == expected.end() || rows->second.shape != shape_of(schema)) return false;
     const std::vector<ColumnId> columns = all_columns(schema);
     RowComparison comparison(schema, rows->second);
     Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
@@ -228,6 +264,8 @@ std::string difference(const DatabaseState& expected, const DatabaseState& found
   for (const auto& [name, rows] : expected) {
     const auto table = found.find(name);
     if (table == found.end()) return fmt::format("table {} is not there", name);
+    if (table->second.shape != rows.shape)
+      return fmt::format("table {}: expected {}, found {}", name, rows.shape, table->second.shape);
     for (const auto& [id, row] : rows) {
       const auto other = table->second.find(id);
       if (other == table->second.end()) return fmt::format("table {}: no row {}", name, id);

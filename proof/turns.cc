@@ -32,7 +32,7 @@ class Turns {
   Turns(CrashRig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void take(const TurnMix& mix) {
-    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 15> kinds{{
+    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 16> kinds{{
         {mix.insert, &Turns::insert_one},
         {mix.update, &Turns::update_one},
         {mix.remove, &Turns::remove_one},
@@ -43,6 +43,7 @@ class Turns {
         {mix.large, &Turns::write_many},
         {mix.text, &Turns::write_text},
         {mix.tables, &Turns::change_tables},
+        {mix.alter, &Turns::alter_table},
         {mix.merge, &Turns::merge_table},
         {mix.reopen, &Turns::reopen},
         {mix.crash, &Turns::crash},
@@ -236,6 +237,34 @@ class Turns {
       if (is_room_left(schema)) rig_.create_table(schema);
     }
   }
+  /// The schema of a table with one name of it changed.
+  Alteration drawn_alteration(const std::string& table) {
+    Alteration alteration{table, schema_of(table)};
+    TableSchema& to = alteration.to;
+    const std::uint32_t drawn = below(3);
+    const std::string name = fmt::format("name{}", below(1000));
+    if (shape_of(to).find(name) != std::string::npos) return alteration;
+    if (drawn == 0 && !rig_.state().contains(name)) {
+      to.name = name;
+    } else if (drawn == 1 && !to.keys.empty()) {
+      to.keys[below(static_cast<std::uint32_t>(to.keys.size()))].name = name;
+    } else {
+      std::string& column = to.columns[below(static_cast<std::uint32_t>(to.columns.size()))].name;
+      for (KeySchema& key : to.keys)
+        std::replace(key.columns.begin(), key.columns.end(), column, name);
+      column = name;
+    }
+    return alteration;
+  }
+  void alter_table() {
+    end();
+    const std::string table = any_table();
+    if (table.empty() || rig_.is_done()) return;
+    const Alteration alteration = drawn_alteration(table);
+    if (shape_of(alteration.to) == shape_of(schema_of(table)) && alteration.to.name == table)
+      return;
+    rig_.alter_table(table, alteration.to);
+  }
   void merge_table() {
     if (const std::string table = any_table(); !table.empty()) rig_.merge(table);
   }
@@ -269,8 +298,7 @@ class Turns {
       }
     }
     // One that does nothing commits nothing, and gets no time-stamp.
-    if (step.writes.empty() && step.merged.empty() && step.dropped.empty() && !step.created)
-      return kill();
+    if (step.does_nothing()) return kill();
     rig_.kill_within(std::move(step), flush);
     open_.clear();
     busy_.clear();

@@ -1,5 +1,5 @@
-// Protocols create_database, create_table, drop_table and slot_array, and the use of space that had
-// an owner before.
+// Protocols create_database, create_table, alter_table, drop_table and slot_array, and the use of
+// space that had an owner before.
 
 #include <catch2/catch.hpp>
 
@@ -11,6 +11,12 @@ namespace {
 TEST_CASE("no crash state of creating and dropping tables leaves half of one", "[crash]") {
   must_hold({.protocol = "create_drop_table", .nested_depth = 2});
   must_hold({.protocol = "create_drop_table", .tears_words = true, .nested_depth = 0});
+}
+
+TEST_CASE("no crash state of altering a table leaves anything but the old schema or the new",
+          "[crash]") {
+  must_hold({.protocol = "alter_table", .nested_depth = 2});
+  must_hold({.protocol = "alter_table", .tears_words = true, .nested_depth = 0});
 }
 
 TEST_CASE("no crash state gives a number a second time", "[crash]") {

@@ -202,6 +202,24 @@ class Database {
   /// meanwhile, its name stays taken. Durable when: it returns ok. Fails with: kNotFound, kBusy,
   /// kConstraintViolated (the foreign key of another table refers to it; it is named).
   Status drop_table(TableId table);
+
+  // What follows changes tables that are there. Each call is one step of its own, not part of any
+  // transaction: it is there for all as soon as it returns, or not at all, also across a crash, and
+  // nothing takes it back but another call. Transactions go on meanwhile.
+
+  /// Calls a table, a column or a key otherwise. Ids stay what they are, and so does all that goes
+  /// by them: rows, transactions that are open, foreign keys of this table and of others, whose
+  /// schemas name it by its new name from then on. Who asks for a schema while it is changed gets
+  /// that from before, or that from then on. Messages of calls that run meanwhile may use
+  /// either name; what is said of damage inside a table's parts may keep the name until the
+  /// database is opened again.
+  /// Durable when: it returns ok. Fails with: kNotFound (no such table, column or key),
+  /// kAlreadyExists (the name is taken), kInvalidArgument (it has not 1 to 63 bytes, or a zero
+  /// byte), kOutOfSpace.
+  Status rename_table(TableId table, std::string_view name);
+  Status rename_column(TableId table, ColumnId column, std::string_view name);
+  Status rename_key(KeyId key, std::string_view name);
+
   /// No number up to `last` is given any more by the table's auto-increment column: for rows that
   /// brought their numbers with them. Only ever upwards; a lower one changes nothing. Inserts that
   /// run meanwhile may still get a lower number. Durable when: it returns ok.
@@ -209,7 +227,8 @@ class Database {
   Status skip_numbers(TableId table, std::int64_t last);
   /// Fails with: kNotFound; so do the next three.
   Result<TableId> find_table(std::string_view name) const;
-  /// As it was completed at creation: encodings chosen, columns of the primary key NOT NULL.
+  /// As it was completed at creation, with what has been changed since: encodings chosen, columns
+  /// of the primary key NOT NULL.
   Result<TableSchema> schema(TableId table) const;
   Result<ColumnId> find_column(TableId table, std::string_view name) const;
   /// `name` is the key's name; "primary" is the primary key.
