@@ -64,7 +64,9 @@ struct SchemaBlockLayout {
       added_columns;         ///< behind those of the TableLayout: as many words follow the header
   std::uint16_t added_keys;  ///< bit per key: not from the table's creation
   std::uint64_t schema_bytes;
-  std::uint64_t reserved[3];
+  std::uint32_t key_additions;  ///< how many keys were added so far
+  std::uint32_t reserved0;
+  std::uint64_t reserved1[2];
 };
 static_assert(sizeof(SchemaBlockLayout) == 64);
 

@@ -45,6 +45,12 @@ Status Database::rename_key(KeyId key, std::string_view name) {
   return core_ == nullptr ? closed() : core_->rename_key(key, std::string(name));
 }
 
+Result<KeyId> Database::add_key(TableId table, const KeySchema& key) {
+  return core_ == nullptr ? Result<KeyId>(closed()) : core_->add_key(table, key);
+}
+
+Status Database::drop_key(KeyId key) { return core_ == nullptr ? closed() : core_->drop_key(key); }
+
 void Database::prefetch(KeyId key, std::span<const Value> values) const noexcept {
   if (core_ != nullptr) core_->prefetch(key, values);
 }
@@ -82,7 +88,8 @@ Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
   if (found == nullptr) return engine::no_table();
   const auto& keys = found->schema().keys;
   for (std::size_t i = 0; i < keys.size(); ++i)
-    if (keys[i].name == name) return KeyId{table, static_cast<std::uint16_t>(i)};
+    if (!keys[i].dropped && keys[i].name == name)
+      return KeyId{table, static_cast<std::uint16_t>(i)};
   return Status(StatusCode::kNotFound, fmt::format("table {}: no key '{}'", found->name(), name));
 }
 

@@ -84,7 +84,7 @@ Status DatabaseCore::rename_key(KeyId key, const std::string& name) {
   if (altered == nullptr) return no_table();
   StoredSchema next = altered->definition().stored;
   TableSchema& schema = next.schema;
-  if (key.index >= schema.keys.size())
+  if (key.index >= schema.keys.size() || schema.keys[key.index].dropped)
     return Status(StatusCode::kNotFound,
                   fmt::format("table {}: no key {}", schema.name, key.index));
   if (schema.keys[key.index].name == name) return {};

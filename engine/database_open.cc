@@ -258,13 +258,13 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
 Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases) {
   pmem::Persister persister(pool_->medium());
   for (const auto& table : owned_tables_)
-    for (const auto& key : table->keys()) key->recover(persister);
+    for (KeyIndex* key : table->keys()) key->recover(persister);
   if (Status s = sweep_tables(phases); !s.ok()) return s;
   std::vector<std::function<Status()>> ordered;
   for (const auto& owned : owned_tables_) {
     Table* table = owned.get();
     if (table->is_unbuilt(Table::kKeyIndexes)) continue;
-    for (std::size_t key = 0; key < table->keys().size(); ++key) {
+    for (const std::size_t key : KeyPlaces(table->keys().kept())) {
       if (table->keys()[key]->is_unique() && !table->keys()[key]->has_hints())
         if (Status s = table->rebuild_hash(key, phases); !s.ok()) return s;
       if (table->keys()[key]->is_ordered())

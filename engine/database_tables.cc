@@ -16,8 +16,6 @@ namespace flugs::engine {
 
 namespace {
 
-constexpr std::chrono::milliseconds kDropPatience{1000};
-
 Status invalid_reference(const TableSchema& schema, const ForeignKeySchema& foreign,
                          const std::string& why) {
   return Status(StatusCode::kInvalidArgument,
@@ -143,10 +141,11 @@ Status DatabaseCore::check_unreferenced(const Table& table) const {
   return {};
 }
 
-bool DatabaseCore::wait_for_transactions() noexcept {
-  const std::uint64_t barrier = slots_->advance();
-  const auto deadline = std::chrono::steady_clock::now() + kDropPatience;
-  while (slots_->oldest_snapshot() < barrier) {
+// Until no transaction is left whose snapshot is below; not for long.
+bool DatabaseCore::wait_for_snapshots(std::uint64_t since,
+                                      std::chrono::milliseconds patience) noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (slots_->oldest_snapshot() < since) {
     if (pmem::wait_observer != nullptr) {  // patience is for the clock of the machine
       pmem::wait_observer->on_wait();
       continue;

@@ -44,8 +44,8 @@ Status add_table(engine::Table& table, Ready ready, engine::OpeningRoom& room,
   const std::uint32_t left = needs_all ? 0 : table.rows_left_unswept();
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;
-  for (const auto& key : table.keys()) {
-    const std::uint64_t rows = table.unserved_rows();
+  for (const engine::KeyIndex* key : table.keys()) {
+    const std::uint64_t rows = table.unserved_rows(*key);
     if (key->is_unique() && !key->has_hints())
       (is_taken ? estimate.hash_entries : estimate.key_entries_left) += rows;
     if (key->is_ordered())

@@ -314,7 +314,7 @@ void PoolAudit::audit_rows(Table& table) {
   }
   audit_.part(part).items = live.size();
   if (!table.foreign_keys().empty() || table.referrers() != nullptr) live_[&table] = live;
-  for (const auto& key : table.keys())
+  for (KeyIndex* key : table.keys())
     if (key->is_unique()) audit_unique_key(table, *key, live);
   audit_index_runs(table, audit_.part(part).damages == 0);
 }

@@ -92,7 +92,7 @@ Result<engine::Table*> Transaction::table_to_write(KeyId key) {
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (key.index >= target->keys().size())
+  if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;

@@ -39,6 +39,7 @@ Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id
   block.table_id = table_id;
   block.added_columns = static_cast<std::uint16_t>(stored.added_columns.size());
   block.added_keys = stored.added_keys;
+  block.key_additions = stored.key_additions;
   block.schema_bytes = schema.size();
   auto* behind = reinterpret_cast<std::byte*>(&block + 1);
   if (words != 0) std::memcpy(behind, stored.added_columns.data(), words);
@@ -82,6 +83,7 @@ Result<StoredSchema> read_schema(pmem::Pool& pool, const TableLayout& table, Tab
   if (block.added_columns != 0)
     std::memcpy(stored.added_columns.data(), behind, words_bytes(block));
   stored.added_keys = block.added_keys;
+  stored.key_additions = block.key_additions;
   Result<TableSchema> schema =
       decode_schema({behind + words_bytes(block), static_cast<std::size_t>(block.schema_bytes)});
   if (!schema.ok())

@@ -20,6 +20,7 @@ struct StoredSchema {
   std::vector<std::uint64_t> added_columns;
   /// Bit per key: not from the table's creation, so that it has no hint index in its extent.
   std::uint16_t added_keys = 0;
+  std::uint32_t key_additions = 0;  ///< how many there were: index runs say how many before them
   std::size_t created_keys = 0;  ///< as many keys the table was created with: so many hint indexes
 };
 

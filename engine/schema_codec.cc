@@ -18,6 +18,10 @@ constexpr std::size_t kColumnsMax = 1024;
 // Flags of a column.
 constexpr std::uint8_t kHasDefault = 1;
 constexpr std::uint8_t kAutoIncrement = 2;
+// Flags of a key.
+constexpr std::uint8_t kUnique = 1;
+constexpr std::uint8_t kOrdered = 2;
+constexpr std::uint8_t kDropped = 4;
 
 Status invalid(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
 
@@ -37,6 +41,12 @@ Status check_column(const TableSchema& schema, const ColumnSchema& column) {
 }
 
 Status check_key(const TableSchema& schema, const KeySchema& key) {
+  if (key.dropped) {
+    if (key.name.empty() && key.columns.empty() && !key.unique && !key.ordered &&
+        key.hashed_columns == 0)
+      return {};
+    return invalid(fmt::format("table {}: a key that is dropped has nothing", schema.name));
+  }
   if (Status s = check_name("key", key.name); !s.ok()) return s;
   const std::string where = fmt::format("table {}, key {}", schema.name, key.name);
   if (key.columns.empty() || key.columns.size() > kKeyColumnsMax)
@@ -109,6 +119,7 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   std::set<std::string> key_names;
   for (KeySchema& key : schema.keys) {
     if (Status s = check_key(schema, key); !s.ok()) return s;
+    if (key.dropped) continue;
     if (!key_names.insert(key.name).second)
       return invalid(fmt::format("table {}: key '{}' occurs twice", schema.name, key.name));
     if (!key.unique) key.ordered = true;
@@ -146,7 +157,8 @@ std::string encode_schema(const TableSchema& schema) {
   out.u8(static_cast<std::uint8_t>(schema.keys.size()));
   for (const KeySchema& key : schema.keys) {
     out.name(key.name);
-    out.u8(static_cast<std::uint8_t>((key.unique ? 1 : 0) | (key.ordered ? 2 : 0)));
+    out.u8(static_cast<std::uint8_t>((key.unique ? kUnique : 0) | (key.ordered ? kOrdered : 0) |
+                                     (key.dropped ? kDropped : 0)));
     out.u8(key.hashed_columns);
     out.u8(static_cast<std::uint8_t>(key.columns.size()));
     for (const std::string& column : key.columns)
@@ -187,8 +199,11 @@ Result<TableSchema> decode_schema(std::string_view bytes) {
     KeySchema key;
     key.name = in.name();
     const std::uint8_t flags = in.u8();
-    key.unique = (flags & 1) != 0;
-    key.ordered = (flags & 2) != 0;
+    key.unique = (flags & kUnique) != 0;
+    key.ordered = (flags & kOrdered) != 0;
+    key.dropped = (flags & kDropped) != 0;
+    if ((flags & ~(kUnique | kOrdered | kDropped)) != 0)
+      return corrupt_schema(fmt::format("key {}: flags {:#x}", key.name, flags));
     key.hashed_columns = in.u8();
     const std::size_t key_columns = in.u8();
     for (std::size_t k = 0; k < key_columns && !in.failed(); ++k) {

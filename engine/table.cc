@@ -40,12 +40,21 @@ std::vector<std::uint16_t> positions_of(const TableSchema& schema, const KeySche
   return positions;
 }
 
-std::vector<KeyShape> shapes_of(const TableSchema& schema, bool has_hints) {
+// With hints the runs are for ordered keys only, and for those that have none.
+KeyShape shape_of(const KeySchema& key, bool has_hints, bool is_added) noexcept {
+  return {key.unique && !has_hints, key.ordered, key.dropped, is_added};
+}
+
+bool has_hints(const TableLayout& layout, const StoredSchema& stored, std::size_t place) noexcept {
+  return layout.hints_offset != 0 && (stored.added_keys >> place & 1) == 0;
+}
+
+std::vector<KeyShape> shapes_of(const TableLayout& layout, const StoredSchema& stored) {
+  const std::vector<KeySchema>& keys = stored.schema.keys;
   std::vector<KeyShape> shapes;
-  shapes.reserve(schema.keys.size());
-  // With hints the runs are for ordered keys only.
-  for (const KeySchema& key : schema.keys)
-    shapes.push_back({key.unique && !has_hints, key.ordered});
+  shapes.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    shapes.push_back(shape_of(keys[i], has_hints(layout, stored, i), stored.added_keys >> i & 1));
   return shapes;
 }
 
@@ -58,12 +67,18 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
       decoders_(std::make_unique<columns::Decoder[]>(schema().columns.size())),
       columns_(make_columns(pool, layout, decoders_.get(), schema())),
       rows_(pool, layout, fmt::format("table {}, rows", name())),
-      runs_(pool, layout, rows_, shapes_of(schema(), layout.hints_offset != 0),
-            fmt::format("table {}, index runs", name())) {
-  for (const KeySchema& key : schema().keys)
-    keys_.push_back(std::make_unique<KeyIndex>(
-        pool, key.unique ? hints_of(layout, layout.column_count + keys_.size()) : nullptr, name(),
-        rows_, runs_, keys_.size(), columns_, key, positions_of(schema(), key)));
+      runs_(pool, layout, rows_, shapes_of(layout, definition().stored),
+            definition().stored.key_additions, fmt::format("table {}, index runs", name())) {
+  const std::vector<KeySchema>& keys = schema().keys;
+  keys_.set_size(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].dropped) continue;
+    const bool is_hinted = keys[i].unique && has_hints(layout, definition().stored, i);
+    keys_.add(i, std::make_unique<KeyIndex>(
+                     pool, is_hinted ? hints_of(layout, layout.column_count + i) : nullptr, name(),
+                     rows_, runs_, i, columns_, keys[i], positions_of(schema(), keys[i])));
+    if (keys[i].unique) naming_keys_.push_back(keys_[i]);
+  }
   std::uint8_t constraints = definition().checks.empty() ? 0 : kChecked;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (!schema().columns[i].auto_increment) continue;
@@ -77,16 +92,41 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
   constraints_ = constraints;
 }
 
+void Table::begin_key(std::size_t place, const KeySchema& key) {
+  keys_.begin_making(
+      place, std::make_unique<KeyIndex>(pool_, nullptr, name(), rows_, runs_, place, columns_, key,
+                                        positions_of(schema(), key), KeyIndex::Origin::kAdded));
+}
+
+Status Table::finish_key(std::size_t place, StoredSchema next) {
+  const KeyShape shape = shape_of(next.schema.keys[place], false, true);
+  next.added_keys |= static_cast<std::uint16_t>(1U << place);
+  ++next.key_additions;
+  if (Status s = alter(std::move(next)); !s.ok()) return s;
+  runs_.add_key(place, shape, definition().stored.key_additions);
+  keys_[place]->finish();
+  keys_.finish_making(place);
+  return {};
+}
+
+// After the runs.
+void Table::find_keys_in_runs() noexcept {
+  for (const std::size_t place : KeyPlaces(keys_.kept()))
+    keys_[place]->set_uses_runs(runs_.serve_key(place));
+}
+
 Status Table::load() {
   if (Status s = claim_schema(); !s.ok()) return s;
   for (const auto& column : columns_)
     if (Status s = column->load(); !s.ok()) return s;
   if (numbers_ != nullptr)
     if (Status s = numbers_->load(); !s.ok()) return s;
-  for (const auto& key : keys_)
+  for (KeyIndex* key : keys_)
     if (Status s = key->load(); !s.ok()) return s;
   if (Status s = rows_.load(columns_); !s.ok()) return s;
-  return runs_.load();
+  if (Status s = runs_.load(); !s.ok()) return s;
+  find_keys_in_runs();
+  return {};
 }
 
 void Table::load_what_is_whole(
@@ -104,6 +144,7 @@ void Table::load_what_is_whole(
   // What they cover is judged by the rows.
   if (rows.ok() && layout_.index_runs != 0)
     visit(fmt::format("table {}, index runs", name()), runs_.load());
+  find_keys_in_runs();
 }
 
 Row Table::make_row(std::uint32_t row) const noexcept {

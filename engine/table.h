@@ -20,6 +20,7 @@
 #include "engine/row_store.h"
 #include "engine/schema_block.h"
 #include "engine/table_definition.h"
+#include "engine/table_keys.h"
 #include "engine/transaction_context.h"
 #include "engine/unswept_rows.h"
 #include "flugs/database.h"
@@ -219,8 +220,8 @@ class Table {
   void add_free_rows(const std::vector<std::uint32_t>& rows);
   /// For the merge: none of them will be given out.
   void forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken);
-  /// Positions of rows that are not found through a run.
-  std::uint64_t unserved_rows() const noexcept;
+  /// Positions of rows that the key does not find through a run.
+  std::uint64_t unserved_rows(const KeyIndex& key) const noexcept;
   void rebuild_ordered(std::size_t key);
 
   /// Held by a merge, and by dropping.
@@ -254,8 +255,17 @@ class Table {
                std::size_t column) const noexcept;
   void decode_all(const columns::RowLayout& layout, const std::byte* row,
                   std::span<Value> out) const noexcept;
-  std::vector<std::unique_ptr<KeyIndex>>& keys() noexcept { return keys_; }
-  const std::vector<std::unique_ptr<KeyIndex>>& keys() const noexcept { return keys_; }
+  TableKeys& keys() noexcept { return keys_; }
+  const TableKeys& keys() const noexcept { return keys_; }
+  /// Adding a key: from then on writers keep it up. Its columns are there. `place` is free, or the
+  /// next one.
+  void begin_key(std::size_t place, const KeySchema& key);
+  /// The key is whole: durable, found, and in no index run from before. Under merge_mutex() and the
+  /// database's ddl_mutex_; `next` is a schema with it. Fails as `alter` does.
+  Status finish_key(std::size_t place, StoredSchema next);
+  /// Whether two rows that are visible have these values of a unique key.
+  bool is_key_twice(std::size_t key, std::span<const Value> values,
+                    const mvcc::Visibility& visibility) const;
 
   TableStatistics statistics() const;
   /// In DRAM, and in the pool.
@@ -276,6 +286,7 @@ class Table {
 
  private:
   Status claim_schema();
+  void find_keys_in_runs() noexcept;
   friend class flugs::Row;
   Row make_row(std::uint32_t row) const noexcept;
   std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head,
@@ -328,11 +339,11 @@ class Table {
   Result<std::uint32_t> take_row(TransactionContext& context);
   Status grant_rows(TransactionContext& context, LocalRows& local);
   void give_back(TransactionContext& context, std::uint32_t row);
-  using KeyHashes = std::array<std::uint64_t, 16>;
+  using KeyHashes = std::array<std::uint64_t, kKeysMax>;
   Status enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
-                       std::uint16_t changed_keys, const KeyHashes& hashes);
-  void hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) const noexcept;
-  void note_hashes(DeadRow& dead, std::uint16_t keys, const KeyHashes& hashes) const noexcept;
+                       KeyMask kept, KeyMask changed_keys, const KeyHashes& hashes);
+  void hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept;
+  void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
   Status write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
                        std::uint32_t& row);
   Status insert_batch(TransactionContext& context, std::span<const Value> values,
@@ -369,16 +380,13 @@ class Table {
                     columns::HashIndexBuilder::Source& source) const;
   Status build_keys(recovery::Phases& phases);
   Status build_dictionaries(recovery::Phases& phases, RecoveryReport& report);
-  void for_each_unserved(std::uint32_t first, std::uint32_t end,
+  void for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
                          FunctionRef<void(std::uint32_t row)> visit) const;
   void take_names_over();
   Status verify_groups() const;
   Status verify_row(std::uint32_t row) const;
   Status verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const;
   Status implausible_cell(std::uint32_t row, std::size_t column) const;
-  std::uint16_t all_keys() const noexcept {
-    return static_cast<std::uint16_t>((1u << keys_.size()) - 1);
-  }
 
   pmem::Pool& pool_;
   TableLayout& layout_;
@@ -387,8 +395,9 @@ class Table {
   std::vector<std::unique_ptr<columns::Column>> columns_;
   RowStore rows_;
   IndexRuns runs_;
-  std::vector<std::unique_ptr<KeyIndex>> keys_;
-  std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
+  TableKeys keys_;
+  std::vector<const KeyIndex*> naming_keys_;  // unique ones by which records are locked
+  std::unique_ptr<AutoIncrement> numbers_;    // of the column numbered_; null: there is none
   std::size_t numbered_ = 0;
   std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;
   std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};

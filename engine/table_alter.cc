@@ -52,7 +52,8 @@ void Table::take_names_over() {
     columns_[i]->rename(now.columns[i].name, now.name);
   if (numbers_ != nullptr)
     numbers_->rename(fmt::format("table {}, column {}", now.name, columns_[numbered_]->name()));
-  for (std::size_t k = 0; k < keys_.size(); ++k) keys_[k]->rename(now.keys[k].name);
+  for (std::size_t k = 0; k < now.keys.size(); ++k)
+    if (!now.keys[k].dropped) keys_[k]->rename(now.keys[k].name);
 }
 
 void Table::name_parents() {

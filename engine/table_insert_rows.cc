@@ -83,6 +83,7 @@ Status Table::insert_batch(TransactionContext& context, std::span<const Value> v
     for (std::size_t i = column; i < values.size(); i += width)
       context.bits[column] = std::max(context.bits[column], columns_[column]->bits_for(cells[i]));
   }
+  const KeyMask kept = keys_.kept();
   std::array<std::uint32_t, kRowsPerBatch> written{};
   std::array<KeyHashes, kRowsPerBatch> hashes;
   for (std::size_t i = 0; i < rows; ++i) {
@@ -90,10 +91,10 @@ Status Table::insert_batch(TransactionContext& context, std::span<const Value> v
       withdraw(context, std::span(written).first(i));
       return s;
     }
-    hash_keys(written[i], all_keys(), hashes[i]);
+    hash_keys(written[i], kept, hashes[i]);
   }
   for (std::size_t i = 0; i < rows; ++i) {
-    if (Status s = enter_indexes(context, written[i], kNoRow, all_keys(), hashes[i]); !s.ok()) {
+    if (Status s = enter_indexes(context, written[i], kNoRow, kept, kept, hashes[i]); !s.ok()) {
       withdraw(context, std::span(written).subspan(i, rows - i));
       return s;
     }

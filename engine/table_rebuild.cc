@@ -169,7 +169,7 @@ void Table::release_replaced() {
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
 //             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
 mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
-  for (std::size_t k = 0; k < keys_.size(); ++k) {
+  for (const std::size_t k : KeyPlaces(keys_.kept())) {
     if ((dead.changed_keys & (1u << k)) != 0) {
       keys_[k]->erase(dead.row);
     } else {
@@ -188,7 +188,8 @@ mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
 
 void Table::prefetch_unlinking(const DeadRow& dead) const noexcept {
   __builtin_prefetch(&rows_.version(dead.row), 1);
-  for (std::size_t k = 0; k < std::min(keys_.size(), DeadRow::kHashesKept); ++k)
+  constexpr KeyMask kWithHash = (1U << DeadRow::kHashesKept) - 1;
+  for (const std::size_t k : KeyPlaces(static_cast<KeyMask>(keys_.kept() & kWithHash)))
     if (const auto hash = dead.hash_of_key(k)) keys_[k]->prefetch_for_edit(*hash);
 }
 
@@ -207,7 +208,7 @@ TableStatistics Table::statistics() const {
   });
   const columns::RowLayout* layout = rows_.current_layout();
   statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
-  for (const auto& key : keys_) statistics.key_index_bytes += key->memory_bytes();
+  for (KeyIndex* key : keys_) statistics.key_index_bytes += key->memory_bytes();
   const IndexRuns::Summary runs = runs_.summary();
   statistics.index_runs = runs.runs;
   statistics.index_run_bytes = runs.bytes;
@@ -236,7 +237,7 @@ MergeStatus Table::merge_status() const {
 
 std::size_t Table::index_bytes() const noexcept {
   std::size_t bytes = rows_.dram_bytes();
-  for (const auto& key : keys_) bytes += key->memory_bytes();
+  for (KeyIndex* key : keys_) bytes += key->memory_bytes();
   for (const auto& column : columns_)
     if (column->is_dictionary()) bytes += column->dictionary().index_bytes();
   return bytes;
@@ -245,7 +246,7 @@ std::size_t Table::index_bytes() const noexcept {
 std::uint64_t Table::hint_bytes() const noexcept {
   std::uint64_t bytes = 0;
   for (const auto& column : columns_) bytes += column->dictionary().hint_bytes();
-  for (const auto& key : keys_) bytes += key->hint_bytes();
+  for (KeyIndex* key : keys_) bytes += key->hint_bytes();
   return bytes;
 }
 
@@ -256,13 +257,15 @@ bool Table::has_much_to_check() const noexcept {
                      [](const auto& key) { return key->has_much_to_check(); });
 }
 
+// Not while one of them goes (DatabaseCore::retire_key).
 Status Table::check_hints() {
+  const std::lock_guard guard(build_mutex_);
   Status first;
   const auto note = [&](Status status) {
     if (first.ok()) first = std::move(status);
   };
   for (const auto& column : columns_) note(column->dictionary().check_hints());
-  for (const auto& key : keys_) note(key->check_hints());
+  for (KeyIndex* key : keys_) note(key->check_hints());
   return first;
 }
 
@@ -280,6 +283,7 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   for (const auto& column : columns_)
     if (Status s = column->dictionary().verify(); !s.ok()) return s;
   if (Status s = verify_groups(); !s.ok()) return s;
+  std::uint64_t live = 0;
   std::uint64_t live_in_dram = 0;
   columns::Candidates candidates;
   const std::uint32_t end = rows_.rows_end();
@@ -287,10 +291,11 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
     if (rows_.group_with(row) == nullptr)
       if (Status s = rows_.check_header(row, columns_); !s.ok()) return s;
     if (!visibility.sees(rows_.version(row))) continue;
+    ++live;
     live_in_dram += runs_.serves(row) ? 0 : 1;
     if (Status s = verify_row(row); !s.ok()) return s;
     if (Status s = verify_checks(row); !s.ok()) return s;
-    for (const auto& key : keys_) {
+    for (KeyIndex* key : keys_) {
       if (!key->is_hashed(row)) continue;
       key->lookup(key->hash_of(row), candidates);
       std::size_t found = 0;
@@ -311,9 +316,9 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
                                   pool_.path(), name(), key->name(), row, found, others));
     }
   }
-  for (const auto& key : keys_)
+  for (KeyIndex* key : keys_)
     if (key->is_ordered())
-      if (Status s = key->check_ordered(live_in_dram); !s.ok()) return s;
+      if (Status s = key->check_ordered(key->uses_runs() ? live_in_dram : live); !s.ok()) return s;
   return IndexRunAudit(*this, pool_.path()).run();
 }
 
@@ -334,7 +339,7 @@ void Table::release_all() {
   for (const auto& column : columns_) column->release_all();
   runs_.release_all();
   rows_.release_all();
-  for (const auto& key : keys_) key->release_memory();
+  keys_.release_all();
   const std::lock_guard guard(free_mutex_);
   free_count_.store(0, std::memory_order_relaxed);
   free_rows_ = {};

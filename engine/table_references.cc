@@ -118,6 +118,12 @@ Status Table::collect(std::size_t key_index, std::span<const Value> wanted,
   return is_whole || !rows.empty() ? Status() : key.hint_damage();
 }
 
+bool Table::is_key_twice(std::size_t key, std::span<const Value> values,
+                         const mvcc::Visibility& visibility) const {
+  std::vector<std::uint32_t> found;
+  return collect(key, values, visibility, 2, found).ok() && found.size() == 2;
+}
+
 // False: one of them is NULL.
 bool Table::values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
                       std::span<Value> values) const noexcept {

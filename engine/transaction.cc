@@ -41,7 +41,7 @@ void note_taken_keys(engine::TransactionContext& context, const engine::Table& t
   std::array<Value, engine::kKeyColumnsMax> wanted;
   const std::size_t columns = table.columns().size();
   for (std::size_t first = 0; first < values.size(); first += columns)
-    for (std::size_t k = 0; k < table.keys().size(); ++k) {
+    for (const std::size_t k : engine::KeyPlaces(table.keys().kept())) {
       const engine::KeyIndex& key = *table.keys()[k];
       if (!key.is_unique()) continue;
       for (std::size_t i = 0; i < key.columns().size(); ++i)
@@ -169,7 +169,7 @@ Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (key.index >= target->keys().size())
+  if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (target->is_unbuilt())
@@ -188,7 +188,7 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (key.index >= target->keys().size())
+  if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (target->is_unbuilt())
@@ -207,7 +207,7 @@ Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (key.index >= target->keys().size())
+  if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (target->is_unbuilt())

@@ -202,9 +202,15 @@ Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
   for (std::uint16_t i = 0; i < to.columns.size(); ++i)
     if (now.columns[i].name != to.columns[i].name)
       return core.rename_column(*table, ColumnId(i), to.columns[i].name);
-  for (std::uint16_t k = 0; k < to.keys.size(); ++k)
-    if (now.keys[k].name != to.keys[k].name)
-      return core.rename_key(KeyId{*table, k}, to.keys[k].name);
+  for (std::uint16_t k = 0; k < to.keys.size(); ++k) {
+    const KeyId key{*table, k};
+    if (k >= now.keys.size() || (now.keys[k].dropped && !to.keys[k].dropped)) {
+      const Result<KeyId> added = core.add_key(*table, to.keys[k]);
+      return !added.ok() || *added == key ? added.status() : wrong("a key in another place");
+    }
+    if (!now.keys[k].dropped && to.keys[k].dropped) return core.drop_key(key);
+    if (now.keys[k].name != to.keys[k].name) return core.rename_key(key, to.keys[k].name);
+  }
   return wrong("an alteration that changes nothing");
 }
 

@@ -103,6 +103,42 @@ void script_alter(CrashRig& rig) {
   rig.drop_table("persons");
 }
 
+// Keys added and dropped: a key that is there has every row, one that is not leaves nothing behind.
+void script_alter_keys(CrashRig& rig) {
+  TableSchema people = people_schema();
+  rig.create_table(people);
+  const auto alter = [&](const TableSchema& to) { rig.alter_table("people", people = to); };
+  for (std::int32_t id = 1; id < 20; ++id)
+    rig.commit({insert("people", person(id, keep("n" + std::to_string(id)), "Kiel", id, "x"))});
+  rig.watch();
+  alter(with_key(people, "by_amount", {"amount"}, true));
+  rig.commit({update("people", 1, {set(4, Value::int64(100))}), remove("people", 2)});
+  alter(without_key(people, 2));
+  rig.commit({insert("people", person(20, "n2", "Rome", 2, "again"))});
+  rig.merge("people");
+  rig.reopen();
+  alter(with_key(people, "by_age", {"age", "id"}, false));  // beside a run that has it not
+  rig.commit({update("people", 3, {set(3, Value::int32(90))})});
+  rig.crash(1);
+  rig.commit({remove("people", 4)});
+  rig.merge("people");
+  rig.reopen();
+  alter(without_key(people, 3));
+  rig.abort({update("people", 5, {set(4, Value::int64(7))})});
+  rig.commit({update("people", 5, {set(4, Value::int64(6))})});  // as row 6 has it
+  rig.kill();
+  for (std::uint64_t flush = 0; flush < 4 && !rig.is_done(); ++flush) {
+    const std::string name = "killed" + std::to_string(flush);
+    people = rig.core().table(*rig.core().find_table("people"))->schema();
+    rig.kill_within(Step{.altered = Alteration{"people", with_key(people, name, {"city"}, false)}},
+                    flush);
+    rig.commit({update("people", 7, {set(2, Value::string(keep(name)))})});
+    people = rig.core().table(*rig.core().find_table("people"))->schema();
+    if (!people.keys[1].dropped)
+      rig.kill_within(Step{.altered = Alteration{"people", without_key(people, 1)}}, flush);
+  }
+}
+
 // Blocks of numbers, by slots in turn, of transactions that commit, abort, and are cut short.
 void script_numbers(CrashRig& rig) {
   rig.create_table(tickets_schema());

@@ -41,7 +41,7 @@ RowWrite insert(std::string table, std::vector<Value> row);
 RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
 RowWrite remove(std::string table, std::int32_t id);
 
-/// A table given another schema, by one call of the database: the two differ in one name.
+/// A table given another schema, by one call of the database: the two differ in one name or key.
 struct Alteration {
   std::string table;
   TableSchema to;

@@ -241,13 +241,25 @@ class Turns {
   Alteration drawn_alteration(const std::string& table) {
     Alteration alteration{table, schema_of(table)};
     TableSchema& to = alteration.to;
-    const std::uint32_t drawn = below(3);
+    const std::uint32_t drawn = below(5);
     const std::string name = fmt::format("name{}", below(1000));
     if (shape_of(to).find(name) != std::string::npos) return alteration;
     if (drawn == 0 && !rig_.state().contains(name)) {
       to.name = name;
-    } else if (drawn == 1 && !to.keys.empty()) {
-      to.keys[below(static_cast<std::uint32_t>(to.keys.size()))].name = name;
+    } else if (drawn == 1) {
+      constexpr std::size_t kKeysOfTurns = 5;
+      const std::string& column =
+          to.columns[below(static_cast<std::uint32_t>(to.columns.size()))].name;
+      if (to.keys.size() < kKeysOfTurns) to = with_key(to, name, {column}, false);
+    } else if (drawn <= 3 && to.keys.size() > 1) {
+      const std::size_t place = 1 + below(static_cast<std::uint32_t>(to.keys.size() - 1));
+      if (to.keys[place].dropped) {
+        to = with_key(to, name, {to.columns[0].name}, true);
+      } else if (drawn == 2) {
+        to.keys[place].name = name;
+      } else {
+        to = without_key(to, place);
+      }
     } else {
       std::string& column = to.columns[below(static_cast<std::uint32_t>(to.columns.size()))].name;
       for (KeySchema& key : to.keys)

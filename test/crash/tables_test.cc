@@ -19,6 +19,10 @@ TEST_CASE("no crash state of altering a table leaves anything but the old schema
   must_hold({.protocol = "alter_table", .tears_words = true, .nested_depth = 0});
 }
 
+TEST_CASE("no crash state of adding or dropping a key leaves a part of one", "[crash]") {
+  must_hold({.protocol = "alter_keys", .images_max = 2500});
+}
+
 TEST_CASE("no crash state gives a number a second time", "[crash]") {
   must_hold({.protocol = "auto_increment", .nested_depth = 2});
   must_hold({.protocol = "auto_increment", .tears_words = true});

@@ -35,12 +35,12 @@ std::string words_of(const Result<T>& refused) {
 }
 std::string words_of(const Status& refused) { return std::string(refused.message()); }
 
-struct Shop {
+struct RenamedShop {
   TemporaryDatabase database;
   TableId customers = must(database->create_table(customers_schema()));
   TableId bills = must(database->create_table(bills_schema()));
 
-  Shop() {
+  RenamedShop() {
     Transaction t = must(database->begin());
     must(t.insert(customers, {Value::int64(1), Value::string("Ann"), Value::int32(30)}));
     must(t.insert(bills, {Value::int64(1), Value::int64(1), Value::null()}));
@@ -51,7 +51,7 @@ struct Shop {
 }  // namespace
 
 TEST_CASE("a table, a column and a key that are renamed are found by their new names", "[engine]") {
-  Shop shop;
+  RenamedShop shop;
   TemporaryDatabase& database = shop.database;
   Transaction open = must(database->begin());
   must(open.insert(shop.customers, {Value::int64(2), Value::string("Bob"), Value::int32(40)}));
@@ -90,7 +90,7 @@ TEST_CASE("a table, a column and a key that are renamed are found by their new n
 }
 
 TEST_CASE("foreign keys name what they refer to as it is called now", "[engine]") {
-  Shop shop;
+  RenamedShop shop;
   TemporaryDatabase& database = shop.database;
   must(database->rename_table(shop.customers, "clients"));
   must(database->rename_key({shop.customers, 0}, "number"));
@@ -119,7 +119,7 @@ TEST_CASE("foreign keys name what they refer to as it is called now", "[engine]"
 }
 
 TEST_CASE("names that are taken, or no names, are refused", "[engine]") {
-  Shop shop;
+  RenamedShop shop;
   TemporaryDatabase& database = shop.database;
   const auto fails = [](const Status& status, StatusCode code, const std::string& message) {
     CHECK(status.code() == code);
@@ -146,7 +146,7 @@ TEST_CASE("names that are taken, or no names, are refused", "[engine]") {
 }
 
 TEST_CASE("a schema that is replaced leaves no space behind, and is audited", "[engine]") {
-  Shop shop;
+  RenamedShop shop;
   TemporaryDatabase& database = shop.database;
   must(database->rename_table(shop.bills, "b0"));
   const std::uint64_t used = database->statistics().pool_used_bytes;
@@ -201,7 +201,7 @@ TEST_CASE("a schema block is not trusted", "[engine][recovery]") {
 }
 
 TEST_CASE("who reads names while they change sees one or the other", "[engine]") {
-  Shop shop;
+  RenamedShop shop;
   TemporaryDatabase& database = shop.database;
   std::atomic<bool> stops{false};
   std::atomic<int> wrong{0};

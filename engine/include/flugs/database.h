@@ -220,6 +220,31 @@ class Database {
   Status rename_column(TableId table, ColumnId column, std::string_view name);
   Status rename_key(KeyId key, std::string_view name);
 
+  /// Adds a key to a table, at most 16 in all, with rows or without. Transactions go on, also those
+  /// that write to the table; it is not merged meanwhile (a merge that runs is waited for). First
+  /// it waits for all transactions that are open, one of this thread too, up to one second; those
+  /// that begin later keep the key up, and already respect it if it is unique: they may be refused
+  /// by it before it is there, even if it never will be. Then the rows that there are are entered,
+  /// a million in about a second; then it waits for those that began before that, again up to one
+  /// second. Look-ups by it are right in every transaction that gets its KeyId.
+  ///
+  /// Its index is in DRAM, also with IndexMode::kHint: made from the rows after opening, or with
+  /// the next merge kept in runs like any other's. Durable when: it returns ok; a crash before
+  /// leaves nothing of it. Fails with: kNotFound; kInvalidArgument (the key, with the reason; 16
+  /// are there); kConstraintViolated (unique, and two rows have the same: table, key and values are
+  /// named); kBusy (a transaction that began before is still open, see above);
+  /// kTooManyTransactions; kOutOfSpace; kCorrupt. Then nothing has changed.
+  Result<KeyId> add_key(TableId table, const KeySchema& key);
+  /// Drops a key; KeyIds of others stay what they are, its own may later be another key's.
+  /// Transactions go on: their next look-up by it fails with kInvalidArgument, and serializable
+  /// ones that have read by it, other than single rows that they found, get kConflict at commit.
+  /// Waits for those that are open, 100 ms at most, to give its memory back; if they go on for
+  /// longer that happens when the next key is added or dropped. A merge that runs is waited for.
+  /// Durable when: it returns ok.
+  /// Fails with: kNotFound, kConstraintViolated (it is the primary key, or a foreign key, which is
+  /// named, needs it), kOutOfSpace, kCorrupt.
+  Status drop_key(KeyId key);
+
   /// No number up to `last` is given any more by the table's auto-increment column: for rows that
   /// brought their numbers with them. Only ever upwards; a lower one changes nothing. Inserts that
   /// run meanwhile may still get a lower number. Durable when: it returns ok.

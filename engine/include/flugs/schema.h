@@ -62,6 +62,9 @@ struct KeySchema {
   /// Leading columns that the hash covers; 0: all of them. With fewer than all, an equality
   /// look-up on just these columns is a hash look-up too; meant for prefixes with few rows each.
   std::uint8_t hashed_columns = 0;
+  /// The place of a key that was dropped (Database::drop_key): nothing but a place, so that the
+  /// KeyIds of those behind it stay what they are. No name, no columns. A new key may get it.
+  bool dropped = false;
 };
 
 /// What every row must fulfil, looked at when it is inserted and when one of the columns changes.
