@@ -96,6 +96,27 @@ Status corrupt_schema(const std::string& what) {
   return Status(StatusCode::kCorrupt, fmt::format("schema in the pool: {}", what));
 }
 
+Result<KeySchema> decode_key(SchemaReader& in, const TableSchema& schema) {
+  KeySchema key;
+  key.name = in.name();
+  const std::uint8_t flags = in.u8();
+  key.unique = (flags & kUnique) != 0;
+  key.ordered = (flags & kOrdered) != 0;
+  key.dropped = (flags & kDropped) != 0;
+  if ((flags & ~(kUnique | kOrdered | kDropped)) != 0)
+    return corrupt_schema(fmt::format("key {}: flags {:#x}", key.name, flags));
+  key.hashed_columns = in.u8();
+  const std::size_t key_columns = in.u8();
+  for (std::size_t k = 0; k < key_columns && !in.failed(); ++k) {
+    const std::size_t position = in.u16();
+    if (position >= schema.columns.size())
+      return corrupt_schema(
+          fmt::format("key {} names column {} of {}", key.name, position, schema.columns.size()));
+    key.columns.push_back(schema.columns[position].name);
+  }
+  return key;
+}
+
 }  // namespace
 
 Result<TableSchema> complete_schema(TableSchema schema) {
@@ -196,24 +217,9 @@ Result<TableSchema> decode_schema(std::string_view bytes) {
   const std::size_t keys = in.u8();
   if (keys > kKeysMax) return corrupt_schema(fmt::format("{} keys", keys));
   for (std::size_t i = 0; i < keys && !in.failed(); ++i) {
-    KeySchema key;
-    key.name = in.name();
-    const std::uint8_t flags = in.u8();
-    key.unique = (flags & kUnique) != 0;
-    key.ordered = (flags & kOrdered) != 0;
-    key.dropped = (flags & kDropped) != 0;
-    if ((flags & ~(kUnique | kOrdered | kDropped)) != 0)
-      return corrupt_schema(fmt::format("key {}: flags {:#x}", key.name, flags));
-    key.hashed_columns = in.u8();
-    const std::size_t key_columns = in.u8();
-    for (std::size_t k = 0; k < key_columns && !in.failed(); ++k) {
-      const std::size_t position = in.u16();
-      if (position >= schema.columns.size())
-        return corrupt_schema(
-            fmt::format("key {} names column {} of {}", key.name, position, schema.columns.size()));
-      key.columns.push_back(schema.columns[position].name);
-    }
-    schema.keys.push_back(std::move(key));
+    Result<KeySchema> key = decode_key(in, schema);
+    if (!key.ok()) return std::move(key).status();
+    schema.keys.push_back(*std::move(key));
   }
   const std::size_t checks = in.u8();
   if (checks > kChecksMax) return corrupt_schema(fmt::format("{} checks", checks));

@@ -478,8 +478,7 @@ Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
     return s;
   }
   note_inserted(context, fresh);
-  // Of a key that is added meanwhile nothing is known: its index may come to name the row.
-  note_deleted(context, row, locked, static_cast<KeyMask>(changed_keys | ~kept));
+  note_deleted(context, row, locked, changed_keys);
   note_hashes(context.dying.back(), static_cast<KeyMask>(kept & ~changed_keys), hashes);
   return RowId(fresh);
 }

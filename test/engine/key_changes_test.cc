@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/key_build.h"
+#include "engine/transaction_access.h"
 #include "flugs/pool_check.h"
 #include "test/support/temporary_database.h"
 
@@ -263,6 +265,47 @@ TEST_CASE("transactions that are open when a key is dropped go on, and none come
         StatusCode::kConstraintViolated);
   people.insert(100, 200);
   must(people.database->verify());
+}
+
+TEST_CASE("rows with one key that meet on their way in or out are asked again", "[engine]") {
+  MemoryDatabase database;
+  TableSchema schema("t");
+  schema.column("id", Type::kInt64).column("value", Type::kInt64).primary_key({"id"});
+  const TableId id = must(database->create_table(schema));
+  engine::Table& table = *database->table(id);
+  const auto begin = [&] { return must(database->begin(AccessMode::kReadWrite)); };
+  const auto change = [&](Transaction& t, std::int64_t row, std::int64_t value) {
+    const RowId found = must(t.find({id, 0}, {Value::int64(row)})).id();
+    must(t.update(id, found, {{ColumnId(1), Value::int64(value)}}));
+  };
+  {
+    Transaction t = begin();
+    for (std::int64_t row = 0; row < 10; ++row)
+      must(t.insert(id, {Value::int64(row), Value::int64(row)}));
+    must(t.commit());
+  }
+  const bool commits = GENERATE(true, false);
+  table.begin_key(1, key_of("by_value", {"value"}, true));
+  Transaction writer = begin();
+  change(writer, 1, 8);  // row 8 has it, and is not in
+  change(writer, 2, 2);  // the new version of one that is not in
+  Transaction snapshot = begin();
+  const mvcc::Visibility& sees = engine::TransactionAccess::context(snapshot)->visibility;
+  engine::KeyBuild build(table, 1);
+  const std::atomic<bool> stops{false};
+  must(build.enter_rows(sees, stops));
+  CHECK(build.has_doubts());
+  if (commits) {
+    must(writer.commit());
+  } else {
+    writer.abort();
+  }
+  snapshot.abort();
+  Transaction now = begin();
+  const Status settled = build.settle_doubts(engine::TransactionAccess::context(now)->visibility);
+  now.abort();
+  CHECK(said(settled) == (commits ? "table t, key by_value: more than one row has value = 8" : ""));
+  if (!commits) must(database->verify({}));
 }
 
 TEST_CASE("keys are added to rows of main, and dropped, beside index runs", "[engine]") {

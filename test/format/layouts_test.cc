@@ -119,13 +119,13 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
        offsetof(TableLayout, row_chunks), offsetof(TableLayout, schema_block), sizeof(TableLayout)},
       {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 56, 64, 128, 192});
   using engine::SchemaBlockLayout;
-  check_offsets(
-      "SchemaBlockLayout",
-      {offsetof(SchemaBlockLayout, magic), offsetof(SchemaBlockLayout, bytes),
-       offsetof(SchemaBlockLayout, checksum), offsetof(SchemaBlockLayout, table_id),
-       offsetof(SchemaBlockLayout, added_columns), offsetof(SchemaBlockLayout, added_keys),
-       offsetof(SchemaBlockLayout, schema_bytes), sizeof(SchemaBlockLayout)},
-      {0, 8, 16, 24, 28, 30, 32, 64});
+  check_offsets("SchemaBlockLayout",
+                {offsetof(SchemaBlockLayout, magic), offsetof(SchemaBlockLayout, bytes),
+                 offsetof(SchemaBlockLayout, checksum), offsetof(SchemaBlockLayout, table_id),
+                 offsetof(SchemaBlockLayout, added_columns),
+                 offsetof(SchemaBlockLayout, added_keys), offsetof(SchemaBlockLayout, schema_bytes),
+                 offsetof(SchemaBlockLayout, key_additions), sizeof(SchemaBlockLayout)},
+                {0, 8, 16, 24, 28, 30, 32, 40, 64});
   check_offsets(
       "ColumnLayout",
       {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
@@ -161,8 +161,9 @@ TEST_CASE("offsets of the structures of index runs", "[format]") {
   check_offsets("IndexRunLayout",
                 {offsetof(IndexRunLayout, magic), offsetof(IndexRunLayout, checksum),
                  offsetof(IndexRunLayout, bytes), offsetof(IndexRunLayout, table_id),
-                 offsetof(IndexRunLayout, key_count), sizeof(IndexRunLayout)},
-                {0, 8, 16, 24, 28, 64});
+                 offsetof(IndexRunLayout, key_count), offsetof(IndexRunLayout, key_additions),
+                 sizeof(IndexRunLayout)},
+                {0, 8, 16, 24, 28, 32, 64});
   check_offsets(
       "IndexRunKeyLayout",
       {offsetof(IndexRunKeyLayout, slots_offset), offsetof(IndexRunKeyLayout, home_lines),
