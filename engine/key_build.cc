@@ -12,6 +12,8 @@ namespace flugs::engine {
 namespace {
 
 constexpr std::uint32_t kRowsBetweenLooks = 4096;
+// Sorted at a time: 16 MB.
+constexpr std::size_t kEntriesPerBatch = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -50,6 +52,7 @@ void KeyBuild::note_doubt(std::uint32_t row) {
 
 Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<bool>& stops) {
   std::vector<std::uint32_t> met;
+  std::vector<columns::OrderedEntry> entries;
   const std::uint32_t end = table_.rows().rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
     if (row % kRowsBetweenLooks == 0) {
@@ -59,6 +62,8 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
                       fmt::format("table {}: the database is being closed", table_.name()));
     }
     if (!snapshot.sees(table_.rows().version(row))) continue;
+    if (key_.is_ordered()) entries.push_back(key_.ordered_entry(row));
+    if (entries.size() == kEntriesPerBatch) key_.add_existing_ordered(entries);
     met.clear();
     key_.add_existing(
         row, [&](std::uint32_t newer) { return leads_to(newer, row, snapshot); },
@@ -73,6 +78,7 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
       }
     note_doubt(row);
   }
+  if (key_.is_ordered()) key_.add_existing_ordered(entries);
   return {};
 }
 

@@ -387,7 +387,6 @@ void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
 
 void KeyIndex::add_existing(std::uint32_t row, FunctionRef<bool(std::uint32_t newer)> leads_to,
                             FunctionRef<void(std::uint32_t other)> meet) {
-  if (ordered_ != nullptr) ordered_->insert_unless_there(ordered_entry(row));
   if (!is_hashed(row)) return;
   const bool may_repeat = has_null(row);
   hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
@@ -404,6 +403,14 @@ void KeyIndex::add_existing(std::uint32_t row, FunctionRef<bool(std::uint32_t ne
     });
     if (!is_in) editor.insert(row);
   });
+}
+
+// One beside the other most of them go into the leaf that is in the caches.
+void KeyIndex::add_existing_ordered(std::vector<columns::OrderedEntry>& entries) {
+  std::sort(entries.begin(), entries.end(),
+            [&](const auto& a, const auto& b) { return columns::precedes(this, a, b); });
+  for (const columns::OrderedEntry& entry : entries) ordered_->insert_unless_there(entry);
+  entries.clear();
 }
 
 void KeyIndex::build_ordered(std::span<const std::uint32_t> live_rows) {

@@ -140,11 +140,13 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// For rebuilding.
   columns::HashIndex& hash() noexcept { return hash_; }
 
-  /// While the key is made: enters a version that is there, unless it is in already, or a newer one
-  /// from which it is reached: `leads_to(newer)`. Calls `meet(row)` for each row of another record
-  /// that has the key, if it must not repeat.
+  /// While the key is made: enters a version that is there into the hash index, unless it is in
+  /// already, or a newer one from which it is reached: `leads_to(newer)`. Calls `meet(row)` for
+  /// each row of another record that has the key, if it must not repeat.
   void add_existing(std::uint32_t row, FunctionRef<bool(std::uint32_t newer)> leads_to,
                     FunctionRef<void(std::uint32_t other)> meet);
+  /// The same for the ordered index, in any order; takes the entries.
+  void add_existing_ordered(std::vector<columns::OrderedEntry>& entries);
   /// All rows are in.
   void finish() noexcept { is_finished_.store(true, std::memory_order_release); }
 
