@@ -41,6 +41,14 @@ Status Database::rename_column(TableId table, ColumnId column, std::string_view 
   return core_ == nullptr ? closed() : core_->rename_column(table, column, std::string(name));
 }
 
+Result<ColumnId> Database::add_column(TableId table, const ColumnSchema& column) {
+  return core_ == nullptr ? Result<ColumnId>(closed()) : core_->add_column(table, column);
+}
+
+Status Database::drop_column(TableId table, ColumnId column) {
+  return core_ == nullptr ? closed() : core_->drop_column(table, column);
+}
+
 Status Database::rename_key(KeyId key, std::string_view name) {
   return core_ == nullptr ? closed() : core_->rename_key(key, std::string(name));
 }
@@ -77,7 +85,8 @@ Result<ColumnId> Database::find_column(TableId table, std::string_view name) con
   if (found == nullptr) return engine::no_table();
   const auto& columns = found->schema().columns;
   for (std::size_t i = 0; i < columns.size(); ++i)
-    if (columns[i].name == name) return ColumnId(static_cast<std::uint16_t>(i));
+    if (columns[i].name == name && !columns[i].dropped)
+      return ColumnId(static_cast<std::uint16_t>(i));
   return Status(StatusCode::kNotFound,
                 fmt::format("table {}: no column '{}'", found->name(), name));
 }

@@ -51,6 +51,8 @@ class DatabaseCore {
   Status rename_table(TableId id, const std::string& name);
   Status rename_column(TableId id, ColumnId column, const std::string& name);
   Status rename_key(KeyId key, const std::string& name);
+  Result<ColumnId> add_column(TableId id, const ColumnSchema& column);
+  Status drop_column(TableId id, ColumnId column);
   Result<KeyId> add_key(TableId id, const KeySchema& wanted);
   Status drop_key(KeyId key);
   Status skip_numbers(TableId id, std::int64_t last);

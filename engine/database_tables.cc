@@ -64,6 +64,10 @@ Status DatabaseCore::link_foreign_keys() {
 //   2     its offset in the catalogue       persist (8 bytes)   loads the empty table
 // Must hold:  1 before 2, else the catalogue would name noise.
 Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
+  for (std::size_t i = 0; i < wanted.columns.size(); ++i)
+    if (wanted.columns[i].dropped)
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}: column {} is a dropped one", wanted.name, i));
   Result<TableSchema> schema = complete_schema(wanted);
   if (!schema.ok()) return std::move(schema).status();
   std::unique_lock guard(ddl_mutex_);

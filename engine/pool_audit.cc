@@ -90,6 +90,7 @@ void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     progress(i);
     audit_dictionaries(*tables_[i]);
+    audit_constants(*tables_[i]);
     audit_rows(*tables_[i]);
   }
   for (const auto& table : tables_) audit_foreign_keys(*table);
@@ -235,6 +236,16 @@ void PoolAudit::audit_dictionaries(Table& table) {
   }
 }
 
+// What rows have that lack a column.
+void PoolAudit::audit_constants(const Table& table) {
+  for (const auto& column : table.columns())
+    if (!column->is_dropped() && column->has_constant() && !column->has_plausible_constant())
+      audit_.damage(fmt::format("table {}, column {}", table.name(), column->name()),
+                    fmt::format("{}: the constant of rows that lack it: expected a ValueID that "
+                                "was given out, or text in its place, found {:#x}",
+                                pool_.path(), column->constant().low));
+}
+
 /// Whether the row is live; what recovery has not finished on the image is stale by now.
 bool PoolAudit::audit_stamps(const Table& table, std::uint32_t row, const std::string& part) {
   const mvcc::VersionLayout& version = table.rows().version(row);
@@ -279,6 +290,8 @@ void PoolAudit::audit_cells(const Table& table, std::uint32_t row) {
     const char* expected = nullptr;
     if (!column.was_plausible_at_opening(layout, cells, i)) {
       expected = "a ValueID that was given out, or text in its place";
+    } else if (column.is_dropped()) {
+      continue;
     } else if (column.is_dictionary() &&
                !column.dictionary().is_present(static_cast<std::uint32_t>(layout.load(cells, i)))) {
       expected = "a ValueID whose entry is whole";
@@ -302,7 +315,7 @@ void PoolAudit::audit_rows(Table& table) {
   for (std::uint32_t row = 0; row < end; ++row) {
     if (row % kRowsPerProgress == 0 && progress_) progress_({part, row, end});
     if (row == table.rows().first_row_of_chunk_with(row) && !table.rows().view(row).is_in_group())
-      audit_.note(part, table.rows().check_header(row, table.columns()));
+      audit_.note(part, table.rows().check_header(row));
     if (!audit_stamps(table, row, part)) continue;
     live.push_back(row);
     const std::uint64_t damages = audit_.part(part).damages;

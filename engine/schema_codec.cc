@@ -26,7 +26,14 @@ constexpr std::uint8_t kDropped = 4;
 Status invalid(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
 
 Status check_column(const TableSchema& schema, const ColumnSchema& column) {
-  if (Status s = check_name("column", column.name); !s.ok()) return s;
+  if (!column.dropped)
+    if (Status s = check_name("column", column.name); !s.ok()) return s;
+  if (column.dropped && (!column.name.empty() || column.encoding == Encoding::kAuto ||
+                         column.default_value.has_value() || column.auto_increment))
+    return invalid(
+        fmt::format("table {}: a dropped column has a name, a default or numbers, or no "
+                    "encoding",
+                    schema.name));
   if (column.type < Type::kBool || column.type > Type::kBytes)
     return invalid(fmt::format("table {}, column {}: unknown type {}", schema.name, column.name,
                                static_cast<int>(column.type)));
@@ -112,9 +119,33 @@ Result<KeySchema> decode_key(SchemaReader& in, const TableSchema& schema) {
     if (position >= schema.columns.size())
       return corrupt_schema(
           fmt::format("key {} names column {} of {}", key.name, position, schema.columns.size()));
+    if (schema.columns[position].dropped)
+      return corrupt_schema(fmt::format("key {} names dropped column {}", key.name, position));
     key.columns.push_back(schema.columns[position].name);
   }
   return key;
+}
+
+Status decode_columns(SchemaReader& in, TableSchema& schema) {
+  const std::size_t columns = in.u16();
+  if (columns > kColumnsMax) return corrupt_schema(fmt::format("{} columns", columns));
+  for (std::size_t i = 0; i < columns && !in.failed(); ++i) {
+    ColumnSchema column;
+    column.name = in.name();
+    column.type = static_cast<Type>(in.u8());
+    column.encoding = static_cast<Encoding>(in.u8());
+    column.nullable = in.u8() != 0;
+    column.scale = in.u8();
+    column.expected_distinct = in.u32();
+    const std::uint8_t flags = in.u8();
+    column.auto_increment = (flags & kAutoIncrement) != 0;
+    column.dropped = (flags & kDropped) != 0;
+    if ((flags & ~(kHasDefault | kAutoIncrement | kDropped)) != 0)
+      return corrupt_schema(fmt::format("column {}: flags {:#x}", column.name, flags));
+    if ((flags & kHasDefault) != 0) column.default_value = decode_constant(in, column);
+    schema.columns.push_back(std::move(column));
+  }
+  return {};
 }
 
 }  // namespace
@@ -124,6 +155,9 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   if (schema.columns.empty() || schema.columns.size() > kColumnsMax)
     return invalid(fmt::format("table {}: {} columns, allowed are 1 to {}", schema.name,
                                schema.columns.size(), kColumnsMax));
+  if (std::all_of(schema.columns.begin(), schema.columns.end(),
+                  [](const ColumnSchema& column) { return column.dropped; }))
+    return invalid(fmt::format("table {}: all of its columns are dropped", schema.name));
   if (Status s = complete_foreign_keys(schema); !s.ok()) return s;
   if (schema.keys.size() > kKeysMax)
     return invalid(
@@ -131,7 +165,7 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   std::set<std::string> names;
   for (const ColumnSchema& column : schema.columns) {
     if (Status s = check_column(schema, column); !s.ok()) return s;
-    if (!names.insert(column.name).second)
+    if (!column.dropped && !names.insert(column.name).second)
       return invalid(fmt::format("table {}: column '{}' occurs twice", schema.name, column.name));
   }
   if (schema.has_primary_key && (schema.keys.empty() || !schema.keys[0].unique))
@@ -171,7 +205,8 @@ std::string encode_schema(const TableSchema& schema) {
     out.u8(column.scale);
     out.u32(column.expected_distinct);
     out.u8(static_cast<std::uint8_t>((column.default_value.has_value() ? kHasDefault : 0) |
-                                     (column.auto_increment ? kAutoIncrement : 0)));
+                                     (column.auto_increment ? kAutoIncrement : 0) |
+                                     (column.dropped ? kDropped : 0)));
     if (column.default_value.has_value()) encode_constant(out, *column.default_value);
   }
   out.u8(schema.has_primary_key ? 1 : 0);
@@ -196,23 +231,7 @@ std::string encode_schema(const TableSchema& schema) {
 Result<TableSchema> decode_schema(std::string_view bytes) {
   SchemaReader in(bytes);
   TableSchema schema(in.name());
-  const std::size_t columns = in.u16();
-  if (columns > kColumnsMax) return corrupt_schema(fmt::format("{} columns", columns));
-  for (std::size_t i = 0; i < columns && !in.failed(); ++i) {
-    ColumnSchema column;
-    column.name = in.name();
-    column.type = static_cast<Type>(in.u8());
-    column.encoding = static_cast<Encoding>(in.u8());
-    column.nullable = in.u8() != 0;
-    column.scale = in.u8();
-    column.expected_distinct = in.u32();
-    const std::uint8_t flags = in.u8();
-    column.auto_increment = (flags & kAutoIncrement) != 0;
-    if ((flags & ~(kHasDefault | kAutoIncrement)) != 0)
-      return corrupt_schema(fmt::format("column {}: flags {:#x}", column.name, flags));
-    if ((flags & kHasDefault) != 0) column.default_value = decode_constant(in, column);
-    schema.columns.push_back(std::move(column));
-  }
+  if (Status s = decode_columns(in, schema); !s.ok()) return s;
   schema.has_primary_key = in.u8() != 0;
   const std::size_t keys = in.u8();
   if (keys > kKeysMax) return corrupt_schema(fmt::format("{} keys", keys));

@@ -19,19 +19,6 @@ columns::HintIndexLayout* hints_of(TableLayout& layout, std::size_t number) noex
   return reinterpret_cast<columns::HintIndexLayout*>(first) + number;
 }
 
-std::vector<std::unique_ptr<columns::Column>> make_columns(pmem::Pool& pool, TableLayout& layout,
-                                                           columns::Decoder* decoders,
-                                                           const TableSchema& schema) {
-  auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&layout + 1);
-  std::vector<std::unique_ptr<columns::Column>> made;
-  made.reserve(schema.columns.size());
-  for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    made.push_back(std::make_unique<columns::Column>(pool, column_layouts[i], hints_of(layout, i),
-                                                     decoders[i], schema.columns[i].name,
-                                                     schema.name));
-  return made;
-}
-
 std::vector<std::uint16_t> positions_of(const TableSchema& schema, const KeySchema& key) {
   std::vector<std::uint16_t> positions;
   for (const std::string& name : key.columns)
@@ -64,11 +51,11 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
     : pool_(pool),
       layout_(layout),
       definition_(std::make_unique<const TableDefinition>(std::move(stored))),
-      decoders_(std::make_unique<columns::Decoder[]>(schema().columns.size())),
-      columns_(make_columns(pool, layout, decoders_.get(), schema())),
-      rows_(pool, layout, fmt::format("table {}, rows", name())),
+      decoders_(columns::ColumnArray::kColumnsMax),
+      rows_(pool, layout, columns_, fmt::format("table {}, rows", name())),
       runs_(pool, layout, rows_, shapes_of(layout, definition().stored),
             definition().stored.key_additions, fmt::format("table {}, index runs", name())) {
+  make_columns();
   const std::vector<KeySchema>& keys = schema().keys;
   keys_.set_size(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -89,7 +76,7 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
         fmt::format("table {}, column {}", name(), columns_[i]->name()));
     constraints |= kNumbered;
   }
-  constraints_ = constraints;
+  constraints_ |= constraints;
 }
 
 void Table::begin_key(std::size_t place, const KeySchema& key) {
@@ -117,13 +104,14 @@ void Table::find_keys_in_runs() noexcept {
 
 Status Table::load() {
   if (Status s = claim_schema(); !s.ok()) return s;
-  for (const auto& column : columns_)
-    if (Status s = column->load(); !s.ok()) return s;
+  if (Status s = claim_added_columns(); !s.ok()) return s;
+  if (Status s = load_columns(false); !s.ok()) return s;
   if (numbers_ != nullptr)
     if (Status s = numbers_->load(); !s.ok()) return s;
   for (KeyIndex* key : keys_)
     if (Status s = key->load(); !s.ok()) return s;
-  if (Status s = rows_.load(columns_); !s.ok()) return s;
+  if (Status s = rows_.load(); !s.ok()) return s;
+  if (Status s = load_columns(true); !s.ok()) return s;
   if (Status s = runs_.load(); !s.ok()) return s;
   find_keys_in_runs();
   return {};
@@ -132,15 +120,21 @@ Status Table::load() {
 void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
   if (layout_.schema_block != 0) visit(fmt::format("table {}, schema", name()), claim_schema());
+  if (!definition().stored.added_columns.empty())
+    visit(fmt::format("table {}, schema", name()), claim_added_columns());
   for (const auto& column : columns_)
-    visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
+    if (!column->is_dropped())
+      visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
   if (numbers_ != nullptr)
     visit(fmt::format("table {}, column {}", name(), columns_[numbered_]->name()),
           numbers_->load());
   for (const auto& key : keys_)
     if (key->has_hints()) visit(fmt::format("table {}, key {}", name(), key->name()), key->load());
-  const Status rows = rows_.load(columns_);
+  const Status rows = rows_.load();
   visit(fmt::format("table {}, rows", name()), rows);
+  for (std::size_t i = 0; rows.ok() && i < columns_.size(); ++i)
+    if (columns_[i]->is_dropped())
+      visit(fmt::format("table {}, column {}", name(), i), load_dropped(i));
   // What they cover is judged by the rows.
   if (rows.ok() && layout_.index_runs != 0)
     visit(fmt::format("table {}, index runs", name()), runs_.load());

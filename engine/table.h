@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "columns/column.h"
+#include "columns/column_array.h"
 #include "columns/hash_index_builder.h"
 #include "engine/auto_increment.h"
 #include "engine/catalog_layout.h"
@@ -65,7 +65,13 @@ class Table {
   /// A schema like that of now but for what has been changed: durable, and valid for all, on
   /// return. Under the database's ddl_mutex_. Fails with kInvalidArgument (complete_schema),
   /// kOutOfSpace; nothing has changed then.
-  Status alter(StoredSchema next);
+  /// `take_over` is called between: it is durable, and nobody has it yet.
+  Status alter(StoredSchema next, FunctionRef<void()> take_over = [] {});
+  /// Both under the database's ddl_mutex_; see Database. `hint_tail_max`: set_hint_tail_max.
+  Result<ColumnId> add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max);
+  Status drop_column(ColumnId id);
+  /// Fails with kInvalidArgument when a row of such a table could get too large.
+  static Result<std::uint32_t> widest_row(const TableSchema& schema);
   /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
   /// the database's ddl_mutex_, when they may have changed.
   void name_parents();
@@ -82,7 +88,7 @@ class Table {
   std::span<const Value> as_inserted(const TransactionContext& context,
                                      std::span<const Value> values) const noexcept;
   /// Of the auto-increment column; null when there is none.
-  AutoIncrement* numbers() noexcept { return numbers_.get(); }
+  AutoIncrement* numbers() noexcept { return is_any(kNumbered) ? numbers_.get() : nullptr; }
   /// Row after row, `values` holds a value per column; all of them or none.
   Status insert_rows(TransactionContext& context, std::span<const Value> values,
                      std::span<RowId> ids);
@@ -249,7 +255,21 @@ class Table {
   const IndexRuns& runs() const noexcept { return runs_; }
   RowStore& rows() noexcept { return rows_; }
   const RowStore& rows() const noexcept { return rows_; }
-  std::span<const std::unique_ptr<columns::Column>> columns() const noexcept { return columns_; }
+  const columns::ColumnArray& columns() const noexcept { return columns_; }
+  /// Columns that were dropped keep their numbers; what rows have of them is not to be shown.
+  bool has_dropped_columns() const noexcept {
+    return has_dropped_columns_.load(std::memory_order_relaxed);
+  }
+  bool is_dropped_column(std::size_t column) const noexcept {
+    return has_dropped_columns() && columns_[column]->is_dropped();
+  }
+  bool has_column(ColumnId column) const noexcept {
+    return column.value() < columns_.size() && !is_dropped_column(column.value());
+  }
+  /// What is said to a ColumnId that names none, or none any longer.
+  Status no_column(ColumnId column) const;
+  /// Whether rows may be given with so many values: all, or those of before columns were added.
+  bool takes_width(std::size_t width) const noexcept;
   /// The value of a cell; the same as the column's, faster.
   Value decode(const columns::RowLayout& layout, const std::byte* row,
                std::size_t column) const noexcept;
@@ -288,6 +308,10 @@ class Table {
   Status claim_schema();
   void find_keys_in_runs() noexcept;
   friend class flugs::Row;
+  void make_columns();
+  Status claim_added_columns();
+  Status load_columns(bool dropped);
+  Status load_dropped(std::size_t number);
   Row make_row(std::uint32_t row) const noexcept;
   std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head,
                                 std::span<const Value> values,
@@ -298,12 +322,16 @@ class Table {
                       const columns::Candidates& heads, const mvcc::Visibility& visibility,
                       std::vector<std::uint32_t>& out) const;
   Status check_values(std::span<const Value> values) const;
+  Status check_width(std::size_t width) const;
+  std::size_t width_of(std::span<const Value> values, std::span<const RowId> ids) const noexcept;
+  Status complete(TransactionContext& context, std::span<const Value>& values,
+                  std::size_t& width) const;
   Status check_keys_free(TransactionContext& context, std::span<const Value> values) const;
   Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
   Result<RowId> insert_row(TransactionContext& context, std::span<const Value> values);
   Result<RowId> insert_constrained(TransactionContext& context, std::span<const Value> values);
   Status insert_plain_rows(TransactionContext& context, std::span<const Value> values,
-                           std::span<RowId> ids);
+                           std::size_t width, std::span<RowId> ids);
   Status insert_constrained_rows(TransactionContext& context, std::span<const Value> values,
                                  std::span<RowId> ids);
   Result<RowId> update_row(TransactionContext& context, RowId row,
@@ -328,7 +356,8 @@ class Table {
   Result<bool> check_children(std::uint32_t row, const mvcc::Visibility& visibility,
                               ReadSet* reads) const;
   void set_referrers(std::vector<const ForeignKey*> referrers);
-  Status number_rows(TransactionContext& context, std::span<const Value>& values);
+  Status number_rows(TransactionContext& context, std::span<const Value>& values,
+                     std::size_t width);
   Status check_new_row(std::span<const Value> values) const;
   Status check_changed_row(std::uint32_t row, std::span<const ColumnValue> changes) const;
   std::span<const Value> normalise(TransactionContext& context, const KeyIndex& key,
@@ -346,7 +375,7 @@ class Table {
   void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
   Status write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
                        std::uint32_t& row);
-  Status insert_batch(TransactionContext& context, std::span<const Value> values,
+  Status insert_batch(TransactionContext& context, std::span<const Value> values, std::size_t width,
                       std::span<columns::Cell> cells, std::span<RowId> ids);
   void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
   void undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes);
@@ -362,6 +391,7 @@ class Table {
   Status check_changes(std::span<const ColumnValue> changes) const;
   Status encode_changes(TransactionContext& context, std::uint32_t row,
                         std::span<const ColumnValue> changes);
+  void need_altered(TransactionContext& context, const columns::RowLayout& layout) const;
   bool update_in_place(TransactionContext& context, std::uint32_t row,
                        std::span<const ColumnValue> changes);
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row,
@@ -391,8 +421,15 @@ class Table {
   pmem::Pool& pool_;
   TableLayout& layout_;
   Published<TableDefinition> definition_;
-  std::unique_ptr<columns::Decoder[]> decoders_;  // one per column
-  std::vector<std::unique_ptr<columns::Column>> columns_;
+  columns::StableArray<columns::Decoder> decoders_;  // one per column
+  /// Dropped columns that nothing had values of at opening: others stand in for them, which own
+  /// nothing.
+  struct Forgotten {
+    std::unique_ptr<columns::ColumnLayout> layout;  // of that which stands in
+    std::unique_ptr<columns::Column> column;
+  };
+  std::vector<Forgotten> forgotten_;
+  columns::ColumnArray columns_;
   RowStore rows_;
   IndexRuns runs_;
   TableKeys keys_;
@@ -403,7 +440,14 @@ class Table {
   std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};
   std::vector<std::unique_ptr<const std::vector<const ForeignKey*>>> referrer_lists_;
   /// What rows are asked besides types, NULL and unique keys: Constraint's bits, mostly none.
-  enum Constraint : std::uint8_t { kChecked = 1, kNumbered = 2, kReferring = 4, kReferenced = 8 };
+  /// kAltered: columns were added or dropped since the table was made.
+  enum Constraint : std::uint8_t {
+    kChecked = 1,
+    kNumbered = 2,
+    kReferring = 4,
+    kReferenced = 8,
+    kAltered = 16
+  };
   bool is_any(std::uint8_t constraints) const noexcept {
     return (constraints_.load(std::memory_order_acquire) & constraints) != 0;
   }
@@ -411,6 +455,7 @@ class Table {
   bool is_constrained() const noexcept {
     return __builtin_expect(constraints_.load(std::memory_order_acquire) != 0, 0);
   }
+  std::atomic<bool> has_dropped_columns_{false};
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
   pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <string>
 #include <utility>
 
 #include "engine/schema_codec.h"
@@ -29,7 +30,7 @@ Status Table::claim_schema() {
 // Must hold:  1 before 2, else the table could be left without a schema. What the new schema names
 //             (columns added) is durable before 2.
 // Need not:   anything of rows: what a change demands of them was seen to before.
-Status Table::alter(StoredSchema next) {
+Status Table::alter(StoredSchema next, FunctionRef<void()> take_over) {
   Result<TableSchema> completed = complete_schema(std::move(next.schema));
   if (!completed.ok()) return std::move(completed).status();
   next.schema = *std::move(completed);
@@ -41,6 +42,7 @@ Status Table::alter(StoredSchema next) {
   std::atomic_ref(layout_.schema_block).store(block->offset, std::memory_order_relaxed);
   persister.persist(&layout_.schema_block, sizeof layout_.schema_block, "alter_table/2");
   if (before.bytes != 0) pool_.allocator().release(before);
+  take_over();
   definition_.put(std::make_unique<const TableDefinition>(std::move(next)));
   take_names_over();
   return {};
@@ -49,7 +51,7 @@ Status Table::alter(StoredSchema next) {
 void Table::take_names_over() {
   const TableSchema& now = schema();
   for (std::size_t i = 0; i < columns_.size(); ++i)
-    columns_[i]->rename(now.columns[i].name, now.name);
+    columns_[i]->rename(now.columns[i].dropped ? std::to_string(i) : now.columns[i].name, now.name);
   if (numbers_ != nullptr)
     numbers_->rename(fmt::format("table {}, column {}", now.name, columns_[numbered_]->name()));
   for (std::size_t k = 0; k < now.keys.size(); ++k)

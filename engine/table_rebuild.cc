@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "engine/added_column.h"
 #include "engine/index_run_audit.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
@@ -25,7 +26,7 @@ std::uint64_t checksum_of(const TableLayout& layout) noexcept {
 // What no change of a schema touches.
 bool is_same_column(const ColumnSchema& a, const ColumnSchema& b) noexcept {
   return a.type == b.type && a.encoding == b.encoding && a.nullable == b.nullable &&
-         a.scale == b.scale && a.auto_increment == b.auto_increment;
+         a.scale == b.scale && (a.auto_increment == b.auto_increment || b.dropped);
 }
 
 std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
@@ -37,21 +38,8 @@ std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
 Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& schema,
                                         std::uint32_t table_id, IndexMode index_mode,
                                         std::uint64_t segment_bytes, pmem::Persister& persister) {
-  std::vector<columns::CellNeed> needs(schema.columns.size());
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    const ColumnSchema& column = schema.columns[i];
-    const bool text = column.type == Type::kString || column.type == Type::kBytes;
-    const bool direct = column.encoding == Encoding::kDirect;
-    needs[i].bits = direct ? (text ? 128 : 64) : 32;
-    needs[i].kind = direct ? columns::CellKind::kInteger : columns::CellKind::kCode;
-    needs[i].null_bit = direct && column.nullable;
-  }
-  // Refuses rows that could not grow to their full width.
-  Result<columns::RowLayout> widest = columns::RowLayout::make(needs);
-  if (!widest.ok())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: {}", schema.name, widest.status().message()));
-
+  const Result<std::uint32_t> widest = widest_row(schema);
+  if (!widest.ok()) return widest.status();
   const std::string schema_bytes = encode_schema(schema);
   const std::uint64_t schema_offset =
       sizeof(TableLayout) + schema.columns.size() * sizeof(columns::ColumnLayout);
@@ -65,8 +53,7 @@ Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& sch
   layout->bytes = extent->bytes;
   layout->table_id = table_id;
   layout->column_count = static_cast<std::uint16_t>(schema.columns.size());
-  const columns::ChunkGeometry geometry =
-      RowStore::geometry_for(widest->row_bytes(), segment_bytes);
+  const columns::ChunkGeometry geometry = RowStore::geometry_for(*widest, segment_bytes);
   layout->first_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.first_log2);
   layout->largest_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.largest_log2);
   layout->schema_offset = schema_offset;
@@ -123,8 +110,13 @@ Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset)
       return corrupt("column as in the schema, column", i, columns[i].type);
   Result<StoredSchema> stored = read_schema(pool, layout, *schema);
   if (!stored.ok()) return stored;
-  if (!stored->added_columns.empty())
-    return corrupt("columns added", 0, stored->added_columns.size());
+  for (std::size_t i = 0; i < stored->added_columns.size(); ++i) {
+    const std::size_t number = layout.column_count + i;
+    Result<AddedColumnLayout*> added =
+        read_added_column(pool, stored->added_columns[i], layout.table_id, stored->schema.name,
+                          number, stored->schema.columns[number]);
+    if (!added.ok()) return std::move(added).status();
+  }
   for (std::size_t i = 0; i < schema->columns.size(); ++i)
     if (!is_same_column(schema->columns[i], stored->schema.columns[i]))
       return corrupt("column as in the later schema, column", i, layout.schema_block);
@@ -289,7 +281,7 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   const std::uint32_t end = rows_.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
     if (rows_.group_with(row) == nullptr)
-      if (Status s = rows_.check_header(row, columns_); !s.ok()) return s;
+      if (Status s = rows_.check_header(row); !s.ok()) return s;
     if (!visibility.sees(rows_.version(row))) continue;
     ++live;
     live_in_dram += runs_.serves(row) ? 0 : 1;

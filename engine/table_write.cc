@@ -24,10 +24,6 @@ constexpr std::chrono::milliseconds kDeltaPause{1};
 }  // namespace
 
 Status Table::check_values(std::span<const Value> values) const {
-  if (values.size() != columns_.size())
-    return Status(
-        StatusCode::kInvalidArgument,
-        fmt::format("table {}: {} values for {} columns", name(), values.size(), columns_.size()));
   for (std::size_t i = 0; i < values.size(); ++i)
     if (Status s = columns_[i]->check(values[i]); !s.ok()) return s;
   return {};
@@ -99,7 +95,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
 Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
   std::chrono::steady_clock::time_point deadline{};
   for (;;) {
-    Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
+    Status s = rows_.grant(context.bits, local.range, context.slot->persister());
     if (s.ok()) return s;
     if (s.code() != StatusCode::kBusy) {
       context.wants_rows = s.code() == StatusCode::kOutOfSpace;
@@ -214,6 +210,10 @@ Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> 
 }
 
 Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
+  if (__builtin_expect(values.size() != columns_.size(), 0)) {
+    if (Status s = check_width(values.size()); !s.ok()) return s;
+    return insert_constrained(context, values);  // which completes the row
+  }
   if (Status s = check_values(values); !s.ok()) return s;
   if (Status s = check_keys_free(context, values); !s.ok()) return s;
   context.cells.clear();
@@ -248,6 +248,17 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
   row = *taken;
   const columns::RowLayout& layout = rows_.layout(row);
   for (std::size_t i = 0; i < cells.size(); ++i) layout.store(rows_.address(row), i, cells[i]);
+  // Columns that were added while the row was made ready.
+  for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
+    if (!columns_[i]->has_constant()) {
+      give_back(context, row);
+      return Status(StatusCode::kConstraintViolated,
+                    fmt::format("table {}, column {}: added meanwhile; no value is given, it has "
+                                "no default, and NULL is not allowed",
+                                name(), columns_[i]->name()));
+    }
+    layout.store(rows_.address(row), i, columns_[i]->constant());
+  }
   mvcc::VersionLayout& version = rows_.version(row);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
   mvcc::store_stamp(version.created, context.visibility.own_tag());
@@ -328,10 +339,7 @@ void Table::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) co
 
 Status Table::check_changes(std::span<const ColumnValue> changes) const {
   for (const ColumnValue& change : changes) {
-    if (change.column.value() >= columns_.size())
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: no column {}, it has {}", name(), change.column.value(),
-                                columns_.size()));
+    if (__builtin_expect(!has_column(change.column), 0)) return no_column(change.column);
     if (Status s = columns_[change.column.value()]->check(change.value); !s.ok()) return s;
   }
   return {};
@@ -340,8 +348,10 @@ Status Table::check_changes(std::span<const ColumnValue> changes) const {
 Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
                              std::span<const ColumnValue> changes) {
   const columns::RowLayout& layout = rows_.layout(row);
-  context.bits.resize(columns_.size());
-  for (std::size_t i = 0; i < columns_.size(); ++i) context.bits[i] = layout.bits(i);
+  const std::size_t count = columns_.size();
+  context.bits.resize(count);
+  for (std::size_t i = 0; i < count; ++i) context.bits[i] = layout.bits(i);
+  if (is_any(kAltered)) need_altered(context, layout);
   context.cells.clear();
   for (const ColumnValue& change : changes) {
     const std::size_t i = change.column.value();
@@ -355,13 +365,24 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
   return {};
 }
 
+// What a new version needs besides what its row's cells are wide.
+void Table::need_altered(TransactionContext& context, const columns::RowLayout& layout) const {
+  for (std::size_t i = 0; i < context.bits.size(); ++i) {
+    if (columns_[i]->is_dropped())
+      context.bits[i] = 0;
+    else if (layout.bits(i) == 0)
+      context.bits[i] = columns_[i]->bits_for(columns_[i]->constant());
+  }
+}
+
 // All cells of a row in a group as they will be: a group has codes of its own.
 Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
                                std::span<const ColumnValue> changes) {
   const RowView view = rows_.view(row);
-  context.cells.resize(columns_.size());
-  context.bits.resize(columns_.size());
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
+  const std::size_t count = columns_.size();
+  context.cells.resize(count);
+  context.bits.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
     const auto change = std::find_if(changes.rbegin(), changes.rend(),
                                      [&](const ColumnValue& c) { return c.column.value() == i; });
     const Value value = change == changes.rend()

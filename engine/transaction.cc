@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "engine/database_core.h"
@@ -44,6 +45,9 @@ void note_taken_keys(engine::TransactionContext& context, const engine::Table& t
     for (const std::size_t k : engine::KeyPlaces(table.keys().kept())) {
       const engine::KeyIndex& key = *table.keys()[k];
       if (!key.is_unique()) continue;
+      // A column may have been added just now, so that the rows are narrower.
+      const std::span<const std::uint16_t> in = key.columns();
+      if (first + *std::max_element(in.begin(), in.end()) >= values.size()) continue;
       for (std::size_t i = 0; i < key.columns().size(); ++i)
         wanted[i] = values[first + key.columns()[i]];
       context.reads.add_lookup(table, k, std::span(wanted.data(), key.columns().size()));

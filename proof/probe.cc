@@ -115,7 +115,8 @@ Status RowIds::scan(TableId table, const TableSchema& schema, Transaction& trans
 std::vector<Value> probe_row(const TableSchema& schema, std::int32_t id, std::uint32_t salt) {
   std::vector<Value> row = {Value::int32(id)};
   for (std::size_t i = 1; i < schema.columns.size(); ++i)
-    row.push_back(probe_value(schema.columns[i], id, salt));
+    row.push_back(schema.columns[i].dropped ? Value::null()
+                                            : probe_value(schema.columns[i], id, salt));
   return row;
 }
 
@@ -123,7 +124,7 @@ std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t i
                                        std::uint32_t salt) {
   std::vector<ColumnValue> changes;
   for (std::size_t i = 1; i < schema.columns.size(); ++i)
-    if (!schema.columns[i].auto_increment)
+    if (!schema.columns[i].auto_increment && !schema.columns[i].dropped)
       changes.push_back(
           {ColumnId(static_cast<std::uint16_t>(i)), probe_value(schema.columns[i], id, salt)});
   return changes;
@@ -199,6 +200,11 @@ Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
   const TableSchema& now = core.table(*table)->schema();
   const TableSchema& to = alteration.to;
   if (now.name != to.name) return core.rename_table(*table, to.name);
+  if (now.columns.size() < to.columns.size())
+    return core.add_column(*table, to.columns.back()).status();
+  for (std::uint16_t i = 0; i < to.columns.size(); ++i)
+    if (now.columns[i].dropped != to.columns[i].dropped)
+      return core.drop_column(*table, ColumnId(i));
   for (std::uint16_t i = 0; i < to.columns.size(); ++i)
     if (now.columns[i].name != to.columns[i].name)
       return core.rename_column(*table, ColumnId(i), to.columns[i].name);

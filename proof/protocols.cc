@@ -112,6 +112,8 @@ constexpr std::array kProtocols{
     Protocol{"create_drop_table", "tables created and dropped", script_tables, kDdl, 256},
     Protocol{"alter_table", "tables given other schemas, across killed processes", script_alter,
              kAlterations, 384},
+    Protocol{"add_drop_column", "columns added and dropped around rows, chunks and groups",
+             script_columns, kAlterations, 384},
     Protocol{"alter_keys", "keys added to tables with rows, and dropped", script_alter_keys,
              kAlterations, 512},
     Protocol{"auto_increment", "blocks of numbers, used up, aborted and left behind",

@@ -31,7 +31,8 @@ Status write_long_texts(engine::DatabaseCore& core, const DatabaseState& state, 
     const TableSchema& schema = core.table(*core.find_table(name))->schema();
     std::vector<Value> row = probe_row(schema, kId, 1);
     for (std::size_t i = 1; i < row.size(); ++i)
-      if (const Type type = schema.columns[i].type; type == Type::kString || type == Type::kBytes)
+      if (const Type type = schema.columns[i].type;
+          !schema.columns[i].dropped && (type == Type::kString || type == Type::kBytes))
         row[i] = Value::from_bytes(type, text);
     writes.push_back(insert(name, std::move(row)));
   }

@@ -22,12 +22,24 @@ Status id_twice(const TableSchema& schema) {
   return Status(StatusCode::kCorrupt, fmt::format("table {}: an id twice", schema.name));
 }
 
+// Those that are not dropped.
 std::vector<ColumnId> all_columns(const TableSchema& schema) {
   std::vector<ColumnId> columns;
   columns.reserve(schema.columns.size());
   for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    columns.emplace_back(static_cast<std::uint16_t>(i));
+    if (!schema.columns[i].dropped) columns.emplace_back(static_cast<std::uint16_t>(i));
   return columns;
+}
+
+std::vector<Value> defaults_of(const TableSchema& schema) {
+  std::vector<Value> defaults;
+  for (const ColumnSchema& column : schema.columns) {
+    Value value = column.default_value ? column.default_value->value() : Value::null();
+    if (!value.is_null() && columns::is_text_type(value.type()))
+      value = Value::from_bytes(value.type(), keep(std::string(value.as_string())));
+    defaults.push_back(value);
+  }
+  return defaults;
 }
 
 /// Compares the rows of a table with those expected, batch by batch.
@@ -39,18 +51,19 @@ class RowComparison {
     for (const ColumnSchema& column : schema.columns) numbered_.push_back(column.auto_increment);
   }
 
-  void add(const ScanBatch& batch, std::size_t columns) {
+  void add(const ScanBatch& batch, std::span<const ColumnId> columns) {
     for (std::size_t r = 0; r < batch.row_count(); ++r) {
       const std::int32_t id = batch.value(0, r).as_int32();
       ids_.push_back(id);
       // Most rows lie in the order of their ids.
       auto row = next_ != expected_.end() && next_->first == id ? next_ : expected_.find(id);
-      if (row == expected_.end() || row->second.size() != columns) {
+      if (row == expected_.end() || row->second.size() != numbered_.size()) {
         is_equal_ = false;
         continue;
       }
-      for (std::size_t c = 0; c < columns && is_equal_; ++c)
-        is_equal_ = numbered_[c] || batch.value(c, r) == row->second[c];
+      for (std::size_t c = 0; c < columns.size() && is_equal_; ++c)
+        is_equal_ =
+            numbered_[columns[c].value()] || batch.value(c, r) == row->second[columns[c].value()];
       next_ = std::next(row);
     }
   }
@@ -104,6 +117,7 @@ bool ModelSteps::run(const Step& step) {
     const auto [table, is_new] = state_.try_emplace(name);
     if (!is_new) return false;
     table->second.shape = shape_of(*step.created);
+    table->second.defaults = defaults_of(*step.created);
     changes_.push_back({.kind = Change::Kind::kCreated, .created = name});
     return true;
   }
@@ -115,17 +129,38 @@ bool ModelSteps::run(const Step& step) {
   return true;
 }
 
+namespace {
+
+// Rows of before a column was added have its default, of one that was dropped nothing.
+void complete(TableRows& rows, std::span<const ColumnSchema> columns) {
+  for (auto& [id, row] : rows) {
+    for (std::size_t i = row.size(); i < columns.size(); ++i) row.push_back(rows.defaults[i]);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (columns[i].dropped) row[i] = Value::null();
+  }
+}
+
+}  // namespace
+
 bool ModelSteps::run(const Alteration& alteration) {
   const std::string& name = alteration.to.name;
   if (name != alteration.table && state_.contains(name)) return false;
   DatabaseState::node_type table = state_.extract(alteration.table);
   if (table.empty()) return false;
+  TableRows& rows = table.mapped();
   changes_.push_back({.kind = Change::Kind::kAltered,
                       .created = name,
                       .table = alteration.table,
-                      .shape = table.mapped().shape});
+                      .shape = rows.shape,
+                      .defaults = rows.defaults});
+  const std::vector<ColumnSchema>& columns = alteration.to.columns;
+  const bool has_dropped = std::any_of(columns.begin(), columns.end(),
+                                       [](const ColumnSchema& column) { return column.dropped; });
+  if (columns.size() != rows.defaults.size() || has_dropped) changes_.back().rows_before = rows;
   table.key() = name;
-  table.mapped().shape = shape_of(alteration.to);
+  rows.shape = shape_of(alteration.to);
+  rows.defaults = defaults_of(alteration.to);
+  complete(rows, columns);
   state_.insert(std::move(table));
   return true;
 }
@@ -145,7 +180,10 @@ bool ModelSteps::run(const RowWrite& write) {
   if (table == state_.end()) return false;
   TableRows& rows = table->second;
   if (write.kind == RowWrite::Kind::kInsert) {
-    if (!rows.try_emplace(write.id, write.row).second) return false;
+    const auto [row, is_new] = rows.try_emplace(write.id, write.row);
+    if (!is_new) return false;
+    for (std::size_t i = write.row.size(); i < rows.defaults.size(); ++i)
+      row->second.push_back(rows.defaults[i]);
     changes_.push_back({.kind = Change::Kind::kInserted, .rows = &rows, .inserted = write.id});
     return true;
   }
@@ -172,6 +210,8 @@ void ModelSteps::take_back(std::size_t count_left) {
         DatabaseState::node_type table = state_.extract(change.created);
         table.key() = change.table;
         table.mapped().shape = change.shape;
+        table.mapped().defaults = std::move(change.defaults);
+        for (auto& [id, row] : change.rows_before) table.mapped().at(id) = std::move(row);
         state_.insert(std::move(table));
         break;
       }
@@ -213,10 +253,11 @@ Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& 
     bool is_repeated = false;
     Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
       for (std::size_t r = 0; r < batch.row_count(); ++r) {
-        std::vector<Value> row;
-        row.reserve(columns.size());
-        for (std::size_t c = 0; c < columns.size(); ++c)
-          row.push_back(schema.columns[c].auto_increment ? Value() : batch.value(c, r));
+        std::vector<Value> row(schema.columns.size());
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+          const std::size_t column = columns[c].value();
+          if (!schema.columns[column].auto_increment) row[column] = batch.value(c, r);
+        }
         const std::int32_t key = row[0].as_int32();
         is_repeated |= !rows.emplace(key, std::move(row)).second;
       }
@@ -239,7 +280,7 @@ Result<bool> sees(engine::DatabaseCore& core, const Transaction& transaction,
     const std::vector<ColumnId> columns = all_columns(schema);
     RowComparison comparison(schema, rows->second);
     Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
-      comparison.add(batch, columns.size());
+      comparison.add(batch, columns);
       return true;
     });
     if (!s.ok()) return s;

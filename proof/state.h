@@ -21,7 +21,8 @@ std::string_view keep(std::string text);
 
 /// Rows by the integer in their first column, which is unique in each table of these tests.
 struct TableRows : std::map<std::int32_t, std::vector<Value>> {
-  std::string shape;  ///< shape_of() its schema
+  std::string shape;            ///< shape_of() its schema
+  std::vector<Value> defaults;  ///< by column; of rows that are given without
 };
 /// Columns and keys of a schema, by name, in words.
 std::string shape_of(const TableSchema& schema);
@@ -41,7 +42,8 @@ RowWrite insert(std::string table, std::vector<Value> row);
 RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
 RowWrite remove(std::string table, std::int32_t id);
 
-/// A table given another schema, by one call of the database: the two differ in one name or key.
+/// A table given another schema, by one call of the database: the two differ in one name or key, or
+/// one has a column more, or a column that is dropped.
 struct Alteration {
   std::string table;
   TableSchema to;
@@ -80,6 +82,8 @@ class ModelSteps {
     std::string created = {};
     std::string table = {};  ///< kAltered: what it was called, and its shape
     std::string shape = {};
+    std::vector<Value> defaults = {};
+    std::map<std::int32_t, std::vector<Value>> rows_before = {};  ///< if columns changed
     DatabaseState::node_type dropped = {};
     TableRows* rows = nullptr;
     std::int32_t inserted = 0;

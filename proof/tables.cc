@@ -96,6 +96,14 @@ void fill_with_dead_rows(CrashRig& rig) {
   }
 }
 
+void drop_column(TableSchema& schema, std::size_t column) {
+  ColumnSchema& dropped = schema.columns[column];
+  dropped.name.clear();
+  dropped.default_value.reset();
+  dropped.auto_increment = false;
+  dropped.dropped = true;
+}
+
 TableSchema tickets_schema() {
   TableSchema schema("tickets");
   schema.column("id", Type::kInt32)

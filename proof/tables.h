@@ -30,6 +30,8 @@ std::vector<Value> log_entry(std::int32_t id, std::int64_t amount);
 void fill_with_dead_rows(CrashRig& rig);
 /// A number of its own for each row, unique; the model knows none.
 TableSchema tickets_schema();
+/// As Database::drop_column leaves it.
+void drop_column(TableSchema& schema, std::size_t column);
 std::vector<Value> ticket(std::int32_t id);
 /// Rows of 256 bytes, 16 to a chunk.
 TableSchema wide_schema();

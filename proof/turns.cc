@@ -23,6 +23,7 @@ constexpr std::uint32_t kTurnIds = 48;
 constexpr std::uint32_t kTurnSaltMin = 1000;
 constexpr std::uint32_t kTurnSalts = 20000;
 constexpr std::size_t kTablesMax = 4;
+constexpr std::size_t kColumnsMax = 10;
 constexpr std::size_t kOpenMax = 1;  // the rig has two slots
 /// What one turn may take besides chunks of string heaps.
 constexpr std::uint64_t kTurnBytes = std::uint64_t{24} << 10;
@@ -237,14 +238,34 @@ class Turns {
       if (is_room_left(schema)) rig_.create_table(schema);
     }
   }
-  /// The schema of a table with one name of it changed.
+  /// A column more, or one that is dropped; nothing, if it cannot be.
+  void draw_column(TableSchema& to, const std::string& name) {
+    const std::size_t last = to.columns.size() - 1;
+    const auto in_key = [&](const KeySchema& key) {
+      return std::find(key.columns.begin(), key.columns.end(), to.columns[last].name) !=
+             key.columns.end();
+    };
+    if (below(2) == 0 && last != 0 && !to.columns[last].dropped &&
+        std::none_of(to.keys.begin(), to.keys.end(), in_key)) {
+      drop_column(to, last);
+    } else if (to.columns.size() < kColumnsMax) {
+      to.column(name, below(2) == 0 ? Type::kInt32 : Type::kString);
+      if (below(2) == 0) to.direct();
+      if (below(2) == 0)
+        to.with_default(to.columns.back().type == Type::kInt32 ? Value::int32(7)
+                                                               : Value::string("by default"));
+    }
+  }
+  /// The schema of a table with one name of it changed, or one column.
   Alteration drawn_alteration(const std::string& table) {
     Alteration alteration{table, schema_of(table)};
     TableSchema& to = alteration.to;
     const std::uint32_t drawn = below(5);
     const std::string name = fmt::format("name{}", below(1000));
     if (shape_of(to).find(name) != std::string::npos) return alteration;
-    if (drawn == 0 && !rig_.state().contains(name)) {
+    if (drawn > 2) {
+      draw_column(to, name);
+    } else if (drawn == 0 && !rig_.state().contains(name)) {
       to.name = name;
     } else if (drawn == 1) {
       constexpr std::size_t kKeysOfTurns = 5;
@@ -262,6 +283,7 @@ class Turns {
       }
     } else {
       std::string& column = to.columns[below(static_cast<std::uint32_t>(to.columns.size()))].name;
+      if (column.empty()) return alteration;
       for (KeySchema& key : to.keys)
         std::replace(key.columns.begin(), key.columns.end(), column, name);
       column = name;

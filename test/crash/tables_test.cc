@@ -19,6 +19,11 @@ TEST_CASE("no crash state of altering a table leaves anything but the old schema
   must_hold({.protocol = "alter_table", .tears_words = true, .nested_depth = 0});
 }
 
+TEST_CASE("no crash state of adding and dropping columns leaves a column half there", "[crash]") {
+  must_hold({.protocol = "add_drop_column", .nested_depth = 2});
+  must_hold({.protocol = "add_drop_column", .tears_words = true, .nested_depth = 0});
+}
+
 TEST_CASE("no crash state of adding or dropping a key leaves a part of one", "[crash]") {
   must_hold({.protocol = "alter_keys", .images_max = 2500});
 }

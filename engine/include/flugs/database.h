@@ -245,6 +245,35 @@ class Database {
   /// named, needs it), kOutOfSpace, kCorrupt.
   Status drop_key(KeyId key);
 
+  /// Adds a column, behind all others, in a time that does not depend on how many rows there are:
+  /// those that are there are not touched. They have the column's default, or NULL, from then on,
+  /// and keep it when the default of new rows is another one day. The value: the column's number.
+  ///
+  /// Each call of a transaction takes the columns that there are when it begins, whatever the
+  /// transaction's snapshot: one that is open can read the new column in rows that it has, and
+  /// write it. Rows may still be given as before, without values of columns that were added since
+  /// the table was made, and get what these have by default: Transaction::insert, and insert_rows
+  /// if it is given room for the rows' ids, which says how many rows there are.
+  ///
+  /// Durable when: it returns ok. Fails with: kNotFound, kAlreadyExists (the name is taken),
+  /// kConstraintViolated (NOT NULL without a default, and the table has or once had rows),
+  /// kInvalidArgument (an auto-increment column; more than 1024, with those that were dropped; a
+  /// row could get too large; whatever else create_table refuses), kOutOfSpace.
+  Result<ColumnId> add_column(TableId table, const ColumnSchema& column);
+  /// Drops a column, at once: its name is free, and its values are not read again. Other columns
+  /// keep their numbers, and this number is given to no other: who uses it hears
+  /// kInvalidArgument, or gets NULL from a Row; a row of values still has a place for it, which
+  /// must be NULL. Scans and queries that run go on to the end with what they have begun with.
+  ///
+  /// Chunks that are begun from then on have no room for it, and merges leave its values out. Its
+  /// dictionary and long texts are given back by the next opening that finds no chunk or row
+  /// group with values of it, as after a merge of everything; some 500 bytes remain.
+  ///
+  /// Durable when: it returns ok. Fails with: kNotFound (no such table or column),
+  /// kConstraintViolated (a key, check or foreign key names the column: the message says which;
+  /// or it is the only one), kOutOfSpace.
+  Status drop_column(TableId table, ColumnId column);
+
   /// No number up to `last` is given any more by the table's auto-increment column: for rows that
   /// brought their numbers with them. Only ever upwards; a lower one changes nothing. Inserts that
   /// run meanwhile may still get a lower number. Durable when: it returns ok.
