@@ -49,23 +49,22 @@ Value normalised(const Value& value, Type column_type) noexcept {
 }
 
 Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, Decoder& decoder,
-               std::string name, const std::string& table)
+               const std::string& name, const std::string& table)
     : pool_(pool),
       medium_(pool.medium()),
       layout_(layout),
       decoder_(decoder),
-      name_(std::move(name)),
-      owner_(fmt::format("table {}, column {}", table, name_)),
+      names_(names_of(name, table)),
       type_(static_cast<Type>(layout.type)),
       nullable_(layout.nullable != 0),
       is_dictionary_(layout.encoding == static_cast<std::uint8_t>(Encoding::kDictionary)),
       is_text_(type_ == Type::kString || type_ == Type::kBytes),
       is_narrow_(type_ == Type::kInt32 || type_ == Type::kDate),
-      heap_(pool, layout.heap, owner_),
+      heap_(pool, layout.heap, owner()),
       dictionary_(pool, layout.dictionary, is_dictionary_ ? hints : nullptr, heap_, type_, decoder,
-                  owner_) {
+                  owner()) {
   decoder.type = type_;
-  decoder.kind = decode_kind(type_, is_dictionary_);
+  decoder.kind.store(decode_kind(type_, is_dictionary_), std::memory_order_relaxed);
 }
 
 void Column::initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept {
@@ -76,29 +75,64 @@ void Column::initialise(ColumnLayout& layout, const ColumnSchema& schema) noexce
   layout.expected_distinct = schema.expected_distinct;
 }
 
+Column::Names Column::names_of(const std::string& name, const std::string& table) {
+  return {name, fmt::format("table {}, column {}", table, name)};
+}
+
+void Column::rename(const std::string& name, const std::string& table) {
+  Names next = names_of(name, table);
+  if (next.owner != owner()) names_.put(std::move(next));
+}
+
 Status Column::load() {
   if (Status s = heap_.load(); !s.ok()) return s;
   return dictionary_.load();
 }
 
+void Column::set_dropped() noexcept {
+  dropped_.store(true, std::memory_order_relaxed);
+  decoder_.kind.store(DecodeKind::kDropped, std::memory_order_relaxed);
+}
+
+Value Column::constant_value() const noexcept {
+  if (is_dictionary_) return dictionary_.value(static_cast<std::uint32_t>(constant_->low));
+  if (constant_->is_null) return Value::null();
+  if (!is_text_) return Value::from_raw(type_, from_bits(constant_->low));
+  return Value::from_bytes(type_, text_cell::view(reinterpret_cast<const std::byte*>(&*constant_),
+                                                  medium_.base(), medium_.bytes()));
+}
+
+bool Column::has_plausible_constant() const noexcept {
+  if (is_dictionary_) return constant_->low < dictionary_.count();
+  if (!is_text_) return true;
+  return text_cell::is_plausible(constant_->low, constant_->high, medium_.bytes()) &&
+         (text_cell::tag_of(constant_->high) != text_cell::kOutOfLine ||
+          heap_.held_at_opening(constant_->low, text_cell::length_of(constant_->high)));
+}
+
 Status Column::check(const Value& value) const {
+  if (__builtin_expect(is_dropped(), 0)) {
+    if (value.is_null()) return {};
+    return Status(StatusCode::kInvalidArgument, fmt::format("{} was dropped", owner()));
+  }
   if (value.is_null()) {
     if (nullable_) return {};
-    return Status(StatusCode::kConstraintViolated, fmt::format("{}: NULL is not allowed", owner_));
+    return Status(StatusCode::kConstraintViolated, fmt::format("{}: NULL is not allowed", owner()));
   }
   const bool widened = type_ == Type::kInt64 && value.type() == Type::kInt32;
   if (value.type() != type_ && !widened)
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("{}: expected {}, found {} {}", owner_, to_string(type_),
+                  fmt::format("{}: expected {}, found {} {}", owner(), to_string(type_),
                               to_string(value.type()), shown(value)));
   if (is_text_ && value.as_string().size() > kTextBytesMax)
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("{}: {} bytes, at most {} are allowed", owner_,
+                  fmt::format("{}: {} bytes, at most {} are allowed", owner(),
                               value.as_string().size(), kTextBytesMax));
   return {};
 }
 
 Result<Cell> Column::encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister) {
+  if (__builtin_expect(is_dropped(), 0)) return Cell{};
   if (is_dictionary_) {
     Result<std::uint32_t> code = dictionary_.encode(value, unflushed, persister);
     if (!code.ok()) return std::move(code).status();
@@ -134,7 +168,8 @@ Cell Column::cell_of_stored(std::string_view text) const noexcept {
 
 Result<Cell> Column::encode_stored(const Value& value, Unflushed& unflushed,
                                    pmem::Persister& persister) {
-  if (!is_dictionary_ && is_text_ && !value.is_null()) return cell_of_stored(value.as_string());
+  if (!is_dropped() && !is_dictionary_ && is_text_ && !value.is_null())
+    return cell_of_stored(value.as_string());
   return encode(value, unflushed, persister);
 }
 
@@ -142,6 +177,10 @@ Status Column::encode_many(std::span<const Value> values, std::size_t first, std
                            std::span<Cell> cells, Unflushed& unflushed,
                            pmem::Persister& persister) {
   // Of the types that `normalised` changes, 32-bit ones are cut to size by their dictionary itself.
+  if (__builtin_expect(is_dropped(), 0)) {
+    for (std::size_t i = first; i < values.size(); i += stride) cells[i] = {};
+    return {};
+  }
   const bool as_given = type_ != Type::kDouble && type_ != Type::kInt64 && type_ != Type::kBool;
   if (is_dictionary_ && as_given)
     return dictionary_.encode_many(values, first, stride, cells, unflushed, persister);
@@ -154,6 +193,7 @@ Status Column::encode_many(std::span<const Value> values, std::size_t first, std
 }
 
 std::uint8_t Column::bits_for(const Cell& cell) const noexcept {
+  if (__builtin_expect(is_dropped(), 0)) return 0;
   if (is_dictionary_) return code_bits_for(cell.low + 1);
   if (is_text_) return 128;
   if (type_ == Type::kBool) return 1;
@@ -161,6 +201,7 @@ std::uint8_t Column::bits_for(const Cell& cell) const noexcept {
 }
 
 CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
+  if (is_dropped()) return {CellKind::kNone, 0, false};
   if (!is_dictionary_) {
     std::uint8_t least = is_text_ ? 128 : type_ == Type::kBool ? 1 : 32;
     if (type_ == Type::kDouble || type_ == Type::kTimestamp) least = 64;
@@ -194,6 +235,7 @@ bool Column::equals_in_general(const RowLayout& layout, const std::byte* row, st
 
 bool Column::is_plausible(const RowLayout& layout, const std::byte* row,
                           std::size_t index) const noexcept {
+  if (is_dropped()) return true;
   if (is_dictionary_) return layout.load(row, index) < dictionary_.count();
   if (!is_text_) return true;
   const Cell cell = layout.load_cell(row, index);
@@ -202,6 +244,7 @@ bool Column::is_plausible(const RowLayout& layout, const std::byte* row,
 
 bool Column::was_plausible_at_opening(const RowLayout& layout, const std::byte* row,
                                       std::size_t index) const noexcept {
+  if (!layout.access()[index].has_cell()) return true;  // see has_plausible_constant
   if (!is_plausible(layout, row, index)) return false;
   if (is_dictionary_ || !is_text_) return true;
   const Cell cell = layout.load_cell(row, index);
@@ -212,8 +255,8 @@ bool Column::was_plausible_at_opening(const RowLayout& layout, const std::byte* 
 std::size_t Column::first_implausible(const RowLayout& layout,
                                       std::span<const std::byte* const> rows,
                                       std::size_t index) const noexcept {
-  if (!is_dictionary_ && !is_text_) return rows.size();
   const RowLayout::Access& cell = layout.access()[index];
+  if ((!is_dictionary_ && !is_text_) || is_dropped() || !cell.has_cell()) return rows.size();
   const std::uint32_t codes_end = dictionary_.count();
   const auto is_wrong = [&](const std::byte* row) {
     return is_dictionary_ ? RowLayout::load(row, cell) >= codes_end
@@ -223,6 +266,7 @@ std::size_t Column::first_implausible(const RowLayout& layout,
 }
 
 bool Column::fits(CellKind kind, std::uint8_t bits) const noexcept {
+  if (bits == 0) return is_dropped();
   if (is_dictionary_) return kind == CellKind::kCode;
   if (is_text_) return kind == CellKind::kText;
   return kind == CellKind::kInteger && bits >= need(1).bits;

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -14,6 +16,7 @@
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "pmem/pool.h"
+#include "words/published.h"
 
 namespace flugs::columns {
 
@@ -27,14 +30,17 @@ class Column {
   /// nullability were compared with the checksummed schema. `hints`: of its dictionary's index,
   /// null when that is in DRAM.
   Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, Decoder& decoder,
-         std::string name, const std::string& table);
+         const std::string& name, const std::string& table);
 
   /// Fills the layout of a new column; `schema.encoding` must not be kAuto.
   static void initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept;
   /// Opening: claims what the column owns. Fails with kCorrupt.
   Status load();
 
-  const std::string& name() const noexcept { return name_; }
+  const std::string& name() const noexcept { return names_.get().name; }
+  /// The column, or its table, is called otherwise from now on. One thread at a time. What is said
+  /// about damage in parts of the column keeps the name that they were opened with.
+  void rename(const std::string& name, const std::string& table);
   Type type() const noexcept { return type_; }
   bool nullable() const noexcept { return nullable_; }
   bool is_dictionary() const noexcept { return is_dictionary_; }
@@ -44,6 +50,22 @@ class Column {
   std::uint64_t bytes_in_pool() const {
     return dictionary_.bytes_in_pool() + heap_.bytes_in_pool();
   }
+
+  /// Of a column that was added to a table: what all rows have that lack it. Before anybody else
+  /// has the column.
+  void set_constant(const Cell& cell) noexcept { constant_ = cell; }
+  bool has_constant() const noexcept { return constant_.has_value(); }
+  const Cell& constant() const noexcept { return *constant_; }
+  CellKind cell_kind() const noexcept {
+    return is_dictionary_ ? CellKind::kCode : is_text_ ? CellKind::kText : CellKind::kInteger;
+  }
+  /// What the constant stands for.
+  Value constant_value() const noexcept;
+  /// Whether the constant can be decoded: as `was_plausible_at_opening` of a row's cell.
+  bool has_plausible_constant() const noexcept;
+  /// Rows may have the column still; it is not to be read or written any more.
+  void set_dropped() noexcept;
+  bool is_dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
   /// Whether a value may stand in this column. kConstraintViolated says why not.
   Status check(const Value& value) const;
@@ -65,6 +87,7 @@ class Column {
   CellNeed need(std::uint8_t bits, unsigned more_bits = 0) const noexcept;
 
   Value value(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
+    if (__builtin_expect(is_dropped(), 0)) return Value::null();
     if (is_dictionary_)
       return dictionary_.value(static_cast<std::uint32_t>(layout.load(row, index)));
     return direct_value(layout, row, index);
@@ -95,7 +118,7 @@ class Column {
   bool equals(const RowLayout& layout, const std::byte* row, std::size_t index,
               const Value& value) const noexcept {
     // The common key column: an integer that stands in the row and is never NULL.
-    if (decoder_.kind == DecodeKind::kNarrow && !nullable_)
+    if (decoder_.kind.load(std::memory_order_relaxed) == DecodeKind::kNarrow && !nullable_)
       return static_cast<std::int32_t>(layout.load(row, index)) == value.raw() && !value.is_null();
     return equals_in_general(layout, row, index, value);
   }
@@ -128,14 +151,21 @@ class Column {
   pmem::Pool& pool_;
   const pmem::Medium& medium_;
   ColumnLayout& layout_;
-  const Decoder& decoder_;
-  std::string name_;
-  std::string owner_;
+  Decoder& decoder_;
+  struct Names {
+    std::string name;
+    std::string owner;
+  };
+  static Names names_of(const std::string& name, const std::string& table);
+  const std::string& owner() const noexcept { return names_.get().owner; }
+  Published<Names> names_;
   Type type_;
   bool nullable_;
   bool is_dictionary_;
   bool is_text_;
   bool is_narrow_;
+  std::atomic<bool> dropped_{false};
+  std::optional<Cell> constant_;
   StringHeap heap_;
   Dictionary dictionary_;
 };

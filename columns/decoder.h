@@ -16,6 +16,7 @@ enum class DecodeKind : std::uint8_t {
   kNarrow,    ///< payload of a 32-bit type
   kWide,      ///< payload of any other fixed-width type
   kText,      ///< text cell
+  kDropped,   ///< NULL, whatever the cell
 };
 
 /// What decoding a row needs of each column, in 24 bytes: those of all columns of a table stand
@@ -28,7 +29,7 @@ struct Decoder {
 
   std::atomic<const std::byte*> first_entries{nullptr};
   std::atomic<std::uint32_t> null_code{kNoCode};
-  DecodeKind kind = DecodeKind::kWide;
+  std::atomic<DecodeKind> kind{DecodeKind::kWide};
   Type type = Type::kInt64;
 };
 

@@ -75,10 +75,19 @@ OrderedIndex::Descent OrderedIndex::descend(const Target& target, Path& path) co
 
 void OrderedIndex::insert(const OrderedEntry& entry) {
   pmem::SpinWait wait;
-  while (try_insert(entry) == Outcome::kAgain) wait.once();
+  while (try_insert(entry, false) == Outcome::kAgain) wait.once();
 }
 
-OrderedIndex::Outcome OrderedIndex::try_insert(const OrderedEntry& entry) {
+bool OrderedIndex::insert_unless_there(const OrderedEntry& entry) {
+  pmem::SpinWait wait;
+  for (;;) {
+    const Outcome outcome = try_insert(entry, true);
+    if (outcome != Outcome::kAgain) return outcome == Outcome::kDone;
+    wait.once();
+  }
+}
+
+OrderedIndex::Outcome OrderedIndex::try_insert(const OrderedEntry& entry, bool may_be_there) {
   Path path;
   const EntryTarget target{compare_, entry};
   const Descent descent = descend<Purpose::kInsert>(target, path);
@@ -87,7 +96,12 @@ OrderedIndex::Outcome OrderedIndex::try_insert(const OrderedEntry& entry) {
   Leaf& leaf = path.leaf();
   const std::uint32_t i = position(leaf, path.version, target);
   if (i == kChanged || !leaf.lock.upgrade(path.version)) return Outcome::kAgain;
-  FLUGS_CHECK(i == leaf.count() || leaf.entry(i) != entry);
+  const bool is_there = i < leaf.count() && leaf.entry(i) == entry;
+  if (is_there && may_be_there) {
+    leaf.lock.unlock();
+    return Outcome::kPresent;
+  }
+  FLUGS_CHECK(!is_there);
   // A separator is the largest entry of its leaf: only the last leaf can get a larger one.
   FLUGS_DCHECK(i < leaf.count() || leaf.next.load(std::memory_order_relaxed) == nullptr);
   leaf.insert(i, entry);

@@ -72,6 +72,8 @@ class OrderedIndex {
 
   /// The entry must not be present; the key of its row must be readable by `compare` already.
   void insert(const OrderedEntry& entry);
+  /// The same for one that may be present; false when it is.
+  bool insert_unless_there(const OrderedEntry& entry);
   /// False when absent. The key of its row must still be readable.
   bool erase(const OrderedEntry& entry);
 
@@ -120,7 +122,7 @@ class OrderedIndex {
     kChanged,  // another thread got in between: start again
     kBadFill,  // path.node must be split (to insert) or joined (to erase) first
   };
-  enum class Outcome : std::uint8_t { kDone, kAbsent, kAgain };
+  enum class Outcome : std::uint8_t { kDone, kAbsent, kPresent, kAgain };
   struct Audit;
   struct alignas(64) SizeStripe {
     std::atomic<std::int64_t> entries{0};
@@ -130,7 +132,7 @@ class OrderedIndex {
   Descent descend(const Target& target, Path& path) const;
   bool has_bad_fill(Purpose purpose, const Path& path) const noexcept;
 
-  Outcome try_insert(const OrderedEntry& entry);
+  Outcome try_insert(const OrderedEntry& entry, bool may_be_there);
   void split(const Path& path);
   OrderedEntry split_leaf(Leaf& left, Node*& right_out, bool at_right_edge);
   OrderedEntry split_inner(Inner& left, Node*& right_out, bool at_right_edge);

@@ -60,11 +60,12 @@ Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs) {
   WordPacker packer;
   for (std::size_t i = 0; i < order.size() && packer.bytes() <= kRowBytesMax; ++i) {
     const CellNeed& need = needs[order[i]];
+    if (need.bits == 0) continue;
     layout.cells_[order[i]] = {static_cast<std::uint16_t>(packer.place(need.bits)),
                                static_cast<std::uint8_t>(need.kind), need.bits, 0, 0};
   }
   for (std::size_t column = 0; column < needs.size() && packer.bytes() <= kRowBytesMax; ++column)
-    if (needs[column].null_bit)
+    if (needs[column].null_bit && needs[column].bits != 0)
       layout.cells_[column].null_bit_offset = static_cast<std::uint16_t>(packer.place(1));
   if (packer.bytes() > kRowBytesMax)
     return Status(
@@ -85,6 +86,7 @@ Result<RowLayout> RowLayout::from_pool(std::span<const CellLayout> cells, std::u
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const CellLayout& cell = cells[i];
     const auto kind = static_cast<CellKind>(cell.kind);
+    if (cell == CellLayout{}) continue;  // whether it may be is for its column to say
     const bool power_of_two = cell.bits != 0 && (cell.bits & (cell.bits - 1)) == 0;
     const bool is_code = kind == CellKind::kCode;
     if (kind != CellKind::kCode && kind != CellKind::kInteger && kind != CellKind::kText)
@@ -108,12 +110,19 @@ Result<RowLayout> RowLayout::from_pool(std::span<const CellLayout> cells, std::u
   return layout;
 }
 
+RowLayout::RowLayout(const RowLayout& other)
+    : cells_(other.cells_),
+      access_(other.access_),
+      first_access_(access_.data()),
+      row_bytes_(other.row_bytes_) {}
+
 void RowLayout::derive_access() {
   access_.clear();
   access_.reserve(cells_.size());
   for (const CellLayout& cell : cells_) {
     Access a{};
     a.mask = cell.bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << cell.bits) - 1;
+    a.bits = cell.bits;
     a.word = static_cast<std::uint16_t>(cell.bit_offset / 64);
     a.shift = static_cast<std::uint8_t>(cell.bit_offset % 64);
     a.null_word = static_cast<std::uint16_t>(cell.null_bit_offset / 64);
@@ -121,10 +130,30 @@ void RowLayout::derive_access() {
     a.kind = static_cast<CellKind>(cell.kind);
     access_.push_back(a);
   }
+  first_access_ = access_.data();
+}
+
+void RowLayout::add_constant(CellKind kind, const Cell& constant) {
+  Access a{};
+  a.kind = kind;
+  a.constant = kind == CellKind::kText ? reinterpret_cast<std::uintptr_t>(&constant) : constant.low;
+  a.null_word = constant.is_null ? kAlwaysNull : 0;
+  if (access_.size() < access_.capacity()) {
+    access_.push_back(a);
+    return;
+  }
+  std::vector<Access> larger;
+  larger.reserve(access_.size() * 2 + 8);
+  larger = access_;
+  larger.push_back(a);
+  former_.push_back(std::move(access_));
+  access_ = std::move(larger);
+  __atomic_store_n(&first_access_, access_.data(), __ATOMIC_RELEASE);
 }
 
 void RowLayout::store(std::byte* row, std::size_t column, const Cell& cell) const noexcept {
-  const Access& a = access_[column];
+  const Access& a = access()[column];
+  if (!a.has_cell()) return;
   if (a.kind == CellKind::kText) {
     store_word(row, a.word, cell.low);
     store_word(row, a.word + 1u, cell.high);
@@ -141,15 +170,16 @@ void RowLayout::store(std::byte* row, std::size_t column, const Cell& cell) cons
 }
 
 Cell RowLayout::load_cell(const std::byte* row, std::size_t column) const noexcept {
-  const Access& a = access_[column];
+  const Access& a = access()[column];
   Cell cell;
   if (a.kind == CellKind::kText) {
-    cell.low = load_word(row, a.word);
-    cell.high = load_word(row, a.word + 1u);
+    const std::byte* words = text_cell(row, column);
+    cell.low = load_word(words, 0);
+    cell.high = load_word(words, 1);
   } else {
-    cell.low = load(row, column);
+    cell.low = load(row, a);
   }
-  cell.is_null = load_null(row, column);
+  cell.is_null = load_null(row, a);
   return cell;
 }
 

@@ -15,6 +15,7 @@ namespace flugs::columns {
 
 /// The numeric values are part of the pool format.
 enum class CellKind : std::uint8_t {
+  kNone = 0,     ///< no cell, 0 bits: of a column that was dropped before the chunk was made
   kCode = 1,     ///< a ValueID, 1 to 32 bits
   kInteger = 2,  ///< the payload of a fixed-width type, 1, 32 or 64 bits
   kText = 3,     ///< a text cell, 128 bits
@@ -24,7 +25,7 @@ enum class CellKind : std::uint8_t {
 struct CellLayout {
   std::uint16_t bit_offset;       ///< from the beginning of the row
   std::uint8_t kind;              ///< CellKind
-  std::uint8_t bits;              ///< of a code 1 to 32, else 1, 32, 64 or 128
+  std::uint8_t bits;              ///< of a code 1 to 32, else 1, 32, 64 or 128; 0: no cell
   std::uint16_t null_bit_offset;  ///< 0: none; the bit is 1 when the value is NULL
   std::uint16_t reserved;
   friend bool operator==(const CellLayout&, const CellLayout&) = default;
@@ -34,13 +35,16 @@ static_assert(sizeof(CellLayout) == 8);
 /// What a column needs of its cell.
 struct CellNeed {
   CellKind kind = CellKind::kCode;
-  std::uint8_t bits = 1;
+  std::uint8_t bits = 1;  ///< 0: no cell
   bool null_bit = false;
 };
 
 /// How the rows of a chunk are laid out: 16 bytes of MVCC stamps, then the cells of all columns
 /// side by side. A cell never straddles a word (but text, which has two), nor a row a cache line,
 /// if it fits into one.
+///
+/// Columns that the table has got since have no cell in the rows of such a chunk, but one value for
+/// all of them, which reads like a cell's (`add_constant`).
 class RowLayout {
  public:
   static constexpr std::size_t kStampBytes = 16;
@@ -50,10 +54,22 @@ class RowLayout {
   static Result<RowLayout> make(std::span<const CellNeed> needs);
   /// From a chunk's header. Fails with kCorrupt when a cell is impossible.
   static Result<RowLayout> from_pool(std::span<const CellLayout> cells, std::uint32_t row_bytes);
+  RowLayout(const RowLayout& other);
+  RowLayout(RowLayout&& other) noexcept = default;
+  RowLayout& operator=(const RowLayout&) = delete;
+  RowLayout& operator=(RowLayout&&) noexcept = default;
+  ~RowLayout() = default;
 
   std::uint32_t row_bytes() const noexcept { return row_bytes_; }
+  /// Of the columns that there were when the chunk was made.
   std::span<const CellLayout> cells() const noexcept { return cells_; }
-  std::uint8_t bits(std::size_t column) const noexcept { return cells_[column].bits; }
+  /// Columns that can be read: those with cells, and constants behind them.
+  std::size_t column_count() const noexcept { return access_.size(); }
+  /// 0: a cell that cannot be written.
+  std::uint8_t bits(std::size_t column) const noexcept { return access()[column].bits; }
+  /// The next column has no cell: all rows have `constant`, which stays where it is if it is text.
+  /// One thread at a time, while others read; they hear of the column later.
+  void add_constant(CellKind kind, const Cell& constant);
   friend bool operator==(const RowLayout& a, const RowLayout& b) noexcept {
     return a.row_bytes_ == b.row_bytes_ && a.cells_ == b.cells_;
   }
@@ -61,39 +77,51 @@ class RowLayout {
   /// The cell's bits; 64 at most. Words are read as relaxed atomics: a key probe may look at a row
   /// whose other cells its owner is still changing.
   std::uint64_t load(const std::byte* row, std::size_t column) const noexcept {
-    return load(row, access_[column]);
+    return load(row, access()[column]);
   }
   bool load_null(const std::byte* row, std::size_t column) const noexcept {
-    return load_null(row, access_[column]);
+    return load_null(row, access()[column]);
   }
 
   /// A cell's place, ready for use; one per column.
   struct Access {
-    std::uint64_t mask;
+    std::uint64_t mask;      // 0: no cell
+    std::uint64_t constant;  // without a cell: its bits, or the address of a text cell; else 0
     std::uint16_t word;
     std::uint16_t null_word;  // 0: none, as word 0 is a stamp
     std::uint8_t shift;
     std::uint8_t null_shift;
     CellKind kind;
+    std::uint8_t bits;
+
+    bool has_cell() const noexcept { return mask != 0; }
   };
-  const Access* access() const noexcept { return access_.data(); }
+  /// `null_word` of a constant that is NULL.
+  static constexpr std::uint16_t kAlwaysNull = 0xFFFF;
+  const Access* access() const noexcept {
+    return __atomic_load_n(&first_access_, __ATOMIC_RELAXED);
+  }
   static std::uint64_t load(const std::byte* row, const Access& a) noexcept {
-    return (load_word(row, a.word) >> a.shift) & a.mask;
+    return ((load_word(row, a.word) >> a.shift) & a.mask) | a.constant;
   }
   static bool load_null(const std::byte* row, const Access& a) noexcept {
-    return a.null_word != 0 && ((load_word(row, a.null_word) >> a.null_shift) & 1) != 0;
+    return a.null_word != 0 &&
+           (a.null_word == kAlwaysNull || ((load_word(row, a.null_word) >> a.null_shift) & 1) != 0);
   }
   /// Address of a text cell.
   const std::byte* text_cell(const std::byte* row, std::size_t column) const noexcept {
-    return row + std::size_t{access_[column].word} * 8;
+    const Access& a = access()[column];
+    if (a.has_cell()) return row + std::size_t{a.word} * 8;
+    return a.constant != 0 ? reinterpret_cast<const std::byte*>(a.constant) : kEmptyText;
   }
-  CellKind kind(std::size_t column) const noexcept { return access_[column].kind; }
+  CellKind kind(std::size_t column) const noexcept { return access()[column].kind; }
 
-  /// Puts a cell into a row that only the caller writes.
+  /// Puts a cell into a row that only the caller writes. Nothing without one.
   void store(std::byte* row, std::size_t column, const Cell& cell) const noexcept;
   Cell load_cell(const std::byte* row, std::size_t column) const noexcept;
 
  private:
+  RowLayout() = default;
   static std::uint64_t load_word(const std::byte* row, std::size_t word) noexcept {
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(row) + word, __ATOMIC_RELAXED);
   }
@@ -101,9 +129,12 @@ class RowLayout {
     __atomic_store_n(reinterpret_cast<std::uint64_t*>(row) + word, value, __ATOMIC_RELAXED);
   }
   void derive_access();
+  alignas(8) static constexpr std::byte kEmptyText[16] = {};
 
   std::vector<CellLayout> cells_;
   std::vector<Access> access_;
+  const Access* first_access_ = nullptr;     // of access_, for who reads while it grows
+  std::vector<std::vector<Access>> former_;  // that somebody may be reading
   std::uint32_t row_bytes_ = 0;
 };
 

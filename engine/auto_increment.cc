@@ -21,7 +21,7 @@ Status AutoIncrement::load() {
   if (last_taken_ <= static_cast<std::uint64_t>(max_)) return {};
   return Status(StatusCode::kCorrupt,
                 fmt::format("{}: {}: last value taken: expected at most {}, found {}", pool_.path(),
-                            owner_, max_, last_taken_));
+                            owner_.get(), max_, last_taken_));
 }
 
 // Protocol auto_increment. A row with a number of the block is committed after step 1.
@@ -49,7 +49,7 @@ Status AutoIncrement::refill(ValueBlock& block, std::int64_t skipped, pmem::Pers
   const auto last = static_cast<std::int64_t>(last_taken_);
   if (last == max_)
     return Status(StatusCode::kOutOfSpace,
-                  fmt::format("{}: all numbers up to {} have been taken", owner_, max_));
+                  fmt::format("{}: all numbers up to {} have been taken", owner_.get(), max_));
   const std::uint32_t wanted = block.size == 0 ? kBlockMin : std::min(block.size * 2, kBlockMax);
   const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(wanted, max_ - last));
   store_last_taken(last + size, persister);
@@ -59,8 +59,9 @@ Status AutoIncrement::refill(ValueBlock& block, std::int64_t skipped, pmem::Pers
 
 Status AutoIncrement::skip(std::int64_t last, pmem::Persister& persister) {
   if (last < 0 || last > max_)
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("{}: numbers up to {}, allowed are 0 to {}", owner_, last, max_));
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("{}: numbers up to {}, allowed are 0 to {}", owner_.get(), last, max_));
   const std::lock_guard guard(mutex_);
   // A slot may have stored a higher one, and not made it durable.
   store_last_taken(std::max(last, static_cast<std::int64_t>(last_taken_)), persister);

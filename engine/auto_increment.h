@@ -9,6 +9,7 @@
 #include "pmem/mutex.h"
 #include "pmem/persist.h"
 #include "pmem/pool.h"
+#include "words/published.h"
 
 namespace flugs::engine {
 
@@ -48,6 +49,10 @@ class AutoIncrement {
   /// No value up to `last` is given from now on. Durable on return. Fails with kInvalidArgument
   /// when the type has no such value.
   Status skip(std::int64_t last, pmem::Persister& persister);
+  /// What messages call it from now on. One thread at a time.
+  void rename(std::string owner) {
+    if (owner != owner_.get()) owner_.put(std::move(owner));
+  }
 
  private:
   Status refill(ValueBlock& block, std::int64_t skipped, pmem::Persister& persister);
@@ -56,7 +61,7 @@ class AutoIncrement {
   pmem::Pool& pool_;
   std::uint64_t& last_taken_;
   const std::int64_t max_;
-  const std::string owner_;
+  Published<std::string> owner_;
   pmem::Mutex mutex_;  // protects last_taken_; a leaf
   std::atomic<std::int64_t> skipped_{
       0};  // slots give nothing up to it of the blocks that they have

@@ -46,8 +46,29 @@ struct TableLayout {
   std::uint64_t hints_offset;  ///< likewise; 0: none
   std::uint64_t index_runs;    ///< offset of an IndexRunListLayout; 0: none
   pmem::ChunkListLayout row_chunks;
+  std::uint64_t schema_block;  ///< offset of a SchemaBlockLayout; 0: the schema here holds
+  std::uint64_t reserved[7];
 };
-static_assert(sizeof(TableLayout) == 128);
+static_assert(sizeof(TableLayout) == 192);
+
+/// In the pool: the schema of a table that was changed, whole (decision 0022). One extent: this
+/// header, the offsets of added columns, the schema. Never changes: another takes its place.
+struct SchemaBlockLayout {
+  static constexpr std::uint64_t kMagic = 0x414d454843534c46u;  // "FLSCHEMA"
+  std::uint64_t magic;
+  std::uint64_t bytes;     ///< of the extent
+  std::uint64_t checksum;  ///< XXH3-64 of the two words above, the 40 bytes below, the offsets and
+                           ///< the schema, chained by seed
+  std::uint32_t table_id;
+  std::uint16_t
+      added_columns;         ///< behind those of the TableLayout: as many words follow the header
+  std::uint16_t added_keys;  ///< bit per key: not from the table's creation
+  std::uint64_t schema_bytes;
+  std::uint32_t key_additions;  ///< how many keys were added so far
+  std::uint32_t reserved0;
+  std::uint64_t reserved1[2];
+};
+static_assert(sizeof(SchemaBlockLayout) == 64);
 
 /// In the pool, at the beginning of every row chunk: this header, `column_count` CellLayouts,
 /// padding to a line, then `row_count` rows.
@@ -99,7 +120,8 @@ struct RowPlacesLayout {
   std::uint32_t reserved;
 };
 static_assert(sizeof(RowPlacesLayout) == 16);
-static_assert(std::is_trivially_copyable_v<TableLayout> && std::is_standard_layout_v<TableLayout> &&
+static_assert(std::is_trivially_copyable_v<SchemaBlockLayout> &&
+              std::is_trivially_copyable_v<TableLayout> && std::is_standard_layout_v<TableLayout> &&
               std::is_trivially_copyable_v<RowChunkLayout> &&
               std::is_trivially_copyable_v<RowGroupLayout>);
 

@@ -98,6 +98,17 @@ RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index) const noex
 void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
   const columns::Column& column = *table_.columns()[index];
   const bool nullable = column.nullable();
+  if (column.is_dropped()) {  // NULL in every row takes no room
+    columns::Cell null;
+    null.is_null = true;
+    if (column.is_text()) {
+      data.cells.assign(stored_.size(), null);
+    } else {
+      data.payloads.assign(stored_.size(), 0);
+      data.nulls.assign(stored_.size(), 1);
+    }
+    return;
+  }
   if (column.is_text()) {
     data.cells.resize(stored_.size());
     for (std::size_t i = 0; i < stored_.size(); ++i) {
@@ -230,7 +241,8 @@ Status ChunkMerge::make_empty_chunk() {
   for (const auto& column : table_.columns()) needs.push_back(column->need(1));
   Result<columns::RowLayout> fresh = columns::RowLayout::make(needs);
   if (!fresh.ok()) return std::move(fresh).status();
-  if (layout == nullptr) layout = &*fresh;
+  // One that lacks a column would take no rows.
+  if (layout == nullptr || layout->cells().size() < table_.columns().size()) layout = &*fresh;
   Result<pmem::Extent> extent = rows_.make_chunk(chunk_, *layout, persister_);
   if (!extent.ok()) return std::move(extent).status();
   extent_ = *extent;
@@ -297,7 +309,7 @@ Status ChunkMerge::move(bool& moved) {
   bool is_locked = false;
   Status status = carry_over(is_locked);
   if (status.ok() && !is_locked) {
-    status = rows_.replace_chunk(chunk_, extent_, slots_.advance(), table_.columns(), persister_);
+    status = rows_.replace_chunk(chunk_, extent_, slots_.advance(), persister_);
     moved = status.ok();
   }
   counts_.move_us = std::max(counts_.move_us, microseconds_since(start));

@@ -33,6 +33,32 @@ Status Database::drop_table(TableId table) {
   return core_ == nullptr ? closed() : core_->drop_table(table);
 }
 
+Status Database::rename_table(TableId table, std::string_view name) {
+  return core_ == nullptr ? closed() : core_->rename_table(table, std::string(name));
+}
+
+Status Database::rename_column(TableId table, ColumnId column, std::string_view name) {
+  return core_ == nullptr ? closed() : core_->rename_column(table, column, std::string(name));
+}
+
+Result<ColumnId> Database::add_column(TableId table, const ColumnSchema& column) {
+  return core_ == nullptr ? Result<ColumnId>(closed()) : core_->add_column(table, column);
+}
+
+Status Database::drop_column(TableId table, ColumnId column) {
+  return core_ == nullptr ? closed() : core_->drop_column(table, column);
+}
+
+Status Database::rename_key(KeyId key, std::string_view name) {
+  return core_ == nullptr ? closed() : core_->rename_key(key, std::string(name));
+}
+
+Result<KeyId> Database::add_key(TableId table, const KeySchema& key) {
+  return core_ == nullptr ? Result<KeyId>(closed()) : core_->add_key(table, key);
+}
+
+Status Database::drop_key(KeyId key) { return core_ == nullptr ? closed() : core_->drop_key(key); }
+
 void Database::prefetch(KeyId key, std::span<const Value> values) const noexcept {
   if (core_ != nullptr) core_->prefetch(key, values);
 }
@@ -59,7 +85,8 @@ Result<ColumnId> Database::find_column(TableId table, std::string_view name) con
   if (found == nullptr) return engine::no_table();
   const auto& columns = found->schema().columns;
   for (std::size_t i = 0; i < columns.size(); ++i)
-    if (columns[i].name == name) return ColumnId(static_cast<std::uint16_t>(i));
+    if (columns[i].name == name && !columns[i].dropped)
+      return ColumnId(static_cast<std::uint16_t>(i));
   return Status(StatusCode::kNotFound,
                 fmt::format("table {}: no column '{}'", found->name(), name));
 }
@@ -70,7 +97,8 @@ Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
   if (found == nullptr) return engine::no_table();
   const auto& keys = found->schema().keys;
   for (std::size_t i = 0; i < keys.size(); ++i)
-    if (keys[i].name == name) return KeyId{table, static_cast<std::uint16_t>(i)};
+    if (!keys[i].dropped && keys[i].name == name)
+      return KeyId{table, static_cast<std::uint16_t>(i)};
   return Status(StatusCode::kNotFound, fmt::format("table {}: no key '{}'", found->name(), name));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -47,6 +48,13 @@ class DatabaseCore {
 
   Result<TableId> create_table(const TableSchema& schema);
   Status drop_table(TableId id);
+  Status rename_table(TableId id, const std::string& name);
+  Status rename_column(TableId id, ColumnId column, const std::string& name);
+  Status rename_key(KeyId key, const std::string& name);
+  Result<ColumnId> add_column(TableId id, const ColumnSchema& column);
+  Status drop_column(TableId id, ColumnId column);
+  Result<KeyId> add_key(TableId id, const KeySchema& wanted);
+  Status drop_key(KeyId key);
   Status skip_numbers(TableId id, std::int64_t last);
   Result<TableId> find_table(std::string_view name) const;
   std::vector<TableId> tables() const;
@@ -66,7 +74,7 @@ class DatabaseCore {
   void prefetch(KeyId key, std::span<const Value> values) const noexcept {
     // A table that is dropped meanwhile keeps its place in DRAM until the database is closed.
     const Table* target = table(key.table);
-    if (target != nullptr && key.index < target->keys().size() && !target->is_unbuilt())
+    if (target != nullptr && target->keys().can_find(key.index) && !target->is_unbuilt())
       target->prefetch(key.index, values);
   }
   /// The transaction's context, made ready to write; null and `why` when it may not.
@@ -105,6 +113,7 @@ class DatabaseCore {
 
  private:
   static constexpr std::uint32_t kTableIdsMax = 1u << 22;  // creations in a pool's life
+  static constexpr std::chrono::milliseconds kPatience{1000};
 
   DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options);
   IndexMode index_mode() const noexcept { return static_cast<IndexMode>(root().index_mode); }
@@ -147,11 +156,19 @@ class DatabaseCore {
   void clear(TransactionContext& context) noexcept;
   void collect_garbage(TransactionContext& context);
   void collect_all_garbage(TransactionContext& context);
-  bool wait_for_transactions() noexcept;
+  bool wait_for_transactions() noexcept { return wait_for_snapshots(slots_->advance()); }
+  bool wait_for_snapshots(std::uint64_t since,
+                          std::chrono::milliseconds patience = kPatience) noexcept;
   Status resolve_foreign_keys(TableSchema& schema) const;
   Status link_foreign_keys();
   Status introduce(Table& table, std::unique_lock<pmem::Mutex>& guard);
   Status check_unreferenced(const Table& table) const;
+  static void name_referrers(const Table& parent);
+  Result<std::size_t> place_for_key(Table& table, const KeySchema& key);
+  Status make_key(Table& table, std::size_t place);
+  static Status check_droppable(const Table& table, std::size_t index);
+  void withdraw_key(Table& table, std::size_t place);
+  void release_key(Table& table);
   Table* adopt(std::unique_ptr<Table> table);
 
   std::unique_ptr<pmem::Pool> pool_;

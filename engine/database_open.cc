@@ -142,17 +142,17 @@ Status DatabaseCore::recover(recovery::Phases& phases, OpeningRoom room) {
 }
 
 Status DatabaseCore::load_table(std::uint64_t offset) {
-  Result<TableSchema> schema = Table::check_layout(*pool_, offset);
-  if (!schema.ok()) return std::move(schema).status();
+  Result<StoredSchema> stored = Table::check_layout(*pool_, offset);
+  if (!stored.ok()) return std::move(stored).status();
   auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{offset});
-  const std::string owner = fmt::format("table {}", schema->name);
+  const std::string owner = fmt::format("table {}", stored->schema.name);
   if (Status s = pool_->allocator().claim({offset, layout.bytes}, owner); !s.ok()) return s;
   pool_->rely_on(&layout, layout.bytes);
   if (layout.table_id == 0 || layout.table_id >= kTableIdsMax ||
       table(TableId(layout.table_id)) != nullptr)
     return Status(StatusCode::kCorrupt, fmt::format("{}: {}: impossible or repeated table id {}",
                                                     pool_->path(), owner, layout.table_id));
-  auto loaded = std::make_unique<Table>(*pool_, layout, std::move(*schema));
+  auto loaded = std::make_unique<Table>(*pool_, layout, std::move(*stored));
   if (Status s = loaded->load(); !s.ok()) return s;
   next_table_id_ = std::max(next_table_id_, layout.table_id + 1);
   adopt(std::move(loaded));
@@ -258,13 +258,13 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
 Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases) {
   pmem::Persister persister(pool_->medium());
   for (const auto& table : owned_tables_)
-    for (const auto& key : table->keys()) key->recover(persister);
+    for (KeyIndex* key : table->keys()) key->recover(persister);
   if (Status s = sweep_tables(phases); !s.ok()) return s;
   std::vector<std::function<Status()>> ordered;
   for (const auto& owned : owned_tables_) {
     Table* table = owned.get();
     if (table->is_unbuilt(Table::kKeyIndexes)) continue;
-    for (std::size_t key = 0; key < table->keys().size(); ++key) {
+    for (const std::size_t key : KeyPlaces(table->keys().kept())) {
       if (table->keys()[key]->is_unique() && !table->keys()[key]->has_hints())
         if (Status s = table->rebuild_hash(key, phases); !s.ok()) return s;
       if (table->keys()[key]->is_ordered())

@@ -16,8 +16,6 @@ namespace flugs::engine {
 
 namespace {
 
-constexpr std::chrono::milliseconds kDropPatience{1000};
-
 Status invalid_reference(const TableSchema& schema, const ForeignKeySchema& foreign,
                          const std::string& why) {
   return Status(StatusCode::kInvalidArgument,
@@ -56,6 +54,7 @@ Status DatabaseCore::link_foreign_keys() {
       if (Status s = table->link_foreign_key(i, [this](TableId id) { return this->table(id); });
           !s.ok())
         return s;
+  for (const auto& table : owned_tables_) table->name_parents();
   return {};
 }
 
@@ -65,6 +64,10 @@ Status DatabaseCore::link_foreign_keys() {
 //   2     its offset in the catalogue       persist (8 bytes)   loads the empty table
 // Must hold:  1 before 2, else the catalogue would name noise.
 Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
+  for (std::size_t i = 0; i < wanted.columns.size(); ++i)
+    if (wanted.columns[i].dropped)
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}: column {} is a dropped one", wanted.name, i));
   Result<TableSchema> schema = complete_schema(wanted);
   if (!schema.ok()) return std::move(schema).status();
   std::unique_lock guard(ddl_mutex_);
@@ -89,7 +92,10 @@ Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
   if (!extent.ok()) return std::move(extent).status();
   ++next_table_id_;
   auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{extent->offset});
-  auto made = std::make_unique<Table>(*pool_, layout, std::move(*schema));
+  StoredSchema stored;
+  stored.created_keys = schema->keys.size();
+  stored.schema = std::move(*schema);
+  auto made = std::make_unique<Table>(*pool_, layout, std::move(stored));
   made->set_dropped(true);  // nobody finds it so far, but its name is taken
   Table* table = adopt(std::move(made));
   Status s = introduce(*table, guard);
@@ -135,14 +141,15 @@ Status DatabaseCore::check_unreferenced(const Table& table) const {
     if (&foreign->child != &table)
       return Status(StatusCode::kConstraintViolated,
                     fmt::format("table {}: foreign key {} of table {} refers to it", table.name(),
-                                foreign->schema.name, foreign->child.name()));
+                                foreign->schema().name, foreign->child.name()));
   return {};
 }
 
-bool DatabaseCore::wait_for_transactions() noexcept {
-  const std::uint64_t barrier = slots_->advance();
-  const auto deadline = std::chrono::steady_clock::now() + kDropPatience;
-  while (slots_->oldest_snapshot() < barrier) {
+// Until no transaction is left whose snapshot is below; not for long.
+bool DatabaseCore::wait_for_snapshots(std::uint64_t since,
+                                      std::chrono::milliseconds patience) noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (slots_->oldest_snapshot() < since) {
     if (pmem::wait_observer != nullptr) {  // patience is for the clock of the machine
       pmem::wait_observer->on_wait();
       continue;

@@ -19,12 +19,15 @@ inline constexpr std::size_t kForeignKeysMax = 64;
 ///
 /// Thread-safety: immutable.
 struct ForeignKey {
-  const ForeignKeySchema& schema;
+  std::size_t number;                  ///< among those of the table
   Table& child;                        ///< whose rows refer
   Table& parent;                       ///< to whose rows
   std::vector<std::uint16_t> columns;  ///< of the child, in the order of the parent's key
   std::size_t child_key;               ///< begins with `columns`
   std::size_t parent_key;              ///< unique
+
+  /// As it is called now; valid as long as the table.
+  const ForeignKeySchema& schema() const noexcept;
 };
 
 /// Parts of complete_schema: what can be said without the other table; adds the key by which rows

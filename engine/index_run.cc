@@ -55,12 +55,17 @@ Status IndexRun::corrupt(const std::string& what, std::uint64_t expected,
 }
 
 // The extent's beginning, a header's size, is inside the pool.
-Status IndexRun::check_header(std::uint32_t table_id, std::size_t keys) const {
+Status IndexRun::check_header(std::uint32_t table_id, std::size_t keys,
+                              std::uint32_t key_additions) const {
   const std::uint64_t rest = pool_.medium().bytes() - offset_;
   if (layout_.magic != IndexRunLayout::kMagic)
     return corrupt("magic", IndexRunLayout::kMagic, layout_.magic);
-  if (layout_.key_count != keys) return corrupt("keys", keys, layout_.key_count);
-  if (layout_.bytes > rest || layout_.bytes < run_header_bytes(keys))
+  if (layout_.key_additions > key_additions)
+    return corrupt("keys added, at most", key_additions, layout_.key_additions);
+  const bool is_earlier = layout_.key_additions < key_additions;
+  if (is_earlier ? layout_.key_count > keys : layout_.key_count != keys)
+    return corrupt("keys", keys, layout_.key_count);
+  if (layout_.bytes > rest || layout_.bytes < run_header_bytes(layout_.key_count))
     return corrupt("bytes, inside the pool, at most", rest, layout_.bytes);
   if (layout_.checksum != checksum_of(layout_))
     return corrupt("checksum", checksum_of(layout_), layout_.checksum);
@@ -106,6 +111,7 @@ Status IndexRun::load_key(std::size_t index, const KeyShape& shape) {
     loaded.fences = {reinterpret_cast<const std::uint64_t*>(base() + key.fences_offset),
                      fences_for(key.ordered_entries)};
   }
+  loaded.is_loaded = true;
   entries_ = std::max({entries_, key.hashed_entries, key.ordered_entries});
   return {};
 }
@@ -113,19 +119,25 @@ Status IndexRun::load_key(std::size_t index, const KeyShape& shape) {
 Result<std::unique_ptr<const IndexRun>> IndexRun::load(pmem::Pool& pool, std::uint64_t offset,
                                                        std::uint32_t table_id,
                                                        std::span<const KeyShape> keys,
+                                                       std::uint32_t key_additions,
                                                        const std::string& owner) {
   const std::uint64_t pool_bytes = pool.medium().bytes();
   if (offset == 0 || offset % 64 != 0 || offset > pool_bytes ||
-      pool_bytes - offset < run_header_bytes(keys.size()))
+      pool_bytes - offset < run_header_bytes(0))
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: {}: index run at offset {}: expected one aligned to 64 and "
                               "inside the pool of {} bytes, found another",
                               pool.path(), owner, offset, pool_bytes));
   std::unique_ptr<IndexRun> run(new IndexRun(pool, offset, owner));
-  if (Status s = run->check_header(table_id, keys.size()); !s.ok()) return s;
-  run->keys_.resize(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i)
+  if (Status s = run->check_header(table_id, keys.size(), key_additions); !s.ok()) return s;
+  const bool is_earlier = run->layout_.key_additions != key_additions;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    // Which of those that were added it has is not asked: none, if it has not all.
+    if (keys[i].is_dropped || (keys[i].is_added && is_earlier)) continue;
+    if (i >= run->layout_.key_count)
+      return run->corrupt("keys, more than", i, run->layout_.key_count);
     if (Status s = run->load_key(i, keys[i]); !s.ok()) return s;
+  }
   return std::unique_ptr<const IndexRun>(std::move(run));
 }
 
@@ -152,7 +164,8 @@ Status IndexRun::audit_slots(std::size_t key) const {
 }
 
 Status IndexRun::audit() const {
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
+  for (std::size_t i = 0; i < layout_.key_count; ++i) {
+    if (!keys_[i].is_loaded) continue;
     const std::uint64_t checksum = checksum_of(key_layout(i), base());
     if (checksum != key_layout(i).checksum)
       return corrupt(fmt::format("checksum of key {}", i), key_layout(i).checksum, checksum);

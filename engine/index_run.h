@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "engine/index_run_layout.h"
+#include "engine/schema_codec.h"
 #include "flugs/status.h"
 #include "pmem/extent_allocator.h"
 #include "pmem/pool.h"
@@ -17,6 +19,8 @@ namespace flugs::engine {
 struct KeyShape {
   bool is_hashed = false;
   bool is_ordered = false;
+  bool is_dropped = false;  ///< what a run has of it nobody looks at
+  bool is_added = false;    ///< after the table's creation: an earlier run has it not
 };
 
 /// A run of key indexes, in the pool. Neither the rows that it names nor their order are checked at
@@ -33,6 +37,7 @@ class IndexRun {
   static Result<std::unique_ptr<const IndexRun>> load(pmem::Pool& pool, std::uint64_t offset,
                                                       std::uint32_t table_id,
                                                       std::span<const KeyShape> keys,
+                                                      std::uint32_t key_additions,
                                                       const std::string& owner);
   static std::uint64_t checksum_of(const IndexRunLayout& layout) noexcept;
   static std::uint64_t checksum_of(const IndexRunKeyLayout& key, const std::byte* run) noexcept;
@@ -60,6 +65,7 @@ class IndexRun {
     return static_cast<std::uint32_t>(slot) - 1;
   }
 
+  std::uint32_t key_additions() const noexcept { return layout_.key_additions; }
   std::uint64_t home_lines(std::size_t key) const noexcept { return keys_[key].home_lines; }
   /// Empty ones included.
   std::span<const std::uint64_t> slots(std::size_t key) const noexcept { return keys_[key].slots; }
@@ -81,6 +87,7 @@ class IndexRun {
 
  private:
   struct Key {
+    bool is_loaded = false;
     std::uint64_t home_lines = 0;
     std::span<const std::uint64_t> slots;
     std::span<const std::uint64_t> prefixes;
@@ -89,7 +96,7 @@ class IndexRun {
   };
 
   IndexRun(pmem::Pool& pool, std::uint64_t offset, std::string owner);
-  Status check_header(std::uint32_t table_id, std::size_t keys) const;
+  Status check_header(std::uint32_t table_id, std::size_t keys, std::uint32_t key_additions) const;
   Status load_key(std::size_t index, const KeyShape& shape);
   Status audit_slots(std::size_t key) const;
   Status corrupt(const std::string& what, std::uint64_t expected, std::uint64_t found) const;
@@ -102,7 +109,7 @@ class IndexRun {
   const std::uint64_t offset_;
   const IndexRunLayout& layout_;
   std::string owner_;
-  std::vector<Key> keys_;
+  std::array<Key, kKeysMax> keys_;  // of one that was added since: nothing
   std::uint64_t entries_ = 0;
 };
 

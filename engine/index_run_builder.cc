@@ -143,11 +143,13 @@ IndexRunBuilder::IndexRunBuilder(pmem::Pool& pool, Table& table, std::uint32_t t
       stops_(stops),
       persister_(pool.medium()) {}
 
-// Groups that no run covers, as many as are gathered at a time.
+// Groups that no run covers which has all keys, as many as are gathered at a time.
 std::vector<std::size_t> IndexRunBuilder::next_chunks() const {
   std::vector<std::size_t> chunks;
   std::uint64_t rows = 0;
-  const ChunkSet& covered = table_.runs().list().covered;
+  ChunkSet covered;
+  for (const IndexRuns::Member& member : table_.runs().list().members)
+    if (table_.runs().has_all_keys(member)) covered.unite(member.covered);
   for (std::size_t chunk = 0; chunk < rows_.chunk_count() && rows < kRowsPerRun; ++chunk) {
     const RowGroup* group = rows_.group(chunk);
     if (group == nullptr || covered.has(chunk)) continue;
@@ -162,8 +164,9 @@ std::size_t IndexRunBuilder::first_combined(std::uint64_t rows, bool combines_al
   const std::uint64_t ratio = combines_all ? kCombinedRatioOfAll : kCombinedRatio;
   const std::vector<IndexRuns::Member>& members = table_.runs().list().members;
   std::size_t first = members.size();
-  while (first > 0 && (members[first - 1].run->entries() <= rows * ratio ||
-                       first >= IndexRunListLayout::kRunsMax)) {
+  while (first > 0 && table_.runs().has_all_keys(members[first - 1]) &&
+         (members[first - 1].run->entries() <= rows * ratio ||
+          first >= IndexRunListLayout::kRunsMax)) {
     --first;
     rows += members[first].run->entries();
   }
@@ -220,7 +223,7 @@ void IndexRunBuilder::gather_chunk(std::size_t chunk, std::vector<KeyParts>& par
   for (std::uint32_t i = 0; i < rows_.rows_of(chunk); ++i) {
     const std::uint32_t row = first + i;
     if (!table_.runs().is_created(row)) continue;
-    for (std::size_t k = 0; k < parts.size(); ++k) {
+    for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
       const KeyIndex& key = *table_.keys()[k];
       if (key.is_hashed(row))
         parts[k].slots.push_back((key.hash_of(row) & ~std::uint64_t{0xFFFFFFFF}) | (row + 1));
@@ -233,7 +236,7 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
   parts_.assign(table_.keys().size(), {});
   std::uint64_t rows = 0;
   for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
+  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
     if (table_.keys()[k]->is_hashed_in_runs()) parts_[k].slots.reserve(rows);
     if (table_.keys()[k]->is_ordered()) parts_[k].entries.reserve(rows);
   }
@@ -260,9 +263,9 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
 
 void IndexRunBuilder::sort() {
   const auto sort_all = [&](auto&& sort_range) {
-    for (std::size_t k = 0; k < parts_.size(); ++k) {
+    for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
       sort_range(parts_[k].slots, std::less<>());
-      sort_range(parts_[k].entries, [key = table_.keys()[k].get()](const auto& a, const auto& b) {
+      sort_range(parts_[k].entries, [key = table_.keys()[k]](const auto& a, const auto& b) {
         return columns::precedes(key, a, b);
       });
     }
@@ -282,7 +285,7 @@ void IndexRunBuilder::sort() {
 
 // Rows may go meanwhile, none comes: what is written is at most what was planned.
 void IndexRunBuilder::plan(std::span<const IndexRuns::Member> sources) {
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
+  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
     KeyParts& key = parts_[k];
     key.slots_max = key.slots.size();
     key.entries_max = key.entries.size();
@@ -314,7 +317,7 @@ std::uint64_t IndexRunBuilder::bytes_gathered() const noexcept {
 
 std::uint64_t IndexRunBuilder::bytes() const noexcept {
   std::uint64_t bytes = sizeof(IndexRunLayout) + parts_.size() * sizeof(IndexRunKeyLayout);
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
+  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
     bytes += parts_[k].slot_count * 8;
     if (table_.keys()[k]->is_ordered())
       bytes += pmem::whole_lines(parts_[k].entries_max * 8) +
@@ -332,8 +335,9 @@ void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Memb
   run.bytes = extent.bytes;
   run.table_id = table_.id().value();
   run.key_count = static_cast<std::uint16_t>(parts_.size());
+  run.key_additions = table_.definition().stored.key_additions;
   std::uint64_t end = sizeof run + parts_.size() * sizeof *keys;
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
+  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
     const KeyParts& key = parts_[k];
     if (table_.keys()[k]->is_hashed_in_runs()) {
       keys[k].slots_offset = end;
@@ -377,9 +381,7 @@ void IndexRunBuilder::write_entries(std::size_t key, std::span<const IndexRuns::
     from.emplace_back(*source.run, key, RowFilter(table_, source.covered));
   combine(
       from,
-      [&](const auto& a, const auto& b) {
-        return columns::precedes(table_.keys()[key].get(), a, b);
-      },
+      [&](const auto& a, const auto& b) { return columns::precedes(table_.keys()[key], a, b); },
       [&](const columns::OrderedEntry& entry) {
         prefixes[layout.ordered_entries] = entry.prefix;
         rows[layout.ordered_entries] = entry.row;

@@ -15,7 +15,9 @@ struct IndexRunLayout {
   std::uint32_t table_id;
   std::uint16_t key_count;
   std::uint16_t reserved0;
-  std::uint64_t reserved1[4];
+  std::uint32_t key_additions;  ///< to the table, when the run was made
+  std::uint32_t reserved1;
+  std::uint64_t reserved2[3];
 };
 static_assert(sizeof(IndexRunLayout) == 64);
 

@@ -28,14 +28,14 @@ std::uint64_t checksum_of(const IndexRunListLayout& list) noexcept {
 }  // namespace
 
 IndexRuns::IndexRuns(pmem::Pool& pool, TableLayout& layout, const RowStore& rows,
-                     std::vector<KeyShape> shapes, std::string owner)
+                     std::vector<KeyShape> shapes, std::uint32_t key_additions, std::string owner)
     : pool_(pool),
       layout_(layout),
       rows_(rows),
       shapes_(std::move(shapes)),
+      key_additions_(key_additions),
       owner_(std::move(owner)),
-      list_(new List),
-      targets_(shapes_.size()) {}
+      list_(new List) {}
 
 IndexRuns::~IndexRuns() { delete list_.load(std::memory_order_relaxed); }
 
@@ -91,7 +91,7 @@ Status IndexRuns::load_members(const std::uint64_t* words, List& list) {
   const auto& layout = *pool_.at(pmem::OffsetPtr<IndexRunListLayout>{layout_.index_runs});
   const std::uint64_t words_per_set = words_for(layout.chunk_count);
   for (std::uint32_t i = 0; i < layout.run_count; ++i) {
-    auto run = IndexRun::load(pool_, words[i], layout_.table_id, shapes_, owner_);
+    auto run = IndexRun::load(pool_, words[i], layout_.table_id, shapes_, key_additions_, owner_);
     if (!run.ok()) return std::move(run).status();
     if (Status s = pool_.allocator().claim((*run)->extent(), owner_); !s.ok()) return s;
     const ChunkSet covered(
@@ -210,7 +210,8 @@ Status IndexRuns::replace_list(std::vector<Member> members, pmem::Persister& per
 
 Status IndexRuns::publish(pmem::Extent run, std::span<const std::size_t> chunks,
                           std::size_t first_replaced, pmem::Persister& persister) {
-  auto loaded = IndexRun::load(pool_, run.offset, layout_.table_id, shapes_, owner_);
+  auto loaded =
+      IndexRun::load(pool_, run.offset, layout_.table_id, shapes_, key_additions_, owner_);
   if (!loaded.ok()) return std::move(loaded).status();
   const std::lock_guard guard(mutex_);
   std::vector<Member> members = list().members;
@@ -222,8 +223,38 @@ Status IndexRuns::publish(pmem::Extent run, std::span<const std::size_t> chunks,
     made.served.unite(members[i].served);
   }
   members.resize(first_replaced);
+  // A group whose run lacks a key that was added since gets another.
+  for (Member& older : members)
+    for (const std::size_t chunk : chunks) {
+      if (older.served.has(chunk)) made.served.insert(chunk);
+      older.covered.erase(chunk);
+      older.served.erase(chunk);
+    }
   members.push_back(std::move(made));
   return replace_list(std::move(members), persister);
+}
+
+void IndexRuns::add_key(std::size_t place, KeyShape shape, std::uint32_t key_additions) {
+  const std::lock_guard guard(mutex_);
+  shapes_.resize(std::max(shapes_.size(), place + 1));
+  shapes_[place] = shape;
+  key_additions_ = key_additions;
+  for (Target& target : targets_[place].runs) {
+    target.slots.store(nullptr, std::memory_order_relaxed);
+    target.home_lines.store(0, std::memory_order_relaxed);
+  }
+}
+
+void IndexRuns::drop_key(std::size_t place) {
+  const std::lock_guard guard(mutex_);
+  shapes_[place].is_dropped = true;
+}
+
+bool IndexRuns::serve_key(std::size_t place) const noexcept {
+  const std::vector<Member>& members = list().members;
+  return !shapes_[place].is_added ||
+         std::all_of(members.begin(), members.end(),
+                     [this](const Member& member) { return has_all_keys(member); });
 }
 
 Status IndexRuns::uncover(std::size_t chunk, pmem::Persister& persister) {

@@ -48,7 +48,7 @@ class IndexRuns {
   };
 
   IndexRuns(pmem::Pool& pool, TableLayout& layout, const RowStore& rows,
-            std::vector<KeyShape> shapes, std::string owner);
+            std::vector<KeyShape> shapes, std::uint32_t key_additions, std::string owner);
   ~IndexRuns();
   IndexRuns(const IndexRuns&) = delete;
   IndexRuns& operator=(const IndexRuns&) = delete;
@@ -63,6 +63,8 @@ class IndexRuns {
     return !now.serving.empty() && now.served.has(rows_.chunk_of(row));
   }
   bool serves_any() const noexcept { return !list().serving.empty(); }
+  /// At opening: whether all runs that there are have the key. If not, it goes without any.
+  bool serve_key(std::size_t place) const noexcept;
   /// Calls visit(row) for each served row that a key's hash may be of, dead ones included, until it
   /// returns true; true if one did. No row is visited twice.
   template <typename F>
@@ -101,6 +103,17 @@ class IndexRuns {
                  pmem::Persister& persister);
   /// The chunk is about to be emptied: no run covers it on return, durably. Fails with kOutOfSpace.
   Status uncover(std::size_t chunk, pmem::Persister& persister);
+  /// A key that runs from now on have; none of those that there are has it. Nobody merges.
+  void add_key(std::size_t place, KeyShape shape, std::uint32_t key_additions);
+  /// A key that runs from now on have not. Nobody merges.
+  void drop_key(std::size_t place);
+  /// Whether the run has all keys of now: was made when the last one had been added.
+  bool has_all_keys(const Member& member) const noexcept {
+    return member.run->key_additions() == key_additions_;
+  }
+  bool has_key(const Member& member, std::size_t place) const noexcept {
+    return !shapes_[place].is_added || has_all_keys(member);
+  }
   /// Gives back what `publish` and `uncover` have replaced. No transaction that began before is
   /// left.
   void release_replaced();
@@ -144,10 +157,11 @@ class IndexRuns {
   pmem::Pool& pool_;
   TableLayout& layout_;
   const RowStore& rows_;
-  const std::vector<KeyShape> shapes_;
+  std::vector<KeyShape> shapes_;  // this and the next are changed when nobody merges
+  std::uint32_t key_additions_;
   std::string owner_;
   std::atomic<const List*> list_;
-  std::vector<KeyTargets> targets_;  // by key
+  std::array<KeyTargets, kKeysMax> targets_;  // by key
   mutable pmem::Mutex mutex_;  // protects what follows, and changing the list; before the allocator
   std::vector<Replaced> replaced_;
   std::vector<std::size_t> emptied_;

@@ -43,10 +43,12 @@ int compare_values(const Value& a, const Value& b) noexcept {
 KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std::string& table,
                    const RowStore& rows, const IndexRuns& runs, std::size_t number,
                    std::span<const std::unique_ptr<columns::Column>> columns,
-                   const KeySchema& schema, std::vector<std::uint16_t> key_columns)
+                   const KeySchema& schema, std::vector<std::uint16_t> key_columns, Origin origin)
     : rows_(rows),
       runs_(runs),
       number_(number),
+      uses_runs_(origin == Origin::kOpening),
+      is_finished_(origin == Origin::kOpening),
       columns_(columns),
       name_(schema.name),
       key_columns_(std::move(key_columns)),
@@ -54,7 +56,7 @@ KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std:
       hashed_columns_(schema.hashed_columns) {
   if (hints != nullptr)
     hints_ = std::make_unique<columns::HintIndex>(
-        pool, *hints, fmt::format("table {}, key {} index", table, name_));
+        pool, *hints, fmt::format("table {}, key {} index", table, name()));
   for (const std::uint16_t column : key_columns_)
     needs_normalising_ |=
         columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64;
@@ -217,7 +219,7 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
         if (same_key(candidate, row)) found = judge(candidate, visibility);
         return !found.ok();
       };
-      if (!may_repeat && !editor.any(refuses)) runs_.any(number_, hash, refuses);
+      if (!may_repeat && !editor.any(refuses)) any_in_runs(hash, refuses);
       if (found.ok()) editor.insert(row);
       return found;
     });
@@ -289,10 +291,11 @@ Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint
     if (ordered_ != nullptr) ordered_->insert(ordered_entry(replacement));
     return {};
   }
-  const bool is_in_run = runs_.serves(row);
+  const bool is_in_run = is_served(row);
   const bool replaced =
       !is_hashed(row) || hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
-        if (!is_in_run) return editor.replace(row, replacement);
+        if (!is_in_run && editor.replace(row, replacement)) return true;
+        if (!is_in_run && is_finished_.load(std::memory_order_acquire)) return false;
         editor.insert(replacement);  // older versions are reached from it; they have entries, too
         return true;
       });
@@ -302,7 +305,7 @@ Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint
 }
 
 void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
-  const bool is_in_run = runs_.serves(row);
+  const bool is_in_run = is_served(row);
   if (hints_ != nullptr) {
     if (is_hashed(row))
       columns::HintIndex::Editor(*hints_, hash_of(row)).take_back(row, replacement);
@@ -323,13 +326,13 @@ void KeyIndex::erase_hint(std::uint32_t keyed, std::uint32_t row, KnownHash hash
 // What stands in a run stays there: `created` says that the row is gone.
 void KeyIndex::erase_superseded(std::uint32_t row, KnownHash hash) {
   if (hints_ != nullptr) erase_hint(row, row, hash);
-  if (runs_.serves(row)) return;
+  if (is_served(row)) return;
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
 void KeyIndex::erase(std::uint32_t row) {
   if (hints_ != nullptr) erase_hint(row, row, {});
-  if (runs_.serves(row)) return;
+  if (is_served(row)) return;
   if (hints_ == nullptr && is_hashed(row))
     hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
@@ -372,7 +375,7 @@ void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
     return 0;
   };
   const auto visit_entry = [&](const columns::OrderedEntry& entry) { return visit(entry.row); };
-  if (!runs_.serves_any()) return ordered_->scan(prefix.bits(), probe, visit_entry);
+  if (!uses_runs_ || !runs_.serves_any()) return ordered_->scan(prefix.bits(), probe, visit_entry);
   RunWalk runs(runs_, number_, *this, prefix.bits(), probe);
   bool goes_on = true;
   ordered_->scan(prefix.bits(), probe, [&](const columns::OrderedEntry& entry) {
@@ -380,6 +383,34 @@ void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
     return goes_on;
   });
   if (goes_on) runs.visit_before(nullptr, visit_entry);
+}
+
+void KeyIndex::add_existing(std::uint32_t row, FunctionRef<bool(std::uint32_t newer)> leads_to,
+                            FunctionRef<void(std::uint32_t other)> meet) {
+  if (!is_hashed(row)) return;
+  const bool may_repeat = has_null(row);
+  hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
+    bool is_in = false;
+    editor.any([&](std::uint32_t candidate) {
+      if (candidate == row) {
+        is_in = true;
+      } else if (same_key(candidate, row)) {
+        const bool is_newer = leads_to(candidate);
+        is_in |= is_newer;
+        if (!is_newer && !may_repeat) meet(candidate);
+      }
+      return false;
+    });
+    if (!is_in) editor.insert(row);
+  });
+}
+
+// One beside the other most of them go into the leaf that is in the caches.
+void KeyIndex::add_existing_ordered(std::vector<columns::OrderedEntry>& entries) {
+  std::sort(entries.begin(), entries.end(),
+            [&](const auto& a, const auto& b) { return columns::precedes(this, a, b); });
+  for (const columns::OrderedEntry& entry : entries) ordered_->insert_unless_there(entry);
+  entries.clear();
 }
 
 void KeyIndex::build_ordered(std::span<const std::uint32_t> live_rows) {
@@ -395,7 +426,7 @@ Status KeyIndex::check_ordered(std::size_t expected_entries) const {
   if (Status s = ordered_->check(); !s.ok()) return s;
   if (ordered_->size() < expected_entries)
     return Status(StatusCode::kCorrupt,
-                  fmt::format("key {}: {} entries in the ordered index, but {} live rows", name_,
+                  fmt::format("key {}: {} entries in the ordered index, but {} live rows", name(),
                               ordered_->size(), expected_entries));
   return {};
 }

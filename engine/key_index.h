@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "mvcc/visibility.h"
+#include "words/published.h"
 
 namespace flugs::engine {
 
@@ -34,13 +36,22 @@ namespace flugs::engine {
 /// Thread-safety: any thread, except rebuilding.
 class KeyIndex final : public columns::OrderedIndexCompare {
  public:
+  /// Made when the table is opened; or while transactions go on, of rows that are there (KeyBuild):
+  /// then no run has its entries before the table is opened again, and until it is finished it may
+  /// lack rows that are replaced.
+  enum class Origin : std::uint8_t { kOpening, kAdded };
+
   /// `number` is the key's among those of the table; `hints` null: the hash index is in DRAM.
   KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std::string& table,
            const RowStore& rows, const IndexRuns& runs, std::size_t number,
            std::span<const std::unique_ptr<columns::Column>> columns, const KeySchema& schema,
-           std::vector<std::uint16_t> key_columns);
+           std::vector<std::uint16_t> key_columns, Origin origin = Origin::kOpening);
 
-  const std::string& name() const noexcept { return name_; }
+  const std::string& name() const noexcept { return name_.get(); }
+  /// One thread at a time.
+  void rename(const std::string& name) {
+    if (name != name_.get()) name_.put(name);
+  }
   /// For messages: "a = 1, b = 'x'".
   std::string describe(std::span<const Value> values) const;
   std::string describe(std::uint32_t row) const;
@@ -54,6 +65,11 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// Whether values for this key may have to be brought into their one form first.
   bool needs_normalising() const noexcept { return needs_normalising_; }
   bool has_column(std::size_t column) const noexcept;
+  /// Whether it has entries in runs: of the rows that these serve. Set at opening.
+  bool uses_runs() const noexcept { return uses_runs_; }
+  void set_uses_runs(bool uses_runs) noexcept { uses_runs_ = uses_runs; }
+  /// Whether the row's entries are in a run, and not in DRAM.
+  bool is_served(std::uint32_t row) const noexcept { return uses_runs_ && runs_.serves(row); }
 
   /// Whether the values of the key's first columns equal `values` (checked and normalised).
   bool matches(std::uint32_t row, std::span<const Value> values) const noexcept;
@@ -104,7 +120,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   }
   template <typename F>
   bool any_in_runs(std::uint64_t hash, F&& visit) const {
-    return hints_ == nullptr && runs_.any(number_, hash, visit);
+    return hints_ == nullptr && uses_runs_ && runs_.any(number_, hash, visit);
   }
   void prefetch(std::uint64_t hash) const noexcept {
     if (hints_ != nullptr) return hints_->prefetch(hash);
@@ -123,6 +139,16 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   }
   /// For rebuilding.
   columns::HashIndex& hash() noexcept { return hash_; }
+
+  /// While the key is made: enters a version that is there into the hash index, unless it is in
+  /// already, or a newer one from which it is reached: `leads_to(newer)`. Calls `meet(row)` for
+  /// each row of another record that has the key, if it must not repeat.
+  void add_existing(std::uint32_t row, FunctionRef<bool(std::uint32_t newer)> leads_to,
+                    FunctionRef<void(std::uint32_t other)> meet);
+  /// The same for the ordered index, in any order; takes the entries.
+  void add_existing_ordered(std::vector<columns::OrderedEntry>& entries);
+  /// All rows are in.
+  void finish() noexcept { is_finished_.store(true, std::memory_order_release); }
 
   /// Calls visit(row) with every entry whose key lies between the bounds, in order.
   void walk(std::span<const Value> lower, bool lower_inclusive, std::span<const Value> upper,
@@ -165,8 +191,10 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   const RowStore& rows_;
   const IndexRuns& runs_;
   const std::size_t number_;
+  bool uses_runs_;
+  std::atomic<bool> is_finished_;
   std::span<const std::unique_ptr<columns::Column>> columns_;
-  std::string name_;
+  Published<std::string> name_;
   std::vector<std::uint16_t> key_columns_;
   bool unique_;
   bool needs_normalising_ = false;

@@ -44,8 +44,8 @@ Status add_table(engine::Table& table, Ready ready, engine::OpeningRoom& room,
   const std::uint32_t left = needs_all ? 0 : table.rows_left_unswept();
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;
-  for (const auto& key : table.keys()) {
-    const std::uint64_t rows = table.unserved_rows();
+  for (const engine::KeyIndex* key : table.keys()) {
+    const std::uint64_t rows = table.unserved_rows(*key);
     if (key->is_unique() && !key->has_hints())
       (is_taken ? estimate.hash_entries : estimate.key_entries_left) += rows;
     if (key->is_ordered())
@@ -89,10 +89,10 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
   estimate.index_mode = static_cast<IndexMode>(engine::root_of(pool).index_mode);
   for (const std::uint64_t offset : (*catalog)->tables) {
     if (offset == 0) continue;
-    Result<TableSchema> schema = engine::Table::check_layout(pool, offset);
-    if (!schema.ok()) return std::move(schema).status();
+    Result<engine::StoredSchema> stored = engine::Table::check_layout(pool, offset);
+    if (!stored.ok()) return std::move(stored).status();
     engine::Table table(pool, *pool.at(pmem::OffsetPtr<engine::TableLayout>{offset}),
-                        *std::move(schema));
+                        *std::move(stored));
     if (Status s = table.load(); !s.ok()) return s;
     if (Status s = add_table(table, options.ready, room, estimate); !s.ok()) return s;
   }

@@ -90,6 +90,7 @@ void PoolAudit::run(const std::vector<pmem::ImageFinding>& head) {
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     progress(i);
     audit_dictionaries(*tables_[i]);
+    audit_constants(*tables_[i]);
     audit_rows(*tables_[i]);
   }
   for (const auto& table : tables_) audit_foreign_keys(*table);
@@ -106,13 +107,14 @@ void PoolAudit::link_foreign_keys() {
       audit_.note(fmt::format("table {}, foreign key {}", table->name(),
                               table->schema().foreign_keys[i].name),
                   table->link_foreign_key(i, find));
+  for (const auto& table : tables_) table->name_parents();
 }
 
 // Without indexes: hashes of what is there, sorted.
 void PoolAudit::audit_foreign_keys(const Table& table) {
   for (const auto& foreign : table.foreign_keys()) {
     const std::string part =
-        fmt::format("table {}, foreign key {}", table.name(), foreign->schema.name);
+        fmt::format("table {}, foreign key {}", table.name(), foreign->schema().name);
     const KeyIndex& key = *foreign->parent.keys()[foreign->parent_key];
     std::vector<std::pair<std::uint64_t, std::uint32_t>> referenced;
     for (const std::uint32_t row : live_[&foreign->parent])
@@ -152,21 +154,21 @@ void PoolAudit::load_catalog() {
 }
 
 void PoolAudit::load_table(std::uint64_t offset) {
-  Result<TableSchema> schema = Table::check_layout(pool_, offset);
-  if (!schema.ok()) {
-    audit_.note(fmt::format("table at offset {}", offset), schema.status());
+  Result<StoredSchema> stored = Table::check_layout(pool_, offset);
+  if (!stored.ok()) {
+    audit_.note(fmt::format("table at offset {}", offset), stored.status());
     return;
   }
   auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{offset});
-  const std::string part = fmt::format("table {}", schema->name);
+  const std::string part = fmt::format("table {}", stored->schema.name);
   audit_.part(part).items = 1;
   audit_.note(part, pool_.allocator().claim({offset, layout.bytes}, part));
   for (const auto& other : tables_)
-    if (other->name() == schema->name || other->id() == TableId(layout.table_id))
+    if (other->name() == stored->schema.name || other->id() == TableId(layout.table_id))
       audit_.damage(part, fmt::format("{}: table at offset {}: name and id expected unlike any "
                                       "other's, found {} and {} twice",
-                                      pool_.path(), offset, schema->name, layout.table_id));
-  auto table = std::make_unique<Table>(pool_, layout, *std::move(schema));
+                                      pool_.path(), offset, stored->schema.name, layout.table_id));
+  auto table = std::make_unique<Table>(pool_, layout, *std::move(stored));
   table->load_what_is_whole(
       [&](const std::string& name, const Status& status) { audit_.note(name, status); });
   by_id_.try_emplace(layout.table_id, table.get());
@@ -234,6 +236,16 @@ void PoolAudit::audit_dictionaries(Table& table) {
   }
 }
 
+// What rows have that lack a column.
+void PoolAudit::audit_constants(const Table& table) {
+  for (const auto& column : table.columns())
+    if (!column->is_dropped() && column->has_constant() && !column->has_plausible_constant())
+      audit_.damage(fmt::format("table {}, column {}", table.name(), column->name()),
+                    fmt::format("{}: the constant of rows that lack it: expected a ValueID that "
+                                "was given out, or text in its place, found {:#x}",
+                                pool_.path(), column->constant().low));
+}
+
 /// Whether the row is live; what recovery has not finished on the image is stale by now.
 bool PoolAudit::audit_stamps(const Table& table, std::uint32_t row, const std::string& part) {
   const mvcc::VersionLayout& version = table.rows().version(row);
@@ -278,6 +290,8 @@ void PoolAudit::audit_cells(const Table& table, std::uint32_t row) {
     const char* expected = nullptr;
     if (!column.was_plausible_at_opening(layout, cells, i)) {
       expected = "a ValueID that was given out, or text in its place";
+    } else if (column.is_dropped()) {
+      continue;
     } else if (column.is_dictionary() &&
                !column.dictionary().is_present(static_cast<std::uint32_t>(layout.load(cells, i)))) {
       expected = "a ValueID whose entry is whole";
@@ -301,7 +315,7 @@ void PoolAudit::audit_rows(Table& table) {
   for (std::uint32_t row = 0; row < end; ++row) {
     if (row % kRowsPerProgress == 0 && progress_) progress_({part, row, end});
     if (row == table.rows().first_row_of_chunk_with(row) && !table.rows().view(row).is_in_group())
-      audit_.note(part, table.rows().check_header(row, table.columns()));
+      audit_.note(part, table.rows().check_header(row));
     if (!audit_stamps(table, row, part)) continue;
     live.push_back(row);
     const std::uint64_t damages = audit_.part(part).damages;
@@ -313,7 +327,7 @@ void PoolAudit::audit_rows(Table& table) {
   }
   audit_.part(part).items = live.size();
   if (!table.foreign_keys().empty() || table.referrers() != nullptr) live_[&table] = live;
-  for (const auto& key : table.keys())
+  for (KeyIndex* key : table.keys())
     if (key->is_unique()) audit_unique_key(table, *key, live);
   audit_index_runs(table, audit_.part(part).damages == 0);
 }

@@ -50,6 +50,7 @@ class PoolAudit {
   void load_table(std::uint64_t offset);
   void load_slots(std::uint64_t& offset);
   void audit_dictionaries(Table& table);
+  void audit_constants(const Table& table);
   void audit_rows(Table& table);
   bool audit_stamps(const Table& table, std::uint32_t row, const std::string& part);
   void audit_groups(const Table& table, const std::string& part);

@@ -15,15 +15,9 @@ namespace flugs {
 
 namespace {
 
-Status no_column(const engine::Table& table, ColumnId column) {
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}: no column {}, it has {}", table.name(), column.value(),
-                            table.columns().size()));
-}
-
 // Whether `amount` may be added to the column at all.
 Status check_addend(const engine::Table& table, ColumnId column, const Value& amount) {
-  if (column.value() >= table.columns().size()) return no_column(table, column);
+  if (!table.has_column(column)) return table.no_column(column);
   const columns::Column& target = *table.columns()[column.value()];
   const Type type = target.type();
   const auto refused = [&](std::string why) {
@@ -61,7 +55,7 @@ Result<Value> sum_of(const engine::Table& table, ColumnId column, const Value& h
 
 Status check_expected(const engine::Table& table, std::span<const ColumnValue> expected) {
   for (const ColumnValue& one : expected) {
-    if (one.column.value() >= table.columns().size()) return no_column(table, one.column);
+    if (!table.has_column(one.column)) return table.no_column(one.column);
     const columns::Column& column = *table.columns()[one.column.value()];
     const bool is_widened = column.type() == Type::kInt64 && one.value.type() == Type::kInt32;
     if (!one.value.is_null() && one.value.type() != column.type() && !is_widened)
@@ -92,7 +86,7 @@ Result<engine::Table*> Transaction::table_to_write(KeyId key) {
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (key.index >= target->keys().size())
+  if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
@@ -154,7 +148,9 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
   if (!index.is_unique())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, key {}: not unique", (*target)->name(), index.name()));
-  if (row.size() != (*target)->columns().size())
+  const std::span<const std::uint16_t> key_columns = index.columns();
+  if (!(*target)->takes_width(row.size()) ||
+      *std::max_element(key_columns.begin(), key_columns.end()) >= row.size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: {} values for {} columns", (*target)->name(), row.size(),
                               (*target)->columns().size()));
@@ -195,6 +191,7 @@ Result<Upserted> Transaction::upsert(KeyId key, std::span<const Value> row,
   std::vector<ColumnValue> rest;
   for (std::size_t i = 0; i < std::min(row.size(), (*target)->columns().size()); ++i) {
     // A row that is there keeps the number that a new one would get.
+    if ((*target)->is_dropped_column(i) && row[i].is_null()) continue;
     const bool is_numbered = (*target)->schema().columns[i].auto_increment && row[i].is_null();
     if (!is_numbered && !(*target)->keys()[key.index]->has_column(i))
       rest.push_back({ColumnId(static_cast<std::uint16_t>(i)), row[i]});

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/table.h"
 #include "flugs/transaction.h"
 
@@ -12,7 +14,8 @@ namespace {
 inline bool decode_common(const columns::RowLayout::Access& access, const columns::Decoder& decoder,
                           const std::byte* row, Value& out) noexcept {
   const std::uint64_t bits = columns::RowLayout::load(row, access);
-  switch (decoder.kind) {
+  const columns::DecodeKind kind = decoder.kind.load(std::memory_order_relaxed);
+  switch (kind) {
     case columns::DecodeKind::kCode8:
     case columns::DecodeKind::kCode16: {
       const std::byte* first = decoder.first_entries.load(std::memory_order_relaxed);
@@ -22,7 +25,7 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
         return true;
       }
       // Small dictionaries are in the caches: no latency of emulated SCM to charge.
-      const bool narrow = decoder.kind == columns::DecodeKind::kCode8;
+      const bool narrow = kind == columns::DecodeKind::kCode8;
       const std::byte* entry = first + bits * (narrow ? 8 : 16);
       out = Value::from_raw(decoder.type, narrow ? *reinterpret_cast<const std::int32_t*>(entry)
                                                  : *reinterpret_cast<const std::int64_t*>(entry));
@@ -30,7 +33,7 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
     }
     case columns::DecodeKind::kNarrow:
     case columns::DecodeKind::kWide: {
-      const bool narrow = decoder.kind == columns::DecodeKind::kNarrow;
+      const bool narrow = kind == columns::DecodeKind::kNarrow;
       if (columns::RowLayout::load_null(row, access)) {
         out = Value::null();
       } else {
@@ -41,6 +44,7 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
     }
     case columns::DecodeKind::kCodeText:
     case columns::DecodeKind::kText:
+    case columns::DecodeKind::kDropped:
       break;
   }
   return false;
@@ -58,7 +62,7 @@ Value Table::decode(const columns::RowLayout& layout, const std::byte* row,
 void Table::decode_all(const columns::RowLayout& layout, const std::byte* row,
                        std::span<Value> out) const noexcept {
   const columns::RowLayout::Access* access = layout.access();
-  const columns::Decoder* decoders = decoders_.get();
+  const columns::Decoder* decoders = &decoders_[0];
   const std::size_t columns = out.size();
   Value* target = out.data();
   for (std::size_t i = 0; i < columns; ++i)
@@ -71,17 +75,20 @@ void Table::decode_all(const columns::RowLayout& layout, const std::byte* row,
 Value Row::get(ColumnId column) const noexcept {
   const std::size_t i = column.value();
   if (__builtin_expect(layout_ != nullptr, 1)) return table_->decode(*layout_, cells_, i);
+  if (__builtin_expect(table_->is_dropped_column(i), 0)) return Value::null();
   return engine::RowView::of(*this).value(*table_->columns()[i], i);
 }
 
 bool Row::is_null(ColumnId column) const noexcept {
   const std::size_t i = column.value();
+  if (__builtin_expect(table_->is_dropped_column(i), 0)) return true;
   return engine::RowView::of(*this).is_null(*table_->columns()[i], i);
 }
 
 std::int64_t Row::get_int64(ColumnId column) const noexcept {
   const std::size_t i = column.value();
   FLUGS_DCHECK(!table_->columns()[i]->is_text());
+  if (__builtin_expect(table_->is_dropped_column(i), 0)) return 0;
   return engine::RowView::of(*this).integer(*table_->columns()[i], i);
 }
 
@@ -94,6 +101,7 @@ double Row::get_double(ColumnId column) const noexcept {
 std::string_view Row::get_string(ColumnId column) const noexcept {
   const std::size_t i = column.value();
   FLUGS_DCHECK(table_->columns()[i]->is_text());
+  if (__builtin_expect(table_->is_dropped_column(i), 0)) return {};
   return engine::RowView::of(*this).text(*table_->columns()[i], i);
 }
 
@@ -102,13 +110,17 @@ void Row::get(std::span<const ColumnId> columns, std::span<Value> out) const noe
 }
 
 void Row::get_all(std::span<Value> out) const noexcept {
-  const std::size_t columns = table_->columns().size();
+  // `out` may be of before a column was added.
+  const std::span<Value> values = out.first(std::min(out.size(), table_->columns().size()));
   if (__builtin_expect(layout_ != nullptr, 1)) {
-    table_->decode_all(*layout_, cells_, out.first(columns));
+    table_->decode_all(*layout_, cells_, values);
     return;
   }
   const engine::RowView view = engine::RowView::of(*this);
-  view.group->decode_all(view.place, out.first(columns));
+  view.group->decode_all(view.place, values);
+  if (__builtin_expect(table_->has_dropped_columns(), 0))
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (table_->columns()[i]->is_dropped()) values[i] = Value::null();
 }
 
 Value ScanBatch::value(std::size_t index, std::size_t row) const noexcept {

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
+#include "columns/main_column_builder.h"
+#include "pmem/check.h"
 #include "pmem/extent_allocator.h"
 
 namespace flugs::engine {
@@ -19,11 +22,61 @@ std::uint64_t columns_end(const RowGroupLayout& layout) noexcept {
 
 }  // namespace
 
-RowGroup::RowGroup(pmem::Pool& pool, RowGroupLayout& layout, std::string owner)
+RowGroup::RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::ColumnArray& columns,
+                   std::string owner)
     : pool_(pool),
       layout_(layout),
+      table_columns_(columns),
       owner_(std::move(owner)),
       text_memory_{pool.base(), pool.medium().bytes()} {}
+
+RowGroup::~RowGroup() {
+  const Constants* list = constants_.load(std::memory_order_relaxed);
+  if (list != nullptr)
+    for (const Constant* constant : list->columns) delete constant;
+  while (list != nullptr) delete std::exchange(list, list->former);
+}
+
+// As a merge would make it.
+const RowGroup::Constant* RowGroup::make_constant(const columns::Column& column) const {
+  const columns::Cell& cell = column.constant();
+  const Value value = column.constant_value();
+  const std::uint8_t null = value.is_null() ? 1 : 0;
+  columns::MainColumnLayout layout;
+  if (column.is_text()) {
+    columns::Cell text = column.is_dictionary() ? column.cell_of_stored(value.as_string()) : cell;
+    text.is_null = value.is_null();
+    layout = columns::MainColumnBuilder::of_texts(column.type(), {&text, 1}, text_memory_).layout();
+  } else {
+    const std::int64_t payload = value.is_null() ? 0 : value.raw();
+    layout =
+        columns::MainColumnBuilder::of_integers(column.type(), {&payload, 1}, {&null, 1}).layout();
+  }
+  FLUGS_CHECK(layout.encoding == static_cast<std::uint8_t>(columns::MainEncoding::kConstant));
+  layout.row_count = layout_.stored_rows;
+  layout.null_count = value.is_null() ? layout_.stored_rows : 0;
+  auto made = std::make_unique<Constant>(
+      Constant{layout, columns::MainColumn(layout, extent().data(), text_memory_)});
+  made->column = columns::MainColumn(made->layout, extent().data(), text_memory_);
+  return made.release();
+}
+
+const columns::MainColumn& RowGroup::constant_column(std::size_t i) const noexcept {
+  const std::size_t place = i - columns_.size();
+  if (const Constants* list = constants_.load(std::memory_order_acquire);
+      list != nullptr && place < list->columns.size())
+    return list->columns[place]->column;
+  const std::lock_guard guard(constants_mutex_);
+  const Constants* former = constants_.load(std::memory_order_relaxed);
+  auto list = std::make_unique<Constants>();
+  if (former != nullptr) list->columns = former->columns;
+  list->former = former;
+  while (list->columns.size() <= place)
+    list->columns.push_back(make_constant(*table_columns_[columns_.size() + list->columns.size()]));
+  const Constants* made = list.release();
+  constants_.store(made, std::memory_order_release);
+  return made->columns[place]->column;
+}
 
 std::uint64_t RowGroup::checksum_of(const RowGroupLayout& layout) noexcept {
   const auto* base = reinterpret_cast<const std::byte*>(&layout);
@@ -105,16 +158,17 @@ std::span<const std::byte> RowGroup::extent() const noexcept {
   return {reinterpret_cast<const std::byte*>(&layout_), layout_.bytes};
 }
 
-Status RowGroup::load_columns(std::span<const std::unique_ptr<columns::Column>> columns) {
-  columns_.reserve(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) {
+Status RowGroup::load_columns() {
+  const columns::ColumnArray& columns = table_columns_;
+  columns_.reserve(layout_.column_count);
+  for (std::size_t i = 0; i < layout_.column_count; ++i) {
     const std::string name = fmt::format("{}: {}, column {}, row group {}", pool_.path(), owner_,
                                          columns[i]->name(), layout_.chunk_index);
     const columns::MainColumnOwner owner{name, offset_in_pool(), columns[i]->type(),
                                          layout_.stored_rows};
     const columns::MainColumnLayout& layout = column_layouts()[i];
     if (Status s = columns::MainColumn::check(layout, extent(), owner); !s.ok()) return s;
-    if (!columns[i]->nullable() && layout.null_count != 0)
+    if (!columns[i]->nullable() && layout.null_count != 0 && !columns[i]->is_dropped())
       return corrupt(fmt::format("NULLs in column {}, which is NOT NULL", columns[i]->name()), 0,
                      layout.null_count);
     columns_.emplace_back(layout, extent().data(), text_memory_);
@@ -133,7 +187,8 @@ void RowGroup::decode_all(std::uint32_t place, std::span<Value> out) const noexc
   const columns::TextMemory memory = text_memory_;
   const columns::MainDecoder* decoders = decoders_.data();
   const std::byte* row = decoders_.empty() ? nullptr : record(place);
-  const std::size_t count = columns_.size();
+  const std::size_t count = std::min(columns_.size(), out.size());
+  for (std::size_t i = count; i < out.size(); ++i) out[i] = constant_column(i).value(place);
   for (std::size_t i = 0; i < count; ++i)
     out[i] = row == nullptr || decoders[i].kind == columns::MainDecoder::Kind::kOther
                  ? columns_[i].value(place)
@@ -176,15 +231,18 @@ Status RowGroup::load_blocks(bool claims) {
   return {};
 }
 
-Result<std::unique_ptr<RowGroup>> RowGroup::load(
-    pmem::Pool& pool, std::uint64_t offset, const RowGroupIdentity& identity,
-    std::span<const std::unique_ptr<columns::Column>> columns, const std::string& owner,
-    bool claims) {
+Result<std::unique_ptr<RowGroup>> RowGroup::load(pmem::Pool& pool, std::uint64_t offset,
+                                                 const RowGroupIdentity& identity,
+                                                 const columns::ColumnArray& columns,
+                                                 const std::string& owner, bool claims) {
   std::unique_ptr<RowGroup> group(
-      new RowGroup(pool, *pool.at(pmem::OffsetPtr<RowGroupLayout>{offset}), owner));
+      new RowGroup(pool, *pool.at(pmem::OffsetPtr<RowGroupLayout>{offset}), columns, owner));
   const RowGroupLayout& layout = group->layout_;
-  if (layout.column_count != columns.size())
-    return group->corrupt("columns", columns.size(), layout.column_count);
+  // Only columns that were added later may be missing.
+  const std::size_t all = columns.size();
+  if (layout.column_count > all || layout.column_count == 0 ||
+      !columns.may_lack(layout.column_count))
+    return group->corrupt("columns", all, layout.column_count);
   if (layout.row_count != identity.row_count)
     return group->corrupt("row ids", identity.row_count, layout.row_count);
   if (Status s = group->check_parts(); !s.ok()) return s;
@@ -196,7 +254,7 @@ Result<std::unique_ptr<RowGroup>> RowGroup::load(
     group->places_ = reinterpret_cast<const RowPlacesLayout*>(
         reinterpret_cast<const std::byte*>(&layout) + layout.places_offset);
   if (Status s = group->check_places(); !s.ok()) return s;
-  if (Status s = group->load_columns(columns); !s.ok()) return s;
+  if (Status s = group->load_columns(); !s.ok()) return s;
   if (Status s = group->load_records(); !s.ok()) return s;
   if (Status s = group->load_blocks(claims); !s.ok()) return s;
   return group;

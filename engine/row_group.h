@@ -1,13 +1,15 @@
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "columns/column.h"
+#include "columns/column_array.h"
 #include "columns/main_column.h"
 #include "columns/main_records.h"
 #include "engine/catalog_layout.h"
@@ -33,6 +35,9 @@ struct RowGroupIdentity {
 /// Every stored row is created in every snapshot: only deletions are stamped. As long as no row of
 /// a version block was deleted, all of them share one entry.
 ///
+/// Columns that the table has got since are constant ones, in DRAM, made when they are first asked
+/// for. Those that were dropped before the group was made have NULL in every row.
+///
 /// Thread-safety: any thread, except load and release.
 /// Source: SOFORT (DaMoN 2014), section 2 (main); Hyrise and SAP HANA for the encodings.
 class RowGroup {
@@ -40,11 +45,15 @@ class RowGroup {
   static constexpr std::uint32_t kNoPlace = 0xFFFFFFFFu;
 
   /// Checks what lies at `offset`, whose first 64 bytes are inside the pool, so that reading it is
-  /// safe. Claims the version blocks, not the group itself, if `claims`. Fails with kCorrupt.
-  static Result<std::unique_ptr<RowGroup>> load(
-      pmem::Pool& pool, std::uint64_t offset, const RowGroupIdentity& identity,
-      std::span<const std::unique_ptr<columns::Column>> columns, const std::string& owner,
-      bool claims);
+  /// safe. Claims the version blocks, not the group itself, if `claims`. `columns` are the
+  /// table's, and outlive the group. Fails with kCorrupt.
+  static Result<std::unique_ptr<RowGroup>> load(pmem::Pool& pool, std::uint64_t offset,
+                                                const RowGroupIdentity& identity,
+                                                const columns::ColumnArray& columns,
+                                                const std::string& owner, bool claims);
+  ~RowGroup();
+  RowGroup(const RowGroup&) = delete;
+  RowGroup& operator=(const RowGroup&) = delete;
   static bool is_group(pmem::Pool& pool, std::uint64_t offset) noexcept {
     return pool.at(pmem::OffsetPtr<RowGroupLayout>{offset})->magic == RowGroupLayout::kMagic;
   }
@@ -60,7 +69,11 @@ class RowGroup {
   std::uint32_t row_count() const noexcept { return layout_.row_count; }
   std::uint32_t stored_rows() const noexcept { return layout_.stored_rows; }
   bool stores_every_row() const noexcept { return places_ == nullptr; }
-  const columns::MainColumn& column(std::size_t i) const noexcept { return columns_[i]; }
+  const columns::MainColumn& column(std::size_t i) const noexcept {
+    return __builtin_expect(i < columns_.size(), 1) ? columns_[i] : constant_column(i);
+  }
+  /// Columns that the group has itself.
+  std::size_t column_count() const noexcept { return columns_.size(); }
 
   /// kNoPlace: the row is not in the group, its id is unused.
   std::uint32_t place_of(std::uint32_t offset) const noexcept {
@@ -111,6 +124,7 @@ class RowGroup {
   std::span<const std::byte> records() const noexcept;
   bool has_records() const noexcept { return layout_.records_offset != 0; }
   Value value(std::uint32_t place, std::size_t column) const noexcept {
+    if (__builtin_expect(column >= columns_.size(), 0)) return constant_column(column).value(place);
     if (decoders_.empty() || decoders_[column].kind == columns::MainDecoder::Kind::kOther)
       return columns_[column].value(place);
     return decoders_[column].decode(record(place), text_memory_);
@@ -132,7 +146,21 @@ class RowGroup {
   static constexpr mvcc::VersionLayout kAlwaysThere{1, mvcc::kNoStamp};
   static constexpr mvcc::VersionLayout kNeverCreated{mvcc::kNoStamp, mvcc::kNoStamp};
 
-  RowGroup(pmem::Pool& pool, RowGroupLayout& layout, std::string owner);
+  /// A column that the group lacks: a constant one, in DRAM.
+  struct Constant {
+    columns::MainColumnLayout layout;
+    columns::MainColumn column;
+  };
+  /// As many as were asked for so far; an entry does not change.
+  struct Constants {
+    std::vector<const Constant*> columns;
+    const Constants* former;  // which somebody may be reading
+  };
+
+  RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::ColumnArray& columns,
+           std::string owner);
+  const columns::MainColumn& constant_column(std::size_t i) const noexcept;
+  const Constant* make_constant(const columns::Column& column) const;
   mvcc::VersionLayout* block_with(std::uint32_t offset) const noexcept {
     return __atomic_load_n(&blocks_[offset / RowGroupLayout::kBlockRows], __ATOMIC_ACQUIRE);
   }
@@ -142,7 +170,7 @@ class RowGroup {
   std::uint64_t* block_pointers() const noexcept;
   Status check_parts() const;
   Status check_places() const;
-  Status load_columns(std::span<const std::unique_ptr<columns::Column>> columns);
+  Status load_columns();
   Status load_records();
   Status audit_records(const columns::MainRecords& fields, std::size_t column) const;
   std::span<const columns::MainColumnLayout> column_layouts() const noexcept;
@@ -156,6 +184,7 @@ class RowGroup {
 
   pmem::Pool& pool_;
   RowGroupLayout& layout_;
+  const columns::ColumnArray& table_columns_;
   std::string owner_;
   const columns::TextMemory text_memory_;
   const RowPlacesLayout* places_ = nullptr;
@@ -166,6 +195,8 @@ class RowGroup {
   std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
   std::uint64_t block_total_ = 0;
   pmem::Mutex block_mutex_;  // makes blocks; a leaf
+  mutable std::atomic<const Constants*> constants_{nullptr};
+  mutable std::mutex constants_mutex_;  // adds to constants_; a leaf
 };
 
 }  // namespace flugs::engine

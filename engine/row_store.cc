@@ -37,9 +37,11 @@ std::uint64_t checksum_of(const RowChunkLayout& chunk) noexcept {
 
 }  // namespace
 
-RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, std::string owner)
+RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnArray& columns,
+                   std::string owner)
     : pool_(pool),
       layout_(layout),
+      columns_(columns),
       owner_(std::move(owner)),
       geometry_{layout.first_chunk_rows_log2, layout.largest_chunk_rows_log2},
       chunks_in_dram_(pmem::ChunkListLayout::kChunksMax),
@@ -72,8 +74,32 @@ std::uint64_t RowStore::chunk_bytes_of(std::size_t chunk,
 const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
   for (const auto& known : layouts_)
     if (*known == layout) return known.get();
+  const std::size_t count = columns_.size();
+  for (std::size_t i = layout.column_count(); i < count; ++i)
+    layout.add_constant(columns_[i]->cell_kind(), columns_[i]->constant());
   layouts_.push_back(std::make_unique<columns::RowLayout>(std::move(layout)));
   return layouts_.back().get();
+}
+
+// Whoever knows of the column finds it in every layout that it comes across.
+void RowStore::ColumnsChange::add(columns::ColumnArray& columns,
+                                  std::unique_ptr<columns::Column> column) {
+  for (const auto& layout : rows_.layouts_)  // without a constant there are none
+    layout->add_constant(column->cell_kind(), column->constant());
+  columns.add(std::move(column));
+}
+
+bool RowStore::has_values_of(std::size_t column) const noexcept {
+  for (std::size_t i = 0; i < chunk_count(); ++i) {
+    const Chunk& chunk = chunks_in_dram_[i];
+    if (const RowGroup* group = group_of(chunk); group == nullptr) {
+      if (chunk.layout->bits(column) != 0) return true;
+    } else if (column < group->column_count() &&
+               group->column(column).null_count() != group->stored_rows()) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::uintptr_t RowStore::first_row_at(std::uint64_t chunk_offset,
@@ -102,17 +128,17 @@ Status RowStore::corrupt_chunk(std::size_t index, std::uint64_t offset, const ch
                             pool_.path(), owner_, index, offset, what, expected, found));
 }
 
-Result<columns::RowLayout> RowStore::read_header(
-    std::size_t index, std::uint64_t offset,
-    std::span<const std::unique_ptr<columns::Column>> table_columns) const {
-  const std::size_t columns = table_columns.size();
+Result<columns::RowLayout> RowStore::read_header(std::size_t index, std::uint64_t offset) const {
   const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
     return corrupt_chunk(index, offset, what, expected, found);
   };
   const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{offset});
   if (header.magic != RowChunkLayout::kMagic)
     return corrupt("magic", RowChunkLayout::kMagic, header.magic);
-  if (header.column_count != columns) return corrupt("columns", columns, header.column_count);
+  // Only columns that were added later may be missing.
+  const std::size_t columns = header.column_count;
+  if (columns > columns_.size() || columns == 0 || !columns_.may_lack(columns))
+    return corrupt("columns", columns_.size(), columns);
   if (offset > pool_.medium().bytes() - header_bytes(columns))
     return corrupt("end of header inside pool, pool bytes", pool_.medium().bytes(), offset);
   if (header.checksum != checksum_of(header))
@@ -124,14 +150,12 @@ Result<columns::RowLayout> RowStore::read_header(
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
   Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
   for (std::size_t i = 0; i < columns && layout.ok(); ++i)
-    if (!table_columns[i]->fits(layout->kind(i), layout->bits(i)))
+    if (!columns_[i]->fits(layout->kind(i), layout->bits(i)))
       return corrupt("kind and width of cell as its column needs, column", i, layout->bits(i));
   return layout;
 }
 
-Result<std::uint64_t> RowStore::load_chunk(
-    std::size_t index, std::uint64_t offset,
-    std::span<const std::unique_ptr<columns::Column>> table_columns) {
+Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offset) {
   if (geometry_.first_of(index + 1) > kNoRow)
     return corrupt_chunk(index, offset, "row ids up to", kNoRow, geometry_.first_of(index + 1));
   const columns::RowLayout* layout = nullptr;
@@ -144,11 +168,11 @@ Result<std::uint64_t> RowStore::load_chunk(
       return corrupt_chunk(index, offset, "tag", tag_of(index, offset, *layout), tag);
   } else if (RowGroup::is_group(pool_, offset)) {
     std::unique_ptr<RowGroup> group;
-    Result<std::uint64_t> bytes = load_group(index, offset, table_columns, true, group);
+    Result<std::uint64_t> bytes = load_group(index, offset, true, group);
     if (bytes.ok()) put_group(index, std::move(group));
     return bytes;
   } else {
-    Result<columns::RowLayout> found = read_header(index, offset, table_columns);
+    Result<columns::RowLayout> found = read_header(index, offset);
     if (!found.ok()) return std::move(found).status();
     layout = shared(*std::move(found));
   }
@@ -173,23 +197,20 @@ std::uint16_t RowStore::tag_of(std::size_t index, std::uint64_t offset,
                                     1);
 }
 
-Status RowStore::check_header(std::uint32_t row,
-                              std::span<const std::unique_ptr<columns::Column>> columns) const {
+Status RowStore::check_header(std::uint32_t row) const {
   const std::size_t index = geometry_.chunk_of(row);
   const Chunk& chunk = chunks_in_dram_[index];
   if (is_checked(chunk)) return {};
-  Status status = check_header_of(chunk, index, columns);
+  Status status = check_header_of(chunk, index);
   if (status.ok()) set_checked(chunk);
   return status;
 }
 
-Status RowStore::check_header_of(
-    const Chunk& chunk, std::size_t index,
-    std::span<const std::unique_ptr<columns::Column>> table_columns) const {
+Status RowStore::check_header_of(const Chunk& chunk, std::size_t index) const {
   const auto offset = static_cast<std::uint64_t>(chunk.row_zero +
                                                  std::uintptr_t{chunk.first_row} * chunk.row_bytes -
-                                                 first_row_at(0, table_columns.size()));
-  const Result<columns::RowLayout> found = read_header(index, offset, table_columns);
+                                                 first_row_at(0, chunk.layout->cells().size()));
+  const Result<columns::RowLayout> found = read_header(index, offset);
   if (!found.ok()) return found.status();
   if (!(*found == *chunk.layout))
     return corrupt_chunk(index, offset, "cells like those of the chunk before it, bytes of a row",
@@ -197,14 +218,12 @@ Status RowStore::check_header_of(
   return {};
 }
 
-Result<std::uint64_t> RowStore::load_group(
-    std::size_t index, std::uint64_t offset,
-    std::span<const std::unique_ptr<columns::Column>> columns, bool claims,
-    std::unique_ptr<RowGroup>& group) {
+Result<std::uint64_t> RowStore::load_group(std::size_t index, std::uint64_t offset, bool claims,
+                                           std::unique_ptr<RowGroup>& group) {
   const RowGroupIdentity identity{layout_.table_id, static_cast<std::uint32_t>(index),
                                   rows_of(index)};
   Result<std::unique_ptr<RowGroup>> loaded =
-      RowGroup::load(pool_, offset, identity, columns, owner_, claims);
+      RowGroup::load(pool_, offset, identity, columns_, owner_, claims);
   if (!loaded.ok()) return std::move(loaded).status();
   group = *std::move(loaded);
   return group->bytes();
@@ -219,15 +238,15 @@ void RowStore::put_group(std::size_t index, std::unique_ptr<RowGroup> group) {
   row_limit_.store(geometry_.first_of(index + 1), std::memory_order_release);
 }
 
-Status RowStore::load(std::span<const std::unique_ptr<columns::Column>> columns) {
+Status RowStore::load() {
   Status status = chunk_list_.load(
-      [&](std::size_t index, std::uint64_t offset) { return load_chunk(index, offset, columns); });
+      [&](std::size_t index, std::uint64_t offset) { return load_chunk(index, offset); });
   find_tail();
   // Rows are going to be granted in that with the last row, and in those behind it.
   const std::uint32_t end = rows_end();
   for (std::size_t i = end == 0 ? 0 : geometry_.chunk_of(end - 1); status.ok() && i < chunk_count();
        ++i)
-    if (group_of(chunks_in_dram_[i]) == nullptr) status = check_header(first_row_of(i), columns);
+    if (group_of(chunks_in_dram_[i]) == nullptr) status = check_header(first_row_of(i));
   return status;
 }
 
@@ -277,9 +296,11 @@ void RowStore::forget_previous(std::uint32_t row) noexcept {
   if (links != nullptr) __atomic_store_n(&links[row - chunk.first_row], 0, __ATOMIC_RELAXED);
 }
 
-bool RowStore::fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) noexcept {
+// Who began a call before a column was dropped may ask for a cell that no chunk will have again.
+bool RowStore::fits(const columns::RowLayout& layout,
+                    std::span<const std::uint8_t> bits) const noexcept {
   for (std::size_t i = 0; i < bits.size(); ++i)
-    if (layout.bits(i) < bits[i]) return false;
+    if (layout.bits(i) < bits[i] && !columns_[i]->is_dropped()) return false;
   return true;
 }
 
@@ -318,6 +339,8 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
     return Status(StatusCode::kOutOfSpace,
                   fmt::format("{}: {}: all {} rows are in use", pool_.path(), owner_,
                               row_limit_.load(std::memory_order_relaxed)));
+  // Who planned it did not know of a column without which no chunk may be.
+  if (!columns_.may_lack(layout.cells().size())) return {};
   if (is_delta_full())
     return Status(StatusCode::kBusy,
                   fmt::format("{}: the delta has {} bytes, it may have {} until it is merged",
@@ -340,13 +363,11 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
 
 // Rows that are as short as they can be while dictionaries may double; and where there is space
 // left in them, wider codes of large dictionaries: the longer it takes until the next widening.
-Result<columns::RowLayout> RowStore::roomy_layout(
-    std::span<const std::uint8_t> least,
-    std::span<const std::unique_ptr<columns::Column>> columns) {
-  std::vector<columns::CellNeed> needs(columns.size());
+Result<columns::RowLayout> RowStore::roomy_layout(std::span<const std::uint8_t> least) const {
+  std::vector<columns::CellNeed> needs(least.size());
   const auto with = [&](unsigned more_bits) {
-    for (std::size_t i = 0; i < columns.size(); ++i)
-      needs[i] = columns[i]->need(least[i], more_bits);
+    for (std::size_t i = 0; i < least.size(); ++i)
+      needs[i] = columns_[i]->need(least[i], more_bits);
     return columns::RowLayout::make(needs);
   };
   Result<columns::RowLayout> best = with(0);
@@ -362,9 +383,7 @@ Result<columns::RowLayout> RowStore::roomy_layout(
 // Called with tail_mutex_ held: the rest of the chunk that is being filled stays unused. Chunks
 // behind it, which a crash left before a row of them was used, are taken if they are wide enough;
 // if not, a new one is at least as wide as they are: rows go on through all of them.
-Status RowStore::widen(std::span<const std::uint8_t> bits,
-                       std::span<const std::unique_ptr<columns::Column>> columns,
-                       pmem::Persister& persister) {
+Status RowStore::widen(std::span<const std::uint8_t> bits, pmem::Persister& persister) {
   const std::uint32_t next_row = next_row_.load(std::memory_order_relaxed);
   std::size_t index = next_row == 0 ? 0 : geometry_.chunk_of(next_row - 1) + 1;
   const auto can_take = [&](std::size_t chunk) {
@@ -374,10 +393,12 @@ Status RowStore::widen(std::span<const std::uint8_t> bits,
   while (index < chunk_count() && !can_take(index)) ++index;
   if (index == chunk_count()) {
     const columns::RowLayout* last = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
-    std::vector<std::uint8_t> least(bits.begin(), bits.end());
+    // Who began its call before a column was added knows less of them than there are.
+    std::vector<std::uint8_t> least(columns_.size());
+    std::copy(bits.begin(), bits.end(), least.begin());
     for (std::size_t i = 0; i < least.size() && last != nullptr; ++i)
-      least[i] = std::max(bits[i], last->bits(i));
-    Result<columns::RowLayout> layout = roomy_layout(least, columns);
+      least[i] = std::max(least[i], last->bits(i));
+    Result<columns::RowLayout> layout = roomy_layout(least);
     if (!layout.ok()) return std::move(layout).status();
     if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
     if (!can_take(index)) return {};  // somebody else's, made ahead
@@ -387,14 +408,13 @@ Status RowStore::widen(std::span<const std::uint8_t> bits,
   return {};
 }
 
-Status RowStore::grant(std::span<const std::uint8_t> bits,
-                       std::span<const std::unique_ptr<columns::Column>> columns, RowRange& range,
+Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
                        pmem::Persister& persister) {
   bool ahead = false;
   {
     const std::lock_guard guard(tail_mutex_);
     while (current_layout() == nullptr || !fits(*current_layout(), bits))
-      if (Status s = widen(bits, columns, persister); !s.ok()) return s;
+      if (Status s = widen(bits, persister); !s.ok()) return s;
     const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
     while (next >= row_limit_.load(std::memory_order_relaxed))
       if (Status s = add_chunk(chunk_count(), *current_layout(), persister); !s.ok()) return s;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "columns/chunk_geometry.h"
-#include "columns/column.h"
+#include "columns/column_array.h"
 #include "columns/row_layout.h"
 #include "columns/stable_array.h"
 #include "engine/catalog_layout.h"
@@ -38,7 +38,9 @@ struct RowRange {
 /// their owner alone; a chunk for the rows to come is made ahead of need.
 ///
 /// Each chunk has its own widths of cells. When a value needs a wider one, a new chunk begins;
-/// widths never shrink, so that what stood in an older chunk fits a newer one.
+/// widths never shrink, so that what stood in an older chunk fits a newer one. Columns that are
+/// added have no cells in older chunks, which take no more rows; those that were dropped have none
+/// in newer ones (decision 0023).
 ///
 /// The merge puts a row group in the place of a chunk (decision 0012): its rows keep their ids.
 /// `address`, `layout` and everything that writes cells are for rows in chunks only; `view` and
@@ -50,19 +52,33 @@ class RowStore {
   struct Chunk;
 
  public:
-  RowStore(pmem::Pool& pool, TableLayout& layout, std::string owner);
+  /// `columns` are the table's.
+  RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnArray& columns,
+           std::string owner);
   ~RowStore();
 
   /// How many rows the chunks of a new table have.
   static columns::ChunkGeometry geometry_for(std::uint32_t row_bytes, std::uint64_t segment_bytes);
 
   /// Opening: claims the chunks, checks those that are not like the one before, then finds where
-  /// unused rows begin. Must be called with the same columns as everything else.
-  Status load(std::span<const std::unique_ptr<columns::Column>> columns);
+  /// unused rows begin.
+  Status load();
   /// Checks the header of the chunk with `row`, which is in no group: what load has left for
   /// later, a page fault for each. Fails with kCorrupt.
-  Status check_header(std::uint32_t row,
-                      std::span<const std::unique_ptr<columns::Column>> columns) const;
+  Status check_header(std::uint32_t row) const;
+  /// While it lives no chunk is made, so that a column can be added to those that there are.
+  class ColumnsChange {
+   public:
+    explicit ColumnsChange(RowStore& rows) : rows_(rows), guard_(rows.grow_mutex_) {}
+    /// `columns` are the table's. Rows of chunks that lack the column have its constant.
+    void add(columns::ColumnArray& columns, std::unique_ptr<columns::Column> column);
+
+   private:
+    RowStore& rows_;
+    const std::lock_guard<pmem::Mutex> guard_;
+  };
+  /// Opening: whether a chunk has cells of the column, or a group has values.
+  bool has_values_of(std::size_t column) const noexcept;
 
   bool exists(std::uint32_t row) const noexcept {
     return row < row_limit_.load(std::memory_order_acquire);
@@ -148,9 +164,7 @@ class RowStore {
   }
   /// Refills `range` from the end of the table. `bits` is the least width of each column's cell.
   /// Fails with kOutOfSpace (pool full, or 2^32 rows), kBusy (the delta is full).
-  Status grant(std::span<const std::uint8_t> bits,
-               std::span<const std::unique_ptr<columns::Column>> columns, RowRange& range,
-               pmem::Persister& persister);
+  Status grant(std::span<const std::uint8_t> bits, RowRange& range, pmem::Persister& persister);
 
   /// Rows below it may be in use.
   std::uint32_t rows_end() const noexcept { return next_row_.load(std::memory_order_acquire); }
@@ -237,7 +251,6 @@ class RowStore {
   /// that of any row or snapshot that was in the old chunk. Fails with kCorrupt (what is there is
   /// not what it should be).
   Status replace_chunk(std::size_t chunk, pmem::Extent extent, std::uint64_t now,
-                       std::span<const std::unique_ptr<columns::Column>> columns,
                        pmem::Persister& persister);
   /// When the row's id became unused, with all others of its chunk; 0: never. Whoever noted it
   /// down as dead or free before has nothing to do with what it is since.
@@ -294,9 +307,8 @@ class RowStore {
   }
   std::uintptr_t first_row_at(std::uint64_t chunk_offset, std::size_t columns) const noexcept;
   std::uint64_t bytes_of(const Chunk& chunk, std::size_t index) const noexcept;
-  Result<std::uint64_t> load_group(std::size_t index, std::uint64_t offset,
-                                   std::span<const std::unique_ptr<columns::Column>> columns,
-                                   bool claims, std::unique_ptr<RowGroup>& group);
+  Result<std::uint64_t> load_group(std::size_t index, std::uint64_t offset, bool claims,
+                                   std::unique_ptr<RowGroup>& group);
 
   const Chunk& chunk_with(std::uint32_t row) const noexcept {
     return chunks_in_dram_[geometry_.chunk_of(row)];
@@ -304,15 +316,11 @@ class RowStore {
   std::uint64_t rows_in(std::size_t chunk) const noexcept { return geometry_.elements_in(chunk); }
   std::uint64_t chunk_bytes_of(std::size_t chunk, const columns::RowLayout& layout) const noexcept;
 
-  Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset,
-                                   std::span<const std::unique_ptr<columns::Column>> columns);
-  Result<columns::RowLayout> read_header(
-      std::size_t index, std::uint64_t offset,
-      std::span<const std::unique_ptr<columns::Column>> columns) const;
+  Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset);
+  Result<columns::RowLayout> read_header(std::size_t index, std::uint64_t offset) const;
   std::uint16_t tag_of(std::size_t index, std::uint64_t offset,
                        const columns::RowLayout& layout) const noexcept;
-  Status check_header_of(const Chunk& chunk, std::size_t index,
-                         std::span<const std::unique_ptr<columns::Column>> columns) const;
+  Status check_header_of(const Chunk& chunk, std::size_t index) const;
   Status corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
                        std::uint64_t expected, std::uint64_t found) const;
   void find_tail() noexcept;
@@ -321,16 +329,13 @@ class RowStore {
   void put_group(std::size_t index, std::unique_ptr<RowGroup> group);
   Status add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
                    pmem::Persister& persister);
-  Status widen(std::span<const std::uint8_t> bits,
-               std::span<const std::unique_ptr<columns::Column>> columns,
-               pmem::Persister& persister);
-  static Result<columns::RowLayout> roomy_layout(
-      std::span<const std::uint8_t> least,
-      std::span<const std::unique_ptr<columns::Column>> columns);
-  static bool fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) noexcept;
+  Status widen(std::span<const std::uint8_t> bits, pmem::Persister& persister);
+  Result<columns::RowLayout> roomy_layout(std::span<const std::uint8_t> least) const;
+  bool fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) const noexcept;
 
   pmem::Pool& pool_;
   TableLayout& layout_;
+  const columns::ColumnArray& columns_;
   std::string owner_;
   columns::ChunkGeometry geometry_;
   columns::StableArray<Chunk> chunks_in_dram_;

@@ -50,14 +50,12 @@ void RowStore::wait_for_move(std::uint32_t row) const noexcept {
 // The last step of protocol row_group (chunk_merge.cc). Between reading the old entries and here no
 // entry changes (Move). What was replaced is not given back before all have ended who may read it.
 Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint64_t now,
-                               std::span<const std::unique_ptr<columns::Column>> columns,
                                pmem::Persister& persister) {
   const std::lock_guard guard(grow_mutex_);
   Chunk& chunk = chunks_in_dram_[index];
   std::unique_ptr<RowGroup> group;
   if (RowGroup::is_group(pool_, extent.offset))
-    if (Result<std::uint64_t> bytes = load_group(index, extent.offset, columns, false, group);
-        !bytes.ok())
+    if (Result<std::uint64_t> bytes = load_group(index, extent.offset, false, group); !bytes.ok())
       return std::move(bytes).status();
   const std::uint64_t old_bytes = bytes_of(chunk, index);
   if (group_of(chunk) == nullptr) delta_bytes_.fetch_sub(old_bytes, std::memory_order_relaxed);
@@ -78,7 +76,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
     FLUGS_CHECK(layout.ok());  // make_chunk has just written it
     __atomic_store_n(&chunk.layout, shared(*std::move(layout)), __ATOMIC_RELEASE);
     chunk.row_bytes = header.row_bytes;
-    chunk.row_zero = first_row_at(extent.offset, columns.size()) -
+    chunk.row_zero = first_row_at(extent.offset, header.column_count) -
                      std::uintptr_t{chunk.first_row} * chunk.row_bytes;
     __atomic_store_n(&chunk.emptied_at, now, __ATOMIC_RELEASE);
     last_emptied_at_.store(now, std::memory_order_release);

@@ -123,7 +123,7 @@ Status check_name(const char* what, const std::string& name) {
 
 std::size_t position_of(const TableSchema& schema, const std::string& column) noexcept {
   for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    if (schema.columns[i].name == column) return i;
+    if (schema.columns[i].name == column && !schema.columns[i].dropped) return i;
   return schema.columns.size();
 }
 

@@ -15,15 +15,25 @@ namespace flugs::engine {
 namespace {
 
 constexpr std::size_t kColumnsMax = 1024;
-constexpr std::size_t kKeysMax = 16;
 // Flags of a column.
 constexpr std::uint8_t kHasDefault = 1;
 constexpr std::uint8_t kAutoIncrement = 2;
+// Flags of a key.
+constexpr std::uint8_t kUnique = 1;
+constexpr std::uint8_t kOrdered = 2;
+constexpr std::uint8_t kDropped = 4;
 
 Status invalid(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
 
 Status check_column(const TableSchema& schema, const ColumnSchema& column) {
-  if (Status s = check_name("column", column.name); !s.ok()) return s;
+  if (!column.dropped)
+    if (Status s = check_name("column", column.name); !s.ok()) return s;
+  if (column.dropped && (!column.name.empty() || column.encoding == Encoding::kAuto ||
+                         column.default_value.has_value() || column.auto_increment))
+    return invalid(
+        fmt::format("table {}: a dropped column has a name, a default or numbers, or no "
+                    "encoding",
+                    schema.name));
   if (column.type < Type::kBool || column.type > Type::kBytes)
     return invalid(fmt::format("table {}, column {}: unknown type {}", schema.name, column.name,
                                static_cast<int>(column.type)));
@@ -38,6 +48,12 @@ Status check_column(const TableSchema& schema, const ColumnSchema& column) {
 }
 
 Status check_key(const TableSchema& schema, const KeySchema& key) {
+  if (key.dropped) {
+    if (key.name.empty() && key.columns.empty() && !key.unique && !key.ordered &&
+        key.hashed_columns == 0)
+      return {};
+    return invalid(fmt::format("table {}: a key that is dropped has nothing", schema.name));
+  }
   if (Status s = check_name("key", key.name); !s.ok()) return s;
   const std::string where = fmt::format("table {}, key {}", schema.name, key.name);
   if (key.columns.empty() || key.columns.size() > kKeyColumnsMax)
@@ -87,6 +103,51 @@ Status corrupt_schema(const std::string& what) {
   return Status(StatusCode::kCorrupt, fmt::format("schema in the pool: {}", what));
 }
 
+Result<KeySchema> decode_key(SchemaReader& in, const TableSchema& schema) {
+  KeySchema key;
+  key.name = in.name();
+  const std::uint8_t flags = in.u8();
+  key.unique = (flags & kUnique) != 0;
+  key.ordered = (flags & kOrdered) != 0;
+  key.dropped = (flags & kDropped) != 0;
+  if ((flags & ~(kUnique | kOrdered | kDropped)) != 0)
+    return corrupt_schema(fmt::format("key {}: flags {:#x}", key.name, flags));
+  key.hashed_columns = in.u8();
+  const std::size_t key_columns = in.u8();
+  for (std::size_t k = 0; k < key_columns && !in.failed(); ++k) {
+    const std::size_t position = in.u16();
+    if (position >= schema.columns.size())
+      return corrupt_schema(
+          fmt::format("key {} names column {} of {}", key.name, position, schema.columns.size()));
+    if (schema.columns[position].dropped)
+      return corrupt_schema(fmt::format("key {} names dropped column {}", key.name, position));
+    key.columns.push_back(schema.columns[position].name);
+  }
+  return key;
+}
+
+Status decode_columns(SchemaReader& in, TableSchema& schema) {
+  const std::size_t columns = in.u16();
+  if (columns > kColumnsMax) return corrupt_schema(fmt::format("{} columns", columns));
+  for (std::size_t i = 0; i < columns && !in.failed(); ++i) {
+    ColumnSchema column;
+    column.name = in.name();
+    column.type = static_cast<Type>(in.u8());
+    column.encoding = static_cast<Encoding>(in.u8());
+    column.nullable = in.u8() != 0;
+    column.scale = in.u8();
+    column.expected_distinct = in.u32();
+    const std::uint8_t flags = in.u8();
+    column.auto_increment = (flags & kAutoIncrement) != 0;
+    column.dropped = (flags & kDropped) != 0;
+    if ((flags & ~(kHasDefault | kAutoIncrement | kDropped)) != 0)
+      return corrupt_schema(fmt::format("column {}: flags {:#x}", column.name, flags));
+    if ((flags & kHasDefault) != 0) column.default_value = decode_constant(in, column);
+    schema.columns.push_back(std::move(column));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<TableSchema> complete_schema(TableSchema schema) {
@@ -94,6 +155,9 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   if (schema.columns.empty() || schema.columns.size() > kColumnsMax)
     return invalid(fmt::format("table {}: {} columns, allowed are 1 to {}", schema.name,
                                schema.columns.size(), kColumnsMax));
+  if (std::all_of(schema.columns.begin(), schema.columns.end(),
+                  [](const ColumnSchema& column) { return column.dropped; }))
+    return invalid(fmt::format("table {}: all of its columns are dropped", schema.name));
   if (Status s = complete_foreign_keys(schema); !s.ok()) return s;
   if (schema.keys.size() > kKeysMax)
     return invalid(
@@ -101,7 +165,7 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   std::set<std::string> names;
   for (const ColumnSchema& column : schema.columns) {
     if (Status s = check_column(schema, column); !s.ok()) return s;
-    if (!names.insert(column.name).second)
+    if (!column.dropped && !names.insert(column.name).second)
       return invalid(fmt::format("table {}: column '{}' occurs twice", schema.name, column.name));
   }
   if (schema.has_primary_key && (schema.keys.empty() || !schema.keys[0].unique))
@@ -110,6 +174,7 @@ Result<TableSchema> complete_schema(TableSchema schema) {
   std::set<std::string> key_names;
   for (KeySchema& key : schema.keys) {
     if (Status s = check_key(schema, key); !s.ok()) return s;
+    if (key.dropped) continue;
     if (!key_names.insert(key.name).second)
       return invalid(fmt::format("table {}: key '{}' occurs twice", schema.name, key.name));
     if (!key.unique) key.ordered = true;
@@ -140,14 +205,16 @@ std::string encode_schema(const TableSchema& schema) {
     out.u8(column.scale);
     out.u32(column.expected_distinct);
     out.u8(static_cast<std::uint8_t>((column.default_value.has_value() ? kHasDefault : 0) |
-                                     (column.auto_increment ? kAutoIncrement : 0)));
+                                     (column.auto_increment ? kAutoIncrement : 0) |
+                                     (column.dropped ? kDropped : 0)));
     if (column.default_value.has_value()) encode_constant(out, *column.default_value);
   }
   out.u8(schema.has_primary_key ? 1 : 0);
   out.u8(static_cast<std::uint8_t>(schema.keys.size()));
   for (const KeySchema& key : schema.keys) {
     out.name(key.name);
-    out.u8(static_cast<std::uint8_t>((key.unique ? 1 : 0) | (key.ordered ? 2 : 0)));
+    out.u8(static_cast<std::uint8_t>((key.unique ? kUnique : 0) | (key.ordered ? kOrdered : 0) |
+                                     (key.dropped ? kDropped : 0)));
     out.u8(key.hashed_columns);
     out.u8(static_cast<std::uint8_t>(key.columns.size()));
     for (const std::string& column : key.columns)
@@ -164,42 +231,14 @@ std::string encode_schema(const TableSchema& schema) {
 Result<TableSchema> decode_schema(std::string_view bytes) {
   SchemaReader in(bytes);
   TableSchema schema(in.name());
-  const std::size_t columns = in.u16();
-  if (columns > kColumnsMax) return corrupt_schema(fmt::format("{} columns", columns));
-  for (std::size_t i = 0; i < columns && !in.failed(); ++i) {
-    ColumnSchema column;
-    column.name = in.name();
-    column.type = static_cast<Type>(in.u8());
-    column.encoding = static_cast<Encoding>(in.u8());
-    column.nullable = in.u8() != 0;
-    column.scale = in.u8();
-    column.expected_distinct = in.u32();
-    const std::uint8_t flags = in.u8();
-    column.auto_increment = (flags & kAutoIncrement) != 0;
-    if ((flags & ~(kHasDefault | kAutoIncrement)) != 0)
-      return corrupt_schema(fmt::format("column {}: flags {:#x}", column.name, flags));
-    if ((flags & kHasDefault) != 0) column.default_value = decode_constant(in, column);
-    schema.columns.push_back(std::move(column));
-  }
+  if (Status s = decode_columns(in, schema); !s.ok()) return s;
   schema.has_primary_key = in.u8() != 0;
   const std::size_t keys = in.u8();
   if (keys > kKeysMax) return corrupt_schema(fmt::format("{} keys", keys));
   for (std::size_t i = 0; i < keys && !in.failed(); ++i) {
-    KeySchema key;
-    key.name = in.name();
-    const std::uint8_t flags = in.u8();
-    key.unique = (flags & 1) != 0;
-    key.ordered = (flags & 2) != 0;
-    key.hashed_columns = in.u8();
-    const std::size_t key_columns = in.u8();
-    for (std::size_t k = 0; k < key_columns && !in.failed(); ++k) {
-      const std::size_t position = in.u16();
-      if (position >= schema.columns.size())
-        return corrupt_schema(
-            fmt::format("key {} names column {} of {}", key.name, position, schema.columns.size()));
-      key.columns.push_back(schema.columns[position].name);
-    }
-    schema.keys.push_back(std::move(key));
+    Result<KeySchema> key = decode_key(in, schema);
+    if (!key.ok()) return std::move(key).status();
+    schema.keys.push_back(*std::move(key));
   }
   const std::size_t checks = in.u8();
   if (checks > kChecksMax) return corrupt_schema(fmt::format("{} checks", checks));

@@ -10,6 +10,7 @@ namespace flugs::engine {
 
 /// What complete_schema allows a key to have, and decode_schema to find.
 inline constexpr std::size_t kKeyColumnsMax = 16;
+inline constexpr std::size_t kKeysMax = 16;
 
 /// Checks a schema and fills in what it leaves open (encodings, columns of the primary key NOT
 /// NULL, hashed columns). Fails with kInvalidArgument, naming table, column or key.

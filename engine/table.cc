@@ -19,19 +19,6 @@ columns::HintIndexLayout* hints_of(TableLayout& layout, std::size_t number) noex
   return reinterpret_cast<columns::HintIndexLayout*>(first) + number;
 }
 
-std::vector<std::unique_ptr<columns::Column>> make_columns(pmem::Pool& pool, TableLayout& layout,
-                                                           columns::Decoder* decoders,
-                                                           const TableSchema& schema) {
-  auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&layout + 1);
-  std::vector<std::unique_ptr<columns::Column>> made;
-  made.reserve(schema.columns.size());
-  for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    made.push_back(std::make_unique<columns::Column>(pool, column_layouts[i], hints_of(layout, i),
-                                                     decoders[i], schema.columns[i].name,
-                                                     schema.name));
-  return made;
-}
-
 std::vector<std::uint16_t> positions_of(const TableSchema& schema, const KeySchema& key) {
   std::vector<std::uint16_t> positions;
   for (const std::string& name : key.columns)
@@ -40,70 +27,118 @@ std::vector<std::uint16_t> positions_of(const TableSchema& schema, const KeySche
   return positions;
 }
 
-std::vector<KeyShape> shapes_of(const TableSchema& schema, bool has_hints) {
+// With hints the runs are for ordered keys only, and for those that have none.
+KeyShape shape_of(const KeySchema& key, bool has_hints, bool is_added) noexcept {
+  return {key.unique && !has_hints, key.ordered, key.dropped, is_added};
+}
+
+bool has_hints(const TableLayout& layout, const StoredSchema& stored, std::size_t place) noexcept {
+  return layout.hints_offset != 0 && (stored.added_keys >> place & 1) == 0;
+}
+
+std::vector<KeyShape> shapes_of(const TableLayout& layout, const StoredSchema& stored) {
+  const std::vector<KeySchema>& keys = stored.schema.keys;
   std::vector<KeyShape> shapes;
-  shapes.reserve(schema.keys.size());
-  // With hints the runs are for ordered keys only.
-  for (const KeySchema& key : schema.keys)
-    shapes.push_back({key.unique && !has_hints, key.ordered});
+  shapes.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    shapes.push_back(shape_of(keys[i], has_hints(layout, stored, i), stored.added_keys >> i & 1));
   return shapes;
 }
 
 }  // namespace
 
-Table::Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema)
+Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
     : pool_(pool),
       layout_(layout),
-      schema_(std::move(schema)),
-      decoders_(std::make_unique<columns::Decoder[]>(schema_.columns.size())),
-      columns_(make_columns(pool, layout, decoders_.get(), schema_)),
-      rows_(pool, layout, fmt::format("table {}, rows", schema_.name)),
-      runs_(pool, layout, rows_, shapes_of(schema_, layout.hints_offset != 0),
-            fmt::format("table {}, index runs", schema_.name)) {
-  for (const KeySchema& key : schema_.keys)
-    keys_.push_back(std::make_unique<KeyIndex>(
-        pool, key.unique ? hints_of(layout, columns_.size() + keys_.size()) : nullptr, schema_.name,
-        rows_, runs_, keys_.size(), columns_, key, positions_of(schema_, key)));
-  checks_.reserve(schema_.checks.size());
-  for (const CheckSchema& check : schema_.checks) checks_.emplace_back(schema_, check);
-  std::uint8_t constraints = checks_.empty() ? 0 : kChecked;
+      definition_(std::make_unique<const TableDefinition>(std::move(stored))),
+      decoders_(columns::ColumnArray::kColumnsMax),
+      rows_(pool, layout, columns_, fmt::format("table {}, rows", name())),
+      runs_(pool, layout, rows_, shapes_of(layout, definition().stored),
+            definition().stored.key_additions, fmt::format("table {}, index runs", name())) {
+  make_columns();
+  const std::vector<KeySchema>& keys = schema().keys;
+  keys_.set_size(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].dropped) continue;
+    const bool is_hinted = keys[i].unique && has_hints(layout, definition().stored, i);
+    keys_.add(i, std::make_unique<KeyIndex>(
+                     pool, is_hinted ? hints_of(layout, layout.column_count + i) : nullptr, name(),
+                     rows_, runs_, i, columns_, keys[i], positions_of(schema(), keys[i])));
+    if (keys[i].unique) naming_keys_.push_back(keys_[i]);
+  }
+  std::uint8_t constraints = definition().checks.empty() ? 0 : kChecked;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    if (!schema_.columns[i].auto_increment) continue;
+    if (!schema().columns[i].auto_increment) continue;
     auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&layout_ + 1);
     numbered_ = i;
     numbers_ = std::make_unique<AutoIncrement>(
         pool, column_layouts[i].last_taken, columns_[i]->type(),
-        fmt::format("table {}, column {}", schema_.name, columns_[i]->name()));
+        fmt::format("table {}, column {}", name(), columns_[i]->name()));
     constraints |= kNumbered;
   }
-  constraints_ = constraints;
+  constraints_ |= constraints;
+}
+
+void Table::begin_key(std::size_t place, const KeySchema& key) {
+  keys_.begin_making(
+      place, std::make_unique<KeyIndex>(pool_, nullptr, name(), rows_, runs_, place, columns_, key,
+                                        positions_of(schema(), key), KeyIndex::Origin::kAdded));
+}
+
+Status Table::finish_key(std::size_t place, StoredSchema next) {
+  const KeyShape shape = shape_of(next.schema.keys[place], false, true);
+  next.added_keys |= static_cast<std::uint16_t>(1U << place);
+  ++next.key_additions;
+  if (Status s = alter(std::move(next)); !s.ok()) return s;
+  runs_.add_key(place, shape, definition().stored.key_additions);
+  keys_[place]->finish();
+  keys_.finish_making(place);
+  return {};
+}
+
+// After the runs.
+void Table::find_keys_in_runs() noexcept {
+  for (const std::size_t place : KeyPlaces(keys_.kept()))
+    keys_[place]->set_uses_runs(runs_.serve_key(place));
 }
 
 Status Table::load() {
-  for (const auto& column : columns_)
-    if (Status s = column->load(); !s.ok()) return s;
+  if (Status s = claim_schema(); !s.ok()) return s;
+  if (Status s = claim_added_columns(); !s.ok()) return s;
+  if (Status s = load_columns(false); !s.ok()) return s;
   if (numbers_ != nullptr)
     if (Status s = numbers_->load(); !s.ok()) return s;
-  for (const auto& key : keys_)
+  for (KeyIndex* key : keys_)
     if (Status s = key->load(); !s.ok()) return s;
-  if (Status s = rows_.load(columns_); !s.ok()) return s;
-  return runs_.load();
+  if (Status s = rows_.load(); !s.ok()) return s;
+  if (Status s = load_columns(true); !s.ok()) return s;
+  if (Status s = runs_.load(); !s.ok()) return s;
+  find_keys_in_runs();
+  return {};
 }
 
 void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
+  if (layout_.schema_block != 0) visit(fmt::format("table {}, schema", name()), claim_schema());
+  if (!definition().stored.added_columns.empty())
+    visit(fmt::format("table {}, schema", name()), claim_added_columns());
   for (const auto& column : columns_)
-    visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
+    if (!column->is_dropped())
+      visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
   if (numbers_ != nullptr)
     visit(fmt::format("table {}, column {}", name(), columns_[numbered_]->name()),
           numbers_->load());
   for (const auto& key : keys_)
     if (key->has_hints()) visit(fmt::format("table {}, key {}", name(), key->name()), key->load());
-  const Status rows = rows_.load(columns_);
+  const Status rows = rows_.load();
   visit(fmt::format("table {}, rows", name()), rows);
+  for (std::size_t i = 0; rows.ok() && i < columns_.size(); ++i)
+    if (columns_[i]->is_dropped())
+      visit(fmt::format("table {}, column {}", name(), i), load_dropped(i));
   // What they cover is judged by the rows.
   if (rows.ok() && layout_.index_runs != 0)
     visit(fmt::format("table {}, index runs", name()), runs_.load());
+  find_keys_in_runs();
 }
 
 Row Table::make_row(std::uint32_t row) const noexcept {

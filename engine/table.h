@@ -9,16 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "columns/column.h"
+#include "columns/column_array.h"
 #include "columns/hash_index_builder.h"
 #include "engine/auto_increment.h"
 #include "engine/catalog_layout.h"
-#include "engine/check_constraint.h"
 #include "engine/foreign_keys.h"
 #include "engine/index_runs.h"
 #include "engine/key_index.h"
 #include "engine/merge_record.h"
 #include "engine/row_store.h"
+#include "engine/schema_block.h"
+#include "engine/table_definition.h"
+#include "engine/table_keys.h"
 #include "engine/transaction_context.h"
 #include "engine/unswept_rows.h"
 #include "flugs/database.h"
@@ -28,6 +30,7 @@
 #include "flugs/transaction.h"
 #include "pmem/mutex.h"
 #include "recovery/phases.h"
+#include "words/published.h"
 
 namespace flugs::engine {
 
@@ -40,14 +43,14 @@ inline Status no_table() { return Status(StatusCode::kNotFound, "no such table")
 /// Source: SOFORT (DaMoN 2014), sections 2 and 4.
 class Table {
  public:
-  Table(pmem::Pool& pool, TableLayout& layout, TableSchema schema);
+  Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored);
 
   /// A new table's extent: layout and schema, flushed but not fenced.
   static Result<pmem::Extent> make_layout(pmem::Pool& pool, const TableSchema& schema,
                                           std::uint32_t table_id, IndexMode index_mode,
                                           std::uint64_t segment_bytes, pmem::Persister& persister);
   /// Checks a table's extent and reads its schema; fails with kCorrupt.
-  static Result<TableSchema> check_layout(pmem::Pool& pool, std::uint64_t offset);
+  static Result<StoredSchema> check_layout(pmem::Pool& pool, std::uint64_t offset);
   /// Opening: claims columns and rows.
   Status load();
   /// The same for audits: goes on behind a column or list that is damaged. `visit(part, status)`
@@ -55,8 +58,23 @@ class Table {
   void load_what_is_whole(FunctionRef<void(const std::string& part, const Status& status)> visit);
 
   TableId id() const noexcept { return TableId(layout_.table_id); }
-  const TableSchema& schema() const noexcept { return schema_; }
-  const std::string& name() const noexcept { return schema_.name; }
+  /// As it is now; what it was may be read as long as the table is there. One call may see two.
+  const TableDefinition& definition() const noexcept { return definition_.get(); }
+  const TableSchema& schema() const noexcept { return definition().schema(); }
+  const std::string& name() const noexcept { return schema().name; }
+  /// A schema like that of now but for what has been changed: durable, and valid for all, on
+  /// return. Under the database's ddl_mutex_. Fails with kInvalidArgument (complete_schema),
+  /// kOutOfSpace; nothing has changed then.
+  /// `take_over` is called between: it is durable, and nobody has it yet.
+  Status alter(StoredSchema next, FunctionRef<void()> take_over = [] {});
+  /// Both under the database's ddl_mutex_; see Database. `hint_tail_max`: set_hint_tail_max.
+  Result<ColumnId> add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max);
+  Status drop_column(ColumnId id);
+  /// Fails with kInvalidArgument when a row of such a table could get too large.
+  static Result<std::uint32_t> widest_row(const TableSchema& schema);
+  /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
+  /// the database's ddl_mutex_, when they may have changed.
+  void name_parents();
   bool is_dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
   void set_dropped(bool dropped) noexcept { dropped_.store(dropped, std::memory_order_seq_cst); }
   /// Dropped for good: its rows are not its own any more.
@@ -70,7 +88,7 @@ class Table {
   std::span<const Value> as_inserted(const TransactionContext& context,
                                      std::span<const Value> values) const noexcept;
   /// Of the auto-increment column; null when there is none.
-  AutoIncrement* numbers() noexcept { return numbers_.get(); }
+  AutoIncrement* numbers() noexcept { return is_any(kNumbered) ? numbers_.get() : nullptr; }
   /// Row after row, `values` holds a value per column; all of them or none.
   Status insert_rows(TransactionContext& context, std::span<const Value> values,
                      std::span<RowId> ids);
@@ -208,8 +226,8 @@ class Table {
   void add_free_rows(const std::vector<std::uint32_t>& rows);
   /// For the merge: none of them will be given out.
   void forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken);
-  /// Positions of rows that are not found through a run.
-  std::uint64_t unserved_rows() const noexcept;
+  /// Positions of rows that the key does not find through a run.
+  std::uint64_t unserved_rows(const KeyIndex& key) const noexcept;
   void rebuild_ordered(std::size_t key);
 
   /// Held by a merge, and by dropping.
@@ -237,14 +255,37 @@ class Table {
   const IndexRuns& runs() const noexcept { return runs_; }
   RowStore& rows() noexcept { return rows_; }
   const RowStore& rows() const noexcept { return rows_; }
-  std::span<const std::unique_ptr<columns::Column>> columns() const noexcept { return columns_; }
+  const columns::ColumnArray& columns() const noexcept { return columns_; }
+  /// Columns that were dropped keep their numbers; what rows have of them is not to be shown.
+  bool has_dropped_columns() const noexcept {
+    return has_dropped_columns_.load(std::memory_order_relaxed);
+  }
+  bool is_dropped_column(std::size_t column) const noexcept {
+    return has_dropped_columns() && columns_[column]->is_dropped();
+  }
+  bool has_column(ColumnId column) const noexcept {
+    return column.value() < columns_.size() && !is_dropped_column(column.value());
+  }
+  /// What is said to a ColumnId that names none, or none any longer.
+  Status no_column(ColumnId column) const;
+  /// Whether rows may be given with so many values: all, or those of before columns were added.
+  bool takes_width(std::size_t width) const noexcept;
   /// The value of a cell; the same as the column's, faster.
   Value decode(const columns::RowLayout& layout, const std::byte* row,
                std::size_t column) const noexcept;
   void decode_all(const columns::RowLayout& layout, const std::byte* row,
                   std::span<Value> out) const noexcept;
-  std::vector<std::unique_ptr<KeyIndex>>& keys() noexcept { return keys_; }
-  const std::vector<std::unique_ptr<KeyIndex>>& keys() const noexcept { return keys_; }
+  TableKeys& keys() noexcept { return keys_; }
+  const TableKeys& keys() const noexcept { return keys_; }
+  /// Adding a key: from then on writers keep it up. Its columns are there. `place` is free, or the
+  /// next one.
+  void begin_key(std::size_t place, const KeySchema& key);
+  /// The key is whole: durable, found, and in no index run from before. Under merge_mutex() and the
+  /// database's ddl_mutex_; `next` is a schema with it. Fails as `alter` does.
+  Status finish_key(std::size_t place, StoredSchema next);
+  /// Whether two rows that are visible have these values of a unique key.
+  bool is_key_twice(std::size_t key, std::span<const Value> values,
+                    const mvcc::Visibility& visibility) const;
 
   TableStatistics statistics() const;
   /// In DRAM, and in the pool.
@@ -264,7 +305,13 @@ class Table {
   void release_all();
 
  private:
+  Status claim_schema();
+  void find_keys_in_runs() noexcept;
   friend class flugs::Row;
+  void make_columns();
+  Status claim_added_columns();
+  Status load_columns(bool dropped);
+  Status load_dropped(std::size_t number);
   Row make_row(std::uint32_t row) const noexcept;
   std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head,
                                 std::span<const Value> values,
@@ -275,12 +322,16 @@ class Table {
                       const columns::Candidates& heads, const mvcc::Visibility& visibility,
                       std::vector<std::uint32_t>& out) const;
   Status check_values(std::span<const Value> values) const;
+  Status check_width(std::size_t width) const;
+  std::size_t width_of(std::span<const Value> values, std::span<const RowId> ids) const noexcept;
+  Status complete(TransactionContext& context, std::span<const Value>& values,
+                  std::size_t& width) const;
   Status check_keys_free(TransactionContext& context, std::span<const Value> values) const;
   Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
   Result<RowId> insert_row(TransactionContext& context, std::span<const Value> values);
   Result<RowId> insert_constrained(TransactionContext& context, std::span<const Value> values);
   Status insert_plain_rows(TransactionContext& context, std::span<const Value> values,
-                           std::span<RowId> ids);
+                           std::size_t width, std::span<RowId> ids);
   Status insert_constrained_rows(TransactionContext& context, std::span<const Value> values,
                                  std::span<RowId> ids);
   Result<RowId> update_row(TransactionContext& context, RowId row,
@@ -305,7 +356,8 @@ class Table {
   Result<bool> check_children(std::uint32_t row, const mvcc::Visibility& visibility,
                               ReadSet* reads) const;
   void set_referrers(std::vector<const ForeignKey*> referrers);
-  Status number_rows(TransactionContext& context, std::span<const Value>& values);
+  Status number_rows(TransactionContext& context, std::span<const Value>& values,
+                     std::size_t width);
   Status check_new_row(std::span<const Value> values) const;
   Status check_changed_row(std::uint32_t row, std::span<const ColumnValue> changes) const;
   std::span<const Value> normalise(TransactionContext& context, const KeyIndex& key,
@@ -316,14 +368,14 @@ class Table {
   Result<std::uint32_t> take_row(TransactionContext& context);
   Status grant_rows(TransactionContext& context, LocalRows& local);
   void give_back(TransactionContext& context, std::uint32_t row);
-  using KeyHashes = std::array<std::uint64_t, 16>;
+  using KeyHashes = std::array<std::uint64_t, kKeysMax>;
   Status enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
-                       std::uint16_t changed_keys, const KeyHashes& hashes);
-  void hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) const noexcept;
-  void note_hashes(DeadRow& dead, std::uint16_t keys, const KeyHashes& hashes) const noexcept;
+                       KeyMask kept, KeyMask changed_keys, const KeyHashes& hashes);
+  void hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept;
+  void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
   Status write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
                        std::uint32_t& row);
-  Status insert_batch(TransactionContext& context, std::span<const Value> values,
+  Status insert_batch(TransactionContext& context, std::span<const Value> values, std::size_t width,
                       std::span<columns::Cell> cells, std::span<RowId> ids);
   void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
   void undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes);
@@ -339,6 +391,7 @@ class Table {
   Status check_changes(std::span<const ColumnValue> changes) const;
   Status encode_changes(TransactionContext& context, std::uint32_t row,
                         std::span<const ColumnValue> changes);
+  void need_altered(TransactionContext& context, const columns::RowLayout& layout) const;
   bool update_in_place(TransactionContext& context, std::uint32_t row,
                        std::span<const ColumnValue> changes);
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row,
@@ -357,32 +410,44 @@ class Table {
                     columns::HashIndexBuilder::Source& source) const;
   Status build_keys(recovery::Phases& phases);
   Status build_dictionaries(recovery::Phases& phases, RecoveryReport& report);
-  void for_each_unserved(std::uint32_t first, std::uint32_t end,
+  void for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
                          FunctionRef<void(std::uint32_t row)> visit) const;
+  void take_names_over();
   Status verify_groups() const;
   Status verify_row(std::uint32_t row) const;
   Status verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const;
   Status implausible_cell(std::uint32_t row, std::size_t column) const;
-  std::uint16_t all_keys() const noexcept {
-    return static_cast<std::uint16_t>((1u << keys_.size()) - 1);
-  }
 
   pmem::Pool& pool_;
   TableLayout& layout_;
-  TableSchema schema_;
-  std::unique_ptr<columns::Decoder[]> decoders_;  // one per column
-  std::vector<std::unique_ptr<columns::Column>> columns_;
+  Published<TableDefinition> definition_;
+  columns::StableArray<columns::Decoder> decoders_;  // one per column
+  /// Dropped columns that nothing had values of at opening: others stand in for them, which own
+  /// nothing.
+  struct Forgotten {
+    std::unique_ptr<columns::ColumnLayout> layout;  // of that which stands in
+    std::unique_ptr<columns::Column> column;
+  };
+  std::vector<Forgotten> forgotten_;
+  columns::ColumnArray columns_;
   RowStore rows_;
   IndexRuns runs_;
-  std::vector<std::unique_ptr<KeyIndex>> keys_;
-  std::vector<CheckConstraint> checks_;
-  std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
+  TableKeys keys_;
+  std::vector<const KeyIndex*> naming_keys_;  // unique ones by which records are locked
+  std::unique_ptr<AutoIncrement> numbers_;    // of the column numbered_; null: there is none
   std::size_t numbered_ = 0;
   std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;
   std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};
   std::vector<std::unique_ptr<const std::vector<const ForeignKey*>>> referrer_lists_;
   /// What rows are asked besides types, NULL and unique keys: Constraint's bits, mostly none.
-  enum Constraint : std::uint8_t { kChecked = 1, kNumbered = 2, kReferring = 4, kReferenced = 8 };
+  /// kAltered: columns were added or dropped since the table was made.
+  enum Constraint : std::uint8_t {
+    kChecked = 1,
+    kNumbered = 2,
+    kReferring = 4,
+    kReferenced = 8,
+    kAltered = 16
+  };
   bool is_any(std::uint8_t constraints) const noexcept {
     return (constraints_.load(std::memory_order_acquire) & constraints) != 0;
   }
@@ -390,6 +455,7 @@ class Table {
   bool is_constrained() const noexcept {
     return __builtin_expect(constraints_.load(std::memory_order_acquire) != 0, 0);
   }
+  std::atomic<bool> has_dropped_columns_{false};
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
   pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database

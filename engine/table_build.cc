@@ -18,24 +18,24 @@ constexpr const char* kIndexesPhase = "indexes";
 
 }  // namespace
 
-// Rows from `first` to `end` - 1 that were created and are not found through a run.
-void Table::for_each_unserved(std::uint32_t first, std::uint32_t end,
+// Rows from `first` to `end` - 1 that were created and that the key does not find through a run.
+void Table::for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
                               FunctionRef<void(std::uint32_t row)> visit) const {
   while (first < end) {
     const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
-    if (!runs_.serves(first))
+    if (!key.is_served(first))
       for (std::uint32_t row = first; row < chunk_end; ++row)
         if (runs_.is_created(row)) visit(row);
     first = chunk_end;
   }
 }
 
-std::uint64_t Table::unserved_rows() const noexcept {
+std::uint64_t Table::unserved_rows(const KeyIndex& key) const noexcept {
   std::uint64_t rows = 0;
   const std::uint32_t end = rows_.rows_end();
   for (std::uint32_t first = 0; first < end;) {
     const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
-    if (!runs_.serves(first)) rows += chunk_end - first;
+    if (!key.is_served(first)) rows += chunk_end - first;
     first = chunk_end;
   }
   return rows;
@@ -44,21 +44,22 @@ std::uint64_t Table::unserved_rows() const noexcept {
 void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
                          columns::HashIndexBuilder::Source& source) const {
   const KeyIndex& key = *keys_[key_index];
-  for_each_unserved(first, end, [&](std::uint32_t row) {
+  for_each_unserved(key, first, end, [&](std::uint32_t row) {
     if (key.is_hashed(row)) source.add(key.hash_of(row), row);
   });
 }
 
 void Table::rebuild_ordered(std::size_t key_index) {
   std::vector<std::uint32_t> live;
-  for_each_unserved(0, rows_.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
-  keys_[key_index]->build_ordered(live);
+  KeyIndex& key = *keys_[key_index];
+  for_each_unserved(key, 0, rows_.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
+  key.build_ordered(live);
 }
 
 // One key by all threads.
 Status Table::rebuild_hash(std::size_t key, recovery::Phases& phases) {
   const std::uint64_t rows = rows_.rows_end();
-  const std::uint64_t indexed = unserved_rows();
+  const std::uint64_t indexed = unserved_rows(*keys_[key]);
   const std::uint64_t sources =
       std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerTask + 1);
   columns::HashIndexBuilder builder(keys_[key]->hash(), indexed, sources);
@@ -82,7 +83,7 @@ Status Table::rebuild_hash(std::size_t key, recovery::Phases& phases) {
 
 bool Table::has_keys_in_dram() const noexcept {
   return std::any_of(keys_.begin(), keys_.end(),
-                     [](const auto& key) { return !key->has_hints() || key->is_ordered(); });
+                     [](const KeyIndex* key) { return !key->has_hints() || key->is_ordered(); });
 }
 
 Table::Unbuilt Table::find_unbuilt() const noexcept {
@@ -166,7 +167,7 @@ Status Table::build_keys(recovery::Phases& phases) {
   if (!build_stops_->load(std::memory_order_relaxed))
     if (Status s = sweep_all(); !s.ok()) return s;
   tasks.clear();
-  for (std::size_t key = 0; key < keys_.size(); ++key) {
+  for (const std::size_t key : KeyPlaces(keys_.kept())) {
     if (keys_[key]->is_unique() && !keys_[key]->has_hints())
       if (Status s = rebuild_hash(key, phases); !s.ok()) return s;
     if (keys_[key]->is_ordered())

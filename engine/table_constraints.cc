@@ -9,19 +9,84 @@
 
 namespace flugs::engine {
 
+Status Table::no_column(ColumnId column) const {
+  if (column.value() < columns_.size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: column {} was dropped", name(), column.value()));
+  return Status(StatusCode::kInvalidArgument, fmt::format("table {}: no column {}, it has {}",
+                                                          name(), column.value(), columns_.size()));
+}
+
+bool Table::takes_width(std::size_t width) const noexcept {
+  const std::size_t count = columns_.size();
+  return width == count || (is_any(kAltered) && width < count && width >= layout_.column_count);
+}
+
+Status Table::check_width(std::size_t width) const {
+  if (takes_width(width)) return {};
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("table {}: {} values for {} columns", name(), width, columns_.size()));
+}
+
+// Of each row. Without a place for each row's id it is that of a row with all columns.
+std::size_t Table::width_of(std::span<const Value> values,
+                            std::span<const RowId> ids) const noexcept {
+  const std::size_t count = columns_.size();
+  if (ids.empty() || values.size() % ids.size() != 0) return count;
+  const std::size_t width = values.size() / ids.size();
+  return takes_width(width) ? width : count;
+}
+
+// Rows of before columns were added, with what these have by default, of all columns there are.
+Status Table::complete(TransactionContext& context, std::span<const Value>& values,
+                       std::size_t& width) const {
+  const std::size_t count = columns_.size();
+  if (width == count) return {};
+  if (Status s = check_width(width); !s.ok()) return s;
+  std::vector<Value> defaults(count);
+  const std::vector<ColumnSchema>& columns = schema().columns;
+  for (std::size_t i = width; i < count; ++i) {
+    // One whose schema nobody has seen yet is as it was made.
+    const bool is_known = i < columns.size();
+    if (is_known ? columns[i].dropped : columns_[i]->is_dropped()) continue;
+    if (is_known && columns[i].default_value.has_value()) {
+      defaults[i] = columns[i].default_value->value();
+    } else if (!is_known && columns_[i]->has_constant()) {
+      defaults[i] = columns_[i]->constant_value();
+    } else if (!columns_[i]->nullable()) {
+      return Status(StatusCode::kConstraintViolated,
+                    fmt::format("table {}, column {}: no value is given, it has no default, and "
+                                "NULL is not allowed",
+                                name(), columns_[i]->name()));
+    }
+  }
+  std::vector<Value> completed;
+  completed.reserve(values.size() / width * count);
+  for (std::size_t first = 0; first < values.size(); first += width) {
+    const std::span<const Value> row = values.subspan(first, width);
+    completed.insert(completed.end(), row.begin(), row.end());
+    completed.insert(completed.end(), defaults.begin() + static_cast<std::ptrdiff_t>(width),
+                     defaults.end());
+  }
+  context.numbered = std::move(completed);
+  values = context.numbered;
+  width = count;
+  return {};
+}
+
 Status Table::complete_row(std::span<const ColumnValue> given, std::vector<Value>& values) const {
+  const TableSchema& now = schema();
   std::vector<bool> is_given(columns_.size());
   values.assign(columns_.size(), Value::null());
   for (const ColumnValue& column_value : given) {
     const std::size_t column = column_value.column.value();
-    if (column >= columns_.size())
-      return Status(StatusCode::kInvalidArgument, fmt::format("table {}: no column {}, it has {}",
-                                                              name(), column, columns_.size()));
+    if (column >= values.size() || !has_column(column_value.column))
+      return no_column(column_value.column);
     values[column] = column_value.value;
     is_given[column] = true;
   }
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const ColumnSchema& column = schema_.columns[i];
+    const ColumnSchema& column = now.columns[i];
     if (is_given[i]) continue;
     if (column.default_value.has_value()) {
       values[i] = column.default_value->value();
@@ -36,13 +101,13 @@ Status Table::complete_row(std::span<const ColumnValue> given, std::vector<Value
 }
 
 // Rows without a number get theirs, in a copy.
-Status Table::number_rows(TransactionContext& context, std::span<const Value>& values) {
-  context.numbered.clear();
-  const std::size_t width = columns_.size();
+Status Table::number_rows(TransactionContext& context, std::span<const Value>& values,
+                          std::size_t width) {
   bool has_all = true;
   for (std::size_t i = numbered_; i < values.size(); i += width) has_all &= !values[i].is_null();
   if (has_all) return {};
-  context.numbered.assign(values.begin(), values.end());
+  if (values.data() != context.numbered.data())
+    context.numbered.assign(values.begin(), values.end());
   ValueBlock& block = context.local_rows_of(*this).numbers;
   for (std::size_t i = numbered_; i < values.size(); i += width) {
     if (!values[i].is_null()) continue;
@@ -56,8 +121,8 @@ Status Table::number_rows(TransactionContext& context, std::span<const Value>& v
 
 std::span<const Value> Table::as_inserted(const TransactionContext& context,
                                           std::span<const Value> values) const noexcept {
-  return numbers_ != nullptr && context.numbered.size() == values.size() ? context.numbered
-                                                                         : values;
+  return is_any(kNumbered | kAltered) && context.numbered.size() >= values.size() ? context.numbered
+                                                                                  : values;
 }
 
 // The values have been checked.
@@ -65,7 +130,7 @@ Status Table::check_new_row(std::span<const Value> values) const {
   const auto value = [&](std::size_t column) {
     return columns::normalised(values[column], columns_[column]->type());
   };
-  for (const CheckConstraint& check : checks_)
+  for (const CheckConstraint& check : definition().checks)
     if (!check.holds(value)) return Status(StatusCode::kConstraintViolated, check.describe(value));
   return {};
 }
@@ -80,7 +145,7 @@ Status Table::check_changed_row(std::uint32_t row, std::span<const ColumnValue> 
     return change == changes.rend() ? view.value(*columns_[column], column)
                                     : columns::normalised(change->value, columns_[column]->type());
   };
-  for (const CheckConstraint& check : checks_) {
+  for (const CheckConstraint& check : definition().checks) {
     const bool is_asked = std::any_of(changes.begin(), changes.end(), [&](const ColumnValue& c) {
       return check.looks_at(c.column.value());
     });
@@ -93,7 +158,7 @@ Status Table::check_changed_row(std::uint32_t row, std::span<const ColumnValue> 
 Status Table::verify_checks(std::uint32_t row) const {
   const RowView view = rows_.view(row);
   const auto value = [&](std::size_t column) { return view.value(*columns_[column], column); };
-  for (const CheckConstraint& check : checks_)
+  for (const CheckConstraint& check : definition().checks)
     if (!check.holds(value))
       return Status(StatusCode::kCorrupt,
                     fmt::format("{}: row {}: {}", pool_.path(), row, check.describe(value)));
@@ -102,8 +167,11 @@ Status Table::verify_checks(std::uint32_t row) const {
 
 Result<RowId> Table::insert_constrained(TransactionContext& context,
                                         std::span<const Value> values) {
-  if (numbers_ != nullptr && values.size() == columns_.size())
-    if (Status s = number_rows(context, values); !s.ok()) return s;
+  context.numbered.clear();
+  std::size_t width = values.size();
+  if (Status s = complete(context, values, width); !s.ok()) return s;
+  if (is_any(kNumbered))
+    if (Status s = number_rows(context, values, width); !s.ok()) return s;
   if (Status s = check_values(values); !s.ok()) return s;
   if (Status s = check_new_row(values); !s.ok()) return s;
   if (!is_any(kReferring)) return insert_row(context, values);
@@ -116,16 +184,18 @@ Result<RowId> Table::insert_constrained(TransactionContext& context,
 
 Status Table::insert_constrained_rows(TransactionContext& context, std::span<const Value> values,
                                       std::span<RowId> ids) {
-  const std::size_t width = columns_.size();
-  if (values.size() % width != 0) return insert_plain_rows(context, values, ids);  // refuses
-  if (numbers_ != nullptr)
-    if (Status s = number_rows(context, values); !s.ok()) return s;
+  context.numbered.clear();
+  std::size_t width = width_of(values, ids);
+  if (values.size() % width != 0) return insert_plain_rows(context, values, width, ids);  // refuses
+  if (Status s = complete(context, values, width); !s.ok()) return s;
+  if (is_any(kNumbered))
+    if (Status s = number_rows(context, values, width); !s.ok()) return s;
   for (std::size_t i = 0; i < values.size(); i += width) {
     if (Status s = check_values(values.subspan(i, width)); !s.ok()) return s;
     if (Status s = check_new_row(values.subspan(i, width)); !s.ok()) return s;
   }
   const TransactionMark mark = context.mark();
-  if (Status s = insert_plain_rows(context, values, ids); !s.ok()) return s;
+  if (Status s = insert_plain_rows(context, values, width, ids); !s.ok()) return s;
   return is_any(kReferring) ? finish_statement(context, mark) : Status();
 }
 

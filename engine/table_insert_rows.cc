@@ -34,12 +34,14 @@ void Table::undo_inserts(TransactionContext& context, std::size_t writes, std::s
 Status Table::insert_rows(TransactionContext& context, std::span<const Value> values,
                           std::span<RowId> ids) {
   if (is_constrained()) return insert_constrained_rows(context, values, ids);
-  return insert_plain_rows(context, values, ids);
+  const std::size_t width = width_of(values, ids);
+  if (__builtin_expect(width != columns_.size(), 0))
+    return insert_constrained_rows(context, values, ids);  // which completes the rows
+  return insert_plain_rows(context, values, width, ids);
 }
 
 Status Table::insert_plain_rows(TransactionContext& context, std::span<const Value> values,
-                                std::span<RowId> ids) {
-  const std::size_t width = columns_.size();
+                                std::size_t width, std::span<RowId> ids) {
   if (values.size() % width != 0)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: {} values are no whole number of rows of {} columns",
@@ -62,7 +64,7 @@ Status Table::insert_plain_rows(TransactionContext& context, std::span<const Val
         values.subspan(first, std::min(kRowsPerBatch * width, values.size() - first));
     const std::size_t row = first / width;
     const std::span<RowId> batch_ids = ids.empty() ? ids : ids.subspan(row, batch.size() / width);
-    if (Status s = insert_batch(context, batch, cells, batch_ids); !s.ok()) {
+    if (Status s = insert_batch(context, batch, width, cells, batch_ids); !s.ok()) {
       undo_inserts(context, writes, changes);
       return s;
     }
@@ -71,10 +73,10 @@ Status Table::insert_plain_rows(TransactionContext& context, std::span<const Val
 }
 
 Status Table::insert_batch(TransactionContext& context, std::span<const Value> values,
-                           std::span<columns::Cell> cells, std::span<RowId> ids) {
-  const std::size_t width = columns_.size();
+                           std::size_t width, std::span<columns::Cell> cells,
+                           std::span<RowId> ids) {
   const std::size_t rows = values.size() / width;
-  context.bits.assign(width, 1);
+  context.bits.assign(width, 0);
   for (std::size_t column = 0; column < width; ++column) {
     if (Status s = columns_[column]->encode_many(values, column, width, cells, context.unflushed,
                                                  context.slot->persister());
@@ -83,6 +85,7 @@ Status Table::insert_batch(TransactionContext& context, std::span<const Value> v
     for (std::size_t i = column; i < values.size(); i += width)
       context.bits[column] = std::max(context.bits[column], columns_[column]->bits_for(cells[i]));
   }
+  const KeyMask kept = keys_.kept();
   std::array<std::uint32_t, kRowsPerBatch> written{};
   std::array<KeyHashes, kRowsPerBatch> hashes;
   for (std::size_t i = 0; i < rows; ++i) {
@@ -90,10 +93,10 @@ Status Table::insert_batch(TransactionContext& context, std::span<const Value> v
       withdraw(context, std::span(written).first(i));
       return s;
     }
-    hash_keys(written[i], all_keys(), hashes[i]);
+    hash_keys(written[i], kept, hashes[i]);
   }
   for (std::size_t i = 0; i < rows; ++i) {
-    if (Status s = enter_indexes(context, written[i], kNoRow, all_keys(), hashes[i]); !s.ok()) {
+    if (Status s = enter_indexes(context, written[i], kNoRow, kept, kept, hashes[i]); !s.ok()) {
       withdraw(context, std::span(written).subspan(i, rows - i));
       return s;
     }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "engine/added_column.h"
 #include "engine/index_run_audit.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
@@ -22,6 +23,12 @@ std::uint64_t checksum_of(const TableLayout& layout) noexcept {
   return XXH3_64bits_withSeed(bytes + layout.schema_offset, layout.schema_bytes, sum);
 }
 
+// What no change of a schema touches.
+bool is_same_column(const ColumnSchema& a, const ColumnSchema& b) noexcept {
+  return a.type == b.type && a.encoding == b.encoding && a.nullable == b.nullable &&
+         a.scale == b.scale && (a.auto_increment == b.auto_increment || b.dropped);
+}
+
 std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
   return (schema.columns.size() + schema.keys.size()) * sizeof(columns::HintIndexLayout);
 }
@@ -31,21 +38,8 @@ std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
 Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& schema,
                                         std::uint32_t table_id, IndexMode index_mode,
                                         std::uint64_t segment_bytes, pmem::Persister& persister) {
-  std::vector<columns::CellNeed> needs(schema.columns.size());
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    const ColumnSchema& column = schema.columns[i];
-    const bool text = column.type == Type::kString || column.type == Type::kBytes;
-    const bool direct = column.encoding == Encoding::kDirect;
-    needs[i].bits = direct ? (text ? 128 : 64) : 32;
-    needs[i].kind = direct ? columns::CellKind::kInteger : columns::CellKind::kCode;
-    needs[i].null_bit = direct && column.nullable;
-  }
-  // Refuses rows that could not grow to their full width.
-  Result<columns::RowLayout> widest = columns::RowLayout::make(needs);
-  if (!widest.ok())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: {}", schema.name, widest.status().message()));
-
+  const Result<std::uint32_t> widest = widest_row(schema);
+  if (!widest.ok()) return widest.status();
   const std::string schema_bytes = encode_schema(schema);
   const std::uint64_t schema_offset =
       sizeof(TableLayout) + schema.columns.size() * sizeof(columns::ColumnLayout);
@@ -59,8 +53,7 @@ Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& sch
   layout->bytes = extent->bytes;
   layout->table_id = table_id;
   layout->column_count = static_cast<std::uint16_t>(schema.columns.size());
-  const columns::ChunkGeometry geometry =
-      RowStore::geometry_for(widest->row_bytes(), segment_bytes);
+  const columns::ChunkGeometry geometry = RowStore::geometry_for(*widest, segment_bytes);
   layout->first_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.first_log2);
   layout->largest_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.largest_log2);
   layout->schema_offset = schema_offset;
@@ -76,7 +69,7 @@ Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& sch
   return extent;
 }
 
-Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) {
+Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) {
   const std::uint64_t pool_bytes = pool.medium().bytes();
   const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
     return Status(StatusCode::kCorrupt,
@@ -99,7 +92,7 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
     return corrupt("checksum", checksum_of(layout), layout.checksum);
   const auto* bytes = reinterpret_cast<const char*>(&layout) + layout.schema_offset;
   Result<TableSchema> schema = decode_schema({bytes, layout.schema_bytes});
-  if (!schema.ok()) return schema;
+  if (!schema.ok()) return std::move(schema).status();
   if (schema->columns.size() != layout.column_count)
     return corrupt("columns in the schema", layout.column_count, schema->columns.size());
   const std::uint64_t schema_end = pmem::whole_lines(layout.schema_offset + layout.schema_bytes);
@@ -115,7 +108,19 @@ Result<TableSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) 
         columns[i].encoding != static_cast<std::uint8_t>(schema->columns[i].encoding) ||
         columns[i].nullable != (schema->columns[i].nullable ? 1 : 0))
       return corrupt("column as in the schema, column", i, columns[i].type);
-  return schema;
+  Result<StoredSchema> stored = read_schema(pool, layout, *schema);
+  if (!stored.ok()) return stored;
+  for (std::size_t i = 0; i < stored->added_columns.size(); ++i) {
+    const std::size_t number = layout.column_count + i;
+    Result<AddedColumnLayout*> added =
+        read_added_column(pool, stored->added_columns[i], layout.table_id, stored->schema.name,
+                          number, stored->schema.columns[number]);
+    if (!added.ok()) return std::move(added).status();
+  }
+  for (std::size_t i = 0; i < schema->columns.size(); ++i)
+    if (!is_same_column(schema->columns[i], stored->schema.columns[i]))
+      return corrupt("column as in the later schema, column", i, layout.schema_block);
+  return stored;
 }
 
 void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
@@ -156,7 +161,7 @@ void Table::release_replaced() {
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
 //             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
 mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
-  for (std::size_t k = 0; k < keys_.size(); ++k) {
+  for (const std::size_t k : KeyPlaces(keys_.kept())) {
     if ((dead.changed_keys & (1u << k)) != 0) {
       keys_[k]->erase(dead.row);
     } else {
@@ -175,7 +180,8 @@ mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
 
 void Table::prefetch_unlinking(const DeadRow& dead) const noexcept {
   __builtin_prefetch(&rows_.version(dead.row), 1);
-  for (std::size_t k = 0; k < std::min(keys_.size(), DeadRow::kHashesKept); ++k)
+  constexpr KeyMask kWithHash = (1U << DeadRow::kHashesKept) - 1;
+  for (const std::size_t k : KeyPlaces(static_cast<KeyMask>(keys_.kept() & kWithHash)))
     if (const auto hash = dead.hash_of_key(k)) keys_[k]->prefetch_for_edit(*hash);
 }
 
@@ -194,7 +200,7 @@ TableStatistics Table::statistics() const {
   });
   const columns::RowLayout* layout = rows_.current_layout();
   statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
-  for (const auto& key : keys_) statistics.key_index_bytes += key->memory_bytes();
+  for (KeyIndex* key : keys_) statistics.key_index_bytes += key->memory_bytes();
   const IndexRuns::Summary runs = runs_.summary();
   statistics.index_runs = runs.runs;
   statistics.index_run_bytes = runs.bytes;
@@ -223,7 +229,7 @@ MergeStatus Table::merge_status() const {
 
 std::size_t Table::index_bytes() const noexcept {
   std::size_t bytes = rows_.dram_bytes();
-  for (const auto& key : keys_) bytes += key->memory_bytes();
+  for (KeyIndex* key : keys_) bytes += key->memory_bytes();
   for (const auto& column : columns_)
     if (column->is_dictionary()) bytes += column->dictionary().index_bytes();
   return bytes;
@@ -232,7 +238,7 @@ std::size_t Table::index_bytes() const noexcept {
 std::uint64_t Table::hint_bytes() const noexcept {
   std::uint64_t bytes = 0;
   for (const auto& column : columns_) bytes += column->dictionary().hint_bytes();
-  for (const auto& key : keys_) bytes += key->hint_bytes();
+  for (KeyIndex* key : keys_) bytes += key->hint_bytes();
   return bytes;
 }
 
@@ -243,13 +249,15 @@ bool Table::has_much_to_check() const noexcept {
                      [](const auto& key) { return key->has_much_to_check(); });
 }
 
+// Not while one of them goes (DatabaseCore::retire_key).
 Status Table::check_hints() {
+  const std::lock_guard guard(build_mutex_);
   Status first;
   const auto note = [&](Status status) {
     if (first.ok()) first = std::move(status);
   };
   for (const auto& column : columns_) note(column->dictionary().check_hints());
-  for (const auto& key : keys_) note(key->check_hints());
+  for (KeyIndex* key : keys_) note(key->check_hints());
   return first;
 }
 
@@ -267,17 +275,19 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   for (const auto& column : columns_)
     if (Status s = column->dictionary().verify(); !s.ok()) return s;
   if (Status s = verify_groups(); !s.ok()) return s;
+  std::uint64_t live = 0;
   std::uint64_t live_in_dram = 0;
   columns::Candidates candidates;
   const std::uint32_t end = rows_.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
     if (rows_.group_with(row) == nullptr)
-      if (Status s = rows_.check_header(row, columns_); !s.ok()) return s;
+      if (Status s = rows_.check_header(row); !s.ok()) return s;
     if (!visibility.sees(rows_.version(row))) continue;
+    ++live;
     live_in_dram += runs_.serves(row) ? 0 : 1;
     if (Status s = verify_row(row); !s.ok()) return s;
     if (Status s = verify_checks(row); !s.ok()) return s;
-    for (const auto& key : keys_) {
+    for (KeyIndex* key : keys_) {
       if (!key->is_hashed(row)) continue;
       key->lookup(key->hash_of(row), candidates);
       std::size_t found = 0;
@@ -298,9 +308,9 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
                                   pool_.path(), name(), key->name(), row, found, others));
     }
   }
-  for (const auto& key : keys_)
+  for (KeyIndex* key : keys_)
     if (key->is_ordered())
-      if (Status s = key->check_ordered(live_in_dram); !s.ok()) return s;
+      if (Status s = key->check_ordered(key->uses_runs() ? live_in_dram : live); !s.ok()) return s;
   return IndexRunAudit(*this, pool_.path()).run();
 }
 
@@ -316,10 +326,12 @@ Status Table::verify_groups() const {
 
 void Table::release_all() {
   unswept_.forget();
+  if (const pmem::Extent block = schema_block_of(pool_, layout_); block.bytes != 0)
+    pool_.allocator().release(block);
   for (const auto& column : columns_) column->release_all();
   runs_.release_all();
   rows_.release_all();
-  for (const auto& key : keys_) key->release_memory();
+  keys_.release_all();
   const std::lock_guard guard(free_mutex_);
   free_count_.store(0, std::memory_order_relaxed);
   free_rows_ = {};

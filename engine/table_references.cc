@@ -20,12 +20,12 @@ std::string words_of(const ForeignKey& foreign, std::span<const Value> values) {
   std::string words;
   for (std::size_t i = 0; i < values.size(); ++i)
     words +=
-        fmt::format("{}{} = {}", i == 0 ? "" : ", ", foreign.schema.columns[i], shown(values[i]));
+        fmt::format("{}{} = {}", i == 0 ? "" : ", ", foreign.schema().columns[i], shown(values[i]));
   return words;
 }
 
 std::string name_of(const ForeignKey& foreign) {
-  return fmt::format("table {}, foreign key {}", foreign.child.name(), foreign.schema.name);
+  return fmt::format("table {}, foreign key {}", foreign.child.name(), foreign.schema().name);
 }
 
 Status in_between(const ForeignKey& foreign) {
@@ -37,15 +37,17 @@ Status in_between(const ForeignKey& foreign) {
 
 // ------------------------------------------------------------------------------- who knows whom
 
+const ForeignKeySchema& ForeignKey::schema() const noexcept {
+  return child.schema().foreign_keys[number];
+}
+
 void Table::add_foreign_key(std::size_t index, Table& parent) {
-  ForeignKeySchema& schema = schema_.foreign_keys[index];
-  schema.table = parent.name();
-  schema.key = parent.keys_[schema.referenced.index]->name();
-  const std::size_t child_key = key_for(schema_, schema.columns);
-  const auto leading = keys_[child_key]->columns().first(schema.columns.size());
+  const ForeignKeySchema& foreign = schema().foreign_keys[index];
+  const std::size_t child_key = key_for(schema(), foreign.columns);
+  const auto leading = keys_[child_key]->columns().first(foreign.columns.size());
   std::vector<std::uint16_t> columns(leading.begin(), leading.end());
   foreign_keys_.push_back(std::make_unique<ForeignKey>(
-      ForeignKey{schema, *this, parent, std::move(columns), child_key, schema.referenced.index}));
+      ForeignKey{index, *this, parent, std::move(columns), child_key, foreign.referenced.index}));
   std::vector<const ForeignKey*> referrers;
   if (const auto* known = parent.referrers(); known != nullptr) referrers = *known;
   referrers.push_back(foreign_keys_.back().get());
@@ -54,7 +56,7 @@ void Table::add_foreign_key(std::size_t index, Table& parent) {
 }
 
 Status Table::link_foreign_key(std::size_t index, FunctionRef<Table*(TableId id)> find) {
-  const ForeignKeySchema& foreign = schema_.foreign_keys[index];
+  const ForeignKeySchema& foreign = schema().foreign_keys[index];
   Table* parent = find(foreign.referenced.table);
   if (parent == nullptr)
     return Status(
@@ -62,7 +64,7 @@ Status Table::link_foreign_key(std::size_t index, FunctionRef<Table*(TableId id)
         fmt::format("{}: table {}, foreign key {}: refers to table id {}, which is not "
                     "there",
                     pool_.path(), name(), foreign.name, foreign.referenced.table.value()));
-  if (Status s = check_reference(schema_, foreign, parent->schema()); !s.ok())
+  if (Status s = check_reference(schema(), foreign, parent->schema()); !s.ok())
     return Status(StatusCode::kCorrupt, fmt::format("{}: {}", pool_.path(), s.message()));
   add_foreign_key(index, *parent);
   return {};
@@ -116,6 +118,12 @@ Status Table::collect(std::size_t key_index, std::span<const Value> wanted,
   return is_whole || !rows.empty() ? Status() : key.hint_damage();
 }
 
+bool Table::is_key_twice(std::size_t key, std::span<const Value> values,
+                         const mvcc::Visibility& visibility) const {
+  std::vector<std::uint32_t> found;
+  return collect(key, values, visibility, 2, found).ok() && found.size() == 2;
+}
+
 // False: one of them is NULL.
 bool Table::values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
                       std::span<Value> values) const noexcept {
@@ -162,7 +170,7 @@ Result<bool> Table::check_parents(std::uint32_t row, const mvcc::Visibility& vis
     return Status(
         StatusCode::kConstraintViolated,
         fmt::format("{}: {} is not in table {}, key {}", name_of(*foreign),
-                    words_of(*foreign, values), foreign->parent.name(), foreign->schema.key));
+                    words_of(*foreign, values), foreign->parent.name(), foreign->schema().key));
   }
   return is_referring;
 }
@@ -188,7 +196,7 @@ Result<bool> Table::check_children(std::uint32_t row, const mvcc::Visibility& vi
     if (reads != nullptr) reads->add_lookup(foreign->child, foreign->child_key, values);
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("{}: rows with {} refer to table {}, key {}", name_of(*foreign),
-                              words_of(*foreign, values), name(), foreign->schema.key));
+                              words_of(*foreign, values), name(), foreign->schema().key));
   }
   return is_referenced;
 }
@@ -215,7 +223,7 @@ Status Table::act_on_children(TransactionContext& context, std::size_t write) {
   std::vector<std::uint32_t> found;
   for (const ForeignKey* foreign : *referrers()) {
     const ReferenceAction action =
-        replacement == kNoRow ? foreign->schema.on_delete : foreign->schema.on_update;
+        replacement == kNoRow ? foreign->schema().on_delete : foreign->schema().on_update;
     if (action == ReferenceAction::kRestrict) continue;
     const std::span<const std::uint16_t> columns = keys_[foreign->parent_key]->columns();
     const std::span<Value> values(room.data(), columns.size());
@@ -332,7 +340,7 @@ Status Table::unreferenced(const ForeignKey& foreign, std::uint32_t row) const {
   return Status(
       StatusCode::kCorrupt,
       fmt::format("{}: {}: row {}: {} is not in table {}, key {}", pool_.path(), name_of(foreign),
-                  row, words_of(foreign, values), foreign.parent.name(), foreign.schema.key));
+                  row, words_of(foreign, values), foreign.parent.name(), foreign.schema().key));
 }
 
 }  // namespace flugs::engine

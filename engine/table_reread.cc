@@ -27,6 +27,7 @@ void Table::collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
 
 bool Table::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
                            const ReadAgain& again) const {
+  if (!keys_.can_find(key_index)) return false;  // dropped: others may not have kept it up
   const KeyIndex& key = *keys_[key_index];
   if (key.is_ordered())
     return is_same_range(key_index, {prefix, true}, {prefix, true}, kNoRow, again);
@@ -53,6 +54,7 @@ bool Table::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
 // An ordered key has an entry for each version: each is looked at by itself.
 bool Table::is_same_range(std::size_t key_index, const KeyBound& lower, const KeyBound& upper,
                           std::uint32_t last, const ReadAgain& again) const {
+  if (!keys_.can_find(key_index)) return false;
   const KeyIndex& key = *keys_[key_index];
   std::vector<Value> low;
   std::vector<Value> high;

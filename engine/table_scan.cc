@@ -90,13 +90,9 @@ void decode_batch(ScanBatch& batch, std::span<const std::unique_ptr<columns::Col
 Status Table::scan(const TransactionContext& context, std::span<const ColumnId> wanted,
                    const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const {
   for (const ColumnId id : wanted)
-    if (id.value() >= columns_.size())
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: no column {}", name(), id.value()));
+    if (!has_column(id)) return no_column(id);
   if (where.has_column) {
-    if (where.column.value() >= columns_.size())
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: no column {}", name(), where.column.value()));
+    if (!has_column(where.column)) return no_column(where.column);
     const columns::Column& column = *columns_[where.column.value()];
     const Status type_fits = column.check(where.equals);
     if (!where.equals.is_null() && !type_fits.ok())

@@ -89,7 +89,7 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
 Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment moment,
                          const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
                          pmem::Persister& persister, SweepCounts& counts) const {
-  if (Status s = rows_.check_header(first, columns_); !s.ok()) return s;
+  if (Status s = rows_.check_header(first); !s.ok()) return s;
   pmem::FlushRun dead(persister, "sweep/1");
   std::array<const std::byte*, UnsweptRows::kBlockRows> live;
   std::size_t live_count = 0;

@@ -24,10 +24,6 @@ constexpr std::chrono::milliseconds kDeltaPause{1};
 }  // namespace
 
 Status Table::check_values(std::span<const Value> values) const {
-  if (values.size() != columns_.size())
-    return Status(
-        StatusCode::kInvalidArgument,
-        fmt::format("table {}: {} values for {} columns", name(), values.size(), columns_.size()));
   for (std::size_t i = 0; i < values.size(); ++i)
     if (Status s = columns_[i]->check(values[i]); !s.ok()) return s;
   return {};
@@ -99,7 +95,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
 Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
   std::chrono::steady_clock::time_point deadline{};
   for (;;) {
-    Status s = rows_.grant(context.bits, columns_, local.range, context.slot->persister());
+    Status s = rows_.grant(context.bits, local.range, context.slot->persister());
     if (s.ok()) return s;
     if (s.code() != StatusCode::kBusy) {
       context.wants_rows = s.code() == StatusCode::kOutOfSpace;
@@ -125,21 +121,22 @@ void Table::give_back(TransactionContext& context, std::uint32_t row) {
 }
 
 // Hashes of some keys of a row, their places in the indexes on the way into the caches.
-void Table::hash_keys(std::uint32_t row, std::uint16_t keys, KeyHashes& hashes) const noexcept {
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
-    if ((keys & (1u << i)) == 0 || !keys_[i]->is_unique()) continue;
-    hashes[i] = keys_[i]->hash_of(row);
-    keys_[i]->prefetch_for_edit(hashes[i]);
+void Table::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept {
+  for (const std::size_t i : KeyPlaces(keys)) {
+    KeyIndex& key = *keys_[i];
+    if (!key.is_unique()) continue;
+    hashes[i] = key.hash_of(row);
+    key.prefetch_for_edit(hashes[i]);
   }
 }
 
-// Enters a written row, its created word being the transaction's tag already, into every index. On
-// failure what was entered is taken out again.
+// Enters a written row, its created word being the transaction's tag already, into every index that
+// the statement has found kept. On failure what was entered is taken out again.
 Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
-                            std::uint16_t changed_keys, const KeyHashes& hashes) {
+                            KeyMask kept, KeyMask changed_keys, const KeyHashes& hashes) {
   const std::size_t first_change = context.index_changes.size();
   pmem::Persister& persister = context.slot->persister();
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
+  for (const std::size_t i : KeyPlaces(kept)) {
     const auto key = static_cast<std::uint16_t>(i);
     const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
     Status outcome;
@@ -188,7 +185,7 @@ Status Table::check_keys_free(TransactionContext& context, std::span<const Value
   });
   if (!has_long_text) return {};
   std::array<Value, kKeyColumnsMax> wanted;
-  for (const auto& key : keys_) {
+  for (const KeyIndex* key : keys_) {
     const std::size_t count = key->columns().size();
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint16_t column = key->columns()[i];
@@ -213,6 +210,10 @@ Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> 
 }
 
 Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
+  if (__builtin_expect(values.size() != columns_.size(), 0)) {
+    if (Status s = check_width(values.size()); !s.ok()) return s;
+    return insert_constrained(context, values);  // which completes the row
+  }
   if (Status s = check_values(values); !s.ok()) return s;
   if (Status s = check_keys_free(context, values); !s.ok()) return s;
   context.cells.clear();
@@ -227,9 +228,10 @@ Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Val
   }
   std::uint32_t row = kNoRow;
   if (Status s = write_new_row(context, context.cells, row); !s.ok()) return s;
+  const KeyMask kept = keys_.kept();
   KeyHashes hashes{};
-  hash_keys(row, all_keys(), hashes);
-  if (Status s = enter_indexes(context, row, kNoRow, all_keys(), hashes); !s.ok()) {
+  hash_keys(row, kept, hashes);
+  if (Status s = enter_indexes(context, row, kNoRow, kept, kept, hashes); !s.ok()) {
     mvcc::store_stamp(rows_.version(row).created, mvcc::kNoStamp);
     give_back(context, row);
     return s;
@@ -246,6 +248,17 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
   row = *taken;
   const columns::RowLayout& layout = rows_.layout(row);
   for (std::size_t i = 0; i < cells.size(); ++i) layout.store(rows_.address(row), i, cells[i]);
+  // Columns that were added while the row was made ready.
+  for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
+    if (!columns_[i]->has_constant()) {
+      give_back(context, row);
+      return Status(StatusCode::kConstraintViolated,
+                    fmt::format("table {}, column {}: added meanwhile; no value is given, it has "
+                                "no default, and NULL is not allowed",
+                                name(), columns_[i]->name()));
+    }
+    layout.store(rows_.address(row), i, columns_[i]->constant());
+  }
   mvcc::VersionLayout& version = rows_.version(row);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
   mvcc::store_stamp(version.created, context.visibility.own_tag());
@@ -306,8 +319,8 @@ Status Table::respect_lock(TransactionContext& context, std::uint32_t row,
 }
 
 LockName Table::lock_name(std::uint32_t row) const noexcept {
-  for (const auto& key : keys_)
-    if (key->is_unique() && !key->has_null(row)) return {layout_.table_id, key->record_hash(row)};
+  for (const KeyIndex* key : naming_keys_)
+    if (!key->has_null(row)) return {layout_.table_id, key->record_hash(row)};
   return {layout_.table_id, columns::hash_integer(row)};
 }
 
@@ -318,18 +331,15 @@ void Table::note_deleted(TransactionContext& context, std::uint32_t row,
 }
 
 // `keys`: those whose hash of the row is in `hashes`.
-void Table::note_hashes(DeadRow& dead, std::uint16_t keys, const KeyHashes& hashes) const noexcept {
-  const std::size_t kept = std::min(DeadRow::kHashesKept, keys_.size());
-  for (std::size_t i = 0; i < kept; ++i)
-    if ((keys & (1u << i)) != 0 && keys_[i]->has_hints()) dead.keep_hash(i, hashes[i]);
+void Table::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept {
+  constexpr KeyMask kKept = (1U << DeadRow::kHashesKept) - 1;
+  for (const std::size_t i : KeyPlaces(static_cast<KeyMask>(keys & kKept)))
+    if (keys_[i]->has_hints()) dead.keep_hash(i, hashes[i]);
 }
 
 Status Table::check_changes(std::span<const ColumnValue> changes) const {
   for (const ColumnValue& change : changes) {
-    if (change.column.value() >= columns_.size())
-      return Status(StatusCode::kInvalidArgument,
-                    fmt::format("table {}: no column {}, it has {}", name(), change.column.value(),
-                                columns_.size()));
+    if (__builtin_expect(!has_column(change.column), 0)) return no_column(change.column);
     if (Status s = columns_[change.column.value()]->check(change.value); !s.ok()) return s;
   }
   return {};
@@ -338,8 +348,10 @@ Status Table::check_changes(std::span<const ColumnValue> changes) const {
 Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
                              std::span<const ColumnValue> changes) {
   const columns::RowLayout& layout = rows_.layout(row);
-  context.bits.resize(columns_.size());
-  for (std::size_t i = 0; i < columns_.size(); ++i) context.bits[i] = layout.bits(i);
+  const std::size_t count = columns_.size();
+  context.bits.resize(count);
+  for (std::size_t i = 0; i < count; ++i) context.bits[i] = layout.bits(i);
+  if (is_any(kAltered)) need_altered(context, layout);
   context.cells.clear();
   for (const ColumnValue& change : changes) {
     const std::size_t i = change.column.value();
@@ -353,13 +365,24 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
   return {};
 }
 
+// What a new version needs besides what its row's cells are wide.
+void Table::need_altered(TransactionContext& context, const columns::RowLayout& layout) const {
+  for (std::size_t i = 0; i < context.bits.size(); ++i) {
+    if (columns_[i]->is_dropped())
+      context.bits[i] = 0;
+    else if (layout.bits(i) == 0)
+      context.bits[i] = columns_[i]->bits_for(columns_[i]->constant());
+  }
+}
+
 // All cells of a row in a group as they will be: a group has codes of its own.
 Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
                                std::span<const ColumnValue> changes) {
   const RowView view = rows_.view(row);
-  context.cells.resize(columns_.size());
-  context.bits.resize(columns_.size());
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
+  const std::size_t count = columns_.size();
+  context.cells.resize(count);
+  context.bits.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
     const auto change = std::find_if(changes.rbegin(), changes.rend(),
                                      [&](const ColumnValue& c) { return c.column.value() == i; });
     const Value value = change == changes.rend()
@@ -386,7 +409,7 @@ bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t column = changes[i].column.value();
     if (layout.bits(column) < context.bits[column]) return false;
-    for (const auto& key : keys_)
+    for (const KeyIndex* key : keys_)
       if (key->has_column(column)) return false;
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
@@ -435,8 +458,9 @@ Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
   const std::uint32_t row = row_id.value();
   if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
     return Status(StatusCode::kNotFound);
+  const KeyMask kept = keys_.kept();
   KeyHashes hashes{};
-  hash_keys(row, all_keys(), hashes);
+  hash_keys(row, kept, hashes);
   if (Status s = check_changes(changes); !s.ok()) return s;
   const bool in_group = rows_.view(row).is_in_group();
   if (Status s = in_group ? encode_whole_row(context, row, changes)
@@ -462,13 +486,13 @@ Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
   }
   rows_.set_previous(fresh, row);
 
-  std::uint16_t changed_keys = 0;
-  for (std::size_t k = 0; k < keys_.size(); ++k)
+  KeyMask changed_keys = 0;
+  for (const std::size_t k : KeyPlaces(kept))
     for (const ColumnValue& change : changes)
       if (keys_[k]->has_column(change.column.value()) && !keys_[k]->same_key(row, fresh))
-        changed_keys |= static_cast<std::uint16_t>(1u << k);
+        changed_keys |= static_cast<KeyMask>(1U << k);
   if (changed_keys != 0) hash_keys(fresh, changed_keys, hashes);
-  if (Status s = enter_indexes(context, fresh, row, changed_keys, hashes); !s.ok()) {
+  if (Status s = enter_indexes(context, fresh, row, kept, changed_keys, hashes); !s.ok()) {
     mvcc::store_stamp(rows_.version(fresh).created, mvcc::kNoStamp);
     give_back(context, fresh);
     unlock();
@@ -476,7 +500,7 @@ Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
   }
   note_inserted(context, fresh);
   note_deleted(context, row, locked, changed_keys);
-  note_hashes(context.dying.back(), static_cast<std::uint16_t>(~changed_keys), hashes);
+  note_hashes(context.dying.back(), static_cast<KeyMask>(kept & ~changed_keys), hashes);
   return RowId(fresh);
 }
 
@@ -489,7 +513,7 @@ Status Table::remove_row(TransactionContext& context, RowId row_id) {
   const std::uint32_t row = row_id.value();
   mvcc::VersionLayout* locked = nullptr;
   if (Status s = lock_row(context, row, locked); !s.ok()) return s;
-  note_deleted(context, row, locked, all_keys());
+  note_deleted(context, row, locked, kEveryKey);
   return {};
 }
 

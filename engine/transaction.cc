@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "engine/database_core.h"
@@ -41,9 +42,12 @@ void note_taken_keys(engine::TransactionContext& context, const engine::Table& t
   std::array<Value, engine::kKeyColumnsMax> wanted;
   const std::size_t columns = table.columns().size();
   for (std::size_t first = 0; first < values.size(); first += columns)
-    for (std::size_t k = 0; k < table.keys().size(); ++k) {
+    for (const std::size_t k : engine::KeyPlaces(table.keys().kept())) {
       const engine::KeyIndex& key = *table.keys()[k];
       if (!key.is_unique()) continue;
+      // A column may have been added just now, so that the rows are narrower.
+      const std::span<const std::uint16_t> in = key.columns();
+      if (first + *std::max_element(in.begin(), in.end()) >= values.size()) continue;
       for (std::size_t i = 0; i < key.columns().size(); ++i)
         wanted[i] = values[first + key.columns()[i]];
       context.reads.add_lookup(table, k, std::span(wanted.data(), key.columns().size()));
@@ -176,7 +180,7 @@ Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (key.index >= target->keys().size())
+  if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (target->is_unbuilt())
@@ -196,7 +200,7 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (key.index >= target->keys().size())
+  if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (target->is_unbuilt())
@@ -216,7 +220,7 @@ Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
   if (target == nullptr) return engine::no_table();
-  if (key.index >= target->keys().size())
+  if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (target->is_unbuilt())

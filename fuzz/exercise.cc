@@ -71,6 +71,7 @@ class Exercise {
     const auto& schema = core_.table(table)->schema();
     std::vector<Value> values(schema.columns.size());
     for (std::uint16_t k = 0; k < schema.keys.size(); ++k) {
+      if (schema.keys[k].dropped) continue;
       const KeyId key{table, k};
       const std::size_t step = 1 + rows.size() / 32;
       for (std::size_t i = 0; i < rows.size(); i += step) {

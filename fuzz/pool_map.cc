@@ -114,6 +114,12 @@ class Mapper {
     add(Part::kTable, true, offset, 56);
     add(Part::kTable, false, offset + offsetof(TableLayout, index_runs), 8);
     add(Part::kTable, true, offset + table.schema_offset, table.schema_bytes);
+    add(Part::kTable, false, offset + offsetof(TableLayout, schema_block), 8);
+    if (table.schema_block != 0) {
+      const auto& block = at<engine::SchemaBlockLayout>(table.schema_block);
+      add(Part::kTable, true, table.schema_block,
+          sizeof block + block.added_columns * sizeof(std::uint64_t) + block.schema_bytes);
+    }
     for (std::uint64_t i = 0; i < table.column_count; ++i) {
       const std::uint64_t column = offset + sizeof(TableLayout) + i * sizeof(ColumnLayout);
       add(Part::kColumn, false, column, 8);
@@ -258,6 +264,17 @@ void reseal_table(std::span<std::byte> pool, std::uint64_t offset) {
       XXH3_64bits_withSeed(pool.data() + offset + table.schema_offset, table.schema_bytes, sum);
 }
 
+void reseal_schema(std::span<std::byte> pool, std::uint64_t offset) {
+  auto& block = *reinterpret_cast<engine::SchemaBlockLayout*>(pool.data() + offset);
+  const std::uint64_t behind = block.added_columns * sizeof(std::uint64_t);
+  if (sizeof block + behind > pool.size() - offset ||
+      block.schema_bytes > pool.size() - offset - sizeof block - behind)
+    return;
+  const std::uint64_t sum = XXH3_64bits(&block.magic, 16);
+  block.checksum =
+      XXH3_64bits_withSeed(&block.table_id, sizeof block - 24 + behind + block.schema_bytes, sum);
+}
+
 void reseal_index_list(std::span<std::byte> pool, std::uint64_t offset) {
   auto& list = *reinterpret_cast<IndexRunListLayout*>(pool.data() + offset);
   const std::uint64_t bytes = bytes_of(list);
@@ -341,6 +358,9 @@ void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region)
     case Part::kTable:
       if (reinterpret_cast<TableLayout*>(at)->magic == TableLayout::kMagic)
         reseal_table(pool, region.offset);
+      if (reinterpret_cast<engine::SchemaBlockLayout*>(at)->magic ==
+          engine::SchemaBlockLayout::kMagic)
+        reseal_schema(pool, region.offset);
       break;
     case Part::kRowChunk: {
       auto& chunk = *reinterpret_cast<RowChunkLayout*>(at);

@@ -115,7 +115,8 @@ Status RowIds::scan(TableId table, const TableSchema& schema, Transaction& trans
 std::vector<Value> probe_row(const TableSchema& schema, std::int32_t id, std::uint32_t salt) {
   std::vector<Value> row = {Value::int32(id)};
   for (std::size_t i = 1; i < schema.columns.size(); ++i)
-    row.push_back(probe_value(schema.columns[i], id, salt));
+    row.push_back(schema.columns[i].dropped ? Value::null()
+                                            : probe_value(schema.columns[i], id, salt));
   return row;
 }
 
@@ -123,7 +124,7 @@ std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t i
                                        std::uint32_t salt) {
   std::vector<ColumnValue> changes;
   for (std::size_t i = 1; i < schema.columns.size(); ++i)
-    if (!schema.columns[i].auto_increment)
+    if (!schema.columns[i].auto_increment && !schema.columns[i].dropped)
       changes.push_back(
           {ColumnId(static_cast<std::uint16_t>(i)), probe_value(schema.columns[i], id, salt)});
   return changes;
@@ -192,10 +193,38 @@ Status merge_all(engine::DatabaseCore& core, const std::string& name) {
   return merged.code() == StatusCode::kBusy ? Status() : merged;
 }
 
+// The one call that makes of the table's schema the one wanted.
+Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
+  const Result<TableId> table = core.find_table(alteration.table);
+  if (!table.ok()) return table.status();
+  const TableSchema& now = core.table(*table)->schema();
+  const TableSchema& to = alteration.to;
+  if (now.name != to.name) return core.rename_table(*table, to.name);
+  if (now.columns.size() < to.columns.size())
+    return core.add_column(*table, to.columns.back()).status();
+  for (std::uint16_t i = 0; i < to.columns.size(); ++i)
+    if (now.columns[i].dropped != to.columns[i].dropped)
+      return core.drop_column(*table, ColumnId(i));
+  for (std::uint16_t i = 0; i < to.columns.size(); ++i)
+    if (now.columns[i].name != to.columns[i].name)
+      return core.rename_column(*table, ColumnId(i), to.columns[i].name);
+  for (std::uint16_t k = 0; k < to.keys.size(); ++k) {
+    const KeyId key{*table, k};
+    if (k >= now.keys.size() || (now.keys[k].dropped && !to.keys[k].dropped)) {
+      const Result<KeyId> added = core.add_key(*table, to.keys[k]);
+      return !added.ok() || *added == key ? added.status() : wrong("a key in another place");
+    }
+    if (!now.keys[k].dropped && to.keys[k].dropped) return core.drop_key(key);
+    if (now.keys[k].name != to.keys[k].name) return core.rename_key(key, to.keys[k].name);
+  }
+  return wrong("an alteration that changes nothing");
+}
+
 }  // namespace
 
 Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& timestamp) {
   if (step.created) return core.create_table(*step.created).status();
+  if (step.altered) return alter(core, *step.altered);
   if (!step.dropped.empty()) {
     Result<TableId> table = core.find_table(step.dropped);
     return table.ok() ? core.drop_table(*table) : std::move(table).status();

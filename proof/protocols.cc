@@ -44,6 +44,17 @@ constexpr TurnMix kText{.insert = 3, .update = 3, .remove = 1, .interleave = 2, 
 constexpr TurnMix kBulk{.insert = 1, .update = 2, .remove = 2, .multi = 2, .large = 3};
 constexpr TurnMix kDdl{.insert = 3, .update = 1, .remove = 1, .tables = 6, .reopen = 1};
 
+constexpr TurnMix kAlterations{.insert = 3,
+                               .update = 2,
+                               .remove = 1,
+                               .abort = 1,
+                               .tables = 1,
+                               .alter = 6,
+                               .merge = 1,
+                               .reopen = 1,
+                               .crash = 1,
+                               .kill = 1};
+
 constexpr TurnMix kMerges{.insert = 3,
                           .update = 3,
                           .remove = 3,
@@ -99,6 +110,12 @@ constexpr std::array kProtocols{
     Protocol{"create_database", "pool and database made from nothing", script_creation, kDdl, 64,
              true},
     Protocol{"create_drop_table", "tables created and dropped", script_tables, kDdl, 256},
+    Protocol{"alter_table", "tables given other schemas, across killed processes", script_alter,
+             kAlterations, 384},
+    Protocol{"add_drop_column", "columns added and dropped around rows, chunks and groups",
+             script_columns, kAlterations, 384},
+    Protocol{"alter_keys", "keys added to tables with rows, and dropped", script_alter_keys,
+             kAlterations, 512},
     Protocol{"auto_increment", "blocks of numbers, used up, aborted and left behind",
              script_numbers, kKills},
     Protocol{"used_space", "space used again, full of its former owner's bytes", script_used_space,

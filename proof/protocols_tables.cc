@@ -1,5 +1,5 @@
-// Protocols create_database, create_table, drop_table, slot_array and auto_increment, and the use
-// of space that had an owner before.
+// Protocols create_database, create_table, alter_table, drop_table, slot_array and auto_increment,
+// and the use of space that had an owner before.
 
 #include "proof/scripts.h"
 
@@ -66,6 +66,76 @@ void script_killed_commit(CrashRig& rig) {
     rig.kill_within(Step{.writes = {insert("log", log_entry(10 + flush, flush))}},
                     static_cast<std::uint64_t>(flush));
     rig.commit({update("log", 1, {set(1, Value::int64(flush))})});
+  }
+}
+
+// Schemas that take each other's place: what is called by them is found, what was before is free.
+void script_alter(CrashRig& rig) {
+  TableSchema people = people_schema();
+  rig.create_table(people);
+  rig.create_table(log_schema());
+  rig.commit(
+      {insert("people", person(1, "Ann", "Kiel", 1, "first")), insert("log", log_entry(1, 1))});
+  rig.watch();
+  people.keys[2].name = "by_town";
+  rig.alter_table("people", people);
+  rig.commit({insert("people", person(2, "Bob", "Rome", 2, "second"))});
+  people.columns[2].name = people.keys[2].columns[0] = "town";
+  rig.alter_table("people", people);
+  people.name = "persons";
+  rig.alter_table("people", people);
+  rig.commit({update("persons", 1, {set(2, Value::string("Bonn"))}), remove("log", 1)});
+  rig.create_table(people_schema());  // the name is free
+  rig.reopen();
+  rig.drop_table("people");
+  TableSchema log = log_schema("people");
+  rig.alter_table("log", log);
+  rig.begin({insert("persons", person(3, "Cleo", "Oslo", 3, "lost"))});
+  people.keys[1].name = "by_full_name";
+  rig.alter_table("persons", people);  // while a transaction is open
+  rig.crash(1);
+  rig.commit({insert("persons", person(4, "Dora", "Lyon", 4, "fourth"))});
+  for (std::uint64_t flush = 0; flush < 4 && !rig.is_done(); ++flush) {
+    log.columns[1].name = "amount" + std::to_string(flush);
+    rig.kill_within(Step{.altered = Alteration{"people", log}}, flush);
+    rig.commit({insert("people", log_entry(10 + static_cast<std::int32_t>(flush), 1))});
+  }
+  rig.drop_table("persons");
+}
+
+// Keys added and dropped: a key that is there has every row, one that is not leaves nothing behind.
+void script_alter_keys(CrashRig& rig) {
+  TableSchema people = people_schema();
+  rig.create_table(people);
+  const auto alter = [&](const TableSchema& to) { rig.alter_table("people", people = to); };
+  for (std::int32_t id = 1; id < 20; ++id)
+    rig.commit({insert("people", person(id, keep("n" + std::to_string(id)), "Kiel", id, "x"))});
+  rig.watch();
+  alter(with_key(people, "by_amount", {"amount"}, true));
+  rig.commit({update("people", 1, {set(4, Value::int64(100))}), remove("people", 2)});
+  alter(without_key(people, 2));
+  rig.commit({insert("people", person(20, "n2", "Rome", 2, "again"))});
+  rig.merge("people");
+  rig.reopen();
+  alter(with_key(people, "by_age", {"age", "id"}, false));  // beside a run that has it not
+  rig.commit({update("people", 3, {set(3, Value::int32(90))})});
+  rig.crash(1);
+  rig.commit({remove("people", 4)});
+  rig.merge("people");
+  rig.reopen();
+  alter(without_key(people, 3));
+  rig.abort({update("people", 5, {set(4, Value::int64(7))})});
+  rig.commit({update("people", 5, {set(4, Value::int64(6))})});  // as row 6 has it
+  rig.kill();
+  for (std::uint64_t flush = 0; flush < 4 && !rig.is_done(); ++flush) {
+    const std::string name = "killed" + std::to_string(flush);
+    people = rig.core().table(*rig.core().find_table("people"))->schema();
+    rig.kill_within(Step{.altered = Alteration{"people", with_key(people, name, {"city"}, false)}},
+                    flush);
+    rig.commit({update("people", 7, {set(2, Value::string(keep(name)))})});
+    people = rig.core().table(*rig.core().find_table("people"))->schema();
+    if (!people.keys[1].dropped)
+      rig.kill_within(Step{.altered = Alteration{"people", without_key(people, 1)}}, flush);
   }
 }
 

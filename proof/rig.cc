@@ -225,6 +225,11 @@ void CrashRig::create_table(const TableSchema& schema) {
   explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 
+void CrashRig::alter_table(const std::string& name, const TableSchema& to) {
+  const Step step{.altered = Alteration{name, to}};
+  explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
+}
+
 void CrashRig::drop_table(const std::string& name) {
   Step step;
   step.dropped = name;

@@ -71,6 +71,7 @@ class CrashRig {
   void unmute();
 
   void create_table(const TableSchema& schema);
+  void alter_table(const std::string& name, const TableSchema& to);
   void drop_table(const std::string& name);
   /// Merges all of the table, or does nothing while a transaction is open.
   void merge(const std::string& table);

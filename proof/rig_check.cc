@@ -31,7 +31,8 @@ Status write_long_texts(engine::DatabaseCore& core, const DatabaseState& state, 
     const TableSchema& schema = core.table(*core.find_table(name))->schema();
     std::vector<Value> row = probe_row(schema, kId, 1);
     for (std::size_t i = 1; i < row.size(); ++i)
-      if (const Type type = schema.columns[i].type; type == Type::kString || type == Type::kBytes)
+      if (const Type type = schema.columns[i].type;
+          !schema.columns[i].dropped && (type == Type::kString || type == Type::kBytes))
         row[i] = Value::from_bytes(type, text);
     writes.push_back(insert(name, std::move(row)));
   }
@@ -75,9 +76,7 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, std::uint32_t 
   std::uint64_t timestamp = now_.timestamp;
   for (std::size_t i = 0; i < now_.pending.size(); ++i) {
     const Step& step = now_.pending[i].step;
-    const bool does_nothing =
-        step.writes.empty() && !step.created && step.dropped.empty() && step.merged.empty();
-    if ((taken >> i & 1) != 0 || does_nothing || !model.run(step)) continue;
+    if ((taken >> i & 1) != 0 || step.does_nothing() || !model.run(step)) continue;
     if (Status s = run_step(core, step, timestamp); !s.ok()) return s;
   }
   if (state.empty()) {

@@ -22,12 +22,24 @@ Status id_twice(const TableSchema& schema) {
   return Status(StatusCode::kCorrupt, fmt::format("table {}: an id twice", schema.name));
 }
 
+// Those that are not dropped.
 std::vector<ColumnId> all_columns(const TableSchema& schema) {
   std::vector<ColumnId> columns;
   columns.reserve(schema.columns.size());
   for (std::size_t i = 0; i < schema.columns.size(); ++i)
-    columns.emplace_back(static_cast<std::uint16_t>(i));
+    if (!schema.columns[i].dropped) columns.emplace_back(static_cast<std::uint16_t>(i));
   return columns;
+}
+
+std::vector<Value> defaults_of(const TableSchema& schema) {
+  std::vector<Value> defaults;
+  for (const ColumnSchema& column : schema.columns) {
+    Value value = column.default_value ? column.default_value->value() : Value::null();
+    if (!value.is_null() && columns::is_text_type(value.type()))
+      value = Value::from_bytes(value.type(), keep(std::string(value.as_string())));
+    defaults.push_back(value);
+  }
+  return defaults;
 }
 
 /// Compares the rows of a table with those expected, batch by batch.
@@ -39,18 +51,19 @@ class RowComparison {
     for (const ColumnSchema& column : schema.columns) numbered_.push_back(column.auto_increment);
   }
 
-  void add(const ScanBatch& batch, std::size_t columns) {
+  void add(const ScanBatch& batch, std::span<const ColumnId> columns) {
     for (std::size_t r = 0; r < batch.row_count(); ++r) {
       const std::int32_t id = batch.value(0, r).as_int32();
       ids_.push_back(id);
       // Most rows lie in the order of their ids.
       auto row = next_ != expected_.end() && next_->first == id ? next_ : expected_.find(id);
-      if (row == expected_.end() || row->second.size() != columns) {
+      if (row == expected_.end() || row->second.size() != numbered_.size()) {
         is_equal_ = false;
         continue;
       }
-      for (std::size_t c = 0; c < columns && is_equal_; ++c)
-        is_equal_ = numbered_[c] || batch.value(c, r) == row->second[c];
+      for (std::size_t c = 0; c < columns.size() && is_equal_; ++c)
+        is_equal_ =
+            numbered_[columns[c].value()] || batch.value(c, r) == row->second[columns[c].value()];
       next_ = std::next(row);
     }
   }
@@ -69,6 +82,16 @@ class RowComparison {
 };
 
 }  // namespace
+
+std::string shape_of(const TableSchema& schema) {
+  std::string shape;
+  for (const ColumnSchema& column : schema.columns) shape += column.name + " ";
+  for (const KeySchema& key : schema.keys) {
+    shape += "; " + key.name + ":";
+    for (const std::string& column : key.columns) shape += " " + column;
+  }
+  return shape;
+}
 
 std::string_view keep(std::string text) {
   static std::set<std::string, std::less<>> kept;
@@ -91,14 +114,54 @@ RowWrite remove(std::string table, std::int32_t id) {
 bool ModelSteps::run(const Step& step) {
   if (step.created) {
     const std::string& name = step.created->name;
-    if (!state_.try_emplace(name).second) return false;
+    const auto [table, is_new] = state_.try_emplace(name);
+    if (!is_new) return false;
+    table->second.shape = shape_of(*step.created);
+    table->second.defaults = defaults_of(*step.created);
     changes_.push_back({.kind = Change::Kind::kCreated, .created = name});
     return true;
   }
+  if (step.altered) return run(*step.altered);
   if (step.dropped.empty()) return run(step.writes);
   DatabaseState::node_type table = state_.extract(step.dropped);
   if (table.empty()) return false;
   changes_.push_back({.kind = Change::Kind::kDropped, .dropped = std::move(table)});
+  return true;
+}
+
+namespace {
+
+// Rows of before a column was added have its default, of one that was dropped nothing.
+void complete(TableRows& rows, std::span<const ColumnSchema> columns) {
+  for (auto& [id, row] : rows) {
+    for (std::size_t i = row.size(); i < columns.size(); ++i) row.push_back(rows.defaults[i]);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (columns[i].dropped) row[i] = Value::null();
+  }
+}
+
+}  // namespace
+
+bool ModelSteps::run(const Alteration& alteration) {
+  const std::string& name = alteration.to.name;
+  if (name != alteration.table && state_.contains(name)) return false;
+  DatabaseState::node_type table = state_.extract(alteration.table);
+  if (table.empty()) return false;
+  TableRows& rows = table.mapped();
+  changes_.push_back({.kind = Change::Kind::kAltered,
+                      .created = name,
+                      .table = alteration.table,
+                      .shape = rows.shape,
+                      .defaults = rows.defaults});
+  const std::vector<ColumnSchema>& columns = alteration.to.columns;
+  const bool has_dropped = std::any_of(columns.begin(), columns.end(),
+                                       [](const ColumnSchema& column) { return column.dropped; });
+  if (columns.size() != rows.defaults.size() || has_dropped) changes_.back().rows_before = rows;
+  table.key() = name;
+  rows.shape = shape_of(alteration.to);
+  rows.defaults = defaults_of(alteration.to);
+  complete(rows, columns);
+  state_.insert(std::move(table));
   return true;
 }
 
@@ -117,7 +180,10 @@ bool ModelSteps::run(const RowWrite& write) {
   if (table == state_.end()) return false;
   TableRows& rows = table->second;
   if (write.kind == RowWrite::Kind::kInsert) {
-    if (!rows.try_emplace(write.id, write.row).second) return false;
+    const auto [row, is_new] = rows.try_emplace(write.id, write.row);
+    if (!is_new) return false;
+    for (std::size_t i = write.row.size(); i < rows.defaults.size(); ++i)
+      row->second.push_back(rows.defaults[i]);
     changes_.push_back({.kind = Change::Kind::kInserted, .rows = &rows, .inserted = write.id});
     return true;
   }
@@ -140,6 +206,15 @@ void ModelSteps::take_back(std::size_t count_left) {
       case Change::Kind::kCreated:
         state_.erase(change.created);
         break;
+      case Change::Kind::kAltered: {
+        DatabaseState::node_type table = state_.extract(change.created);
+        table.key() = change.table;
+        table.mapped().shape = change.shape;
+        table.mapped().defaults = std::move(change.defaults);
+        for (auto& [id, row] : change.rows_before) table.mapped().at(id) = std::move(row);
+        state_.insert(std::move(table));
+        break;
+      }
       case Change::Kind::kDropped:
         state_.insert(std::move(change.dropped));
         break;
@@ -173,14 +248,16 @@ Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& 
     if (table == nullptr) continue;  // dropped by another thread meanwhile
     const TableSchema& schema = table->schema();
     TableRows& rows = state[schema.name];
+    rows.shape = shape_of(schema);
     const std::vector<ColumnId> columns = all_columns(schema);
     bool is_repeated = false;
     Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
       for (std::size_t r = 0; r < batch.row_count(); ++r) {
-        std::vector<Value> row;
-        row.reserve(columns.size());
-        for (std::size_t c = 0; c < columns.size(); ++c)
-          row.push_back(schema.columns[c].auto_increment ? Value() : batch.value(c, r));
+        std::vector<Value> row(schema.columns.size());
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+          const std::size_t column = columns[c].value();
+          if (!schema.columns[column].auto_increment) row[column] = batch.value(c, r);
+        }
         const std::int32_t key = row[0].as_int32();
         is_repeated |= !rows.emplace(key, std::move(row)).second;
       }
@@ -199,11 +276,11 @@ Result<bool> sees(engine::DatabaseCore& core, const Transaction& transaction,
   for (const TableId id : tables) {
     const TableSchema& schema = core.table(id)->schema();
     const auto rows = expected.find(schema.name);
-    if (rows == expected.end()) return false;
+    if (rows == expected.end() || rows->second.shape != shape_of(schema)) return false;
     const std::vector<ColumnId> columns = all_columns(schema);
     RowComparison comparison(schema, rows->second);
     Status s = transaction.scan(id, columns, Predicate::all(), [&](const ScanBatch& batch) {
-      comparison.add(batch, columns.size());
+      comparison.add(batch, columns);
       return true;
     });
     if (!s.ok()) return s;
@@ -228,6 +305,8 @@ std::string difference(const DatabaseState& expected, const DatabaseState& found
   for (const auto& [name, rows] : expected) {
     const auto table = found.find(name);
     if (table == found.end()) return fmt::format("table {} is not there", name);
+    if (table->second.shape != rows.shape)
+      return fmt::format("table {}: expected {}, found {}", name, rows.shape, table->second.shape);
     for (const auto& [id, row] : rows) {
       const auto other = table->second.find(id);
       if (other == table->second.end()) return fmt::format("table {}: no row {}", name, id);

@@ -20,7 +20,12 @@ inline Status wrong(std::string what) { return Status(StatusCode::kCorrupt, std:
 std::string_view keep(std::string text);
 
 /// Rows by the integer in their first column, which is unique in each table of these tests.
-using TableRows = std::map<std::int32_t, std::vector<Value>>;
+struct TableRows : std::map<std::int32_t, std::vector<Value>> {
+  std::string shape;            ///< shape_of() its schema
+  std::vector<Value> defaults;  ///< by column; of rows that are given without
+};
+/// Columns and keys of a schema, by name, in words.
+std::string shape_of(const TableSchema& schema);
 using DatabaseState = std::map<std::string, TableRows>;
 
 struct RowWrite {
@@ -37,12 +42,24 @@ RowWrite insert(std::string table, std::vector<Value> row);
 RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
 RowWrite remove(std::string table, std::int32_t id);
 
-/// One durable change of a database: a transaction, a table created or dropped, or merged.
+/// A table given another schema, by one call of the database: the two differ in one name or key, or
+/// one has a column more, or a column that is dropped.
+struct Alteration {
+  std::string table;
+  TableSchema to;
+};
+
+/// One durable change of a database: a transaction, a table created, altered or dropped, or merged.
 struct Step {
   Writes writes = {};
   std::optional<TableSchema> created = {};
+  std::optional<Alteration> altered = {};
   std::string dropped = {};
   std::string merged = {};  ///< of a table: changes nothing that a transaction sees
+
+  bool does_nothing() const noexcept {
+    return writes.empty() && !created && !altered && dropped.empty() && merged.empty();
+  }
 };
 
 /// Steps on a model, which are taken back at the end: the same model serves for many images.
@@ -60,9 +77,13 @@ class ModelSteps {
 
  private:
   struct Change {
-    enum class Kind : std::uint8_t { kCreated, kDropped, kInserted, kUpdated, kRemoved };
+    enum class Kind : std::uint8_t { kCreated, kAltered, kDropped, kInserted, kUpdated, kRemoved };
     Kind kind;
     std::string created = {};
+    std::string table = {};  ///< kAltered: what it was called, and its shape
+    std::string shape = {};
+    std::vector<Value> defaults = {};
+    std::map<std::int32_t, std::vector<Value>> rows_before = {};  ///< if columns changed
     DatabaseState::node_type dropped = {};
     TableRows* rows = nullptr;
     std::int32_t inserted = 0;
@@ -71,6 +92,7 @@ class ModelSteps {
     TableRows::node_type removed = {};
   };
   bool run(const RowWrite& write);
+  bool run(const Alteration& alteration);
   void take_back(std::size_t count_left);
 
   DatabaseState& state_;

@@ -29,6 +29,28 @@ std::vector<Value> person(std::int32_t id, std::string_view name, std::string_vi
           Value::int64(amount), Value::string(note)};
 }
 
+TableSchema with_key(TableSchema schema, std::string name, std::vector<std::string> columns,
+                     bool is_unique) {
+  KeySchema key;
+  key.name = std::move(name);
+  key.columns = std::move(columns);
+  key.unique = is_unique;
+  key.ordered = !is_unique;
+  for (KeySchema& place : schema.keys)
+    if (place.dropped) {
+      place = std::move(key);
+      return schema;
+    }
+  schema.keys.push_back(std::move(key));
+  return schema;
+}
+
+TableSchema without_key(TableSchema schema, std::size_t place) {
+  schema.keys[place] = {};
+  schema.keys[place].dropped = true;
+  return schema;
+}
+
 TableSchema orders_schema() {
   TableSchema schema("orders");
   schema.column("id", Type::kInt32)
@@ -72,6 +94,14 @@ void fill_with_dead_rows(CrashRig& rig) {
     rig.commit(inserts);
     rig.commit(removes);
   }
+}
+
+void drop_column(TableSchema& schema, std::size_t column) {
+  ColumnSchema& dropped = schema.columns[column];
+  dropped.name.clear();
+  dropped.default_value.reset();
+  dropped.auto_increment = false;
+  dropped.dropped = true;
 }
 
 TableSchema tickets_schema() {

@@ -16,6 +16,10 @@ namespace flugs::proof {
 TableSchema people_schema();
 std::vector<Value> person(std::int32_t id, std::string_view name, std::string_view city,
                           std::int64_t amount, std::string_view note);
+/// The schema with one key more, in the first place that is free; or with that place empty.
+TableSchema with_key(TableSchema schema, std::string name, std::vector<std::string> columns,
+                     bool is_unique);
+TableSchema without_key(TableSchema schema, std::size_t place);
 /// Primary key of two columns.
 TableSchema orders_schema();
 std::vector<Value> order(std::int32_t id, std::int32_t customer, std::string_view note);
@@ -26,6 +30,8 @@ std::vector<Value> log_entry(std::int32_t id, std::int64_t amount);
 void fill_with_dead_rows(CrashRig& rig);
 /// A number of its own for each row, unique; the model knows none.
 TableSchema tickets_schema();
+/// As Database::drop_column leaves it.
+void drop_column(TableSchema& schema, std::size_t column);
 std::vector<Value> ticket(std::int32_t id);
 /// Rows of 256 bytes, 16 to a chunk.
 TableSchema wide_schema();

@@ -23,6 +23,7 @@ constexpr std::uint32_t kTurnIds = 48;
 constexpr std::uint32_t kTurnSaltMin = 1000;
 constexpr std::uint32_t kTurnSalts = 20000;
 constexpr std::size_t kTablesMax = 4;
+constexpr std::size_t kColumnsMax = 10;
 constexpr std::size_t kOpenMax = 1;  // the rig has two slots
 /// What one turn may take besides chunks of string heaps.
 constexpr std::uint64_t kTurnBytes = std::uint64_t{24} << 10;
@@ -32,7 +33,7 @@ class Turns {
   Turns(CrashRig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void take(const TurnMix& mix) {
-    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 15> kinds{{
+    const std::array<std::pair<std::uint8_t, void (Turns::*)()>, 16> kinds{{
         {mix.insert, &Turns::insert_one},
         {mix.update, &Turns::update_one},
         {mix.remove, &Turns::remove_one},
@@ -43,6 +44,7 @@ class Turns {
         {mix.large, &Turns::write_many},
         {mix.text, &Turns::write_text},
         {mix.tables, &Turns::change_tables},
+        {mix.alter, &Turns::alter_table},
         {mix.merge, &Turns::merge_table},
         {mix.reopen, &Turns::reopen},
         {mix.crash, &Turns::crash},
@@ -236,6 +238,67 @@ class Turns {
       if (is_room_left(schema)) rig_.create_table(schema);
     }
   }
+  /// A column more, or one that is dropped; nothing, if it cannot be.
+  void draw_column(TableSchema& to, const std::string& name) {
+    const std::size_t last = to.columns.size() - 1;
+    const auto in_key = [&](const KeySchema& key) {
+      return std::find(key.columns.begin(), key.columns.end(), to.columns[last].name) !=
+             key.columns.end();
+    };
+    if (below(2) == 0 && last != 0 && !to.columns[last].dropped &&
+        std::none_of(to.keys.begin(), to.keys.end(), in_key)) {
+      drop_column(to, last);
+    } else if (to.columns.size() < kColumnsMax) {
+      to.column(name, below(2) == 0 ? Type::kInt32 : Type::kString);
+      if (below(2) == 0) to.direct();
+      if (below(2) == 0)
+        to.with_default(to.columns.back().type == Type::kInt32 ? Value::int32(7)
+                                                               : Value::string("by default"));
+    }
+  }
+  /// The schema of a table with one name of it changed, or one column.
+  Alteration drawn_alteration(const std::string& table) {
+    Alteration alteration{table, schema_of(table)};
+    TableSchema& to = alteration.to;
+    const std::uint32_t drawn = below(5);
+    const std::string name = fmt::format("name{}", below(1000));
+    if (shape_of(to).find(name) != std::string::npos) return alteration;
+    if (drawn > 2) {
+      draw_column(to, name);
+    } else if (drawn == 0 && !rig_.state().contains(name)) {
+      to.name = name;
+    } else if (drawn == 1) {
+      constexpr std::size_t kKeysOfTurns = 5;
+      const std::string& column =
+          to.columns[below(static_cast<std::uint32_t>(to.columns.size()))].name;
+      if (to.keys.size() < kKeysOfTurns) to = with_key(to, name, {column}, false);
+    } else if (drawn <= 3 && to.keys.size() > 1) {
+      const std::size_t place = 1 + below(static_cast<std::uint32_t>(to.keys.size() - 1));
+      if (to.keys[place].dropped) {
+        to = with_key(to, name, {to.columns[0].name}, true);
+      } else if (drawn == 2) {
+        to.keys[place].name = name;
+      } else {
+        to = without_key(to, place);
+      }
+    } else {
+      std::string& column = to.columns[below(static_cast<std::uint32_t>(to.columns.size()))].name;
+      if (column.empty()) return alteration;
+      for (KeySchema& key : to.keys)
+        std::replace(key.columns.begin(), key.columns.end(), column, name);
+      column = name;
+    }
+    return alteration;
+  }
+  void alter_table() {
+    end();
+    const std::string table = any_table();
+    if (table.empty() || rig_.is_done()) return;
+    const Alteration alteration = drawn_alteration(table);
+    if (shape_of(alteration.to) == shape_of(schema_of(table)) && alteration.to.name == table)
+      return;
+    rig_.alter_table(table, alteration.to);
+  }
   void merge_table() {
     if (const std::string table = any_table(); !table.empty()) rig_.merge(table);
   }
@@ -269,8 +332,7 @@ class Turns {
       }
     }
     // One that does nothing commits nothing, and gets no time-stamp.
-    if (step.writes.empty() && step.merged.empty() && step.dropped.empty() && !step.created)
-      return kill();
+    if (step.does_nothing()) return kill();
     rig_.kill_within(std::move(step), flush);
     open_.clear();
     busy_.clear();

@@ -18,6 +18,7 @@ struct TurnMix {
   std::uint8_t large = 0;       ///< more rows than a slot has room for
   std::uint8_t text = 0;        ///< a long string in every column that takes one
   std::uint8_t tables = 0;      ///< created or dropped
+  std::uint8_t alter = 0;       ///< given another schema
   std::uint8_t merge = 0;       ///< of a whole table
   std::uint8_t reopen = 0;      ///< also with another number of slots
   std::uint8_t crash = 0;

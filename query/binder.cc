@@ -99,7 +99,7 @@ BoundPtr Binder::bind_node(const Expr& expr) {
 
 BoundPtr Binder::bind_column(const ExprNode& from) {
   for (std::size_t i = 0; i < schema_.size(); ++i) {
-    if (schema_[i].name != from.text) continue;
+    if (schema_[i].name != from.text || schema_[i].is_dropped) continue;
     BoundPtr bound = node(Op::kColumn, schema_[i].type, from.text);
     bound->column = static_cast<std::uint32_t>(i);
     bound->domain = schema_[i].domain;

@@ -53,8 +53,7 @@ void DeltaSegment::wrong_code(std::uint32_t column, const RowSelection& rows,
 ColumnView DeltaSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   const CodeDomain& domain = *schema_[column].domain;
   std::uint32_t* codes = out.codes(rows.count);
-  const std::uint32_t greatest =
-      delta_kernels().codes(cells_of(rows, access(column)), rows.count, codes);
+  const std::uint32_t greatest = read_codes(rows, access(column), codes);
   if (rows.count != 0 && greatest >= domain.count()) wrong_code(column, rows, domain.count());
   const std::uint32_t null_code = domain.null_code();
   if (null_code == CodeDomain::kNone) return out.view(false);
@@ -98,8 +97,33 @@ ColumnView DeltaSegment::decoded(std::uint32_t column, const RowSelection& rows,
   return out.view(coded.nulls != nullptr);
 }
 
+// Kernels read cells; of a column that the chunk has none of, all rows have the same.
+std::uint32_t DeltaSegment::read_codes(const RowSelection& rows, const RowLayout::Access& access,
+                                       std::uint32_t* out) const noexcept {
+  if (__builtin_expect(access.has_cell(), 1))
+    return delta_kernels().codes(cells_of(rows, access), rows.count, out);
+  std::fill_n(out, rows.count, static_cast<std::uint32_t>(access.constant));
+  return rows.count == 0 ? 0 : static_cast<std::uint32_t>(access.constant);
+}
+
+void DeltaSegment::read_integers(std::uint32_t column, const RowSelection& rows,
+                                 std::int64_t* out) const noexcept {
+  const RowLayout::Access& cell = access(column);
+  const bool narrow = is_narrow(column);
+  if (__builtin_expect(cell.has_cell(), 1))
+    return delta_kernels().integers(cells_of(rows, cell), rows.count, narrow, out);
+  std::fill_n(
+      out, rows.count,
+      narrow ? static_cast<std::int32_t>(cell.constant) : static_cast<std::int64_t>(cell.constant));
+}
+
 columns::RowLayout::Access DeltaSegment::null_access(std::uint32_t column) const noexcept {
   RowLayout::Access bit{};
+  if (access(column).null_word == RowLayout::kAlwaysNull) {
+    bit.constant = 1;
+    bit.word = RowLayout::kAlwaysNull;  // one there is
+    return bit;
+  }
   bit.mask = 1;
   bit.word = access(column).null_word;
   bit.shift = access(column).null_shift;
@@ -111,7 +135,7 @@ bool DeltaSegment::null_flags(std::uint32_t column, const RowSelection& rows, Ve
   if (bit.word == 0) return false;
   thread_local Vec scratch;
   std::uint32_t* bits = scratch.codes(rows.count);
-  const bool any = delta_kernels().codes(cells_of(rows, bit), rows.count, bits) != 0;
+  const bool any = read_codes(rows, bit, bits) != 0;
   std::uint8_t* nulls = out.nulls(rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) nulls[i] = static_cast<std::uint8_t>(bits[i]);
   return any;
@@ -132,8 +156,7 @@ ColumnView DeltaSegment::direct_texts(std::uint32_t column, const RowSelection& 
 
 ColumnView DeltaSegment::direct(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   const bool has_nulls = null_flags(column, rows, out);
-  delta_kernels().integers(cells_of(rows, access(column)), rows.count, is_narrow(column),
-                           out.ints(rows.count));
+  read_integers(column, rows, out.ints(rows.count));
   return out.view(has_nulls);
 }
 

@@ -60,6 +60,10 @@ class DeltaSegment : public Segment {
     return {chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes, chunk_.row_bytes, access,
             rows.positions};
   }
+  std::uint32_t read_codes(const RowSelection& rows, const RowLayout::Access& access,
+                           std::uint32_t* out) const noexcept;
+  void read_integers(std::uint32_t column, const RowSelection& rows,
+                     std::int64_t* out) const noexcept;
   void payloads(std::uint32_t column, const std::uint32_t* codes, std::size_t count,
                 std::int64_t* out) const;
   bool null_flags(std::uint32_t column, const RowSelection& rows, Vec& out) const;

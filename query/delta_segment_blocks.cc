@@ -104,8 +104,8 @@ struct DeltaSegment::Step {
 // Rows that do not count may have any code: one of a transaction that began later, for instance.
 void DeltaSegment::load_codes(std::uint32_t column, Step& step) const {
   const std::uint32_t end = schema_[column].domain->count();
-  const RowCells cells = cells_of({step.first, nullptr, step.count}, access(column));
-  if (delta_kernels().codes(cells, step.count, step.codes.data()) < end) return;
+  if (read_codes({step.first, nullptr, step.count}, access(column), step.codes.data()) < end)
+    return;
   for (std::uint32_t i = 0; i < step.count; ++i) {
     if (step.codes[i] < end) continue;
     if ((step.wanted[i / 64] >> (i % 64) & 1) != 0)
@@ -125,8 +125,7 @@ void DeltaSegment::keep_nulls(std::uint32_t column, bool others, Step& step) con
     return;
   }
   if (const RowLayout::Access bit = null_access(column); bit.word != 0) {
-    delta_kernels().codes(cells_of({step.first, nullptr, step.count}, bit), step.count,
-                          step.codes.data());
+    read_codes({step.first, nullptr, step.count}, bit, step.codes.data());
     step.keep_code(0, !others);
   } else if (!others) {
     step.wanted.fill(0);
@@ -140,8 +139,7 @@ void DeltaSegment::load_values(std::uint32_t column, Step& step) const {
     keep_nulls(column, true, step);
     payloads(column, step.codes.data(), step.count, step.values.data());
   } else {
-    delta_kernels().integers(cells_of({step.first, nullptr, step.count}, access(column)),
-                             step.count, is_narrow(column), step.values.data());
+    read_integers(column, {step.first, nullptr, step.count}, step.values.data());
     keep_nulls(column, true, step);
   }
 }

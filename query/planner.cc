@@ -68,7 +68,7 @@ std::vector<std::string> Planner::names(const QueryNode& node) const {
   switch (node.step) {
     case Step::kTable:
       for (const ColumnSchema& column : table(node.text).schema().columns)
-        names.push_back(column.name);
+        if (!column.dropped) names.push_back(column.name);
       return names;
     case Step::kResult:
       for (const ResultColumn& column : node.result->columns) names.push_back(column.name);
@@ -150,6 +150,7 @@ Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& con
   std::set<std::string_view> known;
   for (std::size_t c = 0; c < view->schema().size(); ++c) {
     const ColumnInfo& column = view->schema()[c];
+    if (column.is_dropped) continue;
     known.insert(column.name);
     const auto use = needed.find(column.name);
     if (use == needed.end()) continue;

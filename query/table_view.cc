@@ -77,9 +77,11 @@ void TableView::add_group(const engine::RowGroup& group, const mvcc::Visibility&
 TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibility)
     : table_(table) {
   const std::uint32_t end = table.rows().rows_end();
-  for (std::size_t i = 0; i < table.columns().size(); ++i) {
+  const TableSchema& now = table.schema();
+  for (std::size_t i = 0; i < now.columns.size(); ++i) {
     const columns::Column& column = *table.columns()[i];
-    ColumnInfo info{column.name(), {column.type(), table.schema().columns[i].scale}, nullptr};
+    ColumnInfo info{now.columns[i].name, {column.type(), now.columns[i].scale}, nullptr};
+    info.is_dropped = now.columns[i].dropped;
     if (column.is_dictionary())
       info.domain = std::make_shared<DictionaryDomain>(column.dictionary(), column.type());
     schema_.push_back(std::move(info));

@@ -89,6 +89,7 @@ struct ColumnInfo {
   std::string name;
   DataType type;
   std::shared_ptr<const CodeDomain> domain;
+  bool is_dropped = false;  ///< keeps its place, and has no name
 
   Form form() const noexcept { return domain ? Form::kCode : form_of(lane_of(type)); }
 };

@@ -65,12 +65,14 @@ bench::Json to_json(const TableSchema& schema) {
     json["columns"].push_back(entry);
   }
   json["keys"] = bench::Json::array();
-  for (const KeySchema& key : schema.keys)
+  for (const KeySchema& key : schema.keys) {
+    if (key.dropped) continue;
     json["keys"].push_back({{"name", key.name},
                             {"columns", key.columns},
                             {"unique", key.unique},
                             {"ordered", key.ordered},
                             {"hashed_columns", key.hashed_columns}});
+  }
   json["checks"] = bench::Json::array();
   for (const CheckSchema& check : schema.checks)
     json["checks"].push_back({{"name", check.name}, {"condition", check.condition.to_string()}});
@@ -134,8 +136,9 @@ void print_schema(const TableSchema& schema) {
   }
   fmt::print("{}", columns.to_string());
   for (const KeySchema& key : schema.keys)
-    fmt::print("key {} ({}){}{}\n", key.name, list_of(key.columns), key.unique ? ", unique" : "",
-               key.ordered ? ", ordered" : "");
+    if (!key.dropped)
+      fmt::print("key {} ({}){}{}\n", key.name, list_of(key.columns), key.unique ? ", unique" : "",
+                 key.ordered ? ", ordered" : "");
   for (const CheckSchema& check : schema.checks)
     fmt::print("check {}: {}\n", check.name, check.condition.to_string());
   for (const ForeignKeySchema& foreign : schema.foreign_keys)

@@ -1,5 +1,5 @@
-// Protocols create_database, create_table, drop_table and slot_array, and the use of space that had
-// an owner before.
+// Protocols create_database, create_table, alter_table, drop_table and slot_array, and the use of
+// space that had an owner before.
 
 #include <catch2/catch.hpp>
 
@@ -11,6 +11,21 @@ namespace {
 TEST_CASE("no crash state of creating and dropping tables leaves half of one", "[crash]") {
   must_hold({.protocol = "create_drop_table", .nested_depth = 2});
   must_hold({.protocol = "create_drop_table", .tears_words = true, .nested_depth = 0});
+}
+
+TEST_CASE("no crash state of altering a table leaves anything but the old schema or the new",
+          "[crash]") {
+  must_hold({.protocol = "alter_table", .nested_depth = 2});
+  must_hold({.protocol = "alter_table", .tears_words = true, .nested_depth = 0});
+}
+
+TEST_CASE("no crash state of adding and dropping columns leaves a column half there", "[crash]") {
+  must_hold({.protocol = "add_drop_column", .nested_depth = 2});
+  must_hold({.protocol = "add_drop_column", .tears_words = true, .nested_depth = 0});
+}
+
+TEST_CASE("no crash state of adding or dropping a key leaves a part of one", "[crash]") {
+  must_hold({.protocol = "alter_keys", .images_max = 2500});
 }
 
 TEST_CASE("no crash state gives a number a second time", "[crash]") {

@@ -134,7 +134,7 @@ TEST_CASE("the check of a file changes no byte of it and is refused while it is 
 TEST_CASE("a damaged table hides nothing of the others", "[engine][audit]") {
   Patient patient(sample("types"));
   const std::vector<Region> tables = patient.regions(Part::kTable);
-  REQUIRE(tables.size() == 6);  // header, pointer to index runs, schema; twice
+  REQUIRE(tables.size() == 8);  // header, pointers to index runs and schema, schema; twice
   patient.pool.span()[tables[0].offset + 24] ^= std::byte{1};
   CHECK(patient.opening().code() == StatusCode::kCorrupt);
   const PoolCheckReport report = must(patient.audit());

@@ -31,7 +31,7 @@ struct Store {
   Status grant(std::uint8_t bits_a, std::uint8_t bits_b, engine::RowRange& range) {
     pmem::Persister persister(database->pool().medium());
     const std::uint8_t bits[] = {bits_a, bits_b};
-    Status s = rows().grant(bits, table().columns(), range, persister);
+    Status s = rows().grant(bits, range, persister);
     persister.fence("extent-zero/1");
     return s;
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr ColumnId kId{0};
 constexpr ColumnId kName{1};
-constexpr ColumnId kPlace{2};
+constexpr ColumnId kPlaceColumn{2};
 constexpr ColumnId kPoints{3};
 
 TableSchema players_schema() {
@@ -58,7 +58,7 @@ struct Players {
     return must(t.update(table, id_of(t, id), {{kPoints, Value::int64(points)}}));
   }
   void move(Transaction& t, std::int64_t id, std::int64_t place) const {
-    must(t.update(table, id_of(t, id), {{kPlace, Value::int64(place)}}));
+    must(t.update(table, id_of(t, id), {{kPlaceColumn, Value::int64(place)}}));
   }
   void remove(Transaction& t, std::int64_t id) const { must(t.remove(table, id_of(t, id))); }
 
@@ -67,8 +67,8 @@ struct Players {
     std::map<std::int64_t, std::string> rows;
     const auto words = [&](const Row& row) {
       return std::to_string(row.get_int64(kId)) + ":" + std::string(row.get_string(kName)) + "/" +
-             std::to_string(row.get_int64(kPlace)) + "/" + std::to_string(row.get_int64(kPoints)) +
-             " ";
+             std::to_string(row.get_int64(kPlaceColumn)) + "/" +
+             std::to_string(row.get_int64(kPoints)) + " ";
     };
     must(t.scan(table, {kId}, [&](const ScanBatch& batch) {
       for (const RowId id : batch.row_ids()) {
@@ -80,8 +80,8 @@ struct Players {
     std::int64_t last = 0;
     std::size_t in_order = 0;
     must(t.range(by_place, {}, {}, [&](const Row& row) {
-      CHECK(row.get_int64(kPlace) >= last);
-      last = row.get_int64(kPlace);
+      CHECK(row.get_int64(kPlaceColumn) >= last);
+      last = row.get_int64(kPlaceColumn);
       CHECK(rows.at(row.get_int64(kId)) == words(row));
       ++in_order;
       return true;

@@ -21,7 +21,7 @@ TableSchema seats_schema(KeyForm form) {
   return schema;
 }
 
-const std::array<Value, 2> kPlace = {Value::int32(7), Value::string("window")};
+const std::array<Value, 2> kPlaceColumns = {Value::int32(7), Value::string("window")};
 
 Result<RowId> add(engine::DatabaseCore& core, TableId table, std::int64_t id, const Value& room,
                   const Value& seat) {
@@ -34,8 +34,8 @@ Result<RowId> add(engine::DatabaseCore& core, TableId table, std::int64_t id, co
 // Twice each: with NULL in one column or the other, or in both.
 void add_rows_with_null(engine::DatabaseCore& core, TableId table, std::int64_t first) {
   for (std::int64_t i = first; i < first + 2; ++i) {
-    CHECK(add(core, table, 10 * i, kPlace[0], Value::null()).ok());
-    CHECK(add(core, table, 10 * i + 1, Value::null(), kPlace[1]).ok());
+    CHECK(add(core, table, 10 * i, kPlaceColumns[0], Value::null()).ok());
+    CHECK(add(core, table, 10 * i + 1, Value::null(), kPlaceColumns[1]).ok());
     CHECK(add(core, table, 10 * i + 2, Value::null(), Value::null()).ok());
   }
 }
@@ -52,11 +52,11 @@ TEST_CASE("rows with NULL in a unique key of two columns never collide", "[engin
   const KeyForm form = GENERATE(KeyForm::kHashed, KeyForm::kOrdered, KeyForm::kPrefix);
   MemoryDatabase database;
   const TableId table = must(database->create_table(seats_schema(form)));
-  CHECK(add(*database, table, 0, kPlace[0], kPlace[1]).ok());
+  CHECK(add(*database, table, 0, kPlaceColumns[0], kPlaceColumns[1]).ok());
   // In the delta, behind a restart, and in main.
   for (std::int64_t first = 1; first < 7; first += 2) {
     add_rows_with_null(*database, table, first);
-    check_refusal(add(*database, table, 999, kPlace[0], kPlace[1]).status());
+    check_refusal(add(*database, table, 999, kPlaceColumns[0], kPlaceColumns[1]).status());
     if (first == 1) database.reopen();
     if (first == 3) must(database->merge(table, {}).status());
   }
@@ -69,13 +69,13 @@ TEST_CASE("an update to NULL leaves a unique key free, one from NULL takes it", 
   const KeyForm form = GENERATE(KeyForm::kHashed, KeyForm::kOrdered, KeyForm::kPrefix);
   MemoryDatabase database;
   const TableId table = must(database->create_table(seats_schema(form)));
-  const RowId first = must(add(*database, table, 1, kPlace[0], kPlace[1]));
-  const RowId second = must(add(*database, table, 2, Value::null(), kPlace[1]));
+  const RowId first = must(add(*database, table, 1, kPlaceColumns[0], kPlaceColumns[1]));
+  const RowId second = must(add(*database, table, 2, Value::null(), kPlaceColumns[1]));
   Transaction t = must(database->begin(AccessMode::kReadWrite));
-  check_refusal(t.update(table, second, {{ColumnId(1), kPlace[0]}}).status());
+  check_refusal(t.update(table, second, {{ColumnId(1), kPlaceColumns[0]}}).status());
   const RowId none = must(t.update(table, first, {{ColumnId(1), Value::null()}}));
-  must(t.update(table, second, {{ColumnId(1), kPlace[0]}}));
-  check_refusal(t.update(table, none, {{ColumnId(1), kPlace[0]}}).status());
+  must(t.update(table, second, {{ColumnId(1), kPlaceColumns[0]}}));
+  check_refusal(t.update(table, none, {{ColumnId(1), kPlaceColumns[0]}}).status());
   must(t.commit());
   must(database->verify({}));
 }
@@ -86,13 +86,13 @@ TEST_CASE("rows with NULL do not collide within one call of insert_rows", "[engi
   const TableId table = must(database->create_table(seats_schema(form)));
   std::vector<Value> values;
   for (std::int64_t id = 0; id < 200; ++id)
-    values.insert(values.end(), {Value::int64(id), kPlace[0], Value::null()});
+    values.insert(values.end(), {Value::int64(id), kPlaceColumns[0], Value::null()});
   Transaction t = must(database->begin(AccessMode::kReadWrite));
   must(t.insert_rows(table, values));
   values.resize(6);
   for (const std::size_t row : {0, 1}) {
     values[row * 3] = Value::int64(500 + static_cast<std::int64_t>(row));
-    values[row * 3 + 2] = kPlace[1];
+    values[row * 3 + 2] = kPlaceColumns[1];
   }
   check_refusal(t.insert_rows(table, values));
   must(t.commit());
@@ -103,12 +103,13 @@ TEST_CASE("a refusal shows the beginning of a long text", "[engine]") {
   MemoryDatabase database;
   const TableId table = must(database->create_table(seats_schema(KeyForm::kHashed)));
   const std::string text(100, 'x');
-  must(add(*database, table, 1, kPlace[0], Value::string(text)));
-  const Status refused = add(*database, table, 2, kPlace[0], Value::string(text)).status();
+  must(add(*database, table, 1, kPlaceColumns[0], Value::string(text)));
+  const Status refused = add(*database, table, 2, kPlaceColumns[0], Value::string(text)).status();
   CHECK(refused.message() == "table seats, key place: room = 7, seat = '" + std::string(40, 'x') +
                                  "'... of 100 bytes exists");
   Transaction t = must(database->begin(AccessMode::kReadWrite));
-  const Status wrong = t.insert(table, {Value::int64(3), kPlace[1], kPlace[1]}).status();
+  const Status wrong =
+      t.insert(table, {Value::int64(3), kPlaceColumns[1], kPlaceColumns[1]}).status();
   CHECK(wrong.message() == "table seats, column room: expected int32, found string 'window'");
 }
 

@@ -116,8 +116,16 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
        offsetof(TableLayout, first_chunk_rows_log2), offsetof(TableLayout, largest_chunk_rows_log2),
        offsetof(TableLayout, schema_offset), offsetof(TableLayout, schema_bytes),
        offsetof(TableLayout, hints_offset), offsetof(TableLayout, index_runs),
-       offsetof(TableLayout, row_chunks), sizeof(TableLayout)},
-      {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 56, 64, 128});
+       offsetof(TableLayout, row_chunks), offsetof(TableLayout, schema_block), sizeof(TableLayout)},
+      {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 56, 64, 128, 192});
+  using engine::SchemaBlockLayout;
+  check_offsets("SchemaBlockLayout",
+                {offsetof(SchemaBlockLayout, magic), offsetof(SchemaBlockLayout, bytes),
+                 offsetof(SchemaBlockLayout, checksum), offsetof(SchemaBlockLayout, table_id),
+                 offsetof(SchemaBlockLayout, added_columns),
+                 offsetof(SchemaBlockLayout, added_keys), offsetof(SchemaBlockLayout, schema_bytes),
+                 offsetof(SchemaBlockLayout, key_additions), sizeof(SchemaBlockLayout)},
+                {0, 8, 16, 24, 28, 30, 32, 40, 64});
   check_offsets(
       "ColumnLayout",
       {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
@@ -153,8 +161,9 @@ TEST_CASE("offsets of the structures of index runs", "[format]") {
   check_offsets("IndexRunLayout",
                 {offsetof(IndexRunLayout, magic), offsetof(IndexRunLayout, checksum),
                  offsetof(IndexRunLayout, bytes), offsetof(IndexRunLayout, table_id),
-                 offsetof(IndexRunLayout, key_count), sizeof(IndexRunLayout)},
-                {0, 8, 16, 24, 28, 64});
+                 offsetof(IndexRunLayout, key_count), offsetof(IndexRunLayout, key_additions),
+                 sizeof(IndexRunLayout)},
+                {0, 8, 16, 24, 28, 32, 64});
   check_offsets(
       "IndexRunKeyLayout",
       {offsetof(IndexRunKeyLayout, slots_offset), offsetof(IndexRunKeyLayout, home_lines),
@@ -199,6 +208,7 @@ TEST_CASE("the magics read as words in the file", "[format]") {
   CHECK(std::string(pmem::kPoolMagic.begin(), pmem::kPoolMagic.end()) == "flugsPL\n");
   CHECK(bytes_of(engine::DatabaseLayout::kMagic) == "FGLSDB01");
   CHECK(bytes_of(engine::TableLayout::kMagic) == "FLGTABLE");
+  CHECK(bytes_of(engine::SchemaBlockLayout::kMagic) == "FLSCHEMA");
   CHECK(bytes_of(engine::RowChunkLayout::kMagic) == "FLRWCHNK");
   CHECK(bytes_of(engine::IndexRunLayout::kMagic) == "FLIDXRUN");
   CHECK(bytes_of(engine::IndexRunListLayout::kMagic) == "FLDXLIST");

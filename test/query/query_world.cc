@@ -97,6 +97,19 @@ void QueryWorld::change(Transaction& transaction, TableId table, const TableSche
   }
 }
 
+// Those that the table has not yet, so many at most; rows that are there have their defaults.
+void QueryWorld::add_columns(TableId table, const TableSchema& all, TableSchema& now, Rows& rows,
+                             std::size_t count) {
+  for (; count > 0 && now.columns.size() < all.columns.size(); --count) {
+    ColumnSchema column = all.columns[now.columns.size()];
+    const Value value = random_value(column);
+    if (!value.is_null()) column.default_value = Constant(value, column.scale);
+    static_cast<void>(must(database_->add_column(table, column)));
+    for (auto& [key, row] : rows) row.values.push_back(value);
+    now.columns.push_back(column);
+  }
+}
+
 void QueryWorld::note(const TableSchema& schema, const Rows& rows) {
   Relation relation;
   for (const ColumnSchema& column : schema.columns) relation.names.push_back(column.name);
@@ -117,19 +130,22 @@ QueryWorld::QueryWorld(std::uint64_t seed, std::size_t rows) : random_(seed) {
   for (int i = 0; i < 30; ++i) texts_.push_back("text " + std::to_string(i));
   const TableSchema large = large_schema();
   const TableSchema small = small_schema();
-  const TableId t = must(database_->create_table(large));
+  TableSchema now = large;
+  if (seed % 4 >= 2) now.columns.resize(3);
+  const TableId t = must(database_->create_table(now));
   const TableId v = must(database_->create_table(small));
   Rows large_rows;
   Rows small_rows;
   for (int round = 0; round < 3; ++round) {
     Transaction writer = must(database_->begin());
-    change(writer, t, large, large_rows, 0, 1, rows);
+    change(writer, t, now, large_rows, 0, 1, rows);
     change(writer, v, small, small_rows, 0, 1, 60);
     must(writer.commit());
     MergeOptions options;
     options.scope = MergeScope::kEverything;
     if (seed % 2 != 0 && round < 2) must(database_->merge(t, options));
     if (seed % 2 != 0 && round < 2) must(database_->merge(v, options));
+    add_columns(t, large, now, large_rows, 6);
   }
   reader_.emplace(must(database_->begin()));
   // Others, whose keys are even: one that does not end, and one that ends too late.

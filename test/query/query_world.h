@@ -16,7 +16,8 @@ namespace flugs::test {
 /// what it must see. Main thread only.
 class QueryWorld {
  public:
-  /// With an odd seed most of the rows are in main.
+  /// With an odd seed most of the rows are in main; with every second pair of seeds table t gets
+  /// most of its columns when it has rows.
   QueryWorld(std::uint64_t seed, std::size_t rows);
 
   const Transaction& reader() const noexcept { return *reader_; }
@@ -45,6 +46,8 @@ class QueryWorld {
   Value random_value(const ColumnSchema& column);
   void change(Transaction& transaction, TableId table, const TableSchema& schema, Rows& rows,
               std::int64_t first_key, std::int64_t stride, std::size_t changes);
+  void add_columns(TableId table, const TableSchema& all, TableSchema& now, Rows& rows,
+                   std::size_t count);
   void note(const TableSchema& schema, const Rows& rows);
 
   TemporaryDatabase database_;

@@ -202,6 +202,78 @@ class Database {
   /// meanwhile, its name stays taken. Durable when: it returns ok. Fails with: kNotFound, kBusy,
   /// kConstraintViolated (the foreign key of another table refers to it; it is named).
   Status drop_table(TableId table);
+
+  // What follows changes tables that are there. Each call is one step of its own, not part of any
+  // transaction: it is there for all as soon as it returns, or not at all, also across a crash, and
+  // nothing takes it back but another call. Transactions go on meanwhile.
+
+  /// Calls a table, a column or a key otherwise. Ids stay what they are, and so does all that goes
+  /// by them: rows, transactions that are open, foreign keys of this table and of others, whose
+  /// schemas name it by its new name from then on. Who asks for a schema while it is changed gets
+  /// that from before, or that from then on. Messages of calls that run meanwhile may use
+  /// either name; what is said of damage inside a table's parts may keep the name until the
+  /// database is opened again.
+  /// Durable when: it returns ok. Fails with: kNotFound (no such table, column or key),
+  /// kAlreadyExists (the name is taken), kInvalidArgument (it has not 1 to 63 bytes, or a zero
+  /// byte), kOutOfSpace.
+  Status rename_table(TableId table, std::string_view name);
+  Status rename_column(TableId table, ColumnId column, std::string_view name);
+  Status rename_key(KeyId key, std::string_view name);
+
+  /// Adds a key to a table, at most 16 in all, with rows or without. Transactions go on, also those
+  /// that write to the table; it is not merged meanwhile (a merge that runs is waited for). First
+  /// it waits for all transactions that are open, one of this thread too, up to one second; those
+  /// that begin later keep the key up, and already respect it if it is unique: they may be refused
+  /// by it before it is there, even if it never will be. Then the rows that there are are entered,
+  /// a million in a second or two; then it waits for those that began before that, again up to one
+  /// second. Look-ups by it are right in every transaction that gets its KeyId.
+  ///
+  /// Its index is in DRAM, also with IndexMode::kHint: made from the rows after opening, or with
+  /// the next merge kept in runs like any other's. Durable when: it returns ok; a crash before
+  /// leaves nothing of it. Fails with: kNotFound; kInvalidArgument (the key, with the reason; 16
+  /// are there); kConstraintViolated (unique, and two rows have the same: table, key and values are
+  /// named); kBusy (a transaction that began before is still open, see above);
+  /// kTooManyTransactions; kOutOfSpace; kCorrupt. Then nothing has changed.
+  Result<KeyId> add_key(TableId table, const KeySchema& key);
+  /// Drops a key; KeyIds of others stay what they are, its own may later be another key's.
+  /// Transactions go on: their next look-up by it fails with kInvalidArgument, and serializable
+  /// ones that have read by it, other than single rows that they found, get kConflict at commit.
+  /// Waits for those that are open, 100 ms at most, to give its memory back; if they go on for
+  /// longer that happens when the next key is added or dropped. A merge that runs is waited for.
+  /// Durable when: it returns ok.
+  /// Fails with: kNotFound, kConstraintViolated (it is the primary key, or a foreign key, which is
+  /// named, needs it), kOutOfSpace, kCorrupt.
+  Status drop_key(KeyId key);
+
+  /// Adds a column, behind all others, in a time that does not depend on how many rows there are:
+  /// those that are there are not touched. They have the column's default, or NULL, from then on,
+  /// and keep it when the default of new rows is another one day. The value: the column's number.
+  ///
+  /// Each call of a transaction takes the columns that there are when it begins, whatever the
+  /// transaction's snapshot: one that is open can read the new column in rows that it has, and
+  /// write it. Rows may still be given as before, without values of columns that were added since
+  /// the table was made, and get what these have by default: Transaction::insert, and insert_rows
+  /// if it is given room for the rows' ids, which says how many rows there are.
+  ///
+  /// Durable when: it returns ok. Fails with: kNotFound, kAlreadyExists (the name is taken),
+  /// kConstraintViolated (NOT NULL without a default, and the table has or once had rows),
+  /// kInvalidArgument (an auto-increment column; more than 1024, with those that were dropped; a
+  /// row could get too large; whatever else create_table refuses), kOutOfSpace.
+  Result<ColumnId> add_column(TableId table, const ColumnSchema& column);
+  /// Drops a column, at once: its name is free, and its values are not read again. Other columns
+  /// keep their numbers, and this number is given to no other: who uses it hears
+  /// kInvalidArgument, or gets NULL from a Row; a row of values still has a place for it, which
+  /// must be NULL. Scans and queries that run go on to the end with what they have begun with.
+  ///
+  /// Chunks that are begun from then on have no room for it, and merges leave its values out. Its
+  /// dictionary and long texts are given back by the next opening that finds no chunk or row
+  /// group with values of it, as after a merge of everything; some 500 bytes remain.
+  ///
+  /// Durable when: it returns ok. Fails with: kNotFound (no such table or column),
+  /// kConstraintViolated (a key, check or foreign key names the column: the message says which;
+  /// or it is the only one), kOutOfSpace.
+  Status drop_column(TableId table, ColumnId column);
+
   /// No number up to `last` is given any more by the table's auto-increment column: for rows that
   /// brought their numbers with them. Only ever upwards; a lower one changes nothing. Inserts that
   /// run meanwhile may still get a lower number. Durable when: it returns ok.
@@ -209,7 +281,8 @@ class Database {
   Status skip_numbers(TableId table, std::int64_t last);
   /// Fails with: kNotFound; so do the next three.
   Result<TableId> find_table(std::string_view name) const;
-  /// As it was completed at creation: encodings chosen, columns of the primary key NOT NULL.
+  /// As it was completed at creation, with what has been changed since: encodings chosen, columns
+  /// of the primary key NOT NULL.
   Result<TableSchema> schema(TableId table) const;
   Result<ColumnId> find_column(TableId table, std::string_view name) const;
   /// `name` is the key's name; "primary" is the primary key.

@@ -46,6 +46,9 @@ struct ColumnSchema {
   /// the counter (as in PostgreSQL): see Database::skip_numbers. Whether numbers are unique is for
   /// a key to say.
   bool auto_increment = false;
+  /// The column was dropped (Database::drop_column): it has no name, and what is given for it must
+  /// be NULL. It keeps its place, so that the ColumnIds of the others stay what they are.
+  bool dropped = false;
 };
 
 /// A key. Every unique key finds its row by hash in about one cache miss; an ordered key can also
@@ -62,6 +65,9 @@ struct KeySchema {
   /// Leading columns that the hash covers; 0: all of them. With fewer than all, an equality
   /// look-up on just these columns is a hash look-up too; meant for prefixes with few rows each.
   std::uint8_t hashed_columns = 0;
+  /// The place of a key that was dropped (Database::drop_key): nothing but a place, so that the
+  /// KeyIds of those behind it stay what they are. No name, no columns. A new key may get it.
+  bool dropped = false;
 };
 
 /// What every row must fulfil, looked at when it is inserted and when one of the columns changes.
@@ -106,7 +112,7 @@ struct ForeignKeySchema {
 /// Thread-safety: a plain value type.
 struct TableSchema {
   std::string name;                   ///< 1 to 63 bytes, unique within the database
-  std::vector<ColumnSchema> columns;  ///< 1 to 1024
+  std::vector<ColumnSchema> columns;  ///< 1 to 1024, with those that were dropped
   bool has_primary_key = false;
   std::vector<KeySchema> keys;                 ///< at most 16
   std::vector<CheckSchema> checks;             ///< at most 64

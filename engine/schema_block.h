@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/catalog_layout.h"
+#include "flugs/schema.h"
+#include "flugs/status.h"
+#include "pmem/extent_allocator.h"
+#include "pmem/persist.h"
+#include "pmem/pool.h"
+
+namespace flugs::engine {
+
+/// A table's schema as the pool has it, and what of the table does not lie in its own extent.
+struct StoredSchema {
+  TableSchema schema;
+  /// Of the columns behind those that the table was created with, in order.
+  std::vector<std::uint64_t> added_columns;
+  /// Bit per key: not from the table's creation, so that it has no hint index in its extent.
+  std::uint16_t added_keys = 0;
+  std::uint32_t key_additions = 0;  ///< how many there were: index runs say how many before them
+  std::size_t created_keys = 0;  ///< as many keys the table was created with: so many hint indexes
+};
+
+/// Writes a SchemaBlockLayout, flushed but not fenced. Fails with kOutOfSpace.
+Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id,
+                                        const StoredSchema& stored, pmem::Persister& persister);
+/// The schema in the block that the table names, for a table whose own is `created`; that one, if
+/// it names none. Trusts nothing: fails with kCorrupt.
+Result<StoredSchema> read_schema(pmem::Pool& pool, const TableLayout& table, TableSchema created);
+/// The extent of the block that the table names, which read_schema has passed; of 0 bytes: none.
+pmem::Extent schema_block_of(pmem::Pool& pool, const TableLayout& table) noexcept;
+
+}  // namespace flugs::engine

@@ -1,0 +1,406 @@
+// Columns that are added and dropped: rows of before have the default, ids stay what they are, and
+// what is written, merged and reopened in between is what a model of the table says.
+#include <catch2/catch.hpp>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "flugs/merge.h"
+#include "flugs/pool_check.h"
+#include "flugs/query.h"
+#include "test/model/random.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+ColumnSchema column_of(std::string name, Type type, bool direct = false) {
+  ColumnSchema column;
+  column.name = std::move(name);
+  column.type = type;
+  column.encoding = direct ? Encoding::kDirect : Encoding::kDictionary;
+  return column;
+}
+
+ColumnSchema with_default(ColumnSchema column, const Value& value) {
+  column.default_value = Constant(value);
+  column.nullable = false;
+  return column;
+}
+
+std::string said(const Status& refused) { return std::string(refused.message()); }
+
+const std::string kLongText(300, 'l');
+
+/// A table of ids whose other columns come and go, and what it should hold.
+class AlteredTable {
+ public:
+  explicit AlteredTable(std::uint64_t seed) : random_(seed) {
+    TableSchema schema("t");
+    schema.column("id", Type::kInt64).column("first", Type::kString).primary_key({"id"});
+    schema.key("by_first", {"first", "id"});
+    table_ = must(database->create_table(schema));
+    columns_ = {schema.columns[0], schema.columns[1]};
+    dropped_.resize(2);
+    defaults_.resize(2);
+  }
+
+  void take_turn() {
+    switch (random_.below(12)) {
+      case 0:
+        return add();
+      case 1:
+        return columns_.size() > 3 && random_.below(2) == 0 ? drop() : change();
+      case 2:
+        static_cast<void>(must(database->merge(table_)));
+        return;
+      case 3:
+        if (random_.below(3) != 0) return change();
+        database.reopen();
+        return;
+      default:
+        return change();
+    }
+  }
+
+  void check() {
+    Transaction t = must(database->begin(AccessMode::kReadOnly));
+    std::size_t wrong = 0;
+    std::vector<Value> all(columns_.size());
+    for (const auto& [id, values] : rows_) {
+      const Row row = must(t.find({table_, 0}, {Value::int64(id)}));
+      row.get_all(all);
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        const Value& expected = dropped_[i] ? kNull : values[i];
+        wrong += all[i] == expected && row.get(column(i)) == expected &&
+                         row.is_null(column(i)) == expected.is_null()
+                     ? 0
+                     : 1;
+      }
+    }
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (!dropped_[i]) wrong += scan_differs(t, i) + query_differs(t, i);
+    CHECK(wrong == 0);
+    CHECK(must(database->schema(table_)).columns.size() == columns_.size());
+  }
+
+  TemporaryDatabase database;
+
+ private:
+  using Model = std::map<std::int64_t, std::vector<Value>>;
+  static inline const Value kNull = Value::null();
+  static ColumnId column(std::size_t i) { return ColumnId(static_cast<std::uint16_t>(i)); }
+
+  Value value_of(Type type, std::uint64_t n) {
+    switch (type) {
+      case Type::kInt32:
+        return Value::int32(static_cast<std::int32_t>(n));
+      case Type::kDouble:
+        return Value::real(static_cast<double>(n) / 2);
+      case Type::kString:
+        texts_.push_back(n % 5 == 0 ? kLongText + std::to_string(n) : "x" + std::to_string(n));
+        return Value::string(texts_.back());
+      default:
+        return Value::int64(static_cast<std::int64_t>(n) - 20);
+    }
+  }
+
+  void add() {
+    if (columns_.size() >= 14) return;
+    const Type types[] = {Type::kInt32, Type::kInt64, Type::kDouble, Type::kString};
+    ColumnSchema fresh = column_of("c" + std::to_string(columns_.size()), types[random_.below(4)],
+                                   random_.below(2) == 0);
+    Value given = Value::null();
+    if (random_.below(3) != 0) {
+      given = value_of(fresh.type, random_.below(40));
+      fresh = with_default(fresh, given);
+      fresh.nullable = random_.below(2) == 0;
+    }
+    const ColumnId id = must(database->add_column(table_, fresh));
+    CHECK(id == column(columns_.size()));
+    CHECK(must(database->find_column(table_, fresh.name)) == id);
+    columns_.push_back(fresh);
+    defaults_.push_back(given);
+    dropped_.push_back(false);
+    for (auto& [row, values] : rows_) values.push_back(given);
+  }
+
+  void drop() {
+    const std::size_t i = 2 + random_.below(columns_.size() - 2);
+    if (dropped_[i]) return;
+    must(database->drop_column(table_, column(i)));
+    dropped_[i] = true;
+  }
+
+  Value drawn(std::size_t i) {
+    if (dropped_[i]) return kNull;
+    if (columns_[i].nullable && random_.below(4) == 0) return kNull;
+    return value_of(columns_[i].type, random_.below(60));
+  }
+
+  void change() {
+    Transaction t = must(database->begin());
+    Model after = rows_;
+    for (std::uint64_t n = 1 + random_.below(8); n > 0; --n) {
+      const auto id = static_cast<std::int64_t>(random_.below(150));
+      const auto there = after.find(id);
+      if (there == after.end()) {
+        // As if no column had been added, now and then.
+        const std::size_t width =
+            random_.below(4) == 0 ? 2 + random_.below(columns_.size() - 1) : columns_.size();
+        std::vector<Value> values{Value::int64(id)};
+        for (std::size_t i = 1; i < width; ++i) values.push_back(drawn(i));
+        must(t.insert(table_, values));
+        for (std::size_t i = width; i < columns_.size(); ++i)
+          values.push_back(dropped_[i] ? kNull : defaults_[i]);
+        after[id] = values;
+        continue;
+      }
+      const Row row = must(t.find({table_, 0}, {Value::int64(id)}));
+      if (random_.below(4) == 0) {
+        must(t.remove(table_, row.id()));
+        after.erase(there);
+        continue;
+      }
+      const std::size_t i = 1 + random_.below(columns_.size() - 1);
+      if (dropped_[i]) continue;
+      there->second[i] = drawn(i);
+      must(t.update(table_, row.id(), {{column(i), there->second[i]}}));
+    }
+    if (random_.below(6) == 0) return t.abort();
+    must(t.commit());
+    rows_ = std::move(after);
+  }
+
+  std::size_t scan_differs(const Transaction& t, std::size_t i) {
+    std::size_t wrong = 0;
+    std::size_t rows = 0;
+    must(t.scan(table_, {column(0), column(i)}, [&](const ScanBatch& batch) {
+      for (std::size_t r = 0; r < batch.row_count(); ++r, ++rows)
+        wrong += batch.value(1, r) == rows_.at(batch.value(0, r).as_int64())[i] ? 0 : 1;
+      return true;
+    }));
+    return wrong + (rows == rows_.size() ? 0 : 1);
+  }
+
+  static query::Expr constant(const Value& value) {
+    if (value.type() == Type::kString) return value.as_string();
+    if (value.type() == Type::kDouble) return value.as_double();
+    return value.raw();
+  }
+
+  // How many rows there are of each value, and of one by a condition.
+  std::size_t query_differs(const Transaction& t, std::size_t i) {
+    const std::string& name = columns_[i].name;
+    std::map<std::string, std::int64_t> counts;
+    for (const auto& [id, values] : rows_) ++counts[values[i].to_string()];
+    const query::QueryResult groups =
+        must(query::Query::table("t").group_by({name.c_str()}, {query::count().as("n")}).run(t));
+    std::size_t wrong = groups.row_count() == counts.size() ? 0 : 1;
+    for (std::size_t r = 0; r < groups.row_count(); ++r)
+      wrong += counts[groups.value(r, 0).to_string()] == groups.value(r, 1).as_int64() ? 0 : 1;
+    if (rows_.empty()) return wrong;
+    const Value wanted = rows_.begin()->second[i];
+    const auto condition =
+        wanted.is_null() ? query::col(name).is_null() : query::col(name) == constant(wanted);
+    const query::QueryResult some =
+        must(query::Query::table("t").where(condition).select({"id"}).run(t));
+    return wrong +
+           (static_cast<std::int64_t>(some.row_count()) == counts[wanted.to_string()] ? 0 : 1);
+  }
+
+  Random random_;
+  TableId table_;
+  std::vector<ColumnSchema> columns_;
+  std::vector<bool> dropped_;
+  std::vector<Value> defaults_;
+  std::deque<std::string> texts_;
+  Model rows_;
+};
+
+TableSchema items_schema() {
+  TableSchema schema("items");
+  schema.column("id", Type::kInt64).column("kind", Type::kString).column("price", Type::kInt32);
+  schema.primary_key({"id"}).key("by_kind", {"kind"});
+  schema.check("dear",
+               Condition::compare("price", Condition::Kind::kGreater, Constant(Value::int32(0))));
+  return schema;
+}
+
+struct Items {
+  TemporaryDatabase database;
+  TableId table = must(database->create_table(items_schema()));
+
+  void insert(std::int64_t first, std::int64_t end) {
+    Transaction t = must(database->begin());
+    for (std::int64_t id = first; id < end; ++id)
+      must(t.insert(table, {Value::int64(id), Value::string("k"), Value::int32(5)}));
+    must(t.commit());
+  }
+  void check_pool_is_whole() {
+    must(database->verify());
+    const std::string path = database.options.path;
+    database.close();
+    const PoolCheckReport report = must(check_pool({path, {}}));
+    CHECK(report.damages == 0);
+    database.reopen();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("columns come and go, and each row is what was written", "[engine]") {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    AlteredTable table(seed);
+    for (int turn = 0; turn < 120; ++turn) {
+      table.take_turn();
+      if (turn % 10 == 9) table.check();
+    }
+    must(table.database->verify());
+    const std::string path = table.database.options.path;
+    table.database.close();
+    CHECK(must(check_pool({path, {}})).damages == 0);
+    table.database.reopen();
+    table.check();
+  }
+}
+
+TEST_CASE("rows of before a column was added have its default, in an open transaction too",
+          "[engine]") {
+  Items items;
+  items.insert(0, 100);
+  static_cast<void>(must(items.database->merge(items.table)));
+  items.insert(100, 200);
+  Transaction open = must(items.database->begin());
+  const Row in_main = must(open.find({items.table, 0}, {Value::int64(5)}));
+  const Row in_delta = must(open.find({items.table, 0}, {Value::int64(105)}));
+  const ColumnId tax = must(items.database->add_column(
+      items.table, with_default(column_of("tax", Type::kInt64, true), Value::int64(-7))));
+  const ColumnId note = must(items.database->add_column(
+      items.table, with_default(column_of("note", Type::kString, true), Value::string(kLongText))));
+  const ColumnId size = must(items.database->add_column(items.table, column_of("s", Type::kDate)));
+  for (const Row& row : {in_main, in_delta}) {
+    CHECK(row.get(tax) == Value::int64(-7));
+    CHECK(row.get_string(note) == kLongText);
+    CHECK(row.is_null(size));
+    std::vector<Value> few(3);
+    row.get_all(few);
+    CHECK(few[2] == Value::int32(5));
+  }
+  // The transaction that was open writes the columns, and rows as it knows them.
+  must(open.update(items.table, in_main.id(), {{tax, Value::int64(1)}}));
+  must(open.update(items.table, in_delta.id(), {{size, Value::date(3)}}));
+  must(open.insert(items.table, {Value::int64(900), Value::string("k"), Value::int32(1)}));
+  const std::vector<Value> two{Value::int64(901), Value::string("a"), Value::int32(1),
+                               Value::int64(902), Value::string("b"), Value::int32(1)};
+  std::vector<RowId> ids(2);
+  must(open.insert_rows(items.table, two, ids));
+  must(open.commit());
+}
+
+TEST_CASE("what cannot be added is refused, with table and column", "[engine]") {
+  Items items;
+  const auto add = [&](const ColumnSchema& column) {
+    return items.database->add_column(items.table, column).status();
+  };
+  ColumnSchema strict = column_of("strict", Type::kInt64);
+  strict.nullable = false;
+  must(add(strict));  // no row was ever there
+  Transaction t = must(items.database->begin());
+  CHECK(
+      said(
+          t.insert(items.table, {Value::int64(1), Value::string("k"), Value::int32(1)}).status()) ==
+      "table items, column strict: no value is given, it has no default, "
+      "and NULL is not allowed");
+  must(t.insert(items.table,
+                {Value::int64(1), Value::string("k"), Value::int32(1), Value::int64(1)}));
+  must(t.commit());
+  strict.name = "other";
+  CHECK(said(add(strict)) ==
+        "table items, column other: NOT NULL without a default, and the table has or had rows");
+  CHECK(add(strict).code() == StatusCode::kConstraintViolated);
+  CHECK(said(add(column_of("kind", Type::kInt32))) == "table items: column 'kind' exists");
+  CHECK(add(column_of("kind", Type::kInt32)).code() == StatusCode::kAlreadyExists);
+  CHECK(add(column_of("", Type::kInt32)).code() == StatusCode::kInvalidArgument);
+  ColumnSchema numbered = column_of("n", Type::kInt64);
+  numbered.auto_increment = true;
+  CHECK(said(add(numbered)) == "table items, column n: an auto-increment column cannot be added");
+  CHECK(add(with_default(column_of("d", Type::kInt32), Value::string("x"))).code() ==
+        StatusCode::kInvalidArgument);
+  CHECK(items.database->add_column(TableId(99), strict).code() == StatusCode::kNotFound);
+  CHECK(must(items.database->schema(items.table)).columns.size() == 4);
+}
+
+TEST_CASE("a dropped column's name is free and its number is not", "[engine]") {
+  Items items;
+  items.insert(0, 50);
+  const ColumnId extra = must(items.database->add_column(
+      items.table, with_default(column_of("extra", Type::kString), Value::string("e"))));
+  const auto drop = [&](ColumnId column) {
+    return items.database->drop_column(items.table, column);
+  };
+  CHECK(said(drop(ColumnId(0))) == "table items, column id: key primary names it");
+  CHECK(said(drop(ColumnId(1))) == "table items, column kind: key by_kind names it");
+  CHECK(said(drop(ColumnId(2))) == "table items, column price: check dear names it");
+  CHECK(drop(ColumnId(2)).code() == StatusCode::kConstraintViolated);
+  CHECK(drop(ColumnId(9)).code() == StatusCode::kNotFound);
+  must(drop(extra));
+  CHECK(drop(extra).code() == StatusCode::kNotFound);
+  CHECK(items.database->find_column(items.table, "extra").code() == StatusCode::kNotFound);
+  CHECK(items.database->find_column(items.table, "").code() == StatusCode::kNotFound);
+  const ColumnId again =
+      must(items.database->add_column(items.table, column_of("extra", Type::kInt32)));
+  CHECK(again == ColumnId(4));
+  for (int opened = 0; opened < 2; ++opened) {
+    Transaction t = must(items.database->begin());
+    const Row row = must(t.find({items.table, 0}, {Value::int64(3)}));
+    CHECK(row.get(extra).is_null());
+    CHECK(row.get_string(extra).empty());
+    CHECK(row.get(again).is_null());
+    const std::string gone = "table items: column 3 was dropped";
+    CHECK(said(t.update(items.table, row.id(), {{extra, Value::null()}}).status()) == gone);
+    CHECK(said(t.scan(items.table, {extra}, [](const ScanBatch&) { return true; })) == gone);
+    CHECK(said(t.insert(items.table, {Value::int64(60), Value::string("k"), Value::int32(1),
+                                      Value::string("e"), Value::null()})
+                   .status()) == "table items, column 3 was dropped");
+    CHECK(query::Query::table("items").select({query::col("")}).run(t).code() ==
+          StatusCode::kInvalidArgument);
+    t.abort();
+    items.database.reopen();
+  }
+  CHECK(must(items.database->schema(items.table)).columns[3].dropped);
+  CHECK(items.database->create_table(must(items.database->schema(items.table))).code() ==
+        StatusCode::kInvalidArgument);
+  items.check_pool_is_whole();
+}
+
+TEST_CASE("merges and the opening after them give back what a dropped column took", "[engine]") {
+  Items items;
+  const ColumnId extra =
+      must(items.database->add_column(items.table, column_of("x", Type::kString)));
+  Transaction t = must(items.database->begin());
+  std::string text;
+  for (std::int64_t id = 0; id < 2000; ++id) {
+    text = kLongText + std::to_string(id);
+    must(t.insert(items.table,
+                  {Value::int64(id), Value::string("k"), Value::int32(1), Value::string(text)}));
+  }
+  must(t.commit());
+  static_cast<void>(must(items.database->merge(items.table)));
+  const std::uint64_t before = items.database->statistics().pool_used_bytes;
+  must(items.database->drop_column(items.table, extra));
+  items.database.reopen();
+  // The groups have it still.
+  CHECK(items.database->statistics().pool_used_bytes + 100'000 > before);
+  MergeOptions everything;
+  everything.scope = MergeScope::kEverything;
+  static_cast<void>(must(items.database->merge(items.table, everything)));
+  items.database.reopen();
+  CHECK(items.database->statistics().pool_used_bytes + 2000 * 300 < before);
+  items.check_pool_is_whole();
+  items.insert(5000, 5100);  // where it was
+  must(items.database->verify());
+}
+
+}  // namespace flugs::test
