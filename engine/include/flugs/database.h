@@ -225,8 +225,8 @@ class Database {
   /// it waits for all transactions that are open, one of this thread too, up to one second; those
   /// that begin later keep the key up, and already respect it if it is unique: they may be refused
   /// by it before it is there, even if it never will be. Then the rows that there are are entered,
-  /// a million in a second or two; then it waits for those that began before that, again up to one
-  /// second. Look-ups by it are right in every transaction that gets its KeyId.
+  /// a million in one to five seconds; then it waits for those that began before that, again up to
+  /// one second. Look-ups by it are right in every transaction that gets its KeyId.
   ///
   /// Its index is in DRAM, also with IndexMode::kHint: made from the rows after opening, or with
   /// the next merge kept in runs like any other's. Durable when: it returns ok; a crash before
