@@ -168,8 +168,8 @@ struct LocalRows {
 };
 
 /// Everything one transaction needs besides its slot; reused by the next one, so that a transaction
-/// allocates nothing once its vectors have grown. One thread at a time.
-class TransactionContext {
+/// allocates nothing once its vectors have grown. One thread at a time, and lines of its own.
+class alignas(128) TransactionContext {
  public:
   mvcc::Slot* slot = nullptr;
   mvcc::TransactionSlots* slots = nullptr;
