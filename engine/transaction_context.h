@@ -218,11 +218,12 @@ class alignas(128) TransactionContext {
 
   // Kept from transaction to transaction.
   std::vector<LocalRows> local_rows;
-  std::vector<DeadRow> dying;         // rows deleted by the transaction that runs
-  DeadRowQueue dead;                  // committed; still in indexes
-  DeadRowQueue unreachable;           // out of every index; reusable when no reader can hold them
-  std::uint64_t oldest_snapshot = 0;  // as of some commits ago
-  std::uint64_t endings = 0;          // of transactions that wrote, or tried to
+  std::vector<DeadRow> dying;          // rows deleted by the transaction that runs
+  DeadRowQueue dead;                   // committed; still in indexes
+  DeadRowQueue unreachable;            // out of every index; reusable when no reader can hold them
+  std::uint64_t oldest_snapshot = 0;   // as of some commits ago
+  std::uint64_t oldest_looked_at = 0;  // when that was, a time-stamp
+  std::uint64_t endings = 0;           // of transactions that wrote, or tried to
   std::uint64_t oldest_snapshot_endings = 0;  // as many when it was found out
   std::size_t dead_rows_after_oldest = 0;     // size of `dead` then
   bool wants_rows = false;                    // the pool is full

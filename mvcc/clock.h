@@ -5,6 +5,7 @@
 
 #include "flugs/status.h"
 #include "mvcc/asymmetric_barrier.h"
+#include "pmem/check.h"
 #include "words/shared_words.h"
 
 namespace flugs::mvcc {
@@ -27,6 +28,8 @@ namespace flugs::mvcc {
 /// Thread-safety: any thread; use_processors and set before anybody else is there.
 class Clock {
  public:
+  static constexpr std::uint64_t kTicksPerCommit = 256;  // of the processors: 1 to 2 us
+
   /// Whether the processors' counters can be used; why not.
   static Status check_processors();
   void use_processors() noexcept {
@@ -38,13 +41,27 @@ class Clock {
   /// From here on everything is above `latest`.
   void set(std::uint64_t latest) noexcept {
     counter_.store(latest, std::memory_order_seq_cst);
-    if (is_of_processors_) offset_ = latest + 1 + kBehind - ticks();
+    if (is_of_processors_) offset_ = latest + 1 + kBehind + kSkew - ticks();
   }
 
   std::uint64_t read() const noexcept {
     if (__builtin_expect(is_of_processors_, 0)) return ticks() + offset_ - kBehind;
     note_read(SharedWord::kClock, &counter_);
     return counter_.load(std::memory_order_seq_cst);
+  }
+  /// At or above every snapshot that was read before; at or below every one that is read after it.
+  std::uint64_t latest() const noexcept {
+    return __builtin_expect(is_of_processors_, 0) ? ticks() + offset_ : read();
+  }
+  std::uint64_t lowest() const noexcept {
+    return __builtin_expect(is_of_processors_, 0) ? ticks() + offset_ - kBehind - kSkew : read();
+  }
+  /// A snapshot of the processors, behind an earlier one. A clock that goes back (the machine was
+  /// suspended, or moved) would give an order that is none: the process ends.
+  std::uint64_t read_after(std::uint64_t earlier) const noexcept {
+    const std::uint64_t snapshot = ticks() + offset_ - kBehind;
+    FLUGS_CHECK(snapshot + kSkew >= earlier);
+    return snapshot;
   }
   std::uint64_t take() noexcept {
     if (__builtin_expect(is_of_processors_, 0)) {

@@ -182,7 +182,7 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitting),
                      std::memory_order_release);
   const std::uint64_t timestamp = slots_.clock_.take();
-  FLUGS_CHECK(timestamp <= kTimestampMax);
+  FLUGS_CHECK(timestamp <= kTimestampMax && timestamp > slot.begun_at_);
   mirror.timestamp.store(timestamp, std::memory_order_release);
   // Whoever waits for us has a higher time-stamp, and we wait but for lower ones.
   if (!may_commit(timestamp)) return Status(StatusCode::kConflict);

@@ -467,12 +467,33 @@ void TransactionSlots::begin_writing(Slot& slot) {
 }
 
 std::uint64_t TransactionSlots::oldest_snapshot() const noexcept {
-  std::uint64_t oldest = clock_.read();
+  std::uint64_t oldest = clock_.lowest();
   heavy_barrier();  // pairs with begin_snapshot
   for (std::uint32_t i = 0; i < slot_count_; ++i) {
     note_read(SharedWord::kSnapshot, &mirrors_[i].snapshot);
     oldest = std::min(oldest, mirrors_[i].snapshot.load(std::memory_order_acquire));
   }
+  return oldest;
+}
+
+// Whoever adopts it is behind all that ended transactions did, as is the one that found it.
+std::uint64_t TransactionSlots::shared_oldest_snapshot(std::uint64_t& looked_at) noexcept {
+  constexpr std::uint64_t kFresher = 4;
+  const std::uint64_t at = now();
+  const std::uint64_t found_at = found_at_.load(std::memory_order_acquire);
+  if (found_at > looked_at && at - std::min(at, found_at) < (at - looked_at) / kFresher) {
+    looked_at = found_at;
+    return found_oldest_.load(std::memory_order_acquire);
+  }
+  looked_at = at;
+  const std::uint64_t oldest = oldest_snapshot();
+  const auto raise = [](std::atomic<std::uint64_t>& word, std::uint64_t value) {
+    std::uint64_t seen = word.load(std::memory_order_relaxed);
+    while (seen < value && !word.compare_exchange_weak(seen, value, std::memory_order_acq_rel)) {
+    }
+  };
+  raise(found_oldest_, oldest);
+  raise(found_at_, at);
   return oldest;
 }
 

@@ -111,7 +111,7 @@ class TransactionSlots {
       // Reading the time is what costs: one that the slot has read before will do until it is.
       registered.store(slot.begun_at_, std::memory_order_release);
       light_barrier();
-      slot.begun_at_ = clock_.read();
+      slot.begun_at_ = clock_.read_after(slot.begun_at_);
       registered.store(slot.begun_at_, std::memory_order_release);
       return slot.begun_at_;
     }
@@ -133,6 +133,10 @@ class TransactionSlots {
   std::span<SlotMirror> mirrors() noexcept { return {mirrors_.get(), slot_count_}; }
   /// No open or future transaction has a snapshot below it. Costs a few microseconds.
   std::uint64_t oldest_snapshot() const noexcept;
+  /// The same; or as another thread has found it, if that was not long ago compared with
+  /// `looked_at`, when this one has had it last: a look interrupts all processors and goes through
+  /// all slots, and there may be as many who look as there are slots. Sets `looked_at`.
+  std::uint64_t shared_oldest_snapshot(std::uint64_t& looked_at) noexcept;
   /// The transaction with the oldest snapshot, for people: others may be the oldest by now. Without
   /// any, the clock and slot 0.
   struct Oldest {
@@ -155,6 +159,12 @@ class TransactionSlots {
   /// What the clock showed when the database was opened.
   std::uint64_t opened_at() const noexcept { return opened_at_; }
   std::uint64_t now() const noexcept { return clock_.read(); }
+  /// Roughly what the clock goes on by in so many commits.
+  std::uint64_t time_of(std::uint64_t commits) const noexcept {
+    return clock_.is_of_processors() ? commits * Clock::kTicksPerCommit : commits;
+  }
+  /// At or above every snapshot that was taken so far.
+  std::uint64_t latest_snapshot() const noexcept { return clock_.latest(); }
   std::uint32_t slot_count() const noexcept { return slot_count_; }
   std::uint32_t taken() const noexcept;
   /// Every stamp in the pool must be at most that.
@@ -192,6 +202,10 @@ class TransactionSlots {
   std::unique_ptr<SlotMirror[]> mirrors_;
   std::vector<Slot> slots_;
   std::atomic<std::uint64_t> asked_to_end_{0};
+  // What was found last, and when at least: shared_oldest_snapshot. Written once for thousands of
+  // transactions, whatever the number of slots.
+  alignas(64) std::atomic<std::uint64_t> found_oldest_{0};
+  std::atomic<std::uint64_t> found_at_{0};
   Clock clock_;
 };
 

@@ -78,6 +78,8 @@ TEST_CASE("the processors' clock goes on from what was given out before", "[mvcc
       REQUIRE(clock.read() < timestamp + (std::uint64_t{1} << 40));
       clock.pass(timestamp);
       REQUIRE(clock.read() >= timestamp);
+      REQUIRE(clock.lowest() >= timestamp);
+      REQUIRE(clock.latest() > clock.read());
       snapshot = clock.read();
       const std::uint64_t advanced = clock.advance();
       REQUIRE(advanced > snapshot);
