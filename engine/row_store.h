@@ -345,13 +345,13 @@ class RowStore {
   std::atomic<std::uint64_t> delta_bytes_max_{0};
   std::atomic<std::size_t> previous_bytes_{0};
   std::atomic<std::uint64_t> last_emptied_at_{0};
-  // Whoever writes looks at what is above; it changes with a chunk, and this with every 64 rows.
-  alignas(64) std::atomic<std::uint32_t> next_row_{0};
-  pmem::Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
   mutable pmem::Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
   pmem::ChunkList chunk_list_;
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
   std::vector<Replaced> replaced_;
+  // Far from what whoever writes looks at: that changes with a chunk, this with every 64 rows.
+  std::atomic<std::uint32_t> next_row_{0};
+  pmem::Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
 };
 
 }  // namespace flugs::engine

@@ -415,7 +415,7 @@ class Table {
   mvcc::TransactionSlots* slots_ = nullptr;  // when rows were left unswept
   std::mutex sweep_mutex_;                   // protects sweep_status_; a leaf
   Status sweep_status_;
-  alignas(64) std::mutex free_mutex_;  // protects free_rows_ and swept_rows_; a leaf
+  std::mutex free_mutex_;  // protects free_rows_ and swept_rows_; a leaf
   std::vector<std::uint32_t> free_rows_;
   std::atomic<std::size_t> free_count_{0};
   // Rows swept since opening, under free_mutex_. They are free when every snapshot is above

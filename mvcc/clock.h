@@ -66,14 +66,15 @@ class Clock {
   std::uint64_t take() noexcept {
     if (__builtin_expect(is_of_processors_, 0)) {
       full_barrier();  // what was stored is seen by whoever reads the time later
-      return ticks() + offset_;
+      return behind_all() + offset_;
     }
     note_write(SharedWord::kClock, &counter_);
     return counter_.fetch_add(1, std::memory_order_seq_cst) + 1;
   }
+  /// For who has something to store then; who is going to look at what others did `reads` it next.
   void pass(std::uint64_t timestamp) const noexcept {
     if (__builtin_expect(!is_of_processors_, 1)) return;
-    while (ticks() + offset_ < timestamp + kBehind + kSkew) {
+    while (at_least() + offset_ < timestamp + kBehind + kSkew) {
     }
   }
   /// A time-stamp above every snapshot read so far and not above any read from now on.
@@ -90,19 +91,37 @@ class Clock {
   static constexpr std::uint64_t kSkew = 16;           // some 100 ns: more than a line takes
   static constexpr std::uint64_t kBehind = 1 + kSkew;  // what a snapshot is behind
 
-  /// Neither loads nor stores of this thread are moved across it by processor or compiler, but for
-  /// stores from before, which may become visible later.
+  static std::uint64_t join(std::uint32_t high, std::uint32_t low) noexcept {
+    return ((std::uint64_t{high} << 32) | low) >> kShift;
+  }
+  /// Read when all instructions before have been executed, and before any behind it is: neither
+  /// loads nor stores are moved across it, but for stores from before, which may be seen later.
   static std::uint64_t ticks() noexcept {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
     asm volatile("rdtscp\n\tlfence" : "=a"(low), "=d"(high) : : "rcx", "memory");
-    return ((std::uint64_t{high} << 32) | low) >> kShift;
+    return join(high, low);
+  }
+  /// What is behind it may be executed before; stores are not seen before.
+  static std::uint64_t behind_all() noexcept {
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    asm volatile("rdtscp" : "=a"(low), "=d"(high) : : "rcx", "memory");
+    return join(high, low);
+  }
+  /// May be read too early, while a flush is waited for, and is so much lower. No store from behind
+  /// it is seen before it was read.
+  static std::uint64_t at_least() noexcept {
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    asm volatile("rdtsc" : "=a"(low), "=d"(high) : : "memory");
+    return join(high, low);
   }
 
-  // Nobody writes to this line: a begin needs nothing else when the processors' counters are used.
-  alignas(64) bool is_of_processors_ = false;
-  std::uint64_t offset_ = 0;  // modulo 2^64
+  // One line: when it is not the counter that is used, nobody writes to it.
   alignas(64) std::atomic<std::uint64_t> counter_{0};
+  bool is_of_processors_ = false;
+  std::uint64_t offset_ = 0;  // modulo 2^64
 };
 
 }  // namespace flugs::mvcc

@@ -123,7 +123,10 @@ class TransactionSlots {
   void use_processor_clock() noexcept { clock_.use_processors(); }
   /// Returns when every snapshot that is taken from then on has the time-stamp in it, and whoever
   /// has one at or below it is known to commit. Before who commits at it looks at what others did.
-  void pass(std::uint64_t timestamp) const noexcept { clock_.pass(timestamp); }
+  void pass(std::uint64_t timestamp) const noexcept {
+    clock_.pass(timestamp);
+    clock_.read();
+  }
   /// Makes a transaction that will write visible as active; its generation is new and durable.
   void begin_writing(Slot& slot);
 

@@ -9,7 +9,7 @@ Visibility::Resolved Visibility::resolve(const Stamp& stamp) const noexcept {
     if (!is_tag(seen)) return {Fate::kCommitted, seen, seen};
     if (seen == own_tag_) return {Fate::kOwn, seen, 0};
     const std::uint32_t slot = slot_of(seen);
-    if (slot >= mirrors_.size()) return {Fate::kNothing, seen, 0};
+    if (slot >= mirror_count_) return {Fate::kNothing, seen, 0};
     const std::uint64_t generation = generation_of(seen);
     const SlotMirror::Half& half = mirrors_[slot].half[generation & 1];
     note_read(SharedWord::kSlotMirror, &half);
@@ -48,7 +48,7 @@ bool Visibility::tag_happened(const Stamp& stamp, Stamp seen) const noexcept {
     if (seen == kNoStamp) return false;
     if (!is_tag(seen)) return seen <= snapshot_;
     const std::uint32_t slot = slot_of(seen);
-    if (slot >= mirrors_.size()) return false;
+    if (slot >= mirror_count_) return false;
     const std::uint64_t generation = generation_of(seen);
     const SlotMirror::Half& half = mirrors_[slot].half[generation & 1];
     note_read(SharedWord::kSlotMirror, &half);
