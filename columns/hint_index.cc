@@ -24,8 +24,8 @@ std::size_t HintIndex::lock_count() noexcept {
   constexpr std::size_t kLocksMin = 64;
   constexpr std::size_t kLocksMax = 16'384;
   constexpr std::size_t kLocksPerProcessor = 16;
-  static const std::size_t count = std::bit_ceil(std::clamp(
-      kLocksPerProcessor * std::thread::hardware_concurrency(), kLocksMin, kLocksMax));
+  static const std::size_t count = std::bit_ceil(
+      std::clamp(kLocksPerProcessor * std::thread::hardware_concurrency(), kLocksMin, kLocksMax));
   return count;
 }
 

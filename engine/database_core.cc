@@ -157,8 +157,7 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
 bool DatabaseCore::reads_hold(TransactionContext& context, std::uint64_t at) const {
   if (__builtin_expect(!context.notes_reads() && !context.asks_references, 1)) return true;
   slots_->pass(at);
-  const auto now =
-      mvcc::Visibility::at_commit(slots_->mirrors(), at, context.visibility.own_tag());
+  const auto now = mvcc::Visibility::at_commit(slots_->mirrors(), at, context.visibility.own_tag());
   if (context.asks_references && !references_hold(context, now)) return false;
   return !context.notes_reads() || context.reads.holds(context.visibility, now);
 }

@@ -80,8 +80,7 @@ std::string replay_words(const HistoryOptions& options, const proof::HistoryPlan
       "flugs history --isolation {} --workload {} --operations {} --users {} --sessions {} "
       "--tables {} --keys {} --kills {} --merge {} --index {} --clock {} --seed {}{}",
       options.isolation, options.workload, plan.operations, plan.users, plan.sessions, plan.tables,
-      plan.keys, kills, options.merge, to_string(plan.index_mode),
-      to_string(plan.clock), plan.seed,
+      plan.keys, kills, options.merge, to_string(plan.index_mode), to_string(plan.clock), plan.seed,
       options.broken.empty() ? "" : " --broken-rule " + options.broken);
 }
 

@@ -151,9 +151,9 @@ struct TransactionInfo {
   /// Commits since its snapshot: what it holds back. With CommitClock::kProcessors ticks of some
   /// nanoseconds.
   std::uint64_t snapshots_behind = 0;
-  std::chrono::milliseconds open{0};   ///< at least
-  std::chrono::milliseconds idle{0};   ///< at least so long without the beginning of a call
-  bool is_in_call = false;             ///< of those that may take long: queries, scans, commits ...
+  std::chrono::milliseconds open{0};  ///< at least
+  std::chrono::milliseconds idle{0};  ///< at least so long without the beginning of a call
+  bool is_in_call = false;            ///< of those that may take long: queries, scans, commits ...
   bool is_asked_to_end = false;
   bool is_ended = false;  ///< undone; counts as open until its owner destroys it
 };
