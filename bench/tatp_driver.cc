@@ -72,6 +72,7 @@ class alignas(64) User {
     for (std::size_t i = 0; i < kTatpTypes; ++i) {
       result.types[i].executed += types_[i].executed;
       result.types[i].found += types_[i].found;
+      result.types[i].shared_words += types_[i].shared_words;
       result.types[i].latency.merge(types_[i].latency);
       result.latency.merge(types_[i].latency);
     }
@@ -100,6 +101,8 @@ class alignas(64) User {
       log_->begin(request);
     }
     const std::uint64_t retries_before = client_.retries();
+    SharedWordCounts words_before;
+    if constexpr (kCountsSharedWords) words_before = shared_word_counts();
     const std::uint64_t begin = clock_.now();
     if (!looks_ahead()) client_.prefetch(request);
     const TatpOutcome outcome = client_.run(request);
@@ -125,6 +128,7 @@ class alignas(64) User {
       TatpTypeResult& type = types_[index_of(request.type)];
       ++type.executed;
       if (outcome == TatpOutcome::kDone) ++type.found;
+      if constexpr (kCountsSharedWords) type.shared_words += shared_word_counts() - words_before;
       if (counts_by_rule_b(request.type, outcome)) {
         type.latency.add(clock_.to_ns(end - begin));
         if (request.type == TatpType::kUpdateLocation && is_merging())

@@ -10,6 +10,7 @@
 #include "bench/tatp_transactions.h"
 #include "bench/witness.h"
 #include "flugs/database.h"
+#include "words/shared_words.h"
 
 namespace flugs::bench {
 
@@ -41,6 +42,8 @@ struct TatpTypeResult {
   std::uint64_t executed = 0;
   std::uint64_t found = 0;  ///< found or changed something
   Histogram latency;        ///< of those that rule B counts, retries included
+  /// In a build that counts them: accesses to words that threads share.
+  SharedWordCounts shared_words;
 };
 
 struct TatpRunResult {

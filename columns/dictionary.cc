@@ -451,6 +451,7 @@ Result<std::uint32_t> Dictionary::reserve_id(pmem::Persister& persister) {
       if (Status s = grow(chunk, persister); !s.ok()) return s;
       continue;
     }
+    note_write(SharedWord::kDictionary, &count_);
     if (count_.compare_exchange_weak(id, id + 1, std::memory_order_acq_rel)) return id;
   }
 }
@@ -483,6 +484,7 @@ bool Dictionary::all_written(std::uint32_t first, std::uint32_t last) const noex
 // The entry may be another transaction's, not yet flushed by it. Entries are listed as ranges; one
 // that begins at or below the durable prefix moves that prefix to its end after the fence.
 void Dictionary::rely_on(std::uint32_t id, Unflushed& unflushed) {
+  note_read(SharedWord::kDictionary, &durable_);
   const std::uint32_t durable = durable_.load(std::memory_order_acquire);
   if (id < durable) return;
   if (Unflushed::Last* last = unflushed.last(*this); last != nullptr) {
@@ -523,6 +525,7 @@ void Dictionary::flush_entries(std::uint32_t first, std::uint32_t end, pmem::Per
 }
 
 void Dictionary::mark_durable(std::uint32_t first, std::uint32_t end) noexcept {
+  note_write(SharedWord::kDictionary, &durable_);
   std::uint32_t durable = durable_.load(std::memory_order_relaxed);
   while (first <= durable && durable < end &&
          !durable_.compare_exchange_weak(durable, end, std::memory_order_acq_rel)) {

@@ -102,6 +102,7 @@ void HashIndex::lookup(std::uint64_t hash, Candidates& out) const {
     out.clear();
     const Segment* segment = find_segment(fingerprint);
     const Bucket& first = segment->buckets[fingerprint & kBucketMask];
+    note_read(SharedWord::kKeyBucket, &first);
     const std::uintptr_t link = first.link.load(std::memory_order_acquire);
     // A split changes the directory before the version: seeing the new version implies that this
     // second look at the directory finds the new segment.
@@ -117,6 +118,7 @@ void HashIndex::lookup(std::uint64_t hash, Candidates& out) const {
       }
       if (overflow == nullptr) break;
       bucket = overflow;
+      note_read(SharedWord::kKeyBucket, bucket);
       overflow = bucket->overflow();
     }
     // Unchanged: no entry had begun to leave while we looked. (An overflow bucket that was added

@@ -13,6 +13,7 @@
 #include "pmem/check.h"
 #include "pmem/mutex.h"
 #include "pmem/spin_lock.h"
+#include "words/shared_words.h"
 
 namespace flugs::columns {
 
@@ -227,6 +228,7 @@ class HashIndex {
                  std::memory_order_release);
     }
     void lock() noexcept {
+      note_write(SharedWord::kKeyBucket, this);
       pmem::SpinWait wait;
       for (;;) {
         std::uintptr_t seen = link.load(std::memory_order_relaxed);

@@ -4,8 +4,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdlib>
+#include <thread>
 
 #include "pmem/check.h"
 
@@ -17,6 +19,15 @@ HintIndex::HintIndex(pmem::Pool& pool, HintIndexLayout& layout, std::string owne
       layout_(layout),
       owner_(std::move(owner)),
       slabs_(pool, layout.slabs, owner_) {}
+
+std::size_t HintIndex::lock_count() noexcept {
+  constexpr std::size_t kLocksMin = 64;
+  constexpr std::size_t kLocksMax = 16'384;
+  constexpr std::size_t kLocksPerProcessor = 16;
+  static const std::size_t count = std::bit_ceil(
+      std::clamp(kLocksPerProcessor * std::thread::hardware_concurrency(), kLocksMin, kLocksMax));
+  return count;
+}
 
 std::uint64_t HintIndex::checksum_of(const HintIndexLayout::Change& change) noexcept {
   return XXH3_64bits(&change, offsetof(HintIndexLayout::Change, checksum));
@@ -246,6 +257,7 @@ HintIndex::Editor::Editor(HintIndex& index, std::uint64_t hash) noexcept
     const std::size_t place = directory == nullptr ? 0 : directory->index_of(fingerprint_);
     word_ = directory == nullptr ? 0 : index.word_of(*directory, place);
     lock_ = &index.lock_of(word_);
+    note_write(SharedWord::kHintLock, lock_);
     lock_->lock();
     if (index.directory_.load(std::memory_order_acquire) == directory &&
         (directory == nullptr || load(directory->word(place)) == word_))

@@ -18,6 +18,7 @@
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "pmem/spin_lock.h"
+#include "words/shared_words.h"
 
 namespace flugs::columns {
 
@@ -143,7 +144,8 @@ class HintIndex {
   using Segment = HintSegmentLayout;
   struct alignas(64) Lock : pmem::SpinLock {};
   static constexpr std::uint64_t kSegmentBytes = sizeof(Segment);
-  static constexpr std::size_t kLocks = 64;
+  /// 16 per processor, so that two that write to different segments seldom meet.
+  static std::size_t lock_count() noexcept;
   // An entry so many lines from home wishes for more room.
   static constexpr std::uint32_t kLinesFar = 4;
   static constexpr unsigned kSlabMapShift = 21;
@@ -197,6 +199,7 @@ class HintIndex {
     return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
   }
   static void store(std::uint64_t& word, std::uint64_t value) noexcept {
+    note_write(SharedWord::kHintLine, &word);
     __atomic_store_n(&word, value, __ATOMIC_RELEASE);
   }
   static bool matches(std::uint64_t slot, std::uint32_t fingerprint) noexcept {
@@ -214,7 +217,7 @@ class HintIndex {
         (std::uint64_t{fingerprint * 0x9e3779b1u} * Segment::kLines) >> 32);
   }
   Lock& lock_of(std::uint64_t word) noexcept {
-    return locks_[(word & kOffsetMask) / kSegmentBytes % kLocks];
+    return locks_[(word & kOffsetMask) / kSegmentBytes & lock_mask_];
   }
   Segment* segment_at(std::uint64_t word) const noexcept {
     return reinterpret_cast<Segment*>(base_ + (word & kOffsetMask));
@@ -298,7 +301,9 @@ class HintIndex {
   };
   std::vector<SlabAt> slab_at_;
   std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may be in them
-  std::array<Lock, kLocks> locks_;  // each of segments that share it; innermost, one at a time
+  // Each of segments that share it; innermost, one at a time.
+  const std::size_t lock_mask_ = lock_count() - 1;
+  const std::unique_ptr<Lock[]> locks_ = std::make_unique<Lock[]>(lock_count());
 };
 
 template <typename F>
@@ -308,6 +313,7 @@ bool HintIndex::walk(std::uint64_t word, std::uint32_t fingerprint, F&& visit) c
   for (Segment* segment = segment_at(word); segment != nullptr; segment = next_of(*segment)) {
     for (std::uint32_t walked = 0; walked < Segment::kLines; ++walked) {
       std::uint64_t* slots = segment->slots[line];
+      note_read(SharedWord::kHintLine, slots);
       bool has_unused = false;
       for (std::uint32_t i = 0; i < Segment::kSlots; ++i) {
         const std::uint64_t slot = load(slots[i]);

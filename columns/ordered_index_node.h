@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pmem/spin_lock.h"
+#include "words/shared_words.h"
 
 // The nodes of columns/ordered_index.h, and where their memory comes from.
 //
@@ -37,6 +38,7 @@ class VersionLock {
   std::uint64_t read() const noexcept {
     pmem::SpinWait wait;
     for (;;) {
+      note_read(SharedWord::kKeyNode, this);
       const std::uint64_t version = word_.load(std::memory_order_acquire);
       if ((version & 1) == 0) return version;
       wait.once();
@@ -48,6 +50,7 @@ class VersionLock {
   }
   /// Locks, if nobody has since `read` returned `version`. Never waits.
   bool upgrade(std::uint64_t version) noexcept {
+    note_write(SharedWord::kKeyNode, this);
     return word_.compare_exchange_strong(version, version + 1, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }

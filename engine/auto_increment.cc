@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "words/shared_words.h"
+
 namespace flugs::engine {
 
 AutoIncrement::AutoIncrement(pmem::Pool& pool, std::uint64_t& last_taken, Type type,
@@ -46,6 +48,8 @@ Status AutoIncrement::refill(ValueBlock& block, std::int64_t skipped, pmem::Pers
     if (block.left != 0) return {};
   }
   const std::lock_guard guard(mutex_);
+  note_write(SharedWord::kNumbers, &mutex_);
+  note_write(SharedWord::kNumbers, &last_taken_);
   const auto last = static_cast<std::int64_t>(last_taken_);
   if (last == max_)
     return Status(StatusCode::kOutOfSpace,

@@ -17,6 +17,7 @@ namespace flugs::engine {
 DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options)
     : pool_(std::move(pool)), options_(options), tables_by_id_(kTableIdsMax) {
   slots_ = std::make_unique<mvcc::TransactionSlots>(*pool_, root().slot_array);
+  if (options.clock == CommitClock::kProcessors) slots_->use_processor_clock();
 }
 
 DatabaseCore::~DatabaseCore() {
@@ -144,7 +145,8 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
 // committed that change it; those that have no time-stamp yet will get a higher one.
 bool DatabaseCore::reads_hold(TransactionContext& context, std::uint64_t at) const {
   if (__builtin_expect(!context.notes_reads() && !context.asks_references, 1)) return true;
-  const mvcc::Visibility now(slots_->mirrors(), at, context.visibility.own_tag());
+  slots_->pass(at);
+  const auto now = mvcc::Visibility::at_commit(slots_->mirrors(), at, context.visibility.own_tag());
   if (context.asks_references && !references_hold(context, now)) return false;
   return !context.notes_reads() || context.reads.holds(context.visibility, now);
 }

@@ -63,6 +63,7 @@ Status DatabaseCore::lock_record(TransactionContext& context, const Table& table
   if (mvcc::load_stamp(table.rows().version(row).created) == context.visibility.own_tag())
     return {};  // nobody else sees it
   const Visit visiting(context);
+  table.note_locked_rows();
   const LockName name = table.lock_name(row);
   bool is_new = false;
   Status status = row_locks_->lock(

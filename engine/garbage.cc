@@ -35,7 +35,7 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
     if (dead.table->is_gone() || dead.since < dead.table->rows().emptied_at(dead.row)) continue;
     if (mvcc::VersionLayout* version = dead.table->unlink_dead(dead); version != nullptr)
       context.slot->flush_later(*version);
-    dead.since = context.slots->now();
+    dead.since = context.slots->latest_snapshot();
     dead.fences = context.commits.get() + 1;
     context.unreachable.push(dead);
   }
@@ -98,7 +98,7 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
   std::size_t given_back = 0;
   for (std::size_t i = context.unreachable.size();
        i > 0 && context.unreachable[i - 1].since == ~std::uint64_t{0}; --i, ++given_back)
-    context.unreachable[i - 1].since = slots_->now();
+    context.unreachable[i - 1].since = slots_->latest_snapshot();
   if (std::exchange(context.wants_rows, false)) rows_wanted_.fetch_add(1);
   const std::uint64_t rows_wanted = rows_wanted_.load(std::memory_order_relaxed);
   if (context.dead.empty() && context.unreachable.empty()) return;
@@ -119,7 +119,7 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
   // for it, so that no table whose rows we touch goes away.
   slots_->begin_snapshot(*context.slot);
   if (looks_again) {
-    context.oldest_snapshot = slots_->oldest_snapshot();
+    context.oldest_snapshot = slots_->shared_oldest_snapshot(context.oldest_looked_at);
     context.oldest_snapshot_endings = context.endings;
     context.dead_rows_after_oldest = context.dead.size();
   }

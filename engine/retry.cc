@@ -10,6 +10,7 @@
 #include "engine/retry_queue.h"
 #include "flugs/retry.h"
 #include "words/deadline.h"
+#include "words/shared_words.h"
 
 namespace flugs::engine {
 
@@ -60,6 +61,7 @@ RetryQueue::Place::~Place() {
 
 Clock::duration RetryQueue::Place::wait_for_turn() {
   // Staleness costs an attempt that the one whose turn it is may lose to.
+  note_read(SharedWord::kRetryQueue, &queue_.turn_);
   const std::uint64_t turn = queue_.turn_.load(std::memory_order_relaxed);
   if (__builtin_expect(turn == 0, 1) || turn == number_) return {};
   const Clock::time_point start = Clock::now();
@@ -91,6 +93,7 @@ Clock::duration RetryQueue::Place::pause(Clock::duration spent, Clock::duration 
   std::size_t before = 0;
   {
     const std::lock_guard guard(queue_.mutex_);
+    note_write(SharedWord::kRetryQueue, &queue_.mutex_);
     before = queue_.enter_or_find(number_);
     if (before == 0 && failures_ >= kFailuresBeforeTurn)
       queue_.turn_.store(number_, std::memory_order_relaxed);

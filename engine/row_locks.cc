@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "pmem/check.h"
+#include "words/shared_words.h"
 
 namespace flugs::engine {
 
@@ -20,16 +21,28 @@ Status deadlock() {
 }  // namespace
 
 bool RowLocks::is_others(const LockName& name, std::uint32_t slot) const {
-  if (counter(name).load(std::memory_order_seq_cst) == 0) return false;
-  const std::lock_guard guard(mutex_);
-  const auto found = locks_.find(name);
-  return found != locks_.end() && found->second.holder != slot;
+  Part& of_name = part(name);
+  note_read(SharedWord::kRowLocks, &of_name.counters);
+  if (counter(of_name, name).load(std::memory_order_seq_cst) == 0) return false;
+  const std::lock_guard guard(of_name.mutex);
+  const auto found = of_name.locks.find(name);
+  return found != of_name.locks.end() && found->second.holder != slot;
 }
 
 bool RowLocks::is_own(const LockName& name, std::uint32_t slot) const {
-  const std::lock_guard guard(mutex_);
-  const auto found = locks_.find(name);
-  return found != locks_.end() && found->second.holder == slot;
+  Part& of_name = part(name);
+  const std::lock_guard guard(of_name.mutex);
+  const auto found = of_name.locks.find(name);
+  return found != of_name.locks.end() && found->second.holder == slot;
+}
+
+std::size_t RowLocks::size() const {
+  std::size_t size = 0;
+  for (Part& each : parts_) {
+    const std::lock_guard guard(each.mutex);
+    size += each.locks.size();
+  }
+  return size;
 }
 
 bool RowLocks::closes_cycle(std::uint32_t slot, std::uint32_t other) const noexcept {
@@ -40,6 +53,7 @@ bool RowLocks::closes_cycle(std::uint32_t slot, std::uint32_t other) const noexc
 
 // Whoever stood behind it stands behind whom it stood behind: that leads nowhere it did not before.
 void RowLocks::leave_queue(Lock& lock, Waiter& waiter) noexcept {
+  const std::lock_guard waits_guard(waits_mutex_);
   const auto place = std::find(lock.queue.begin(), lock.queue.end(), &waiter);
   FLUGS_CHECK(place != lock.queue.end());
   if (const auto next = std::next(place); next != lock.queue.end())
@@ -50,12 +64,14 @@ void RowLocks::leave_queue(Lock& lock, Waiter& waiter) noexcept {
 
 Status RowLocks::lock(const LockName& name, std::uint32_t slot, Clock::time_point deadline,
                       FunctionRef<bool()> must_stop, bool& is_new) {
-  std::unique_lock guard(mutex_);
-  const auto [place, is_free] = locks_.try_emplace(name, Lock{slot, {}});
+  Part& of_name = part(name);
+  std::unique_lock guard(of_name.mutex);
+  note_write(SharedWord::kRowLocks, &of_name.mutex);
+  const auto [place, is_free] = of_name.locks.try_emplace(name, Lock{slot, {}});
   is_new = is_free;
   if (is_free) {
-    counter(name).fetch_add(1, std::memory_order_seq_cst);
-    held_.fetch_add(1, std::memory_order_seq_cst);
+    note_write(SharedWord::kRowLocks, &of_name.counters);
+    counter(of_name, name).fetch_add(1, std::memory_order_seq_cst);
     return {};
   }
   Lock& lock = place->second;  // stays where it is, as long as somebody has it or waits
@@ -63,11 +79,20 @@ Status RowLocks::lock(const LockName& name, std::uint32_t slot, Clock::time_poin
   is_new = true;
   if (Clock::now() >= deadline)
     return Status(StatusCode::kBusy, "another transaction has locked the row");
+  return wait(guard, lock, slot, deadline, must_stop);
+}
+
+// With the part's mutex held, but while it sleeps.
+Status RowLocks::wait(std::unique_lock<std::mutex>& guard, Lock& lock, std::uint32_t slot,
+                      Clock::time_point deadline, FunctionRef<bool()> must_stop) {
   const std::uint32_t before = lock.queue.empty() ? lock.holder : lock.queue.back()->slot;
-  if (closes_cycle(slot, before)) return deadlock();
+  {
+    const std::lock_guard waits_guard(waits_mutex_);
+    if (closes_cycle(slot, before)) return deadlock();
+    waits_for_[slot] = before;
+  }
   Waiter waiter{slot, false, {}};
   lock.queue.push_back(&waiter);
-  waits_for_[slot] = before;
   while (!waiter.has_it) {
     waiter.got_it.wait_until(guard, std::min(deadline, Clock::now() + kLook));
     if (waiter.has_it) break;
@@ -82,26 +107,31 @@ Status RowLocks::lock(const LockName& name, std::uint32_t slot, Clock::time_poin
 }
 
 void RowLocks::unlock(const LockName& name, std::uint32_t slot) noexcept {
-  const std::lock_guard guard(mutex_);
-  const auto found = locks_.find(name);
-  FLUGS_CHECK(found != locks_.end() && found->second.holder == slot);
+  Part& of_name = part(name);
+  const std::lock_guard guard(of_name.mutex);
+  note_write(SharedWord::kRowLocks, &of_name.mutex);
+  const auto found = of_name.locks.find(name);
+  FLUGS_CHECK(found != of_name.locks.end() && found->second.holder == slot);
   Lock& lock = found->second;
   if (lock.queue.empty()) {
-    locks_.erase(found);
-    counter(name).fetch_sub(1, std::memory_order_seq_cst);
-    held_.fetch_sub(1, std::memory_order_seq_cst);
+    of_name.locks.erase(found);
+    note_write(SharedWord::kRowLocks, &of_name.counters);
+    counter(of_name, name).fetch_sub(1, std::memory_order_seq_cst);
     return;
   }
   Waiter& next = *lock.queue.front();
   lock.queue.pop_front();
   lock.holder = next.slot;
-  waits_for_[next.slot] = kNobody;
+  {
+    const std::lock_guard waits_guard(waits_mutex_);
+    waits_for_[next.slot] = kNobody;
+  }
   next.has_it = true;
   next.got_it.notify_one();  // under the mutex: it may go as soon as that is free
 }
 
 Status RowLocks::begin_waiting(std::uint32_t slot, std::uint32_t other) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(waits_mutex_);
   if (other < waits_for_.size()) {
     if (closes_cycle(slot, other)) return deadlock();
     waits_for_[slot] = other;
@@ -110,7 +140,7 @@ Status RowLocks::begin_waiting(std::uint32_t slot, std::uint32_t other) {
 }
 
 void RowLocks::end_waiting(std::uint32_t slot) noexcept {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(waits_mutex_);
   waits_for_[slot] = kNobody;
 }
 

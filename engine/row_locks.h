@@ -30,6 +30,9 @@ struct LockName {
 /// Who wants a lock that another one has queues up behind those who came before. Each transaction
 /// waits for at most one other at a time, the one before it; so a deadlock is a cycle in a list,
 /// found by whoever is about to close it, and told to that one.
+///
+/// The table is in parts, by record, each on lines of its own: who locks what nobody else wants
+/// meets nobody. Only who waits, or lets one go who waited, goes to the list they all share.
 /// Thread-safety: any thread.
 /// Source: decision 0021.
 class RowLocks {
@@ -38,10 +41,9 @@ class RowLocks {
 
   explicit RowLocks(std::size_t slots) : waits_for_(slots, kNobody) {}
 
-  /// Whether there is any lock at all. Seq_cst, as is what a writer has stored in the row before:
-  /// of a writer and a locker at least one sees the other.
-  bool any() const noexcept { return held_.load(std::memory_order_seq_cst) != 0; }
-  /// Whether another transaction has locked the record; whether this one has.
+  /// Whether another transaction has locked the record; whether this one has. The look is seq_cst,
+  /// as is what a writer has stored in the row before: of a writer and a locker at least one sees
+  /// the other.
   bool is_others(const LockName& name, std::uint32_t slot) const;
   bool is_own(const LockName& name, std::uint32_t slot) const;
 
@@ -57,11 +59,13 @@ class RowLocks {
   Status begin_waiting(std::uint32_t slot, std::uint32_t other);
   void end_waiting(std::uint32_t slot) noexcept;
 
-  std::size_t size() const noexcept { return held_.load(std::memory_order_relaxed); }
+  /// Locks that are held.
+  std::size_t size() const;
 
  private:
   static constexpr std::uint32_t kNobody = ~0U;
-  static constexpr std::size_t kCounters = 1024;
+  static constexpr std::size_t kParts = 64;
+  static constexpr std::size_t kCounters = 16;
 
   struct Waiter {
     std::uint32_t slot;
@@ -78,18 +82,26 @@ class RowLocks {
     }
   };
 
-  std::atomic<std::uint32_t>& counter(const LockName& name) const noexcept {
-    return counters_[(Hash()(name) >> 16) % kCounters];
+  struct Part {
+    // Locks by hash: a writer of a record that nobody has locked need not take the mutex.
+    alignas(64) std::array<std::atomic<std::uint32_t>, kCounters> counters{};
+    alignas(64) std::mutex mutex;  // protects `locks`; rank: before waits_mutex_
+    std::unordered_map<LockName, Lock, Hash> locks;
+  };
+  static_assert(kCounters * sizeof(std::uint32_t) == 64);
+
+  Part& part(const LockName& name) const noexcept { return parts_[(Hash()(name) >> 16) % kParts]; }
+  static std::atomic<std::uint32_t>& counter(Part& part, const LockName& name) noexcept {
+    return part.counters[(Hash()(name) >> 32) % kCounters];
   }
+  Status wait(std::unique_lock<std::mutex>& guard, Lock& lock, std::uint32_t slot,
+              Clock::time_point deadline, FunctionRef<bool()> must_stop);
   bool closes_cycle(std::uint32_t slot, std::uint32_t other) const noexcept;
   void leave_queue(Lock& lock, Waiter& waiter) noexcept;
 
-  mutable std::mutex mutex_;  // protects locks_ and waits_for_; a leaf
-  std::unordered_map<LockName, Lock, Hash> locks_;
+  mutable std::array<Part, kParts> parts_;
+  alignas(64) std::mutex waits_mutex_;    // protects waits_for_; a leaf
   std::vector<std::uint32_t> waits_for_;  // by slot: the slot whose transaction is before it
-  std::atomic<std::uint64_t> held_{0};
-  // Locks by hash: a writer of a record that nobody has locked need not take the mutex.
-  mutable std::array<std::atomic<std::uint32_t>, kCounters> counters_{};
 };
 
 }  // namespace flugs::engine

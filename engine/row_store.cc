@@ -268,6 +268,7 @@ std::uint32_t RowStore::previous(std::uint32_t row) const noexcept {
   const Chunk& chunk = chunk_with(row);
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) return kNoRow;
+  note_read(SharedWord::kRowLinks, &links[row - chunk.first_row]);
   return __atomic_load_n(&links[row - chunk.first_row], __ATOMIC_RELAXED) -
          1;  // stored + 1: 0 is none
 }
@@ -287,13 +288,16 @@ void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
       std::free(fresh);
     }
   }
+  note_write(SharedWord::kRowLinks, &links[row - chunk.first_row]);
   __atomic_store_n(&links[row - chunk.first_row], previous + 1, __ATOMIC_RELAXED);
 }
 
 void RowStore::forget_previous(std::uint32_t row) noexcept {
   const Chunk& chunk = chunk_with(row);
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
-  if (links != nullptr) __atomic_store_n(&links[row - chunk.first_row], 0, __ATOMIC_RELAXED);
+  if (links == nullptr) return;
+  note_write(SharedWord::kRowLinks, &links[row - chunk.first_row]);
+  __atomic_store_n(&links[row - chunk.first_row], 0, __ATOMIC_RELAXED);
 }
 
 // Who began a call before a column was dropped may ask for a cell that no chunk will have again.
@@ -423,6 +427,8 @@ Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
     current_layout_.store(layout, std::memory_order_release);
     const auto chunk_end = static_cast<std::uint32_t>(geometry_.first_of(chunk + 1));
     range = {next, std::min(next + kGrantedRows, chunk_end), layout};
+    note_write(SharedWord::kRowGrant, &tail_mutex_);
+    note_write(SharedWord::kRowGrant, &next_row_);
     next_row_.store(range.end, std::memory_order_release);
     ahead = chunk + 1 == chunk_count() && chunk >= kChunksBeforeAhead &&
             chunk_end - next <= rows_in(chunk) / 2;

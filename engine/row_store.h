@@ -20,6 +20,7 @@
 #include "pmem/chunk_list.h"
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
+#include "words/shared_words.h"
 
 namespace flugs::engine {
 
@@ -81,6 +82,7 @@ class RowStore {
   bool has_values_of(std::size_t column) const noexcept;
 
   bool exists(std::uint32_t row) const noexcept {
+    note_read(SharedWord::kRowGrant, &row_limit_);
     return row < row_limit_.load(std::memory_order_acquire);
   }
   /// `row` must exist. Where its cells are.
@@ -160,6 +162,7 @@ class RowStore {
 
   /// The layout of rows granted from now on; null before the first chunk.
   const columns::RowLayout* current_layout() const noexcept {
+    note_read(SharedWord::kRowGrant, &current_layout_);
     return current_layout_.load(std::memory_order_acquire);
   }
   /// Refills `range` from the end of the table. `bits` is the least width of each column's cell.
@@ -340,7 +343,6 @@ class RowStore {
   columns::ChunkGeometry geometry_;
   columns::StableArray<Chunk> chunks_in_dram_;
   std::atomic<const columns::RowLayout*> current_layout_{nullptr};
-  std::atomic<std::uint32_t> next_row_{0};
   std::atomic<std::uint64_t> row_limit_{0};
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_{0};
@@ -348,11 +350,13 @@ class RowStore {
   std::atomic<std::uint64_t> delta_bytes_max_{0};
   std::atomic<std::size_t> previous_bytes_{0};
   std::atomic<std::uint64_t> last_emptied_at_{0};
-  pmem::Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
   mutable pmem::Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
   pmem::ChunkList chunk_list_;
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
   std::vector<Replaced> replaced_;
+  // Far from what whoever writes looks at: that changes with a chunk, this with every 64 rows.
+  std::atomic<std::uint32_t> next_row_{0};
+  pmem::Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
 };
 
 }  // namespace flugs::engine

@@ -103,6 +103,12 @@ class Table {
   }
   /// By which the record, of which this is a version, is locked.
   LockName lock_name(std::uint32_t row) const noexcept;
+  /// Before one of its rows is locked in RowLocks for the first time; seq_cst, as the lock itself.
+  /// From then on who writes a row looks there; who writes to other tables never does.
+  void note_locked_rows() const noexcept {
+    if (!has_locked_rows_.load(std::memory_order_seq_cst))
+      has_locked_rows_.store(true, std::memory_order_seq_cst);
+  }
   Result<Row> read(const TransactionContext& context, RowId row) const;
   Result<Row> find(TransactionContext& context, std::size_t key,
                    std::span<const Value> values) const;
@@ -452,6 +458,7 @@ class Table {
     return (constraints_.load(std::memory_order_acquire) & constraints) != 0;
   }
   std::atomic<std::uint8_t> constraints_{0};
+  mutable std::atomic<bool> has_locked_rows_{false};
   bool is_constrained() const noexcept {
     return __builtin_expect(constraints_.load(std::memory_order_acquire) != 0, 0);
   }

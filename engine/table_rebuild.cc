@@ -125,6 +125,8 @@ Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset)
 
 void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
   const std::lock_guard guard(free_mutex_);
+  note_write(SharedWord::kFreeRows, &free_mutex_);
+  note_write(SharedWord::kFreeRows, &free_count_);
   free_rows_.insert(free_rows_.end(), rows.begin(), rows.end());
   free_count_.store(free_rows_.size(), std::memory_order_relaxed);
 }

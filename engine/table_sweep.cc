@@ -232,7 +232,7 @@ bool Table::sweep_more() {
 
 void Table::add_swept_rows(std::vector<std::uint32_t>&& rows) {
   if (rows.empty()) return;
-  const std::uint64_t since = slots_->now();
+  const std::uint64_t since = slots_->latest_snapshot();
   const std::lock_guard guard(free_mutex_);
   swept_count_.fetch_add(rows.size(), std::memory_order_relaxed);
   if (!swept_rows_.empty() && swept_rows_.back().since >= since) {
@@ -247,7 +247,7 @@ void Table::add_swept_rows(std::vector<std::uint32_t>&& rows) {
 void Table::release_swept_rows() {
   constexpr std::uint64_t kCommitsBetween = 64;
   const std::uint64_t now = slots_->now();
-  if (swept_looked_at_ != 0 && now < swept_looked_at_ + kCommitsBetween) return;
+  if (swept_looked_at_ != 0 && now < swept_looked_at_ + slots_->time_of(kCommitsBetween)) return;
   swept_looked_at_ = now;
   const std::uint64_t oldest = slots_->oldest_snapshot();
   auto batch = swept_rows_.begin();

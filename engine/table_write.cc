@@ -21,6 +21,11 @@ constexpr std::size_t kFreeRowsTaken = 64;
 // How often a write that waits for a merge looks again.
 constexpr std::chrono::milliseconds kDeltaPause{1};
 
+void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
+  for (std::uint32_t at = 0; kCountsSharedWords && at < row_bytes; at += pmem::kLineBytes)
+    note_write(SharedWord::kRowCells, row + at);
+}
+
 }  // namespace
 
 Status Table::check_values(std::span<const Value> values) const {
@@ -42,9 +47,12 @@ void Table::forget_emptied(LocalRows& local) const noexcept {
 
 // Takes some of the table's free rows over into what the slot keeps; false: there are none.
 bool Table::refill(LocalRows& local) {
+  note_read(SharedWord::kFreeRows, &free_count_);
   const bool has_swept = swept_count_.load(std::memory_order_relaxed) != 0;
   if (!has_swept && free_count_.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard guard(free_mutex_);
+  note_write(SharedWord::kFreeRows, &free_mutex_);
+  note_write(SharedWord::kFreeRows, &free_count_);
   if (has_swept) release_swept_rows();
   forget_emptied(local);
   const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
@@ -247,6 +255,7 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
   if (!taken.ok()) return std::move(taken).status();
   row = *taken;
   const columns::RowLayout& layout = rows_.layout(row);
+  note_cells(rows_.address(row), layout.row_bytes());
   for (std::size_t i = 0; i < cells.size(); ++i) layout.store(rows_.address(row), i, cells[i]);
   // Columns that were added while the row was made ready.
   for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
@@ -279,7 +288,7 @@ Status Table::lock_row(TransactionContext& context, std::uint32_t row,
     switch (mvcc::Commit::lock(*locked, context.visibility)) {
       case mvcc::Commit::Lock::kLocked:
         if (__builtin_expect(rows_.is_still(row, locked), 1)) {
-          if (__builtin_expect(!context.row_locks->any(), 1)) return {};
+          if (__builtin_expect(!has_locked_rows_.load(std::memory_order_seq_cst), 1)) return {};
           return respect_lock(context, row, *locked);
         }
         mvcc::store_stamp(locked->deleted, mvcc::kNoStamp);
@@ -428,6 +437,7 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
   const columns::RowLayout& to = rows_.layout(*fresh);
   const std::byte* source = rows_.address(row);
   std::byte* target = rows_.address(*fresh);
+  note_cells(target, to.row_bytes());
   if (&from == &to) {
     const auto* source_words = reinterpret_cast<const std::uint64_t*>(source);
     auto* target_words = reinterpret_cast<std::uint64_t*>(target);

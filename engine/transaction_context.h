@@ -169,8 +169,8 @@ struct LocalRows {
 };
 
 /// Everything one transaction needs besides its slot; reused by the next one, so that a transaction
-/// allocates nothing once its vectors have grown. One thread at a time.
-class TransactionContext {
+/// allocates nothing once its vectors have grown. One thread at a time, and lines of its own.
+class alignas(128) TransactionContext {
  public:
   mvcc::Slot* slot = nullptr;
   mvcc::TransactionSlots* slots = nullptr;
@@ -222,11 +222,12 @@ class TransactionContext {
 
   // Kept from transaction to transaction.
   std::vector<LocalRows> local_rows;
-  std::vector<DeadRow> dying;         // rows deleted by the transaction that runs
-  DeadRowQueue dead;                  // committed; still in indexes
-  DeadRowQueue unreachable;           // out of every index; reusable when no reader can hold them
-  std::uint64_t oldest_snapshot = 0;  // as of some commits ago
-  std::uint64_t endings = 0;          // of transactions that wrote, or tried to
+  std::vector<DeadRow> dying;          // rows deleted by the transaction that runs
+  DeadRowQueue dead;                   // committed; still in indexes
+  DeadRowQueue unreachable;            // out of every index; reusable when no reader can hold them
+  std::uint64_t oldest_snapshot = 0;   // as of some commits ago
+  std::uint64_t oldest_looked_at = 0;  // when that was, a time-stamp
+  std::uint64_t endings = 0;           // of transactions that wrote, or tried to
   std::uint64_t oldest_snapshot_endings = 0;  // as many when it was found out
   std::size_t dead_rows_after_oldest = 0;     // size of `dead` then
   bool wants_rows = false;                    // the pool is full

@@ -109,6 +109,7 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
   const auto intent_of = [&](std::size_t i) {
     return make_intent(writes[i].deletes, writes[i].table, writes[i].row);
   };
+  note_write(SharedWord::kSlotHalf, &half);
   if (writes.size() <= kInline) {
     for (std::size_t i = 0; i < kInline; ++i)
       store_word(half.intents[i], i < writes.size() ? intent_of(i) : 0);
@@ -176,11 +177,12 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   // Announced before the time-stamp is taken: whoever has a snapshot at or above it finds us
   // committing and waits (pairs with Visibility::tag_happened). Before the flushes, because a
   // locked instruction behind them would wait until they are done.
+  note_write(SharedWord::kSlotMirror, &mirror);
   mirror.timestamp.store(0, std::memory_order_release);
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitting),
                      std::memory_order_release);
-  const std::uint64_t timestamp = slots_.clock_.fetch_add(1, std::memory_order_seq_cst) + 1;
-  FLUGS_CHECK(timestamp <= kTimestampMax);
+  const std::uint64_t timestamp = slots_.clock_.take();
+  FLUGS_CHECK(timestamp <= kTimestampMax && timestamp > slot.begun_at_);
   mirror.timestamp.store(timestamp, std::memory_order_release);
   // Whoever waits for us has a higher time-stamp, and we wait but for lower ones.
   if (!may_commit(timestamp)) return Status(StatusCode::kConflict);
@@ -191,12 +193,16 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   flush_stamps_left(slot);
   persister.fence("commit/1");
 
+  note_write(SharedWord::kSlotHalf, &half);
   store_word(half.commit_timestamp, timestamp);
   store_word(half.commit_generation, slot.generation_);
   store_word(half.commit_check, check_of(slot.index_, slot.generation_, timestamp));
   persister.flush(&half, 3 * sizeof(std::uint64_t), "commit/2");
   persister.fence("commit/2");
 
+  // Whoever begins when we have returned sees it. With the fences behind us that is no wait.
+  slots_.clock_.pass(timestamp);
+  note_write(SharedWord::kSlotMirror, &mirror);
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitted),
                      std::memory_order_release);
   is_durable();

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "words/shared_words.h"
+
 namespace flugs::mvcc {
 
 /// What stands in a row's created or deleted word.
@@ -40,14 +42,17 @@ struct VersionLayout {
 static_assert(sizeof(VersionLayout) == 16 && std::is_trivially_copyable_v<VersionLayout>);
 
 inline Stamp load_stamp(const Stamp& stamp) noexcept {
+  note_read(SharedWord::kRowStamps, &stamp);
   return __atomic_load_n(&stamp, __ATOMIC_ACQUIRE);
 }
 inline void store_stamp(Stamp& stamp, Stamp value) noexcept {
+  note_write(SharedWord::kRowStamps, &stamp);
   __atomic_store_n(&stamp, value, __ATOMIC_RELEASE);
 }
 /// Seq_cst for who looks afterwards whether the row is locked (engine/row_locks.h): the same
 /// instruction.
 inline bool exchange_stamp(Stamp& stamp, Stamp expected, Stamp desired) noexcept {
+  note_write(SharedWord::kRowStamps, &stamp);
   return __atomic_compare_exchange_n(&stamp, &expected, desired, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_ACQUIRE);
 }

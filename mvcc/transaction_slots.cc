@@ -147,7 +147,7 @@ Result<std::uint64_t> TransactionSlots::make_array(std::uint64_t slot_count,
   auto* fresh = pool_.at(pmem::OffsetPtr<SlotArrayLayout>{extent->offset});
   fresh->magic = SlotArrayLayout::kMagic;
   fresh->slot_count = slot_count;
-  fresh->timestamp_floor = clock_.load(std::memory_order_relaxed);
+  fresh->timestamp_floor = clock_.read();
   fresh->checksum = checksum_of(*fresh);
   auto* limits = pool_.at(pmem::OffsetPtr<std::uint64_t>{extent->offset + sizeof *fresh});
   for (std::uint64_t slot = 0; slot < slot_count; ++slot) limits[slot] = generation_floor_;
@@ -333,7 +333,7 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
                               generation_floor_));
   }
   persister.fence("resolve/1");
-  clock_.store(latest, std::memory_order_seq_cst);
+  clock_.set(latest);
   return {};
 }
 
@@ -416,12 +416,14 @@ Slot* TransactionSlots::take_any(std::uint32_t first, SlotClaim* home_of) noexce
 
 Slot* TransactionSlots::acquire() noexcept {
   SlotClaim& mine = claim_of_this_thread();
+  note_write(SharedWord::kSnapshot, &mine);
   // A second transaction of a thread pins a slot.
   if (mine.in_use.load(std::memory_order_acquire) != 0)
     return take_any(mine.number % slot_count_, nullptr);
   if (mine.home_slots_id == id_) {
     mine.in_use.store(name_of(mine.home_index), std::memory_order_relaxed);
     light_barrier();  // pairs with pin_idle
+    note_read(SharedWord::kSnapshot, &mirrors_[mine.home_index].owner);
     if (mirrors_[mine.home_index].owner.load(std::memory_order_acquire) == &mine)
       return &slots_[mine.home_index];
     mine.in_use.store(0, std::memory_order_release);
@@ -431,9 +433,11 @@ Slot* TransactionSlots::acquire() noexcept {
 
 void TransactionSlots::release(Slot& slot) noexcept {
   SlotMirror& mirror = mirrors_[slot.index_];
+  note_write(SharedWord::kSnapshot, &mirror.snapshot);
   mirror.snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
   // Both pair with acquire and pin_idle.
   if (slot.claim_ != nullptr) {
+    note_write(SharedWord::kSnapshot, slot.claim_);
     slot.claim_->in_use.store(0, std::memory_order_release);
   } else {
     mirror.owner.store(nullptr, std::memory_order_release);
@@ -455,6 +459,7 @@ void TransactionSlots::begin_writing(Slot& slot) {
     slot.persister_->persist(&limit, sizeof limit, "generation/1");
   }
   SlotMirror::Half& half = mirrors_[slot.index_].half[slot.generation_ & 1];
+  note_write(SharedWord::kSlotMirror, &half);
   // The time-stamp stays until the commit: a reader that still looks for the former transaction
   // must not find its state with another's time-stamp (pairs with Visibility).
   half.state.store(SlotMirror::pack(slot.generation_, SlotState::kActive),
@@ -462,10 +467,33 @@ void TransactionSlots::begin_writing(Slot& slot) {
 }
 
 std::uint64_t TransactionSlots::oldest_snapshot() const noexcept {
-  std::uint64_t oldest = clock_.load(std::memory_order_seq_cst);
+  std::uint64_t oldest = clock_.lowest();
   heavy_barrier();  // pairs with begin_snapshot
-  for (std::uint32_t i = 0; i < slot_count_; ++i)
+  for (std::uint32_t i = 0; i < slot_count_; ++i) {
+    note_read(SharedWord::kSnapshot, &mirrors_[i].snapshot);
     oldest = std::min(oldest, mirrors_[i].snapshot.load(std::memory_order_acquire));
+  }
+  return oldest;
+}
+
+// Whoever adopts it is behind all that ended transactions did, as is the one that found it.
+std::uint64_t TransactionSlots::shared_oldest_snapshot(std::uint64_t& looked_at) noexcept {
+  constexpr std::uint64_t kFresher = 4;
+  const std::uint64_t at = now();
+  const std::uint64_t found_at = found_at_.load(std::memory_order_acquire);
+  if (found_at > looked_at && at - std::min(at, found_at) < (at - looked_at) / kFresher) {
+    looked_at = found_at;
+    return found_oldest_.load(std::memory_order_acquire);
+  }
+  looked_at = at;
+  const std::uint64_t oldest = oldest_snapshot();
+  const auto raise = [](std::atomic<std::uint64_t>& word, std::uint64_t value) {
+    std::uint64_t seen = word.load(std::memory_order_relaxed);
+    while (seen < value && !word.compare_exchange_weak(seen, value, std::memory_order_acq_rel)) {
+    }
+  };
+  raise(found_oldest_, oldest);
+  raise(found_at_, at);
   return oldest;
 }
 

@@ -10,6 +10,7 @@
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "mvcc/asymmetric_barrier.h"
+#include "mvcc/clock.h"
 #include "mvcc/slot_mirror.h"
 #include "mvcc/stamps.h"
 #include "mvcc/transaction_slots_layout.h"
@@ -36,8 +37,9 @@ class OtherThread {
   std::uint32_t number_;  // of the claim, before
 };
 
-/// A slot in the hands of one transaction: everything that only its owner touches.
-class Slot {
+/// A slot in the hands of one transaction: everything that only its owner touches. On lines of its
+/// own: the owner of the next one writes as often.
+class alignas(128) Slot {
  public:
   std::uint32_t index() const noexcept { return index_; }
   Stamp tag() const noexcept { return make_tag(index_, generation_); }
@@ -56,6 +58,7 @@ class Slot {
   // Rows that the last transaction stamped and nobody has flushed yet.
   std::vector<VersionLayout*> unflushed_stamps_;
   std::uint64_t overflow_bytes_[2] = {0, 0};  // of the halves' intent blocks
+  std::uint64_t begun_at_ = 0;                // the last snapshot, of the processors' clock
 };
 
 /// The persistent slot array with its DRAM mirrors, the clock, and the registry of snapshots.
@@ -102,10 +105,27 @@ class TransactionSlots {
     // oldest snapshot and misses the registration has read the clock before (pairs with
     // oldest_snapshot). With release, so that whoever reads it is behind all that the slot's
     // former transaction did.
-    mirrors_[slot.index_].snapshot.store(clock_.load(std::memory_order_acquire),
-                                         std::memory_order_release);
+    std::atomic<std::uint64_t>& registered = mirrors_[slot.index_].snapshot;
+    note_write(SharedWord::kSnapshot, &registered);
+    if (__builtin_expect(clock_.is_of_processors(), 0)) {
+      // Reading the time is what costs: one that the slot has read before will do until it is.
+      registered.store(slot.begun_at_, std::memory_order_release);
+      light_barrier();
+      slot.begun_at_ = clock_.read_after(slot.begun_at_);
+      registered.store(slot.begun_at_, std::memory_order_release);
+      return slot.begun_at_;
+    }
+    registered.store(clock_.read(), std::memory_order_release);
     light_barrier();
-    return clock_.load(std::memory_order_acquire);
+    return clock_.read();
+  }
+  /// Time-stamps come from the processors from here on (Clock). Before create and load.
+  void use_processor_clock() noexcept { clock_.use_processors(); }
+  /// Returns when every snapshot that is taken from then on has the time-stamp in it, and whoever
+  /// has one at or below it is known to commit. Before who commits at it looks at what others did.
+  void pass(std::uint64_t timestamp) const noexcept {
+    clock_.pass(timestamp);
+    clock_.read();
   }
   /// Makes a transaction that will write visible as active; its generation is new and durable.
   void begin_writing(Slot& slot);
@@ -116,6 +136,10 @@ class TransactionSlots {
   std::span<SlotMirror> mirrors() noexcept { return {mirrors_.get(), slot_count_}; }
   /// No open or future transaction has a snapshot below it. Costs a few microseconds.
   std::uint64_t oldest_snapshot() const noexcept;
+  /// The same; or as another thread has found it, if that was not long ago compared with
+  /// `looked_at`, when this one has had it last: a look interrupts all processors and goes through
+  /// all slots, and there may be as many who look as there are slots. Sets `looked_at`.
+  std::uint64_t shared_oldest_snapshot(std::uint64_t& looked_at) noexcept;
   /// The transaction with the oldest snapshot, for people: others may be the oldest by now. Without
   /// any, the clock and slot 0.
   struct Oldest {
@@ -124,7 +148,7 @@ class TransactionSlots {
   };
   Oldest oldest_transaction() const noexcept;
   /// A time-stamp above every snapshot taken so far and not above any taken from now on.
-  std::uint64_t advance() noexcept { return clock_.fetch_add(1, std::memory_order_seq_cst) + 1; }
+  std::uint64_t advance() noexcept { return clock_.advance(); }
   /// Asks transactions with a snapshot below `timestamp` to end; each does when its owner looks.
   void ask_to_end(std::uint64_t timestamp) noexcept;
   /// The highest that was asked for.
@@ -137,7 +161,13 @@ class TransactionSlots {
   }
   /// What the clock showed when the database was opened.
   std::uint64_t opened_at() const noexcept { return opened_at_; }
-  std::uint64_t now() const noexcept { return clock_.load(std::memory_order_seq_cst); }
+  std::uint64_t now() const noexcept { return clock_.read(); }
+  /// Roughly what the clock goes on by in so many commits.
+  std::uint64_t time_of(std::uint64_t commits) const noexcept {
+    return clock_.is_of_processors() ? commits * Clock::kTicksPerCommit : commits;
+  }
+  /// At or above every snapshot that was taken so far.
+  std::uint64_t latest_snapshot() const noexcept { return clock_.latest(); }
   std::uint32_t slot_count() const noexcept { return slot_count_; }
   std::uint32_t taken() const noexcept;
   /// Every stamp in the pool must be at most that.
@@ -175,7 +205,11 @@ class TransactionSlots {
   std::unique_ptr<SlotMirror[]> mirrors_;
   std::vector<Slot> slots_;
   std::atomic<std::uint64_t> asked_to_end_{0};
-  alignas(64) std::atomic<std::uint64_t> clock_{0};
+  // What was found last, and when at least: shared_oldest_snapshot. Written once for thousands of
+  // transactions, whatever the number of slots.
+  alignas(64) std::atomic<std::uint64_t> found_oldest_{0};
+  std::atomic<std::uint64_t> found_at_{0};
+  Clock clock_;
 };
 
 }  // namespace flugs::mvcc

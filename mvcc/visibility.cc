@@ -9,9 +9,10 @@ Visibility::Resolved Visibility::resolve(const Stamp& stamp) const noexcept {
     if (!is_tag(seen)) return {Fate::kCommitted, seen, seen};
     if (seen == own_tag_) return {Fate::kOwn, seen, 0};
     const std::uint32_t slot = slot_of(seen);
-    if (slot >= mirrors_.size()) return {Fate::kNothing, seen, 0};
+    if (slot >= mirror_count_) return {Fate::kNothing, seen, 0};
     const std::uint64_t generation = generation_of(seen);
     const SlotMirror::Half& half = mirrors_[slot].half[generation & 1];
+    note_read(SharedWord::kSlotMirror, &half);
     const std::uint64_t state = half.state.load(std::memory_order_acquire);
     if (SlotMirror::generation_in(state) == generation) {
       switch (SlotMirror::state_in(state)) {
@@ -47,9 +48,10 @@ bool Visibility::tag_happened(const Stamp& stamp, Stamp seen) const noexcept {
     if (seen == kNoStamp) return false;
     if (!is_tag(seen)) return seen <= snapshot_;
     const std::uint32_t slot = slot_of(seen);
-    if (slot >= mirrors_.size()) return false;
+    if (slot >= mirror_count_) return false;
     const std::uint64_t generation = generation_of(seen);
     const SlotMirror::Half& half = mirrors_[slot].half[generation & 1];
+    note_read(SharedWord::kSlotMirror, &half);
     const std::uint64_t state = half.state.load(std::memory_order_acquire);
     if (SlotMirror::generation_in(state) == generation) {
       const SlotState phase = SlotMirror::state_in(state);
@@ -58,6 +60,8 @@ bool Visibility::tag_happened(const Stamp& stamp, Stamp seen) const noexcept {
       const std::uint64_t timestamp = half.timestamp.load(std::memory_order_acquire);
       if (half.state.load(std::memory_order_relaxed) != state) continue;
       if (timestamp != 0 && timestamp > snapshot_) return false;
+      // Two that waited for each other would wait for ever.
+      if (is_at_commit_ && timestamp == snapshot_ && slot > slot_of(own_tag_)) return false;
       if (phase == SlotState::kCommitted) return true;
       wait.once();  // at or below our snapshot, or not known yet: one fence away
       continue;

@@ -5,6 +5,7 @@
 #include "mvcc/slot_mirror.h"
 #include "mvcc/stamps.h"
 #include "pmem/spin_lock.h"
+#include "words/shared_words.h"
 
 namespace flugs::mvcc {
 
@@ -18,11 +19,22 @@ class Visibility {
  public:
   Visibility() = default;
   Visibility(std::span<SlotMirror> mirrors, std::uint64_t snapshot, Stamp own_tag) noexcept
-      : mirrors_(mirrors), snapshot_(snapshot), own_tag_(own_tag) {}
+      : mirrors_(mirrors.data()),
+        mirror_count_(static_cast<std::uint32_t>(mirrors.size())),
+        snapshot_(snapshot),
+        own_tag_(own_tag) {}
+  /// What a transaction sees that is committing at `timestamp`, which is in the past
+  /// (Clock::pass). Of those that have the same time-stamp, the ones in lower slots are before it.
+  static Visibility at_commit(std::span<SlotMirror> mirrors, std::uint64_t timestamp,
+                              Stamp own_tag) noexcept {
+    Visibility visibility(mirrors, timestamp, own_tag);
+    visibility.is_at_commit_ = true;
+    return visibility;
+  }
 
   /// The same transactions as another one sees them. For tests that break the rules.
   Visibility seen_from(std::uint64_t snapshot, Stamp own_tag) const noexcept {
-    return {mirrors_, snapshot, own_tag};
+    return {{mirrors_, mirror_count_}, snapshot, own_tag};
   }
 
   std::uint64_t snapshot() const noexcept { return snapshot_; }
@@ -57,7 +69,9 @@ class Visibility {
  private:
   bool tag_happened(const Stamp& stamp, Stamp seen) const noexcept;
 
-  std::span<SlotMirror> mirrors_;
+  SlotMirror* mirrors_ = nullptr;
+  std::uint32_t mirror_count_ = 0;
+  bool is_at_commit_ = false;
   std::uint64_t snapshot_ = 0;
   Stamp own_tag_ = kNoStamp;
 };

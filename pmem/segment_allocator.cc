@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "pmem/check.h"
+#include "words/shared_words.h"
 
 namespace flugs::pmem {
 
@@ -79,6 +80,7 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
     std::uint64_t dirty_bytes = 0;
     {
       const std::scoped_lock lock(map_mutex_);
+      note_write(SharedWord::kSpace, &map_mutex_);
       if (!has_finished_claims_) {
         return Status(StatusCode::kBusy, "the pool is being opened: claims are not finished");
       }

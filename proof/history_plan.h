@@ -54,6 +54,7 @@ struct HistoryPlan {
   history::Level level = history::Level::kStrongSnapshot;
   BrokenRule broken = BrokenRule::kNone;
   IndexMode index_mode = IndexMode::kRebuild;
+  CommitClock clock = CommitClock::kCounter;
   bool merges = true;
 };
 

@@ -99,6 +99,7 @@ OpenOptions history_open_options(const HistoryPlan& plan) {
   // Of a session two, if its snapshots are stale; of the breaker of rules one for each user.
   options.slots_max = plan.users * (plan.sessions * 2 + 1) + 4;
   options.index_mode = plan.index_mode;
+  options.clock = plan.clock;
   return options;
 }
 

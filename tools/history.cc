@@ -78,9 +78,9 @@ std::string replay_words(const HistoryOptions& options, const proof::HistoryPlan
                          std::uint32_t kills) {
   return fmt::format(
       "flugs history --isolation {} --workload {} --operations {} --users {} --sessions {} "
-      "--tables {} --keys {} --kills {} --merge {} --index {} --seed {}{}",
+      "--tables {} --keys {} --kills {} --merge {} --index {} --clock {} --seed {}{}",
       options.isolation, options.workload, plan.operations, plan.users, plan.sessions, plan.tables,
-      plan.keys, kills, options.merge, to_string(plan.index_mode), plan.seed,
+      plan.keys, kills, options.merge, to_string(plan.index_mode), to_string(plan.clock), plan.seed,
       options.broken.empty() ? "" : " --broken-rule " + options.broken);
 }
 
@@ -187,6 +187,7 @@ bench::Json history_json(const HistoryOptions& options, const HistoryFigures& fi
   json["tables"] = options.plan.tables;
   json["merge"] = options.merge;
   json["index"] = to_string(options.plan.index_mode);
+  json["clock"] = to_string(options.plan.clock);
   json["seed"] = options.plan.seed;
   json["batches"] = figures.batches;
   json["operations"] = report.operations;
@@ -289,6 +290,7 @@ void add_plan_options(CLI::App& command, proof::HistoryPlan& plan) {
   command.add_option("--seed", plan.seed, "Of all random choices of the users")
       ->capture_default_str();
   add_index_option(command, plan.index_mode);
+  add_clock_option(command, plan.clock);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
+#include "tools/shared_word_report.h"
 #include "tools/tatp_options.h"
 #include "tools/text_table.h"
 
@@ -36,6 +37,7 @@ struct TatpOptions {
   TatpMerge merge;
   IndexMode index_mode = IndexMode::kRebuild;
   Isolation isolation = Isolation::kSnapshot;
+  CommitClock clock = CommitClock::kCounter;
   std::uint32_t load_threads = default_load_threads();
   bool keep = false;
   bool check = true;
@@ -136,6 +138,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["verify_t8"] = options.population.parity;
   json["scm_latency_ns"] = {{"read", options.latency.read_ns}, {"write", options.latency.write_ns}};
   json["isolation"] = to_string(options.isolation);
+  json["clock"] = to_string(options.clock);
   json["executed_tps"] = figures.per_second(run.executed());
   json["rule_a_tps"] = figures.per_second(run.counted_by_rule_a());
   json["rule_b_tps"] = figures.per_second(run.counted_by_rule_b());
@@ -145,6 +148,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["latency_ns"] = latency_json(run);
   json["transactions"] = types_json(run);
   json["retries"] = run.retries;
+  if (kCountsSharedWords) json["contended_per_transaction"] = shared_words_json(run);
   json["tps_by_second"] = run.tps_by_second;
   json["per_write_txn"] = {{"fences", figures.per_write(&Statistics::fences)},
                            {"lines_flushed", figures.per_write(&Statistics::lines_flushed)},
@@ -216,6 +220,7 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
   fmt::print("loaded {} rows in {:.2f} s ({} rows/s)\n\n", figures.load.rows, figures.load.seconds,
              format_count(static_cast<double>(figures.load.rows) / figures.load.seconds));
   print_transactions(run);
+  if (kCountsSharedWords) print_shared_words(run);
   fmt::print("transactions per second   executed {}   rule A {}   rule B {}   rule C {}\n",
              format_count(figures.per_second(run.executed())),
              format_count(figures.per_second(run.counted_by_rule_a())),
@@ -277,6 +282,7 @@ class TatpCommand {
         tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.latency);
     open.merge_niceness = options_.merge.niceness;
     open.index_mode = options_.index_mode;
+    open.clock = options_.clock;
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
     return run_on(*database, witness ? &*witness : nullptr, figures);
@@ -409,6 +415,7 @@ void add_tatp(CLI::App& app, Action& action) {
   command->add_flag("!--no-check", options->check, "Do not check the invariants afterwards");
   add_index_option(*command, options->index_mode);
   add_isolation_option(*command, options->isolation);
+  add_clock_option(*command, options->clock);
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, &action] {
     action = [options] {

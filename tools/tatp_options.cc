@@ -192,6 +192,22 @@ std::string_view to_string(Isolation isolation) noexcept {
   return "unknown";
 }
 
+void add_clock_option(CLI::App& command, CommitClock& clock) {
+  command
+      .add_option_function<std::string>(
+          "--clock",
+          [&clock](const std::string& word) {
+            clock = word == "processors" ? CommitClock::kProcessors : CommitClock::kCounter;
+          },
+          "Where time-stamps come from: a counter, or the processors' time-stamp counters")
+      ->check(CLI::IsMember({"counter", "processors"}))
+      ->default_str("counter");
+}
+
+std::string_view to_string(CommitClock clock) noexcept {
+  return clock == CommitClock::kProcessors ? "processors" : "counter";
+}
+
 OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,
                               ScmLatency latency) {
   OpenOptions options;

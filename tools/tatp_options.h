@@ -52,6 +52,9 @@ void add_index_option(CLI::App& command, IndexMode& mode);
 /// --isolation snapshot|serializable|read-committed, of transactions.
 void add_isolation_option(CLI::App& command, Isolation& isolation);
 std::string_view to_string(Isolation isolation) noexcept;
+/// --clock counter|processors, where time-stamps come from.
+void add_clock_option(CLI::App& command, CommitClock& clock);
+std::string_view to_string(CommitClock clock) noexcept;
 std::string_view to_string(IndexMode mode) noexcept;
 
 /// How the runners open a pool for `users` users.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/environment.h"
+#include "bench/starvation_load.h"
 #include "bench/transaction_load.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
@@ -20,6 +21,7 @@ namespace {
 struct TransactionsOptions {
   bench::SkewOptions skew;
   bench::LargeOptions large;
+  bench::StarvationOptions starvation;
   std::uint32_t rounds = 3;
   std::string index = "rebuild";
   std::string pool;
@@ -38,6 +40,8 @@ struct Round {
 struct TransactionsFigures {
   std::vector<Round> rounds;
   bench::LargeFigures large;
+  bench::StarvationFigures runs;   // a long writer that runs, as the short ones do
+  bench::StarvationFigures locks;  // one that locks
   Status verified;
   Statistics statistics;
 
@@ -51,7 +55,10 @@ struct TransactionsFigures {
     return *sorted[sorted.size() / 2];
   }
   bool held() const {
-    return verified.ok() && large.wrong == 0 &&
+    const auto has_starved = [](const bench::StarvationFigures& f) {
+      return f.committed() != f.runs.size() || f.lost != 0;
+    };
+    return verified.ok() && large.wrong == 0 && !has_starved(runs) && !has_starved(locks) &&
            std::all_of(rounds.begin(), rounds.end(),
                        [](const Round& round) { return round.serializable.pairs_broken == 0; });
   }
@@ -75,6 +82,13 @@ Status measure(const TransactionsOptions& options, Database& database,
   Result<bench::LargeFigures> large = bench::run_large(database, options.large);
   if (!large.ok()) return std::move(large).status();
   figures.large = *std::move(large);
+  if (Status s = bench::create_starvation_rows(database, options.starvation); !s.ok()) return s;
+  for (const auto& [how, into] : {std::pair(bench::LongWriter::kRuns, &figures.runs),
+                                  std::pair(bench::LongWriter::kLocks, &figures.locks)}) {
+    Result<bench::StarvationFigures> run = bench::run_starvation(database, options.starvation, how);
+    if (!run.ok()) return std::move(run).status();
+    *into = *std::move(run);
+  }
   figures.statistics = database.statistics();
   figures.verified = database.verify();
   return {};
@@ -86,6 +100,25 @@ bench::Json to_json(const bench::SkewFigures& figures) {
           {"seconds", figures.seconds},
           {"transactions_per_s", figures.per_second()},
           {"pairs_broken", figures.pairs_broken}};
+}
+
+bench::Json to_json(const bench::StarvationFigures& figures) {
+  bench::Json runs = bench::Json::array();
+  for (const bench::StarvationRun& run : figures.runs)
+    runs.push_back({{"ms", run.ms},
+                    {"attempts", run.attempts},
+                    {"committed", run.has_committed},
+                    {"short_per_s", run.short_per_second},
+                    {"short_alone_per_s", run.short_alone_per_second}});
+  return {{"runs", figures.runs.size()},
+          {"committed", figures.committed()},
+          {"ms_median", figures.ms_median()},
+          {"ms_max", figures.ms_max()},
+          {"attempts_max", figures.attempts_max()},
+          {"short_share_meanwhile", figures.short_share()},
+          {"short_ms_max", figures.short_ms_max},
+          {"lost_updates", figures.lost},
+          {"each", runs}};
 }
 
 bench::Json to_json(const TransactionsOptions& options, const TransactionsFigures& figures) {
@@ -114,8 +147,34 @@ bench::Json to_json(const TransactionsOptions& options, const TransactionsFigure
             {"reader_during_commit", bench::to_json(large.during_commit)},
             {"reader_p99_ratio", large.p99_ratio()},
             {"wrong_reads", large.wrong}}},
+          {"starvation",
+           {{"rows", options.starvation.rows},
+            {"hot_rows", options.starvation.hot_rows},
+            {"users", options.starvation.users},
+            {"run", to_json(figures.runs)},
+            {"lock", to_json(figures.locks)}}},
           {"verified", figures.verified.ok()},
           {"machine", bench::to_json(environment)}};
+}
+
+void print_starvation(const TransactionsOptions& options, const TransactionsFigures& figures) {
+  fmt::print("\na long writer of {} rows among {} short ones of its last {}, {} times\n",
+             options.starvation.rows, options.starvation.users, options.starvation.hot_rows,
+             options.starvation.runs);
+  TextTable table({"", "all in Database::run", "it locks, they insist"});
+  const auto add = [&](const std::string& name, auto&& value) {
+    table.add({name, value(figures.runs), value(figures.locks)});
+  };
+  using Figures = bench::StarvationFigures;
+  add("committed", [](const Figures& f) { return fmt::format("{}", f.committed()); });
+  add("median ms", [](const Figures& f) { return fmt::format("{:.1f}", f.ms_median()); });
+  add("longest ms", [](const Figures& f) { return fmt::format("{:.1f}", f.ms_max()); });
+  add("most attempts", [](const Figures& f) { return fmt::format("{}", f.attempts_max()); });
+  add("short ones meanwhile",
+      [](const Figures& f) { return fmt::format("{:.1f} %", 100 * f.short_share()); });
+  add("longest short one ms",
+      [](const Figures& f) { return fmt::format("{:.1f}", f.short_ms_max); });
+  fmt::print("{}", table.to_string());
 }
 
 void print(const TransactionsOptions& options, const TransactionsFigures& figures,
@@ -151,6 +210,7 @@ void print(const TransactionsOptions& options, const TransactionsFigures& figure
               format_ns(large.during_commit.max())});
   fmt::print("{}p99 meanwhile is {:.2f} times that alone; wrong reads: {}; verify: {}\n",
              reader.to_string(), large.p99_ratio(), large.wrong, figures.verified.to_string());
+  print_starvation(options, figures);
 }
 
 int run_command(TransactionsOptions options) {
@@ -158,7 +218,12 @@ int run_command(TransactionsOptions options) {
     return could_not_run(
         Status(StatusCode::kInvalidArgument,
                fmt::format("--skew-rows {}: they stand in pairs", options.skew.rows)));
+  if (options.starvation.hot_rows > options.starvation.rows)
+    return could_not_run(Status(StatusCode::kInvalidArgument,
+                                fmt::format("--hot-rows {}: of --long-rows {}",
+                                            options.starvation.hot_rows, options.starvation.rows)));
   options.large.seed = options.skew.seed;
+  options.starvation.seed = options.skew.seed;
   // Each row is there twice, for a while; 64 bytes, and its entries in the indexes.
   const std::uint64_t bytes = options.large.rows * 256 + (std::uint64_t{512} << 20);
   Result<PoolFile> pool = PoolFile::choose(options.pool, options.keep, bytes);
@@ -184,8 +249,8 @@ void add_transactions(CLI::App& app, Action& action) {
   auto options = std::make_shared<TransactionsOptions>();
   CLI::App* command = app.add_subcommand(
       "transactions",
-      "Measures what being serializable costs where write skew is likely, and what one large "
-      "transaction does to a reader.");
+      "Measures what being serializable costs where write skew is likely, what one large "
+      "transaction does to a reader, and how a long writer gets on among short ones.");
   command->add_option("--pool", options->pool, "pool file to create (default: a fresh one)");
   command->add_flag("--keep", options->keep, "keep the pool that was given by --pool");
   command->add_option("--index", options->index, "where indexes are")
@@ -208,6 +273,18 @@ void add_transactions(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--idle-seconds", options->large.idle_seconds, "of the reader alone")
       ->check(real_range(0.01, 3600))
+      ->capture_default_str();
+  command->add_option("--long-runs", options->starvation.runs, "long writers among short ones")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  command->add_option("--long-rows", options->starvation.rows, "rows that each updates")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  command->add_option("--hot-rows", options->starvation.hot_rows, "its last ones, of the short")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  command->add_option("--long-users", options->starvation.users, "short writers")
+      ->check(CLI::Range(1, 128))
       ->capture_default_str();
   command->add_option("--seed", options->skew.seed, "seed of the draws")->capture_default_str();
   command->add_option("--json", options->json, "write the figures to this file");

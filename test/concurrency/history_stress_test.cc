@@ -1,6 +1,7 @@
 // Random transactions of several threads, recorded and checked for what snapshot isolation forbids.
 #include <catch2/catch.hpp>
 
+#include "mvcc/clock.h"
 #include "proof/history_run.h"
 #include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
@@ -58,6 +59,21 @@ TEST_CASE("histories of users and merges are what their level says", "[history]"
     HistoryPlan plan = plan_in(path);
     plan.level = level;
     plan.operations = 10'000 * kEffort;
+    expect_level(plan);
+  }
+}
+
+TEST_CASE("histories by the processors' clock are what their level says", "[history]") {
+  if (const Status usable = mvcc::Clock::check_processors(); !usable.ok()) {
+    WARN(usable.message());
+    return;
+  }
+  for (const history::Level level : kOfferedLevels) {
+    const TemporaryPath path;
+    HistoryPlan plan = plan_in(path);
+    plan.level = level;
+    plan.clock = CommitClock::kProcessors;
+    plan.operations = 5'000 * kEffort;
     expect_level(plan);
   }
 }

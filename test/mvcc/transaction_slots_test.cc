@@ -46,6 +46,33 @@ TEST_CASE("the oldest snapshot is that of the oldest open transaction", "[mvcc]"
   slots->release(second);
 }
 
+TEST_CASE("what one thread has found of the oldest snapshot will do for others, a while",
+          "[mvcc]") {
+  TestSlots slots(2);
+  for (int i = 0; i < 1000; ++i) slots->advance();
+  std::uint64_t mine = 0;
+  std::uint64_t others = 0;
+  const std::uint64_t found = slots->shared_oldest_snapshot(others);
+  CHECK(found == slots->now());
+  CHECK(others == found);
+  for (int i = 0; i < 200; ++i) slots->advance();
+  CHECK(slots->shared_oldest_snapshot(mine) == found);  // 200 ago, and mine 1200 ago
+  CHECK(mine == found);
+  for (int i = 0; i < 100; ++i) slots->advance();
+  CHECK(slots->shared_oldest_snapshot(mine) == slots->now());  // nobody has looked since
+  // One that is open holds it back, and is not forgotten when it was found before.
+  mvcc::Slot& open = *slots->acquire();
+  const std::uint64_t snapshot = slots->begin_snapshot(open);
+  for (int i = 0; i < 1000; ++i) slots->advance();
+  CHECK(slots->shared_oldest_snapshot(others) == snapshot);
+  slots->release(open);
+  mine = 0;
+  CHECK(slots->shared_oldest_snapshot(mine) == snapshot);
+  mine = slots->now();
+  for (int i = 0; i < 10; ++i) slots->advance();
+  CHECK(slots->shared_oldest_snapshot(mine) == slots->now());
+}
+
 TEST_CASE("time-stamps and generations are not given out twice, also not after reopening",
           "[mvcc]") {
   TestSlots slots(2);

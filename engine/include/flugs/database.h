@@ -51,6 +51,17 @@ enum class Ready : std::uint8_t {
   kIndexesBuilt,  ///< when nothing is left to do
 };
 
+/// Where the time-stamps of commits come from. Nothing in the pool tells which it was; it may be
+/// another one at each opening (docs/decisions/0024-commit-clock.md).
+enum class CommitClock : std::uint8_t {
+  kCounter,     ///< a word in DRAM that every commit writes and every begin reads
+  kProcessors,  ///< the processors' time-stamp counters: nothing is shared, for machines with many
+                ///< cores. Refused where the kernel does not go by them itself. With it
+                ///< Transaction::snapshot and commit_timestamp are not consecutive, and two that
+                ///< commit at the same moment, and have written nothing in common, may have the
+                ///< same
+};
+
 struct OpenOptions {
   /// A regular file, created with mode 0600; no symbolic link is followed.
   std::string path;
@@ -77,6 +88,7 @@ struct OpenOptions {
   /// Transactions that can be open at one time, read-only ones included, 1 to 4000. May differ from
   /// one opening to the next.
   std::uint32_t slots_max = 128;
+  CommitClock clock = CommitClock::kCounter;
   /// When tables are merged by themselves, each until it gets a policy of its own.
   MergePolicy merge_policy;
   /// How much the thread that does so stands back for others, 0 to 19, as nice(1) has it: with 10
@@ -136,10 +148,12 @@ struct TransactionInfo {
   std::uint32_t slot = 0;  ///< as merges name it
   AccessMode mode = AccessMode::kReadWrite;
   Isolation isolation = Isolation::kSnapshot;
-  std::uint64_t snapshots_behind = 0;  ///< commits since its snapshot: what it holds back
-  std::chrono::milliseconds open{0};   ///< at least
-  std::chrono::milliseconds idle{0};   ///< at least so long without the beginning of a call
-  bool is_in_call = false;             ///< as of now
+  /// Commits since its snapshot: what it holds back. With CommitClock::kProcessors ticks of some
+  /// nanoseconds.
+  std::uint64_t snapshots_behind = 0;
+  std::chrono::milliseconds open{0};  ///< at least
+  std::chrono::milliseconds idle{0};  ///< at least so long without the beginning of a call
+  bool is_in_call = false;            ///< as of now
   bool is_asked_to_end = false;
   bool is_ended = false;  ///< undone; counts as open until its owner destroys it
 };
@@ -182,7 +196,8 @@ class Database {
   /// Opens a pool, or creates it, and recovers it; returns when OpenOptions::ready says.
   /// Durable when: it returns ok (a created pool).
   /// Fails with: kNotFound, kAlreadyExists, kBusy (open elsewhere), kIncompatible (foreign file,
-  /// newer version), kCorrupt, kReadOnly, kOutOfSpace, kInvalidArgument, kIoError.
+  /// newer version), kCorrupt, kReadOnly, kOutOfSpace, kInvalidArgument (an option, or the
+  /// processors' clocks cannot be used), kIoError.
   static Result<Database> open(const OpenOptions& options);
 
   Database() noexcept;
