@@ -134,6 +134,7 @@ std::uint32_t StarvationFigures::committed() const noexcept {
 double StarvationFigures::ms_median() const {
   if (runs.empty()) return 0;
   std::vector<double> sorted;
+  sorted.reserve(runs.size());
   for (const StarvationRun& run : runs) sorted.push_back(run.ms);
   std::sort(sorted.begin(), sorted.end());
   return sorted[sorted.size() / 2];

@@ -38,8 +38,9 @@ class Exercise {
 
   std::vector<ColumnId> all_columns(TableId table) {
     std::vector<ColumnId> columns;
-    for (std::size_t i = 0; i < core_.table(table)->columns().size(); ++i)
-      columns.emplace_back(static_cast<std::uint16_t>(i));
+    const std::size_t count = core_.table(table)->columns().size();
+    columns.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) columns.emplace_back(static_cast<std::uint16_t>(i));
     return columns;
   }
 

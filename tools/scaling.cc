@@ -52,9 +52,9 @@ Result<double> transaction_ns(const std::string& path) {
   const Result<bench::Json> json = read_json(path);
   if (!json.ok()) return json.status();
   const Result<double> users = number_in(*json, path, "/users");
-  if (!users.ok()) return users;
+  if (!users.ok()) return users.status();
   const Result<double> tps = number_in(*json, path, "/executed_tps");
-  if (!tps.ok()) return tps;
+  if (!tps.ok()) return tps.status();
   if (*users != 1 || *tps <= 0)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("{}: a run with one user is expected, found {} with {} "
