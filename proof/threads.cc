@@ -251,8 +251,12 @@ class ThreadRun {
 
   /// A table may come while a transaction runs, which then finds it empty.
   void note_table(const std::string& name, DatabaseState& own) {
-    if (own.contains(name) || !rig_.core().find_table(name).ok()) return;
-    own.emplace(name, TableRows());
+    const Result<TableId> found = rig_.core().find_table(name);
+    const engine::Table* table = found.ok() ? rig_.core().table(*found) : nullptr;
+    if (table == nullptr || own.contains(name)) return;
+    Step creation;
+    creation.created = table->schema();
+    model_step(creation, own);
     const std::vector<Pending> pending = rig_.expectation().pending;
     for (const Pending& one : pending)
       if (one.step.created && one.step.created->name == name) rig_.settle(one.number);
