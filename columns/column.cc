@@ -89,9 +89,10 @@ Status Column::load() {
   return dictionary_.load();
 }
 
+// What makes a chunk or a group without its values sees the second, and has seen the first.
 void Column::set_dropped() noexcept {
-  dropped_.store(true, std::memory_order_relaxed);
   decoder_.kind.store(DecodeKind::kDropped, std::memory_order_relaxed);
+  dropped_.store(true, std::memory_order_release);
 }
 
 Value Column::constant_value() const noexcept {

@@ -65,7 +65,8 @@ class Column {
   bool has_plausible_constant() const noexcept;
   /// Rows may have the column still; it is not to be read or written any more.
   void set_dropped() noexcept;
-  bool is_dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+  /// Who reads a cell from a chunk or group without values of a dropped column knows it from here.
+  bool is_dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
 
   /// Whether a value may stand in this column. kConstraintViolated says why not.
   Status check(const Value& value) const;

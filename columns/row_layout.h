@@ -98,8 +98,9 @@ class RowLayout {
   };
   /// `null_word` of a constant that is NULL.
   static constexpr std::uint16_t kAlwaysNull = 0xFFFF;
+  /// Acquired, as the copy that `add_constant` makes may be younger than all that the reader knows.
   const Access* access() const noexcept {
-    return __atomic_load_n(&first_access_, __ATOMIC_RELAXED);
+    return __atomic_load_n(&first_access_, __ATOMIC_ACQUIRE);
   }
   static std::uint64_t load(const std::byte* row, const Access& a) noexcept {
     return ((load_word(row, a.word) >> a.shift) & a.mask) | a.constant;

@@ -203,8 +203,8 @@ Status Table::drop_column(ColumnId id) {
   column.auto_increment = false;
   column.dropped = true;
   return alter(std::move(next), [&] {
-    columns_[id.value()]->set_dropped();
     has_dropped_columns_.store(true, std::memory_order_release);
+    columns_[id.value()]->set_dropped();
     constraints_.fetch_or(kAltered, std::memory_order_release);
     if (was_numbered)
       constraints_.fetch_and(static_cast<std::uint8_t>(~kNumbered), std::memory_order_release);

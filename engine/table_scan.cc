@@ -101,27 +101,37 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
   const Filter filter = make_filter(columns_, where);
   if (filter.match == Match::kNoRow) return {};
   const columns::Column& filtered = *columns_[filter.column];
+  // Rows that a merge moved after a drop have nothing of the column any more.
+  const auto dropped_meanwhile = [&]() -> Status {
+    if (__builtin_expect(!has_dropped_columns(), 1)) return {};
+    for (const ColumnId id : wanted)
+      if (!has_column(id)) return no_column(id);
+    return where.has_column && !has_column(where.column) ? no_column(where.column) : Status();
+  };
 
   ScanBatch batch;
   const std::uint32_t end = rows_.rows_end();
   const std::size_t batch_rows = std::min<std::size_t>(ScanBatch::kRowsMax, end);
   prepare_batch(batch, columns_, wanted, batch_rows);
   std::size_t filled = 0;
+  Status dropped;
   const auto deliver = [&] {
     batch.set_row_count(filled);
     filled = 0;
     decode_batch(batch, columns_, wanted, rows_);
-    return visit(batch);
+    dropped = dropped_meanwhile();
+    return dropped.ok() && visit(batch);
   };
   for (std::uint32_t row = 0; row < end; ++row) {
     if (row % ScanBatch::kRowsMax == 0 && context.is_to_end()) return why_ended(context);
     if (!context.visibility.sees(rows_.version(row)) || !filter.admits(filtered, rows_.view(row)))
       continue;
     batch.row_id_buffer()[filled++] = RowId(row);
-    if (filled == batch_rows && !deliver()) return {};
+    if (filled == batch_rows && !deliver()) return dropped;
   }
-  if (filled != 0) deliver();
-  return {};
+  if (filled == 0) return dropped_meanwhile();
+  deliver();
+  return dropped;
 }
 
 }  // namespace flugs::engine

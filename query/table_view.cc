@@ -97,6 +97,9 @@ TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibil
     segments_.push_back(std::make_unique<DeltaSegment>(table, schema_, visibility, chunk));
     row_positions_ += chunk.row_count;
   }
+  // What a merge made of a chunk since then has nothing of a column that was dropped since then.
+  for (std::size_t i = 0; i < schema_.size(); ++i)
+    schema_[i].is_dropped = schema_[i].is_dropped || table.columns()[i]->is_dropped();
 }
 
 }  // namespace flugs::query

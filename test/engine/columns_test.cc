@@ -375,6 +375,32 @@ TEST_CASE("a dropped column's name is free and its number is not", "[engine]") {
   items.check_pool_is_whole();
 }
 
+TEST_CASE("a scan whose column is dropped meanwhile fails before it gives anything else",
+          "[engine]") {
+  Items items;
+  ColumnSchema size = column_of("size", Type::kInt64);
+  size.nullable = false;
+  const ColumnId extra = must(items.database->add_column(items.table, size));
+  Transaction load = must(items.database->begin());
+  for (std::int64_t id = 0; id < 4000; ++id)
+    must(load.insert(items.table, {Value::int64(id), Value::string("k"), Value::int32(1),
+                                   Value::int64(1'000'000 + id)}));
+  must(load.commit());
+  const Transaction reader = must(items.database->begin(AccessMode::kReadOnly));
+  std::int64_t batches = 0;
+  const Status scanned = reader.scan(items.table, {extra}, [&](const ScanBatch& batch) {
+    for (std::size_t r = 0; r < batch.row_count(); ++r)
+      CHECK(batch.value(0, r).raw() >= 1'000'000);
+    if (++batches == 1) {
+      must(items.database->drop_column(items.table, extra));
+      CHECK(items.database->merge(items.table).code() == StatusCode::kBusy);  // for this reader
+    }
+    return true;
+  });
+  CHECK(said(scanned) == "table items: column 3 was dropped");
+  CHECK(batches == 1);
+}
+
 TEST_CASE("merges and the opening after them give back what a dropped column took", "[engine]") {
   Items items;
   const ColumnId extra =

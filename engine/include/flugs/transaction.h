@@ -273,7 +273,8 @@ class Transaction {
   /// Reads chosen columns of every visible row that fulfils `where`, a batch at a time in no
   /// particular order, until `visit` returns false. One thread; reads every row of the table. Do
   /// not write to the table from within `visit`.
-  /// Fails with: kInvalidArgument (no such column, another type).
+  /// Fails with: kInvalidArgument (no such column, another type, or a column was dropped meanwhile:
+  /// `visit` has not seen a batch without its values).
   Status scan(TableId table, std::span<const ColumnId> columns, const Predicate& where,
               FunctionRef<bool(const ScanBatch&)> visit) const;
   Status scan(TableId table, std::initializer_list<ColumnId> columns,
