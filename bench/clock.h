@@ -11,6 +11,10 @@ namespace flugs::bench {
 
 /// CLOCK_MONOTONIC in nanoseconds: the same clock in every process of the machine.
 std::uint64_t monotonic_ns() noexcept;
+inline double seconds_since(std::uint64_t begin_ns) noexcept {
+  return static_cast<double>(monotonic_ns() - begin_ns) * 1e-9;
+}
+inline double ms_since(std::uint64_t begin_ns) noexcept { return seconds_since(begin_ns) * 1e3; }
 
 /// What all threads of this process have had of the processors, nanoseconds.
 std::uint64_t process_cpu_ns() noexcept;

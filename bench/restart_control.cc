@@ -7,7 +7,7 @@ namespace flugs::bench {
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31747261'74736572u;  // "restart1"
+constexpr std::uint64_t kControlMagic = 0x31747261'74736572u;  // "restart1"
 /// Transactions of one writer in one life: many more than there is time for before it is killed.
 constexpr std::uint64_t kLogEntries = std::uint64_t{1} << 22;
 constexpr std::uint64_t kSampleBytes = whole_pages(kRestartSamplesMax * sizeof(std::uint32_t));
@@ -32,7 +32,7 @@ Result<RestartControl> RestartControl::create(const std::string& path, const Res
   control.file_ = std::move(file).value();
   auto* header = new (control.file_.data()) Header;
   header->plan = plan;
-  header->magic = kMagic;
+  header->magic = kControlMagic;
   return control;
 }
 
@@ -41,7 +41,7 @@ Result<RestartControl> RestartControl::open(const std::string& path) {
   if (!file.ok()) return std::move(file).status();
   RestartControl control;
   control.file_ = std::move(file).value();
-  if (control.header().magic != kMagic)
+  if (control.header().magic != kControlMagic)
     return Status(StatusCode::kIncompatible, path + " is not a restart benchmark's");
   return control;
 }

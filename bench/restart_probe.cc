@@ -131,10 +131,6 @@ bool explain(Aftermath& aftermath, RestartTotals before, const RestartTotals& fo
   return false;
 }
 
-double ms_since(std::uint64_t begin_ns) {
-  return static_cast<double>(monotonic_ns() - begin_ns) * 1e-6;
-}
-
 Status select_by_value(const Transaction& transaction, TableId table, const RestartControl& control,
                        std::uint64_t& matches, double& ms) {
   const RestartData data = control.plan().data();

@@ -6,13 +6,11 @@
 #include <thread>
 #include <vector>
 
+#include "bench/shared_file.h"
+
 namespace flugs::bench {
 
 namespace {
-
-/// Stores before this come before stores after it, as far as the compiler is concerned; that is all
-/// that a killed process needs.
-void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 Status transact_logged(std::uint32_t life, std::uint64_t number, RestartEntry& entry,
                        const RestartTransact& transact) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,6 +8,10 @@
 #include "flugs/status.h"
 
 namespace flugs::bench {
+
+/// Stores before this come before stores after it, as far as the compiler is concerned; that is all
+/// that a killed process needs.
+inline void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 /// A file mapped by several processes, outside of any pool: what one of them stores there outlives
 /// its being killed.

@@ -16,10 +16,6 @@ namespace {
 constexpr const char* kTable = "contended";
 constexpr ColumnId kCount{1};
 
-double ms_since(std::uint64_t start_ns) {
-  return static_cast<double>(monotonic_ns() - start_ns) * 1e-6;
-}
-
 Status add_one(Transaction& t, KeyId key, std::int64_t id, bool locks) {
   const Result<Row> row =
       locks ? t.find_for_update(key, {Value::int64(id)}) : t.find(key, {Value::int64(id)});

@@ -167,10 +167,6 @@ std::uint64_t executed_by(const Users& users) {
       [](std::uint64_t sum, const auto& user) { return sum + user->executed(); });
 }
 
-double seconds_since(std::uint64_t begin_ns) {
-  return static_cast<double>(monotonic_ns() - begin_ns) * 1e-9;
-}
-
 /// Lets the users run, and looks now and then.
 class Watch {
  public:

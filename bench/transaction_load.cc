@@ -38,10 +38,6 @@ TableSchema large_schema() {
   return schema;
 }
 
-double seconds_since(std::uint64_t start_ns) {
-  return static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
-}
-
 /// Of a thread: what it did, and what went wrong first.
 struct SkewUser {
   std::uint64_t committed = 0;
@@ -105,11 +101,11 @@ Status reset_accounts(Database& database, KeyId key, const SkewOptions& options)
 }
 
 Status load_large(Database& database, TableId table, std::uint64_t rows) {
-  constexpr std::uint64_t kRowsPerTransaction = 4096;
+  constexpr std::uint64_t kLoadedAtOnce = 4096;
   std::vector<Value> values;
-  for (std::uint64_t first = 0; first < rows; first += kRowsPerTransaction) {
+  for (std::uint64_t first = 0; first < rows; first += kLoadedAtOnce) {
     values.clear();
-    for (std::uint64_t id = first; id < std::min(rows, first + kRowsPerTransaction); ++id)
+    for (std::uint64_t id = first; id < std::min(rows, first + kLoadedAtOnce); ++id)
       for (const std::int64_t value :
            {static_cast<std::int64_t>(id), std::int64_t{0}, static_cast<std::int64_t>(id * 7)})
         values.push_back(Value::int64(value));

@@ -8,10 +8,7 @@ namespace flugs::bench {
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31737365'6e746977u;  // "witness1"
-
-/// Stores before this come before stores after it, as far as the compiler is concerned.
-void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+constexpr std::uint64_t kWitnessMagic = 0x31737365'6e746977u;  // "witness1"
 
 std::uint32_t value_of(const TatpRequest& request) noexcept {
   switch (request.type) {
@@ -61,7 +58,7 @@ Result<Witness> Witness::create(const std::string& path, const CrashPlan& plan) 
   witness.file_ = std::move(file).value();
   auto* header = new (witness.file_.data()) Header;
   header->plan = plan;
-  header->magic = kMagic;
+  header->magic = kWitnessMagic;
   return witness;
 }
 
@@ -70,7 +67,7 @@ Result<Witness> Witness::open(const std::string& path) {
   if (!file.ok()) return std::move(file).status();
   Witness witness;
   witness.file_ = std::move(file).value();
-  if (witness.header().magic != kMagic)
+  if (witness.header().magic != kWitnessMagic)
     return Status(StatusCode::kIncompatible, path + " is not a witness");
   return witness;
 }

@@ -17,8 +17,8 @@ namespace engine {
 namespace {
 
 // Between two looks whether who writes the row has ended.
-constexpr std::chrono::microseconds kPauseMin{20};
-constexpr std::chrono::microseconds kPauseMax{1000};
+constexpr std::chrono::microseconds kRowPauseMin{20};
+constexpr std::chrono::microseconds kRowPauseMax{1000};
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void DatabaseCore::unlock_since(TransactionContext& context, std::size_t locks) 
 Status DatabaseCore::wait_for_writer(TransactionContext& context, const Table& table,
                                      std::uint32_t row, RowLocks::Clock::time_point deadline) {
   const std::uint32_t slot = context.slot->index();
-  auto pause = kPauseMin;
+  auto pause = kRowPauseMin;
   bool is_waiting = false;
   Status status;
   for (;;) {
@@ -52,7 +52,7 @@ Status DatabaseCore::wait_for_writer(TransactionContext& context, const Table& t
     if (!status.ok()) break;
     is_waiting = true;
     std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, kPauseMax);
+    pause = std::min(2 * pause, kRowPauseMax);
   }
   if (is_waiting) row_locks_->end_waiting(slot);
   return status;

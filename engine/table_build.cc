@@ -13,7 +13,7 @@ namespace flugs::engine {
 namespace {
 
 // Positions of rows that one task goes through.
-constexpr std::uint32_t kRowsPerTask = 1u << 16;
+constexpr std::uint32_t kRowsPerBuildTask = 1u << 16;
 constexpr const char* kIndexesPhase = "indexes";
 
 }  // namespace
@@ -61,7 +61,7 @@ Status Table::rebuild_hash(std::size_t key, recovery::Phases& phases) {
   const std::uint64_t rows = rows_.rows_end();
   const std::uint64_t indexed = unserved_rows(*keys_[key]);
   const std::uint64_t sources =
-      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerTask + 1);
+      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerBuildTask + 1);
   columns::HashIndexBuilder builder(keys_[key]->hash(), indexed, sources);
   std::vector<std::function<Status()>> tasks;
   tasks.reserve(std::max<std::size_t>(sources, builder.groups()));

@@ -16,8 +16,8 @@ namespace {
 
 // A full chunk with fewer rows in use is left to rows to come, which use it again.
 constexpr std::uint64_t kUsedPercentMin = 50;
-constexpr std::chrono::microseconds kPauseMin{100};
-constexpr std::chrono::microseconds kPauseMax{2000};
+constexpr std::chrono::microseconds kLookPauseMin{100};
+constexpr std::chrono::microseconds kLookPauseMax{2000};
 constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
 
 }  // namespace
@@ -109,11 +109,11 @@ bool TableMerge::wait_for_transactions(std::uint64_t since) {
 // Each look interrupts the other processors.
 bool TableMerge::wait_patiently(std::uint64_t since) const {
   const auto deadline = std::chrono::steady_clock::now() + patience_;
-  auto pause = kPauseMin;
+  auto pause = kLookPauseMin;
   while (slots_.oldest_snapshot() < since) {
     if (std::chrono::steady_clock::now() >= deadline || is_stopped()) return false;
     std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, kPauseMax);
+    pause = std::min(2 * pause, kLookPauseMax);
   }
   return true;
 }

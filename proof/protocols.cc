@@ -65,7 +65,6 @@ constexpr TurnMix kMerges{.insert = 3,
                           .merge = 3,
                           .reopen = 1,
                           .crash = 1};
-constexpr std::uint32_t kThreads = 3;
 
 constexpr std::array kProtocols{
     Protocol{"insert", "rows inserted, one aborted", script_inserts, kWrites},

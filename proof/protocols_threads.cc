@@ -10,7 +10,6 @@ namespace flugs::proof {
 
 namespace {
 
-constexpr std::uint32_t kThreads = 3;
 constexpr std::string_view kLongNote = "a note that is too long to stand in the row itself";
 
 /// What the protocol has its threads do, or in further rounds what the seed has them do.

@@ -46,6 +46,8 @@ void script_merge_locked(CrashRig& rig);
 void script_merge_chunks(CrashRig& rig);
 void script_merge_again(CrashRig& rig);
 void script_index_runs(CrashRig& rig);
+/// Of each protocol of several threads.
+inline constexpr std::uint32_t kThreads = 3;
 void script_threads_commit(CrashRig& rig);
 void script_threads_values(CrashRig& rig);
 void script_threads_slots(CrashRig& rig);

@@ -11,7 +11,7 @@ namespace flugs::query {
 
 namespace {
 
-using Kind = Condition::Kind;
+using ConditionKind = Condition::Kind;
 
 // So deep is no check; and it is a recursion.
 constexpr int kDepthMax = 64;
@@ -32,18 +32,18 @@ Constant constant_of(const Expr& expr) {
   return {literal.value, literal.type.scale};
 }
 
-Kind mirrored(Kind kind) {
+ConditionKind mirrored(ConditionKind kind) {
   switch (kind) {
-    case Kind::kLess:
-      return Kind::kGreater;
-    case Kind::kLessEqual:
-      return Kind::kGreaterEqual;
+    case ConditionKind::kLess:
+      return ConditionKind::kGreater;
+    case ConditionKind::kLessEqual:
+      return ConditionKind::kGreaterEqual;
     default:
       return kind;
   }
 }
 
-Condition comparison(Kind kind, const Expr& whole) {
+Condition comparison(ConditionKind kind, const Expr& whole) {
   const Expr& left = whole.node()->args[0];
   const Expr& right = whole.node()->args[1];
   if (is_column(left) && is_column(right))
@@ -93,15 +93,15 @@ Condition condition_of(const Expr& expr, int depth) {
     return Condition::wrong(fmt::format("an expression of more than {} levels", kDepthMax));
   switch (node.op) {
     case Op::kColumn:  // of type bool
-      return Condition::compare(node.text, Kind::kEqual, Value::boolean(true));
+      return Condition::compare(node.text, ConditionKind::kEqual, Value::boolean(true));
     case Op::kEqual:
-      return comparison(Kind::kEqual, expr);
+      return comparison(ConditionKind::kEqual, expr);
     case Op::kNotEqual:
-      return comparison(Kind::kNotEqual, expr);
+      return comparison(ConditionKind::kNotEqual, expr);
     case Op::kLess:
-      return comparison(Kind::kLess, expr);
+      return comparison(ConditionKind::kLess, expr);
     case Op::kLessEqual:
-      return comparison(Kind::kLessEqual, expr);
+      return comparison(ConditionKind::kLessEqual, expr);
     case Op::kIn:
       return membership(expr);
     case Op::kAnd:

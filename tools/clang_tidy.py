@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -87,12 +88,40 @@ def precompiled_headers(build_dir):
     return ["--extra-arg=-include-pch", f"--extra-arg={made}"]
 
 
-def check(build_dir, path, options):
-    # The flags are GCC's; and GCC 12's own std::stable_sort uses what it calls deprecated.
-    quiet = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-deprecated-declarations"]
-    command = [CLANG_TIDY, "--quiet", "-p", build_dir] + quiet + options + [path]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    return result.returncode == 0, result.stdout
+class Run:
+    """Sources that are read as one: most of the time goes into headers that they share. Those that
+    CMake compiles together and in the same folder; each other source is alone."""
+
+    def __init__(self, build_dir, entry):
+        words = [word for word in shlex.split(entry["command"]) if word != "ccache"][1:]
+        self.flags = words[:words.index("-o")]
+        self.directory = entry["directory"]
+        self.sources = []
+        self.digests = []
+        self.path = None
+        if "/Unity/" in entry["file"]:
+            folder = os.path.relpath(os.path.dirname(os.path.dirname(entry["file"])), build_dir)
+            self.path = os.path.join(build_dir, "clang_tidy", folder.replace("/", "-") + ".cxx")
+
+    def add(self, source, digest):
+        self.sources.append(source)
+        self.digests.append(digest)
+
+    def check(self, options, common):
+        path = self.path or self.sources[0]
+        if self.path:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(f'#include "{source}"\n' for source in sorted(self.sources))
+        # The flags are GCC's; and GCC 12's own std::stable_sort uses what it calls deprecated.
+        quiet = ["--extra-arg=-Wno-unknown-warning-option",
+                 "--extra-arg=-Wno-deprecated-declarations"]
+        command = [CLANG_TIDY, "--quiet"] + quiet + options
+        if "-fPIC" in self.flags:
+            command += common
+        result = subprocess.run(command + [path, "--"] + self.flags, capture_output=True, text=True,
+                                cwd=self.directory, check=False)
+        return result.returncode == 0, result.stdout
 
 
 def main():
@@ -108,8 +137,7 @@ def main():
     os.makedirs(passed_dir, exist_ok=True)
 
     sources = Sources(root)
-    pending = {}
-    programs = set()
+    runs = {}
     digests = set()
     for entry in entries:
         path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), root)
@@ -117,26 +145,27 @@ def main():
             digest = sources.digest(path, entry["command"] + "".join(options))
             digests.add(digest)
             if not os.path.exists(os.path.join(passed_dir, digest)):
-                pending[path] = digest
-                if "-fPIC" not in entry["command"]:
-                    programs.add(path)
+                run = Run(build_dir, entry)
+                runs.setdefault(run.path or path, run).add(os.path.join(root, path), digest)
     for stale in set(os.listdir(passed_dir)) - digests:
         os.remove(os.path.join(passed_dir, stale))
 
     failed = 0
-    common = precompiled_headers(build_dir) if pending else []
+    common = precompiled_headers(build_dir) if runs else []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        paths = sorted(pending)
-        outcomes = pool.map(lambda p: check(build_dir, os.path.join(root, p), options +
-                                            ([] if p in programs else common)), paths)
-        for path, (passed, output) in zip(paths, outcomes):
+        largest_first = sorted(runs.values(), key=lambda run: -len(run.sources))
+        outcomes = pool.map(lambda run: run.check(options, common), largest_first)
+        for run, (passed, output) in zip(largest_first, outcomes):
             if passed:
-                with open(os.path.join(passed_dir, pending[path]), "w", encoding="utf-8"):
-                    pass
+                for digest in run.digests:
+                    with open(os.path.join(passed_dir, digest), "w", encoding="utf-8"):
+                        pass
             else:
                 failed += 1
                 print(output, flush=True)
-    print(f"clang_tidy: {len(digests)} sources, {len(pending)} changed, {failed} with findings")
+    changed = sum(len(run.sources) for run in runs.values())
+    print(f"clang_tidy: {len(digests)} sources, {changed} changed; {len(runs)} runs, "
+          f"{failed} with findings")
     return 1 if failed else 0
 
 

@@ -7,6 +7,11 @@
 namespace flugs::proof {
 
 void must_hold(Exploration exploration) {
+#ifdef __SANITIZE_ADDRESS__
+  // What it looks for is in the code that recovers, and not in the difference between two images.
+  exploration.images_max = std::min<std::uint64_t>(exploration.images_max, 1000);
+  exploration.nested_one_in *= 4;
+#endif
   const std::uint64_t factor = crash_states_factor();
   exploration.nested_one_in /=
       static_cast<std::uint32_t>(std::min<std::uint64_t>(factor, exploration.nested_one_in));

@@ -389,8 +389,7 @@ TEST_CASE("a scan whose column is dropped meanwhile fails before it gives anythi
   const Transaction reader = must(items.database->begin(AccessMode::kReadOnly));
   std::int64_t batches = 0;
   const Status scanned = reader.scan(items.table, {extra}, [&](const ScanBatch& batch) {
-    for (std::size_t r = 0; r < batch.row_count(); ++r)
-      CHECK(batch.value(0, r).raw() >= 1'000'000);
+    for (std::size_t r = 0; r < batch.row_count(); ++r) CHECK(batch.value(0, r).raw() >= 1'000'000);
     if (++batches == 1) {
       must(items.database->drop_column(items.table, extra));
       CHECK(items.database->merge(items.table).code() == StatusCode::kBusy);  // for this reader

@@ -10,6 +10,7 @@
 #include "engine/index_run.h"
 #include "flugs/merge.h"
 #include "test/model/random.h"
+#include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -288,7 +289,7 @@ TEST_CASE("runs are combined, so that there are few of them", "[engine]") {
 TEST_CASE("groups that are made again stay in their run, emptied ones leave it", "[engine]") {
   Town town;
   std::uint64_t reserved = 0;
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < rounds_of(8, 4); ++round) {
     town.insert(0, 8000);
     town.merge();
     town.database.reopen();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -260,7 +261,7 @@ TEST_CASE("what a merge has frozen and not come to is merged by the next", "[eng
 TEST_CASE("row ids of an emptied chunk are used again", "[engine]") {
   Shop shop;
   std::uint64_t reserved = 0;
-  for (int round = 0; round < 24; ++round) {
+  for (int round = 0; round < rounds_of(24, 6); ++round) {
     shop.insert(0, 2000);
     shop.merge();
     Transaction t = must(shop.database->begin(AccessMode::kReadWrite));

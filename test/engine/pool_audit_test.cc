@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "fuzz/guarded_buffer.h"
@@ -90,8 +90,10 @@ class Patient {
 };
 
 std::vector<char> bytes_of(const std::string& path) {
+  std::vector<char> bytes(std::filesystem::file_size(path));
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  REQUIRE(file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())));
+  return bytes;
 }
 
 TEST_CASE("pools of every kind are clean, also one that a crash left behind", "[engine][audit]") {

@@ -14,6 +14,8 @@ inline constexpr int kEffort = 1;
 #else
 inline constexpr int kEffort = 10;
 #endif
+/// Of `rounds` that differ little from each other, the `few` that a sanitizer needs to see.
+constexpr int rounds_of(int rounds, int few) { return kEffort == 1 ? few : rounds; }
 
 /// What went wrong first, told by any thread: Catch's macros belong to the main thread.
 class Complaint {
