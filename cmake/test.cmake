@@ -4,12 +4,7 @@ function(flugs_test_settings target)
   target_link_libraries(${target} PRIVATE flugs_test_support)
   flugs_settings(${target})
   target_compile_definitions(${target} PRIVATE CATCH_CONFIG_FAST_COMPILE)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  # What an address sanitizer finds as well costs a third of their time; the engine has it all.
-  if(FLUGS_SANITIZE STREQUAL "address")
-    target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,vptr)
-  endif()
-  target_compile_options(${target} PRIVATE
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
     # From a precompiled header GCC 12 warns of what it does not when it reads the text.
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
 endfunction()

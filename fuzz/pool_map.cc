@@ -11,6 +11,7 @@
 #include "columns/main_column_layout.h"
 #include "columns/main_records.h"
 #include "columns/row_layout.h"
+#include "engine/added_column_layout.h"
 #include "engine/catalog_layout.h"
 #include "engine/index_run_layout.h"
 #include "flugs/schema.h"
@@ -23,6 +24,7 @@ namespace {
 
 using columns::ChunkGeometry;
 using columns::ColumnLayout;
+using engine::AddedColumnLayout;
 using engine::CatalogLayout;
 using engine::DatabaseLayout;
 using engine::IndexRunKeyLayout;
@@ -119,18 +121,14 @@ class Mapper {
       const auto& block = at<engine::SchemaBlockLayout>(table.schema_block);
       add(Part::kTable, true, table.schema_block,
           sizeof block + block.added_columns * sizeof(std::uint64_t) + block.schema_bytes);
+      for (std::uint64_t i = 0; i < block.added_columns; ++i) {
+        const auto added = at<std::uint64_t>(table.schema_block + sizeof block + i * 8);
+        add(Part::kAddedColumn, true, added, sizeof(AddedColumnLayout));
+        map_column(added + sizeof(AddedColumnLayout));
+      }
     }
-    for (std::uint64_t i = 0; i < table.column_count; ++i) {
-      const std::uint64_t column = offset + sizeof(TableLayout) + i * sizeof(ColumnLayout);
-      add(Part::kColumn, false, column, 8);
-      map_dictionary(column);
-      map_list(column + offsetof(ColumnLayout, heap), [&](std::size_t, std::uint64_t chunk) {
-        const auto& header = at<columns::StringHeapChunkLayout>(chunk);
-        add(Part::kHeapChunk, true, chunk, 24);
-        add(Part::kText, false, chunk + sizeof header, header.bytes - sizeof header);
-      });
-      add(Part::kColumn, false, column + offsetof(ColumnLayout, heap) + 64, 8);
-    }
+    for (std::uint64_t i = 0; i < table.column_count; ++i)
+      map_column(offset + sizeof(TableLayout) + i * sizeof(ColumnLayout));
     map_list(offset + offsetof(TableLayout, row_chunks), [&](std::size_t, std::uint64_t chunk) {
       if (at<std::uint64_t>(chunk) == RowGroupLayout::kMagic) {
         map_row_group(chunk);
@@ -139,6 +137,17 @@ class Mapper {
       }
     });
     if (table.index_runs != 0) map_index_runs(table.index_runs);
+  }
+
+  void map_column(std::uint64_t column) {
+    add(Part::kColumn, false, column, 8);
+    map_dictionary(column);
+    map_list(column + offsetof(ColumnLayout, heap), [&](std::size_t, std::uint64_t chunk) {
+      const auto& header = at<columns::StringHeapChunkLayout>(chunk);
+      add(Part::kHeapChunk, true, chunk, 24);
+      add(Part::kText, false, chunk + sizeof header, header.bytes - sizeof header);
+    });
+    add(Part::kColumn, false, column + offsetof(ColumnLayout, heap) + 64, 8);
   }
 
   void map_index_runs(std::uint64_t offset) {
@@ -275,6 +284,11 @@ void reseal_schema(std::span<std::byte> pool, std::uint64_t offset) {
       XXH3_64bits_withSeed(&block.table_id, sizeof block - 24 + behind + block.schema_bytes, sum);
 }
 
+void reseal_added_column(AddedColumnLayout& added) {
+  added.checksum =
+      XXH3_64bits_withSeed(&added.table_id, sizeof added - 24, XXH3_64bits(&added.magic, 16));
+}
+
 void reseal_index_list(std::span<std::byte> pool, std::uint64_t offset) {
   auto& list = *reinterpret_cast<IndexRunListLayout*>(pool.data() + offset);
   const std::uint64_t bytes = bytes_of(list);
@@ -320,6 +334,7 @@ std::string_view to_string(Part part) noexcept {
                                                                 "catalogue",
                                                                 "table",
                                                                 "column",
+                                                                "added column",
                                                                 "chunk list",
                                                                 "chunk list page",
                                                                 "row chunk header",
@@ -361,6 +376,9 @@ void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region)
       if (reinterpret_cast<engine::SchemaBlockLayout*>(at)->magic ==
           engine::SchemaBlockLayout::kMagic)
         reseal_schema(pool, region.offset);
+      break;
+    case Part::kAddedColumn:
+      reseal_added_column(*reinterpret_cast<AddedColumnLayout*>(at));
       break;
     case Part::kRowChunk: {
       auto& chunk = *reinterpret_cast<RowChunkLayout*>(at);

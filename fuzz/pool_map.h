@@ -19,6 +19,7 @@ enum class Part : std::uint8_t {
   kCatalog,
   kTable,
   kColumn,
+  kAddedColumn,
   kChunkList,
   kListPage,
   kRowChunk,

@@ -147,6 +147,35 @@ class Filler {
     return core_.merge(*table, options).status();
   }
 
+  Status extend_log() {
+    const Result<TableId> log = core_.find_table("log");
+    if (!log.ok()) return log.status();
+    ColumnSchema count;
+    count.name = "count";
+    count.type = Type::kInt32;
+    count.default_value = Constant(Value::int32(7));
+    ColumnSchema source;
+    source.name = "source";
+    source.type = Type::kString;
+    source.default_value = Constant(Value::string("a source that is not known any more"));
+    ColumnSchema remark = source;
+    remark.name = "remark";
+    remark.encoding = Encoding::kDirect;
+    for (const ColumnSchema& column : {count, source, remark})
+      if (Status s = core_.add_column(*log, column).status(); !s.ok()) return s;
+    KeySchema by_source;
+    by_source.name = "by_source";
+    by_source.columns = {"source", "id"};
+    return core_.add_key(*log, by_source).status();
+  }
+  /// A column that rows have values of: else nothing of it is looked at any more.
+  Status cut_log() {
+    const Result<TableId> log = core_.find_table("log");
+    if (!log.ok()) return log.status();
+    if (Status s = core_.drop_column(*log, ColumnId(3)); !s.ok()) return s;
+    return core_.rename_column(*log, ColumnId(2), "sort");
+  }
+
   Result<RowId> insert_row(Transaction& transaction, TableId table, std::uint32_t id,
                            std::uint32_t text_bytes_max) {
     const std::string text = text_of(random_, text_bytes_max);
@@ -237,6 +266,13 @@ std::vector<Kind> kinds() {
                                f.insert("customers", 0, 12, 30), f.churn("customers", 20),
                                f.insert("bills", 0, 60, 30), f.churn("bills", 9), f.merge("bills"),
                                f.insert("bills", 100, 110, 30)});
+       }},
+      {"altered", 4,
+       [](Filler& f) {
+         return first_failure({f.make(log_schema()), f.insert("log", 0, 60, 60), f.merge("log"),
+                               f.insert("log", 60, 90, 60), f.extend_log(),
+                               f.insert("log", 100, 140, 60), f.cut_log(),
+                               f.insert("log", 140, 150, 60), f.churn("log", 9)});
        }},
       {"crashed", 4,
        [](Filler& f) {

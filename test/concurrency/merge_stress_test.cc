@@ -187,7 +187,7 @@ TEST_CASE("money moves while its accounts are merged", "[engine]") {
 TEST_CASE("money moves between accounts that index runs serve", "[engine]") {
   MergedBank bank;
   Complaint complaint;
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < rounds_of(4, 2); ++round) {
     MergeOptions options;
     options.scope = MergeScope::kEverything;
     must(bank.database->merge(bank.table, options));

@@ -159,6 +159,66 @@ Status update_merged(engine::DatabaseCore& core, Contents& contents) {
   return merge_all(core);
 }
 
+constexpr ColumnId kAdded{4};
+
+/// A dictionary, and with it the first entry and its text.
+Status add_column(engine::DatabaseCore& core, Contents&) {
+  ColumnSchema column;
+  column.name = "added";
+  column.type = Type::kString;
+  column.encoding = Encoding::kDictionary;
+  column.default_value = Constant(Value::string(std::string(kLongText, 'd')));
+  return core.add_column(TableId(1), column).status();
+}
+
+/// Each change is one of its own: after a failure it goes on with the one that failed.
+Status alter(engine::DatabaseCore& core, Contents& contents) {
+  const engine::Table& table = *core.table(TableId(1));
+  Status s;
+  if (table.schema().columns.size() == 4) s = add_column(core, contents);
+  if (s.ok() && !contents.contains(2000)) s = insert_many(core, contents, 2000, 2050);
+  if (s.ok() && table.name() != "renamed") s = core.rename_table(TableId(1), "renamed");
+  if (s.ok() && table.schema().columns[1].name != "words")
+    s = core.rename_column(TableId(1), ColumnId(1), "words");
+  if (s.ok() && table.schema().keys[0].name != "by_id")
+    s = core.rename_key({TableId(1), 0}, "by_id");
+  return s.ok() ? core.drop_column(TableId(1), kAdded) : s;
+}
+
+Status change_keys(engine::DatabaseCore& core, Contents&) {
+  if (core.table(TableId(1))->schema().keys.size() == 1) {
+    KeySchema key;
+    key.name = "by_city";
+    key.columns = {"city"};
+    key.ordered = true;
+    const Result<KeyId> made = core.add_key(TableId(1), key);
+    if (!made.ok()) return made.status();
+  }
+  return core.drop_key({TableId(1), 1});
+}
+
+/// What a transaction can do besides.
+Status write_in_parts(engine::DatabaseCore& core, Contents& contents) {
+  Result<Transaction> t = core.begin(AccessMode::kReadWrite);
+  if (!t.ok()) return std::move(t).status();
+  std::string text;
+  const Result<Savepoint> before = t->savepoint();
+  if (!before.ok()) return before.status();
+  for (std::int64_t id = 3000; id < 3040; ++id)
+    if (const auto row = t->insert(TableId(1), row_of(id, id, text)); !row.ok())
+      return row.status();
+  if (Status s = t->rollback_to(*before); !s.ok()) return s;
+  for (std::int64_t id = 3000; id < 3040; ++id) {
+    const std::vector<Value> row = row_of(id, id, text);
+    const auto done = id % 2 == 0 ? t->upsert({TableId(1), 0}, row).status()
+                                  : t->insert_if_absent({TableId(1), 0}, row).status();
+    if (!done.ok()) return done;
+  }
+  if (Status s = t->commit(); !s.ok()) return s;
+  for (std::int64_t id = 3000; id < 3040; ++id) contents[id] = id;
+  return {};
+}
+
 std::vector<Operation> operations() {
   return {
       {"create_table",
@@ -174,6 +234,10 @@ std::vector<Operation> operations() {
       {"merge", [](engine::DatabaseCore& core, Contents&) { return merge_all(core); }},
       {"remove from a row group", remove_merged},
       {"update in a row group and merge", update_merged},
+      {"savepoint, upsert and insert_if_absent", write_in_parts},
+      {"add_column", add_column},
+      {"add_column, rename and drop_column", alter},
+      {"add_key and drop_key", change_keys},
       {"drop_table",
        [](engine::DatabaseCore& core, Contents& contents) {
          Status s = core.drop_table(TableId(1));

@@ -12,6 +12,7 @@
 #include "columns/hint_index_layout.h"
 #include "columns/main_column_layout.h"
 #include "columns/row_layout.h"
+#include "engine/added_column_layout.h"
 #include "engine/catalog_layout.h"
 #include "engine/index_run_layout.h"
 #include "engine/schema_codec.h"
@@ -154,6 +155,18 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
       {offsetof(CellLayout, bit_offset), offsetof(CellLayout, kind), offsetof(CellLayout, bits),
        offsetof(CellLayout, null_bit_offset), offsetof(CellLayout, reserved), sizeof(CellLayout)},
       {0, 2, 3, 4, 6, 8});
+}
+
+TEST_CASE("offsets of a column that was added", "[format]") {
+  using engine::AddedColumnLayout;
+  check_offsets("AddedColumnLayout",
+                {offsetof(AddedColumnLayout, magic), offsetof(AddedColumnLayout, bytes),
+                 offsetof(AddedColumnLayout, checksum), offsetof(AddedColumnLayout, table_id),
+                 offsetof(AddedColumnLayout, column), offsetof(AddedColumnLayout, constant),
+                 offsetof(AddedColumnLayout, reserved0), offsetof(AddedColumnLayout, cell),
+                 offsetof(AddedColumnLayout, hints_offset), offsetof(AddedColumnLayout, reserved1),
+                 sizeof(AddedColumnLayout)},
+                {0, 8, 16, 24, 28, 30, 31, 32, 48, 56, 64});
 }
 
 TEST_CASE("offsets of the structures of index runs", "[format]") {

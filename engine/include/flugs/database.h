@@ -278,7 +278,8 @@ class Database {
   /// Drops a column, at once: its name is free, and its values are not read again. Other columns
   /// keep their numbers, and this number is given to no other: who uses it hears
   /// kInvalidArgument, or gets NULL from a Row; a row of values still has a place for it, which
-  /// must be NULL. Scans and queries that run go on to the end with what they have begun with.
+  /// must be NULL. Queries that run go on to the end with the values that they began with; a
+  /// Transaction::scan of the column ends with kInvalidArgument.
   ///
   /// Chunks that are begun from then on have no room for it, and merges leave its values out. Its
   /// dictionary and long texts are given back by the next opening that finds no chunk or row
