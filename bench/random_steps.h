@@ -39,16 +39,30 @@ struct RandomStep {
     kAbort,   ///< the same as kCommit, but taken back at the end
     kToggle,  ///< drops the table if it exists, else creates it
     kMerge,   ///< moves all that the table holds to main, where its rows go on being changed
+    kAlter,   ///< `random_alteration` of the table, if it exists
   };
   Kind kind = Kind::kCommit;
-  std::uint32_t table = 0;        ///< of kToggle and kMerge
-  std::uint64_t schema_seed = 0;  ///< of kToggle
+  std::uint32_t table = 0;        ///< of kToggle, kMerge and kAlter
+  std::uint64_t schema_seed = 0;  ///< of kToggle and kAlter
   std::vector<RandomWrite> writes;
 };
 RandomStep random_step(std::uint64_t seed, std::uint32_t user, std::uint64_t number);
 
-/// Which columns of a row an update changes, one to three of those behind the key.
-std::vector<std::uint16_t> random_changes(std::uint64_t seed, std::size_t columns);
+/// A change of a table that `schema` describes, made for it by `apply_alteration`.
+struct RandomAlteration {
+  enum class Kind : std::uint8_t { kNone, kAddColumn, kDropColumn, kAddKey, kDropKey };
+  Kind kind = Kind::kNone;
+  std::uint16_t place = 0;   ///< of the column or key in its list
+  ColumnSchema column = {};  ///< of kAddColumn; its default is the value that `seed` stands for
+  KeySchema key = {};        ///< of kAddKey
+  std::uint64_t seed = 0;    ///< what rows have in the column that were there
+};
+RandomAlteration random_alteration(const TableSchema& schema, std::uint64_t seed);
+/// What becomes of a schema, but for the places of keys: those are the engine's to choose.
+void apply_alteration(const RandomAlteration& alteration, TableSchema& schema);
+
+/// Which columns of a row an update changes, one to three of those behind the key; some twice.
+std::vector<std::uint16_t> random_changes(std::uint64_t seed, const TableSchema& schema);
 /// The seed of one column's value.
 constexpr std::uint64_t column_seed(std::uint64_t seed, std::size_t column) noexcept {
   return (seed ^ (column * 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <string>
 
@@ -21,6 +22,18 @@ TableSchema shared_schema(std::uint64_t seed) {
   return random_schema(random_table_name(0, 0), mix64(seed));
 }
 
+/// Of its columns, in order, and of its keys; empty where a column was dropped.
+std::vector<std::string> names_of(const TableSchema& schema) {
+  std::vector<std::string> names;
+  for (const ColumnSchema& column : schema.columns)
+    names.push_back(column.dropped ? "" : column.name);
+  const auto keys_begin = static_cast<std::ptrdiff_t>(names.size());
+  for (const KeySchema& key : schema.keys)
+    if (!key.dropped) names.push_back("key " + key.name);
+  std::sort(names.begin() + keys_begin, names.end());
+  return names;
+}
+
 }  // namespace
 
 Status create_random_tables(Database& database, std::uint64_t seed) {
@@ -32,6 +45,7 @@ Status RandomUser::execute(std::uint64_t number) {
   const RandomStep step = random_step(seed_, user_, number);
   if (step.kind == RandomStep::Kind::kToggle) return toggle(step);
   if (step.kind == RandomStep::Kind::kMerge) return merge(step);
+  if (step.kind == RandomStep::Kind::kAlter) return alter(step);
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
   for (const RandomWrite& w : step.writes)
@@ -66,6 +80,24 @@ Status RandomUser::merge(const RandomStep& step) {
   return merged.ok() || merged.code() == StatusCode::kBusy ? Status() : merged.status();
 }
 
+// A key is added when the transactions of other users that began before it have ended.
+Status RandomUser::alter(const RandomStep& step) {
+  using Kind = RandomAlteration::Kind;
+  const Result<TableId> table = database_.find_table(random_table_name(user_, step.table));
+  if (!table.ok()) return {};
+  const Result<TableSchema> schema = database_.schema(*table);
+  if (!schema.ok()) return schema.status();
+  const RandomAlteration made = random_alteration(*schema, step.schema_seed);
+  if (made.kind == Kind::kAddColumn) return database_.add_column(*table, made.column).status();
+  if (made.kind == Kind::kDropColumn) return database_.drop_column(*table, ColumnId(made.place));
+  if (made.kind == Kind::kNone) return {};
+  for (;;) {
+    const Status done = made.kind == Kind::kAddKey ? database_.add_key(*table, made.key).status()
+                                                   : database_.drop_key({*table, made.place});
+    if (done.code() != StatusCode::kBusy) return done;
+  }
+}
+
 Status RandomUser::write(Transaction& transaction, const RandomWrite& write) {
   const Result<TableId> table = database_.find_table(random_table_name(user_, write.table));
   if (!table.ok()) return {};
@@ -76,7 +108,7 @@ Status RandomUser::write(Transaction& transaction, const RandomWrite& write) {
   if (found.ok() && write.deletes) return transaction.remove(*table, found->id());
   if (found.ok()) {
     std::vector<ColumnValue> changes;
-    for (const std::uint16_t c : random_changes(write.seed, schema->columns.size()))
+    for (const std::uint16_t c : random_changes(write.seed, *schema))
       changes.push_back(
           {ColumnId(c), random_value(schema->columns[c], column_seed(write.seed, c), texts)});
     const Result<RowId> changed = transaction.update(*table, found->id(), changes);
@@ -85,8 +117,11 @@ Status RandomUser::write(Transaction& transaction, const RandomWrite& write) {
   if (found.code() != StatusCode::kNotFound) return found.status();
   const auto key = key_of(user_, write.id);
   std::vector<Value> values(key.begin(), key.end());
-  for (std::size_t c = kKeyColumns; c < schema->columns.size(); ++c)
-    values.push_back(random_value(schema->columns[c], column_seed(write.seed, c), texts));
+  for (std::size_t c = kKeyColumns; c < schema->columns.size(); ++c) {
+    const ColumnSchema& column = schema->columns[c];
+    values.push_back(column.dropped ? Value::null()
+                                    : random_value(column, column_seed(write.seed, c), texts));
+  }
   const Result<RowId> inserted = transaction.insert(*table, values);
   return inserted.ok() ? Status() : inserted.status();
 }
@@ -107,8 +142,19 @@ void RandomModel::apply(std::uint64_t number) {
     }
     return;
   }
+  if (step.kind == RandomStep::Kind::kAlter) {
+    if (std::optional<Table>& table = tables_[step.table]; table) alter(*table, step.schema_seed);
+    return;
+  }
   for (const RandomWrite& w : step.writes)
     if (std::optional<Table>& table = tables_[w.table]; table) write(*table, w);
+}
+
+void RandomModel::alter(Table& table, std::uint64_t seed) {
+  const RandomAlteration made = random_alteration(table.schema, seed);
+  apply_alteration(made, table.schema);
+  if (made.kind == RandomAlteration::Kind::kAddColumn)
+    for (auto& [id, seeds] : table.rows) seeds.push_back(made.seed);
 }
 
 void RandomModel::write(Table& table, const RandomWrite& write) const {
@@ -119,7 +165,7 @@ void RandomModel::write(Table& table, const RandomWrite& write) const {
   }
   const std::size_t columns = table.schema.columns.size();
   if (row != table.rows.end()) {
-    for (const std::uint16_t c : random_changes(write.seed, columns))
+    for (const std::uint16_t c : random_changes(write.seed, table.schema))
       row->second[c] = column_seed(write.seed, c);
     return;
   }
@@ -149,8 +195,7 @@ Status RandomModel::compare_table(Database& database, TableId id, const Table& t
   };
   const Result<TableSchema> schema = database.schema(id);
   if (!schema.ok()) return schema.status();
-  if (schema->columns.size() != table.schema.columns.size())
-    return differs(-1, "the definition is another");
+  if (names_of(*schema) != names_of(table.schema)) return differs(-1, "the definition is another");
   Result<Transaction> transaction = database.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
   // By key each row that must be there; by scan how many there are.
@@ -158,6 +203,7 @@ Status RandomModel::compare_table(Database& database, TableId id, const Table& t
     const Result<Row> row = transaction->find({id, 0}, key_of(user_, row_id));
     if (!row.ok()) return differs(row_id, "expected that it exists, " + row.status().to_string());
     for (std::size_t c = kKeyColumns; c < seeds.size(); ++c) {
+      if (table.schema.columns[c].dropped) continue;
       std::deque<std::string> texts;
       const Value expected = random_value(table.schema.columns[c], seeds[c], texts);
       const Value found = row->get(ColumnId(static_cast<std::uint16_t>(c)));

@@ -27,6 +27,7 @@ class RandomUser {
  private:
   Status toggle(const RandomStep& step);
   Status merge(const RandomStep& step);
+  Status alter(const RandomStep& step);
   Status write(Transaction& transaction, const RandomWrite& write);
 
   Database& database_;
@@ -48,6 +49,7 @@ class RandomModel {
     TableSchema schema;
     std::map<std::int64_t, std::vector<std::uint64_t>> rows;  ///< by id: the seed of each value
   };
+  static void alter(Table& table, std::uint64_t seed);
   void write(Table& table, const RandomWrite& write) const;
   Status compare_table(Database& database, TableId id, const Table& table) const;
 

@@ -308,6 +308,23 @@ TEST_CASE("rows with one key that meet on their way in or out are asked again", 
   if (!commits) must(database->verify({}));
 }
 
+TEST_CASE("an added key that is not unique is ordered, whether one says so or not", "[engine]") {
+  Registry registry;
+  const KeyId key =
+      must(registry.database->add_key(registry.table, key_of("by_age", {"age"}, false)));
+  CHECK(must(registry.database->schema(registry.table)).keys[key.index].ordered);
+  MergeOptions everything;
+  everything.scope = MergeScope::kEverything;
+  for (int opened = 0; opened < 2; ++opened) {
+    static_cast<void>(must(registry.database->merge(registry.table, everything)));
+    Transaction t = registry.begin();
+    CHECK(registry.count_from(t, key, 49) == kPeople / 50);
+    t.abort();
+    must(registry.database->verify());
+    registry.database.reopen();
+  }
+}
+
 TEST_CASE("keys are added to rows of main, and dropped, beside index runs", "[engine]") {
   Registry people;
   MergeOptions options;

@@ -317,6 +317,10 @@ void fail_each_allocation(bool all_later_ones) {
   CHECK(allocations["update"] >= 2);
   CHECK(allocations["merge"] >= 1);
   CHECK(allocations["remove from a row group"] > allocations["merge"]);
+  CHECK(allocations["savepoint, upsert and insert_if_absent"] >= 2);
+  CHECK(allocations["add_column"] >= 3);  // its layout, the schema, an entry with a long text
+  CHECK(allocations["add_column, rename and drop_column"] >= 7);
+  CHECK(allocations["add_key and drop_key"] >= 2);
 }
 
 }  // namespace
