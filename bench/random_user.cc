@@ -25,6 +25,7 @@ TableSchema shared_schema(std::uint64_t seed) {
 /// Of its columns, in order, and of its keys; empty where a column was dropped.
 std::vector<std::string> names_of(const TableSchema& schema) {
   std::vector<std::string> names;
+  names.reserve(schema.columns.size() + schema.keys.size());
   for (const ColumnSchema& column : schema.columns)
     names.push_back(column.dropped ? "" : column.name);
   const auto keys_begin = static_cast<std::ptrdiff_t>(names.size());
