@@ -11,7 +11,6 @@ namespace {
 constexpr std::uint32_t kWritesMax = 8;
 constexpr std::uint32_t kShortTextMax = 24;
 constexpr std::uint32_t kLongTextMax = 3000;
-constexpr std::size_t kFirstColumn = 2;  // behind owner and id, which are the primary key
 constexpr std::size_t kColumnsMax = 14;  // with those that were dropped
 constexpr const char* kAddedKey = "by added";
 
@@ -117,7 +116,7 @@ RandomAlteration random_alteration(const TableSchema& schema, std::uint64_t seed
     if (!value.is_null()) made.column.default_value = Constant(value, made.column.scale);
   } else if (choice == 2) {
     // The last that is there, and never the first: a key may name that.
-    for (std::size_t c = kFirstColumn + 1; c < schema.columns.size(); ++c)
+    for (std::size_t c = kRandomKeyColumns + 1; c < schema.columns.size(); ++c)
       if (!schema.columns[c].dropped) made.place = static_cast<std::uint16_t>(c);
     if (made.place != 0) made.kind = Kind::kDropColumn;
   } else if (choice > 2) {
@@ -128,7 +127,7 @@ RandomAlteration random_alteration(const TableSchema& schema, std::uint64_t seed
     } else {
       made.kind = Kind::kAddKey;
       made.key.name = kAddedKey;
-      made.key.columns = {schema.columns[kFirstColumn].name, schema.columns[0].name};
+      made.key.columns = {schema.columns[kRandomKeyColumns].name, schema.columns[0].name};
       made.key.ordered = random.below(2) == 0;
     }
   }
@@ -156,7 +155,7 @@ void apply_alteration(const RandomAlteration& alteration, TableSchema& schema) {
 
 std::vector<std::uint16_t> random_changes(std::uint64_t seed, const TableSchema& schema) {
   std::vector<std::uint16_t> there;
-  for (std::size_t c = kFirstColumn; c < schema.columns.size(); ++c)
+  for (std::size_t c = kRandomKeyColumns; c < schema.columns.size(); ++c)
     if (!schema.columns[c].dropped) there.push_back(static_cast<std::uint16_t>(c));
   Random random(seed);
   std::vector<std::uint16_t> changed;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -19,7 +20,9 @@ inline constexpr std::uint32_t kRandomTables = 4;
 inline constexpr std::uint32_t kRandomKeys = 40;
 
 std::string random_table_name(std::uint32_t user, std::uint32_t table);
-/// Columns owner and id, which are the primary key, and one to six of any type and encoding.
+/// Columns owner and id, which are the primary key.
+inline constexpr std::size_t kRandomKeyColumns = 2;
+/// Those, and one to six of any type and encoding.
 TableSchema random_schema(std::string name, std::uint64_t seed);
 
 /// The value that `seed` stands for in a column; text lies in `texts`.
@@ -48,7 +51,7 @@ struct RandomStep {
 };
 RandomStep random_step(std::uint64_t seed, std::uint32_t user, std::uint64_t number);
 
-/// A change of a table that `schema` describes, made for it by `apply_alteration`.
+/// A change of a table.
 struct RandomAlteration {
   enum class Kind : std::uint8_t { kNone, kAddColumn, kDropColumn, kAddKey, kDropKey };
   Kind kind = Kind::kNone;
@@ -57,6 +60,7 @@ struct RandomAlteration {
   KeySchema key = {};        ///< of kAddKey
   std::uint64_t seed = 0;    ///< what rows have in the column that were there
 };
+/// What `seed` stands for in a table that `schema` describes.
 RandomAlteration random_alteration(const TableSchema& schema, std::uint64_t seed);
 /// What becomes of a schema, but for the places of keys: those are the engine's to choose.
 void apply_alteration(const RandomAlteration& alteration, TableSchema& schema);

@@ -12,9 +12,7 @@ namespace flugs::bench {
 
 namespace {
 
-constexpr std::size_t kKeyColumns = 2;
-
-std::array<Value, kKeyColumns> key_of(std::uint32_t user, std::int64_t id) {
+std::array<Value, kRandomKeyColumns> key_of(std::uint32_t user, std::int64_t id) {
   return {Value::int32(static_cast<std::int32_t>(user)), Value::int64(id)};
 }
 
@@ -118,7 +116,7 @@ Status RandomUser::write(Transaction& transaction, const RandomWrite& write) {
   if (found.code() != StatusCode::kNotFound) return found.status();
   const auto key = key_of(user_, write.id);
   std::vector<Value> values(key.begin(), key.end());
-  for (std::size_t c = kKeyColumns; c < schema->columns.size(); ++c) {
+  for (std::size_t c = kRandomKeyColumns; c < schema->columns.size(); ++c) {
     const ColumnSchema& column = schema->columns[c];
     values.push_back(column.dropped ? Value::null()
                                     : random_value(column, column_seed(write.seed, c), texts));
@@ -172,7 +170,7 @@ void RandomModel::write(Table& table, const RandomWrite& write) const {
   }
   std::vector<std::uint64_t>& seeds = table.rows[write.id];
   seeds.resize(columns);
-  for (std::size_t c = kKeyColumns; c < columns; ++c) seeds[c] = column_seed(write.seed, c);
+  for (std::size_t c = kRandomKeyColumns; c < columns; ++c) seeds[c] = column_seed(write.seed, c);
 }
 
 Status RandomModel::compare(Database& database) const {
@@ -203,7 +201,7 @@ Status RandomModel::compare_table(Database& database, TableId id, const Table& t
   for (const auto& [row_id, seeds] : table.rows) {
     const Result<Row> row = transaction->find({id, 0}, key_of(user_, row_id));
     if (!row.ok()) return differs(row_id, "expected that it exists, " + row.status().to_string());
-    for (std::size_t c = kKeyColumns; c < seeds.size(); ++c) {
+    for (std::size_t c = kRandomKeyColumns; c < seeds.size(); ++c) {
       if (table.schema.columns[c].dropped) continue;
       std::deque<std::string> texts;
       const Value expected = random_value(table.schema.columns[c], seeds[c], texts);

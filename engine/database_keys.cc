@@ -64,7 +64,6 @@ Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
   if (Status s = altered->build_indexes(Table::kAllIndexes); !s.ok()) return s;
   if (Status s = altered->sweep_all(); !s.ok()) return s;
   std::size_t place = 0;
-  KeySchema key;  // as it will be stored: with what `wanted` leaves open
   {
     const std::lock_guard guard(ddl_mutex_);
     if (altered->is_dropped()) return no_table();
@@ -73,12 +72,12 @@ Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
     place = *found;
     Result<TableSchema> completed = complete_schema(with_key(*altered, place, wanted).schema);
     if (!completed.ok()) return std::move(completed).status();
-    key = completed->keys[place];
-    altered->begin_key(place, key);
+    altered->begin_key(place, completed->keys[place]);
   }
   Status made = make_key(*altered, place);
   if (made.ok()) {
     const std::lock_guard guard(ddl_mutex_);
+    KeySchema key = wanted;
     const auto columns = altered->keys()[place]->columns();
     for (std::size_t i = 0; i < key.columns.size(); ++i)
       key.columns[i] = altered->schema().columns[columns[i]].name;

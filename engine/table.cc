@@ -86,11 +86,11 @@ void Table::begin_key(std::size_t place, const KeySchema& key) {
 }
 
 Status Table::finish_key(std::size_t place, StoredSchema next) {
-  const KeyShape shape = shape_of(next.schema.keys[place], false, true);
   next.added_keys |= static_cast<std::uint16_t>(1U << place);
   ++next.key_additions;
   if (Status s = alter(std::move(next)); !s.ok()) return s;
-  runs_.add_key(place, shape, definition().stored.key_additions);
+  const StoredSchema& stored = definition().stored;  // what `next` left open is in it
+  runs_.add_key(place, shape_of(stored.schema.keys[place], false, true), stored.key_additions);
   keys_[place]->finish();
   keys_.finish_making(place);
   return {};

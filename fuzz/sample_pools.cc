@@ -147,6 +147,7 @@ class Filler {
     return core_.merge(*table, options).status();
   }
 
+  /// Columns of each encoding that the rows so far lack, and a key on one of them.
   Status extend_log() {
     const Result<TableId> log = core_.find_table("log");
     if (!log.ok()) return log.status();

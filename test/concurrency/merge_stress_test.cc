@@ -17,8 +17,8 @@ namespace flugs::test {
 namespace {
 
 constexpr std::int64_t kAccounts = 2000;
-// What must at least have happened for a run to count; the sanitizers take minutes to ten times
-// that.
+// What must at least have happened for a run to count; for ten times that a sanitizer takes
+// minutes.
 constexpr std::uint64_t kMergedMin = kEffort;
 constexpr std::uint64_t kAskedMin = 2 * kEffort;
 constexpr ColumnId kMergedAmount{1};
