@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "columns/hash.h"
 #include "words/shown.h"
@@ -63,7 +64,7 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, D
       heap_(pool, layout.heap, owner()),
       dictionary_(pool, layout.dictionary, is_dictionary_ ? hints : nullptr, heap_, type_, decoder,
                   owner()) {
-  decoder.type = type_;
+  decoder.type.store(type_, std::memory_order_relaxed);
   decoder.kind.store(decode_kind(type_, is_dictionary_), std::memory_order_relaxed);
 }
 
@@ -93,6 +94,36 @@ Status Column::load() {
 void Column::set_dropped() noexcept {
   decoder_.kind.store(DecodeKind::kDropped, std::memory_order_relaxed);
   dropped_.store(true, std::memory_order_release);
+}
+
+void Column::set_former(std::unique_ptr<Column> former, std::size_t number) noexcept {
+  former_ = std::move(former);
+  edition_ = static_cast<std::uint16_t>(former_->edition_ + 1);
+  mark_ = edition_mark(number, edition_);
+  was_int32_ = former_->was_int32_ || former_->type_ == Type::kInt32;
+  decoder_.kind.store(DecodeKind::kChanged, std::memory_order_relaxed);
+}
+
+void Column::for_each_used(FunctionRef<void(Column&)> visit) {
+  for (Column* edition = this; edition != nullptr; edition = edition->former_.get())
+    if (edition->is_used()) visit(*edition);
+}
+
+void Column::describe(Decoder& decoder) const noexcept {
+  decoder.type.store(type_, std::memory_order_relaxed);
+  decoder.kind.store(decode_kind(type_, false), std::memory_order_release);
+}
+
+const Column* Column::at_edition(std::uint16_t edition) const noexcept {
+  const Column* found = this;
+  while (found != nullptr && found->edition_ > edition) found = found->former_.get();
+  return found != nullptr && found->edition_ == edition ? found : nullptr;
+}
+
+Value Column::relabelled(const Value& value) const noexcept {
+  if (value.is_null()) return value;
+  return is_text_ ? Value::from_bytes(type_, value.as_string())
+                  : Value::from_raw(type_, value.raw());
 }
 
 Value Column::constant_value() const noexcept {
@@ -202,11 +233,13 @@ std::uint8_t Column::bits_for(const Cell& cell) const noexcept {
 }
 
 CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
-  if (is_dropped()) return {CellKind::kNone, 0, false};
+  if (is_dropped()) return {CellKind::kNone, 0, false, 0};
   if (!is_dictionary_) {
     std::uint8_t least = is_text_ ? 128 : type_ == Type::kBool ? 1 : 32;
     if (type_ == Type::kDouble || type_ == Type::kTimestamp) least = 64;
-    return {is_text_ ? CellKind::kText : CellKind::kInteger, std::max(bits, least), nullable_};
+    // What is asked for may have been the width of a code, for an earlier edition.
+    const std::uint8_t width = bits <= least ? least : bits <= 32 ? 32 : 64;
+    return {is_text_ ? CellKind::kText : CellKind::kInteger, width, nullable_, edition_};
   }
   // Each widening opens a new chunk: leave room for the dictionary to double, unless its size was
   // foretold and holds so far.
@@ -215,8 +248,9 @@ CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
   const bool foretold = expected != 0 && count <= expected;
   const std::uint64_t codes = foretold ? expected : std::max<std::uint64_t>(count * 2, 256);
   const std::uint8_t least = std::max(bits, code_bits_for(codes));
-  if (foretold || least <= kSmallCodeBits) return {CellKind::kCode, least, false};
-  return {CellKind::kCode, static_cast<std::uint8_t>(std::min(least + more_bits, 32u)), false};
+  if (foretold || least <= kSmallCodeBits) return {CellKind::kCode, least, false, edition_};
+  return {CellKind::kCode, static_cast<std::uint8_t>(std::min(least + more_bits, 32u)), false,
+          edition_};
 }
 
 Value Column::direct_value(const RowLayout& layout, const std::byte* row,
@@ -237,6 +271,8 @@ bool Column::equals_in_general(const RowLayout& layout, const std::byte* row, st
 bool Column::is_plausible(const RowLayout& layout, const std::byte* row,
                           std::size_t index) const noexcept {
   if (is_dropped()) return true;
+  if (const Column* former = former_of(layout, index))
+    return former->is_plausible(layout, row, index);
   if (is_dictionary_) return layout.load(row, index) < dictionary_.count();
   if (!is_text_) return true;
   const Cell cell = layout.load_cell(row, index);
@@ -246,18 +282,25 @@ bool Column::is_plausible(const RowLayout& layout, const std::byte* row,
 bool Column::was_plausible_at_opening(const RowLayout& layout, const std::byte* row,
                                       std::size_t index) const noexcept {
   if (!layout.access()[index].has_cell()) return true;  // see has_plausible_constant
+  const Column* former = former_of(layout, index);
+  if (former != nullptr && !is_dropped())
+    return former->was_plausible_at_opening(layout, row, index);
   if (!is_plausible(layout, row, index)) return false;
-  if (is_dictionary_ || !is_text_) return true;
+  const Column& edition = former == nullptr ? *this : *former;
+  if (edition.is_dictionary_ || !is_text_) return true;
   const Cell cell = layout.load_cell(row, index);
   return text_cell::tag_of(cell.high) != text_cell::kOutOfLine ||
-         heap_.held_at_opening(cell.low, text_cell::length_of(cell.high));
+         edition.heap_.held_at_opening(cell.low, text_cell::length_of(cell.high));
 }
 
 std::size_t Column::first_implausible(const RowLayout& layout,
                                       std::span<const std::byte* const> rows,
                                       std::size_t index) const noexcept {
   const RowLayout::Access& cell = layout.access()[index];
-  if ((!is_dictionary_ && !is_text_) || is_dropped() || !cell.has_cell()) return rows.size();
+  if (is_dropped() || !cell.has_cell()) return rows.size();
+  if (const Column* former = former_of(layout, index))
+    return former->first_implausible(layout, rows, index);
+  if (!is_dictionary_ && !is_text_) return rows.size();
   const std::uint32_t codes_end = dictionary_.count();
   const auto is_wrong = [&](const std::byte* row) {
     return is_dictionary_ ? RowLayout::load(row, cell) >= codes_end

@@ -13,6 +13,7 @@
 #include "columns/row_layout.h"
 #include "columns/string_heap.h"
 #include "columns/unflushed.h"
+#include "flugs/function_ref.h"
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "pmem/pool.h"
@@ -63,6 +64,31 @@ class Column {
   Value constant_value() const noexcept;
   /// Whether the constant can be decoded: as `was_plausible_at_opening` of a row's cell.
   bool has_plausible_constant() const noexcept;
+  /// The column has got another type: this object is its newest edition, `former` the one before,
+  /// which reads the cells that there are of it. A value of either has the same payload, or text.
+  /// `number` is the column's in its table. Before anybody else has this object.
+  void set_former(std::unique_ptr<Column> former, std::size_t number) noexcept;
+  /// The same for one that stands in for it when it was dropped, and reads nothing.
+  void stand_in_for(const Column& dropped) noexcept { edition_ = dropped.edition_; }
+  const Column* former() const noexcept { return former_.get(); }
+  Column* former() noexcept { return former_.get(); }
+  /// How often the type has changed: 0, 1 ...
+  std::uint16_t edition() const noexcept { return edition_; }
+  /// Null: there is none so far.
+  const Column* at_edition(std::uint16_t edition) const noexcept;
+  /// What of edition_mark it adds; 0 when it was dropped.
+  std::uint64_t mark() const noexcept { return is_dropped() ? 0 : mark_; }
+  /// Whether it was int32 once: its place in ordered keys is by that (KeyPrefix).
+  bool was_int32() const noexcept { return was_int32_; }
+  /// Whether a row may be of this edition: what it owns has been claimed.
+  bool is_used() const noexcept { return used_.load(std::memory_order_acquire); }
+  void set_used(bool used) noexcept { used_.store(used, std::memory_order_release); }
+  /// For this edition, and all before it that are used.
+  void for_each_used(FunctionRef<void(Column&)> visit);
+  /// How to decode cells of this edition, which is not a dictionary, and of no other.
+  void describe(Decoder& decoder) const noexcept;
+  /// A value of an earlier edition as one of this column.
+  Value relabelled(const Value& value) const noexcept;
   /// Rows may have the column still; it is not to be read or written any more.
   void set_dropped() noexcept;
   /// Who reads a cell from a chunk or group without values of a dropped column knows it from here.
@@ -89,28 +115,35 @@ class Column {
 
   Value value(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
     if (__builtin_expect(is_dropped(), 0)) return Value::null();
+    if (const Column* former = former_of(layout, index))
+      return relabelled(former->value(layout, row, index));
     if (is_dictionary_)
       return dictionary_.value(static_cast<std::uint32_t>(layout.load(row, index)));
     return direct_value(layout, row, index);
   }
   bool is_null(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
+    if (const Column* former = former_of(layout, index)) return former->is_null(layout, row, index);
     if (!is_dictionary_) return layout.load_null(row, index);
     return layout.load(row, index) == dictionary_.null_code();
   }
   /// Payload of a fixed-width column; 0 for NULL.
   std::int64_t integer(const RowLayout& layout, const std::byte* row,
                        std::size_t index) const noexcept {
+    if (const Column* former = former_of(layout, index)) return former->integer(layout, row, index);
     const std::uint64_t bits = layout.load(row, index);
     if (!is_dictionary_) return layout.load_null(row, index) ? 0 : from_bits(bits);
     return dictionary_.integer(static_cast<std::uint32_t>(bits));
   }
   /// Starts loading the value's dictionary entry, if it has one.
   void prefetch(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
+    if (const Column* former = former_of(layout, index))
+      return former->prefetch(layout, row, index);
     if (is_dictionary_) dictionary_.prefetch(static_cast<std::uint32_t>(layout.load(row, index)));
   }
   /// Text of a text column; empty for NULL.
   std::string_view text(const RowLayout& layout, const std::byte* row,
                         std::size_t index) const noexcept {
+    if (const Column* former = former_of(layout, index)) return former->text(layout, row, index);
     if (is_dictionary_)
       return dictionary_.text(static_cast<std::uint32_t>(layout.load(row, index)));
     return text_cell::view(layout.text_cell(row, index), medium_.base(), medium_.bytes());
@@ -134,11 +167,17 @@ class Column {
   /// The first of `rows`, all of one layout, of which that does not hold; their number: none.
   std::size_t first_implausible(const RowLayout& layout, std::span<const std::byte* const> rows,
                                 std::size_t index) const noexcept;
-  /// Whether cells of this kind and width can be this column's.
+  /// Whether cells of this kind and width can be this edition's.
   bool fits(CellKind kind, std::uint8_t bits) const noexcept;
   void release_all();
 
  private:
+  /// The edition that a cell is of; null: this one.
+  const Column* former_of(const RowLayout& layout, std::size_t index) const noexcept {
+    if (__builtin_expect(former_ == nullptr, 1)) return nullptr;
+    const Column* found = at_edition(layout.edition(index));
+    return found == this ? nullptr : found;
+  }
   bool equals_in_general(const RowLayout& layout, const std::byte* row, std::size_t index,
                          const Value& value) const noexcept;
   Value direct_value(const RowLayout& layout, const std::byte* row,
@@ -166,6 +205,11 @@ class Column {
   bool is_text_;
   bool is_narrow_;
   std::atomic<bool> dropped_{false};
+  bool was_int32_ = false;
+  std::atomic<bool> used_{true};
+  std::uint16_t edition_ = 0;
+  std::uint64_t mark_ = 0;
+  std::unique_ptr<Column> former_;
   std::optional<Cell> constant_;
   StringHeap heap_;
   Dictionary dictionary_;

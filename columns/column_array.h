@@ -2,23 +2,43 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "columns/column.h"
+#include "flugs/function_ref.h"
 #include "pmem/check.h"
 
 namespace flugs::columns {
 
-/// The columns of a table by their number. There may come more while others read: those that were
-/// there stay where they are, and so do views of them.
-/// Thread-safety: any thread; add: one at a time.
+/// The columns of a table by their number. There may come more while others read, and another
+/// edition in the place of one (decision 0025): those that were there stay where they are.
+///
+/// Who reads a cell gets the row's layout, or group, first and the column then: cells are never of
+/// a later edition than the column that is found after them.
+/// Thread-safety: any thread; add, replace, change, set_dropped: one at a time.
 class ColumnArray {
  public:
   static constexpr std::size_t kColumnsMax = 1024;
 
-  ColumnArray() : columns_(std::make_unique<std::unique_ptr<Column>[]>(kColumnsMax)) {}
+  class Iterator {
+   public:
+    explicit Iterator(const std::atomic<Column*>* at) noexcept : at_(at) {}
+    Column* operator*() const noexcept { return at_->load(std::memory_order_acquire); }
+    Iterator& operator++() noexcept {
+      ++at_;
+      return *this;
+    }
+    friend bool operator==(Iterator a, Iterator b) noexcept { return a.at_ == b.at_; }
+
+   private:
+    const std::atomic<Column*>* at_;
+  };
+
+  ColumnArray()
+      : columns_(std::make_unique<std::atomic<Column*>[]>(kColumnsMax)),
+        owned_(std::make_unique<std::unique_ptr<Column>[]>(kColumnsMax)) {}
   ColumnArray(const ColumnArray&) = delete;
   ColumnArray& operator=(const ColumnArray&) = delete;
   ~ColumnArray() = default;
@@ -27,34 +47,64 @@ class ColumnArray {
   void add(std::unique_ptr<Column> column) {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     FLUGS_CHECK(count < kColumnsMax);
-    columns_[count] = std::move(column);
+    put(count, std::move(column));
     count_.store(count + 1, std::memory_order_release);
+    sum_editions();
   }
 
   /// Opening: another takes its place; returns the one that was there.
   std::unique_ptr<Column> replace(std::size_t i, std::unique_ptr<Column> column) noexcept {
-    return std::exchange(columns_[i], std::move(column));
+    std::unique_ptr<Column> former = put(i, std::move(column));
+    sum_editions();
+    return former;
+  }
+  /// The column's next edition, which owns the one before from then on.
+  void change(std::size_t i, std::unique_ptr<Column> next) noexcept {
+    next->set_former(std::move(owned_[i]), i);
+    put(i, std::move(next));
+    sum_editions();
+  }
+  void set_dropped(std::size_t i) noexcept {
+    owned_[i]->set_dropped();
+    sum_editions();
   }
 
   std::size_t size() const noexcept { return count_.load(std::memory_order_acquire); }
+  /// The sum of the marks of all columns. It has changed before the first chunk with other
+  /// editions than before is there.
+  std::uint64_t editions() const noexcept { return editions_.load(std::memory_order_acquire); }
   /// Whether rows may lack all columns from there on: each has a constant.
   bool may_lack(std::size_t first) const noexcept {
     for (std::size_t i = first; i < size(); ++i)
-      if (!columns_[i]->has_constant()) return false;
+      if (!(*this)[i]->has_constant()) return false;
     return true;
   }
   bool empty() const noexcept { return size() == 0; }
-  const std::unique_ptr<Column>& operator[](std::size_t i) const noexcept { return columns_[i]; }
-  const std::unique_ptr<Column>* begin() const noexcept { return columns_.get(); }
-  const std::unique_ptr<Column>* end() const noexcept { return columns_.get() + size(); }
-  // NOLINTNEXTLINE(google-explicit-constructor): a view of it is what most functions ask for.
-  operator std::span<const std::unique_ptr<Column>>() const noexcept {
-    return {columns_.get(), size()};
+  Column* operator[](std::size_t i) const noexcept {
+    return columns_[i].load(std::memory_order_acquire);
   }
+  /// Every edition that rows may be of, of every column.
+  void for_each_used(FunctionRef<void(Column&)> visit) const {
+    for (Column* column : *this) column->for_each_used(visit);
+  }
+  Iterator begin() const noexcept { return Iterator(columns_.get()); }
+  Iterator end() const noexcept { return Iterator(columns_.get() + size()); }
 
  private:
-  std::unique_ptr<std::unique_ptr<Column>[]> columns_;
+  std::unique_ptr<Column> put(std::size_t i, std::unique_ptr<Column> column) noexcept {
+    columns_[i].store(column.get(), std::memory_order_release);
+    return std::exchange(owned_[i], std::move(column));
+  }
+  void sum_editions() noexcept {
+    std::uint64_t sum = 0;
+    for (const Column* column : *this) sum += column->mark();
+    editions_.store(sum, std::memory_order_release);
+  }
+
+  std::unique_ptr<std::atomic<Column*>[]> columns_;
+  std::unique_ptr<std::unique_ptr<Column>[]> owned_;
   std::atomic<std::size_t> count_{0};
+  std::atomic<std::uint64_t> editions_{0};
 };
 
 }  // namespace flugs::columns

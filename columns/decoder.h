@@ -17,6 +17,7 @@ enum class DecodeKind : std::uint8_t {
   kWide,      ///< payload of any other fixed-width type
   kText,      ///< text cell
   kDropped,   ///< NULL, whatever the cell
+  kChanged,   ///< cells of several editions: as the column has them
 };
 
 /// What decoding a row needs of each column, in 24 bytes: those of all columns of a table stand
@@ -30,7 +31,7 @@ struct Decoder {
   std::atomic<const std::byte*> first_entries{nullptr};
   std::atomic<std::uint32_t> null_code{kNoCode};
   std::atomic<DecodeKind> kind{DecodeKind::kWide};
-  Type type = Type::kInt64;
+  std::atomic<Type> type{Type::kInt64};  ///< when kind is acquired and is not kChanged
 };
 
 }  // namespace flugs::columns

@@ -270,6 +270,10 @@ MainEncoding MainColumnBuilder::encoding() const noexcept { return plan_->choice
 const MainColumnLayout& MainColumnBuilder::layout() const noexcept { return plan_->layout; }
 std::uint64_t MainColumnBuilder::parts_bytes() const noexcept { return plan_->layout.parts_bytes; }
 
+void MainColumnBuilder::set_edition(std::uint16_t edition) noexcept {
+  plan_->layout.edition = static_cast<std::uint8_t>(edition);
+}
+
 void MainColumnBuilder::write(std::byte* group, std::uint64_t parts_offset,
                               MainColumnLayout& layout) const {
   FLUGS_CHECK(parts_offset % 64 == 0);

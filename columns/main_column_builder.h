@@ -40,6 +40,8 @@ class MainColumnBuilder {
   MainEncoding encoding() const noexcept;
   /// All but where the parts are, and the checksums.
   const MainColumnLayout& layout() const noexcept;
+  /// Which edition of the table's column it is of; 0 unless it is said.
+  void set_edition(std::uint16_t edition) noexcept;
   /// A multiple of 64; 0 for constant columns.
   std::uint64_t parts_bytes() const noexcept;
   /// Writes `parts_bytes()` bytes at `group + parts_offset`, padding included, and the layout with

@@ -33,7 +33,7 @@ struct MainColumnLayout {
   std::uint8_t type;       ///< flugs::Type
   std::uint8_t encoding;   ///< MainEncoding
   std::uint8_t code_bits;  ///< 0 (constant, plain text), 64 (plain payloads), else is_code_width
-  std::uint8_t reserved0;
+  std::uint8_t edition;    ///< of the table's column: how often its type had changed
   std::uint32_t row_count;
   std::uint32_t null_count;
   std::uint32_t entry_count;  ///< 0: codes have no entries

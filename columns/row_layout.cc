@@ -62,7 +62,7 @@ Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs) {
     const CellNeed& need = needs[order[i]];
     if (need.bits == 0) continue;
     layout.cells_[order[i]] = {static_cast<std::uint16_t>(packer.place(need.bits)),
-                               static_cast<std::uint8_t>(need.kind), need.bits, 0, 0};
+                               static_cast<std::uint8_t>(need.kind), need.bits, 0, need.edition};
   }
   for (std::size_t column = 0; column < needs.size() && packer.bytes() <= kRowBytesMax; ++column)
     if (needs[column].null_bit && needs[column].bits != 0)
@@ -99,6 +99,7 @@ Result<RowLayout> RowLayout::from_pool(std::span<const CellLayout> cells, std::u
     if (cell.bit_offset < kStampBytes * 8 || straddles ||
         cell.bit_offset + cell.bits > row_bytes * 8)
       return corrupt(i, "impossible bit offset", cell.bit_offset);
+    if (cell.edition >= kEditionsMax) return corrupt(i, "impossible edition", cell.edition);
     if (cell.null_bit_offset != 0 &&
         (cell.null_bit_offset < kStampBytes * 8 || cell.null_bit_offset >= row_bytes * 8))
       return corrupt(i, "impossible offset of the NULL bit", cell.null_bit_offset);
@@ -114,10 +115,12 @@ RowLayout::RowLayout(const RowLayout& other)
     : cells_(other.cells_),
       access_(other.access_),
       first_access_(access_.data()),
-      row_bytes_(other.row_bytes_) {}
+      row_bytes_(other.row_bytes_),
+      editions_(other.editions_) {}
 
 void RowLayout::derive_access() {
   access_.clear();
+  editions_ = 0;
   access_.reserve(cells_.size());
   for (const CellLayout& cell : cells_) {
     Access a{};
@@ -128,16 +131,18 @@ void RowLayout::derive_access() {
     a.null_word = static_cast<std::uint16_t>(cell.null_bit_offset / 64);
     a.null_shift = static_cast<std::uint8_t>(cell.null_bit_offset % 64);
     a.kind = static_cast<CellKind>(cell.kind);
+    if (cell.bits != 0) editions_ += edition_mark(access_.size(), cell.edition);
     access_.push_back(a);
   }
   first_access_ = access_.data();
 }
 
-void RowLayout::add_constant(CellKind kind, const Cell& constant) {
+void RowLayout::add_constant(CellKind kind, const Cell& constant, std::uint16_t edition) {
   Access a{};
   a.kind = kind;
   a.constant = kind == CellKind::kText ? reinterpret_cast<std::uintptr_t>(&constant) : constant.low;
   a.null_word = constant.is_null ? kAlwaysNull : 0;
+  a.null_shift = static_cast<std::uint8_t>(edition);
   if (access_.size() < access_.capacity()) {
     access_.push_back(a);
     return;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "columns/cell.h"
+#include "columns/hash.h"
 #include "flugs/status.h"
 
 namespace flugs::columns {
@@ -27,7 +28,7 @@ struct CellLayout {
   std::uint8_t kind;              ///< CellKind
   std::uint8_t bits;              ///< of a code 1 to 32, else 1, 32, 64 or 128; 0: no cell
   std::uint16_t null_bit_offset;  ///< 0: none; the bit is 1 when the value is NULL
-  std::uint16_t reserved;
+  std::uint16_t edition;          ///< of the column whose cell it is: how often its type had changed
   friend bool operator==(const CellLayout&, const CellLayout&) = default;
 };
 static_assert(sizeof(CellLayout) == 8);
@@ -37,14 +38,25 @@ struct CellNeed {
   CellKind kind = CellKind::kCode;
   std::uint8_t bits = 1;  ///< 0: no cell
   bool null_bit = false;
+  std::uint16_t edition = 0;  ///< of the column, whose cell it is going to be
 };
+
+/// The most editions that a column can have: as often can its type change, and once more.
+inline constexpr std::uint16_t kEditionsMax = 255;
+
+/// A column's part of what tells apart states of a table in which columns have other editions: the
+/// sum over all columns that are there. 0: the first edition.
+constexpr std::uint64_t edition_mark(std::size_t column, std::uint16_t edition) noexcept {
+  return edition == 0 ? 0 : mix64((std::uint64_t{column} << 16) | edition);
+}
 
 /// How the rows of a chunk are laid out: 16 bytes of MVCC stamps, then the cells of all columns
 /// side by side. A cell never straddles a word (but text, which has two), nor a row a cache line,
 /// if it fits into one.
 ///
 /// Columns that the table has got since have no cell in the rows of such a chunk, but one value for
-/// all of them, which reads like a cell's (`add_constant`).
+/// all of them, which reads like a cell's (`add_constant`). Cells may be of an earlier edition of
+/// their column (decision 0025).
 class RowLayout {
  public:
   static constexpr std::size_t kStampBytes = 16;
@@ -67,9 +79,15 @@ class RowLayout {
   std::size_t column_count() const noexcept { return access_.size(); }
   /// 0: a cell that cannot be written.
   std::uint8_t bits(std::size_t column) const noexcept { return access()[column].bits; }
+  /// Of the column whose cells these are, or whose constant.
+  std::uint16_t edition(std::size_t column) const noexcept {
+    return column < cells_.size() ? cells_[column].edition : access()[column].null_shift;
+  }
+  /// The sum of the edition_marks of the columns with cells.
+  std::uint64_t editions() const noexcept { return editions_; }
   /// The next column has no cell: all rows have `constant`, which stays where it is if it is text.
   /// One thread at a time, while others read; they hear of the column later.
-  void add_constant(CellKind kind, const Cell& constant);
+  void add_constant(CellKind kind, const Cell& constant, std::uint16_t edition);
   friend bool operator==(const RowLayout& a, const RowLayout& b) noexcept {
     return a.row_bytes_ == b.row_bytes_ && a.cells_ == b.cells_;
   }
@@ -90,7 +108,7 @@ class RowLayout {
     std::uint16_t word;
     std::uint16_t null_word;  // 0: none, as word 0 is a stamp
     std::uint8_t shift;
-    std::uint8_t null_shift;
+    std::uint8_t null_shift;  // of a constant: the edition of its column
     CellKind kind;
     std::uint8_t bits;
 
@@ -137,6 +155,7 @@ class RowLayout {
   const Access* first_access_ = nullptr;     // of access_, for who reads while it grows
   std::vector<std::vector<Access>> former_;  // that somebody may be reading
   std::uint32_t row_bytes_ = 0;
+  std::uint64_t editions_ = 0;
 };
 
 /// Widths of codes: few, because rows of a chunk with narrower cells cannot take later codes.

@@ -11,19 +11,31 @@
 
 namespace flugs::engine {
 
+namespace {
+
+std::int64_t greatest(Type type) noexcept {
+  return type == Type::kInt32 ? std::numeric_limits<std::int32_t>::max()
+                              : std::numeric_limits<std::int64_t>::max();
+}
+
+}  // namespace
+
 AutoIncrement::AutoIncrement(pmem::Pool& pool, std::uint64_t& last_taken, Type type,
                              std::string owner)
     : pool_(pool),
       last_taken_(last_taken),
-      max_(type == Type::kInt32 ? std::numeric_limits<std::int32_t>::max()
-                                : std::numeric_limits<std::int64_t>::max()),
+      max_(greatest(type)),
       owner_(std::move(owner)) {}
 
+void AutoIncrement::set_type(Type type) noexcept {
+  max_.store(greatest(type), std::memory_order_relaxed);
+}
+
 Status AutoIncrement::load() {
-  if (last_taken_ <= static_cast<std::uint64_t>(max_)) return {};
+  if (last_taken_ <= static_cast<std::uint64_t>(max_.load())) return {};
   return Status(StatusCode::kCorrupt,
                 fmt::format("{}: {}: last value taken: expected at most {}, found {}", pool_.path(),
-                            owner_.get(), max_, last_taken_));
+                            owner_.get(), max_.load(), last_taken_));
 }
 
 // Protocol auto_increment. A row with a number of the block is committed after step 1.
@@ -51,21 +63,23 @@ Status AutoIncrement::refill(ValueBlock& block, std::int64_t skipped, pmem::Pers
   note_write(SharedWord::kNumbers, &mutex_);
   note_write(SharedWord::kNumbers, &last_taken_);
   const auto last = static_cast<std::int64_t>(last_taken_);
-  if (last == max_)
+  const std::int64_t max = max_.load(std::memory_order_relaxed);
+  if (last == max)
     return Status(StatusCode::kOutOfSpace,
-                  fmt::format("{}: all numbers up to {} have been taken", owner_.get(), max_));
+                  fmt::format("{}: all numbers up to {} have been taken", owner_.get(), max));
   const std::uint32_t wanted = block.size == 0 ? kBlockMin : std::min(block.size * 2, kBlockMax);
-  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(wanted, max_ - last));
+  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(wanted, max - last));
   store_last_taken(last + size, persister);
   block = {last + 1, size, wanted};
   return {};
 }
 
 Status AutoIncrement::skip(std::int64_t last, pmem::Persister& persister) {
-  if (last < 0 || last > max_)
+  const std::int64_t max = max_.load(std::memory_order_relaxed);
+  if (last < 0 || last > max)
     return Status(
         StatusCode::kInvalidArgument,
-        fmt::format("{}: numbers up to {}, allowed are 0 to {}", owner_.get(), last, max_));
+        fmt::format("{}: numbers up to {}, allowed are 0 to {}", owner_.get(), last, max));
   const std::lock_guard guard(mutex_);
   // A slot may have stored a higher one, and not made it durable.
   store_last_taken(std::max(last, static_cast<std::int64_t>(last_taken_)), persister);

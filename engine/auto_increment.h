@@ -49,6 +49,8 @@ class AutoIncrement {
   /// No value up to `last` is given from now on. Durable on return. Fails with kInvalidArgument
   /// when the type has no such value.
   Status skip(std::int64_t last, pmem::Persister& persister);
+  /// The column's type is another from now on, which has all numbers of the one before.
+  void set_type(Type type) noexcept;
   /// What messages call it from now on. One thread at a time.
   void rename(std::string owner) {
     if (owner != owner_.get()) owner_.put(std::move(owner));
@@ -60,7 +62,7 @@ class AutoIncrement {
 
   pmem::Pool& pool_;
   std::uint64_t& last_taken_;
-  const std::int64_t max_;
+  std::atomic<std::int64_t> max_;
   Published<std::string> owner_;
   pmem::Mutex mutex_;  // protects last_taken_; a leaf
   std::atomic<std::int64_t> skipped_{

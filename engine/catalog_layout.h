@@ -52,23 +52,35 @@ struct TableLayout {
 static_assert(sizeof(TableLayout) == 192);
 
 /// In the pool: the schema of a table that was changed, whole (decision 0022). One extent: this
-/// header, the offsets of added columns, the schema. Never changes: another takes its place.
+/// header, the offsets of added columns, ChangedColumnLayouts, the schema. Never changes: another
+/// takes its place.
 struct SchemaBlockLayout {
   static constexpr std::uint64_t kMagic = 0x414d454843534c46u;  // "FLSCHEMA"
   std::uint64_t magic;
   std::uint64_t bytes;     ///< of the extent
-  std::uint64_t checksum;  ///< XXH3-64 of the two words above, the 40 bytes below, the offsets and
-                           ///< the schema, chained by seed
+  std::uint64_t checksum;  ///< XXH3-64 of the two words above, the 40 bytes below, the offsets,
+                           ///< the changed columns and the schema, chained by seed
   std::uint32_t table_id;
   std::uint16_t
       added_columns;         ///< behind those of the TableLayout: as many words follow the header
   std::uint16_t added_keys;  ///< bit per key: not from the table's creation
   std::uint64_t schema_bytes;
-  std::uint32_t key_additions;  ///< how many keys were added so far
-  std::uint32_t reserved0;
+  std::uint32_t key_additions;    ///< how many keys were added so far
+  std::uint16_t changed_columns;  ///< as many ChangedColumnLayouts follow the offsets
+  std::uint16_t reserved0;
   std::uint64_t reserved1[2];
 };
 static_assert(sizeof(SchemaBlockLayout) == 64);
+
+/// In the pool, in a schema block: one change of a column's type, in the order in which they came.
+struct ChangedColumnLayout {
+  std::uint64_t layout;  ///< offset of the AddedColumnLayout of the edition that it made
+  std::uint16_t column;
+  std::uint8_t type;      ///< flugs::Type of the edition before
+  std::uint8_t encoding;  ///< flugs::Encoding likewise
+  std::uint32_t reserved;
+};
+static_assert(sizeof(ChangedColumnLayout) == 16);
 
 /// In the pool, at the beginning of every row chunk: this header, `column_count` CellLayouts,
 /// padding to a line, then `row_count` rows.

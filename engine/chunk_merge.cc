@@ -95,8 +95,32 @@ RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index) const noex
   return rows_.view(first_row_ + stored_[i]);
 }
 
-void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
-  const columns::Column& column = *table_.columns()[index];
+// Text of an earlier edition goes when that goes: the column gets its own.
+Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, ColumnData& data) {
+  data.cells.resize(stored_.size());
+  columns::Unflushed unflushed;
+  Status status;
+  for (std::size_t i = 0; i < stored_.size() && status.ok(); ++i) {
+    const RowView view = view_with_entry(i, index);
+    const bool is_null = column.nullable() && view.is_null(column, index);
+    const std::string_view text = is_null ? std::string_view() : view.text(column, index);
+    columns::Cell& cell = data.cells[i];
+    if (view.edition(index) == column.edition()) {
+      cell = column.cell_of_stored(text);
+    } else if (Result<columns::Cell> own = column.encode(Value::from_bytes(column.type(), text),
+                                                         unflushed, persister_);
+               own.ok()) {
+      cell = *own;
+    } else {
+      status = std::move(own).status();
+    }
+    cell.is_null = is_null;
+  }
+  unflushed.flush(persister_, "row_group/1");
+  return status;
+}
+
+Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData& data) {
   const bool nullable = column.nullable();
   if (column.is_dropped()) {  // NULL in every row takes no room
     columns::Cell null;
@@ -107,18 +131,9 @@ void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
       data.payloads.assign(stored_.size(), 0);
       data.nulls.assign(stored_.size(), 1);
     }
-    return;
+    return {};
   }
-  if (column.is_text()) {
-    data.cells.resize(stored_.size());
-    for (std::size_t i = 0; i < stored_.size(); ++i) {
-      const RowView view = view_with_entry(i, index);
-      columns::Cell& cell = data.cells[i];
-      cell = column.cell_of_stored(view.text(column, index));
-      cell.is_null = nullable && view.is_null(column, index);
-    }
-    return;
-  }
+  if (column.is_text()) return gather_texts(index, column, data);
   data.payloads.resize(stored_.size());
   if (nullable) data.nulls.resize(stored_.size());
   for (std::size_t i = 0; i < stored_.size(); ++i) {
@@ -130,6 +145,7 @@ void ChunkMerge::gather(std::size_t index, ColumnData& data) const {
       data.payloads[i] = view.integer(column, index);
     }
   }
+  return {};
 }
 
 // Protocol row_group. The rows are in the group from step 3 on.
@@ -149,12 +165,13 @@ Status ChunkMerge::build() {
   const columns::TextMemory memory{pool_.base(), pool_.medium().bytes()};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < columns; ++i) {
-    gather(i, data[i]);
-    const Type type = table_.columns()[i]->type();
-    builders.push_back(
-        table_.columns()[i]->is_text()
-            ? columns::MainColumnBuilder::of_texts(type, data[i].cells, memory)
-            : columns::MainColumnBuilder::of_integers(type, data[i].payloads, data[i].nulls));
+    columns::Column& column = *table_.columns()[i];
+    if (Status s = gather(i, column, data[i]); !s.ok()) return s;
+    builders.push_back(column.is_text() ? columns::MainColumnBuilder::of_texts(
+                                              column.type(), data[i].cells, memory)
+                                        : columns::MainColumnBuilder::of_integers(
+                                              column.type(), data[i].payloads, data[i].nulls));
+    builders.back().set_edition(column.edition());
     bytes += builders.back().parts_bytes();
   }
   bytes += pmem::whole_lines(sizeof(RowGroupLayout) + columns * sizeof(columns::MainColumnLayout));
@@ -238,11 +255,13 @@ void ChunkMerge::write_places(RowGroupLayout& layout) const {
 Status ChunkMerge::make_empty_chunk() {
   const columns::RowLayout* layout = rows_.current_layout();
   std::vector<columns::CellNeed> needs;
-  for (const auto& column : table_.columns()) needs.push_back(column->need(1));
+  for (const columns::Column* column : table_.columns()) needs.push_back(column->need(1));
   Result<columns::RowLayout> fresh = columns::RowLayout::make(needs);
   if (!fresh.ok()) return std::move(fresh).status();
-  // One that lacks a column would take no rows.
-  if (layout == nullptr || layout->cells().size() < table_.columns().size()) layout = &*fresh;
+  // One that lacks a column, or has one of an earlier edition, would take no rows.
+  if (layout == nullptr || layout->cells().size() < table_.columns().size() ||
+      layout->editions() != table_.columns().editions())
+    layout = &*fresh;
   Result<pmem::Extent> extent = rows_.make_chunk(chunk_, *layout, persister_);
   if (!extent.ok()) return std::move(extent).status();
   extent_ = *extent;

@@ -54,7 +54,8 @@ class ChunkMerge {
   Status choose_rows();
   bool is_kept(std::uint32_t offset) const;
   RowView view_with_entry(std::size_t i, std::size_t column) const noexcept;
-  void gather(std::size_t column, ColumnData& data) const;
+  Status gather(std::size_t index, columns::Column& column, ColumnData& data);
+  Status gather_texts(std::size_t index, columns::Column& column, ColumnData& data);
   Status build();
   bool is_read_by_row(const columns::MainRecords& records) const noexcept;
   void write_group(std::span<const columns::MainColumnBuilder> builders,

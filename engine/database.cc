@@ -45,6 +45,10 @@ Result<ColumnId> Database::add_column(TableId table, const ColumnSchema& column)
   return core_ == nullptr ? Result<ColumnId>(closed()) : core_->add_column(table, column);
 }
 
+Status Database::change_type(TableId table, ColumnId column, Type type) {
+  return core_ == nullptr ? closed() : core_->change_type(table, column, type);
+}
+
 Status Database::drop_column(TableId table, ColumnId column) {
   return core_ == nullptr ? closed() : core_->drop_column(table, column);
 }

@@ -18,4 +18,14 @@ Status DatabaseCore::drop_column(TableId id, ColumnId column) {
   return altered->drop_column(column);
 }
 
+// A merge writes its groups for the columns that it finds when it begins.
+Status DatabaseCore::change_type(TableId id, ColumnId column, Type type) {
+  Table* altered = table(id);
+  if (altered == nullptr) return no_table();
+  const std::lock_guard no_merge(altered->merge_mutex());
+  const std::lock_guard guard(ddl_mutex_);
+  if (altered->is_dropped()) return no_table();
+  return altered->change_type(column, type);
+}
+
 }  // namespace flugs::engine

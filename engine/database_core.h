@@ -53,6 +53,7 @@ class DatabaseCore {
   Status rename_key(KeyId key, const std::string& name);
   Result<ColumnId> add_column(TableId id, const ColumnSchema& column);
   Status drop_column(TableId id, ColumnId column);
+  Status change_type(TableId id, ColumnId column, Type type);
   Result<KeyId> add_key(TableId id, const KeySchema& wanted);
   Status drop_key(KeyId key);
   Status skip_numbers(TableId id, std::int64_t last);

@@ -202,9 +202,7 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
 // Finds out what is to be made, and leaves what opening does not take.
 Status DatabaseCore::begin_rebuild(OpeningRoom room) {
   for (const auto& table : owned_tables_) {
-    for (const auto& column : table->columns())
-      if (column->is_dictionary())
-        if (Status s = column->dictionary().begin_rebuild(); !s.ok()) return s;
+    if (Status s = table->begin_dictionaries(); !s.ok()) return s;
     const Table::Unbuilt unbuilt = table->find_unbuilt();
     if (!room.takes(unbuilt)) table->leave_indexes(unbuilt, options_.recovery_threads, closing_);
   }
@@ -217,8 +215,9 @@ Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases&
   std::vector<columns::Dictionary*> dictionaries;
   for (const auto& table : owned_tables_)
     if (!table->is_unbuilt(Table::kDictionaryIndexes))
-      for (const auto& column : table->columns())
-        if (column->is_dictionary()) dictionaries.push_back(&column->dictionary());
+      table->columns().for_each_used([&](columns::Column& column) {
+        if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
+      });
   return recovery::rebuild_dictionaries(dictionaries, *pool_, "dictionary indexes", phases,
                                         report_);
 }

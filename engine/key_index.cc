@@ -42,8 +42,8 @@ int compare_values(const Value& a, const Value& b) noexcept {
 
 KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std::string& table,
                    const RowStore& rows, const IndexRuns& runs, std::size_t number,
-                   std::span<const std::unique_ptr<columns::Column>> columns,
-                   const KeySchema& schema, std::vector<std::uint16_t> key_columns, Origin origin)
+                   const columns::ColumnArray& columns, const KeySchema& schema,
+                   std::vector<std::uint16_t> key_columns, Origin origin)
     : rows_(rows),
       runs_(runs),
       number_(number),
@@ -58,8 +58,8 @@ KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std:
     hints_ = std::make_unique<columns::HintIndex>(
         pool, *hints, fmt::format("table {}, key {} index", table, name()));
   for (const std::uint16_t column : key_columns_)
-    needs_normalising_ |=
-        columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64;
+    if (columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64)
+      set_needs_normalising();
   for (std::size_t i = 0; i < hashed_columns_; ++i)
     hashes_nullable_ |= columns_[key_columns_[i]]->nullable();
   if (schema.ordered) ordered_ = std::make_unique<columns::OrderedIndex>(this);
@@ -99,7 +99,7 @@ bool KeyIndex::matches(std::uint32_t row, std::span<const Value> values) const n
 
 bool KeyIndex::same_key(std::uint32_t a, std::uint32_t b) const noexcept {
   for (std::size_t i = 0; i < key_columns_.size(); ++i)
-    if (!(value(a, i) == value(b, i))) return false;
+    if (compare_values(value(a, i), value(b, i)) != 0) return false;
   return true;
 }
 
@@ -338,10 +338,15 @@ void KeyIndex::erase(std::uint32_t row) {
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
+void KeyIndex::add_to(KeyPrefix& prefix, std::size_t i, const Value& value) const noexcept {
+  const columns::Column& column = *columns_[key_columns_[i]];
+  prefix.add(value, column.nullable(), column.was_int32());
+}
+
 columns::OrderedEntry KeyIndex::ordered_entry(std::uint32_t row) const noexcept {
   KeyPrefix prefix;
   for (std::size_t i = 0; i < key_columns_.size(); ++i)
-    prefix.add(value(row, i), columns_[key_columns_[i]]->nullable());
+    add_to(prefix, i, value(row, i));
   return {prefix.bits(), row};
 }
 
@@ -362,7 +367,7 @@ void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
                     FunctionRef<bool(std::uint32_t row)> visit) const {
   KeyPrefix prefix;
   for (std::size_t i = 0; i < lower.size(); ++i)
-    prefix.add(lower[i], columns_[key_columns_[i]]->nullable());
+    add_to(prefix, i, lower[i]);
   const auto probe = [&](const columns::OrderedEntry& entry) {
     if (!lower.empty()) {
       const int order = compare(entry.row, lower);

@@ -21,6 +21,8 @@
 
 namespace flugs::engine {
 
+class KeyPrefix;
+
 /// One key of a table: in DRAM, but for the rows that the table's index runs serve. Those have
 /// their entries there, which stay when the row gets a new version or dies. A unique key has a hash
 /// index with an entry per key value and record: the newest version of the row, from which older
@@ -44,7 +46,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// `number` is the key's among those of the table; `hints` null: the hash index is in DRAM.
   KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std::string& table,
            const RowStore& rows, const IndexRuns& runs, std::size_t number,
-           std::span<const std::unique_ptr<columns::Column>> columns, const KeySchema& schema,
+           const columns::ColumnArray& columns, const KeySchema& schema,
            std::vector<std::uint16_t> key_columns, Origin origin = Origin::kOpening);
 
   const std::string& name() const noexcept { return name_.get(); }
@@ -63,7 +65,12 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool is_hashed_in_runs() const noexcept { return unique_ && hints_ == nullptr; }
   std::size_t hashed_columns() const noexcept { return hashed_columns_; }
   /// Whether values for this key may have to be brought into their one form first.
-  bool needs_normalising() const noexcept { return needs_normalising_; }
+  bool needs_normalising() const noexcept {
+    return needs_normalising_.load(std::memory_order_relaxed);
+  }
+  void set_needs_normalising() noexcept {
+    needs_normalising_.store(true, std::memory_order_relaxed);
+  }
   bool has_column(std::size_t column) const noexcept;
   /// Whether it has entries in runs: of the rows that these serve. Set at opening.
   bool uses_runs() const noexcept { return uses_runs_; }
@@ -177,6 +184,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
 
  private:
   std::uint64_t hash_of(std::uint32_t row, std::size_t count) const noexcept;
+  void add_to(KeyPrefix& prefix, std::size_t i, const Value& value) const noexcept;
   Value value(std::uint32_t row, std::size_t key_position) const noexcept;
   /// The row's first columns against `values`.
   int compare(std::uint32_t row, std::span<const Value> values) const noexcept;
@@ -193,11 +201,11 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   const std::size_t number_;
   bool uses_runs_;
   std::atomic<bool> is_finished_;
-  std::span<const std::unique_ptr<columns::Column>> columns_;
+  const columns::ColumnArray& columns_;
   Published<std::string> name_;
   std::vector<std::uint16_t> key_columns_;
   bool unique_;
-  bool needs_normalising_ = false;
+  std::atomic<bool> needs_normalising_{false};
   bool hashes_nullable_ = false;
   std::size_t hashed_columns_;
   columns::HashIndex hash_;  // empty when there are hints

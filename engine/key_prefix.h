@@ -15,7 +15,8 @@ namespace flugs::engine {
 /// runs: what it gives for a key never changes.
 class KeyPrefix {
  public:
-  void add(const Value& v, bool nullable) noexcept {
+  /// `was_int32`: the column has become int64 since; what is stored is of before.
+  void add(const Value& v, bool nullable, bool was_int32) noexcept {
     if (nullable) byte(v.is_null() ? 0 : 1);
     if (v.is_null()) return;
     switch (v.type()) {
@@ -33,6 +34,9 @@ class KeyPrefix {
       case Type::kBytes:
         text(v.as_string());
         break;
+      case Type::kInt64:
+        if (was_int32) return narrowed(v.raw());
+        [[fallthrough]];
       default:
         integer(static_cast<std::uint64_t>(v.raw()) ^ (std::uint64_t{1} << 63), 8);
     }
@@ -51,6 +55,14 @@ class KeyPrefix {
   }
   void integer(std::uint64_t v, int bytes) noexcept {
     for (int i = bytes - 1; i >= 0; --i) byte(static_cast<std::uint8_t>(v >> (8 * i)));
+  }
+  // As an int32's. What is beyond these is behind, or before, all that begin with the last of them.
+  void narrowed(std::int64_t v) noexcept {
+    if (v == static_cast<std::int32_t>(v)) {
+      integer(static_cast<std::uint64_t>(v) ^ 0x80000000u, 4);
+    } else {
+      integer(v < 0 ? 0 : ~std::uint64_t{0}, static_cast<int>(kPrefixBytes));
+    }
   }
   void real(const Value& v) noexcept {
     auto bits = static_cast<std::uint64_t>(v.raw());

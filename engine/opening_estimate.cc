@@ -31,12 +31,11 @@ Status add_table(engine::Table& table, Ready ready, engine::OpeningRoom& room,
   estimate.chunks += table.rows().chunk_count();
   table.rows().for_each_group([&](const engine::RowGroup&) { ++estimate.groups; });
   estimate.hint_bytes += table.hint_bytes();
-  for (const auto& column : table.columns())
-    if (column->is_dictionary()) {
-      if (Status s = column->dictionary().begin_rebuild(); !s.ok()) return s;
-      if (column->dictionary().has_hints())
-        estimate.dictionary_entries += column->dictionary().count_unproven();
-    }
+  if (Status s = table.begin_dictionaries(); !s.ok()) return s;
+  table.columns().for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary() && column.dictionary().has_hints())
+      estimate.dictionary_entries += column.dictionary().count_unproven();
+  });
   const engine::Table::Unbuilt unbuilt = table.find_unbuilt();
   const bool is_taken = room.takes(unbuilt);
   (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += unbuilt.entries;

@@ -199,22 +199,22 @@ void PoolAudit::load_slots(std::uint64_t& offset) {
 }
 
 void PoolAudit::audit_dictionaries(Table& table) {
-  for (const auto& column : table.columns()) {
-    if (!column->is_dictionary()) continue;
-    const std::string part = fmt::format("table {}, column {}", table.name(), column->name());
-    columns::Dictionary& dictionary = column->dictionary();
+  table.columns().for_each_used([&](columns::Column& column) {
+    if (!column.is_dictionary()) return;
+    const std::string part = fmt::format("table {}, column {}", table.name(), column.name());
+    columns::Dictionary& dictionary = column.dictionary();
     pmem::Persister persister(pool_.medium());
     columns::Dictionary::RebuildCounts counts;
     if (Status s = dictionary.begin_rebuild(); !s.ok()) {
       audit_.damage(part, std::string(s.message()));
-      continue;
+      return;
     }
     if (dictionary.has_hints()) {
       Status s = dictionary.recover(counts, persister);
       persister.fence("recover_dictionary/1");
       if (!s.ok()) {
         audit_.damage(part, std::string(s.message()));
-        continue;
+        return;
       }
       counts.entries = dictionary.count();
     } else {
@@ -233,12 +233,12 @@ void PoolAudit::audit_dictionaries(Table& table) {
     if (s.ok()) s = dictionary.check_hints();
     if (s.ok()) s = dictionary.verify();
     audit_.note(part, s);
-  }
+  });
 }
 
 // What rows have that lack a column.
 void PoolAudit::audit_constants(const Table& table) {
-  for (const auto& column : table.columns())
+  for (const columns::Column* column : table.columns())
     if (!column->is_dropped() && column->has_constant() && !column->has_plausible_constant())
       audit_.damage(fmt::format("table {}, column {}", table.name(), column->name()),
                     fmt::format("{}: the constant of rows that lack it: expected a ValueID that "
@@ -286,7 +286,9 @@ void PoolAudit::audit_cells(const Table& table, std::uint32_t row) {
   const columns::RowLayout& layout = table.rows().layout(row);
   const std::byte* cells = table.rows().address(row);
   for (std::size_t i = 0; i < table.columns().size(); ++i) {
-    const columns::Column& column = *table.columns()[i];
+    const columns::Column& newest = *table.columns()[i];
+    const columns::Column* edition = newest.at_edition(layout.edition(i));
+    const columns::Column& column = newest.is_dropped() || edition == nullptr ? newest : *edition;
     const char* expected = nullptr;
     if (!column.was_plausible_at_opening(layout, cells, i)) {
       expected = "a ValueID that was given out, or text in its place";

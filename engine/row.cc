@@ -14,7 +14,7 @@ namespace {
 inline bool decode_common(const columns::RowLayout::Access& access, const columns::Decoder& decoder,
                           const std::byte* row, Value& out) noexcept {
   const std::uint64_t bits = columns::RowLayout::load(row, access);
-  const columns::DecodeKind kind = decoder.kind.load(std::memory_order_relaxed);
+  const columns::DecodeKind kind = decoder.kind.load(std::memory_order_acquire);
   switch (kind) {
     case columns::DecodeKind::kCode8:
     case columns::DecodeKind::kCode16: {
@@ -27,7 +27,7 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
       // Small dictionaries are in the caches: no latency of emulated SCM to charge.
       const bool narrow = kind == columns::DecodeKind::kCode8;
       const std::byte* entry = first + bits * (narrow ? 8 : 16);
-      out = Value::from_raw(decoder.type, narrow ? *reinterpret_cast<const std::int32_t*>(entry)
+      out = Value::from_raw(decoder.type.load(std::memory_order_relaxed), narrow ? *reinterpret_cast<const std::int32_t*>(entry)
                                                  : *reinterpret_cast<const std::int64_t*>(entry));
       return true;
     }
@@ -37,7 +37,7 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
       if (columns::RowLayout::load_null(row, access)) {
         out = Value::null();
       } else {
-        out = Value::from_raw(decoder.type, narrow ? static_cast<std::int32_t>(bits)
+        out = Value::from_raw(decoder.type.load(std::memory_order_relaxed), narrow ? static_cast<std::int32_t>(bits)
                                                    : static_cast<std::int64_t>(bits));
       }
       return true;
@@ -45,6 +45,7 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
     case columns::DecodeKind::kCodeText:
     case columns::DecodeKind::kText:
     case columns::DecodeKind::kDropped:
+    case columns::DecodeKind::kChanged:
       break;
   }
   return false;

@@ -30,15 +30,10 @@ RowGroup::RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::Colu
       owner_(std::move(owner)),
       text_memory_{pool.base(), pool.medium().bytes()} {}
 
-RowGroup::~RowGroup() {
-  const Constants* list = constants_.load(std::memory_order_relaxed);
-  if (list != nullptr)
-    for (const Constant* constant : list->columns) delete constant;
-  while (list != nullptr) delete std::exchange(list, list->former);
-}
+RowGroup::~RowGroup() = default;
 
 // As a merge would make it.
-const RowGroup::Constant* RowGroup::make_constant(const columns::Column& column) const {
+columns::MainColumnLayout RowGroup::constant_layout(const columns::Column& column) const {
   const columns::Cell& cell = column.constant();
   const Value value = column.constant_value();
   const std::uint8_t null = value.is_null() ? 1 : 0;
@@ -55,27 +50,44 @@ const RowGroup::Constant* RowGroup::make_constant(const columns::Column& column)
   FLUGS_CHECK(layout.encoding == static_cast<std::uint8_t>(columns::MainEncoding::kConstant));
   layout.row_count = layout_.stored_rows;
   layout.null_count = value.is_null() ? layout_.stored_rows : 0;
-  auto made = std::make_unique<Constant>(
-      Constant{layout, columns::MainColumn(layout, extent().data(), text_memory_)});
-  made->column = columns::MainColumn(made->layout, extent().data(), text_memory_);
-  return made.release();
+  return layout;
 }
 
-const columns::MainColumn& RowGroup::constant_column(std::size_t i) const noexcept {
-  const std::size_t place = i - columns_.size();
-  if (const Constants* list = constants_.load(std::memory_order_acquire);
-      list != nullptr && place < list->columns.size())
-    return list->columns[place]->column;
-  const std::lock_guard guard(constants_mutex_);
-  const Constants* former = constants_.load(std::memory_order_relaxed);
-  auto list = std::make_unique<Constants>();
-  if (former != nullptr) list->columns = former->columns;
-  list->former = former;
-  while (list->columns.size() <= place)
-    list->columns.push_back(make_constant(*table_columns_[columns_.size() + list->columns.size()]));
-  const Constants* made = list.release();
-  constants_.store(made, std::memory_order_release);
-  return made->columns[place]->column;
+// Payloads and texts are the same in both types, and so is how they lie in the parts.
+columns::MainColumnLayout RowGroup::relabelled_layout(std::size_t i, Type type) const noexcept {
+  columns::MainColumnLayout layout = column_layouts()[i];
+  layout.type = static_cast<std::uint8_t>(type);
+  return layout;
+}
+
+// The column as the table has it, which may be of a later edition than what others made.
+const columns::MainColumn& RowGroup::other_column(std::size_t i) const noexcept {
+  const columns::Column& wanted = *table_columns_[i];
+  const std::uint16_t edition = wanted.edition();
+  if (i < columns_.size() && column_layouts()[i].edition == edition) return columns_[i];
+  const auto find = [&](std::memory_order order) -> const Made* {
+    const MadeColumns* list = made_.load(order);
+    const Made* found = list == nullptr || i >= list->size() ? nullptr : (*list)[i];
+    return found == nullptr || found->edition != edition ? nullptr : found;
+  };
+  if (const Made* found = find(std::memory_order_acquire); found != nullptr) return found->column;
+  const std::lock_guard guard(made_mutex_);
+  if (const Made* found = find(std::memory_order_relaxed); found != nullptr) return found->column;
+  const columns::MainColumnLayout layout =
+      i < columns_.size() ? relabelled_layout(i, wanted.type()) : constant_layout(wanted);
+  const std::byte* parts = extent().data();
+  auto made = std::make_unique<Made>(
+      Made{layout, columns::MainColumn(layout, parts, text_memory_), edition});
+  made->column = columns::MainColumn(made->layout, parts, text_memory_);
+  const MadeColumns* before = made_.load(std::memory_order_relaxed);
+  auto list = before == nullptr ? std::make_unique<MadeColumns>()
+                                : std::make_unique<MadeColumns>(*before);
+  if (list->size() <= i) list->resize(i + 1);
+  (*list)[i] = made.get();
+  made_.store(list.get(), std::memory_order_release);
+  made_lists_.push_back(std::move(list));
+  made_columns_.push_back(std::move(made));
+  return made_columns_.back()->column;
 }
 
 std::uint64_t RowGroup::checksum_of(const RowGroupLayout& layout) noexcept {
@@ -164,9 +176,13 @@ Status RowGroup::load_columns() {
   for (std::size_t i = 0; i < layout_.column_count; ++i) {
     const std::string name = fmt::format("{}: {}, column {}, row group {}", pool_.path(), owner_,
                                          columns[i]->name(), layout_.chunk_index);
-    const columns::MainColumnOwner owner{name, offset_in_pool(), columns[i]->type(),
-                                         layout_.stored_rows};
     const columns::MainColumnLayout& layout = column_layouts()[i];
+    const columns::Column* column = columns[i]->at_edition(layout.edition);
+    if (column == nullptr)
+      return corrupt(fmt::format("edition of column {}, at most", columns[i]->name()),
+                     columns[i]->edition(), layout.edition);
+    const columns::MainColumnOwner owner{name, offset_in_pool(), column->type(),
+                                         layout_.stored_rows};
     if (Status s = columns::MainColumn::check(layout, extent(), owner); !s.ok()) return s;
     if (!columns[i]->nullable() && layout.null_count != 0 && !columns[i]->is_dropped())
       return corrupt(fmt::format("NULLs in column {}, which is NOT NULL", columns[i]->name()), 0,
@@ -174,6 +190,14 @@ Status RowGroup::load_columns() {
     columns_.emplace_back(layout, extent().data(), text_memory_);
   }
   return {};
+}
+
+void RowGroup::note_change() noexcept {
+  bool is_changed = false;
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    is_changed |= column_layouts()[i].edition != table_columns_[i]->edition() &&
+                  !table_columns_[i]->is_dropped();
+  own_end_.store(is_changed ? 0 : columns_.size(), std::memory_order_release);
 }
 
 std::span<const std::byte> RowGroup::records() const noexcept {
@@ -187,8 +211,8 @@ void RowGroup::decode_all(std::uint32_t place, std::span<Value> out) const noexc
   const columns::TextMemory memory = text_memory_;
   const columns::MainDecoder* decoders = decoders_.data();
   const std::byte* row = decoders_.empty() ? nullptr : record(place);
-  const std::size_t count = std::min(columns_.size(), out.size());
-  for (std::size_t i = count; i < out.size(); ++i) out[i] = constant_column(i).value(place);
+  const std::size_t count = std::min(own_end(), out.size());
+  for (std::size_t i = count; i < out.size(); ++i) out[i] = other_column(i).value(place);
   for (std::size_t i = 0; i < count; ++i)
     out[i] = row == nullptr || decoders[i].kind == columns::MainDecoder::Kind::kOther
                  ? columns_[i].value(place)
@@ -255,6 +279,7 @@ Result<std::unique_ptr<RowGroup>> RowGroup::load(pmem::Pool& pool, std::uint64_t
         reinterpret_cast<const std::byte*>(&layout) + layout.places_offset);
   if (Status s = group->check_places(); !s.ok()) return s;
   if (Status s = group->load_columns(); !s.ok()) return s;
+  group->note_change();
   if (Status s = group->load_records(); !s.ok()) return s;
   if (Status s = group->load_blocks(claims); !s.ok()) return s;
   return group;

@@ -36,7 +36,8 @@ struct RowGroupIdentity {
 /// a version block was deleted, all of them share one entry.
 ///
 /// Columns that the table has got since are constant ones, in DRAM, made when they are first asked
-/// for. Those that were dropped before the group was made have NULL in every row.
+/// for. Those whose type has changed since are the same under the new type, likewise. Those that
+/// were dropped before the group was made have NULL in every row.
 ///
 /// Thread-safety: any thread, except load and release.
 /// Source: SOFORT (DaMoN 2014), section 2 (main); Hyrise and SAP HANA for the encodings.
@@ -70,10 +71,19 @@ class RowGroup {
   std::uint32_t stored_rows() const noexcept { return layout_.stored_rows; }
   bool stores_every_row() const noexcept { return places_ == nullptr; }
   const columns::MainColumn& column(std::size_t i) const noexcept {
-    return __builtin_expect(i < columns_.size(), 1) ? columns_[i] : constant_column(i);
+    return __builtin_expect(i < own_end(), 1) ? columns_[i] : other_column(i);
   }
   /// Columns that the group has itself.
   std::size_t column_count() const noexcept { return columns_.size(); }
+  /// That of the table's column whose values these are, or whose constant.
+  std::uint16_t edition(std::size_t i) const noexcept {
+    return i < columns_.size() ? column_layouts()[i].edition : table_columns_[i]->edition();
+  }
+  /// Whether all columns are of the editions of now.
+  bool is_up_to_date() const noexcept { return own_end() == columns_.size(); }
+  /// A column of the table is about to have another edition; and when it has.
+  void expect_change() noexcept { own_end_.store(0, std::memory_order_release); }
+  void note_change() noexcept;
 
   /// kNoPlace: the row is not in the group, its id is unused.
   std::uint32_t place_of(std::uint32_t offset) const noexcept {
@@ -124,7 +134,7 @@ class RowGroup {
   std::span<const std::byte> records() const noexcept;
   bool has_records() const noexcept { return layout_.records_offset != 0; }
   Value value(std::uint32_t place, std::size_t column) const noexcept {
-    if (__builtin_expect(column >= columns_.size(), 0)) return constant_column(column).value(place);
+    if (__builtin_expect(column >= own_end(), 0)) return other_column(column).value(place);
     if (decoders_.empty() || decoders_[column].kind == columns::MainDecoder::Kind::kOther)
       return columns_[column].value(place);
     return decoders_[column].decode(record(place), text_memory_);
@@ -146,21 +156,23 @@ class RowGroup {
   static constexpr mvcc::VersionLayout kAlwaysThere{1, mvcc::kNoStamp};
   static constexpr mvcc::VersionLayout kNeverCreated{mvcc::kNoStamp, mvcc::kNoStamp};
 
-  /// A column that the group lacks: a constant one, in DRAM.
-  struct Constant {
+  /// A column that the group does not have like that, in DRAM: a constant one that it lacks, or one
+  /// of an earlier edition under the type of another.
+  struct Made {
     columns::MainColumnLayout layout;
     columns::MainColumn column;
+    std::uint16_t edition;
   };
-  /// As many as were asked for so far; an entry does not change.
-  struct Constants {
-    std::vector<const Constant*> columns;
-    const Constants* former;  // which somebody may be reading
-  };
+  /// By column, null: nobody has asked for it. Entries do not change.
+  using MadeColumns = std::vector<const Made*>;
 
   RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::ColumnArray& columns,
            std::string owner);
-  const columns::MainColumn& constant_column(std::size_t i) const noexcept;
-  const Constant* make_constant(const columns::Column& column) const;
+  /// Columns up to there are read from columns_; none, when one of them is of an earlier edition.
+  std::size_t own_end() const noexcept { return own_end_.load(std::memory_order_acquire); }
+  const columns::MainColumn& other_column(std::size_t i) const noexcept;
+  columns::MainColumnLayout constant_layout(const columns::Column& column) const;
+  columns::MainColumnLayout relabelled_layout(std::size_t i, Type type) const noexcept;
   mvcc::VersionLayout* block_with(std::uint32_t offset) const noexcept {
     return __atomic_load_n(&blocks_[offset / RowGroupLayout::kBlockRows], __ATOMIC_ACQUIRE);
   }
@@ -195,8 +207,11 @@ class RowGroup {
   std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
   std::uint64_t block_total_ = 0;
   pmem::Mutex block_mutex_;  // makes blocks; a leaf
-  mutable std::atomic<const Constants*> constants_{nullptr};
-  mutable std::mutex constants_mutex_;  // adds to constants_; a leaf
+  std::atomic<std::size_t> own_end_{0};
+  mutable std::atomic<const MadeColumns*> made_{nullptr};
+  mutable std::mutex made_mutex_;  // protects the two below; a leaf
+  mutable std::vector<std::unique_ptr<const Made>> made_columns_;
+  mutable std::vector<std::unique_ptr<const MadeColumns>> made_lists_;  // which may be being read
 };
 
 }  // namespace flugs::engine

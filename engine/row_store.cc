@@ -76,7 +76,7 @@ const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
     if (*known == layout) return known.get();
   const std::size_t count = columns_.size();
   for (std::size_t i = layout.column_count(); i < count; ++i)
-    layout.add_constant(columns_[i]->cell_kind(), columns_[i]->constant());
+    layout.add_constant(columns_[i]->cell_kind(), columns_[i]->constant(), columns_[i]->edition());
   layouts_.push_back(std::make_unique<columns::RowLayout>(std::move(layout)));
   return layouts_.back().get();
 }
@@ -85,21 +85,44 @@ const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
 void RowStore::ColumnsChange::add(columns::ColumnArray& columns,
                                   std::unique_ptr<columns::Column> column) {
   for (const auto& layout : rows_.layouts_)  // without a constant there are none
-    layout->add_constant(column->cell_kind(), column->constant());
+    layout->add_constant(column->cell_kind(), column->constant(), column->edition());
   columns.add(std::move(column));
 }
 
-bool RowStore::has_values_of(std::size_t column) const noexcept {
+// Groups first: whoever gets the column knows what their columns are to it.
+void RowStore::ColumnsChange::change(columns::ColumnArray& columns, std::size_t i,
+                                     std::unique_ptr<columns::Column> next) {
+  std::vector<RowGroup*> groups;
+  for (std::size_t chunk = 0; chunk < rows_.chunk_count(); ++chunk)
+    if (RowGroup* group = rows_.group(chunk); group != nullptr) groups.push_back(group);
+  for (const Replaced& replaced : rows_.replaced_)
+    if (replaced.group != nullptr) groups.push_back(replaced.group.get());
+  for (RowGroup* group : groups) group->expect_change();
+  columns.change(i, std::move(next));
+  for (RowGroup* group : groups) group->note_change();
+}
+
+bool RowStore::has_values_of(std::size_t column, std::uint16_t edition) const noexcept {
   for (std::size_t i = 0; i < chunk_count(); ++i) {
     const Chunk& chunk = chunks_in_dram_[i];
     if (const RowGroup* group = group_of(chunk); group == nullptr) {
-      if (chunk.layout->bits(column) != 0) return true;
-    } else if (column < group->column_count() &&
+      if (chunk.layout->bits(column) != 0 && chunk.layout->edition(column) == edition) return true;
+    } else if (column < group->column_count() && group->edition(column) == edition &&
                group->column(column).null_count() != group->stored_rows()) {
       return true;
     }
   }
   return false;
+}
+
+bool RowStore::is_read_as(std::size_t column, std::uint16_t edition) const noexcept {
+  for (std::size_t i = 0; i < chunk_count(); ++i) {
+    const Chunk& chunk = chunks_in_dram_[i];
+    if (group_of(chunk) != nullptr) continue;
+    const columns::RowLayout& layout = *layout_of(chunk);
+    if (column >= layout.cells().size() && layout.edition(column) == edition) return true;
+  }
+  return has_values_of(column, edition);
 }
 
 std::uintptr_t RowStore::first_row_at(std::uint64_t chunk_offset,
@@ -149,9 +172,14 @@ Result<columns::RowLayout> RowStore::read_header(std::size_t index, std::uint64_
   if (header.row_count != rows_in(index)) return corrupt("rows", rows_in(index), header.row_count);
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
   Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
-  for (std::size_t i = 0; i < columns && layout.ok(); ++i)
-    if (!columns_[i]->fits(layout->kind(i), layout->bits(i)))
+  for (std::size_t i = 0; i < columns && layout.ok(); ++i) {
+    const columns::Column* column = columns_[i]->at_edition(layout->edition(i));
+    if (column == nullptr)
+      return corrupt("edition of a cell, at most", columns_[i]->edition(), layout->edition(i));
+    if (layout->bits(i) == 0 ? !columns_[i]->is_dropped()
+                             : !column->fits(layout->kind(i), layout->bits(i)))
       return corrupt("kind and width of cell as its column needs, column", i, layout->bits(i));
+  }
   return layout;
 }
 
@@ -303,6 +331,7 @@ void RowStore::forget_previous(std::uint32_t row) noexcept {
 // Who began a call before a column was dropped may ask for a cell that no chunk will have again.
 bool RowStore::fits(const columns::RowLayout& layout,
                     std::span<const std::uint8_t> bits) const noexcept {
+  if (layout.editions() != columns_.editions()) return false;
   for (std::size_t i = 0; i < bits.size(); ++i)
     if (layout.bits(i) < bits[i] && !columns_[i]->is_dropped()) return false;
   return true;
@@ -345,6 +374,7 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
                               row_limit_.load(std::memory_order_relaxed)));
   // Who planned it did not know of a column without which no chunk may be.
   if (!columns_.may_lack(layout.cells().size())) return {};
+  if (layout.editions() != columns_.editions()) return {};  // nor of another column's edition
   if (is_delta_full())
     return Status(StatusCode::kBusy,
                   fmt::format("{}: the delta has {} bytes, it may have {} until it is merged",
@@ -384,6 +414,19 @@ Result<columns::RowLayout> RowStore::roomy_layout(std::span<const std::uint8_t> 
   return best;
 }
 
+// Who began its call before a column was added knows less of them than there are; and what another
+// edition's cells are wide says nothing of this one's.
+std::vector<std::uint8_t> RowStore::widths_after(const columns::RowLayout* last,
+                                                 std::span<const std::uint8_t> bits) const {
+  std::vector<std::uint8_t> widths(columns_.size());
+  std::copy(bits.begin(), bits.end(), widths.begin());
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (last != nullptr && last->edition(i) == columns_[i]->edition())
+      widths[i] = std::max(widths[i], last->bits(i));
+  }
+  return widths;
+}
+
 // Called with tail_mutex_ held: the rest of the chunk that is being filled stays unused. Chunks
 // behind it, which a crash left before a row of them was used, are taken if they are wide enough;
 // if not, a new one is at least as wide as they are: rows go on through all of them.
@@ -397,12 +440,7 @@ Status RowStore::widen(std::span<const std::uint8_t> bits, pmem::Persister& pers
   while (index < chunk_count() && !can_take(index)) ++index;
   if (index == chunk_count()) {
     const columns::RowLayout* last = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
-    // Who began its call before a column was added knows less of them than there are.
-    std::vector<std::uint8_t> least(columns_.size());
-    std::copy(bits.begin(), bits.end(), least.begin());
-    for (std::size_t i = 0; i < least.size() && last != nullptr; ++i)
-      least[i] = std::max(least[i], last->bits(i));
-    Result<columns::RowLayout> layout = roomy_layout(least);
+    Result<columns::RowLayout> layout = roomy_layout(widths_after(last, bits));
     if (!layout.ok()) return std::move(layout).status();
     if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
     if (!can_take(index)) return {};  // somebody else's, made ahead
@@ -417,11 +455,15 @@ Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
   bool ahead = false;
   {
     const std::lock_guard guard(tail_mutex_);
-    while (current_layout() == nullptr || !fits(*current_layout(), bits))
-      if (Status s = widen(bits, persister); !s.ok()) return s;
-    const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
-    while (next >= row_limit_.load(std::memory_order_relaxed))
+    std::uint32_t next = 0;
+    for (;;) {
+      while (current_layout() == nullptr || !fits(*current_layout(), bits))
+        if (Status s = widen(bits, persister); !s.ok()) return s;
+      next = next_row_.load(std::memory_order_relaxed);
+      if (next < row_limit_.load(std::memory_order_relaxed)) break;
+      // Nothing comes of it when a column has changed meanwhile: then once more.
       if (Status s = add_chunk(chunk_count(), *current_layout(), persister); !s.ok()) return s;
+    }
     const std::size_t chunk = geometry_.chunk_of(next);
     const columns::RowLayout* layout = chunks_in_dram_[chunk].layout;
     current_layout_.store(layout, std::memory_order_release);

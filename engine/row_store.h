@@ -73,13 +73,18 @@ class RowStore {
     explicit ColumnsChange(RowStore& rows) : rows_(rows), guard_(rows.grow_mutex_) {}
     /// `columns` are the table's. Rows of chunks that lack the column have its constant.
     void add(columns::ColumnArray& columns, std::unique_ptr<columns::Column> column);
+    /// `next` takes the place of column `i`: chunks that are begun from then on have cells of it.
+    void change(columns::ColumnArray& columns, std::size_t i,
+                std::unique_ptr<columns::Column> next);
 
    private:
     RowStore& rows_;
     const std::lock_guard<pmem::Mutex> guard_;
   };
-  /// Opening: whether a chunk has cells of the column, or a group has values.
-  bool has_values_of(std::size_t column) const noexcept;
+  /// Opening: whether a chunk has cells of that edition of the column, or a group has values.
+  bool has_values_of(std::size_t column, std::uint16_t edition) const noexcept;
+  /// The same, or lacks the column, and reads as what that edition had for such rows.
+  bool is_read_as(std::size_t column, std::uint16_t edition) const noexcept;
 
   bool exists(std::uint32_t row) const noexcept {
     note_read(SharedWord::kRowGrant, &row_limit_);
@@ -166,6 +171,7 @@ class RowStore {
     return current_layout_.load(std::memory_order_acquire);
   }
   /// Refills `range` from the end of the table. `bits` is the least width of each column's cell.
+  /// Cells are of the columns' newest editions, which may not be those that the caller knows.
   /// Fails with kOutOfSpace (pool full, or 2^32 rows), kBusy (the delta is full).
   Status grant(std::span<const std::uint8_t> bits, RowRange& range, pmem::Persister& persister);
 
@@ -334,6 +340,8 @@ class RowStore {
                    pmem::Persister& persister);
   Status widen(std::span<const std::uint8_t> bits, pmem::Persister& persister);
   Result<columns::RowLayout> roomy_layout(std::span<const std::uint8_t> least) const;
+  std::vector<std::uint8_t> widths_after(const columns::RowLayout* last,
+                                         std::span<const std::uint8_t> bits) const;
   bool fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) const noexcept;
 
   pmem::Pool& pool_;

@@ -32,6 +32,10 @@ struct RowView {
 
   bool is_in_group() const noexcept { return __builtin_expect(layout == nullptr, 0); }
 
+  /// Of the column whose value it has (columns::Column::edition).
+  std::uint16_t edition(std::size_t i) const noexcept {
+    return is_in_group() ? group->edition(i) : layout->edition(i);
+  }
   Value value(const columns::Column& column, std::size_t i) const noexcept {
     return is_in_group() ? group->value(place, i) : column.value(*layout, cells, i);
   }

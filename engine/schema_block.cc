@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "engine/schema_codec.h"
@@ -15,7 +16,8 @@ namespace flugs::engine {
 namespace {
 
 std::uint64_t words_bytes(const SchemaBlockLayout& block) noexcept {
-  return std::uint64_t{block.added_columns} * sizeof(std::uint64_t);
+  return std::uint64_t{block.added_columns} * sizeof(std::uint64_t) +
+         std::uint64_t{block.changed_columns} * sizeof(ChangedColumnLayout);
 }
 
 std::uint64_t checksum_of(const SchemaBlockLayout& block) noexcept {
@@ -26,11 +28,38 @@ std::uint64_t checksum_of(const SchemaBlockLayout& block) noexcept {
 
 }  // namespace
 
+namespace {
+
+// As the next change of the column, from that one on, found it, or as it is.
+ColumnSchema edition_before(const StoredSchema& stored, std::size_t column, std::size_t change) {
+  ColumnSchema schema = stored.schema.columns[column];
+  for (std::size_t i = change; i < stored.changed_columns.size(); ++i) {
+    const ChangedColumnLayout& changed = stored.changed_columns[i];
+    if (changed.column != column) continue;
+    schema.type = static_cast<Type>(changed.type);
+    schema.encoding = static_cast<Encoding>(changed.encoding);
+    break;
+  }
+  return schema;
+}
+
+}  // namespace
+
+ColumnSchema first_edition(const StoredSchema& stored, std::size_t column) {
+  return edition_before(stored, column, 0);
+}
+
+ColumnSchema edition_made_by(const StoredSchema& stored, std::size_t change) {
+  return edition_before(stored, stored.changed_columns[change].column, change + 1);
+}
+
 Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id,
                                         const StoredSchema& stored, pmem::Persister& persister) {
   const std::string schema = encode_schema(stored.schema);
-  const std::uint64_t words = stored.added_columns.size() * sizeof(std::uint64_t);
-  const std::uint64_t bytes = sizeof(SchemaBlockLayout) + words + schema.size();
+  const std::span offsets(stored.added_columns);
+  const std::span changes(stored.changed_columns);
+  const std::uint64_t bytes =
+      sizeof(SchemaBlockLayout) + offsets.size_bytes() + changes.size_bytes() + schema.size();
   Result<pmem::Extent> extent = pool.allocator().allocate(bytes, persister);
   if (!extent.ok()) return extent;
   auto& block = *pool.at(pmem::OffsetPtr<SchemaBlockLayout>{extent->offset});
@@ -38,12 +67,15 @@ Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id
   block.bytes = extent->bytes;
   block.table_id = table_id;
   block.added_columns = static_cast<std::uint16_t>(stored.added_columns.size());
+  block.changed_columns = static_cast<std::uint16_t>(changes.size());
   block.added_keys = stored.added_keys;
   block.key_additions = stored.key_additions;
   block.schema_bytes = schema.size();
   auto* behind = reinterpret_cast<std::byte*>(&block + 1);
-  if (words != 0) std::memcpy(behind, stored.added_columns.data(), words);
-  std::memcpy(behind + words, schema.data(), schema.size());
+  if (!offsets.empty()) std::memcpy(behind, offsets.data(), offsets.size_bytes());
+  behind += offsets.size_bytes();
+  if (!changes.empty()) std::memcpy(behind, changes.data(), changes.size_bytes());
+  std::memcpy(behind + changes.size_bytes(), schema.data(), schema.size());
   block.checksum = checksum_of(block);
   persister.flush(&block, bytes, "alter_table/1");
   return extent;
@@ -80,8 +112,12 @@ Result<StoredSchema> read_schema(pmem::Pool& pool, const TableLayout& table, Tab
   if (block.table_id != table.table_id) return corrupt("table", table.table_id, block.table_id);
   const auto* behind = reinterpret_cast<const char*>(&block + 1);
   stored.added_columns.resize(block.added_columns);
-  if (block.added_columns != 0)
-    std::memcpy(stored.added_columns.data(), behind, words_bytes(block));
+  stored.changed_columns.resize(block.changed_columns);
+  const std::span offsets(stored.added_columns);
+  const std::span changes(stored.changed_columns);
+  if (!offsets.empty()) std::memcpy(offsets.data(), behind, offsets.size_bytes());
+  if (!changes.empty())
+    std::memcpy(changes.data(), behind + offsets.size_bytes(), changes.size_bytes());
   stored.added_keys = block.added_keys;
   stored.key_additions = block.key_additions;
   Result<TableSchema> schema =
@@ -93,6 +129,8 @@ Result<StoredSchema> read_schema(pmem::Pool& pool, const TableLayout& table, Tab
   const std::size_t columns = std::size_t{table.column_count} + block.added_columns;
   if (stored.schema.columns.size() != columns)
     return corrupt("columns in the schema", columns, stored.schema.columns.size());
+  for (const ChangedColumnLayout& changed : stored.changed_columns)
+    if (changed.column >= columns) return corrupt("a changed column below", columns, changed.column);
   for (std::size_t k = 0; k < kKeysMax; ++k) {
     const bool is_added = (block.added_keys >> k & 1) != 0;
     const bool is_there = k < stored.schema.keys.size();

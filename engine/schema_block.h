@@ -18,11 +18,18 @@ struct StoredSchema {
   TableSchema schema;
   /// Of the columns behind those that the table was created with, in order.
   std::vector<std::uint64_t> added_columns;
+  /// Of columns whose type has changed, each time, in order (decision 0025).
+  std::vector<ChangedColumnLayout> changed_columns;
   /// Bit per key: not from the table's creation, so that it has no hint index in its extent.
   std::uint16_t added_keys = 0;
   std::uint32_t key_additions = 0;  ///< how many there were: index runs say how many before them
   std::size_t created_keys = 0;  ///< as many keys the table was created with: so many hint indexes
 };
+
+/// What the first edition of a column looked like.
+ColumnSchema first_edition(const StoredSchema& stored, std::size_t column);
+/// What the edition looks like that the change with that number made.
+ColumnSchema edition_made_by(const StoredSchema& stored, std::size_t change);
 
 /// Writes a SchemaBlockLayout, flushed but not fenced. Fails with kOutOfSpace.
 Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id,

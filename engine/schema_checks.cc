@@ -127,6 +127,10 @@ std::size_t position_of(const TableSchema& schema, const std::string& column) no
   return schema.columns.size();
 }
 
+bool names(const std::vector<std::string>& columns, const std::string& column) {
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
 Result<Constant> fit_constant(const ColumnSchema& column, const Constant& constant,
                               const std::string& where) {
   if (constant.is_null()) return constant;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "engine/schema_bytes.h"
 #include "flugs/schema.h"
@@ -16,6 +17,9 @@ Status check_name(const char* what, const std::string& name);
 
 /// The position of a column, or their number.
 std::size_t position_of(const TableSchema& schema, const std::string& column) noexcept;
+
+/// Whether a list of columns' names has this one.
+bool names(const std::vector<std::string>& columns, const std::string& column);
 
 /// The constant as a value of the column's type, in its one form. Fails with kInvalidArgument;
 /// `where` is what its message begins with.

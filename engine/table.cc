@@ -111,6 +111,7 @@ Status Table::load() {
   for (KeyIndex* key : keys_)
     if (Status s = key->load(); !s.ok()) return s;
   if (Status s = rows_.load(); !s.ok()) return s;
+  if (Status s = load_former_editions(); !s.ok()) return s;
   if (Status s = load_columns(true); !s.ok()) return s;
   if (Status s = runs_.load(); !s.ok()) return s;
   find_keys_in_runs();
@@ -120,9 +121,10 @@ Status Table::load() {
 void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
   if (layout_.schema_block != 0) visit(fmt::format("table {}, schema", name()), claim_schema());
-  if (!definition().stored.added_columns.empty())
+  if (const StoredSchema& stored = definition().stored;
+      !stored.added_columns.empty() || !stored.changed_columns.empty())
     visit(fmt::format("table {}, schema", name()), claim_added_columns());
-  for (const auto& column : columns_)
+  for (columns::Column* column : columns_)
     if (!column->is_dropped())
       visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
   if (numbers_ != nullptr)
@@ -132,6 +134,8 @@ void Table::load_what_is_whole(
     if (key->has_hints()) visit(fmt::format("table {}, key {}", name(), key->name()), key->load());
   const Status rows = rows_.load();
   visit(fmt::format("table {}, rows", name()), rows);
+  if (rows.ok() && !definition().stored.changed_columns.empty())
+    visit(fmt::format("table {}, schema", name()), load_former_editions());
   for (std::size_t i = 0; rows.ok() && i < columns_.size(); ++i)
     if (columns_[i]->is_dropped())
       visit(fmt::format("table {}, column {}", name(), i), load_dropped(i));

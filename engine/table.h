@@ -70,6 +70,8 @@ class Table {
   /// Both under the database's ddl_mutex_; see Database. `hint_tail_max`: set_hint_tail_max.
   Result<ColumnId> add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max);
   Status drop_column(ColumnId id);
+  /// The same, and under merge_mutex().
+  Status change_type(ColumnId id, Type type);
   /// Fails with kInvalidArgument when a row of such a table could get too large.
   static Result<std::uint32_t> widest_row(const TableSchema& schema);
   /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
@@ -199,6 +201,8 @@ class Table {
   bool has_keys_in_dram() const noexcept;
   /// After the dictionaries' begin_rebuild.
   Unbuilt find_unbuilt() const noexcept;
+  /// Opening: finds out how many entries the dictionaries have. Fails with kCorrupt.
+  Status begin_dictionaries();
   /// Opening: leaves them for later, when `threads` make them. When `stops` becomes true that ends
   /// soon.
   void leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
@@ -315,7 +319,18 @@ class Table {
   void find_keys_in_runs() noexcept;
   friend class flugs::Row;
   void make_columns();
+  // table_editions.cc
+  void make_editions();
+  Status load_former_editions();
+  void settle_editions() noexcept;
+  Status check_change(const StoredSchema& stored, std::size_t number, Type type) const;
+  std::unique_ptr<columns::Column> make_added(std::uint64_t offset, const std::string& called,
+                                              columns::Decoder& decoder);
+  columns::Decoder& make_decoder();
+  std::vector<pmem::Extent> added_extents() const;
   Status claim_added_columns();
+  void release_added_columns();
+  std::uint64_t unindexed_entries() const noexcept;
   Status load_columns(bool dropped);
   Status load_dropped(std::size_t number);
   Row make_row(std::uint32_t row) const noexcept;
@@ -397,6 +412,7 @@ class Table {
   Status check_changes(std::span<const ColumnValue> changes) const;
   Status encode_changes(TransactionContext& context, std::uint32_t row,
                         std::span<const ColumnValue> changes);
+  Status changed_meanwhile() const;
   void need_altered(TransactionContext& context, const columns::RowLayout& layout) const;
   bool update_in_place(TransactionContext& context, std::uint32_t row,
                        std::span<const ColumnValue> changes);
@@ -428,6 +444,8 @@ class Table {
   TableLayout& layout_;
   Published<TableDefinition> definition_;
   columns::StableArray<columns::Decoder> decoders_;  // one per column
+  // Of columns whose type has changed, one per edition: theirs in decoders_ is nobody's.
+  std::vector<std::unique_ptr<columns::Decoder>> edition_decoders_;
   /// Dropped columns that nothing had values of at opening: others stand in for them, which own
   /// nothing.
   struct Forgotten {

@@ -86,11 +86,26 @@ bool Table::has_keys_in_dram() const noexcept {
                      [](const KeyIndex* key) { return !key->has_hints() || key->is_ordered(); });
 }
 
+Status Table::begin_dictionaries() {
+  Status begun;
+  columns_.for_each_used([&](columns::Column& column) {
+    if (begun.ok() && column.is_dictionary()) begun = column.dictionary().begin_rebuild();
+  });
+  return begun;
+}
+
+std::uint64_t Table::unindexed_entries() const noexcept {
+  std::uint64_t entries = 0;
+  columns_.for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary() && !column.dictionary().is_indexed())
+      entries += column.dictionary().rebuild_end();
+  });
+  return entries;
+}
+
 Table::Unbuilt Table::find_unbuilt() const noexcept {
   Unbuilt unbuilt;
-  for (const auto& column : columns_)
-    if (column->is_dictionary() && !column->dictionary().is_indexed())
-      unbuilt.entries += column->dictionary().rebuild_end();
+  unbuilt.entries = unindexed_entries();
   if (unbuilt.entries != 0) unbuilt.indexes |= kDictionaryIndexes;
   unbuilt.rows = has_keys_in_dram() ? rows_.rows_end() : 0;
   if (unbuilt.rows != 0) unbuilt.indexes |= kKeyIndexes;
@@ -109,9 +124,7 @@ Table::Unbuilt Table::still_unbuilt() const noexcept {
   Unbuilt unbuilt;
   unbuilt.indexes = unbuilt_.load(std::memory_order_acquire);
   if ((unbuilt.indexes & kDictionaryIndexes) != 0)
-    for (const auto& column : columns_)
-      if (column->is_dictionary() && !column->dictionary().is_indexed())
-        unbuilt.entries += column->dictionary().rebuild_end();
+    unbuilt.entries = unindexed_entries();
   if ((unbuilt.indexes & kKeyIndexes) != 0) unbuilt.rows = left_by_opening_.rows;
   return unbuilt;
 }
@@ -181,8 +194,9 @@ Status Table::build_keys(recovery::Phases& phases) {
 
 Status Table::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {
   std::vector<columns::Dictionary*> dictionaries;
-  for (const auto& column : columns_)
-    if (column->is_dictionary()) dictionaries.push_back(&column->dictionary());
+  columns_.for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
+  });
   return recovery::rebuild_dictionaries(dictionaries, pool_, kIndexesPhase, phases, report)
       .status();
 }

@@ -23,8 +23,10 @@ columns::HintIndexLayout* created_hints_of(TableLayout& layout, std::size_t numb
   return reinterpret_cast<columns::HintIndexLayout*>(first) + number;
 }
 
-bool names(const std::vector<std::string>& columns, const std::string& column) {
-  return std::find(columns.begin(), columns.end(), column) != columns.end();
+bool has_changed(const StoredSchema& stored, std::size_t column) {
+  return std::any_of(
+      stored.changed_columns.begin(), stored.changed_columns.end(),
+      [&](const ChangedColumnLayout& changed) { return changed.column == column; });
 }
 
 // What needs the column: "key k", or nothing.
@@ -50,33 +52,40 @@ void Table::make_columns() {
     const ColumnSchema& column = stored.schema.columns[i];
     const std::string called = column.dropped ? std::to_string(i) : column.name;
     auto* decoder = new (&decoders_.begin(i)) columns::Decoder;
-    std::unique_ptr<columns::Column> made;
-    if (i < layout_.column_count) {
-      made = std::make_unique<columns::Column>(pool_, created[i], created_hints_of(layout_, i),
-                                               *decoder, called, name());
-    } else {
-      auto& added = *pool_.at(
-          pmem::OffsetPtr<AddedColumnLayout>{stored.added_columns[i - layout_.column_count]});
-      made = std::make_unique<columns::Column>(pool_, column_layout_of(added), hints_of(added),
-                                               *decoder, called, name());
-      if (added.constant != AddedColumnLayout::kNone) made->set_constant(constant_of(added));
-    }
-    if (column.dropped) {
-      made->set_dropped();
-      has_dropped_columns_ = true;
-      altered = kAltered;
-    }
-    columns_.add(std::move(made));
+    if (has_changed(stored, i)) decoder = &make_decoder();
+    columns_.add(i < layout_.column_count
+                     ? std::make_unique<columns::Column>(
+                           pool_, created[i], created_hints_of(layout_, i), *decoder, called, name())
+                     : make_added(stored.added_columns[i - layout_.column_count], called, *decoder));
+  }
+  make_editions();
+  for (std::size_t i = 0; i < stored.schema.columns.size(); ++i) {
+    if (!stored.schema.columns[i].dropped) continue;
+    columns_.set_dropped(i);
+    decoders_[i].kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
+    has_dropped_columns_ = true;
+    altered = kAltered;
   }
   constraints_ |= altered;
 }
 
-// Opening: what check_layout has looked at.
-Status Table::claim_added_columns() {
+// Of columns that were added, and of their later editions: what check_layout has looked at.
+std::vector<pmem::Extent> Table::added_extents() const {
   const StoredSchema& stored = definition().stored;
-  for (std::size_t i = 0; i < stored.added_columns.size(); ++i) {
-    const auto& added = *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{stored.added_columns[i]});
-    const pmem::Extent extent = extent_of(pool_, added);
+  std::vector<std::uint64_t> layouts = stored.added_columns;
+  for (const ChangedColumnLayout& changed : stored.changed_columns)
+    layouts.push_back(changed.layout);
+  std::vector<pmem::Extent> extents;
+  for (const std::uint64_t layout : layouts)
+    extents.push_back(
+        extent_of(pool_, *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{layout})));
+  return extents;
+}
+
+// Opening.
+Status Table::claim_added_columns() {
+  for (const pmem::Extent& extent : added_extents()) {
+    const auto& added = *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{extent.offset});
     const std::string owner = fmt::format("table {}, column {}", name(), added.column);
     if (Status s = pool_.allocator().claim(extent, owner); !s.ok()) return s;
     pool_.rely_on(pool_.base() + extent.offset, extent.bytes);
@@ -84,11 +93,17 @@ Status Table::claim_added_columns() {
   return {};
 }
 
+void Table::release_added_columns() {
+  for (const pmem::Extent& extent : added_extents()) pool_.allocator().release(extent);
+}
+
 // Opening, when the rows are known. What a dropped column owns is claimed as long as a chunk or a
 // group has values of it; else nothing leads to it any more: it is free space.
 Status Table::load_dropped(std::size_t number) {
   columns::Column& column = *columns_[number];
-  if (rows_.has_values_of(number)) return column.load();
+  if (rows_.has_values_of(number, column.edition())) return column.load();
+  for (const columns::Column* former = column.former(); former != nullptr; former = former->former())
+    if (former->is_used()) return {};
   Forgotten forgotten;
   forgotten.layout = std::make_unique<columns::ColumnLayout>();
   forgotten.layout->type = static_cast<std::uint8_t>(column.type());
@@ -101,6 +116,7 @@ Status Table::load_dropped(std::size_t number) {
     null.is_null = true;
     made->set_constant(null);
   }
+  made->stand_in_for(column);
   made->set_dropped();
   forgotten.column = columns_.replace(number, std::move(made));
   forgotten_.push_back(std::move(forgotten));
@@ -204,7 +220,8 @@ Status Table::drop_column(ColumnId id) {
   column.dropped = true;
   return alter(std::move(next), [&] {
     has_dropped_columns_.store(true, std::memory_order_release);
-    columns_[id.value()]->set_dropped();
+    columns_.set_dropped(id.value());
+    decoders_[id.value()].kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
     constraints_.fetch_or(kAltered, std::memory_order_release);
     if (was_numbered)
       constraints_.fetch_and(static_cast<std::uint8_t>(~kNumbered), std::memory_order_release);

@@ -77,13 +77,16 @@ Status Table::insert_batch(TransactionContext& context, std::span<const Value> v
                            std::span<RowId> ids) {
   const std::size_t rows = values.size() / width;
   context.bits.assign(width, 0);
-  for (std::size_t column = 0; column < width; ++column) {
-    if (Status s = columns_[column]->encode_many(values, column, width, cells, context.unflushed,
-                                                 context.slot->persister());
+  context.editions = 0;
+  for (std::size_t i = 0; i < width; ++i) {
+    columns::Column& column = *columns_[i];
+    if (Status s = column.encode_many(values, i, width, cells, context.unflushed,
+                                      context.slot->persister());
         !s.ok())
       return s;
-    for (std::size_t i = column; i < values.size(); i += width)
-      context.bits[column] = std::max(context.bits[column], columns_[column]->bits_for(cells[i]));
+    for (std::size_t at = i; at < values.size(); at += width)
+      context.bits[i] = std::max(context.bits[i], column.bits_for(cells[at]));
+    context.editions += column.mark();
   }
   const KeyMask kept = keys_.kept();
   std::array<std::uint32_t, kRowsPerBatch> written{};

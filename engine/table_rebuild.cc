@@ -113,12 +113,19 @@ Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset)
   for (std::size_t i = 0; i < stored->added_columns.size(); ++i) {
     const std::size_t number = layout.column_count + i;
     Result<AddedColumnLayout*> added =
-        read_added_column(pool, stored->added_columns[i], layout.table_id, stored->schema.name,
-                          number, stored->schema.columns[number]);
+          read_added_column(pool, stored->added_columns[i], layout.table_id, stored->schema.name,
+                          number, first_edition(*stored, number));
     if (!added.ok()) return std::move(added).status();
   }
+  for (std::size_t i = 0; i < stored->changed_columns.size(); ++i) {
+    const ChangedColumnLayout& changed = stored->changed_columns[i];
+    Result<AddedColumnLayout*> edition =
+        read_added_column(pool, changed.layout, layout.table_id, stored->schema.name,
+                          changed.column, edition_made_by(*stored, i));
+    if (!edition.ok()) return std::move(edition).status();
+  }
   for (std::size_t i = 0; i < schema->columns.size(); ++i)
-    if (!is_same_column(schema->columns[i], stored->schema.columns[i]))
+    if (!is_same_column(schema->columns[i], first_edition(*stored, i)))
       return corrupt("column as in the later schema, column", i, layout.schema_block);
   return stored;
 }
@@ -145,6 +152,7 @@ void Table::forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken) {
 
 void Table::release_replaced() {
   rows_.release_replaced();
+  settle_editions();
   runs_.release_replaced();
   for (const std::size_t chunk : runs_.take_emptied()) {
     std::vector<std::uint32_t> ids(rows_.rows_of(chunk));
@@ -232,21 +240,26 @@ MergeStatus Table::merge_status() const {
 std::size_t Table::index_bytes() const noexcept {
   std::size_t bytes = rows_.dram_bytes();
   for (KeyIndex* key : keys_) bytes += key->memory_bytes();
-  for (const auto& column : columns_)
-    if (column->is_dictionary()) bytes += column->dictionary().index_bytes();
+  columns_.for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary()) bytes += column.dictionary().index_bytes();
+  });
   return bytes;
 }
 
 std::uint64_t Table::hint_bytes() const noexcept {
   std::uint64_t bytes = 0;
-  for (const auto& column : columns_) bytes += column->dictionary().hint_bytes();
+  columns_.for_each_used(
+      [&](columns::Column& column) { bytes += column.dictionary().hint_bytes(); });
   for (KeyIndex* key : keys_) bytes += key->hint_bytes();
   return bytes;
 }
 
 bool Table::has_much_to_check() const noexcept {
-  return std::any_of(columns_.begin(), columns_.end(),
-                     [](const auto& c) { return c->dictionary().has_much_to_check(); }) ||
+  bool has_much = false;
+  columns_.for_each_used([&](columns::Column& column) {
+    has_much |= column.dictionary().has_much_to_check();
+  });
+  return has_much ||
          std::any_of(keys_.begin(), keys_.end(),
                      [](const auto& key) { return key->has_much_to_check(); });
 }
@@ -258,24 +271,29 @@ Status Table::check_hints() {
   const auto note = [&](Status status) {
     if (first.ok()) first = std::move(status);
   };
-  for (const auto& column : columns_) note(column->dictionary().check_hints());
+  columns_.for_each_used([&](columns::Column& column) { note(column.dictionary().check_hints()); });
   for (KeyIndex* key : keys_) note(key->check_hints());
   return first;
 }
 
 bool Table::keep_hints(pmem::Persister& persister) noexcept {
   bool has_more = false;
-  for (const auto& column : columns_) has_more |= column->dictionary().keep_hints(persister);
+  columns_.for_each_used(
+      [&](columns::Column& column) { has_more |= column.dictionary().keep_hints(persister); });
   return has_more;
 }
 
 void Table::set_hint_tail_max(std::uint32_t entries) noexcept {
-  for (const auto& column : columns_) column->dictionary().set_hint_tail_max(entries);
+  columns_.for_each_used(
+      [&](columns::Column& column) { column.dictionary().set_hint_tail_max(entries); });
 }
 
 Status Table::verify(const mvcc::Visibility& visibility) const {
-  for (const auto& column : columns_)
-    if (Status s = column->dictionary().verify(); !s.ok()) return s;
+  Status whole;
+  columns_.for_each_used([&](columns::Column& column) {
+    if (whole.ok()) whole = column.dictionary().verify();
+  });
+  if (!whole.ok()) return whole;
   if (Status s = verify_groups(); !s.ok()) return s;
   std::uint64_t live = 0;
   std::uint64_t live_in_dram = 0;
@@ -330,7 +348,8 @@ void Table::release_all() {
   unswept_.forget();
   if (const pmem::Extent block = schema_block_of(pool_, layout_); block.bytes != 0)
     pool_.allocator().release(block);
-  for (const auto& column : columns_) column->release_all();
+  columns_.for_each_used([](columns::Column& column) { column.release_all(); });
+  release_added_columns();
   runs_.release_all();
   rows_.release_all();
   keys_.release_all();

@@ -16,32 +16,34 @@ struct Filter {
   Match match = Match::kEveryRow;
   std::size_t column = 0;
   std::uint64_t code = 0;
+  std::uint16_t edition = 0;  // of the column that the code is of
   Value value;
 
   bool admits(const columns::Column& on, const RowView& row) const noexcept {
     if (match == Match::kEveryRow) return true;
-    if (match == Match::kCode && !row.is_in_group())
+    if (match == Match::kCode && !row.is_in_group() && row.layout->edition(column) == edition)
       return row.layout->load(row.cells, column) == code;
     return row.equals(on, column, value);
   }
 };
 
-Filter make_filter(std::span<const std::unique_ptr<columns::Column>> columns,
-                   const Predicate& where) {
+Filter make_filter(const columns::ColumnArray& columns, const Predicate& where) {
   Filter filter;
   if (!where.has_column) return filter;
   filter.column = where.column.value();
   const columns::Column& column = *columns[filter.column];
+  filter.edition = column.edition();
   filter.value = columns::normalised(where.equals, column.type());
   filter.match = Match::kValue;
   if (column.is_dictionary()) {
     filter.code = column.dictionary().find(filter.value);
-    filter.match = filter.code == columns::Dictionary::kNone ? Match::kNoRow : Match::kCode;
+    const bool is_nowhere = filter.code == columns::Dictionary::kNone;
+    filter.match = is_nowhere ? Match::kNoRow : Match::kCode;
   }
   return filter;
 }
 
-void prepare_batch(ScanBatch& batch, std::span<const std::unique_ptr<columns::Column>> columns,
+void prepare_batch(ScanBatch& batch, const columns::ColumnArray& columns,
                    std::span<const ColumnId> wanted, std::size_t rows) {
   batch.row_id_buffer().resize(rows);
   batch.columns().resize(wanted.size());
@@ -61,7 +63,7 @@ void prepare_batch(ScanBatch& batch, std::span<const std::unique_ptr<columns::Co
 }
 
 // Column by column: the loop over the rows of one column keeps its dictionary in the caches.
-void decode_batch(ScanBatch& batch, std::span<const std::unique_ptr<columns::Column>> columns,
+void decode_batch(ScanBatch& batch, const columns::ColumnArray& columns,
                   std::span<const ColumnId> wanted, const RowStore& rows) {
   const std::span<const RowId> ids = batch.row_ids();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -100,7 +102,6 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
   }
   const Filter filter = make_filter(columns_, where);
   if (filter.match == Match::kNoRow) return {};
-  const columns::Column& filtered = *columns_[filter.column];
   // Rows that a merge moved after a drop have nothing of the column any more.
   const auto dropped_meanwhile = [&]() -> Status {
     if (__builtin_expect(!has_dropped_columns(), 1)) return {};
@@ -124,7 +125,8 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
   };
   for (std::uint32_t row = 0; row < end; ++row) {
     if (row % ScanBatch::kRowsMax == 0 && context.is_to_end()) return why_ended(context);
-    if (!context.visibility.sees(rows_.version(row)) || !filter.admits(filtered, rows_.view(row)))
+    if (!context.visibility.sees(rows_.version(row))) continue;
+    if (const RowView view = rows_.view(row); !filter.admits(*columns_[filter.column], view))
       continue;
     batch.row_id_buffer()[filled++] = RowId(row);
     if (filled == batch_rows && !deliver()) return dropped;

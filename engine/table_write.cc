@@ -69,7 +69,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   const auto fits = [&](const columns::RowLayout& l) {
     for (std::size_t i = 0; i < context.bits.size(); ++i)
       if (l.bits(i) < context.bits[i]) return false;
-    return true;
+    return l.editions() == context.editions;
   };
   const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
     return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
@@ -93,10 +93,19 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
       if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(sweep_all());
       return s;
     }
+    if (__builtin_expect(local.range.layout->editions() != context.editions, 0))
+      return changed_meanwhile();
   }
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
   return row;
+}
+
+// The cells are of an edition that no row will have any more.
+Status Table::changed_meanwhile() const {
+  return Status(
+      StatusCode::kConflict,
+      fmt::format("table {}: the type of a column has changed during the call", name()));
 }
 
 // Only a merge that moves chunks already is waited for: before, it waits for this transaction.
@@ -226,13 +235,15 @@ Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Val
   if (Status s = check_keys_free(context, values); !s.ok()) return s;
   context.cells.clear();
   context.bits.clear();
+  context.editions = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    Result<columns::Cell> cell =
-        columns_[i]->encode(columns::normalised(values[i], columns_[i]->type()), context.unflushed,
-                            context.slot->persister());
+    columns::Column& column = *columns_[i];
+    Result<columns::Cell> cell = column.encode(columns::normalised(values[i], column.type()),
+                                               context.unflushed, context.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
     context.cells.push_back(*cell);
-    context.bits.push_back(columns_[i]->bits_for(*cell));
+    context.bits.push_back(column.bits_for(*cell));
+    context.editions += column.mark();
   }
   std::uint32_t row = kNoRow;
   if (Status s = write_new_row(context, context.cells, row); !s.ok()) return s;
@@ -362,14 +373,16 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
   for (std::size_t i = 0; i < count; ++i) context.bits[i] = layout.bits(i);
   if (is_any(kAltered)) need_altered(context, layout);
   context.cells.clear();
+  context.editions = layout.editions();
   for (const ColumnValue& change : changes) {
     const std::size_t i = change.column.value();
-    Result<columns::Cell> cell =
-        columns_[i]->encode(columns::normalised(change.value, columns_[i]->type()),
-                            context.unflushed, context.slot->persister());
+    columns::Column& column = *columns_[i];
+    if (__builtin_expect(column.edition() != layout.edition(i), 0)) return changed_meanwhile();
+    Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
+                                               context.unflushed, context.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
     context.cells.push_back(*cell);
-    context.bits[i] = std::max(context.bits[i], columns_[i]->bits_for(*cell));
+    context.bits[i] = std::max(context.bits[i], column.bits_for(*cell));
   }
   return {};
 }
@@ -384,26 +397,30 @@ void Table::need_altered(TransactionContext& context, const columns::RowLayout& 
   }
 }
 
-// All cells of a row in a group as they will be: a group has codes of its own.
+// All cells of a row as they will be: a group has codes of its own, and so has an earlier edition of
+// a column, with texts that go when it goes.
 Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
                                std::span<const ColumnValue> changes) {
   const RowView view = rows_.view(row);
   const std::size_t count = columns_.size();
   context.cells.resize(count);
   context.bits.resize(count);
+  context.editions = 0;
   for (std::size_t i = 0; i < count; ++i) {
+    columns::Column& column = *columns_[i];
     const auto change = std::find_if(changes.rbegin(), changes.rend(),
                                      [&](const ColumnValue& c) { return c.column.value() == i; });
     const Value value = change == changes.rend()
-                            ? view.value(*columns_[i], i)
-                            : columns::normalised(change->value, columns_[i]->type());
+                            ? view.value(column, i)
+                            : columns::normalised(change->value, column.type());
     Result<columns::Cell> cell =
-        change == changes.rend()
-            ? columns_[i]->encode_stored(value, context.unflushed, context.slot->persister())
-            : columns_[i]->encode(value, context.unflushed, context.slot->persister());
+        change == changes.rend() && view.edition(i) == column.edition()
+            ? column.encode_stored(value, context.unflushed, context.slot->persister())
+            : column.encode(value, context.unflushed, context.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
     context.cells[i] = *cell;
-    context.bits[i] = columns_[i]->bits_for(*cell);
+    context.bits[i] = column.bits_for(*cell);
+    context.editions += column.mark();
   }
   return {};
 }
@@ -446,8 +463,9 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
       __atomic_store_n(target_words + word, __atomic_load_n(source_words + word, __ATOMIC_RELAXED),
                        __ATOMIC_RELAXED);
   } else {
+    // Of a dropped column nobody has asked whether what the row has fits.
     for (std::size_t i = 0; i < columns_.size(); ++i)
-      to.store(target, i, from.load_cell(source, i));
+      to.store(target, i, is_dropped_column(i) ? columns::Cell{} : from.load_cell(source, i));
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
     to.store(target, changes[i].column.value(), context.cells[i]);
@@ -472,18 +490,19 @@ Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
   KeyHashes hashes{};
   hash_keys(row, kept, hashes);
   if (Status s = check_changes(changes); !s.ok()) return s;
-  const bool in_group = rows_.view(row).is_in_group();
-  if (Status s = in_group ? encode_whole_row(context, row, changes)
+  const bool is_whole = rows_.view(row).is_in_group() ||
+                        rows_.layout(row).editions() != columns_.editions();
+  if (Status s = is_whole ? encode_whole_row(context, row, changes)
                           : encode_changes(context, row, changes);
       !s.ok())
     return s;
-  if (!in_group && update_in_place(context, row, changes)) return row_id;
+  if (!is_whole && update_in_place(context, row, changes)) return row_id;
   mvcc::VersionLayout* locked = nullptr;
   if (Status s = lock_row(context, row, locked); !s.ok()) return s;
   const auto unlock = [&] { mvcc::store_stamp(locked->deleted, mvcc::kNoStamp); };
   std::uint32_t fresh = kNoRow;
   Status written;
-  if (in_group) {
+  if (is_whole) {
     written = write_new_row(context, context.cells, fresh);
   } else {
     Result<std::uint32_t> version = make_version(context, row, changes);

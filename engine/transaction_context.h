@@ -216,6 +216,7 @@ class alignas(128) TransactionContext {
   // Scratch space of single calls.
   std::vector<columns::Cell> cells;
   std::vector<std::uint8_t> bits;
+  std::uint64_t editions = 0;  ///< of the columns that `cells` are of (columns::edition_mark)
   std::vector<Value> values;
   columns::Candidates candidates;
   std::vector<Value> numbered;  // rows of the last insert that were given numbers

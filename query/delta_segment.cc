@@ -160,7 +160,28 @@ ColumnView DeltaSegment::direct(std::uint32_t column, const RowSelection& rows, 
   return out.view(has_nulls);
 }
 
+ColumnView DeltaSegment::row_by_row(std::uint32_t column, const RowSelection& rows,
+                                    Vec& out) const {
+  const columns::Column& source = *table_.columns()[column];
+  const RowLayout& layout = *chunk_.layout;
+  const bool is_text = lane_of(schema_[column].type) == Lane::kText;
+  std::uint8_t* nulls = out.nulls(rows.count);
+  bool any_null = false;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const std::size_t row = rows.first + (rows.positions == nullptr ? i : rows.positions[i]);
+    const std::byte* cells = chunk_.rows + row * chunk_.row_bytes;
+    nulls[i] = source.nullable() && source.is_null(layout, cells, column) ? 1 : 0;
+    any_null |= nulls[i] != 0;
+    if (is_text)
+      out.texts(rows.count)[i] = source.text(layout, cells, column);
+    else
+      out.ints(rows.count)[i] = nulls[i] != 0 ? 0 : source.integer(layout, cells, column);
+  }
+  return out.view(any_null);
+}
+
 ColumnView DeltaSegment::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  if (is_former(column)) return row_by_row(column, rows, out);
   if (schema_[column].domain) return decoded(column, rows, out);
   if (lane_of(schema_[column].type) == Lane::kText) return direct_texts(column, rows, out);
   return direct(column, rows, out);

@@ -46,6 +46,10 @@ class DeltaSegment : public Segment {
   struct Step;
   static constexpr std::uint32_t kBlockBytes = 32u << 10;  // two thirds of a first cache
 
+  /// Cells are of an edition of the column that has another type, or a dictionary.
+  bool is_former(std::uint32_t column) const noexcept {
+    return __builtin_expect(chunk_.layout->edition(column) != schema_[column].edition, 0);
+  }
   const RowLayout::Access& access(std::uint32_t column) const noexcept {
     return chunk_.layout->access()[column];
   }
@@ -69,6 +73,7 @@ class DeltaSegment : public Segment {
   bool null_flags(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   ColumnView direct(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   ColumnView direct_texts(std::uint32_t column, const RowSelection& rows, Vec& out) const;
+  ColumnView row_by_row(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   ColumnView decoded(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   [[noreturn]] void wrong_code(std::uint32_t column, const RowSelection& rows,
                                std::uint32_t limit) const;

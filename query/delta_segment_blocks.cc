@@ -163,8 +163,8 @@ std::uint32_t DeltaSegment::code_of(std::uint32_t column, const Value& value) co
 bool DeltaSegment::narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
                           std::uint64_t* mask) const {
   using Kind = RangeCondition::Kind;
-  if (is_sparse(count, mask)) return false;
   const std::uint32_t column = range.column;
+  if (is_sparse(count, mask) || is_former(column)) return false;
   const Lane lane = lane_of(schema_[column].type);
   if (range.kind == Kind::kIsNull || range.kind == Kind::kIsNotNull) {
     Step::narrow_each(first, count, mask, [&](Step& step) {
@@ -200,7 +200,8 @@ bool DeltaSegment::narrow(const RangeCondition& range, std::uint32_t first, std:
 
 bool DeltaSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
                           const std::uint64_t* mask, Totals& totals) const {
-  if (lane_of(schema_[column].type) != Lane::kInt || is_sparse(count, mask)) return false;
+  if (lane_of(schema_[column].type) != Lane::kInt || is_former(column)) return false;
+  if (is_sparse(count, mask)) return false;
   // As unsigned distances from the least integer they do not overflow.
   const auto origin = static_cast<std::uint64_t>(kLeast);
   Step::for_each(first, count, mask, [&](Step& step, std::size_t) {
@@ -216,7 +217,8 @@ bool DeltaSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t
 
 bool DeltaSegment::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
                             const std::uint64_t* mask, Value& least, Value& greatest) const {
-  if (lane_of(schema_[column].type) != Lane::kInt || is_sparse(count, mask)) return false;
+  if (lane_of(schema_[column].type) != Lane::kInt || is_former(column)) return false;
+  if (is_sparse(count, mask)) return false;
   const auto origin = static_cast<std::uint64_t>(kLeast);
   columns::CodeExtremes all;
   Step::for_each(first, count, mask, [&](Step& step, std::size_t) {

@@ -74,28 +74,45 @@ void TableView::add_group(const engine::RowGroup& group, const mvcc::Visibility&
   has_groups_ = true;
 }
 
-TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibility)
-    : table_(table) {
-  const std::uint32_t end = table.rows().rows_end();
-  const TableSchema& now = table.schema();
+void TableView::add_columns() {
+  const TableSchema& now = table_.schema();
   for (std::size_t i = 0; i < now.columns.size(); ++i) {
-    const columns::Column& column = *table.columns()[i];
+    const columns::Column& column = *table_.columns()[i];
     ColumnInfo info{now.columns[i].name, {column.type(), now.columns[i].scale}, nullptr};
     info.is_dropped = now.columns[i].dropped;
+    info.edition = column.edition();
     if (column.is_dictionary())
       info.domain = std::make_shared<DictionaryDomain>(column.dictionary(), column.type());
     schema_.push_back(std::move(info));
   }
-  const std::size_t chunks = table.rows().chunk_count();
+}
+
+void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end) {
+  const std::size_t chunks = table_.rows().chunk_count();
   for (std::size_t i = 0; i < chunks; ++i) {
-    if (const engine::RowGroup* group = table.rows().group(i); group != nullptr) {
+    if (const engine::RowGroup* group = table_.rows().group(i); group != nullptr) {
       if (group->stored_rows() != 0) add_group(*group, visibility);
       continue;
     }
-    const engine::RowStore::ChunkView chunk = table.rows().chunk(i, end);
+    const engine::RowStore::ChunkView chunk = table_.rows().chunk(i, rows_end);
     if (chunk.row_count == 0) continue;
-    segments_.push_back(std::make_unique<DeltaSegment>(table, schema_, visibility, chunk));
+    segments_.push_back(std::make_unique<DeltaSegment>(table_, schema_, visibility, chunk));
     row_positions_ += chunk.row_count;
+  }
+}
+
+TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibility)
+    : table_(table) {
+  const std::uint32_t end = table.rows().rows_end();
+  // Columns and segments of the same editions.
+  for (bool is_same = false; !is_same;) {
+    const std::uint64_t editions = table.columns().editions();
+    segments_.clear();
+    schema_.clear();
+    row_positions_ = 0;
+    add_columns();
+    add_segments(visibility, end);
+    is_same = table.columns().editions() == editions;
   }
   // What a merge made of a chunk since then has nothing of a column that was dropped since then.
   for (std::size_t i = 0; i < schema_.size(); ++i)

@@ -24,6 +24,8 @@ class TableView {
   bool has_groups() const noexcept { return has_groups_; }
 
  private:
+  void add_columns();
+  void add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end);
   void add_group(const engine::RowGroup& group, const mvcc::Visibility& visibility);
 
   const engine::Table& table_;

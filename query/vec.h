@@ -90,6 +90,8 @@ struct ColumnInfo {
   DataType type;
   std::shared_ptr<const CodeDomain> domain;
   bool is_dropped = false;  ///< keeps its place, and has no name
+  /// Of a table: which edition of the column it is. Rows may be of one before.
+  std::uint16_t edition = 0;
 
   Form form() const noexcept { return domain ? Form::kCode : form_of(lane_of(type)); }
 };

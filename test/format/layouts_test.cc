@@ -73,14 +73,14 @@ TEST_CASE("offsets of the structures of main", "[format]") {
   check_offsets(
       "MainColumnLayout",
       {offsetof(MainColumnLayout, type), offsetof(MainColumnLayout, encoding),
-       offsetof(MainColumnLayout, code_bits), offsetof(MainColumnLayout, row_count),
+       offsetof(MainColumnLayout, code_bits), offsetof(MainColumnLayout, edition), offsetof(MainColumnLayout, row_count),
        offsetof(MainColumnLayout, null_count), offsetof(MainColumnLayout, entry_count),
        offsetof(MainColumnLayout, run_count), offsetof(MainColumnLayout, code_count),
        offsetof(MainColumnLayout, base), offsetof(MainColumnLayout, min),
        offsetof(MainColumnLayout, max), offsetof(MainColumnLayout, parts_offset),
        offsetof(MainColumnLayout, parts_bytes), offsetof(MainColumnLayout, parts_checksum),
        offsetof(MainColumnLayout, checksum), sizeof(MainColumnLayout)},
-      {0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 56, 72, 80, 112, 120, 128});
+      {0, 1, 2, 3, 4, 8, 12, 16, 24, 32, 40, 56, 72, 80, 112, 120, 128});
 }
 
 TEST_CASE("offsets of the structures of hint indexes", "[format]") {
@@ -125,8 +125,15 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
                  offsetof(SchemaBlockLayout, checksum), offsetof(SchemaBlockLayout, table_id),
                  offsetof(SchemaBlockLayout, added_columns),
                  offsetof(SchemaBlockLayout, added_keys), offsetof(SchemaBlockLayout, schema_bytes),
-                 offsetof(SchemaBlockLayout, key_additions), sizeof(SchemaBlockLayout)},
-                {0, 8, 16, 24, 28, 30, 32, 40, 64});
+                 offsetof(SchemaBlockLayout, key_additions),
+                 offsetof(SchemaBlockLayout, changed_columns), sizeof(SchemaBlockLayout)},
+                {0, 8, 16, 24, 28, 30, 32, 40, 44, 64});
+  using engine::ChangedColumnLayout;
+  check_offsets("ChangedColumnLayout",
+                {offsetof(ChangedColumnLayout, layout), offsetof(ChangedColumnLayout, column),
+                 offsetof(ChangedColumnLayout, type), offsetof(ChangedColumnLayout, encoding),
+                 sizeof(ChangedColumnLayout)},
+                {0, 8, 10, 11, 16});
   check_offsets(
       "ColumnLayout",
       {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
@@ -153,7 +160,7 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
   check_offsets(
       "CellLayout",
       {offsetof(CellLayout, bit_offset), offsetof(CellLayout, kind), offsetof(CellLayout, bits),
-       offsetof(CellLayout, null_bit_offset), offsetof(CellLayout, reserved), sizeof(CellLayout)},
+       offsetof(CellLayout, null_bit_offset), offsetof(CellLayout, edition), sizeof(CellLayout)},
       {0, 2, 3, 4, 6, 8});
 }
 

@@ -289,6 +289,26 @@ class Database {
   /// kConstraintViolated (a key, check or foreign key names the column: the message says which;
   /// or it is the only one), kOutOfSpace.
   Status drop_column(TableId table, ColumnId column);
+  /// Gives a column another type, in a time that does not depend on how many rows there are: those
+  /// that are there are not touched, but read as values of the new type until a merge writes them
+  /// as such. An int32 can become an int64, a string bytes and bytes a string: every value stays
+  /// what it is. Its own type: the column holds its values directly from then on
+  /// (Encoding::kDirect), as one does whose type has changed. Keys, checks, its default, its
+  /// numbers and its ColumnId stay.
+  ///
+  /// Each call of a transaction takes the type that there is when it begins, whatever the
+  /// transaction's snapshot. A write that is at work in that moment may end with kConflict. A query
+  /// or scan that runs goes on to the end with the type that it began with.
+  ///
+  /// Merges of whatever scope write row groups anew that have the column under an earlier type.
+  /// What that left behind, a dictionary, long texts, is given back by the next opening that finds
+  /// no row of it; some 500 bytes remain. A merge that runs is waited for.
+  ///
+  /// Durable when: it returns ok. Fails with: kNotFound (no such table or column), kInvalidArgument
+  /// (not one of these changes; a check that compares the column with one of its former type; a row
+  /// could get too large; it has changed 254 times), kConstraintViolated (a foreign key names the
+  /// column, or refers to a key that does: the message says which), kOutOfSpace.
+  Status change_type(TableId table, ColumnId column, Type type);
 
   /// No number up to `last` is given any more by the table's auto-increment column: for rows that
   /// brought their numbers with them. Only ever upwards; a lower one changes nothing. Inserts that

@@ -1,0 +1,175 @@
+// Columns that get another type while the table is there (decision 0025).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "engine/added_column.h"
+#include "engine/schema_checks.h"
+#include "engine/schema_codec.h"
+#include "engine/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Whether every value of the one type has the same payload, or text, in the other.
+bool keeps_payloads(Type from, Type to) noexcept {
+  if (from == to) return true;
+  if (columns::is_text_type(from) && columns::is_text_type(to)) return true;
+  return from == Type::kInt32 && to == Type::kInt64;
+}
+
+std::size_t editions_of(const StoredSchema& stored, std::size_t column) noexcept {
+  return 1 + static_cast<std::size_t>(std::count_if(
+                 stored.changed_columns.begin(), stored.changed_columns.end(),
+                 [&](const ChangedColumnLayout& changed) { return changed.column == column; }));
+}
+
+}  // namespace
+
+std::unique_ptr<columns::Column> Table::make_added(std::uint64_t offset, const std::string& called,
+                                                   columns::Decoder& decoder) {
+  auto& added = *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{offset});
+  auto made = std::make_unique<columns::Column>(pool_, column_layout_of(added), hints_of(added),
+                                                decoder, called, name());
+  if (added.constant != AddedColumnLayout::kNone) made->set_constant(constant_of(added));
+  return made;
+}
+
+columns::Decoder& Table::make_decoder() {
+  edition_decoders_.push_back(std::make_unique<columns::Decoder>());
+  return *edition_decoders_.back();
+}
+
+// Opening: the later editions of the columns, in the order in which they came.
+void Table::make_editions() {
+  for (const ChangedColumnLayout& changed : definition().stored.changed_columns) {
+    const std::size_t i = changed.column;
+    columns_[i]->set_used(false);
+    columns_.change(i, make_added(changed.layout, columns_[i]->name(), make_decoder()));
+  }
+}
+
+// Opening, when the rows are known: of editions before the newest what rows are of.
+Status Table::load_former_editions() {
+  for (const ChangedColumnLayout& changed : definition().stored.changed_columns) {
+    columns::Column* former = columns_[changed.column]->former();
+    for (; former != nullptr; former = former->former()) {
+      if (former->is_used() || !rows_.has_values_of(changed.column, former->edition())) continue;
+      if (Status s = former->load(); !s.ok()) return s;
+      former->set_used(true);
+    }
+  }
+  settle_editions();
+  return {};
+}
+
+// Cells of a column of which rows have no other edition any more are read like those of any other
+// column. At opening, or under merge_mutex() when nobody is left who reads what was replaced.
+void Table::settle_editions() noexcept {
+  for (const ChangedColumnLayout& changed : definition().stored.changed_columns) {
+    const columns::Column& column = *columns_[changed.column];
+    if (column.is_dropped()) continue;
+    bool is_any = false;
+    const columns::Column* former = column.former();
+    for (; former != nullptr && !is_any; former = former->former())
+      is_any = rows_.is_read_as(changed.column, former->edition());
+    columns::Decoder& decoder = decoders_[changed.column];
+    if (is_any) {
+      decoder.kind.store(columns::DecodeKind::kChanged, std::memory_order_relaxed);
+    } else {
+      column.describe(decoder);
+    }
+  }
+}
+
+Status Table::check_change(const StoredSchema& stored, std::size_t number, Type type) const {
+  const ColumnSchema& column = stored.schema.columns[number];
+  const auto refused = [&](StatusCode code, const std::string& why) {
+    return Status(code, fmt::format("table {}, column {}: {}", name(), column.name, why));
+  };
+  if (!keeps_payloads(column.type, type))
+    return refused(StatusCode::kInvalidArgument,
+                   fmt::format("{} cannot become {}: only int32 can become int64, and string and "
+                               "bytes each other; add a column, fill it, drop this one",
+                               to_string(column.type), to_string(type)));
+  for (const ForeignKeySchema& foreign : stored.schema.foreign_keys)
+    if (names(foreign.columns, column.name))
+      return refused(StatusCode::kConstraintViolated,
+                     fmt::format("foreign key {} names it", foreign.name));
+  if (referrers() != nullptr)
+    for (const ForeignKey* foreign : *referrers())
+      if (names(stored.schema.keys[foreign->parent_key].columns, column.name))
+        return refused(StatusCode::kConstraintViolated,
+                       fmt::format("foreign key {} of table {} refers to it",
+                                   foreign->schema().name, foreign->child.name()));
+  if (editions_of(stored, number) == columns::kEditionsMax)
+    return refused(StatusCode::kInvalidArgument,
+                   fmt::format("its type has changed {} times, which is all that it can",
+                               columns::kEditionsMax - 1));
+  return {};
+}
+
+// Protocol change_type. Chunks that are begun, and groups that are written, from step 3 on hold the
+// column under its new type.
+//   step  store                           made durable by  power cut just after it: recovery
+//   1     layout of the column's next     add_column/2     extent unreachable: free space
+//         edition; what rows have that
+//         lack the column, as a value of
+//         the new type
+//   2     -                               -                -
+//   3     the table's schema, with the    alter_table/2    loads the edition, and those before it
+//         new type, and in its list of                     of which there are rows; these are read
+//         changes the edition                              as values of the new type
+// Must hold:  1 before 3, else the schema would name noise; 3 before any chunk or group with cells
+//             of the edition, else they are of one that the table does not have.
+// Need not:   anything of the rows that are there: the next merge of theirs gives them the type.
+Status Table::change_type(ColumnId id, Type type) {
+  if (!has_column(id)) return Status(StatusCode::kNotFound, std::string(no_column(id).message()));
+  const std::size_t number = id.value();
+  StoredSchema next = definition().stored;
+  ColumnSchema& column = next.schema.columns[number];
+  if (column.type == type && column.encoding == Encoding::kDirect) return {};
+  if (Status s = check_change(next, number, type); !s.ok()) return s;
+  const columns::Column& former = *columns_[number];
+  next.changed_columns.push_back({0, static_cast<std::uint16_t>(number),
+                                  static_cast<std::uint8_t>(column.type),
+                                  static_cast<std::uint8_t>(column.encoding), 0});
+  column.type = type;
+  column.encoding = Encoding::kDirect;
+  Value constant = former.has_constant() ? former.constant_value() : Value::null();
+  if (!constant.is_null())
+    constant = columns::is_text_type(type) ? Value::from_bytes(type, constant.as_string())
+                                           : Value::from_raw(type, constant.raw());
+  if (column.default_value.has_value()) {
+    const Value value = column.default_value->value();
+    if (columns::is_text_type(type))
+      column.default_value = Constant(Value::from_bytes(type, value.as_string()));
+  }
+  Result<TableSchema> complete = complete_schema(std::move(next.schema));
+  if (!complete.ok()) return std::move(complete).status();
+  next.schema = *std::move(complete);
+  if (const auto widest = widest_row(next.schema); !widest.ok()) return widest.status();
+  NewColumn made(pool_);
+  if (Status s = made.make(layout_.table_id, name(), number, next.schema.columns[number], false,
+                           former.has_constant() ? &constant : nullptr, make_decoder());
+      !s.ok())
+    return s;
+  next.changed_columns.back().layout = made.offset();
+  // From here to where the edition is the column's newest no chunk is made.
+  RowStore::ColumnsChange change(rows_);
+  return alter(std::move(next), [&] {
+    if (numbers_ != nullptr && numbered_ == number) numbers_->set_type(type);
+    for (const std::size_t place : KeyPlaces(keys_.kept()))
+      if (keys_[place]->has_column(number)) keys_[place]->set_needs_normalising();
+    // Who reads cells of another edition than it knows asks the column.
+    decoders_[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
+    change.change(columns_, number, made.keep());
+  });
+}
+
+}  // namespace flugs::engine
