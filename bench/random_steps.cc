@@ -35,6 +35,13 @@ ColumnSchema random_column(std::string name, Random& random) {
   return column;
 }
 
+// What Database::change_type can make of it; else itself, held directly from then on.
+Type other_type(Type type) noexcept {
+  if (type == Type::kInt32) return Type::kInt64;
+  if (type == Type::kString) return Type::kBytes;
+  return type == Type::kBytes ? Type::kString : type;
+}
+
 }  // namespace
 
 std::string random_table_name(std::uint32_t user, std::uint32_t table) {
@@ -104,7 +111,7 @@ RandomStep random_step(std::uint64_t seed, std::uint32_t user, std::uint64_t num
 RandomAlteration random_alteration(const TableSchema& schema, std::uint64_t seed) {
   using Kind = RandomAlteration::Kind;
   Random random(seed);
-  const std::uint32_t choice = random.below(5);
+  const std::uint32_t choice = random.below(6);
   RandomAlteration made;
   made.seed = random.next();
   if (choice < 2 && schema.columns.size() < kColumnsMax) {
@@ -119,7 +126,13 @@ RandomAlteration random_alteration(const TableSchema& schema, std::uint64_t seed
     for (std::size_t c = kRandomKeyColumns + 1; c < schema.columns.size(); ++c)
       if (!schema.columns[c].dropped) made.place = static_cast<std::uint16_t>(c);
     if (made.place != 0) made.kind = Kind::kDropColumn;
-  } else if (choice > 2) {
+  } else if (choice == 3) {
+    made.place = static_cast<std::uint16_t>(
+        random.between(kRandomKeyColumns, static_cast<std::uint32_t>(schema.columns.size()) - 1));
+    const ColumnSchema& column = schema.columns[made.place];
+    made.type = other_type(column.type);
+    if (!column.dropped) made.kind = Kind::kChangeType;
+  } else if (choice > 3) {
     for (std::size_t k = 1; k < schema.keys.size(); ++k)
       if (schema.keys[k].name == kAddedKey) made.place = static_cast<std::uint16_t>(k);
     if (made.place != 0) {
@@ -141,6 +154,9 @@ void apply_alteration(const RandomAlteration& alteration, TableSchema& schema) {
       break;
     case RandomAlteration::Kind::kDropColumn:
       schema.columns[alteration.place].dropped = true;
+      break;
+    case RandomAlteration::Kind::kChangeType:
+      schema.columns[alteration.place].type = alteration.type;
       break;
     case RandomAlteration::Kind::kAddKey:
       schema.keys.push_back(alteration.key);

@@ -53,10 +53,11 @@ RandomStep random_step(std::uint64_t seed, std::uint32_t user, std::uint64_t num
 
 /// A change of a table.
 struct RandomAlteration {
-  enum class Kind : std::uint8_t { kNone, kAddColumn, kDropColumn, kAddKey, kDropKey };
+  enum class Kind : std::uint8_t { kNone, kAddColumn, kDropColumn, kChangeType, kAddKey, kDropKey };
   Kind kind = Kind::kNone;
   std::uint16_t place = 0;   ///< of the column or key in its list
   ColumnSchema column = {};  ///< of kAddColumn; its default is the value that `seed` stands for
+  Type type = Type::kInt64;  ///< of kChangeType: what random_value makes of a seed is the same
   KeySchema key = {};        ///< of kAddKey
   std::uint64_t seed = 0;    ///< what rows have in the column that were there
 };

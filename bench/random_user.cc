@@ -89,6 +89,8 @@ Status RandomUser::alter(const RandomStep& step) {
   const RandomAlteration made = random_alteration(*schema, step.schema_seed);
   if (made.kind == Kind::kAddColumn) return database_.add_column(*table, made.column).status();
   if (made.kind == Kind::kDropColumn) return database_.drop_column(*table, ColumnId(made.place));
+  if (made.kind == Kind::kChangeType)
+    return database_.change_type(*table, ColumnId(made.place), made.type);
   if (made.kind == Kind::kNone) return {};
   for (;;) {
     const Status done = made.kind == Kind::kAddKey ? database_.add_key(*table, made.key).status()

@@ -173,11 +173,11 @@ Result<columns::RowLayout> RowStore::read_header(std::size_t index, std::uint64_
   const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
   Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
   for (std::size_t i = 0; i < columns && layout.ok(); ++i) {
+    const bool has_cell = layout->bits(i) != 0;
     const columns::Column* column = columns_[i]->at_edition(layout->edition(i));
-    if (column == nullptr)
+    if (has_cell && column == nullptr)
       return corrupt("edition of a cell, at most", columns_[i]->edition(), layout->edition(i));
-    if (layout->bits(i) == 0 ? !columns_[i]->is_dropped()
-                             : !column->fits(layout->kind(i), layout->bits(i)))
+    if (has_cell ? !column->fits(layout->kind(i), layout->bits(i)) : !columns_[i]->is_dropped())
       return corrupt("kind and width of cell as its column needs, column", i, layout->bits(i));
   }
   return layout;

@@ -205,6 +205,12 @@ Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
   for (std::uint16_t i = 0; i < to.columns.size(); ++i)
     if (now.columns[i].dropped != to.columns[i].dropped)
       return core.drop_column(*table, ColumnId(i));
+  for (std::uint16_t i = 0; i < to.columns.size(); ++i) {
+    const bool becomes_direct = now.columns[i].encoding == Encoding::kDictionary &&
+                                to.columns[i].encoding == Encoding::kDirect;
+    if (now.columns[i].type != to.columns[i].type || becomes_direct)
+      return core.change_type(*table, ColumnId(i), to.columns[i].type);
+  }
   for (std::uint16_t i = 0; i < to.columns.size(); ++i)
     if (now.columns[i].name != to.columns[i].name)
       return core.rename_column(*table, ColumnId(i), to.columns[i].name);

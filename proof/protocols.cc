@@ -113,6 +113,8 @@ constexpr std::array kProtocols{
              kAlterations, 384},
     Protocol{"add_drop_column", "columns added and dropped around rows, chunks and groups",
              script_columns, kAlterations, 384},
+    Protocol{"change_type", "columns given other types around rows, chunks, groups and keys",
+             script_types, kAlterations, 384},
     Protocol{"alter_keys", "keys added to tables with rows, and dropped", script_alter_keys,
              kAlterations, 512},
     Protocol{"auto_increment", "blocks of numbers, used up, aborted and left behind",

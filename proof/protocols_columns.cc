@@ -1,5 +1,5 @@
-// Protocols add_column and drop_column: chunks and groups that lack a column, or have one that is
-// gone.
+// Protocols add_column, drop_column and change_type: chunks and groups that lack a column, or have
+// one that is gone, or of another type.
 
 #include <string>
 
@@ -15,7 +15,63 @@ TableSchema with(TableSchema schema, std::string name, Type type, bool direct) {
   return schema;
 }
 
+// The column's type is that which it can have, and has not; or it holds its values directly.
+TableSchema with_other_type(TableSchema schema, std::size_t number) {
+  ColumnSchema& column = schema.columns[number];
+  if (column.type == Type::kInt32)
+    column.type = Type::kInt64;
+  else if (column.type == Type::kString || column.type == Type::kBytes)
+    column.type = column.type == Type::kString ? Type::kBytes : Type::kString;
+  column.encoding = Encoding::kDirect;
+  return schema;
+}
+
 }  // namespace
+
+void script_types(CrashRig& rig) {
+  TableSchema log = log_schema();
+  log = with(with(log, "number", Type::kInt32, false), "text", Type::kString, false);
+  log.key("by_number", {"number", "text"});
+  const auto entry = [](std::int32_t id, Value number, std::size_t length) {
+    return insert("log", {Value::int32(id), Value::int64(id), number,
+                          Value::string(keep(std::string(length, 'e') + std::to_string(id)))});
+  };
+  rig.create_table(log);
+  rig.commit({entry(1, Value::int32(-5), 60), entry(2, Value::int32(5), 2)});
+  rig.watch();
+  rig.merge("log");
+  rig.commit({entry(3, Value::int32(3), 50), entry(4, Value::null(), 1)});
+  log = with_other_type(log, 2);
+  rig.alter_table("log", log);
+  // Whole rows of the editions of before are encoded anew.
+  const std::int64_t far = std::int64_t{1} << 40;
+  rig.commit({update("log", 1, {set(1, Value::int64(7))}), entry(5, Value::int64(far), 70),
+              update("log", 3, {set(2, Value::int64(-far))})});
+  log = with_other_type(log, 3);
+  rig.alter_table("log", log);
+  rig.crash(1);
+  const auto bytes = [](std::string text) { return Value::bytes(keep(std::move(text))); };
+  rig.commit({update("log", 2, {set(3, bytes(std::string(80, 'b')))}), remove("log", 4)});
+  rig.merge("log");
+  rig.reopen();
+  log = with(log, "late", Type::kInt32, false).with_default(Value::int32(9));
+  rig.alter_table("log", log);
+  rig.commit({update("log", 5, {set(1, Value::int64(1))})});
+  log = with_other_type(log, 4);
+  log.columns[4].default_value = Constant(Value::int64(9));
+  rig.alter_table("log", log);
+  rig.commit({update("log", 1, {set(4, Value::int64(far))})});
+  rig.merge("log");
+  rig.reopen();  // gives back what the former editions took
+  rig.commit({update("log", 2, {set(2, Value::int64(2))})});
+  for (std::uint64_t flush = 0; flush < 4 && !rig.is_done(); ++flush) {
+    const TableSchema to = with_other_type(log, 3);
+    rig.kill_within(Step{.altered = Alteration{"log", to}}, flush);
+    const Type type = rig.core().table(*rig.core().find_table("log"))->schema().columns[3].type;
+    if (type == to.columns[3].type) log = to;
+    rig.commit({update("log", 1, {set(3, Value::from_bytes(type, keep(std::string(40, 'u'))))})});
+  }
+}
 
 void script_columns(CrashRig& rig) {
   TableSchema log = log_schema();

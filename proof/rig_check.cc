@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -140,7 +141,14 @@ Status CrashRig::check_second_restart(std::span<std::byte> image, const Database
                                       std::uint64_t used) {
   auto core = open_image(image, nullptr, options_.slots, false);
   if (!core.ok()) return says("opening again", core.status());
-  if (used_bytes(**core) != used)
+  // A merge that ran again may have left it to this opening to give a column's former editions back.
+  const bool may_be_less =
+      std::any_of(now_.pending.begin(), now_.pending.end(), [&](const auto& pending) {
+        const Result<TableId> table = (*core)->find_table(pending.step.merged);
+        return table.ok() &&
+               !(*core)->table(*table)->definition().stored.changed_columns.empty();
+      });
+  if (used_bytes(**core) > used || (used_bytes(**core) < used && !may_be_less))
     return wrong(fmt::format("{} bytes in use before a clean restart, {} behind it", used,
                              used_bytes(**core)));
   Result<Transaction> reader = (*core)->begin(AccessMode::kReadOnly);

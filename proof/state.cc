@@ -31,13 +31,32 @@ std::vector<ColumnId> all_columns(const TableSchema& schema) {
   return columns;
 }
 
+// As Database::change_type has it.
+Value as_type(Type type, const Value& value) {
+  if (value.is_null() || value.type() == type) return value;
+  return columns::is_text_type(type) ? Value::from_bytes(type, value.as_string())
+                                     : Value::from_raw(type, value.raw());
+}
+
+/// Whether a value was of another type.
+bool give_types(TableRows& rows, const std::vector<ColumnSchema>& columns) {
+  bool has_changed = false;
+  for (auto& [id, row] : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const Value value = as_type(columns[i].type, row[i]);
+      has_changed |= !(value == row[i]);
+      row[i] = value;
+    }
+  return has_changed;
+}
+
 std::vector<Value> defaults_of(const TableSchema& schema) {
   std::vector<Value> defaults;
   for (const ColumnSchema& column : schema.columns) {
     Value value = column.default_value ? column.default_value->value() : Value::null();
     if (!value.is_null() && columns::is_text_type(value.type()))
       value = Value::from_bytes(value.type(), keep(std::string(value.as_string())));
-    defaults.push_back(value);
+    defaults.push_back(as_type(column.type, value));
   }
   return defaults;
 }
@@ -85,7 +104,8 @@ class RowComparison {
 
 std::string shape_of(const TableSchema& schema) {
   std::string shape;
-  for (const ColumnSchema& column : schema.columns) shape += column.name + " ";
+  for (const ColumnSchema& column : schema.columns)
+    shape += fmt::format("{} {} ", column.name, static_cast<int>(column.type));
   for (const KeySchema& key : schema.keys) {
     shape += "; " + key.name + ":";
     for (const std::string& column : key.columns) shape += " " + column;
@@ -157,6 +177,8 @@ bool ModelSteps::run(const Alteration& alteration) {
   const bool has_dropped = std::any_of(columns.begin(), columns.end(),
                                        [](const ColumnSchema& column) { return column.dropped; });
   if (columns.size() != rows.defaults.size() || has_dropped) changes_.back().rows_before = rows;
+  TableRows retyped = rows;
+  if (give_types(retyped, columns)) changes_.back().rows_before = std::exchange(rows, retyped);
   table.key() = name;
   rows.shape = shape_of(alteration.to);
   rows.defaults = defaults_of(alteration.to);

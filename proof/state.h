@@ -43,7 +43,7 @@ RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> cha
 RowWrite remove(std::string table, std::int32_t id);
 
 /// A table given another schema, by one call of the database: the two differ in one name or key, or
-/// one has a column more, or a column that is dropped.
+/// one has a column more, or a column that is dropped, or of another type.
 struct Alteration {
   std::string table;
   TableSchema to;

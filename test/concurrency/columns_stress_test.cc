@@ -24,7 +24,7 @@ class ChangingTable {
  public:
   ChangingTable() {
     TableSchema schema("changing");
-    schema.column("n", Type::kInt64).column("twice", Type::kInt64).primary_key({"n"});
+    schema.column("n", Type::kInt64).column("twice", Type::kInt32).primary_key({"n"});
     schema.key("by_twice", {"twice"});
     table = must(database->create_table(schema));
     Transaction t = must(database->begin());
@@ -33,7 +33,7 @@ class ChangingTable {
   }
 
   static std::vector<Value> row_of(std::int64_t n) {
-    return {Value::int64(n), Value::int64(2 * n)};
+    return {Value::int64(n), Value::int32(static_cast<std::int32_t>(2 * n))};
   }
 
   bool is_right(const Value& value, std::size_t column) const {
@@ -60,11 +60,22 @@ class ChangingTable {
     const auto added = database->add_column(table, column);
     complaint.expect(added.ok() && added->value() == count, "add_column");
     column_count.store(count + 1, std::memory_order_release);
+    change_types(count, complaint);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (count > 4)
       complaint.expect(
           database->drop_column(table, ColumnId(static_cast<std::uint16_t>(count - 3))).ok(),
           "drop_column");
+  }
+
+  // What rows have of it stays: held directly from then on, or an int64, which an int32 stands for.
+  void change_types(std::size_t count, Complaint& complaint) {
+    if (count == 5)
+      complaint.expect(database->change_type(table, kTwice, Type::kInt64).ok(), "int32 to int64");
+    if (count % 3 != 0) return;
+    const ColumnId changed(static_cast<std::uint16_t>(count - 1));
+    const Type type = changed.value() % 2 == 0 ? Type::kInt64 : Type::kString;
+    complaint.expect(database->change_type(table, changed, type).ok(), "change_type");
   }
 
   void write(bench::Random& random, Complaint& complaint) {

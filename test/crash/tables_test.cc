@@ -21,6 +21,7 @@ TEST_CASE("no crash state of altering a table leaves anything but the old schema
 
 TEST_CASE("no crash state of adding and dropping columns leaves a column half there", "[crash]") {
   must_hold({.protocol = "add_drop_column", .nested_depth = 2});
+  must_hold({.protocol = "change_type", .nested_depth = 2});
   must_hold({.protocol = "add_drop_column", .tears_words = true, .nested_depth = 0});
 }
 

@@ -1,0 +1,312 @@
+// Columns that get another type: keys, numbers, defaults and constants stay what they are, rows are
+// read as values of the new type, and merges write them as such.
+#include <catch2/catch.hpp>
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "flugs/merge.h"
+#include "flugs/pool_check.h"
+#include "flugs/query.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+constexpr std::int64_t kBeyond = std::int64_t{1} << 40;
+constexpr ColumnId kOrderNumber{0};
+constexpr ColumnId kOrderText{1};
+
+std::string reason(const Status& refused) { return std::string(refused.message()); }
+
+std::string text_of(std::int64_t n) {
+  return (n % 3 == 0 ? std::string(120, 't') : std::string("t")) + std::to_string(n);
+}
+
+/// Orders by an int32 that is going to be too small, with an ordered primary key.
+struct Orders {
+  explicit Orders(Encoding encoding) {
+    TableSchema schema("orders");
+    schema.column("number", Type::kInt32).column("text", Type::kString);
+    schema.column("part", Type::kInt32);
+    schema.columns[0].encoding = encoding;
+    schema.columns[2].encoding = encoding;
+    schema.primary_key({"number"});
+    schema.keys[0].ordered = true;
+    schema.key("by_part", {"part", "text"});
+    table = must(database->create_table(schema));
+  }
+
+  Value number(std::int64_t n) const {
+    return is_changed ? Value::int64(n) : Value::int32(static_cast<std::int32_t>(n));
+  }
+  void insert(std::int64_t first, std::int64_t end) {
+    Transaction t = must(database->begin());
+    for (std::int64_t n = first; n < end; ++n) {
+      const std::string text = text_of(n);
+      must(t.insert(table, {number(n), Value::string(text), number(-n)}));
+      numbers.push_back(n);
+    }
+    must(t.commit());
+  }
+  void change() {
+    must(database->change_type(table, kOrderNumber, Type::kInt64));
+    must(database->change_type(table, ColumnId(2), Type::kInt64));
+    is_changed = true;
+  }
+  void merge_everything() {
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    static_cast<void>(must(database->merge(table, options)));
+  }
+  /// By key, in the order of both keys, by scan and query.
+  void check() {
+    const Transaction t = must(database->begin(AccessMode::kReadOnly));
+    std::sort(numbers.begin(), numbers.end());
+    const Type type = is_changed ? Type::kInt64 : Type::kInt32;
+    for (const std::int64_t n : numbers) {
+      const Row row = must(t.find({table, 0}, {number(n)}));
+      CHECK(row.get(kOrderNumber) == Value::from_raw(type, n));
+      CHECK(row.get_int64(kOrderNumber) == n);
+      CHECK(row.get_string(kOrderText) == text_of(n));
+    }
+    std::vector<std::int64_t> seen;
+    must(t.range({table, 0}, {}, {}, [&](const Row& row) {
+      seen.push_back(row.get_int64(kOrderNumber));
+      return true;
+    }));
+    CHECK(seen == numbers);
+    seen.clear();
+    must(t.range({table, 1}, {}, {}, [&](const Row& row) {
+      seen.push_back(-row.get_int64(ColumnId(2)));
+      return true;
+    }));
+    std::reverse(seen.begin(), seen.end());
+    CHECK(seen == numbers);
+    std::int64_t expected = 0;
+    for (const std::int64_t n : numbers) expected += n;
+    std::int64_t scanned = 0;
+    must(t.scan(table, {kOrderNumber}, [&](const ScanBatch& batch) {
+      CHECK(batch.value(0, 0).type() == type);
+      for (std::size_t r = 0; r < batch.row_count(); ++r) scanned += batch.value(0, r).raw();
+      return true;
+    }));
+    CHECK(scanned == expected);
+    const auto sums = must(
+        query::Query::table("orders")
+            .group_by({}, {query::sum(query::col("number")).as("s"), query::max(query::col("number")).as("m")})
+            .run(t));
+    CHECK(sums.value(0, 0).raw() == expected);
+    CHECK(sums.value(0, 1).raw() == numbers.back());
+    const auto some = must(query::Query::table("orders")
+                               .where(query::col("number") >= numbers[numbers.size() / 2])
+                               .select({"number"})
+                               .run(t));
+    CHECK(some.row_count() == numbers.size() - numbers.size() / 2);
+  }
+  void check_pool_is_whole() {
+    must(database->verify());
+    const std::string path = database.options.path;
+    database.close();
+    CHECK(must(check_pool({path, {}})).damages == 0);
+    database.reopen();
+  }
+
+  TemporaryDatabase database;
+  TableId table;
+  bool is_changed = false;
+  std::vector<std::int64_t> numbers;
+};
+
+}  // namespace
+
+TEST_CASE("an int32 becomes an int64 with its keys, in groups and chunks, before and after merges",
+          "[engine]") {
+  for (const Encoding encoding : {Encoding::kDirect, Encoding::kDictionary}) {
+    Orders orders(encoding);
+    orders.insert(-40, 40);
+    orders.merge_everything();
+    orders.insert(40, 80);
+    orders.insert(std::numeric_limits<std::int32_t>::max() - 5,
+                  std::numeric_limits<std::int32_t>::max() + std::int64_t{1});
+    orders.change();
+    orders.check();
+    orders.insert(std::numeric_limits<std::int32_t>::max() + std::int64_t{1},
+                  std::numeric_limits<std::int32_t>::max() + std::int64_t{20});
+    orders.insert(kBeyond, kBeyond + 20);
+    orders.insert(-kBeyond, -kBeyond + 20);
+    orders.check();
+    orders.check_pool_is_whole();
+    orders.check();
+    static_cast<void>(must(orders.database->merge(orders.table)));
+    orders.check();
+    orders.insert(2 * kBeyond, 2 * kBeyond + 10);
+    orders.merge_everything();
+    orders.check();
+    orders.check_pool_is_whole();
+    orders.check();
+  }
+}
+
+TEST_CASE("a transaction that is open goes on when a column's type changes", "[engine]") {
+  Orders orders(Encoding::kDirect);
+  orders.insert(0, 50);
+  Transaction open = must(orders.database->begin());
+  const Row before = must(open.find({orders.table, 0}, {Value::int32(7)}));
+  must(open.insert(orders.table, {Value::int32(100), Value::string("own"), Value::int32(-100)}));
+  std::int64_t batches = 0;
+  must(open.scan(orders.table, {kOrderNumber, kOrderText}, [&](const ScanBatch& batch) {
+    if (++batches == 1) orders.change();
+    for (std::size_t r = 0; r < batch.row_count(); ++r) CHECK(batch.value(0, r).raw() <= 100);
+    return true;
+  }));
+  CHECK(before.get(kOrderNumber) == Value::int64(7));
+  // Its own row, another's, and one that no int32 could name.
+  const Row own = must(open.find({orders.table, 0}, {Value::int32(100)}));
+  must(open.update(orders.table, own.id(), {{kOrderText, Value::string("changed")}}));
+  must(open.update(orders.table, before.id(), {{ColumnId(2), Value::int64(-kBeyond)}}));
+  must(open.insert(orders.table, {Value::int64(kBeyond), Value::string("far"), Value::null()}));
+  must(open.commit());
+  const Transaction t = must(orders.database->begin(AccessMode::kReadOnly));
+  CHECK(must(t.find({orders.table, 0}, {Value::int64(100)})).get_string(kOrderText) == "changed");
+  CHECK(must(t.find({orders.table, 0}, {Value::int64(7)})).get_int64(ColumnId(2)) == -kBeyond);
+  CHECK(must(t.find({orders.table, 0}, {Value::int64(kBeyond)})).is_null(ColumnId(2)));
+}
+
+TEST_CASE("numbers go on behind those of an int32 when it becomes an int64", "[engine]") {
+  TemporaryDatabase database;
+  TableSchema schema("numbered");
+  schema.column("id", Type::kInt32).auto_increment().column("n", Type::kInt32);
+  schema.primary_key({"id"});
+  const TableId table = must(database->create_table(schema));
+  constexpr std::int64_t kLast = std::numeric_limits<std::int32_t>::max();
+  must(database->skip_numbers(table, kLast));
+  const auto insert = [&]() -> Status {
+    Transaction t = must(database->begin());
+    if (auto row = t.insert(table, {Value::null(), Value::int32(1)}); !row.ok())
+      return row.status();
+    return t.commit();
+  };
+  CHECK(insert().code() == StatusCode::kOutOfSpace);
+  must(database->change_type(table, ColumnId(0), Type::kInt64));
+  must(insert());
+  database.reopen();
+  must(insert());
+  const Transaction t = must(database->begin(AccessMode::kReadOnly));
+  CHECK(t.find({table, 0}, {Value::int64(kLast + 1)}).ok());
+}
+
+TEST_CASE("what no type can become is refused, with table and column", "[engine]") {
+  TemporaryDatabase database;
+  TableSchema parent("parent");
+  parent.column("id", Type::kInt32).column("d", Type::kDouble).column("s", Type::kString);
+  parent.column("t", Type::kString).primary_key({"id"});
+  parent.check("named", Condition::compare_columns("s", Condition::Kind::kGreater, "t"));
+  parent.check("some", Condition::compare("t", Condition::Kind::kGreater,
+                                          Constant(Value::string("a"))));
+  const TableId table = must(database->create_table(parent));
+  TableSchema child("child");
+  child.column("id", Type::kInt64).column("of", Type::kInt32).primary_key({"id"});
+  child.foreign_key("of_parent", {"of"}, "parent");
+  const TableId other = must(database->create_table(child));
+  const auto change = [&](TableId of, std::uint16_t column, Type type) {
+    return database->change_type(of, ColumnId(column), type);
+  };
+  CHECK(reason(change(table, 1, Type::kInt64)) ==
+        "table parent, column d: double cannot become int64: only int32 can become int64, and "
+        "string and bytes each other; add a column, fill it, drop this one");
+  CHECK(change(other, 0, Type::kInt32).code() == StatusCode::kInvalidArgument);
+  CHECK(change(other, 0, static_cast<Type>(77)).code() == StatusCode::kInvalidArgument);
+  CHECK(reason(change(table, 0, Type::kInt64)) ==
+        "table parent, column id: foreign key of_parent of table child refers to it");
+  CHECK(reason(change(other, 1, Type::kInt64)) ==
+        "table child, column of: foreign key of_parent names it");
+  CHECK(change(other, 1, Type::kInt64).code() == StatusCode::kConstraintViolated);
+  CHECK(change(table, 2, Type::kBytes).code() == StatusCode::kInvalidArgument);  // the check
+  CHECK(change(table, 9, Type::kInt64).code() == StatusCode::kNotFound);
+  CHECK(change(TableId(99), 0, Type::kInt64).code() == StatusCode::kNotFound);
+  must(change(other, 0, Type::kInt64));  // it is
+  CHECK(must(database->schema(table)).columns[2].type == Type::kString);
+}
+
+TEST_CASE("rows that lack a column have its constant under the new type, and texts their own place",
+          "[engine]") {
+  TemporaryDatabase database;
+  TableSchema schema("t");
+  schema.column("id", Type::kInt64).primary_key({"id"});
+  const TableId table = must(database->create_table(schema));
+  const auto insert = [&](std::int64_t first, std::int64_t end, bool has_all) {
+    Transaction t = must(database->begin());
+    for (std::int64_t id = first; id < end; ++id) {
+      const std::string text = text_of(id);
+      std::vector<Value> row{Value::int64(id)};
+      if (has_all) row.insert(row.end(), {Value::string(text), Value::int32(3)});
+      must(t.insert(table, row));
+    }
+    must(t.commit());
+  };
+  insert(0, 300, false);
+  static_cast<void>(must(database->merge(table)));
+  insert(300, 400, false);
+  const std::string constant(100, 'c');
+  ColumnSchema text;
+  text.name = "text";
+  text.type = Type::kString;
+  text.default_value = Constant(Value::string(constant));
+  ColumnSchema number;
+  number.name = "number";
+  number.type = Type::kInt32;
+  number.default_value = Constant(Value::int32(-9));
+  must(database->add_column(table, text));
+  must(database->add_column(table, number));
+  insert(400, 3000, true);
+  const std::uint64_t before = database->statistics().pool_used_bytes;
+  must(database->change_type(table, ColumnId(1), Type::kBytes));
+  must(database->change_type(table, ColumnId(1), Type::kString));
+  must(database->change_type(table, ColumnId(2), Type::kInt64));
+  const auto check = [&] {
+    const Transaction t = must(database->begin(AccessMode::kReadOnly));
+    for (const std::int64_t id : {0, 299, 300, 399, 400, 2999}) {
+      const Row row = must(t.find({table, 0}, {Value::int64(id)}));
+      CHECK(row.get(ColumnId(1)) == Value::string(id < 400 ? constant : text_of(id)));
+      CHECK(row.get(ColumnId(2)) == Value::int64(id < 400 ? -9 : 3));
+    }
+    const auto groups = must(query::Query::table("t")
+                                 .group_by({"number"}, {query::count().as("n")})
+                                 .order_by({query::asc("n")})
+                                 .run(t));
+    CHECK(groups.row_count() == 2);
+    CHECK(groups.value(0, 1).as_int64() == 400);
+  };
+  check();
+  database.reopen();
+  check();
+  MergeOptions everything;
+  everything.scope = MergeScope::kEverything;
+  static_cast<void>(must(database->merge(table, everything)));
+  check();
+  database.reopen();  // the dictionary, and the first texts, are free
+  check();
+  CHECK(database->statistics().pool_used_bytes < before);
+  must(database->verify());
+  const std::string path = database.options.path;
+  database.close();
+  CHECK(must(check_pool({path, {}})).damages == 0);
+  database.reopen();
+  check();
+  // Dropped, it leaves nothing but its place.
+  must(database->drop_column(table, ColumnId(1)));
+  static_cast<void>(must(database->merge(table, everything)));
+  database.reopen();
+  Transaction t = must(database->begin());
+  must(t.insert(table, {Value::int64(5000), Value::null(), Value::int32(1)}));
+  must(t.commit());
+  database.reopen();
+  must(database->verify());
+  must(database->drop_table(table));
+  CHECK(database->statistics().pool_used_bytes < before / 2);
+  must(database->verify());
+}
+
+}  // namespace flugs::test
