@@ -28,7 +28,7 @@ struct CellLayout {
   std::uint8_t kind;              ///< CellKind
   std::uint8_t bits;              ///< of a code 1 to 32, else 1, 32, 64 or 128; 0: no cell
   std::uint16_t null_bit_offset;  ///< 0: none; the bit is 1 when the value is NULL
-  std::uint16_t edition;          ///< of the column whose cell it is: how often its type had changed
+  std::uint16_t edition;  ///< of the column whose cell it is: how often its type had changed
   friend bool operator==(const CellLayout&, const CellLayout&) = default;
 };
 static_assert(sizeof(CellLayout) == 8);

@@ -22,10 +22,7 @@ std::int64_t greatest(Type type) noexcept {
 
 AutoIncrement::AutoIncrement(pmem::Pool& pool, std::uint64_t& last_taken, Type type,
                              std::string owner)
-    : pool_(pool),
-      last_taken_(last_taken),
-      max_(greatest(type)),
-      owner_(std::move(owner)) {}
+    : pool_(pool), last_taken_(last_taken), max_(greatest(type)), owner_(std::move(owner)) {}
 
 void AutoIncrement::set_type(Type type) noexcept {
   max_.store(greatest(type), std::memory_order_relaxed);

@@ -107,8 +107,8 @@ Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, Colu
     columns::Cell& cell = data.cells[i];
     if (view.edition(index) == column.edition()) {
       cell = column.cell_of_stored(text);
-    } else if (Result<columns::Cell> own = column.encode(Value::from_bytes(column.type(), text),
-                                                         unflushed, persister_);
+    } else if (Result<columns::Cell> own =
+                   column.encode(Value::from_bytes(column.type(), text), unflushed, persister_);
                own.ok()) {
       cell = *own;
     } else {

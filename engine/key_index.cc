@@ -345,8 +345,7 @@ void KeyIndex::add_to(KeyPrefix& prefix, std::size_t i, const Value& value) cons
 
 columns::OrderedEntry KeyIndex::ordered_entry(std::uint32_t row) const noexcept {
   KeyPrefix prefix;
-  for (std::size_t i = 0; i < key_columns_.size(); ++i)
-    add_to(prefix, i, value(row, i));
+  for (std::size_t i = 0; i < key_columns_.size(); ++i) add_to(prefix, i, value(row, i));
   return {prefix.bits(), row};
 }
 
@@ -366,8 +365,7 @@ void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
                     std::span<const Value> upper, bool upper_inclusive,
                     FunctionRef<bool(std::uint32_t row)> visit) const {
   KeyPrefix prefix;
-  for (std::size_t i = 0; i < lower.size(); ++i)
-    add_to(prefix, i, lower[i]);
+  for (std::size_t i = 0; i < lower.size(); ++i) add_to(prefix, i, lower[i]);
   const auto probe = [&](const columns::OrderedEntry& entry) {
     if (!lower.empty()) {
       const int order = compare(entry.row, lower);

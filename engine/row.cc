@@ -27,8 +27,9 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
       // Small dictionaries are in the caches: no latency of emulated SCM to charge.
       const bool narrow = kind == columns::DecodeKind::kCode8;
       const std::byte* entry = first + bits * (narrow ? 8 : 16);
-      out = Value::from_raw(decoder.type.load(std::memory_order_relaxed), narrow ? *reinterpret_cast<const std::int32_t*>(entry)
-                                                 : *reinterpret_cast<const std::int64_t*>(entry));
+      out = Value::from_raw(decoder.type.load(std::memory_order_relaxed),
+                            narrow ? *reinterpret_cast<const std::int32_t*>(entry)
+                                   : *reinterpret_cast<const std::int64_t*>(entry));
       return true;
     }
     case columns::DecodeKind::kNarrow:
@@ -37,8 +38,9 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
       if (columns::RowLayout::load_null(row, access)) {
         out = Value::null();
       } else {
-        out = Value::from_raw(decoder.type.load(std::memory_order_relaxed), narrow ? static_cast<std::int32_t>(bits)
-                                                   : static_cast<std::int64_t>(bits));
+        out = Value::from_raw(
+            decoder.type.load(std::memory_order_relaxed),
+            narrow ? static_cast<std::int32_t>(bits) : static_cast<std::int64_t>(bits));
       }
       return true;
     }

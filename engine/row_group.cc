@@ -80,8 +80,8 @@ const columns::MainColumn& RowGroup::other_column(std::size_t i) const noexcept 
       Made{layout, columns::MainColumn(layout, parts, text_memory_), edition});
   made->column = columns::MainColumn(made->layout, parts, text_memory_);
   const MadeColumns* before = made_.load(std::memory_order_relaxed);
-  auto list = before == nullptr ? std::make_unique<MadeColumns>()
-                                : std::make_unique<MadeColumns>(*before);
+  auto list =
+      before == nullptr ? std::make_unique<MadeColumns>() : std::make_unique<MadeColumns>(*before);
   if (list->size() <= i) list->resize(i + 1);
   (*list)[i] = made.get();
   made_.store(list.get(), std::memory_order_release);

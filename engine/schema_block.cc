@@ -130,7 +130,8 @@ Result<StoredSchema> read_schema(pmem::Pool& pool, const TableLayout& table, Tab
   if (stored.schema.columns.size() != columns)
     return corrupt("columns in the schema", columns, stored.schema.columns.size());
   for (const ChangedColumnLayout& changed : stored.changed_columns)
-    if (changed.column >= columns) return corrupt("a changed column below", columns, changed.column);
+    if (changed.column >= columns)
+      return corrupt("a changed column below", columns, changed.column);
   for (std::size_t k = 0; k < kKeysMax; ++k) {
     const bool is_added = (block.added_keys >> k & 1) != 0;
     const bool is_there = k < stored.schema.keys.size();

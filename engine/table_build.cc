@@ -123,8 +123,7 @@ void Table::leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
 Table::Unbuilt Table::still_unbuilt() const noexcept {
   Unbuilt unbuilt;
   unbuilt.indexes = unbuilt_.load(std::memory_order_acquire);
-  if ((unbuilt.indexes & kDictionaryIndexes) != 0)
-    unbuilt.entries = unindexed_entries();
+  if ((unbuilt.indexes & kDictionaryIndexes) != 0) unbuilt.entries = unindexed_entries();
   if ((unbuilt.indexes & kKeyIndexes) != 0) unbuilt.rows = left_by_opening_.rows;
   return unbuilt;
 }

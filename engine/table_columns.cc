@@ -24,9 +24,8 @@ columns::HintIndexLayout* created_hints_of(TableLayout& layout, std::size_t numb
 }
 
 bool has_changed(const StoredSchema& stored, std::size_t column) {
-  return std::any_of(
-      stored.changed_columns.begin(), stored.changed_columns.end(),
-      [&](const ChangedColumnLayout& changed) { return changed.column == column; });
+  return std::any_of(stored.changed_columns.begin(), stored.changed_columns.end(),
+                     [&](const ChangedColumnLayout& changed) { return changed.column == column; });
 }
 
 // What needs the column: "key k", or nothing.
@@ -53,10 +52,11 @@ void Table::make_columns() {
     const std::string called = column.dropped ? std::to_string(i) : column.name;
     auto* decoder = new (&decoders_.begin(i)) columns::Decoder;
     if (has_changed(stored, i)) decoder = &make_decoder();
-    columns_.add(i < layout_.column_count
-                     ? std::make_unique<columns::Column>(
-                           pool_, created[i], created_hints_of(layout_, i), *decoder, called, name())
-                     : make_added(stored.added_columns[i - layout_.column_count], called, *decoder));
+    columns_.add(
+        i < layout_.column_count
+            ? std::make_unique<columns::Column>(pool_, created[i], created_hints_of(layout_, i),
+                                                *decoder, called, name())
+            : make_added(stored.added_columns[i - layout_.column_count], called, *decoder));
   }
   make_editions();
   for (std::size_t i = 0; i < stored.schema.columns.size(); ++i) {
@@ -77,8 +77,7 @@ std::vector<pmem::Extent> Table::added_extents() const {
     layouts.push_back(changed.layout);
   std::vector<pmem::Extent> extents;
   for (const std::uint64_t layout : layouts)
-    extents.push_back(
-        extent_of(pool_, *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{layout})));
+    extents.push_back(extent_of(pool_, *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{layout})));
   return extents;
 }
 
@@ -102,7 +101,8 @@ void Table::release_added_columns() {
 Status Table::load_dropped(std::size_t number) {
   columns::Column& column = *columns_[number];
   if (rows_.has_values_of(number, column.edition())) return column.load();
-  for (const columns::Column* former = column.former(); former != nullptr; former = former->former())
+  for (const columns::Column* former = column.former(); former != nullptr;
+       former = former->former())
     if (former->is_used()) return {};
   Forgotten forgotten;
   forgotten.layout = std::make_unique<columns::ColumnLayout>();

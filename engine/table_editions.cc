@@ -114,18 +114,17 @@ Status Table::check_change(const StoredSchema& stored, std::size_t number, Type 
   return {};
 }
 
-// Protocol change_type. Chunks that are begun, and groups that are written, from step 3 on hold the
+// Protocol change_type. Chunks that are begun, and groups that are written, from step 2 on hold the
 // column under its new type.
 //   step  store                           made durable by  power cut just after it: recovery
 //   1     layout of the column's next     add_column/2     extent unreachable: free space
 //         edition; what rows have that
 //         lack the column, as a value of
 //         the new type
-//   2     -                               -                -
-//   3     the table's schema, with the    alter_table/2    loads the edition, and those before it
+//   2     the table's schema, with the    alter_table/2    loads the edition, and those before it
 //         new type, and in its list of                     of which there are rows; these are read
 //         changes the edition                              as values of the new type
-// Must hold:  1 before 3, else the schema would name noise; 3 before any chunk or group with cells
+// Must hold:  1 before 2, else the schema would name noise; 2 before any chunk or group with cells
 //             of the edition, else they are of one that the table does not have.
 // Need not:   anything of the rows that are there: the next merge of theirs gives them the type.
 Status Table::change_type(ColumnId id, Type type) {

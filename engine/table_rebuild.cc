@@ -113,7 +113,7 @@ Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset)
   for (std::size_t i = 0; i < stored->added_columns.size(); ++i) {
     const std::size_t number = layout.column_count + i;
     Result<AddedColumnLayout*> added =
-          read_added_column(pool, stored->added_columns[i], layout.table_id, stored->schema.name,
+        read_added_column(pool, stored->added_columns[i], layout.table_id, stored->schema.name,
                           number, first_edition(*stored, number));
     if (!added.ok()) return std::move(added).status();
   }
@@ -256,12 +256,10 @@ std::uint64_t Table::hint_bytes() const noexcept {
 
 bool Table::has_much_to_check() const noexcept {
   bool has_much = false;
-  columns_.for_each_used([&](columns::Column& column) {
-    has_much |= column.dictionary().has_much_to_check();
-  });
-  return has_much ||
-         std::any_of(keys_.begin(), keys_.end(),
-                     [](const auto& key) { return key->has_much_to_check(); });
+  columns_.for_each_used(
+      [&](columns::Column& column) { has_much |= column.dictionary().has_much_to_check(); });
+  return has_much || std::any_of(keys_.begin(), keys_.end(),
+                                 [](const auto& key) { return key->has_much_to_check(); });
 }
 
 // Not while one of them goes (DatabaseCore::retire_key).

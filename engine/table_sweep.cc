@@ -174,8 +174,7 @@ Status Table::verify_row(std::uint32_t row) const {
 }
 
 Status Table::implausible_cell(std::uint32_t row, std::size_t column) const {
-  const columns::Column* edition =
-      columns_[column]->at_edition(rows_.layout(row).edition(column));
+  const columns::Column* edition = columns_[column]->at_edition(rows_.layout(row).edition(column));
   return Status(StatusCode::kCorrupt,
                 fmt::format("{}: table {}, row {}, column {}: expected a ValueID below {} or "
                             "text inside the pool, found {}",

@@ -103,9 +103,8 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
 
 // The cells are of an edition that no row will have any more.
 Status Table::changed_meanwhile() const {
-  return Status(
-      StatusCode::kConflict,
-      fmt::format("table {}: the type of a column has changed during the call", name()));
+  return Status(StatusCode::kConflict,
+                fmt::format("table {}: the type of a column has changed during the call", name()));
 }
 
 // Only a merge that moves chunks already is waited for: before, it waits for this transaction.
@@ -397,8 +396,8 @@ void Table::need_altered(TransactionContext& context, const columns::RowLayout& 
   }
 }
 
-// All cells of a row as they will be: a group has codes of its own, and so has an earlier edition of
-// a column, with texts that go when it goes.
+// All cells of a row as they will be: a group has codes of its own, and so has an earlier edition
+// of a column, with texts that go when it goes.
 Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
                                std::span<const ColumnValue> changes) {
   const RowView view = rows_.view(row);
@@ -490,8 +489,8 @@ Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
   KeyHashes hashes{};
   hash_keys(row, kept, hashes);
   if (Status s = check_changes(changes); !s.ok()) return s;
-  const bool is_whole = rows_.view(row).is_in_group() ||
-                        rows_.layout(row).editions() != columns_.editions();
+  const bool is_whole =
+      rows_.view(row).is_in_group() || rows_.layout(row).editions() != columns_.editions();
   if (Status s = is_whole ? encode_whole_row(context, row, changes)
                           : encode_changes(context, row, changes);
       !s.ok())

@@ -141,12 +141,12 @@ Status CrashRig::check_second_restart(std::span<std::byte> image, const Database
                                       std::uint64_t used) {
   auto core = open_image(image, nullptr, options_.slots, false);
   if (!core.ok()) return says("opening again", core.status());
-  // A merge that ran again may have left it to this opening to give a column's former editions back.
+  // A merge that ran again may have left it to this opening to give a column's former editions
+  // back.
   const bool may_be_less =
       std::any_of(now_.pending.begin(), now_.pending.end(), [&](const auto& pending) {
         const Result<TableId> table = (*core)->find_table(pending.step.merged);
-        return table.ok() &&
-               !(*core)->table(*table)->definition().stored.changed_columns.empty();
+        return table.ok() && !(*core)->table(*table)->definition().stored.changed_columns.empty();
       });
   if (used_bytes(**core) > used || (used_bytes(**core) < used && !may_be_less))
     return wrong(fmt::format("{} bytes in use before a clean restart, {} behind it", used,

@@ -1,7 +1,7 @@
 // Columns that get another type: keys, numbers, defaults and constants stay what they are, rows are
 // read as values of the new type, and merges write them as such.
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <limits>
 #include <string>
 #include <vector>
@@ -93,10 +93,10 @@ struct Orders {
       return true;
     }));
     CHECK(scanned == expected);
-    const auto sums = must(
-        query::Query::table("orders")
-            .group_by({}, {query::sum(query::col("number")).as("s"), query::max(query::col("number")).as("m")})
-            .run(t));
+    const auto sums = must(query::Query::table("orders")
+                               .group_by({}, {query::sum(query::col("number")).as("s"),
+                                              query::max(query::col("number")).as("m")})
+                               .run(t));
     CHECK(sums.value(0, 0).raw() == expected);
     CHECK(sums.value(0, 1).raw() == numbers.back());
     const auto some = must(query::Query::table("orders")
@@ -203,8 +203,8 @@ TEST_CASE("what no type can become is refused, with table and column", "[engine]
   parent.column("id", Type::kInt32).column("d", Type::kDouble).column("s", Type::kString);
   parent.column("t", Type::kString).primary_key({"id"});
   parent.check("named", Condition::compare_columns("s", Condition::Kind::kGreater, "t"));
-  parent.check("some", Condition::compare("t", Condition::Kind::kGreater,
-                                          Constant(Value::string("a"))));
+  parent.check("some",
+               Condition::compare("t", Condition::Kind::kGreater, Constant(Value::string("a"))));
   const TableId table = must(database->create_table(parent));
   TableSchema child("child");
   child.column("id", Type::kInt64).column("of", Type::kInt32).primary_key({"id"});
@@ -230,13 +230,32 @@ TEST_CASE("what no type can become is refused, with table and column", "[engine]
   CHECK(must(database->schema(table)).columns[2].type == Type::kString);
 }
 
-TEST_CASE("rows that lack a column have its constant under the new type, and texts their own place",
-          "[engine]") {
-  TemporaryDatabase database;
-  TableSchema schema("t");
-  schema.column("id", Type::kInt64).primary_key({"id"});
-  const TableId table = must(database->create_table(schema));
-  const auto insert = [&](std::int64_t first, std::int64_t end, bool has_all) {
+namespace {
+
+/// Rows of before two columns were added, in a group and in chunks, and rows of after.
+struct Lacking {
+  Lacking() {
+    insert(0, 300);
+    static_cast<void>(must(database->merge(table)));
+    insert(300, 400);
+    ColumnSchema text;
+    text.name = "text";
+    text.type = Type::kString;
+    text.default_value = Constant(Value::string(constant));
+    must(database->add_column(table, text));
+    ColumnSchema number;
+    number.name = "number";
+    number.type = Type::kInt32;
+    number.default_value = Constant(Value::int32(-9));
+    must(database->add_column(table, number));
+    has_all = true;
+    insert(400, 3000);
+  }
+  static TableSchema schema() {
+    TableSchema schema("t");
+    return schema.column("id", Type::kInt64).primary_key({"id"});
+  }
+  void insert(std::int64_t first, std::int64_t end) {
     Transaction t = must(database->begin());
     for (std::int64_t id = first; id < end; ++id) {
       const std::string text = text_of(id);
@@ -245,27 +264,13 @@ TEST_CASE("rows that lack a column have its constant under the new type, and tex
       must(t.insert(table, row));
     }
     must(t.commit());
-  };
-  insert(0, 300, false);
-  static_cast<void>(must(database->merge(table)));
-  insert(300, 400, false);
-  const std::string constant(100, 'c');
-  ColumnSchema text;
-  text.name = "text";
-  text.type = Type::kString;
-  text.default_value = Constant(Value::string(constant));
-  ColumnSchema number;
-  number.name = "number";
-  number.type = Type::kInt32;
-  number.default_value = Constant(Value::int32(-9));
-  must(database->add_column(table, text));
-  must(database->add_column(table, number));
-  insert(400, 3000, true);
-  const std::uint64_t before = database->statistics().pool_used_bytes;
-  must(database->change_type(table, ColumnId(1), Type::kBytes));
-  must(database->change_type(table, ColumnId(1), Type::kString));
-  must(database->change_type(table, ColumnId(2), Type::kInt64));
-  const auto check = [&] {
+  }
+  void merge_everything() {
+    MergeOptions everything;
+    everything.scope = MergeScope::kEverything;
+    static_cast<void>(must(database->merge(table, everything)));
+  }
+  void check() {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     for (const std::int64_t id : {0, 299, 300, 399, 400, 2999}) {
       const Row row = must(t.find({table, 0}, {Value::int64(id)}));
@@ -278,35 +283,61 @@ TEST_CASE("rows that lack a column have its constant under the new type, and tex
                                  .run(t));
     CHECK(groups.row_count() == 2);
     CHECK(groups.value(0, 1).as_int64() == 400);
-  };
-  check();
-  database.reopen();
-  check();
-  MergeOptions everything;
-  everything.scope = MergeScope::kEverything;
-  static_cast<void>(must(database->merge(table, everything)));
-  check();
-  database.reopen();  // the dictionary, and the first texts, are free
-  check();
-  CHECK(database->statistics().pool_used_bytes < before);
-  must(database->verify());
-  const std::string path = database.options.path;
-  database.close();
-  CHECK(must(check_pool({path, {}})).damages == 0);
-  database.reopen();
-  check();
-  // Dropped, it leaves nothing but its place.
-  must(database->drop_column(table, ColumnId(1)));
-  static_cast<void>(must(database->merge(table, everything)));
-  database.reopen();
-  Transaction t = must(database->begin());
-  must(t.insert(table, {Value::int64(5000), Value::null(), Value::int32(1)}));
-  must(t.commit());
-  database.reopen();
-  must(database->verify());
-  must(database->drop_table(table));
-  CHECK(database->statistics().pool_used_bytes < before / 2);
-  must(database->verify());
+  }
+  void check_pool_is_whole() {
+    must(database->verify());
+    const std::string path = database.options.path;
+    database.close();
+    CHECK(must(check_pool({path, {}})).damages == 0);
+    database.reopen();
+  }
+
+  const std::string constant = std::string(100, 'c');
+  bool has_all = false;
+  TemporaryDatabase database;
+  TableId table = must(database->create_table(schema()));
+};
+
+}  // namespace
+
+TEST_CASE("rows that lack a column have its constant under the new type, and texts their own place",
+          "[engine]") {
+  Lacking t;
+  const std::uint64_t before = t.database->statistics().pool_used_bytes;
+  must(t.database->change_type(t.table, ColumnId(1), Type::kBytes));
+  must(t.database->change_type(t.table, ColumnId(1), Type::kString));
+  must(t.database->change_type(t.table, ColumnId(2), Type::kInt64));
+  t.check();
+  t.database.reopen();
+  t.check();
+  t.merge_everything();
+  t.check();
+  t.database.reopen();  // the dictionary, and the first texts, are free
+  t.check();
+  CHECK(t.database->statistics().pool_used_bytes < before);
+  t.check_pool_is_whole();
+  t.check();
+}
+
+TEST_CASE("a column whose type changed leaves nothing but its place when it is dropped",
+          "[engine]") {
+  Lacking t;
+  const std::uint64_t before = t.database->statistics().pool_used_bytes;
+  must(t.database->change_type(t.table, ColumnId(1), Type::kBytes));
+  must(t.database->drop_column(t.table, ColumnId(1)));
+  t.check_pool_is_whole();
+  t.merge_everything();
+  t.database.reopen();
+  Transaction one = must(t.database->begin());
+  must(one.insert(t.table, {Value::int64(5000), Value::null(), Value::int32(1)}));
+  must(one.commit());
+  t.check_pool_is_whole();
+  must(t.database->drop_table(t.table));
+  const std::uint64_t left = t.database->statistics().pool_used_bytes;
+  CHECK(left < before / 2);
+  t.database.reopen();
+  CHECK(t.database->statistics().pool_used_bytes == left);  // nothing was left lying
+  must(t.database->verify());
 }
 
 }  // namespace flugs::test

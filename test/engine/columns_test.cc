@@ -102,8 +102,9 @@ class AlteredTable {
 
   static Value as_type(Type type, const Value& value) {
     if (value.is_null()) return value;
-    return type == Type::kString || type == Type::kBytes ? Value::from_bytes(type, value.as_string())
-                                                         : Value::from_raw(type, value.raw());
+    return type == Type::kString || type == Type::kBytes
+               ? Value::from_bytes(type, value.as_string())
+               : Value::from_raw(type, value.raw());
   }
 
   // Another type, or values held directly; again and again.
@@ -406,8 +407,9 @@ TEST_CASE("a dropped column's name is free and its number is not", "[engine]") {
   items.check_pool_is_whole();
 }
 
-TEST_CASE("a row's constant of a dropped column is not copied into a cell that is too narrow for it",
-          "[engine]") {
+TEST_CASE(
+    "a row's constant of a dropped column is not copied into a cell that is too narrow for it",
+    "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("narrow");
   schema.column("id", Type::kInt64).column("a", Type::kInt32).column("b", Type::kInt32);

@@ -70,17 +70,17 @@ TEST_CASE("offsets of the pool's own structures", "[format]") {
 
 TEST_CASE("offsets of the structures of main", "[format]") {
   using columns::MainColumnLayout;
-  check_offsets(
-      "MainColumnLayout",
-      {offsetof(MainColumnLayout, type), offsetof(MainColumnLayout, encoding),
-       offsetof(MainColumnLayout, code_bits), offsetof(MainColumnLayout, edition), offsetof(MainColumnLayout, row_count),
-       offsetof(MainColumnLayout, null_count), offsetof(MainColumnLayout, entry_count),
-       offsetof(MainColumnLayout, run_count), offsetof(MainColumnLayout, code_count),
-       offsetof(MainColumnLayout, base), offsetof(MainColumnLayout, min),
-       offsetof(MainColumnLayout, max), offsetof(MainColumnLayout, parts_offset),
-       offsetof(MainColumnLayout, parts_bytes), offsetof(MainColumnLayout, parts_checksum),
-       offsetof(MainColumnLayout, checksum), sizeof(MainColumnLayout)},
-      {0, 1, 2, 3, 4, 8, 12, 16, 24, 32, 40, 56, 72, 80, 112, 120, 128});
+  check_offsets("MainColumnLayout",
+                {offsetof(MainColumnLayout, type), offsetof(MainColumnLayout, encoding),
+                 offsetof(MainColumnLayout, code_bits), offsetof(MainColumnLayout, edition),
+                 offsetof(MainColumnLayout, row_count), offsetof(MainColumnLayout, null_count),
+                 offsetof(MainColumnLayout, entry_count), offsetof(MainColumnLayout, run_count),
+                 offsetof(MainColumnLayout, code_count), offsetof(MainColumnLayout, base),
+                 offsetof(MainColumnLayout, min), offsetof(MainColumnLayout, max),
+                 offsetof(MainColumnLayout, parts_offset), offsetof(MainColumnLayout, parts_bytes),
+                 offsetof(MainColumnLayout, parts_checksum), offsetof(MainColumnLayout, checksum),
+                 sizeof(MainColumnLayout)},
+                {0, 1, 2, 3, 4, 8, 12, 16, 24, 32, 40, 56, 72, 80, 112, 120, 128});
 }
 
 TEST_CASE("offsets of the structures of hint indexes", "[format]") {
@@ -120,20 +120,14 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
        offsetof(TableLayout, row_chunks), offsetof(TableLayout, schema_block), sizeof(TableLayout)},
       {0, 8, 16, 24, 28, 30, 31, 32, 40, 48, 56, 64, 128, 192});
   using engine::SchemaBlockLayout;
-  check_offsets("SchemaBlockLayout",
-                {offsetof(SchemaBlockLayout, magic), offsetof(SchemaBlockLayout, bytes),
-                 offsetof(SchemaBlockLayout, checksum), offsetof(SchemaBlockLayout, table_id),
-                 offsetof(SchemaBlockLayout, added_columns),
-                 offsetof(SchemaBlockLayout, added_keys), offsetof(SchemaBlockLayout, schema_bytes),
-                 offsetof(SchemaBlockLayout, key_additions),
-                 offsetof(SchemaBlockLayout, changed_columns), sizeof(SchemaBlockLayout)},
-                {0, 8, 16, 24, 28, 30, 32, 40, 44, 64});
-  using engine::ChangedColumnLayout;
-  check_offsets("ChangedColumnLayout",
-                {offsetof(ChangedColumnLayout, layout), offsetof(ChangedColumnLayout, column),
-                 offsetof(ChangedColumnLayout, type), offsetof(ChangedColumnLayout, encoding),
-                 sizeof(ChangedColumnLayout)},
-                {0, 8, 10, 11, 16});
+  check_offsets(
+      "SchemaBlockLayout",
+      {offsetof(SchemaBlockLayout, magic), offsetof(SchemaBlockLayout, bytes),
+       offsetof(SchemaBlockLayout, checksum), offsetof(SchemaBlockLayout, table_id),
+       offsetof(SchemaBlockLayout, added_columns), offsetof(SchemaBlockLayout, added_keys),
+       offsetof(SchemaBlockLayout, schema_bytes), offsetof(SchemaBlockLayout, key_additions),
+       offsetof(SchemaBlockLayout, changed_columns), sizeof(SchemaBlockLayout)},
+      {0, 8, 16, 24, 28, 30, 32, 40, 44, 64});
   check_offsets(
       "ColumnLayout",
       {offsetof(ColumnLayout, type), offsetof(ColumnLayout, encoding),
@@ -164,7 +158,13 @@ TEST_CASE("offsets of the structures of tables and columns", "[format]") {
       {0, 2, 3, 4, 6, 8});
 }
 
-TEST_CASE("offsets of a column that was added", "[format]") {
+TEST_CASE("offsets of a column that was added, or changed", "[format]") {
+  using engine::ChangedColumnLayout;
+  check_offsets("ChangedColumnLayout",
+                {offsetof(ChangedColumnLayout, layout), offsetof(ChangedColumnLayout, column),
+                 offsetof(ChangedColumnLayout, type), offsetof(ChangedColumnLayout, encoding),
+                 sizeof(ChangedColumnLayout)},
+                {0, 8, 10, 11, 16});
   using engine::AddedColumnLayout;
   check_offsets("AddedColumnLayout",
                 {offsetof(AddedColumnLayout, magic), offsetof(AddedColumnLayout, bytes),
