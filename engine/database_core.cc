@@ -17,7 +17,15 @@ namespace flugs::engine {
 DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options)
     : pool_(std::move(pool)), options_(options), tables_by_id_(kTableIdsMax) {
   slots_ = std::make_unique<mvcc::TransactionSlots>(*pool_, root().slot_array);
-  if (options.clock == CommitClock::kProcessors) slots_->use_processor_clock();
+  options_.clock = clock_in_use(options.clock, std::thread::hardware_concurrency());
+  if (options_.clock == CommitClock::kProcessors) slots_->use_processor_clock();
+}
+
+CommitClock DatabaseCore::clock_in_use(CommitClock wanted, unsigned processors) {
+  if (wanted != CommitClock::kAutomatic) return wanted;
+  const bool pays = processors >= kProcessorsForClock;
+  return pays && mvcc::Clock::check_processors().ok() ? CommitClock::kProcessors
+                                                      : CommitClock::kCounter;
 }
 
 DatabaseCore::~DatabaseCore() {
@@ -351,6 +359,7 @@ Statistics DatabaseCore::statistics() const {
           statistics.idle_ms_max, static_cast<std::uint64_t>(open.idle.count()));
   }
   statistics.index_mode = index_mode();
+  statistics.clock = options_.clock;
   const std::lock_guard guard(ddl_mutex_);
   for (const auto& table : owned_tables_) {
     if (table->is_dropped()) continue;

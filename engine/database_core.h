@@ -36,6 +36,8 @@ namespace flugs::engine {
 /// Thread-safety: any thread, except opening and closing.
 class DatabaseCore {
  public:
+  /// What OpenOptions::clock comes to in a process that may run on so many processors.
+  static CommitClock clock_in_use(CommitClock wanted, unsigned processors);
   static Result<std::unique_ptr<DatabaseCore>> open(const OpenOptions& options);
   /// On a pool that is open already (tests and crash images: a plain buffer).
   static Result<std::unique_ptr<DatabaseCore>> open(std::unique_ptr<pmem::Pool> pool, bool created,

@@ -39,8 +39,8 @@ Status check_options(const OpenOptions& options) {
   if (options.ready != Ready::kFirstAnswer && options.ready != Ready::kIndexesBuilt)
     return Status(StatusCode::kInvalidArgument, fmt::format("ready is {}, allowed are 0 and 1",
                                                             static_cast<unsigned>(options.ready)));
-  if (options.clock != CommitClock::kCounter && options.clock != CommitClock::kProcessors)
-    return Status(StatusCode::kInvalidArgument, fmt::format("clock is {}, allowed are 0 and 1",
+  if (options.clock > CommitClock::kAutomatic)
+    return Status(StatusCode::kInvalidArgument, fmt::format("clock is {}, allowed are 0 to 2",
                                                             static_cast<unsigned>(options.clock)));
   if (options.clock == CommitClock::kProcessors)
     if (Status s = mvcc::Clock::check_processors(); !s.ok()) return s;

@@ -22,6 +22,7 @@ using engine::DatabaseCore;
 
 OpenOptions options_of_opener(const std::string& path) {
   OpenOptions options;
+  options.clock = CommitClock::kCounter;  // the same on every machine
   options.path = path;
   options.mode = OpenMode::kOpen;
   options.segment_bytes = std::uint64_t{64} << 10;

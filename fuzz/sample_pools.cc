@@ -286,6 +286,7 @@ std::vector<Kind> kinds() {
 
 OpenOptions options_for(const Kind& kind) {
   OpenOptions options;
+  options.clock = CommitClock::kCounter;  // the same on every machine
   options.path = "(memory)";
   options.segment_bytes = kSegmentBytes;
   options.grow_ahead_bytes = 0;

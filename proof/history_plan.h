@@ -54,7 +54,7 @@ struct HistoryPlan {
   history::Level level = history::Level::kStrongSnapshot;
   BrokenRule broken = BrokenRule::kNone;
   IndexMode index_mode = IndexMode::kRebuild;
-  CommitClock clock = CommitClock::kCounter;
+  CommitClock clock = CommitClock::kAutomatic;
   bool merges = true;
 };
 

@@ -22,6 +22,7 @@ constexpr std::uint32_t kStepsBeforeIndexesMax = 3;
 
 OpenOptions open_options(std::uint32_t slots) {
   OpenOptions options;
+  options.clock = CommitClock::kCounter;  // the same on every machine
   options.segment_bytes = std::uint64_t{16} << 10;
   options.grow_ahead_bytes = 0;
   options.slots_max = slots;

@@ -195,6 +195,7 @@ int run_info(const PoolOptions& options) {
                       {"pool_bytes", statistics.pool_allocated_bytes},
                       {"pool_used_bytes", statistics.pool_used_bytes},
                       {"index", to_string(statistics.index_mode)},
+                      {"clock", to_string(statistics.clock)},
                       {"dram_index_bytes", statistics.dram_index_bytes},
                       {"hint_index_bytes", statistics.hint_index_bytes}};
   json["tables"] = bench::Json::array();

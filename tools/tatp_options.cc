@@ -197,15 +197,26 @@ void add_clock_option(CLI::App& command, CommitClock& clock) {
       .add_option_function<std::string>(
           "--clock",
           [&clock](const std::string& word) {
-            clock = word == "processors" ? CommitClock::kProcessors : CommitClock::kCounter;
+            clock = word == "processors" ? CommitClock::kProcessors
+                    : word == "counter"  ? CommitClock::kCounter
+                                         : CommitClock::kAutomatic;
           },
-          "Where time-stamps come from: a counter, or the processors' time-stamp counters")
-      ->check(CLI::IsMember({"counter", "processors"}))
-      ->default_str("counter");
+          "Where time-stamps come from: a counter, the processors' time-stamp counters, or what "
+          "suits their number")
+      ->check(CLI::IsMember({"auto", "counter", "processors"}))
+      ->default_str("auto");
 }
 
 std::string_view to_string(CommitClock clock) noexcept {
-  return clock == CommitClock::kProcessors ? "processors" : "counter";
+  switch (clock) {
+    case CommitClock::kCounter:
+      return "counter";
+    case CommitClock::kProcessors:
+      return "processors";
+    case CommitClock::kAutomatic:
+      break;
+  }
+  return "auto";
 }
 
 OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,

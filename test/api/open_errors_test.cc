@@ -69,7 +69,7 @@ TEST_CASE("options out of range are refused", "[api]") {
   refuse([](OpenOptions& o) { o.slots_max = 0; });
   refuse([](OpenOptions& o) { o.index_mode = static_cast<IndexMode>(2); });
   refuse([](OpenOptions& o) { o.slots_max = 4001; });
-  refuse([](OpenOptions& o) { o.clock = static_cast<CommitClock>(2); });
+  refuse([](OpenOptions& o) { o.clock = static_cast<CommitClock>(3); });
   refuse([](OpenOptions& o) { o.max_bytes = 1000; });
   refuse([](OpenOptions& o) { o.max_bytes = std::uint64_t{1} << 60; });
   refuse([](OpenOptions& o) { o.segment_bytes = 0; });

@@ -1,10 +1,12 @@
 // What docs/scaling.md rests on: who has which line, the model, the clocks, a long writer.
 #include <catch2/catch.hpp>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "bench/scaling_model.h"
 #include "bench/starvation_load.h"
+#include "engine/database_core.h"
 #include "mvcc/clock.h"
 #include "test/support/temporary_database.h"
 #include "words/shared_words.h"
@@ -162,6 +164,22 @@ TEST_CASE("a long writer gets there among short ones that write the same", "[sca
     if (how == bench::LongWriter::kLocks) CHECK(figures.attempts_max() == 1);
     for (const bench::StarvationRun& run : figures.runs) CHECK(run.short_alone_per_second > 0);
   }
+}
+
+TEST_CASE("the clock suits the number of processors unless it is said", "[api]") {
+  const auto in_use = &engine::DatabaseCore::clock_in_use;
+  CHECK(in_use(CommitClock::kAutomatic, kProcessorsForClock - 1) == CommitClock::kCounter);
+  const bool is_usable = mvcc::Clock::check_processors().ok();
+  CHECK(in_use(CommitClock::kAutomatic, kProcessorsForClock) ==
+        (is_usable ? CommitClock::kProcessors : CommitClock::kCounter));
+  CHECK(in_use(CommitClock::kCounter, 1000) == CommitClock::kCounter);
+  CHECK(in_use(CommitClock::kProcessors, 1) == CommitClock::kProcessors);
+  TemporaryDatabase database;
+  database.close();
+  database.options.clock = CommitClock::kAutomatic;
+  database.reopen();
+  CHECK(database->statistics().clock ==
+        in_use(CommitClock::kAutomatic, std::thread::hardware_concurrency()));
 }
 
 }  // namespace flugs::test

@@ -33,6 +33,7 @@ inline OpenOptions small_options(const std::string& path) {
   options.slots_max = 16;
   options.recovery_threads = 2;
   options.index_mode = test_index_mode();
+  options.clock = CommitClock::kCounter;  // time-stamps one after the other, on any machine
   return options;
 }
 

@@ -60,7 +60,12 @@ enum class CommitClock : std::uint8_t {
                 ///< Transaction::snapshot and commit_timestamp are not consecutive, and two that
                 ///< commit at the same moment, and have written nothing in common, may have the
                 ///< same
+  kAutomatic,   ///< kProcessors where the process may run on kProcessorsForClock processors or more
+                ///< and it is not refused; else kCounter
 };
+/// From so many processors on one word that all commits write is what they wait for
+/// (docs/scaling.md).
+inline constexpr unsigned kProcessorsForClock = 32;
 
 struct OpenOptions {
   /// A regular file, created with mode 0600; no symbolic link is followed.
@@ -88,7 +93,7 @@ struct OpenOptions {
   /// Transactions that can be open at one time, read-only ones included, 1 to 4000. May differ from
   /// one opening to the next.
   std::uint32_t slots_max = 128;
-  CommitClock clock = CommitClock::kCounter;
+  CommitClock clock = CommitClock::kAutomatic;
   /// When tables are merged by themselves, each until it gets a policy of its own.
   MergePolicy merge_policy;
   /// How much the thread that does so stands back for others, 0 to 19, as nice(1) has it: with 10
@@ -114,9 +119,10 @@ struct Statistics {
   std::uint64_t pool_allocated_bytes = 0;  ///< taken from the medium
   std::uint64_t pool_used_bytes = 0;       ///< owned by tables and slots
   IndexMode index_mode = IndexMode::kRebuild;
-  std::uint64_t dram_index_bytes = 0;  ///< dictionary and key indexes in DRAM
-  std::uint64_t hint_index_bytes = 0;  ///< those in the pool
-  std::uint64_t lines_flushed = 0;     ///< cache lines written back since open
+  CommitClock clock = CommitClock::kCounter;  ///< the one in use; not kAutomatic
+  std::uint64_t dram_index_bytes = 0;         ///< dictionary and key indexes in DRAM
+  std::uint64_t hint_index_bytes = 0;         ///< those in the pool
+  std::uint64_t lines_flushed = 0;            ///< cache lines written back since open
   std::uint64_t fences = 0;
   std::uint64_t bytes_written = 0;           ///< bytes handed to flush, before rounding to lines
   std::uint64_t transactions_committed = 0;  ///< that wrote something
