@@ -130,6 +130,11 @@ class Column {
   std::int64_t integer(const RowLayout& layout, const std::byte* row,
                        std::size_t index) const noexcept {
     if (const Column* former = former_of(layout, index)) return former->integer(layout, row, index);
+    return own_integer(layout, row, index);
+  }
+  /// The same for a cell of this edition.
+  std::int64_t own_integer(const RowLayout& layout, const std::byte* row,
+                           std::size_t index) const noexcept {
     const std::uint64_t bits = layout.load(row, index);
     if (!is_dictionary_) return layout.load_null(row, index) ? 0 : from_bits(bits);
     return dictionary_.integer(static_cast<std::uint32_t>(bits));
@@ -138,6 +143,10 @@ class Column {
   void prefetch(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
     if (const Column* former = former_of(layout, index))
       return former->prefetch(layout, row, index);
+    own_prefetch(layout, row, index);
+  }
+  void own_prefetch(const RowLayout& layout, const std::byte* row,
+                    std::size_t index) const noexcept {
     if (is_dictionary_) dictionary_.prefetch(static_cast<std::uint32_t>(layout.load(row, index)));
   }
   /// Text of a text column; empty for NULL.

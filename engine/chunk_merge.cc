@@ -86,11 +86,20 @@ Status ChunkMerge::choose_rows() {
   return {};
 }
 
+// All rows are of one chunk, and so are their cells of one edition of the column. Of a group it is
+// the newest, as it gives its columns.
+const columns::Column& ChunkMerge::edition_of_rows(std::size_t index,
+                                                   const columns::Column& column) const noexcept {
+  const RowView view = rows_.view(first_row_ + stored_.front());
+  return view.is_in_group() ? column : *column.at_edition(view.edition(index));
+}
+
 // Neighbours have entries of dictionaries that are far apart, which are asked for some rows ahead.
-RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index) const noexcept {
+RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index,
+                                    const columns::Column& edition) const noexcept {
   if (i + kRowsAhead < stored_.size()) {
     const RowView ahead = rows_.view(first_row_ + stored_[i + kRowsAhead]);
-    if (!ahead.is_in_group()) table_.columns()[index]->prefetch(*ahead.layout, ahead.cells, index);
+    if (!ahead.is_in_group()) edition.own_prefetch(*ahead.layout, ahead.cells, index);
   }
   return rows_.view(first_row_ + stored_[i]);
 }
@@ -100,8 +109,9 @@ Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, Colu
   data.cells.resize(stored_.size());
   columns::Unflushed unflushed;
   Status status;
+  const columns::Column& edition = edition_of_rows(index, column);
   for (std::size_t i = 0; i < stored_.size() && status.ok(); ++i) {
-    const RowView view = view_with_entry(i, index);
+    const RowView view = view_with_entry(i, index, edition);
     const bool is_null = column.nullable() && view.is_null(column, index);
     const std::string_view text = is_null ? std::string_view() : view.text(column, index);
     columns::Cell& cell = data.cells[i];
@@ -136,13 +146,15 @@ Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData
   if (column.is_text()) return gather_texts(index, column, data);
   data.payloads.resize(stored_.size());
   if (nullable) data.nulls.resize(stored_.size());
+  const columns::Column& edition = edition_of_rows(index, column);
   for (std::size_t i = 0; i < stored_.size(); ++i) {
-    const RowView view = view_with_entry(i, index);
-    if (nullable && view.is_null(column, index)) {
+    const RowView view = view_with_entry(i, index, edition);
+    if (nullable && view.is_null(edition, index)) {
       data.nulls[i] = 1;
       data.payloads[i] = 0;
     } else {
-      data.payloads[i] = view.integer(column, index);
+      data.payloads[i] = view.is_in_group() ? view.group->column(index).integer(view.place)
+                                            : edition.own_integer(*view.layout, view.cells, index);
     }
   }
   return {};

@@ -53,7 +53,10 @@ class ChunkMerge {
 
   Status choose_rows();
   bool is_kept(std::uint32_t offset) const;
-  RowView view_with_entry(std::size_t i, std::size_t column) const noexcept;
+  const columns::Column& edition_of_rows(std::size_t index,
+                                         const columns::Column& column) const noexcept;
+  RowView view_with_entry(std::size_t i, std::size_t index,
+                          const columns::Column& edition) const noexcept;
   Status gather(std::size_t index, columns::Column& column, ColumnData& data);
   Status gather_texts(std::size_t index, columns::Column& column, ColumnData& data);
   Status build();
