@@ -169,11 +169,14 @@ class Filler {
     by_source.columns = {"source", "id"};
     return core_.add_key(*log, by_source).status();
   }
-  /// A column that rows have values of: else nothing of it is looked at any more.
+  /// A column is dropped that rows have values of: else nothing of it is looked at any more. Two
+  /// get another type, of which rows are in earlier editions, in chunks and in groups.
   Status cut_log() {
     const Result<TableId> log = core_.find_table("log");
     if (!log.ok()) return log.status();
     if (Status s = core_.drop_column(*log, ColumnId(3)); !s.ok()) return s;
+    for (const std::uint16_t number : {std::uint16_t{4}, std::uint16_t{5}})
+      if (Status s = core_.change_type(*log, ColumnId(number), Type::kBytes); !s.ok()) return s;
     return core_.rename_column(*log, ColumnId(2), "sort");
   }
 
@@ -272,8 +275,9 @@ std::vector<Kind> kinds() {
        [](Filler& f) {
          return first_failure({f.make(log_schema()), f.insert("log", 0, 60, 60), f.merge("log"),
                                f.insert("log", 60, 90, 60), f.extend_log(),
-                               f.insert("log", 100, 140, 60), f.cut_log(),
-                               f.insert("log", 140, 150, 60), f.churn("log", 9)});
+                               f.insert("log", 100, 140, 60), f.merge("log"),
+                               f.insert("log", 140, 145, 60), f.cut_log(),
+                               f.insert("log", 145, 150, 60), f.churn("log", 9)});
        }},
       {"crashed", 4,
        [](Filler& f) {

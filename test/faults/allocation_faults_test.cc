@@ -185,6 +185,13 @@ Status alter(engine::DatabaseCore& core, Contents& contents) {
   return s.ok() ? core.drop_column(TableId(1), kAdded) : s;
 }
 
+/// Of a dictionary with long texts, and of numbers; rows of both editions are left.
+Status change_types(engine::DatabaseCore& core, Contents& contents) {
+  Status s = core.change_type(TableId(1), ColumnId(2), Type::kString);
+  if (s.ok()) s = core.change_type(TableId(1), ColumnId(3), Type::kInt64);
+  return s.ok() ? insert_many(core, contents, 2000, 2200) : s;
+}
+
 Status change_keys(engine::DatabaseCore& core, Contents&) {
   if (core.table(TableId(1))->schema().keys.size() == 1) {
     KeySchema key;
@@ -237,6 +244,7 @@ std::vector<Operation> operations() {
       {"savepoint, upsert and insert_if_absent", write_in_parts},
       {"add_column", add_column},
       {"add_column, rename and drop_column", alter},
+      {"change_type", change_types},
       {"add_key and drop_key", change_keys},
       {"drop_table",
        [](engine::DatabaseCore& core, Contents& contents) {
@@ -320,6 +328,7 @@ void fail_each_allocation(bool all_later_ones) {
   CHECK(allocations["savepoint, upsert and insert_if_absent"] >= 2);
   CHECK(allocations["add_column"] >= 3);  // its layout, the schema, an entry with a long text
   CHECK(allocations["add_column, rename and drop_column"] >= 7);
+  CHECK(allocations["change_type"] >= 5);  // layout and schema, twice; a chunk, long texts
   CHECK(allocations["add_key and drop_key"] >= 2);
 }
 
