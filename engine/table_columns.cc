@@ -76,6 +76,7 @@ std::vector<pmem::Extent> Table::added_extents() const {
   for (const ChangedColumnLayout& changed : stored.changed_columns)
     layouts.push_back(changed.layout);
   std::vector<pmem::Extent> extents;
+  extents.reserve(layouts.size());
   for (const std::uint64_t layout : layouts)
     extents.push_back(extent_of(pool_, *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{layout})));
   return extents;
