@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -111,6 +111,11 @@ Status Table::check_change(const StoredSchema& stored, std::size_t number, Type 
     return refused(StatusCode::kInvalidArgument,
                    fmt::format("its type has changed {} times, which is all that it can",
                                columns::kEditionsMax - 1));
+  if (stored.changed_columns.size() == std::numeric_limits<std::uint16_t>::max())
+    return refused(StatusCode::kInvalidArgument,
+                   fmt::format("types have changed {} times in this table, which is all that they "
+                               "can",
+                               stored.changed_columns.size()));
   return {};
 }
 
@@ -146,7 +151,7 @@ Status Table::change_type(ColumnId id, Type type) {
                                            : Value::from_raw(type, constant.raw());
   if (column.default_value.has_value()) {
     const Value value = column.default_value->value();
-    if (columns::is_text_type(type))
+    if (columns::is_text_type(type) && !value.is_null())
       column.default_value = Constant(Value::from_bytes(type, value.as_string()));
   }
   Result<TableSchema> complete = complete_schema(std::move(next.schema));

@@ -56,10 +56,15 @@ bool Table::is_same_range(std::size_t key_index, const KeyBound& lower, const Ke
                           std::uint32_t last, const ReadAgain& again) const {
   if (!keys_.can_find(key_index)) return false;
   const KeyIndex& key = *keys_[key_index];
-  std::vector<Value> low;
-  std::vector<Value> high;
-  if (!normalise_bounds(key, lower, low).ok() || !normalise_bounds(key, upper, high).ok())
-    return false;
+  // What was read was in order then; a column may have another type since, with the same payloads.
+  const auto normalised = [&](const KeyBound& bound) {
+    std::vector<Value> values(bound.values.begin(), bound.values.end());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = columns::normalised(values[i], columns_[key.columns()[i]]->type());
+    return values;
+  };
+  const std::vector<Value> low = normalised(lower);
+  const std::vector<Value> high = normalised(upper);
   bool is_same = true;
   key.walk(low, lower.inclusive, high, upper.inclusive, [&](std::uint32_t row) {
     is_same = is_same_row(row, again);

@@ -174,6 +174,38 @@ TEST_CASE("a transaction that is open goes on when a column's type changes", "[e
   CHECK(must(t.find({orders.table, 0}, {Value::int64(kBeyond)})).is_null(ColumnId(2)));
 }
 
+TEST_CASE("who has read by a key sees no conflict in the change of a column's type", "[engine]") {
+  const std::vector<Value> low{Value::string("a")};
+  const std::vector<Value> high{Value::string("k")};
+  for (const bool is_range : {false, true}) {
+    TemporaryDatabase database;
+    TableSchema schema("t");
+    schema.column("id", Type::kInt32).column("x", Type::kString).with_default(Constant());
+    schema.primary_key({"id"}).unique_key("u", {"x"}).ordered();
+    const TableId table = must(database->create_table(schema));
+    Transaction reader = must(database->begin(AccessMode::kReadWrite, Isolation::kSerializable));
+    if (is_range)
+      must(reader.range({table, 1}, {low, true}, {high, true}, [](const Row&) { return true; }));
+    else
+      CHECK(!reader.find({table, 1}, {Value::string("k")}).ok());
+    must(reader.insert(table, {Value::int32(1), Value::null()}));
+    must(database->change_type(table, kOrderText, Type::kBytes));
+    must(reader.commit());
+    // NULL stays the default, and what was read is looked at as before.
+    Transaction first = must(database->begin(AccessMode::kReadWrite, Isolation::kSerializable));
+    CHECK(!first.find({table, 1}, {Value::bytes("k")}).ok());
+    must(first.insert(table, {{ColumnId(0), Value::int32(2)}}));
+    must(database->change_type(table, kOrderText, Type::kString));
+    Transaction second = must(database->begin());
+    must(second.insert(table, {Value::int32(3), Value::string("k")}));
+    must(second.commit());
+    CHECK(first.commit().code() == StatusCode::kConflict);
+    Transaction last = must(database->begin());
+    must(last.insert(table, {{ColumnId(0), Value::int32(4)}}));
+    CHECK(must(last.find({table, 0}, {Value::int32(4)})).is_null(kOrderText));
+  }
+}
+
 TEST_CASE("numbers go on behind those of an int32 when it becomes an int64", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("numbered");

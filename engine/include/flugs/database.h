@@ -312,8 +312,9 @@ class Database {
   ///
   /// Durable when: it returns ok. Fails with: kNotFound (no such table or column), kInvalidArgument
   /// (not one of these changes; a check that compares the column with one of its former type; a row
-  /// could get too large; it has changed 254 times), kConstraintViolated (a foreign key names the
-  /// column, or refers to a key that does: the message says which), kOutOfSpace.
+  /// could get too large; it has changed 254 times, or types of the table 65,535 times),
+  /// kConstraintViolated (a foreign key names the column, or refers to a key that does: the message
+  /// says which), kOutOfSpace.
   Status change_type(TableId table, ColumnId column, Type type);
 
   /// No number up to `last` is given any more by the table's auto-increment column: for rows that
