@@ -83,6 +83,9 @@ void Table::settle_editions() noexcept {
       decoder.kind.store(columns::DecodeKind::kChanged, std::memory_order_relaxed);
     } else {
       column.describe(decoder);
+      // A drop that came in between stores its kind behind its mark: ours must not stay over it.
+      if (column.is_dropped())
+        decoder.kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
     }
   }
 }
