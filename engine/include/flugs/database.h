@@ -304,17 +304,19 @@ class Database {
   ///
   /// Each call of a transaction takes the type that there is when it begins, whatever the
   /// transaction's snapshot. A write that is at work in that moment may end with kConflict. A query
-  /// or scan that runs goes on to the end with the type that it began with.
+  /// or scan that runs goes on to the end with the type that it began with. Programs that read the
+  /// column by Row::get_int32 must ask for get_int64 from then on. Until they are merged, queries
+  /// read rows of the delta of before row by row.
   ///
   /// Merges of whatever scope write row groups anew that have the column under an earlier type.
   /// What that left behind, a dictionary, long texts, is given back by the next opening that finds
   /// no row of it; some 500 bytes remain. A merge that runs is waited for.
   ///
   /// Durable when: it returns ok. Fails with: kNotFound (no such table or column), kInvalidArgument
-  /// (not one of these changes; a check that compares the column with one of its former type; a row
-  /// could get too large; it has changed 254 times, or types of the table 65,535 times),
-  /// kConstraintViolated (a foreign key names the column, or refers to a key that does: the message
-  /// says which), kOutOfSpace.
+  /// (not one of these changes; a check that compares a text column with one of its former type,
+  /// as only integers of either size compare; a row could get too large; it has changed 254 times,
+  /// or types of the table 65,535 times), kConstraintViolated (a foreign key names the column, or
+  /// refers to a key that does: the message says which), kOutOfSpace.
   Status change_type(TableId table, ColumnId column, Type type);
 
   /// No number up to `last` is given any more by the table's auto-increment column: for rows that
@@ -379,7 +381,8 @@ class Database {
   /// Moves rows of a table into the read-optimised main store, chunk by chunk, and gives back the
   /// space of those that have died; rows keep their ids (docs/decisions/0012). Transactions go on:
   /// readers never wait; writers of a chunk wait while its deletions are carried over, which takes
-  /// less than a millisecond. One merge of a table at a time.
+  /// less than a millisecond. One merge of a table at a time. Chunks that are being filled stay
+  /// where they are, unless MergeOptions::scope is MergeScope::kEverything.
   /// Durable when: it returns ok; chunk by chunk: a crash leaves each as it was or merged.
   /// Fails with: kNotFound; kInvalidArgument; kBusy (the table is being merged or dropped already;
   /// or a transaction that began earlier was still open after `patience`: nothing was merged);
