@@ -412,6 +412,7 @@ class Table {
   Status check_changes(std::span<const ColumnValue> changes) const;
   Status encode_changes(TransactionContext& context, std::uint32_t row,
                         std::span<const ColumnValue> changes);
+  bool fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept;
   Status changed_meanwhile() const;
   void need_altered(TransactionContext& context, const columns::RowLayout& layout) const;
   bool update_in_place(TransactionContext& context, std::uint32_t row,

@@ -69,7 +69,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   const auto fits = [&](const columns::RowLayout& l) {
     for (std::size_t i = 0; i < context.bits.size(); ++i)
       if (l.bits(i) < context.bits[i]) return false;
-    return l.editions() == context.editions;
+    return l.editions() == context.editions && fits_constants(l, context.bits.size());
   };
   const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
     return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
@@ -93,18 +93,30 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
       if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(sweep_all());
       return s;
     }
-    if (__builtin_expect(local.range.layout->editions() != context.editions, 0))
-      return changed_meanwhile();
+    if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile();
   }
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
   return row;
 }
 
-// The cells are of an edition that no row will have any more.
+// Whether rows of the layout have room for the constants of columns from `first` on: those that
+// were added since the call began, for which it has asked no width.
+bool Table::fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept {
+  for (std::size_t i = first; __builtin_expect(i < layout.cells().size(), 0); ++i) {
+    const columns::Column& column = *columns_[i];
+    if (column.has_constant() && layout.bits(i) < column.bits_for(column.constant())) return false;
+  }
+  return true;
+}
+
+// The cells are of an edition that no row will have any more, or a column has come whose value has
+// no room where they would go.
 Status Table::changed_meanwhile() const {
   return Status(StatusCode::kConflict,
-                fmt::format("table {}: the type of a column has changed during the call", name()));
+                fmt::format("table {}: a column was added, or its type has changed, during the "
+                            "call",
+                            name()));
 }
 
 // Only a merge that moves chunks already is waited for: before, it waits for this transaction.
@@ -276,7 +288,9 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
                                 "no default, and NULL is not allowed",
                                 name(), columns_[i]->name()));
     }
-    layout.store(rows_.address(row), i, columns_[i]->constant());
+    // Of one that is dropped by now nobody has asked whether it fits.
+    layout.store(rows_.address(row), i,
+                 is_dropped_column(i) ? columns::Cell{} : columns_[i]->constant());
   }
   mvcc::VersionLayout& version = rows_.version(row);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);

@@ -18,8 +18,9 @@ namespace {
 constexpr std::int64_t kItems = 600;
 constexpr ColumnId kTwice{1};
 
-/// Rows of a number and its double. Each column that is added has for its default its own number,
-/// or, where somebody has written it, 1000 more; and is dropped later.
+/// Rows of a number and its double. Each column that is added has for its default its own number
+/// (below zero, so that it needs wider cells than what is written), or, where somebody has written
+/// it, 1000 more; and is dropped later.
 class ChangingTable {
  public:
   ChangingTable() {
@@ -39,7 +40,8 @@ class ChangingTable {
   bool is_right(const Value& value, std::size_t column) const {
     if (value.is_null()) return true;  // dropped meanwhile
     const auto number = static_cast<std::int64_t>(column);
-    if (value.type() != Type::kString) return value.raw() == number || value.raw() == number + 1000;
+    if (value.type() != Type::kString)
+      return value.raw() == -number || value.raw() == number + 1000;
     const std::string text = text_of(number);
     return value.as_string() == text || value.as_string() == text + "1000";
   }
@@ -56,7 +58,7 @@ class ChangingTable {
     column.encoding = random.between(0, 1) == 0 ? Encoding::kDirect : Encoding::kDictionary;
     column.nullable = random.between(0, 1) == 0;
     const std::string text = text_of(number);
-    column.default_value = Constant(number % 2 == 0 ? Value::int64(number) : Value::string(text));
+    column.default_value = Constant(number % 2 == 0 ? Value::int64(-number) : Value::string(text));
     const auto added = database->add_column(table, column);
     complaint.expect(added.ok() && added->value() == count, "add_column");
     column_count.store(count + 1, std::memory_order_release);

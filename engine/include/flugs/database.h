@@ -274,7 +274,8 @@ class Database {
   /// transaction's snapshot: one that is open can read the new column in rows that it has, and
   /// write it. Rows may still be given as before, without values of columns that were added since
   /// the table was made, and get what these have by default: Transaction::insert, and insert_rows
-  /// if it is given room for the rows' ids, which says how many rows there are.
+  /// if it is given room for the rows' ids, which says how many rows there are. A write that is at
+  /// work when the column comes may end with kConflict.
   ///
   /// Durable when: it returns ok. Fails with: kNotFound, kAlreadyExists (the name is taken),
   /// kConstraintViolated (NOT NULL without a default, and the table has or once had rows),
