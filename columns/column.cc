@@ -49,6 +49,18 @@ Value normalised(const Value& value, Type column_type) noexcept {
   return value;
 }
 
+Value with_type(const Value& value, Type type) noexcept {
+  if (value.is_null()) return value;
+  return is_text_type(type) ? Value::from_bytes(type, value.as_string())
+                            : Value::from_raw(type, value.raw());
+}
+
+bool keeps_payloads(Type from, Type to) noexcept {
+  if (from == to) return true;
+  if (is_text_type(from) && is_text_type(to)) return true;
+  return from == Type::kInt32 && to == Type::kInt64;
+}
+
 Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, Decoder& decoder,
                const std::string& name, const std::string& table)
     : pool_(pool),
@@ -118,12 +130,6 @@ const Column* Column::at_edition(std::uint16_t edition) const noexcept {
   const Column* found = this;
   while (found != nullptr && found->edition_ > edition) found = found->former_.get();
   return found != nullptr && found->edition_ == edition ? found : nullptr;
-}
-
-Value Column::relabelled(const Value& value) const noexcept {
-  if (value.is_null()) return value;
-  return is_text_ ? Value::from_bytes(type_, value.as_string())
-                  : Value::from_raw(type_, value.raw());
 }
 
 Value Column::constant_value() const noexcept {

@@ -21,6 +21,9 @@
 
 namespace flugs::columns {
 
+/// The value with the same payload, or text, of another type; NULL stays NULL.
+Value with_type(const Value& value, Type type) noexcept;
+
 /// One column of a table: turns values into cells of rows and back. A column maps a row position to
 /// nothing by itself: rows and their visibility are the table's.
 /// Thread-safety: any thread, except load.
@@ -87,8 +90,6 @@ class Column {
   void for_each_used(FunctionRef<void(Column&)> visit);
   /// How to decode cells of this edition, which is not a dictionary, and of no other.
   void describe(Decoder& decoder) const noexcept;
-  /// A value of an earlier edition as one of this column.
-  Value relabelled(const Value& value) const noexcept;
   /// Rows may have the column still; it is not to be read or written any more.
   void set_dropped() noexcept;
   /// Who reads a cell from a chunk or group without values of a dropped column knows it from here.
@@ -116,7 +117,7 @@ class Column {
   Value value(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
     if (__builtin_expect(is_dropped(), 0)) return Value::null();
     if (const Column* former = former_of(layout, index))
-      return relabelled(former->value(layout, row, index));
+      return with_type(former->value(layout, row, index), type_);
     if (is_dictionary_)
       return dictionary_.value(static_cast<std::uint32_t>(layout.load(row, index)));
     return direct_value(layout, row, index);
@@ -227,5 +228,8 @@ class Column {
 /// The one form of a value that is stored and compared: -0.0 becomes 0.0, every NaN one NaN, an
 /// int32 given for an int64 column an int64.
 Value normalised(const Value& value, Type column_type) noexcept;
+/// Whether every value of the one type has the same payload, or text, in the other: what a column's
+/// type can become (decision 0025).
+bool keeps_payloads(Type from, Type to) noexcept;
 
 }  // namespace flugs::columns

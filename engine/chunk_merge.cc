@@ -110,12 +110,14 @@ Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, Colu
   columns::Unflushed unflushed;
   Status status;
   const columns::Column& edition = edition_of_rows(index, column);
+  const bool is_newest =
+      rows_.view(first_row_ + stored_.front()).edition(index) == column.edition();
   for (std::size_t i = 0; i < stored_.size() && status.ok(); ++i) {
     const RowView view = view_with_entry(i, index, edition);
     const bool is_null = column.nullable() && view.is_null(column, index);
     const std::string_view text = is_null ? std::string_view() : view.text(column, index);
     columns::Cell& cell = data.cells[i];
-    if (view.edition(index) == column.edition()) {
+    if (is_newest) {
       cell = column.cell_of_stored(text);
     } else if (Result<columns::Cell> own =
                    column.encode(Value::from_bytes(column.type(), text), unflushed, persister_);
@@ -126,7 +128,7 @@ Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, Colu
     }
     cell.is_null = is_null;
   }
-  unflushed.flush(persister_, "row_group/1");
+  unflushed.flush(persister_, "row_group/0");
   return status;
 }
 
@@ -162,13 +164,15 @@ Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData
 
 // Protocol row_group. The rows are in the group from step 3 on.
 //   step  store                            made durable by   power cut just after it: recovery
+//   0     texts of a former edition of a   flush, fence of 1 nothing refers to them: waste in
+//         column, once more in its heap                      the heap
 //   1     header, columns, places,         flush, fence      extent unreachable: free space
 //         version block pointers, records
 //   2     version blocks with rows that    flush, fence of   blocks unreachable: free space
 //         were deleted, and their stamps   chunk_replace/1
 //   3     pointer to the group, in the     chunk_replace/2   claims the group; the old chunk is
 //         place of that to the old chunk                     free
-// Must hold:  1 and 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
+// Must hold:  0 to 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
 Status ChunkMerge::build() {
   const std::size_t columns = table_.columns().size();
   std::vector<ColumnData> data(columns);

@@ -16,13 +16,6 @@ namespace flugs::engine {
 
 namespace {
 
-// Whether every value of the one type has the same payload, or text, in the other.
-bool keeps_payloads(Type from, Type to) noexcept {
-  if (from == to) return true;
-  if (columns::is_text_type(from) && columns::is_text_type(to)) return true;
-  return from == Type::kInt32 && to == Type::kInt64;
-}
-
 std::size_t editions_of(const StoredSchema& stored, std::size_t column) noexcept {
   return 1 + static_cast<std::size_t>(std::count_if(
                  stored.changed_columns.begin(), stored.changed_columns.end(),
@@ -56,10 +49,10 @@ void Table::make_editions() {
 
 // Opening, when the rows are known: of editions before the newest what rows are of.
 Status Table::load_former_editions() {
-  for (const ChangedColumnLayout& changed : definition().stored.changed_columns) {
-    columns::Column* former = columns_[changed.column]->former();
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    columns::Column* former = columns_[i]->former();
     for (; former != nullptr; former = former->former()) {
-      if (former->is_used() || !rows_.has_values_of(changed.column, former->edition())) continue;
+      if (!rows_.has_values_of(i, former->edition())) continue;
       if (Status s = former->load(); !s.ok()) return s;
       former->set_used(true);
     }
@@ -71,14 +64,14 @@ Status Table::load_former_editions() {
 // Cells of a column of which rows have no other edition any more are read like those of any other
 // column. At opening, or under merge_mutex() when nobody is left who reads what was replaced.
 void Table::settle_editions() noexcept {
-  for (const ChangedColumnLayout& changed : definition().stored.changed_columns) {
-    const columns::Column& column = *columns_[changed.column];
-    if (column.is_dropped()) continue;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const columns::Column& column = *columns_[i];
+    if (column.former() == nullptr || column.is_dropped()) continue;
     bool is_any = false;
     const columns::Column* former = column.former();
     for (; former != nullptr && !is_any; former = former->former())
-      is_any = rows_.is_read_as(changed.column, former->edition());
-    columns::Decoder& decoder = decoders_[changed.column];
+      is_any = rows_.is_read_as(i, former->edition());
+    columns::Decoder& decoder = decoders_[i];
     if (is_any) {
       decoder.kind.store(columns::DecodeKind::kChanged, std::memory_order_relaxed);
     } else {
@@ -95,7 +88,7 @@ Status Table::check_change(const StoredSchema& stored, std::size_t number, Type 
   const auto refused = [&](StatusCode code, const std::string& why) {
     return Status(code, fmt::format("table {}, column {}: {}", name(), column.name, why));
   };
-  if (!keeps_payloads(column.type, type))
+  if (!columns::keeps_payloads(column.type, type))
     return refused(StatusCode::kInvalidArgument,
                    fmt::format("{} cannot become {}: only int32 can become int64, and string and "
                                "bytes each other; add a column, fill it, drop this one",
@@ -148,15 +141,11 @@ Status Table::change_type(ColumnId id, Type type) {
                                   static_cast<std::uint8_t>(column.encoding), 0});
   column.type = type;
   column.encoding = Encoding::kDirect;
-  Value constant = former.has_constant() ? former.constant_value() : Value::null();
-  if (!constant.is_null())
-    constant = columns::is_text_type(type) ? Value::from_bytes(type, constant.as_string())
-                                           : Value::from_raw(type, constant.raw());
-  if (column.default_value.has_value()) {
-    const Value value = column.default_value->value();
-    if (columns::is_text_type(type) && !value.is_null())
-      column.default_value = Constant(Value::from_bytes(type, value.as_string()));
-  }
+  const Value constant =
+      former.has_constant() ? columns::with_type(former.constant_value(), type) : Value::null();
+  if (column.default_value.has_value())
+    column.default_value = Constant(columns::with_type(column.default_value->value(), type),
+                                    column.default_value->scale());
   Result<TableSchema> complete = complete_schema(std::move(next.schema));
   if (!complete.ok()) return std::move(complete).status();
   next.schema = *std::move(complete);

@@ -69,6 +69,39 @@ Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& sch
   return extent;
 }
 
+namespace {
+
+// What changes of the schema made: layouts of the columns that were added, and of the later
+// editions of columns whose type changed.
+Status check_later_columns(pmem::Pool& pool, const TableLayout& layout,
+                           const StoredSchema& stored) {
+  const auto check = [&](std::uint64_t offset, std::size_t column, const ColumnSchema& schema) {
+    Result<AddedColumnLayout*> read =
+        read_added_column(pool, offset, layout.table_id, stored.schema.name, column, schema);
+    return read.ok() ? Status() : std::move(read).status();
+  };
+  for (std::size_t i = 0; i < stored.added_columns.size(); ++i) {
+    const std::size_t column = layout.column_count + i;
+    Status added = check(stored.added_columns[i], column, first_edition(stored, column));
+    if (!added.ok()) return added;
+  }
+  for (std::size_t i = 0; i < stored.changed_columns.size(); ++i) {
+    const ChangedColumnLayout& changed = stored.changed_columns[i];
+    const ColumnSchema made = edition_made_by(stored, i);
+    if (Status s = check(changed.layout, changed.column, made); !s.ok()) return s;
+    if (!columns::keeps_payloads(static_cast<Type>(changed.type), made.type) ||
+        made.encoding != Encoding::kDirect)
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: table {}, change of type {}: column {} of type {} cannot "
+                                "have become {}, held directly",
+                                pool.path(), stored.schema.name, i, made.name, changed.type,
+                                to_string(made.type)));
+  }
+  return Status();
+}
+
+}  // namespace
+
 Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) {
   const std::uint64_t pool_bytes = pool.medium().bytes();
   const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
@@ -110,20 +143,7 @@ Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset)
       return corrupt("column as in the schema, column", i, columns[i].type);
   Result<StoredSchema> stored = read_schema(pool, layout, *schema);
   if (!stored.ok()) return stored;
-  for (std::size_t i = 0; i < stored->added_columns.size(); ++i) {
-    const std::size_t number = layout.column_count + i;
-    Result<AddedColumnLayout*> added =
-        read_added_column(pool, stored->added_columns[i], layout.table_id, stored->schema.name,
-                          number, first_edition(*stored, number));
-    if (!added.ok()) return std::move(added).status();
-  }
-  for (std::size_t i = 0; i < stored->changed_columns.size(); ++i) {
-    const ChangedColumnLayout& changed = stored->changed_columns[i];
-    Result<AddedColumnLayout*> edition =
-        read_added_column(pool, changed.layout, layout.table_id, stored->schema.name,
-                          changed.column, edition_made_by(*stored, i));
-    if (!edition.ok()) return std::move(edition).status();
-  }
+  if (Status s = check_later_columns(pool, layout, *stored); !s.ok()) return s;
   for (std::size_t i = 0; i < schema->columns.size(); ++i)
     if (!is_same_column(schema->columns[i], first_edition(*stored, i)))
       return corrupt("column as in the later schema, column", i, layout.schema_block);

@@ -69,6 +69,7 @@ constexpr MutationCase kCases[] = {
     {Kind::kNoFence, "chunk_list/3", "row_chunks"},
     {Kind::kNoFlush, "chunk_list/4", "row_chunks"},
     {Kind::kNoFence, "chunk_list/4", "chunk_lines"},
+    {Kind::kNoFlush, "row_group/0", "change_type"},
     {Kind::kNoFlush, "row_group/1", "merge"},
     {Kind::kNoFence, "row_group/1", "merge"},
     {Kind::kNoFlush, "row_group/2", "merge_locked"},

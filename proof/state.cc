@@ -31,19 +31,12 @@ std::vector<ColumnId> all_columns(const TableSchema& schema) {
   return columns;
 }
 
-// As Database::change_type has it.
-Value as_type(Type type, const Value& value) {
-  if (value.is_null() || value.type() == type) return value;
-  return columns::is_text_type(type) ? Value::from_bytes(type, value.as_string())
-                                     : Value::from_raw(type, value.raw());
-}
-
 /// Whether a value was of another type.
-bool give_types(TableRows& rows, const std::vector<ColumnSchema>& columns) {
+bool give_types(TableRows& rows, const std::vector<ColumnSchema>& schemas) {
   bool has_changed = false;
   for (auto& [id, row] : rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const Value value = as_type(columns[i].type, row[i]);
+      const Value value = columns::with_type(row[i], schemas[i].type);
       has_changed |= !(value == row[i]);
       row[i] = value;
     }
@@ -56,7 +49,7 @@ std::vector<Value> defaults_of(const TableSchema& schema) {
     Value value = column.default_value ? column.default_value->value() : Value::null();
     if (!value.is_null() && columns::is_text_type(value.type()))
       value = Value::from_bytes(value.type(), keep(std::string(value.as_string())));
-    defaults.push_back(as_type(column.type, value));
+    defaults.push_back(columns::with_type(value, column.type));
   }
   return defaults;
 }

@@ -271,7 +271,8 @@ class Turns {
       constexpr std::size_t kKeysOfTurns = 5;
       const std::string& column =
           to.columns[below(static_cast<std::uint32_t>(to.columns.size()))].name;
-      if (to.keys.size() < kKeysOfTurns) to = with_key(to, name, {column}, false);
+      if (to.keys.size() < kKeysOfTurns && !column.empty())
+        to = with_key(to, name, {column}, false);
     } else if (drawn <= 3 && to.keys.size() > 1) {
       const std::size_t place = 1 + below(static_cast<std::uint32_t>(to.keys.size() - 1));
       if (to.keys[place].dropped) {

@@ -110,6 +110,7 @@ TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibil
     segments_.clear();
     schema_.clear();
     row_positions_ = 0;
+    has_groups_ = false;
     add_columns();
     add_segments(visibility, end);
     is_same = table.columns().editions() == editions;

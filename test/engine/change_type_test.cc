@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "flugs/merge.h"
-#include "flugs/pool_check.h"
 #include "flugs/query.h"
 #include "test/support/temporary_database.h"
+#include "test/support/whole_pool.h"
 
 namespace flugs::test {
 namespace {
@@ -54,11 +54,6 @@ struct Orders {
     must(database->change_type(table, kOrderNumber, Type::kInt64));
     must(database->change_type(table, ColumnId(2), Type::kInt64));
     is_changed = true;
-  }
-  void merge_everything() {
-    MergeOptions options;
-    options.scope = MergeScope::kEverything;
-    static_cast<void>(must(database->merge(table, options)));
   }
   /// By key, in the order of both keys, by scan and query.
   void check() {
@@ -105,13 +100,6 @@ struct Orders {
                                .run(t));
     CHECK(some.row_count() == numbers.size() - numbers.size() / 2);
   }
-  void check_pool_is_whole() {
-    must(database->verify());
-    const std::string path = database.options.path;
-    database.close();
-    CHECK(must(check_pool({path, {}})).damages == 0);
-    database.reopen();
-  }
 
   TemporaryDatabase database;
   TableId table;
@@ -126,7 +114,7 @@ TEST_CASE("an int32 becomes an int64 with its keys, in groups and chunks, before
   for (const Encoding encoding : {Encoding::kDirect, Encoding::kDictionary}) {
     Orders orders(encoding);
     orders.insert(-40, 40);
-    orders.merge_everything();
+    merge_everything(orders.database, orders.table);
     orders.insert(40, 80);
     orders.insert(std::numeric_limits<std::int32_t>::max() - 5,
                   std::numeric_limits<std::int32_t>::max() + std::int64_t{1});
@@ -137,14 +125,14 @@ TEST_CASE("an int32 becomes an int64 with its keys, in groups and chunks, before
     orders.insert(kBeyond, kBeyond + 20);
     orders.insert(-kBeyond, -kBeyond + 20);
     orders.check();
-    orders.check_pool_is_whole();
+    check_pool_is_whole(orders.database);
     orders.check();
     static_cast<void>(must(orders.database->merge(orders.table)));
     orders.check();
     orders.insert(2 * kBeyond, 2 * kBeyond + 10);
-    orders.merge_everything();
+    merge_everything(orders.database, orders.table);
     orders.check();
-    orders.check_pool_is_whole();
+    check_pool_is_whole(orders.database);
     orders.check();
   }
 }
@@ -297,11 +285,6 @@ struct Lacking {
     }
     must(t.commit());
   }
-  void merge_everything() {
-    MergeOptions everything;
-    everything.scope = MergeScope::kEverything;
-    static_cast<void>(must(database->merge(table, everything)));
-  }
   void check() {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     for (const std::int64_t id : {0, 299, 300, 399, 400, 2999}) {
@@ -315,13 +298,6 @@ struct Lacking {
                                  .run(t));
     CHECK(groups.row_count() == 2);
     CHECK(groups.value(0, 1).as_int64() == 400);
-  }
-  void check_pool_is_whole() {
-    must(database->verify());
-    const std::string path = database.options.path;
-    database.close();
-    CHECK(must(check_pool({path, {}})).damages == 0);
-    database.reopen();
   }
 
   const std::string constant = std::string(100, 'c');
@@ -342,12 +318,12 @@ TEST_CASE("rows that lack a column have its constant under the new type, and tex
   t.check();
   t.database.reopen();
   t.check();
-  t.merge_everything();
+  merge_everything(t.database, t.table);
   t.check();
   t.database.reopen();  // the dictionary, and the first texts, are free
   t.check();
   CHECK(t.database->statistics().pool_used_bytes < before);
-  t.check_pool_is_whole();
+  check_pool_is_whole(t.database);
   t.check();
 }
 
@@ -357,13 +333,13 @@ TEST_CASE("a column whose type changed leaves nothing but its place when it is d
   const std::uint64_t before = t.database->statistics().pool_used_bytes;
   must(t.database->change_type(t.table, ColumnId(1), Type::kBytes));
   must(t.database->drop_column(t.table, ColumnId(1)));
-  t.check_pool_is_whole();
-  t.merge_everything();
+  check_pool_is_whole(t.database);
+  merge_everything(t.database, t.table);
   t.database.reopen();
   Transaction one = must(t.database->begin());
   must(one.insert(t.table, {Value::int64(5000), Value::null(), Value::int32(1)}));
   must(one.commit());
-  t.check_pool_is_whole();
+  check_pool_is_whole(t.database);
   must(t.database->drop_table(t.table));
   const std::uint64_t left = t.database->statistics().pool_used_bytes;
   CHECK(left < before / 2);

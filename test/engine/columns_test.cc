@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "flugs/merge.h"
-#include "flugs/pool_check.h"
 #include "flugs/query.h"
 #include "test/model/random.h"
 #include "test/support/temporary_database.h"
+#include "test/support/whole_pool.h"
 
 namespace flugs::test {
 namespace {
@@ -270,14 +270,6 @@ struct Items {
       must(t.insert(table, {Value::int64(id), Value::string("k"), Value::int32(5)}));
     must(t.commit());
   }
-  void check_pool_is_whole() {
-    must(database->verify());
-    const std::string path = database.options.path;
-    database.close();
-    const PoolCheckReport report = must(check_pool({path, {}}));
-    CHECK(report.damages == 0);
-    database.reopen();
-  }
 };
 
 }  // namespace
@@ -289,11 +281,7 @@ TEST_CASE("columns come and go, and each row is what was written", "[engine]") {
       table.take_turn();
       if (turn % 10 == 9) table.check();
     }
-    must(table.database->verify());
-    const std::string path = table.database.options.path;
-    table.database.close();
-    CHECK(must(check_pool({path, {}})).damages == 0);
-    table.database.reopen();
+    check_pool_is_whole(table.database);
     table.check();
   }
 }
@@ -404,7 +392,7 @@ TEST_CASE("a dropped column's name is free and its number is not", "[engine]") {
   CHECK(must(items.database->schema(items.table)).columns[3].dropped);
   CHECK(items.database->create_table(must(items.database->schema(items.table))).code() ==
         StatusCode::kInvalidArgument);
-  items.check_pool_is_whole();
+  check_pool_is_whole(items.database);
 }
 
 TEST_CASE(
@@ -478,12 +466,10 @@ TEST_CASE("merges and the opening after them give back what a dropped column too
   items.database.reopen();
   // The groups have it still.
   CHECK(items.database->statistics().pool_used_bytes + 100'000 > before);
-  MergeOptions everything;
-  everything.scope = MergeScope::kEverything;
-  static_cast<void>(must(items.database->merge(items.table, everything)));
+  merge_everything(items.database, items.table);
   items.database.reopen();
   CHECK(items.database->statistics().pool_used_bytes + 2000 * 300 < before);
-  items.check_pool_is_whole();
+  check_pool_is_whole(items.database);
   items.insert(5000, 5100);  // where it was
   must(items.database->verify());
 }
