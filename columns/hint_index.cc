@@ -218,9 +218,16 @@ bool HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
     if (directory == nullptr) return true;
     const std::size_t index = directory->index_of(fingerprint);
     const std::uint64_t seen = word_of(*directory, index);
-    walk(seen, fingerprint, [&](std::uint64_t&, std::uint64_t slot) {
-      if (matches(slot, fingerprint)) out.push(payload_of(slot));
-      return false;
+    // By branches, one per slot: they can be guessed while the line is on its way.
+    walk(seen, fingerprint, [&](std::uint64_t* slots) {
+      note_read(SharedWord::kHintLine, slots);
+      bool has_unused = false;
+      for (std::uint32_t i = 0; i < Segment::kSlots; ++i) {
+        const std::uint64_t slot = load(slots[i]);
+        has_unused |= slot == 0;
+        if ((slot >> 32) == fingerprint && is_live(slot)) out.push(payload_of(slot));
+      }
+      return has_unused ? Walked::kEnd : Walked::kGoOn;
     });
     // A segment is used for something else only after the word had changed.
     if (load(directory->word(index)) == seen &&
@@ -248,6 +255,14 @@ void HintIndex::prefetch_for_edit(std::uint64_t hash) noexcept {
   __builtin_prefetch(segment_at(word)->slots[home_of(fingerprint)], 1);
 }
 
+void HintIndex::prefetch_for_erase(std::uint64_t hash) const noexcept {
+  const std::uint32_t fingerprint = fingerprint_of(hash);
+  const Directory* directory = directory_.load(std::memory_order_acquire);
+  if (directory == nullptr) return;
+  const std::uint64_t word = word_of(*directory, directory->index_of(fingerprint));
+  if (word != 0) __builtin_prefetch(segment_at(word)->slots[home_of(fingerprint)], 1);
+}
+
 // ------------------------------------------------------------------------------------- editing
 
 HintIndex::Editor::Editor(HintIndex& index, std::uint64_t hash) noexcept
@@ -268,8 +283,8 @@ HintIndex::Editor::Editor(HintIndex& index, std::uint64_t hash) noexcept
 
 std::uint64_t* HintIndex::find_free(std::uint64_t word, std::uint32_t fingerprint) const noexcept {
   std::uint64_t* free = nullptr;
-  walk(word, fingerprint, [&](std::uint64_t& slot, std::uint64_t value) {
-    if (!is_live(value)) free = &slot;
+  walk_lines(word, fingerprint, [&](std::uint64_t* slots, const HintLine& line) {
+    note_free(slots, line, free);
     return free != nullptr;
   });
   return free;
@@ -310,37 +325,49 @@ HintIndex::Room HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unfl
   const std::uint64_t wanted = make_slot(fingerprint_, payload);
   std::uint64_t* found = nullptr;
   std::uint64_t* free = nullptr;
-  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
-    if (value == wanted) found = &slot;
-    if (!is_live(value) && free == nullptr) free = &slot;
-    return found != nullptr;
+  index_.walk_lines(word_, fingerprint_, [&](std::uint64_t* slots, const HintLine& line) {
+    note_free(slots, line, free);
+    return line.any([&](std::uint32_t i, std::uint64_t value) {
+      if (value == wanted) found = &slots[i];
+      return found != nullptr;
+    });
   });
   return put(found != nullptr ? found : free, found == nullptr, wanted, unflushed);
 }
 
-bool HintIndex::Editor::erase(std::uint32_t payload) noexcept {
-  const std::uint64_t wanted = make_slot(fingerprint_, payload);
-  bool is_found = false;
-  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
-    if (value != wanted) return false;
-    // Only where a look-up ends anyway may a slot become unused again.
-    auto* line = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::uintptr_t>(&slot) &
-                                                  ~std::uintptr_t{pmem::kLineBytes - 1});
-    const bool ends_here = std::any_of(line, line + Segment::kSlots,
-                                       [](const std::uint64_t& other) { return load(other) == 0; });
-    store(slot, ends_here ? 0 : Segment::kEmptied);
-    is_found = true;
-    return false;  // one that was erased may have come back with a crash, and this be another one
-  });
-  return is_found;
-}
-
 void HintIndex::Editor::take_back(std::uint32_t payload, std::uint32_t successor) noexcept {
   const std::uint64_t wanted = make_slot(fingerprint_, successor);
-  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
-    if (value == wanted) store(slot, make_slot(fingerprint_, payload));
-    return false;
+  index_.walk_lines(word_, fingerprint_, [&](std::uint64_t* slots, const HintLine& line) {
+    return line.any([&](std::uint32_t i, std::uint64_t value) {
+      if (value == wanted) store(slots[i], make_slot(fingerprint_, payload));
+      return false;
+    });
   });
+}
+
+// An entry that a change of the directory has copied, and not yet made known, is taken out here
+// only where it is copied from. Whoever makes that change looks there once more (erase_again)
+// behind the new words, and this looks at the word behind the slot: one of them sees what the other
+// one wrote.
+bool HintIndex::erase(std::uint64_t hash, std::uint32_t payload) noexcept {
+  const std::uint32_t fingerprint = fingerprint_of(hash);
+  const std::uint64_t wanted = make_slot(fingerprint, payload);
+  bool is_found = false;
+  for (;;) {
+    const Directory* directory = directory_.load(std::memory_order_acquire);
+    if (directory == nullptr) return false;
+    const std::size_t index = directory->index_of(fingerprint);
+    const std::uint64_t seen = word_of(*directory, index);
+    walk_lines(seen, fingerprint, [&](std::uint64_t* slots, const HintLine& line) {
+      return line.any([&](std::uint32_t i, std::uint64_t value) {
+        if (value == wanted) is_found |= empty(slots[i], wanted);
+        return false;  // one that was erased may have come back with a crash, and be another one
+      });
+    });
+    if (__atomic_load_n(&directory->word(index), __ATOMIC_SEQ_CST) == seen &&
+        directory_.load(std::memory_order_seq_cst) == directory)
+      return is_found;
+  }
 }
 
 void HintIndex::flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister& persister,
@@ -352,9 +379,11 @@ void HintIndex::flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister
   const std::uint64_t word = word_of(*directory, directory->index_of(fingerprint));
   const std::uint64_t wanted = make_slot(fingerprint, payload);
   const std::uint64_t* found = nullptr;
-  walk(word, fingerprint, [&](std::uint64_t& slot, std::uint64_t value) {
-    if (value == wanted) found = &slot;
-    return found != nullptr;
+  walk_lines(word, fingerprint, [&](std::uint64_t* slots, const HintLine& line) {
+    return line.any([&](std::uint32_t i, std::uint64_t value) {
+      if (value == wanted) found = &slots[i];
+      return found != nullptr;
+    });
   });
   if (found == nullptr) return;
   for_each_line_to(word, fingerprint, found,

@@ -12,6 +12,7 @@
 #include "columns/chunk_geometry.h"
 #include "columns/hash_index.h"
 #include "columns/hint_index_layout.h"
+#include "columns/hint_line.h"
 #include "columns/unflushed.h"
 #include "columns/zeroed_memory.h"
 #include "pmem/chunk_list.h"
@@ -36,8 +37,8 @@ namespace flugs::columns {
 /// an unused slot again: so a look-up ends at the first line that has one, and whoever puts an
 /// entry behind full lines makes these durable, too.
 ///
-/// Thread-safety: look-ups from any thread take no lock; who edits holds that of a segment. load
-/// and recover: nobody else.
+/// Thread-safety: look-ups and erasing from any thread take no lock; who adds holds that of a
+/// segment. load and recover: nobody else.
 class HintIndex {
  public:
   HintIndex(pmem::Pool& pool, HintIndexLayout& layout, std::string owner);
@@ -62,6 +63,8 @@ class HintIndex {
   void prefetch(std::uint64_t hash) const noexcept;
   /// The same for an Editor: the lock's line, too, which another thread may have had last.
   void prefetch_for_edit(std::uint64_t hash) noexcept;
+  /// The same for `erase`.
+  void prefetch_for_erase(std::uint64_t hash) const noexcept;
 
   /// Whether an entry found a slot, and another one would near its home.
   enum class Room : std::uint8_t { kEnough, kLittle, kNone };
@@ -75,11 +78,9 @@ class HintIndex {
     Editor(const Editor&) = delete;
     Editor& operator=(const Editor&) = delete;
 
-    /// Calls visit(payload) for each candidate until it returns true; true if one did.
-    template <typename F>
-    bool any(F&& visit) const;
-    /// The same, and where another entry can stand if none did: null, nowhere. The place is good
-    /// until something is added.
+    /// Calls visit(payload) for each candidate until it returns true; true if one did. `free`:
+    /// where another entry can stand if none did; null, nowhere. The place is good until something
+    /// is added.
     template <typename F>
     bool any(F&& visit, std::uint64_t*& free) const;
     /// Adds an entry that is not there to such a place. Nothing relies on it before its lines are
@@ -100,8 +101,6 @@ class HintIndex {
     template <typename F>
     Room succeed(std::uint32_t payload, std::uint32_t successor, F&& is_obsolete,
                  Unflushed& unflushed, bool& found);
-    /// False when there is no entry with `payload`. Need not be made durable: it may come back.
-    bool erase(std::uint32_t payload) noexcept;
     /// Takes back that `successor` was added where `payload` stands: its place goes to another
     /// entry with `payload`. It may have been that of an entry that was obsolete, and a look-up
     /// under way since before `payload` came may find what it looks for there and nowhere else.
@@ -122,6 +121,10 @@ class HintIndex {
   /// kNone. What is made of room is durable on return. Fails with kOutOfSpace.
   template <typename F>
   Status edit(std::uint64_t hash, pmem::Persister& persister, F&& edit_function);
+
+  /// Takes all entries of the hash with `payload` out, without a lock; false when there is none.
+  /// Nobody adds one meanwhile. Need not be made durable: it may come back.
+  bool erase(std::uint64_t hash, std::uint32_t payload) noexcept;
 
   /// Flushes what must be durable for the entry to be found; nothing when it is not there.
   void flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister& persister,
@@ -147,7 +150,7 @@ class HintIndex {
   /// 16 per processor, so that two that write to different segments seldom meet.
   static std::size_t lock_count() noexcept;
   // An entry so many lines from home wishes for more room.
-  static constexpr std::uint32_t kLinesFar = 4;
+  static constexpr std::uint32_t kLinesFar = 3;
   static constexpr unsigned kSlabMapShift = 21;
   static constexpr std::uint64_t kNoWord = ~std::uint64_t{0};
   static constexpr unsigned kDepthMax = 24;
@@ -202,8 +205,12 @@ class HintIndex {
     note_write(SharedWord::kHintLine, &word);
     __atomic_store_n(&word, value, __ATOMIC_RELEASE);
   }
-  static bool matches(std::uint64_t slot, std::uint32_t fingerprint) noexcept {
-    return (slot >> 32) == fingerprint && static_cast<std::uint32_t>(slot) != 0;
+  /// Takes out `wanted`, unless the slot holds something else by now. Never unused: only a line
+  /// that nobody writes to can be known not to be full.
+  static bool empty(std::uint64_t& slot, std::uint64_t wanted) noexcept {
+    note_write(SharedWord::kHintLine, &slot);
+    return __atomic_compare_exchange_n(&slot, &wanted, Segment::kEmptied, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_RELAXED);
   }
   static bool is_live(std::uint64_t slot) noexcept { return static_cast<std::uint32_t>(slot) != 0; }
   static std::uint64_t make_slot(std::uint32_t fingerprint, std::uint32_t payload) noexcept {
@@ -229,10 +236,19 @@ class HintIndex {
     return {directory & ~kDepthMask, sizeof(std::uint64_t) << depth_of(directory)};
   }
 
-  /// Calls visit(slot, value) for the slots in which an entry may be, until it returns true.
+  enum class Walked : std::uint8_t { kGoOn, kEnd, kFound };
+  /// Calls read_line(slots), which returns Walked, for the lines in which an entry may be: kEnd at
+  /// one with an unused slot. True if it was kFound.
   template <typename F>
-  bool walk(std::uint64_t word, std::uint32_t fingerprint, F&& visit) const;
+  bool walk(std::uint64_t word, std::uint32_t fingerprint, F&& read_line) const;
+  /// Calls visit(slots, HintLine) for the same lines, until it returns true.
+  template <typename F>
+  bool walk_lines(std::uint64_t word, std::uint32_t fingerprint, F&& visit) const;
   std::uint64_t* find_free(std::uint64_t word, std::uint32_t fingerprint) const noexcept;
+  /// The first place that is free, unless one is known.
+  static void note_free(std::uint64_t* slots, const HintLine& line, std::uint64_t*& free) noexcept {
+    if (free == nullptr && line.free != 0) free = slots + std::countr_zero(line.free);
+  }
   template <typename F>
   void for_each_line_to(std::uint64_t word, std::uint32_t fingerprint, const std::uint64_t* slot,
                         F&& visit) const;
@@ -268,6 +284,7 @@ class HintIndex {
   Result<std::uint64_t> new_segment(pmem::Persister& persister);
   Result<std::uint64_t> take_segment(pmem::Persister& persister);
   void fill(std::uint64_t offset, std::span<const std::uint64_t> slots) noexcept;
+  void erase_again(const Segment& replaced, std::span<const std::uint64_t> copied) noexcept;
   Status rearrange(std::uint32_t fingerprint, pmem::Persister& persister, bool& wants_doubling);
   Status change(const Block& block, std::uint64_t old_word, std::span<const std::uint64_t> lower,
                 std::span<const std::uint64_t> upper, pmem::Persister& persister);
@@ -307,24 +324,26 @@ class HintIndex {
 };
 
 template <typename F>
-bool HintIndex::walk(std::uint64_t word, std::uint32_t fingerprint, F&& visit) const {
+bool HintIndex::walk(std::uint64_t word, std::uint32_t fingerprint, F&& read_line) const {
   if (word == 0) return false;
   std::uint32_t line = home_of(fingerprint);
   for (Segment* segment = segment_at(word); segment != nullptr; segment = next_of(*segment)) {
     for (std::uint32_t walked = 0; walked < Segment::kLines; ++walked) {
-      std::uint64_t* slots = segment->slots[line];
-      note_read(SharedWord::kHintLine, slots);
-      bool has_unused = false;
-      for (std::uint32_t i = 0; i < Segment::kSlots; ++i) {
-        const std::uint64_t slot = load(slots[i]);
-        has_unused |= slot == 0;
-        if (visit(slots[i], slot)) return true;
-      }
-      if (has_unused) return false;
+      const Walked next = read_line(segment->slots[line]);
+      if (next != Walked::kGoOn) return next == Walked::kFound;
       line = line + 1 == Segment::kLines ? 0 : line + 1;
     }
   }
   return false;
+}
+
+template <typename F>
+bool HintIndex::walk_lines(std::uint64_t word, std::uint32_t fingerprint, F&& visit) const {
+  return walk(word, fingerprint, [&](std::uint64_t* slots) {
+    const HintLine line = read_hint_line(slots, fingerprint);
+    if (visit(slots, line)) return Walked::kFound;
+    return line.unused != 0 ? Walked::kEnd : Walked::kGoOn;
+  });
 }
 
 template <typename F>
@@ -344,18 +363,11 @@ Status HintIndex::edit(std::uint64_t hash, pmem::Persister& persister, F&& edit_
 }
 
 template <typename F>
-bool HintIndex::Editor::any(F&& visit) const {
-  return index_.walk(word_, fingerprint_, [&](std::uint64_t&, std::uint64_t slot) {
-    return matches(slot, fingerprint_) && visit(payload_of(slot));
-  });
-}
-
-template <typename F>
 bool HintIndex::Editor::any(F&& visit, std::uint64_t*& free) const {
   free = nullptr;
-  return index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
-    if (!is_live(value) && free == nullptr) free = &slot;
-    return matches(value, fingerprint_) && visit(payload_of(value));
+  return index_.walk_lines(word_, fingerprint_, [&](std::uint64_t* slots, const HintLine& line) {
+    note_free(slots, line, free);
+    return line.any([&](std::uint32_t, std::uint64_t value) { return visit(payload_of(value)); });
   });
 }
 
@@ -365,15 +377,13 @@ HintIndex::Room HintIndex::Editor::insert_unless(F&& refuses, std::uint32_t payl
   const std::uint64_t wanted = make_slot(fingerprint_, payload);
   std::uint64_t* present = nullptr;
   std::uint64_t* free = nullptr;
-  refused = index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
-    if (value == wanted) {
-      present = &slot;
-    } else if (!is_live(value)) {
-      if (free == nullptr) free = &slot;
-    } else {
-      return matches(value, fingerprint_) && refuses(payload_of(value));
-    }
-    return false;
+  refused = index_.walk_lines(word_, fingerprint_, [&](std::uint64_t* slots, const HintLine& line) {
+    note_free(slots, line, free);
+    return line.any([&](std::uint32_t i, std::uint64_t value) {
+      if (value != wanted) return refuses(payload_of(value));
+      present = &slots[i];
+      return false;
+    });
   });
   if (refused) return Room::kEnough;
   return put(present != nullptr ? present : free, present == nullptr, wanted, &unflushed);
@@ -386,17 +396,17 @@ HintIndex::Room HintIndex::Editor::succeed(std::uint32_t payload, std::uint32_t 
   std::uint64_t* free = nullptr;
   std::uint64_t* obsolete = nullptr;
   found = false;
-  index_.walk(word_, fingerprint_, [&](std::uint64_t& slot, std::uint64_t value) {
-    if (value == wanted) {
-      if (found) obsolete = &slot;
-      found = true;
-    } else if (!is_live(value)) {
-      if (free == nullptr) free = &slot;
-    } else if (obsolete == nullptr && matches(value, fingerprint_) &&
-               is_obsolete(payload_of(value))) {
-      obsolete = &slot;
-    }
-    return false;
+  index_.walk_lines(word_, fingerprint_, [&](std::uint64_t* slots, const HintLine& line) {
+    note_free(slots, line, free);
+    return line.any([&](std::uint32_t i, std::uint64_t value) {
+      if (value == wanted) {
+        if (found) obsolete = &slots[i];
+        found = true;
+      } else if (obsolete == nullptr && is_obsolete(payload_of(value))) {
+        obsolete = &slots[i];
+      }
+      return false;
+    });
   });
   if (!found) return Room::kEnough;
   const bool is_new = obsolete == nullptr;

@@ -137,6 +137,17 @@ void HintIndex::fill(std::uint64_t offset, std::span<const std::uint64_t> slots)
     store(*find_free(offset, static_cast<std::uint32_t>(slot >> 32)), slot);
 }
 
+// Entries were copied out of a segment that nobody edits any more. Those that were erased there
+// meanwhile are erased where they went, once that can be found.
+void HintIndex::erase_again(const Segment& replaced,
+                            std::span<const std::uint64_t> copied) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::uint64_t* slots = replaced.slots[0];
+  for (std::size_t i = 0; i < copied.size(); ++i)
+    if (is_live(copied[i]) && load(slots[i]) == Segment::kEmptied)
+      erase(copied[i] & ~std::uint64_t{0xFFFFFFFF}, payload_of(copied[i]));
+}
+
 HintIndex::Block HintIndex::block_of(const Directory& directory, std::size_t index) const noexcept {
   const std::uint64_t word = word_of(directory, index);
   Block block{index, 1};
@@ -162,14 +173,12 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
   const bool is_full = find_free(lock.word_, fingerprint) == nullptr;
   // Those that go on elsewhere have many entries of few hashes: they only become longer.
   if (load(segment.next) != 0) return is_full ? go_on(segment, persister) : Status();
-  std::vector<std::uint64_t> entries;
-  std::size_t emptied = 0;
+  std::vector<std::uint64_t> found;
   for (const auto& line : segment.slots)
-    for (const std::uint64_t& slot : line) {
-      const std::uint64_t value = load(slot);
-      if (is_live(value)) entries.push_back(value);
-      emptied += value == Segment::kEmptied ? 1 : 0;
-    }
+    for (const std::uint64_t& slot : line) found.push_back(load(slot));
+  std::vector<std::uint64_t> entries;
+  std::copy_if(found.begin(), found.end(), std::back_inserter(entries), is_live);
+  const auto emptied = std::count(found.begin(), found.end(), Segment::kEmptied);
   const unsigned depth = directory.depth() - static_cast<unsigned>(std::countr_zero(block.span));
   const auto goes_up = [&](std::uint64_t slot) { return (slot >> (63 - depth) & 1) != 0; };
   const auto up = static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), goes_up));
@@ -182,9 +191,16 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
   if (splits) {
     const auto middle = std::partition(entries.begin(), entries.end(),
                                        [&](std::uint64_t slot) { return !goes_up(slot); });
-    return change(block, lock.word_, {entries.begin(), middle}, {middle, entries.end()}, persister);
+    Status s =
+        change(block, lock.word_, {entries.begin(), middle}, {middle, entries.end()}, persister);
+    if (s.ok()) erase_again(segment, found);
+    return s;
   }
-  if (emptied > entries.size() / 2) return change(block, lock.word_, entries, {}, persister);
+  if (static_cast<std::size_t>(emptied) > entries.size() / 2) {
+    Status s = change(block, lock.word_, entries, {}, persister);
+    if (s.ok()) erase_again(segment, found);
+    return s;
+  }
   return is_full ? go_on(segment, persister) : Status();
 }
 

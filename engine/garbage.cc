@@ -20,7 +20,11 @@ constexpr std::size_t kRowsPerCollection = 8;
 constexpr std::size_t kDyingPerCollection = 512;
 constexpr std::size_t kDeadRowsPerRow = 2048;
 constexpr std::size_t kLocalFreeRowsMax = 512;
+// What unlinking reads is asked for so many rows ahead: the caches have lost some of it by then.
+constexpr std::size_t kDeadRowsAhead = 4;
 constexpr std::size_t kWritesPerOldest = 64 * TransactionContext::kWritesAhead;
+
+void prefetch_unlinking(const DeadRow& dead) noexcept { dead.table->prefetch_unlinking(dead); }
 
 void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::size_t sweeps_max) {
   std::size_t sweeps_left = sweeps_max;
@@ -28,6 +32,7 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
                           context.dead.front().since <= context.oldest_snapshot;
        ++i) {
     DeadRow dead = context.dead.front();
+    if (context.dead.size() > kDeadRowsAhead) prefetch_unlinking(context.dead[kDeadRowsAhead]);
     // A drop that is under way may still fail: leave the rows until it is decided.
     if (dead.table->is_dropped() && !dead.table->is_gone()) return;
     if (!dead.table->is_gone() && !dead.table->may_unlink(dead.row, sweeps_left)) return;
@@ -40,7 +45,8 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
     context.unreachable.push(dead);
   }
   // For the next time.
-  if (!context.dead.empty()) context.dead.front().table->prefetch_unlinking(context.dead.front());
+  for (std::size_t i = 0; i < std::min(kDeadRowsAhead, context.dead.size()); ++i)
+    prefetch_unlinking(context.dead[i]);
 }
 
 void reuse_rows(TransactionContext& context, std::size_t rows_max) {

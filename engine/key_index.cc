@@ -320,7 +320,7 @@ void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
 // The entry of one row of a record, under the key of another that has it, too.
 void KeyIndex::erase_hint(std::uint32_t keyed, std::uint32_t row, KnownHash hash) {
   if (!is_hashed(keyed)) return;
-  columns::HintIndex::Editor(*hints_, hash ? *hash : hash_of(keyed)).erase(row);
+  hints_->erase(hash ? *hash : hash_of(keyed), row);
 }
 
 // What stands in a run stays there: `created` says that the row is gone.

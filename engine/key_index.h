@@ -138,6 +138,10 @@ class KeyIndex final : public columns::OrderedIndexCompare {
     if (hints_ != nullptr) return hints_->prefetch_for_edit(hash);
     hash_.prefetch_for_edit(hash);
   }
+  void prefetch_for_erase(std::uint64_t hash) noexcept {
+    if (hints_ != nullptr) return hints_->prefetch_for_erase(hash);
+    hash_.prefetch_for_edit(hash);
+  }
 
   /// Opening, when there are hints: claims them; then, after claims are finished, makes them whole.
   Status load() { return hints_ == nullptr ? Status() : hints_->load(); }

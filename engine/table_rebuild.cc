@@ -212,7 +212,7 @@ void Table::prefetch_unlinking(const DeadRow& dead) const noexcept {
   __builtin_prefetch(&rows_.version(dead.row), 1);
   constexpr KeyMask kWithHash = (1U << DeadRow::kHashesKept) - 1;
   for (const std::size_t k : KeyPlaces(static_cast<KeyMask>(keys_.kept() & kWithHash)))
-    if (const auto hash = dead.hash_of_key(k)) keys_[k]->prefetch_for_edit(*hash);
+    if (const auto hash = dead.hash_of_key(k)) keys_[k]->prefetch_for_erase(*hash);
 }
 
 TableStatistics Table::statistics() const {

@@ -1,5 +1,6 @@
 #include "columns/hint_index.h"
 
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -67,9 +68,7 @@ struct World {
     return index->edit(
         hash, own, [&](HintIndex::Editor& editor) { return editor.insert(payload, &unflushed); });
   }
-  bool erase(std::uint64_t hash, std::uint32_t payload) {
-    return HintIndex::Editor(*index, hash).erase(payload);
-  }
+  bool erase(std::uint64_t hash, std::uint32_t payload) { return index->erase(hash, payload); }
   std::multiset<std::uint32_t> found(std::uint64_t hash) const {
     Candidates candidates;
     index->lookup(hash, candidates);
@@ -254,6 +253,58 @@ TEST_CASE("entries are found while others are added and segments are split", "[c
   CHECK(missed == 0);
   CHECK(failed == 0);
   CHECK(world.size() == kKept + 2 * 40000);
+}
+
+TEST_CASE("entries that are erased while their segments change do not come back", "[columns]") {
+  constexpr std::uint32_t kErased = 30000;
+  for (int round = 0; round < 8; ++round) {
+    World world;
+    for (std::uint32_t i = 0; i < kErased; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
+    std::atomic<std::uint64_t> failed{0};
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 2; ++t)
+      threads.emplace_back([&, t] {
+        for (std::uint32_t i = 0; i < kErased; ++i) {
+          const std::uint32_t number = kErased + i * 2 + t;
+          failed += world.insert(hash_number(number), number).ok() ? 0 : 1;
+        }
+      });
+    threads.emplace_back([&] {
+      for (std::uint32_t i = 0; i < kErased; ++i) failed += world.erase(hash_number(i), i) ? 0 : 1;
+    });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(failed == 0);
+    CHECK(world.size() == 2 * kErased);
+  }
+}
+
+TEST_CASE("a line is read alike slot by slot and with vectors", "[columns]") {
+  test::Random random(5);
+  for (int i = 0; i < 20000; ++i) {
+    alignas(64) std::array<std::uint64_t, HintLine::kSlots> slots{};
+    const auto fingerprint =
+        static_cast<std::uint32_t>(random.below(3) == 0 ? random.below(3) : random.next());
+    for (std::uint64_t& slot : slots) {
+      const std::uint64_t kind = random.below(5);
+      if (kind == 0) slot = 0;
+      if (kind == 1) slot = HintSegmentLayout::kEmptied;
+      if (kind == 2) slot = (std::uint64_t{fingerprint} << 32) | random.below(3);
+      if (kind > 2) slot = random.next();
+    }
+    const HintLine one = read_hint_slots(slots.data(), fingerprint);
+    const HintLine other = read_hint_line(slots.data(), fingerprint);
+    REQUIRE(one.values == slots);
+    REQUIRE(other.values == slots);
+    REQUIRE(one.matching == other.matching);
+    REQUIRE(one.free == other.free);
+    REQUIRE(one.unused == other.unused);
+    for (std::uint32_t k = 0; k < HintLine::kSlots; ++k) {
+      const auto payload = static_cast<std::uint32_t>(slots[k]);
+      CHECK((one.matching >> k & 1) == (payload != 0 && slots[k] >> 32 == fingerprint ? 1 : 0));
+      CHECK((one.free >> k & 1) == (payload == 0 ? 1 : 0));
+      CHECK((one.unused >> k & 1) == (slots[k] == 0 ? 1 : 0));
+    }
+  }
 }
 
 TEST_CASE("damage of a hint index is refused with its place", "[columns]") {
