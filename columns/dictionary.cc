@@ -238,19 +238,25 @@ Value Dictionary::value(std::uint32_t code) const noexcept {
   return Value::from_raw(type_, integer(code));
 }
 
-// A hint may name what is no entry yet. NULL's, of which null_code() may not know yet, looks like 0
-// or an empty text but for its proof.
-bool Dictionary::is_value(std::uint32_t id, const Value& value) const noexcept {
-  if (is_text_ && !value.as_string().empty()) return is_present(id);
+// A hint may name what is no entry yet, or half of one. NULL's, of which null_code() may not know
+// yet, looks like 0 or an empty text but for its proof.
+bool Dictionary::is_hinted(std::uint32_t id, const Value& value) const noexcept {
+  if (id >= count()) return false;
   std::uint64_t hash = 0;
-  return id < count() && prove(id, hash) == Proof::kValue;
+  if (is_text_)
+    return (value.as_string().empty() ? prove(id, hash) == Proof::kValue : is_present(id)) &&
+           text(id) == value.as_string();
+  if (integer(id) != value.raw()) return false;
+  // Zeros are where no entry is; another word of eight bytes is whole, and so is what is durable.
+  const bool is_whole = entry_bytes_ == 8 || id < durable_.load(std::memory_order_acquire);
+  return (is_whole && value.raw() != 0) || prove(id, hash) == Proof::kValue;
 }
 
 // A candidate of the index: with exact hashes it is the value, and its entry, which is likely to be
 // out of the caches, need not be read.
 bool Dictionary::is(std::uint32_t id, const Value& value) const noexcept {
   if (is_exact_) return true;
-  if (hints_ != nullptr && !is_value(id, value)) return false;
+  if (hints_ != nullptr) return is_hinted(id, value);
   return is_text_ ? text(id) == value.as_string() : integer(id) == value.raw();
 }
 

@@ -207,7 +207,7 @@ class Dictionary {
                    pmem::Label label) const noexcept;
   void mark_durable(std::uint32_t first, std::uint32_t end) noexcept;
   bool is(std::uint32_t id, const Value& value) const noexcept;
-  bool is_value(std::uint32_t id, const Value& value) const noexcept;
+  bool is_hinted(std::uint32_t id, const Value& value) const noexcept;
   Status recover_null(std::uint32_t durable_end);
   std::uint64_t kept_end() const noexcept;
   std::uint64_t hash_of(const Value& value) const noexcept;

@@ -316,9 +316,10 @@ HintIndex::Room HintIndex::Editor::put(std::uint64_t* slot, bool is_new, std::ui
     if (unflushed != nullptr) unflushed->add(line, pmem::kLineBytes);
     ++lines;
   });
-  // Asked once per line, not by each entry in it.
-  const bool is_first = reinterpret_cast<std::uintptr_t>(slot) % pmem::kLineBytes == 0;
-  return lines > kLinesFar && is_first && is_new ? Room::kLittle : Room::kEnough;
+  // Asked once per line, not by each entry in it: by the one that fills it, as others have filled
+  // the beginning of a line before any come to it from afar.
+  const bool is_last = reinterpret_cast<std::uintptr_t>(slot + 1) % pmem::kLineBytes == 0;
+  return lines > kLinesFar && is_last && is_new ? Room::kLittle : Room::kEnough;
 }
 
 HintIndex::Room HintIndex::Editor::insert(std::uint32_t payload, Unflushed* unflushed) {

@@ -150,7 +150,7 @@ class HintIndex {
   /// 16 per processor, so that two that write to different segments seldom meet.
   static std::size_t lock_count() noexcept;
   // An entry so many lines from home wishes for more room.
-  static constexpr std::uint32_t kLinesFar = 3;
+  static constexpr std::uint32_t kLinesFar = 4;
   static constexpr unsigned kSlabMapShift = 21;
   static constexpr std::uint64_t kNoWord = ~std::uint64_t{0};
   static constexpr unsigned kDepthMax = 24;
@@ -245,9 +245,12 @@ class HintIndex {
   template <typename F>
   bool walk_lines(std::uint64_t word, std::uint32_t fingerprint, F&& visit) const;
   std::uint64_t* find_free(std::uint64_t word, std::uint32_t fingerprint) const noexcept;
-  /// The first place that is free, unless one is known.
+  /// The first place that is free, unless one is known; where an entry was before in the line
+  /// rather than where none has been, as the latter ends look-ups.
   static void note_free(std::uint64_t* slots, const HintLine& line, std::uint64_t*& free) noexcept {
-    if (free == nullptr && line.free != 0) free = slots + std::countr_zero(line.free);
+    if (free != nullptr || line.free == 0) return;
+    const std::uint32_t emptied = line.free & ~line.unused;
+    free = slots + std::countr_zero(emptied != 0 ? emptied : line.free);
   }
   template <typename F>
   void for_each_line_to(std::uint64_t word, std::uint32_t fingerprint, const std::uint64_t* slot,

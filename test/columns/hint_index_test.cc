@@ -87,6 +87,34 @@ struct World {
   std::unique_ptr<HintIndex> index;
 };
 
+// Of a segment: the lines that a look-up reads in it, for all homes together.
+std::uint64_t lines_read_in(const HintSegmentLayout& segment) {
+  constexpr auto kLines = HintSegmentLayout::kLines;
+  const auto has_unused = [&](std::uint32_t line) {
+    return std::ranges::count(segment.slots[line % kLines], 0u) != 0;
+  };
+  std::uint64_t lines = 0;
+  for (std::uint32_t home = 0; home < kLines; ++home) {
+    std::uint32_t read = 1;
+    while (read < kLines && !has_unused(home + read - 1)) ++read;
+    lines += read;
+  }
+  return lines;
+}
+
+// The lines that a look-up of a random hash reads, by docs/format.md.
+double lines_per_lookup(World& world) {
+  const std::uint64_t directory = world.layout().directory;
+  const std::byte* base = world.pool->base();
+  const auto* words = reinterpret_cast<const std::uint64_t*>(base + (directory & ~63u));
+  const std::size_t count = std::size_t{1} << (directory & 63);
+  std::uint64_t lines = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    lines += lines_read_in(
+        *reinterpret_cast<const HintSegmentLayout*>(base + (words[i] & ((1ull << 48) - 1))));
+  return static_cast<double>(lines) / static_cast<double>(count * HintSegmentLayout::kLines);
+}
+
 // Distinct fingerprints, so that the model need not know about candidates that do not fit.
 std::uint64_t hash_number(std::uint32_t number) { return std::uint64_t{mix32(number)} << 32; }
 
@@ -206,6 +234,23 @@ TEST_CASE("entries that come and go do not make a hint index grow", "[columns]")
   }
   CHECK(world.size() == 5000);
   CHECK(world.index->bytes_in_pool() <= bytes * 3);
+}
+
+TEST_CASE("a look-up reads some two lines, however full or old the segments", "[columns]") {
+  World world;
+  for (std::uint32_t i = 0; i < 100'000; ++i) {
+    REQUIRE(world.insert(hash_number(i), i).ok());
+    if (i % 1000 != 999 || i < 5000) continue;
+    INFO(i);
+    CHECK(lines_per_lookup(world) < 2.3);
+  }
+  for (std::uint32_t i = 0; i < 1'000'000; ++i) {
+    REQUIRE(world.erase(hash_number(i), i));
+    REQUIRE(world.insert(hash_number(i + 100'000), i + 100'000).ok());
+    if (i % 10'000 != 0) continue;
+    INFO(i);
+    CHECK(lines_per_lookup(world) < 3);
+  }
 }
 
 TEST_CASE("a pool without space for more hints says so, and loses none", "[columns]") {
