@@ -88,6 +88,9 @@ class Dictionary {
   }
   /// From so many entries on whose hints are not known to be durable, who commits makes them so.
   void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
+  /// When none has come since the last call: makes entries durable that nobody knows to be. One
+  /// thread at a time.
+  void keep_entries(pmem::Persister& persister) noexcept;
   /// Makes the hints of some durable entries durable; true: there are more.
   bool keep_hints(pmem::Persister& persister) noexcept;
   bool wants_keeping() const noexcept;
@@ -229,7 +232,8 @@ class Dictionary {
   std::uint32_t rebuild_end_ = 0;  // those that were there at opening; constant after begin_rebuild
   std::unique_ptr<HintIndex> hints_;
   std::atomic<std::uint32_t> hint_tail_max_{kHintTailMax};
-  pmem::Mutex keep_mutex_;  // of keep_hints; a leaf
+  pmem::Mutex keep_mutex_;         // of keep_hints; a leaf
+  std::uint32_t quiet_count_ = 0;  // of keep_entries: what `count` was at the last call
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable
   std::atomic<std::size_t> chunk_count_{0};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "columns/dictionary.h"
 
@@ -73,6 +74,29 @@ bool Dictionary::wants_keeping() const noexcept {
 
 std::uint64_t Dictionary::kept_end() const noexcept {
   return std::atomic_ref(hints_->layout().durable_end).load(std::memory_order_relaxed);
+}
+
+// Entries that came in gaps between those of others, or with a transaction that aborted, are known
+// to be durable only once somebody new relies on what is behind them. Without that, all of them are
+// hints that opening has to look at: so who has the time makes them durable when no more come.
+//
+// Protocol keep_entries.
+//   step  store                          made durable by    power cut just after it: recovery
+//   1     entries from the durable       flush, fence       proves them as others: they are values
+//         prefix on that are whole                          that nobody uses yet
+// Must hold:  1 before the prefix moves: nobody flushes what is below it any more.
+void Dictionary::keep_entries(pmem::Persister& persister) noexcept {
+  if (hints_ == nullptr) return;
+  const std::uint32_t end = count();
+  const bool is_quiet = std::exchange(quiet_count_, end) == end;
+  const std::uint32_t first = durable_.load(std::memory_order_acquire);
+  if (!is_quiet || first == end) return;
+  std::uint32_t whole = first;
+  while (whole < std::min(end - first, kHintsKeptMax) + first && all_written(whole, whole)) ++whole;
+  if (whole == first) return;
+  flush_entries(first, whole, persister, "keep_entries/1");
+  persister.fence("keep_entries/1");
+  mark_durable(first, whole);
 }
 
 bool Dictionary::keep_hints(pmem::Persister& persister) noexcept {

@@ -297,8 +297,7 @@ std::uint32_t RowStore::previous(std::uint32_t row) const noexcept {
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) return kNoRow;
   note_read(SharedWord::kRowLinks, &links[row - chunk.first_row]);
-  return __atomic_load_n(&links[row - chunk.first_row], __ATOMIC_RELAXED) -
-         1;  // stored + 1: 0 is none
+  return __atomic_load_n(&links[row - chunk.first_row], __ATOMIC_RELAXED);
 }
 
 void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
@@ -306,18 +305,22 @@ void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
   Chunk& chunk = chunks_in_dram_[index];
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) {
-    auto* fresh = static_cast<std::uint32_t*>(std::calloc(rows_in(index), sizeof(std::uint32_t)));
+    // Written at once: a page that is read before it is written is mapped twice, and the second
+    // time all other processors are interrupted.
+    const std::size_t bytes = rows_in(index) * sizeof(std::uint32_t);
+    auto* fresh = static_cast<std::uint32_t*>(std::malloc(bytes));
     FLUGS_CHECK(fresh != nullptr);
+    std::fill_n(fresh, rows_in(index), kNoRow);
     if (__atomic_compare_exchange_n(&chunk.previous, &links, fresh, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE)) {
       links = fresh;
-      previous_bytes_.fetch_add(rows_in(index) * sizeof(std::uint32_t), std::memory_order_relaxed);
+      previous_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     } else {
       std::free(fresh);
     }
   }
   note_write(SharedWord::kRowLinks, &links[row - chunk.first_row]);
-  __atomic_store_n(&links[row - chunk.first_row], previous + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&links[row - chunk.first_row], previous, __ATOMIC_RELAXED);
 }
 
 void RowStore::forget_previous(std::uint32_t row) noexcept {
@@ -325,7 +328,7 @@ void RowStore::forget_previous(std::uint32_t row) noexcept {
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) return;
   note_write(SharedWord::kRowLinks, &links[row - chunk.first_row]);
-  __atomic_store_n(&links[row - chunk.first_row], 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&links[row - chunk.first_row], kNoRow, __ATOMIC_RELAXED);
 }
 
 // Who began a call before a column was dropped may ask for a cell that no chunk will have again.

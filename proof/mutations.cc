@@ -210,6 +210,8 @@ constexpr MutationCase kCases[] = {
      "share their line with limits that are flushed"},
     {Kind::kEarlyStore, "string_heap/3", "shared_reservation"},
     hinted(Kind::kNoFlush, "commit/1", "insert", Region::kHint),
+    hinted(Kind::kNoFlush, "keep_entries/1", "kept_values"),
+    hinted(Kind::kNoFence, "keep_entries/1", "threads_kept"),
     hinted(Kind::kNoFlush, "keep_hints/1", "hint_segments"),
     hinted(Kind::kNoFence, "keep_hints/1", "hint_segments"),
     hinted(Kind::kNoFlush, "keep_hints/2", "hint_segments", Region::kOther, kEarlierEnd),

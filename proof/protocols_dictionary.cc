@@ -130,6 +130,24 @@ void script_hint_segments(CrashRig& rig) {
   }
 }
 
+// Whoever uses such a value relies on its being durable.
+void script_kept_values(CrashRig& rig) {
+  rig.create_table(words_schema());
+  rig.commit({insert("words", words_row(1, 1))});
+  rig.watch();
+  for (std::int32_t round = 1; round <= 5 && !rig.is_done(); ++round) {
+    const std::int32_t first = 100 * round;
+    rig.abort(row_with_values(first, first, 3));
+    const std::size_t open = rig.begin({insert("words", words_row(first + 1, first + 40, 30))});
+    rig.keep_hints();
+    rig.commit({insert("words", words_row(first + 2, first + 2))});
+    rig.commit({insert("words", words_row(first + 3, first + 40, 30))});
+    rig.commit(open);
+    if (round == 3) rig.kill();
+    if (round == 4) rig.crash(2);
+  }
+}
+
 void script_long_texts(CrashRig& rig) {
   rig.create_table(words_schema());
   rig.watch();

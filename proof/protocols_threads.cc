@@ -62,6 +62,15 @@ void script_threads_values(CrashRig& rig) {
                       insert("orders", order(13, 13, kLongNote))})}});
 }
 
+// Values of a transaction that aborted, which one thread makes durable while others use them.
+void script_threads_kept(CrashRig& rig) {
+  rig.create_table(orders_schema());
+  rig.commit({insert("orders", order(1, 1, "first"))});
+  run(rig, {{aborts({insert("orders", order(2, 1, "kept"))}), keeps()},
+            {reads(), commits({insert("orders", order(3, 1, "kept"))}), keeps()},
+            {reads(), commits({update("orders", 1, {set(3, Value::string("kept"))})})}});
+}
+
 void script_threads_slots(CrashRig& rig) {
   rig.create_table(wide_schema());
   Writes writes;

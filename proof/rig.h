@@ -84,6 +84,8 @@ class CrashRig {
   void commit(std::size_t transaction);
   void abort(std::size_t transaction);
   void abort_all();
+  /// What the thread that keeps hints does now and then, twice.
+  void keep_hints();
 
   /// Closes and opens, with that many slots from then on; 0: as many as before.
   void reopen(std::uint32_t slots = 0);

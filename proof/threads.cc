@@ -64,6 +64,10 @@ class ThreadRun {
     for (const ThreadStep& step : scripts_[number]) {
       scheduler_.point();
       if (rig_.is_done()) return;
+      if (step.keeps) {
+        rig_.keep_hints();
+        continue;
+      }
       const bool changes_tables = step.step.created || !step.step.dropped.empty();
       Status status = changes_tables ? change_tables(step.step)
                                      : transact(step, std::exchange(is_first, false));
@@ -320,11 +324,12 @@ class ThreadRun {
 
 }  // namespace
 
-ThreadStep commits(Writes writes) { return {Step{.writes = std::move(writes)}, false}; }
-ThreadStep aborts(Writes writes) { return {Step{.writes = std::move(writes)}, true}; }
+ThreadStep commits(Writes writes) { return {.step = {.writes = std::move(writes)}}; }
+ThreadStep aborts(Writes writes) { return {.step = {.writes = std::move(writes)}, .aborts = true}; }
 ThreadStep reads() { return {}; }
-ThreadStep creates(const TableSchema& schema) { return {Step{.created = schema}, false}; }
-ThreadStep drops(std::string table) { return {Step{.dropped = std::move(table)}, false}; }
+ThreadStep creates(const TableSchema& schema) { return {.step = {.created = schema}}; }
+ThreadStep drops(std::string table) { return {.step = {.dropped = std::move(table)}}; }
+ThreadStep keeps() { return {.step = {}, .keeps = true}; }
 
 void run_threads(CrashRig& rig, const std::vector<ThreadScript>& scripts) {
   if (!rig.is_done()) ThreadRun(rig, scripts).run();

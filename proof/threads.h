@@ -24,6 +24,7 @@ namespace flugs::proof {
 struct ThreadStep {
   Step step;  ///< without writes, tables created or dropped: only reads
   bool aborts = false;
+  bool keeps = false;  ///< nothing else: CrashRig::keep_hints
 };
 using ThreadScript = std::vector<ThreadStep>;
 
@@ -32,6 +33,7 @@ ThreadStep aborts(Writes writes);
 ThreadStep reads();
 ThreadStep creates(const TableSchema& schema);
 ThreadStep drops(std::string table);
+ThreadStep keeps();
 
 /// Runs each script in a thread of its own, and audits the database that they leave.
 void run_threads(CrashRig& rig, const std::vector<ThreadScript>& scripts);
