@@ -88,10 +88,8 @@ class Dictionary {
   }
   /// From so many entries on whose hints are not known to be durable, who commits makes them so.
   void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
-  /// When none has come since the last call: makes entries durable that nobody knows to be. One
-  /// thread at a time.
-  void keep_entries(pmem::Persister& persister) noexcept;
-  /// Makes the hints of some durable entries durable; true: there are more.
+  /// Makes the hints of some durable entries durable, and entries that nobody knows to be if they
+  /// are old or none has come since the last call; true: there are more.
   bool keep_hints(pmem::Persister& persister) noexcept;
   bool wants_keeping() const noexcept;
 
@@ -203,6 +201,7 @@ class Dictionary {
     index_.prefetch(hash);
   }
   void rely_on(std::uint32_t id, Unflushed& unflushed);
+  bool keep_entries(pmem::Persister& persister) noexcept;
   bool all_written(std::uint32_t first, std::uint32_t last) const noexcept;
   void flush_entries(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
                      pmem::Label label) const noexcept;
@@ -233,7 +232,7 @@ class Dictionary {
   std::unique_ptr<HintIndex> hints_;
   std::atomic<std::uint32_t> hint_tail_max_{kHintTailMax};
   pmem::Mutex keep_mutex_;         // of keep_hints; a leaf
-  std::uint32_t quiet_count_ = 0;  // of keep_entries: what `count` was at the last call
+  std::uint32_t quiet_count_ = 0;  // under it: what `count` was at the last call of keep_entries
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable
   std::atomic<std::size_t> chunk_count_{0};

@@ -14,6 +14,8 @@ namespace {
 
 // Hints that are made durable in one go: a few milliseconds.
 constexpr std::uint32_t kHintsKeptMax = 1u << 16;
+// Younger entries are left to the transactions that brought them.
+constexpr std::uint32_t kEntriesLeftMax = 1u << 15;
 
 }  // namespace
 
@@ -68,8 +70,9 @@ void Dictionary::flush_hints(std::uint32_t first, std::uint32_t end, pmem::Persi
 //             is read is not below it.
 bool Dictionary::wants_keeping() const noexcept {
   if (hints_ == nullptr) return false;
-  return durable_.load(std::memory_order_relaxed) >=
-         kept_end() + hint_tail_max_.load(std::memory_order_relaxed);
+  const std::uint32_t durable = durable_.load(std::memory_order_relaxed);
+  return durable >= kept_end() + hint_tail_max_.load(std::memory_order_relaxed) ||
+         count() > durable + 2 * kEntriesLeftMax;
 }
 
 std::uint64_t Dictionary::kept_end() const noexcept {
@@ -77,44 +80,48 @@ std::uint64_t Dictionary::kept_end() const noexcept {
 }
 
 // Entries that came in gaps between those of others, or with a transaction that aborted, are known
-// to be durable only once somebody new relies on what is behind them. Without that, all of them are
-// hints that opening has to look at: so who has the time makes them durable when no more come.
+// to be durable only once somebody new relies on what is behind them, and large transactions that
+// bring nothing but new values leave more behind than they help on. All of them would be hints that
+// opening has to look at. So they are made durable when no more come, or many have come since.
 //
 // Protocol keep_entries.
 //   step  store                          made durable by    power cut just after it: recovery
 //   1     entries from the durable       flush, fence       proves them as others: they are values
 //         prefix on that are whole                          that nobody uses yet
 // Must hold:  1 before the prefix moves: nobody flushes what is below it any more.
-void Dictionary::keep_entries(pmem::Persister& persister) noexcept {
-  if (hints_ == nullptr) return;
-  const std::uint32_t end = count();
-  const bool is_quiet = std::exchange(quiet_count_, end) == end;
+bool Dictionary::keep_entries(pmem::Persister& persister) noexcept {
+  const std::uint32_t count_now = count();
+  const bool is_quiet = std::exchange(quiet_count_, count_now) == count_now;
   const std::uint32_t first = durable_.load(std::memory_order_acquire);
-  if (!is_quiet || first == end) return;
+  const std::uint32_t old = is_quiet ? count_now : count_now - std::min(count_now, kEntriesLeftMax);
+  if (old <= first) return false;
+  const std::uint32_t end = first + std::min(old - first, kHintsKeptMax);
   std::uint32_t whole = first;
-  while (whole < std::min(end - first, kHintsKeptMax) + first && all_written(whole, whole)) ++whole;
-  if (whole == first) return;
+  while (whole < end && all_written(whole, whole)) ++whole;
+  if (whole == first) return false;
   flush_entries(first, whole, persister, "keep_entries/1");
   persister.fence("keep_entries/1");
   mark_durable(first, whole);
+  return whole == end && end < old;
 }
 
 bool Dictionary::keep_hints(pmem::Persister& persister) noexcept {
   // Asked of every column a hundred times a second.
-  if (hints_ == nullptr || durable_.load(std::memory_order_relaxed) == kept_end()) return false;
+  if (hints_ == nullptr || count() == kept_end()) return false;
   const std::unique_lock only(keep_mutex_, std::try_to_lock);
   if (!only.owns_lock()) return false;
+  const bool has_more_entries = keep_entries(persister);
   HintIndexLayout& layout = hints_->layout();
   const auto first = static_cast<std::uint32_t>(layout.durable_end);
   const std::uint32_t durable = durable_.load(std::memory_order_acquire);
-  if (durable <= first) return false;
+  if (durable <= first) return has_more_entries;
   const std::uint32_t end = first + std::min(durable - first, kHintsKeptMax);
   flush_hints(first, end, persister, "keep_hints/1");
   persister.flush(&layout.null_code, sizeof layout.null_code, "keep_hints/1");
   persister.fence("keep_hints/1");
   std::atomic_ref<std::uint64_t>(layout.durable_end).store(end, std::memory_order_release);
   persister.persist(&layout.durable_end, sizeof layout.durable_end, "keep_hints/2");
-  return end < durable;
+  return has_more_entries || end < durable;
 }
 
 // Protocol recover_dictionary, at opening, when the index is in the pool: as rebuild_dictionary,

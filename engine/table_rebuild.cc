@@ -296,10 +296,8 @@ Status Table::check_hints() {
 
 bool Table::keep_hints(pmem::Persister& persister) noexcept {
   bool has_more = false;
-  columns_.for_each_used([&](columns::Column& column) {
-    column.dictionary().keep_entries(persister);
-    has_more |= column.dictionary().keep_hints(persister);
-  });
+  columns_.for_each_used(
+      [&](columns::Column& column) { has_more |= column.dictionary().keep_hints(persister); });
   return has_more;
 }
 
