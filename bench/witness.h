@@ -60,7 +60,7 @@ struct CrashPlan {
   // Of the pool that is made; 0: as OpenOptions has them.
   std::uint64_t pool_bytes_max = 0;
   std::uint64_t segment_bytes = 0;
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   std::uint32_t merge_interval_ms = 0;  ///< how often tables are merged by themselves; 0: never
 
   /// Of what users draw in that life, whatever the engine.

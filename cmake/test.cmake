@@ -10,16 +10,16 @@ function(flugs_test_settings target)
 endfunction()
 
 # flugs_test(pmem SOURCES pool_test.cc ... LABELS fast [TIMEOUT seconds] [USES target ...]
-#            [HINTED pool_test ...])
+#            [REBUILT pool_test ...])
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
 # the test cases of that file. Labels: fast, figures (compares numbers: sanitizers add nothing),
 # crash, concurrency, slow (tools/test says which of them runs where); the target tests_<label>
-# builds what carries one. HINTED names sources whose tests run once more with indexes in the pool
-# (test/support/temporary_database.h), as "<name>_hinted/<source>". Tests run in parallel, so each
+# builds what carries one. REBUILT names sources whose tests run once more with indexes in DRAM
+# (test/support/temporary_database.h), as "<name>_rebuilt/<source>". Tests run in parallel, so each
 # takes its pools from test/support, which gives every one a path of its own.
 function(flugs_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;USES;HINTED")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;USES;REBUILT")
   if(NOT arg_SOURCES)
     return()
   endif()
@@ -44,13 +44,13 @@ function(flugs_test name)
     cmake_path(GET source STEM stem)
     # Each test case carries its file as a tag; a file without test cases is a failure.
     set(tests ${name}/${stem})
-    if(stem IN_LIST arg_HINTED)
-      list(APPEND tests ${name}_hinted/${stem})
+    if(stem IN_LIST arg_REBUILT)
+      list(APPEND tests ${name}_rebuilt/${stem})
     endif()
     foreach(test IN LISTS tests)
       set(environment ${FLUGS_TEST_ENVIRONMENT})
-      if(test MATCHES "_hinted/")
-        list(APPEND environment FLUGS_TEST_INDEX=hint FLUGS_OPERATIONS=200000)
+      if(test MATCHES "_rebuilt/")
+        list(APPEND environment FLUGS_TEST_INDEX=rebuild FLUGS_OPERATIONS=200000)
       endif()
       add_test(NAME ${test} COMMAND ${target} --warn NoTests --filenames-as-tags "[#${stem}]")
       set_tests_properties(${test} PROPERTIES

@@ -97,6 +97,10 @@ Status Dictionary::load() {
 // Behind the last entry that is not all zero nothing was ever referred to durably: ValueIDs go on
 // there.
 Status Dictionary::begin_rebuild() {
+  if (hints_ != nullptr && !hints_->is_loaded())
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: {}: without its index no value is looked for in it",
+                              pool_.path(), owner_));
   const std::size_t chunks = chunk_count_.load(std::memory_order_relaxed);
   std::uint32_t end = first_id_of(chunks);
   for (std::size_t chunk = chunks; chunk > 0 && end == first_id_of(chunk); --chunk) {

@@ -66,6 +66,13 @@ void HintIndex::put_slab(pmem::Extent slab) {
   bytes_in_pool_.fetch_add(slab.bytes, std::memory_order_relaxed);
 }
 
+// Holds structure_mutex_.
+void HintIndex::put_new_slab(pmem::Extent slab) {
+  put_slab(slab);
+  new_slabs_.push_back({slab, newest_slab_.load(std::memory_order_relaxed)});
+  newest_slab_.store(&new_slabs_.back(), std::memory_order_release);
+}
+
 // A large one that is filled at once: each small page would be a fault, and afterwards a TLB miss.
 HintIndex::Directory::Directory(unsigned log2_words) : depth_(log2_words) {
   words_ = static_cast<std::uint64_t*>(is_large() ? take_huge_pages(bytes())
@@ -83,6 +90,13 @@ HintIndex::Directory::~Directory() {
 // ------------------------------------------------------------------------------------- opening
 
 Status HintIndex::load() {
+  Status s = load_slabs();
+  if (s.ok() && layout_.directory != 0) s = load_directory();
+  is_loaded_ = s.ok();
+  return s;
+}
+
+Status HintIndex::load_slabs() {
   pool_.rely_on(&layout_, sizeof layout_);
   const std::uint64_t pool_bytes = pool_.medium().bytes();
   Status loaded = slabs_.load([&](std::size_t slab, std::uint64_t offset) -> Result<std::uint64_t> {
@@ -102,8 +116,7 @@ Status HintIndex::load() {
                    layout_.segments_used);
   if (layout_.spare != 0 && !is_segment(layout_.spare))
     return corrupt("the spare segment among those of its slabs, offset", 0, layout_.spare);
-  if (layout_.directory == 0) return {};
-  return load_directory();
+  return {};
 }
 
 Status HintIndex::load_directory() {
@@ -196,6 +209,7 @@ Status HintIndex::corrupt(const char* what, std::uint64_t expected, std::uint64_
 }
 
 void HintIndex::recover(pmem::Persister& persister) {
+  FLUGS_CHECK(is_loaded_);
   if (!is_change_valid()) return;
   persister.persist(&layout_.change, sizeof layout_.change, "hint_change/2");
   apply(layout_.change, persister);
@@ -203,11 +217,18 @@ void HintIndex::recover(pmem::Persister& persister) {
 
 // ------------------------------------------------------------------------------------- look-ups
 
-HintIndex::Segment* HintIndex::next_of(const Segment& segment) const noexcept {
+HintIndex::Segment* HintIndex::next_of(const Segment& segment, std::uint64_t& hops) const noexcept {
   const std::uint64_t next = load(segment.next);
-  // Bytes of the pool: what is no place for a segment ends the chain.
-  if (next == 0 || next % 64 != 0 || next > pool_.medium().bytes() - kSegmentBytes) return nullptr;
-  return segment_at(next);
+  if (next == 0 || ++hops > load(layout_.segments_used)) return nullptr;
+  return is_segment(next) || is_new_segment(next) ? segment_at(next) : nullptr;
+}
+
+bool HintIndex::is_new_segment(std::uint64_t offset) const noexcept {
+  for (const NewSlab* slab = newest_slab_.load(std::memory_order_acquire); slab != nullptr;
+       slab = slab->older)
+    if (offset - slab->extent.offset < slab->extent.bytes)
+      return (offset - slab->extent.offset) % kSegmentBytes == 0;
+  return false;
 }
 
 bool HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
@@ -295,7 +316,8 @@ template <typename F>
 void HintIndex::for_each_line_to(std::uint64_t word, std::uint32_t fingerprint,
                                  const std::uint64_t* slot, F&& visit) const {
   std::uint32_t line = home_of(fingerprint);
-  for (Segment* segment = segment_at(word); segment != nullptr; segment = next_of(*segment)) {
+  std::uint64_t hops = 0;
+  for (Segment* segment = segment_at(word); segment != nullptr; segment = next_of(*segment, hops)) {
     for (std::uint32_t walked = 0; walked < Segment::kLines; ++walked) {
       const std::uint64_t* slots = segment->slots[line];
       visit(slots);
@@ -396,7 +418,9 @@ void HintIndex::for_each(FunctionRef<void(std::uint32_t, std::uint32_t)> visit) 
   if (directory == nullptr) return;
   for (std::size_t i = 0; i < directory->count(); i += block_of(*directory, i).span) {
     const std::uint64_t word = word_of(*directory, i);
-    for (const Segment* s = word == 0 ? nullptr : segment_at(word); s != nullptr; s = next_of(*s))
+    std::uint64_t hops = 0;
+    for (const Segment* s = word == 0 ? nullptr : segment_at(word); s != nullptr;
+         s = next_of(*s, hops))
       for (const auto& line : s->slots)
         for (const std::uint64_t& slot : line)
           if (const std::uint64_t value = load(slot); is_live(value))

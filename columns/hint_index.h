@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -46,6 +47,8 @@ class HintIndex {
   /// Opening: claims what it has in the pool; fails with kCorrupt. What the directory's words say
   /// is found out later.
   Status load();
+  /// Else nothing may be looked up or added; an audit goes on without it.
+  bool is_loaded() const noexcept { return is_loaded_; }
   /// Reads the words that nobody has used yet. Fails as damage().
   Status check_directory();
   /// Whether that is more than a moment's work.
@@ -229,8 +232,9 @@ class HintIndex {
   Segment* segment_at(std::uint64_t word) const noexcept {
     return reinterpret_cast<Segment*>(base_ + (word & kOffsetMask));
   }
-  /// The segment behind one that is full; null: none.
-  Segment* next_of(const Segment& segment) const noexcept;
+  /// The segment behind one that is full; null: none, or bytes of the pool that name none of this
+  /// index. `hops`, of a walk, at first 0: a chain that is longer than there are segments ends.
+  Segment* next_of(const Segment& segment, std::uint64_t& hops) const noexcept;
 
   static pmem::Extent directory_extent(std::uint64_t directory) noexcept {
     return {directory & ~kDepthMask, sizeof(std::uint64_t) << depth_of(directory)};
@@ -263,12 +267,15 @@ class HintIndex {
   }
   std::uint64_t read_word(const Directory& directory, std::size_t index) const noexcept;
   void read_all();
+  Status load_slabs();
   Status load_directory();
   bool is_change_valid() const noexcept;
   Status corrupt(const char* what, std::uint64_t expected, std::uint64_t found) const;
   void map_slabs();
   bool is_segment(std::uint64_t offset) const noexcept;
+  bool is_new_segment(std::uint64_t offset) const noexcept;
   void put_slab(pmem::Extent slab);
+  void put_new_slab(pmem::Extent slab);
 
   // Growing: hint_index_room.cc; all but the first under structure_mutex_.
   /// Makes room for another entry of `hash` and those beside it. Fails with kOutOfSpace; nothing
@@ -308,6 +315,7 @@ class HintIndex {
   pmem::Mutex structure_mutex_;
   pmem::ChunkList slabs_;
   std::vector<std::uint64_t> slab_offsets_;
+  bool is_loaded_ = false;
   std::atomic<bool> is_all_read_{false};
   // Those that were found at opening, in the order of their offsets, and for each 2 MB of the pool
   // the first that ends behind its beginning.
@@ -320,6 +328,13 @@ class HintIndex {
     std::size_t number = 0;
   };
   std::vector<SlabAt> slab_at_;
+  /// Those that came after opening, the newest first: read without a lock.
+  struct NewSlab {
+    pmem::Extent extent;
+    const NewSlab* older;
+  };
+  std::deque<NewSlab> new_slabs_;
+  std::atomic<const NewSlab*> newest_slab_{nullptr};
   std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may be in them
   // Each of segments that share it; innermost, one at a time.
   const std::size_t lock_mask_ = lock_count() - 1;
@@ -330,7 +345,8 @@ template <typename F>
 bool HintIndex::walk(std::uint64_t word, std::uint32_t fingerprint, F&& read_line) const {
   if (word == 0) return false;
   std::uint32_t line = home_of(fingerprint);
-  for (Segment* segment = segment_at(word); segment != nullptr; segment = next_of(*segment)) {
+  std::uint64_t hops = 0;
+  for (Segment* segment = segment_at(word); segment != nullptr; segment = next_of(*segment, hops)) {
     for (std::uint32_t walked = 0; walked < Segment::kLines; ++walked) {
       const Walked next = read_line(segment->slots[line]);
       if (next != Walked::kGoOn) return next == Walked::kFound;

@@ -112,7 +112,7 @@ Result<std::uint64_t> HintIndex::new_segment(pmem::Persister& persister) {
       pool_.allocator().release(*extent);
       return s;
     }
-    put_slab({extent->offset, bytes});
+    put_new_slab({extent->offset, bytes});
   }
   store(layout_.segments_used, number + 1);
   persister.flush(&layout_.segments_used, sizeof layout_.segments_used, "hint_change/1");
@@ -273,7 +273,8 @@ void HintIndex::apply(const HintIndexLayout::Change& record, pmem::Persister& pe
 // Must hold:  1 before 2. Who puts an entry there flushes `next` with it.
 Status HintIndex::go_on(Segment& segment, pmem::Persister& persister) {
   Segment* last = &segment;
-  while (Segment* next = next_of(*last)) last = next;
+  std::uint64_t hops = 0;
+  while (Segment* next = next_of(*last, hops)) last = next;
   // Not the spare one: recovery may take it for what the last change has replaced.
   Result<std::uint64_t> fresh = new_segment(persister);
   if (!fresh.ok()) return std::move(fresh).status();

@@ -20,7 +20,7 @@ namespace {
 
 using engine::DatabaseCore;
 
-OpenOptions options_of_opener(const std::string& path) {
+OpenOptions options_of_opener(const std::string& path, bench::Random& random) {
   OpenOptions options;
   options.clock = CommitClock::kCounter;  // the same on every machine
   options.path = path;
@@ -29,6 +29,8 @@ OpenOptions options_of_opener(const std::string& path) {
   options.grow_ahead_bytes = 0;
   options.slots_max = 8;
   options.recovery_threads = 1;
+  // Mostly without the thread that keeps hints, so that an input does the same when it is repeated.
+  options.hint_interval = std::chrono::milliseconds(random.below(8) == 0 ? 1 : 0);
   return options;
 }
 
@@ -109,7 +111,7 @@ InputResult PoolInputs::run_in_file(bench::Random& random) {
   result.is_noticed = !audit.ok() || !audit->is_clean() || audit->remarks != sample.remarks;
   Status status;
   for (std::uint32_t opening = 0; status.ok() && opening < 2; ++opening) {
-    const auto core = DatabaseCore::open(options_of_opener(file_));
+    const auto core = DatabaseCore::open(options_of_opener(file_, random));
     status = core.status();
     if (!core.ok()) break;
     result.outcome = Outcome::kAnswered;
@@ -146,7 +148,7 @@ InputResult PoolInputs::run_in_memory(bench::Random& random) {
 
 Status PoolInputs::open_and_exercise(std::span<std::byte> pool, bench::Random& random,
                                      InputResult& result) {
-  const OpenOptions options = options_of_opener("(memory)");
+  const OpenOptions options = options_of_opener("(memory)", random);
   const std::uint32_t openings = 1 + (random.below(4) == 0 ? 1 : 0);
   for (std::uint32_t i = 0; i < openings; ++i) {
     auto mapped = pmem::Pool::open_in_memory(pool, pmem::PoolOptions{});

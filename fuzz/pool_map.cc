@@ -8,6 +8,7 @@
 
 #include "columns/chunk_geometry.h"
 #include "columns/column_layout.h"
+#include "columns/hint_index_layout.h"
 #include "columns/main_column_layout.h"
 #include "columns/main_records.h"
 #include "columns/row_layout.h"
@@ -24,6 +25,7 @@ namespace {
 
 using columns::ChunkGeometry;
 using columns::ColumnLayout;
+using columns::HintIndexLayout;
 using engine::AddedColumnLayout;
 using engine::CatalogLayout;
 using engine::DatabaseLayout;
@@ -36,6 +38,7 @@ using engine::TableLayout;
 using pmem::ChunkListLayout;
 
 constexpr ChunkGeometry kDictionaryGeometry{8, 18};
+constexpr ChunkGeometry kHintSlabGeometry{0, 9};
 constexpr std::size_t kRowsMapped = 4096;  // of a chunk; enough to hit, and bounded
 
 std::uint64_t rounded(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
@@ -125,6 +128,8 @@ class Mapper {
         const auto added = at<std::uint64_t>(table.schema_block + sizeof block + i * 8);
         add(Part::kAddedColumn, true, added, sizeof(AddedColumnLayout));
         map_column(added + sizeof(AddedColumnLayout));
+        if (const auto hints = at<AddedColumnLayout>(added).hints_offset; hints != 0)
+          map_hints(added + hints);
       }
     }
     for (std::uint64_t i = 0; i < table.column_count; ++i)
@@ -137,6 +142,30 @@ class Mapper {
       }
     });
     if (table.index_runs != 0) map_index_runs(table.index_runs);
+    if (table.hints_offset != 0)
+      for (std::uint64_t hints = offset + table.hints_offset;
+           hints + sizeof(HintIndexLayout) <= offset + table.bytes;
+           hints += sizeof(HintIndexLayout))
+        map_hints(hints);
+  }
+
+  void map_hints(std::uint64_t offset) {
+    const auto& hints = at<HintIndexLayout>(offset);
+    std::uint64_t left = hints.segments_used;
+    map_list(offset + offsetof(HintIndexLayout, slabs), [&](std::size_t index, std::uint64_t slab) {
+      const std::uint64_t segments = kHintSlabGeometry.elements_in(index);
+      for (std::uint64_t i = 0; i < segments && left != 0; ++i, --left)
+        add(Part::kHintSegment, false, slab + i * sizeof(columns::HintSegmentLayout),
+            sizeof(columns::HintSegmentLayout));
+    });
+    if (hints.directory == 0) return;
+    add(Part::kHintIndex, false, offset, 40);
+    add(Part::kHintDirectory, false, hints.directory / 64 * 64,
+        std::uint64_t{8} << (hints.directory % 64));
+    // A change that is not whole is none: what was replaced then stays where it was.
+    if (hints.change.checksum != 0)
+      add(Part::kHintChange, false, offset + offsetof(HintIndexLayout, change),
+          sizeof hints.change);
   }
 
   void map_column(std::uint64_t column) {
@@ -355,7 +384,11 @@ std::string_view to_string(Part part) noexcept {
                                                                 "generation limit",
                                                                 "commit record",
                                                                 "intents",
-                                                                "intent block"};
+                                                                "intent block",
+                                                                "hint index",
+                                                                "hint index change",
+                                                                "hint directory",
+                                                                "hint segment"};
   return kNames[static_cast<std::size_t>(part)];
 }
 
@@ -405,6 +438,11 @@ void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region)
     case Part::kSlotArray:
       reseal_first_words(*reinterpret_cast<mvcc::SlotArrayLayout*>(at), 24);
       break;
+    case Part::kHintChange: {
+      auto& change = *reinterpret_cast<HintIndexLayout::Change*>(at);
+      change.checksum = XXH3_64bits(at, offsetof(HintIndexLayout::Change, checksum));
+      break;
+    }
     default:
       break;
   }

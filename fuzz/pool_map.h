@@ -41,8 +41,12 @@ enum class Part : std::uint8_t {
   kCommitRecord,
   kIntents,
   kIntentBlock,
+  kHintIndex,
+  kHintChange,
+  kHintDirectory,
+  kHintSegment,
 };
-inline constexpr std::size_t kPartsCount = static_cast<std::size_t>(Part::kIntentBlock) + 1;
+inline constexpr std::size_t kPartsCount = static_cast<std::size_t>(Part::kHintSegment) + 1;
 std::string_view to_string(Part part) noexcept;
 
 struct Region {

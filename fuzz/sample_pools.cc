@@ -288,9 +288,15 @@ std::vector<Kind> kinds() {
   };
 }
 
-OpenOptions options_for(const Kind& kind) {
+std::string name_of(const Kind& kind, IndexMode mode) {
+  return fmt::format("{}{}", kind.name, mode == IndexMode::kHint ? "" : ", rebuild");
+}
+
+OpenOptions options_for(const Kind& kind, IndexMode mode) {
   OpenOptions options;
-  options.clock = CommitClock::kCounter;  // the same on every machine
+  options.index_mode = mode;
+  options.hint_interval = std::chrono::milliseconds(0);  // no thread whose progress would differ
+  options.clock = CommitClock::kCounter;                 // the same on every machine
   options.path = "(memory)";
   options.segment_bytes = kSegmentBytes;
   options.grow_ahead_bytes = 0;
@@ -324,35 +330,41 @@ Status note_audit(const Result<PoolCheckReport>& report, SamplePool& sample) {
   return {};
 }
 
+Result<SamplePool> make_memory_sample(const Kind& kind, IndexMode mode, std::uint64_t seed) {
+  SamplePool sample;
+  sample.name = name_of(kind, mode);
+  const GuardedBuffer buffer(kPoolBytes);
+  pmem::PoolOptions pool_options;
+  pool_options.segment_bytes = kSegmentBytes;
+  pool_options.extent_unit_bytes = 512;
+  auto pool = pmem::Pool::create_in_memory(buffer.span(), pool_options);
+  if (!pool.ok()) return pool.status();
+  auto core = DatabaseCore::open(std::move(*pool), true, options_for(kind, mode));
+  if (!core.ok()) return core.status();
+  Filler filler(**core, seed);
+  Status status = kind.fill(filler);
+  const auto copy = [&] { sample.bytes.assign(buffer.span().begin(), buffer.span().end()); };
+  if (status.ok() && kind.has_open_transactions) status = copy_in_flight(**core, filler, copy);
+  if (!status.ok())
+    return Status(status.code(), fmt::format("sample {}: {}", sample.name, status.message()));
+  core->reset();
+  if (!kind.has_open_transactions) copy();
+  sample.regions = map_pool(sample.bytes, 0);
+  std::copy(sample.bytes.begin(), sample.bytes.end(), buffer.span().begin());
+  if (Status s = note_audit(engine::check_pool_in_memory(buffer.span()), sample); !s.ok()) return s;
+  return sample;
+}
+
 }  // namespace
 
 Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed) {
   std::vector<SamplePool> samples;
-  for (const Kind& kind : kinds()) {
-    const GuardedBuffer buffer(kPoolBytes);
-    pmem::PoolOptions pool_options;
-    pool_options.segment_bytes = kSegmentBytes;
-    pool_options.extent_unit_bytes = 512;
-    auto pool = pmem::Pool::create_in_memory(buffer.span(), pool_options);
-    if (!pool.ok()) return pool.status();
-    auto core = DatabaseCore::open(std::move(*pool), true, options_for(kind));
-    if (!core.ok()) return core.status();
-    SamplePool sample;
-    sample.name = kind.name;
-    Filler filler(**core, seed);
-    Status status = kind.fill(filler);
-    const auto copy = [&] { sample.bytes.assign(buffer.span().begin(), buffer.span().end()); };
-    if (status.ok() && kind.has_open_transactions) status = copy_in_flight(**core, filler, copy);
-    if (!status.ok())
-      return Status(status.code(), fmt::format("sample {}: {}", kind.name, status.message()));
-    core->reset();
-    if (!kind.has_open_transactions) copy();
-    sample.regions = map_pool(sample.bytes, 0);
-    std::copy(sample.bytes.begin(), sample.bytes.end(), buffer.span().begin());
-    if (Status s = note_audit(engine::check_pool_in_memory(buffer.span()), sample); !s.ok())
-      return s;
-    samples.push_back(std::move(sample));
-  }
+  for (const Kind& kind : kinds())
+    for (const IndexMode mode : {IndexMode::kHint, IndexMode::kRebuild}) {
+      Result<SamplePool> sample = make_memory_sample(kind, mode, seed);
+      if (!sample.ok()) return sample.status();
+      samples.push_back(*std::move(sample));
+    }
   return samples;
 }
 
@@ -389,7 +401,7 @@ void map_object_metadata(SamplePool& sample) {
 }
 
 Result<SamplePool> make_file_sample(const Kind& kind, std::uint64_t seed, const std::string& path) {
-  OpenOptions options = options_for(kind);
+  OpenOptions options = options_for(kind, kDefaultIndexMode);
   options.path = path;
   options.mode = OpenMode::kCreate;
   options.max_bytes = std::uint64_t{8} << 20;

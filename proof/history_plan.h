@@ -53,7 +53,7 @@ struct HistoryPlan {
   HistoryWorkload workload = HistoryWorkload::kMixed;
   history::Level level = history::Level::kStrongSnapshot;
   BrokenRule broken = BrokenRule::kNone;
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   CommitClock clock = CommitClock::kAutomatic;
   bool merges = true;
 };

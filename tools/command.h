@@ -17,6 +17,7 @@ using Action = std::function<int()>;
 void add_demo(CLI::App& app, Action& action);
 void add_tatp(CLI::App& app, Action& action);
 void add_transactions(CLI::App& app, Action& action);
+void add_index_cost(CLI::App& app, Action& action);
 void add_scaling(CLI::App& app, Action& action);
 void add_ch(CLI::App& app, Action& action);
 void add_scan(CLI::App& app, Action& action);

@@ -22,7 +22,7 @@ struct DemoOptions {
   double seconds_after = 5;
   std::uint64_t seed = 1;
   ScmLatency latency;
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   std::string program;  ///< of another engine (tools/peers); empty: flugs
   bool keep = false;
 };

@@ -33,7 +33,7 @@ struct KillLoopOptions {
   std::uint32_t run_ms_max = 200;
   std::uint32_t merge_interval_ms = 0;
   std::uint64_t seed = 1;
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   bool keep = false;
   std::string json;
 };

@@ -34,6 +34,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_demo(app, action);
   add_tatp(app, action);
   add_transactions(app, action);
+  add_index_cost(app, action);
   add_scaling(app, action);
   add_ch(app, action);
   add_scan(app, action);

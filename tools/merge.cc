@@ -27,6 +27,7 @@ struct MergeCommandOptions {
   std::uint64_t distinct = 1'000'000;
   std::uint32_t threads = 0;
   std::uint64_t seed = 1;
+  IndexMode index_mode = kDefaultIndexMode;
   bool keep = false;
   std::string json;
 };
@@ -87,6 +88,7 @@ bench::Json to_json(const MergeCommandOptions& options, const MergeFigures& figu
           {"commit", environment.commit},
           {"medium", figures.statistics.medium},
           {"guarantee", figures.statistics.guarantee},
+          {"index", to_string(figures.statistics.index_mode)},
           {"rows", options.rows},
           {"columns", options.columns},
           {"distinct", options.distinct},
@@ -152,6 +154,7 @@ int run_command(const MergeCommandOptions& options) {
   OpenOptions open;
   open.path = pool->path();
   open.mode = OpenMode::kCreate;
+  open.index_mode = options.index_mode;
   open.max_bytes = std::max<std::uint64_t>(2 * bytes, std::uint64_t{8} << 30);
   Result<Database> database = Database::open(open);
   if (!database.ok()) return could_not_run(database.status());
@@ -184,6 +187,7 @@ void add_merge(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "seed of the data")->capture_default_str();
+  add_index_option(*command, options->index_mode);
   command->add_option("--json", options->json, "write the figures to this file");
   command->callback([options, &action] { action = [options] { return run_command(*options); }; });
 }

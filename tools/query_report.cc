@@ -18,6 +18,7 @@ void add_query_options(CLI::App& command, QueryOptions& options) {
                   "Pool to use; one that exists gets the benchmark's tables and is kept, a new one "
                   "is removed afterwards")
       ->type_name("PATH");
+  add_index_option(command, options.index_mode);
   command.add_option("--threads", options.run.threads, "Threads that work on a query")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
@@ -62,6 +63,7 @@ bench::Json query_header(const QueryOptions& options, const Statistics& statisti
           {"medium", statistics.medium},
           {"flush", statistics.flush},
           {"guarantee", statistics.guarantee},
+          {"index", to_string(statistics.index_mode)},
           {"threads", options.run.threads},
           {"runs", options.run.runs}};
 }

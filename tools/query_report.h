@@ -17,6 +17,7 @@ namespace flugs::tools {
 /// Options of the sub-commands that time queries.
 struct QueryOptions {
   std::string pool;
+  IndexMode index_mode = kDefaultIndexMode;  ///< of a pool that is made
   bench::QueryRunOptions run{default_load_threads(), 5};
   bool explain = false;
   bool keep = false;
@@ -41,7 +42,7 @@ struct QueryReport {
 /// The job but for its tables and queries.
 DuckdbJob duckdb_job(const QueryOptions& options);
 
-/// "commit", "medium", "flush", "guarantee", "threads", "runs": how every result begins.
+/// "commit", "medium", "flush", "guarantee", "index", "threads", "runs": how every result begins.
 bench::Json query_header(const QueryOptions& options, const Statistics& statistics);
 /// An object for each query.
 bench::Json queries_json(const QueryReport& report);

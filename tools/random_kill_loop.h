@@ -34,7 +34,7 @@ struct RandomKillOptions {
   std::uint32_t users = 0;
   std::uint32_t run_ms_max = 0;
   std::uint64_t seed = 0;
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   bool keep = false;
   std::string json;
 };

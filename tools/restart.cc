@@ -35,7 +35,7 @@ struct RestartOptions {
   std::uint32_t threads = 0;
   std::uint32_t load_threads = default_load_threads();
   std::uint64_t seed = 1;
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   std::string side = "delta";
   std::string first_query = "row";
   std::string ready = "first-answer";

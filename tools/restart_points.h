@@ -15,7 +15,7 @@ namespace flugs::tools {
 struct RestartEngine {
   std::string key;      ///< "flugs-rebuild", "lmdb"
   std::string program;  ///< empty: flugs itself
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   Ready ready = Ready::kFirstAnswer;
   bool keyed = true;          ///< the first query goes by the primary key, else by row id
   std::uint32_t writers = 2;  ///< of the load under which it is killed: those it lets in

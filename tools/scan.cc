@@ -151,6 +151,7 @@ class ScanCommand {
     figures.pool_path = pool_->path();
     OpenOptions open;
     open.path = pool_->path();
+    open.index_mode = options_.query.index_mode;
     open.max_bytes = std::max(open.max_bytes, 2 * bytes);
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
@@ -288,6 +289,8 @@ bench::Json figures_json(const ScanCommandOptions& options, const ScanFigures& f
   json["pool_used_bytes"] = figures.statistics.pool_used_bytes;
   json["pool_bytes_per_row"] = static_cast<double>(figures.table.chunk_bytes) / rows;
   json["dictionary_bytes_per_row"] = static_cast<double>(figures.dictionary_bytes()) / rows;
+  json["hint_index_bytes_per_row"] =
+      static_cast<double>(figures.statistics.hint_index_bytes) / rows;
   json["groups"] = figures.table.groups;
   json["group_rows"] = figures.table.group_rows;
   json["dram_bytes"] = figures.dram_bytes;
@@ -333,11 +336,14 @@ void print_figures(const ScanCommandOptions& options, const ScanFigures& figures
                figures.report.duckdb.version, format_bytes(figures.report.duckdb.file_bytes),
                static_cast<double>(figures.report.duckdb.file_bytes) / rows,
                figures.report.duckdb.load_seconds);
-  fmt::print("pool {} ({} used): {:.1f} bytes a row, and {:.1f} in dictionaries of the delta; ",
-             format_bytes(figures.statistics.pool_allocated_bytes),
-             format_bytes(figures.statistics.pool_used_bytes),
-             static_cast<double>(figures.table.chunk_bytes) / rows,
-             static_cast<double>(figures.dictionary_bytes()) / rows);
+  fmt::print(
+      "pool {} ({} used): {:.1f} bytes a row, and for the delta {:.1f} in dictionaries and "
+      "{:.1f} in their indexes; ",
+      format_bytes(figures.statistics.pool_allocated_bytes),
+      format_bytes(figures.statistics.pool_used_bytes),
+      static_cast<double>(figures.table.chunk_bytes) / rows,
+      static_cast<double>(figures.dictionary_bytes()) / rows,
+      static_cast<double>(figures.statistics.hint_index_bytes) / rows);
   fmt::print("DRAM {} ({} indexes)\n", format_bytes(figures.dram_bytes),
              format_bytes(figures.statistics.dram_index_bytes));
   fmt::print("results: {}\n", figures.report.all_held() ? "as they should be" : "WRONG");

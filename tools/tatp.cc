@@ -35,7 +35,7 @@ struct TatpOptions {
   bench::TatpDistribution distribution = bench::TatpDistribution::kNuRand;
   ScmLatency latency;
   TatpMerge merge;
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   Isolation isolation = Isolation::kSnapshot;
   CommitClock clock = CommitClock::kAutomatic;
   std::uint32_t load_threads = default_load_threads();

@@ -170,7 +170,7 @@ void add_index_option(CLI::App& command, IndexMode& mode) {
           },
           "Where indexes are: in DRAM, made again at opening, or in the pool")
       ->check(CLI::IsMember({"rebuild", "hint"}))
-      ->default_str("rebuild");
+      ->default_str(std::string(to_string(mode)));
 }
 
 std::string_view to_string(IndexMode mode) noexcept {

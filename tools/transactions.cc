@@ -12,6 +12,7 @@
 #include "bench/transaction_load.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
+#include "tools/tatp_options.h"
 #include "tools/text_table.h"
 
 namespace flugs::tools {
@@ -23,7 +24,7 @@ struct TransactionsOptions {
   bench::LargeOptions large;
   bench::StarvationOptions starvation;
   std::uint32_t rounds = 3;
-  std::string index = "rebuild";
+  IndexMode index_mode = kDefaultIndexMode;
   std::string pool;
   bool keep = false;
   std::string json;
@@ -131,7 +132,7 @@ bench::Json to_json(const TransactionsOptions& options, const TransactionsFigure
                       {"ratio", round.ratio()}});
   return {{"commit", environment.commit},
           {"medium", figures.statistics.medium},
-          {"index", options.index},
+          {"index", to_string(options.index_mode)},
           {"skew",
            {{"rows", options.skew.rows},
             {"users", options.skew.users},
@@ -233,7 +234,7 @@ int run_command(TransactionsOptions options) {
   open.path = pool->path();
   open.mode = OpenMode::kCreate;
   open.max_bytes = std::max<std::uint64_t>(2 * bytes, std::uint64_t{4} << 30);
-  open.index_mode = options.index == "hint" ? IndexMode::kHint : IndexMode::kRebuild;
+  open.index_mode = options.index_mode;
   Result<Database> database = Database::open(open);
   if (!database.ok()) return could_not_run(database.status());
   TransactionsFigures figures;
@@ -253,9 +254,7 @@ void add_transactions(CLI::App& app, Action& action) {
       "transaction does to a reader, and how a long writer gets on among short ones.");
   command->add_option("--pool", options->pool, "pool file to create (default: a fresh one)");
   command->add_flag("--keep", options->keep, "keep the pool that was given by --pool");
-  command->add_option("--index", options->index, "where indexes are")
-      ->check(CLI::IsMember({"rebuild", "hint"}))
-      ->capture_default_str();
+  add_index_option(*command, options->index_mode);
   command->add_option("--skew-rows", options->skew.rows, "rows in pairs")
       ->check(CLI::Range(2, 1'000'000))
       ->capture_default_str();

@@ -16,11 +16,11 @@
 
 namespace flugs::test {
 
-/// The environment variable FLUGS_TEST_INDEX=hint: all tests once more with indexes in the pool.
+/// The environment variable FLUGS_TEST_INDEX=rebuild: all tests once more with indexes in DRAM.
 inline IndexMode test_index_mode() {
   const char* wanted = std::getenv("FLUGS_TEST_INDEX");
-  return wanted != nullptr && std::string_view(wanted) == "hint" ? IndexMode::kHint
-                                                                 : IndexMode::kRebuild;
+  return wanted != nullptr && std::string_view(wanted) == "rebuild" ? IndexMode::kRebuild
+                                                                    : kDefaultIndexMode;
 }
 
 /// Options for a small database that grows only in the thread that needs space.
@@ -82,12 +82,14 @@ class TemporaryDatabase {
 class MemoryDatabase {
  public:
   explicit MemoryDatabase(std::size_t bytes = std::size_t{16} << 20,
-                          IndexMode index_mode = test_index_mode())
+                          IndexMode index_mode = test_index_mode(),
+                          std::chrono::milliseconds hint_interval = OpenOptions().hint_interval)
       : buffer_(bytes) {
     pmem::PoolOptions pool;
     pool.segment_bytes = std::uint64_t{1} << 20;
     options = small_options("(memory)");
     options.index_mode = index_mode;
+    options.hint_interval = hint_interval;
     options.segment_bytes = pool.segment_bytes;
     core_ = must(engine::DatabaseCore::open(
         must(pmem::Pool::create_in_memory(buffer_.span(), pool)), true, options));

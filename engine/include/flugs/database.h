@@ -38,9 +38,10 @@ enum class OpenMode : std::uint8_t {
 
 /// Where the indexes are that lead from values to ValueIDs, and from unique keys to rows.
 enum class IndexMode : std::uint8_t {
-  kRebuild,  ///< in DRAM; opening makes them from the data
+  kRebuild,  ///< in DRAM; made from the data after opening: who looks a key up waits for it
   kHint,     ///< in the pool; opening finds them, at any size (docs/decisions/0015-hint-indexes.md)
 };
+inline constexpr IndexMode kDefaultIndexMode = IndexMode::kHint;
 
 /// When opening returns. Reads, writes and commits are right from then on either way.
 enum class Ready : std::uint8_t {
@@ -81,7 +82,7 @@ struct OpenOptions {
   /// no such thread.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
   /// Of all tables; fixed at creation.
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   /// With IndexMode::kHint: how often a thread makes the index entries of new dictionary values
   /// durable, milliseconds; 0: no such thread, whoever commits new values does it now and then.
   std::chrono::milliseconds hint_interval{10};
