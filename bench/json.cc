@@ -38,7 +38,7 @@ Json to_json(const RecoveryReport& report) {
           {"transactions_undone", report.transactions_undone},
           {"dictionary_entries", report.dictionary_entries},
           {"dictionary_entries_dropped", report.dictionary_entries_dropped},
-          {"rows_indexed", report.rows_indexed},
+          {"rows_live", report.rows_live},
           {"rows_recycled", report.rows_recycled},
           {"threads", report.threads}};
 }

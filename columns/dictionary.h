@@ -89,8 +89,10 @@ class Dictionary {
   /// From so many entries on whose hints are not known to be durable, who commits makes them so.
   void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
   /// Makes the hints of some durable entries durable, and entries that nobody knows to be if they
-  /// are old or none has come since the last call; true: there are more.
-  bool keep_hints(pmem::Persister& persister) noexcept;
+  /// are old or none has come since the last call; true: there are more. kHintsKeptMax take a few
+  /// milliseconds.
+  static constexpr std::uint32_t kHintsKeptMax = 1u << 16;
+  bool keep_hints(pmem::Persister& persister, std::uint32_t at_most = kHintsKeptMax) noexcept;
   bool wants_keeping() const noexcept;
 
   /// The value's ValueID; appended if it is new. `unflushed` takes what must be flushed before the
@@ -201,7 +203,7 @@ class Dictionary {
     index_.prefetch(hash);
   }
   void rely_on(std::uint32_t id, Unflushed& unflushed);
-  bool keep_entries(pmem::Persister& persister) noexcept;
+  bool keep_entries(pmem::Persister& persister, std::uint32_t at_most) noexcept;
   bool all_written(std::uint32_t first, std::uint32_t last) const noexcept;
   void flush_entries(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
                      pmem::Label label) const noexcept;
@@ -211,6 +213,7 @@ class Dictionary {
   bool is(std::uint32_t id, const Value& value) const noexcept;
   bool is_hinted(std::uint32_t id, const Value& value) const noexcept;
   Status recover_null(std::uint32_t durable_end);
+  Status check_youngest_texts(std::uint32_t end) const;
   std::uint64_t kept_end() const noexcept;
   std::uint64_t hash_of(const Value& value) const noexcept;
   std::uint32_t find(const Value& value, std::uint64_t hash) const;

@@ -12,8 +12,6 @@ namespace flugs::columns {
 
 namespace {
 
-// Hints that are made durable in one go: a few milliseconds.
-constexpr std::uint32_t kHintsKeptMax = 1u << 16;
 // Younger entries are left to the transactions that brought them.
 constexpr std::uint32_t kEntriesLeftMax = 1u << 15;
 
@@ -89,13 +87,13 @@ std::uint64_t Dictionary::kept_end() const noexcept {
 //   1     entries from the durable       flush, fence       proves them as others: they are values
 //         prefix on that are whole                          that nobody uses yet
 // Must hold:  1 before the prefix moves: nobody flushes what is below it any more.
-bool Dictionary::keep_entries(pmem::Persister& persister) noexcept {
+bool Dictionary::keep_entries(pmem::Persister& persister, std::uint32_t at_most) noexcept {
   const std::uint32_t count_now = count();
   const bool is_quiet = std::exchange(quiet_count_, count_now) == count_now;
   const std::uint32_t first = durable_.load(std::memory_order_acquire);
   const std::uint32_t old = is_quiet ? count_now : count_now - std::min(count_now, kEntriesLeftMax);
   if (old <= first) return false;
-  const std::uint32_t end = first + std::min(old - first, kHintsKeptMax);
+  const std::uint32_t end = first + std::min(old - first, at_most);
   std::uint32_t whole = first;
   while (whole < end && all_written(whole, whole)) ++whole;
   if (whole == first) return false;
@@ -105,17 +103,17 @@ bool Dictionary::keep_entries(pmem::Persister& persister) noexcept {
   return whole == end && end < old;
 }
 
-bool Dictionary::keep_hints(pmem::Persister& persister) noexcept {
+bool Dictionary::keep_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
   // Asked of every column a hundred times a second.
   if (hints_ == nullptr || count() == kept_end()) return false;
   const std::unique_lock only(keep_mutex_, std::try_to_lock);
   if (!only.owns_lock()) return false;
-  const bool has_more_entries = keep_entries(persister);
+  const bool has_more_entries = keep_entries(persister, at_most);
   HintIndexLayout& layout = hints_->layout();
   const auto first = static_cast<std::uint32_t>(layout.durable_end);
   const std::uint32_t durable = durable_.load(std::memory_order_acquire);
   if (durable <= first) return has_more_entries;
-  const std::uint32_t end = first + std::min(durable - first, kHintsKeptMax);
+  const std::uint32_t end = first + std::min(durable - first, at_most);
   flush_hints(first, end, persister, "keep_hints/1");
   persister.flush(&layout.null_code, sizeof layout.null_code, "keep_hints/1");
   persister.fence("keep_hints/1");
@@ -142,6 +140,7 @@ Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
                               pool_.path(), owner_, end, layout.durable_end));
   const auto first = static_cast<std::uint32_t>(layout.durable_end);
   if (Status s = recover_null(first); !s.ok()) return s;
+  if (Status s = check_youngest_texts(first); !s.ok()) return s;
   counts.end = first;
   if (Status s = prove_range(
           first, end, counts,
@@ -162,6 +161,16 @@ Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
     persister.persist(&layout.durable_end, sizeof layout.durable_end, "recover_dictionary/2");
   }
   return {};
+}
+
+// Entries below durable_end are not looked at, but an end of strings that lies before the youngest
+// of them would have it overwritten by the next text.
+Status Dictionary::check_youngest_texts(std::uint32_t end) const {
+  constexpr std::uint32_t kChecked = 128;  // a page
+  RebuildCounts counts;
+  for (std::uint32_t id = end - std::min(end, kChecked); is_text_ && id < end; ++id)
+    if (is_present(id) && is_misplaced(id)) counts.misplaced = id;
+  return check_rebuilt(counts);
 }
 
 // Takes over what the pool says of NULL's entry, which may have been lost if nobody relied on it.

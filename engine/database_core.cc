@@ -268,11 +268,14 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
 }
 
 bool DatabaseCore::keep_hints(pmem::Persister& persister) noexcept {
-  const std::lock_guard guard(ddl_mutex_);  // no table goes away meanwhile
+  constexpr std::uint32_t kHintsAtOnce = 1024;  // some 50 us for a column
   bool has_more = false;
-  for (const auto& table : owned_tables_)
-    if (!table->is_gone()) has_more |= table->keep_hints(persister);
-  return has_more;
+  for (std::size_t i = 0;; ++i) {
+    const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
+    if (i >= owned_tables_.size()) return has_more;
+    Table& table = *owned_tables_[i];
+    if (!table.is_gone()) has_more |= table.keep_hints(persister, kHintsAtOnce);
+  }
 }
 
 void DatabaseCore::start_keeping_hints() {

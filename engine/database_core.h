@@ -108,7 +108,8 @@ class DatabaseCore {
   Result<MergeReport> merge(TableId id, const MergeOptions& options);
   Status set_merge_policy(TableId id, const MergePolicy& policy);
   Result<MergeStatus> merge_status(TableId id) const;
-  /// Of all tables; true: there is more to do.
+  /// A little of each table; true: there is more to do. Others want the catalogue meanwhile: call
+  /// it again only after a pause.
   bool keep_hints(pmem::Persister& persister) noexcept;
   Status finish_opening();
   Statistics statistics() const;
@@ -135,6 +136,7 @@ class DatabaseCore {
   Status begin_rebuild(OpeningRoom room);
   Status sweep_tables(recovery::Phases& phases);
   void start();
+  Result<std::uint64_t> start_threads();
   void start_keeping_hints();
   void start_sweeping();
   std::uint32_t hint_tail_max() const noexcept;

@@ -61,9 +61,9 @@ pmem::PoolOptions pool_options(const OpenOptions& options) {
 
 Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& options) {
   if (Status s = check_options(options); !s.ok()) return s;
+  const auto start = std::chrono::steady_clock::now();
   // Before there are threads: then the kernel need not wait for every processor.
   mvcc::has_membarrier();
-  const auto start = std::chrono::steady_clock::now();
   const pmem::PoolOptions wanted = pool_options(options);
   bool created = false;
   Result<std::unique_ptr<pmem::Pool>> pool =
@@ -102,14 +102,17 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
   if (is_new && !created) core->pool_->allocator().finish_claims();
   Status s = is_new ? core->create() : core->recover(phases, room);
   if (!s.ok()) return s;
-  core->merger_ =
-      std::make_unique<Merger>(*core->pool_, *core->slots_, core->options_.merge_niceness);
-  for (const auto& table : core->owned_tables_)
-    core->merger_->watch(*table, core->options_.merge_policy);
-  core->start_keeping_hints();
-  core->start_sweeping();
+  if (s = phases.run("threads", [&] { return core->start_threads(); }); !s.ok()) return s;
   phases.finish();
   return core;
+}
+
+Result<std::uint64_t> DatabaseCore::start_threads() {
+  merger_ = std::make_unique<Merger>(*pool_, *slots_, options_.merge_niceness);
+  for (const auto& table : owned_tables_) merger_->watch(*table, options_.merge_policy);
+  start_keeping_hints();
+  start_sweeping();
+  return std::uint64_t{1} + (hint_keeper_ != nullptr ? 1 : 0) + (sweeper_ != nullptr ? 1 : 0);
 }
 
 // Protocol create_database. The database exists after step 3.
@@ -253,7 +256,7 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
   for (const Swept& part : parts) {
     part.table->add_free_rows(part.free);
-    report_.rows_indexed += part.table->keys().empty() ? 0 : part.counts.live;
+    report_.rows_live += part.table->keys().empty() ? 0 : part.counts.live;
     report_.rows_recycled += part.counts.recycled;
   }
   return {};
@@ -279,7 +282,7 @@ Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases
     }
   }
   if (Status s = phases.run_parallel("key indexes", ordered); !s.ok()) return s;
-  return report_.rows_indexed;
+  return report_.rows_live;
 }
 
 }  // namespace flugs::engine

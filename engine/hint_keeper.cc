@@ -6,6 +6,14 @@
 
 namespace flugs::engine {
 
+namespace {
+
+// While there is more to do: who waits for the catalogue gets it, which one that takes it again at
+// once would keep.
+constexpr std::chrono::microseconds kPause(20);
+
+}  // namespace
+
 HintKeeper::HintKeeper(DatabaseCore& core, pmem::Pool& pool, std::chrono::milliseconds interval)
     : core_(core), pool_(pool), interval_(interval) {
   try {
@@ -20,8 +28,8 @@ void HintKeeper::run(const std::stop_token& stop) noexcept {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     lock.unlock();
-    while (core_.keep_hints(persister) && !stop.stop_requested()) {
-    }
+    while (core_.keep_hints(persister) && !stop.stop_requested())
+      std::this_thread::sleep_for(kPause);
     lock.lock();
     stopped_.wait_for(lock, stop, interval_, [] { return false; });
   }

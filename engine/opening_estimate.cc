@@ -53,8 +53,15 @@ Status add_table(engine::Table& table, Ready ready, engine::OpeningRoom& room,
   return {};
 }
 
+double of(std::uint64_t count, double ns) { return static_cast<double>(count) * ns; }
+
+double index_later_ms(const OpeningEstimate& e) {
+  return (of(e.dictionary_entries_left, kDictionaryEntryNs) +
+          of(e.key_entries_left, kHashEntryNs)) /
+         static_cast<double>(e.threads) * 1e-6;
+}
+
 double open_ms(const OpeningEstimate& e) {
-  const auto of = [](std::uint64_t count, double ns) { return static_cast<double>(count) * ns; };
   const double alone = kOpenNs + of(e.chunks, kChunkNs) + of(e.groups, kGroupNs) +
                        static_cast<double>(e.hint_bytes) / kHintSegmentBytes * kHintSegmentNs;
   const double shared = of(e.dictionary_entries, kDictionaryEntryNs) +
@@ -96,6 +103,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
     if (Status s = add_table(table, options.ready, room, estimate); !s.ok()) return s;
   }
   estimate.open_ms = open_ms(estimate);
+  estimate.index_later_ms = index_later_ms(estimate);
   return estimate;
 }
 

@@ -294,10 +294,11 @@ Status Table::check_hints() {
   return first;
 }
 
-bool Table::keep_hints(pmem::Persister& persister) noexcept {
+bool Table::keep_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
   bool has_more = false;
-  columns_.for_each_used(
-      [&](columns::Column& column) { has_more |= column.dictionary().keep_hints(persister); });
+  columns_.for_each_used([&](columns::Column& column) {
+    has_more |= column.dictionary().keep_hints(persister, at_most);
+  });
   return has_more;
 }
 

@@ -38,7 +38,7 @@ Status Phases::run_parallel(const std::string& phase,
   if (threads_ == 1 || tasks.size() <= 1) return run_in_turn(phase, tasks);
   Status first_failure;
   std::atomic<bool> failed{false};
-  std::uint64_t done = 0;
+  begin_steps(phase, tasks.size());
   const auto run_one = [&](const std::function<Status()>& task) {
     if (failed.load(std::memory_order_relaxed)) return;
     Status s = stopped();
@@ -48,7 +48,7 @@ Status Phases::run_parallel(const std::string& phase,
       first_failure = std::move(s);
       failed.store(true, std::memory_order_relaxed);
     }
-    if (progress_) progress_(phase, ++done, tasks.size());
+    tell_step(phase);
   };
   try {
     tbb::task_arena arena(static_cast<int>(threads_));
@@ -65,12 +65,26 @@ Status Phases::run_parallel(const std::string& phase,
 
 Status Phases::run_in_turn(const std::string& phase,
                            const std::vector<std::function<Status()>>& tasks) {
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
+  begin_steps(phase, tasks.size());
+  for (const auto& task : tasks) {
     if (Status s = stopped(); !s.ok()) return s;
-    if (Status s = tasks[i](); !s.ok()) return s;
-    if (progress_) progress_(phase, i + 1, tasks.size());
+    if (Status s = task(); !s.ok()) return s;
+    tell_step(phase);
   }
   return {};
+}
+
+// A phase may have several lists of tasks, of which none knows of the next: what is done never gets
+// less.
+void Phases::begin_steps(const std::string& phase, std::size_t count) {
+  if (phase != step_phase_) steps_done_ = steps_ = 0;
+  step_phase_ = phase;
+  steps_ += count;
+}
+
+void Phases::tell_step(const std::string& phase) {
+  ++steps_done_;
+  if (progress_) progress_(phase, steps_done_, steps_);
 }
 
 void Phases::finish() { report_.total_us = microseconds_since(start_); }

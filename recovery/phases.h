@@ -46,13 +46,18 @@ class Phases {
  private:
   using Clock = std::chrono::steady_clock;
   Status stopped() const;
+  void begin_steps(const std::string& phase, std::size_t count);
+  void tell_step(const std::string& phase);
 
   RecoveryReport& report_;
   std::uint32_t threads_;
   ProgressFunction progress_;
   const std::atomic<bool>* stops_;
   Clock::time_point start_;
-  std::mutex mutex_;  // protects the first failure and calls of progress_; a leaf
+  std::mutex mutex_;  // protects the first failure, what follows, and calls of progress_; a leaf
+  std::string step_phase_;
+  std::uint64_t steps_done_ = 0;  // tasks of that phase
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace flugs::recovery

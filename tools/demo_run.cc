@@ -148,6 +148,9 @@ bench::Json demo_json(const DemoOptions& options, CrashRun& crash, const DemoFig
   json["guarantee"] = status.guarantee;
   json["subscribers"] = options.subscribers;
   json["users"] = options.users;
+  json["seed"] = options.seed;
+  json["seconds_before"] = options.seconds_before;
+  json["seconds_after"] = options.seconds_after;
   if (options.program.empty()) {
     json["index"] = to_string(options.index_mode);
   } else {

@@ -58,30 +58,32 @@ struct ModeRound {
 };
 using Round = std::array<ModeRound, kModes.size()>;
 
-/// Of hints, shares of what the same was with indexes in DRAM: median and extremes of the rounds.
-struct Share {
+/// A figure of each round: of hints, the share of what it was with indexes in DRAM, for instance.
+struct Spread {
   std::vector<double> of_rounds;
 
-  double at(double fraction) const {
+  double least() const { return *std::min_element(of_rounds.begin(), of_rounds.end()); }
+  double most() const { return *std::max_element(of_rounds.begin(), of_rounds.end()); }
+  double median() const {
     std::vector<double> sorted = of_rounds;
     std::sort(sorted.begin(), sorted.end());
-    return sorted[static_cast<std::size_t>(fraction * static_cast<double>(sorted.size() - 1) + .5)];
+    return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
   }
 };
 
-Share share_of(const std::vector<Round>& rounds, double (*speed)(const ModeRound&)) {
-  Share share;
+Spread share_of(const std::vector<Round>& rounds, double (*speed)(const ModeRound&)) {
+  Spread share;
   for (const Round& round : rounds) share.of_rounds.push_back(speed(round[1]) / speed(round[0]));
   return share;
 }
 
-Share mix_share(const std::vector<Round>& rounds) {
+Spread mix_share(const std::vector<Round>& rounds) {
   return share_of(rounds, [](const ModeRound& mode) { return mode.speed(); });
 }
-Share load_share(const std::vector<Round>& rounds) {
+Spread load_share(const std::vector<Round>& rounds) {
   return share_of(rounds, [](const ModeRound& mode) { return mode.load_speed(); });
 }
-Share new_values_share(const std::vector<Round>& rounds) {
+Spread new_values_share(const std::vector<Round>& rounds) {
   return share_of(rounds, [](const ModeRound& mode) { return 1 / mode.new_values_seconds; });
 }
 
@@ -189,10 +191,10 @@ class IndexCostCommand {
   ProgressBar bar_;
 };
 
-bench::Json to_json(const Share& share) {
-  return {{"median", share.at(0.5)},
-          {"min", share.at(0)},
-          {"max", share.at(1)},
+bench::Json to_json(const Spread& share) {
+  return {{"median", share.median()},
+          {"min", share.least()},
+          {"max", share.most()},
           {"rounds", share.of_rounds}};
 }
 
@@ -233,6 +235,7 @@ bench::Json to_json(const IndexCostOptions& options, const std::vector<Round>& r
                       {"ramp_up_seconds", options.turns.run.ramp_up_seconds},
                       {"turn_ms", options.turns.turn_ms},
                       {"rows", options.rows},
+                      {"seed", options.population.seed},
                       {"load_threads", options.load_threads},
                       {"hint_share_of_rebuild",
                        {{"mix", to_json(mix_share(rounds))},
@@ -257,14 +260,14 @@ void print(const IndexCostOptions& options, const std::vector<Round>& rounds) {
       rounds.size(), rounds.size() == 1 ? "" : "s");
   TextTable table({"", "rebuild", "hint", "share", "least", "most"});
   const auto median = [&](std::size_t mode, auto&& value) {
-    Share values;
+    Spread values;
     for (const Round& round : rounds) values.of_rounds.push_back(value(round[mode]));
-    return values.at(0.5);
+    return values.median();
   };
-  const auto add = [&](const std::string& name, const Share& share, auto&& value) {
+  const auto add = [&](const std::string& name, const Spread& share, auto&& value) {
     table.add({name, format_count(median(0, value)), format_count(median(1, value)),
-               fmt::format("{:.3f}", share.at(0.5)), fmt::format("{:.3f}", share.at(0)),
-               fmt::format("{:.3f}", share.at(1))});
+               fmt::format("{:.3f}", share.median()), fmt::format("{:.3f}", share.least()),
+               fmt::format("{:.3f}", share.most())});
   };
   add("transactions/s", mix_share(rounds), [](const ModeRound& mode) { return mode.speed(); });
   add("load, rows/s", load_share(rounds), [](const ModeRound& mode) { return mode.load_speed(); });
@@ -274,7 +277,8 @@ void print(const IndexCostOptions& options, const std::vector<Round>& rounds) {
         new_values_share(rounds), [&](const ModeRound& mode) {
           return static_cast<double>(options.rows) / mode.new_values_seconds;
         });
-  fmt::print("{}\n", table.to_string());
+  fmt::print("{}share: hint's of rebuild's in the same round, its median, least and most\n\n",
+             table.to_string());
   TextTable details({"", "p50", "p99", "p99.9", "lines/write", "fences/write", "pool", "indexes"});
   for (std::size_t mode = 0; mode < kModes.size(); ++mode) {
     const ModeRound& last = rounds.back()[mode];

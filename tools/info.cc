@@ -115,10 +115,11 @@ void print_head(const Database& database, const Statistics& statistics) {
   fmt::print("pool: {}, medium {} ({}): {}\n", database.path(), statistics.medium, statistics.flush,
              statistics.guarantee);
   fmt::print(
-      "{} in use, {} taken from the medium, can grow to {}; indexes in DRAM {}, in the pool {}\n\n",
+      "{} in use, {} taken from the medium, can grow to {}; index mode {}: indexes in DRAM {}, in "
+      "the pool {}\n\n",
       format_bytes(statistics.pool_used_bytes), format_bytes(statistics.pool_allocated_bytes),
-      format_bytes(statistics.pool_reserved_bytes), format_bytes(statistics.dram_index_bytes),
-      format_bytes(statistics.hint_index_bytes));
+      format_bytes(statistics.pool_reserved_bytes), to_string(statistics.index_mode),
+      format_bytes(statistics.dram_index_bytes), format_bytes(statistics.hint_index_bytes));
 }
 
 void print_schema(const TableSchema& schema) {
@@ -155,8 +156,9 @@ bench::Json halves_json(const MergeStatus& status) {
 }
 
 void print_halves(const MergeStatus& status) {
-  fmt::print("delta: {} rows reserved, {}; main: {} rows, {}\n\n", status.delta_rows,
-             format_bytes(status.delta_bytes), status.main_rows, format_bytes(status.main_bytes));
+  fmt::print("delta: room for {} rows, dead and unused ones too, {}; main: {} rows, {}\n\n",
+             status.delta_rows, format_bytes(status.delta_bytes), status.main_rows,
+             format_bytes(status.main_bytes));
 }
 
 void print_report(const RecoveryReport& report) {
@@ -167,10 +169,10 @@ void print_report(const RecoveryReport& report) {
   table.add({"in all", fmt::format("{:.3f}", report.total_us * 1e-3), ""});
   fmt::print("{}", table.to_string());
   fmt::print(
-      "transactions completed {}, undone {}; dictionary entries {} ({} dropped); rows "
-      "indexed {}, ready for reuse {}; {} threads\n",
+      "transactions completed {}, undone {}; dictionary entries looked at {} ({} dropped); of rows "
+      "looked at {} live, {} ready for reuse; {} threads\n",
       report.transactions_completed, report.transactions_undone, report.dictionary_entries,
-      report.dictionary_entries_dropped, report.rows_indexed, report.rows_recycled, report.threads);
+      report.dictionary_entries_dropped, report.rows_live, report.rows_recycled, report.threads);
 }
 
 Result<Database> open_existing(const std::string& path) {

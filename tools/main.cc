@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "tools/command.h"
@@ -57,6 +59,21 @@ void add_commands(CLI::App& app, Action& action) {
 
 namespace {
 
+/// What a run of minutes would end with otherwise. Leaves a file that was not there empty.
+Status check_json_file(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    const CLI::Option* json = command->get_option_no_throw("--json");
+    if (json == nullptr || json->count() == 0) continue;
+    const std::string path = json->as<std::string>();
+    std::FILE* file = std::fopen(path.c_str(), "a");
+    if (file == nullptr)
+      return Status(StatusCode::kIoError,
+                    fmt::format("--json {}: cannot be written: {}", path, std::strerror(errno)));
+    std::fclose(file);
+  }
+  return {};
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "flugs: a log-less, hybrid SCM-DRAM column store.\n"
@@ -73,8 +90,13 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-')
+      return could_not_run(
+          Status(StatusCode::kInvalidArgument,
+                 fmt::format("there is no sub-command {}; flugs --help lists them", argv[1])));
     return app.exit(error) == 0 ? kExitOk : kExitCouldNotRun;
   }
+  if (const Status s = check_json_file(app); !s.ok()) return could_not_run(s);
   return action();
 }
 

@@ -78,17 +78,15 @@ constexpr Figure kFigures[] = {
     {"index_rebuild_ms", "of this: index rebuild",
      [](const RestartRun& run) { return run.index_rebuild; }},
     {"rest_ms", "of this: rest", [](const RestartRun& run) { return run.rest; }},
-    {"exec_to_main_ms", "in the rest: start of the process",
+    {"exec_to_main_ms", "of all: start of the process, until main",
      [](const RestartRun& run) { return run.exec_to_main; }},
+    {"open_ms", "of all: opening", [](const RestartRun& run) { return run.open; }},
+    {"query_ms", "of all: the query, and waiting for an index",
+     [](const RestartRun& run) { return run.query; }},
     {"all_indexes_ms", "all indexes are there",
      [](const RestartRun& run) { return run.all_indexes; }},
     {"later_rebuild_ms", "of this: made after opening",
      [](const RestartRun& run) { return run.times.later_ms; }},
-    {"later_rebuild_entries_per_s", "apart: of these so many entries a second",
-     [](const RestartRun& run) {
-       return static_cast<double>(run.times.later_entries) * 1e3 /
-              std::max(run.times.later_ms, 1e-3);
-     }},
     {"full_speed_ms", "point selects at full speed (-1: not within a second)",
      [](const RestartRun& run) { return run.full_speed; }},
     {"select_scan_ms", "apart: select where c1 = v, no key",
@@ -101,6 +99,12 @@ constexpr Figure kFigures[] = {
     {"major_faults", "of these: from disk",
      [](const RestartRun& run) { return static_cast<double>(run.times.major_faults); }},
 };
+
+/// Of what was made after opening; 0: nothing was.
+double later_entries_per_s(const RestartRun& run) {
+  if (run.times.later_entries == 0) return 0;
+  return static_cast<double>(run.times.later_entries) * 1e3 / std::max(run.times.later_ms, 1e-3);
+}
 
 const char* first_query_kind(const RestartOptions& options) {
   return options.first_query == "key" ? "point select by primary key" : "point select by row id";
@@ -135,6 +139,7 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["index"] = to_string(options.index_mode);
   json["side"] = options.side;
   json["ready"] = options.ready;
+  json["scm_latency_ns"] = {{"read", options.latency.read_ns}, {"write", options.latency.write_ns}};
   json["first_query_kind"] = first_query_kind(options);
   json["stop"] = options.stop;
   json["runs"] = figures.runs.size();
@@ -142,11 +147,13 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   for (const Figure& figure : kFigures) {
     json[figure.key] = to_json(spread_of(figures.runs, figure.get));
   }
+  json["later_rebuild_entries_per_s"] = to_json(spread_of(figures.runs, later_entries_per_s));
   json["answers_ok"] = figures.answers_ok;
   json["acknowledged_checked"] = figures.acknowledged_checked;
   json["load_rows_per_s"] = static_cast<double>(options.rows) / std::max(status.load_seconds, 1e-9);
   json["load_threads"] = options.load_threads;
   json["pool_bytes"] = status.pool_bytes;
+  json["pool_used_bytes"] = status.pool_used_bytes;
   json["pool_bytes_per_row"] =
       static_cast<double>(status.pool_used_bytes) / static_cast<double>(options.rows);
   json["selects_per_s"] =
@@ -179,7 +186,10 @@ void print_figures(const RestartOptions& options, const RestartFigures& figures,
     table.add({figure.words, fmt::format("{:.2f}", spread.median),
                fmt::format("{:.2f}", spread.p90), fmt::format("{:.2f}", spread.max)});
   }
-  fmt::print("{}\n", table.to_string());
+  fmt::print("{}", table.to_string());
+  if (const Spread later = spread_of(figures.runs, later_entries_per_s); later.max > 0)
+    fmt::print("made after opening: {} entries a second\n", format_count(later.median));
+  fmt::print("\n");
   TextTable phases({"phase of recovery", "median ms", "max ms", "items"});
   for (const bench::Json& phase : phases_json(figures))
     phases.add({phase["name"].get<std::string>(),
@@ -237,6 +247,20 @@ int run_figures(const CLI::App& command, RestartOptions options) {
   bench::RestartPlan plan = plan_of(options);
   plan.to_full_speed = false;
   return run_restart_figures(options.figures, plan, options.runs);
+}
+
+int run_estimate(const CLI::App& command, const RestartOptions& options) {
+  for (const CLI::Option* given : command.get_options())
+    if (given->count() != 0 && !given->check_name("--estimate") &&
+        !given->check_name("--threads") && !given->check_name("--ready") &&
+        !given->check_name("--json"))
+      return could_not_run(Status(StatusCode::kInvalidArgument,
+                                  fmt::format("{} goes with no --estimate", given->get_name())));
+  OpenOptions open;
+  open.path = options.estimate;
+  open.recovery_threads = options.threads;
+  open.ready = plan_of(options).ready;
+  return run_restart_estimate(open, options.json);
 }
 
 int run_command(const RestartOptions& options) {
@@ -327,10 +351,14 @@ void add_restart(CLI::App& app, Action& action) {
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   command->callback([options, command, &action] {
     action = [options, command] {
-      if (!options->estimate.empty())
-        return run_restart_estimate(options->estimate, options->threads, options->json);
+      if (!options->estimate.empty()) return run_estimate(*command, *options);
       Cleanup::install();
       if (!options->figures.directory.empty()) return run_figures(*command, *options);
+      for (const char* given : {"--only", "--peers", "--subscribers", "--users", "--seconds",
+                                "--file-directory", "--plot"})
+        if (command->count(given) != 0)
+          return could_not_run(Status(StatusCode::kInvalidArgument,
+                                      fmt::format("{} goes with --figures only", given)));
       return run_command(*options);
     };
   });

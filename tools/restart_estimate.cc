@@ -11,15 +11,18 @@
 
 namespace flugs::tools {
 
-int run_restart_estimate(const std::string& pool, std::uint32_t threads, const std::string& json) {
-  OpenOptions options;
-  options.path = pool;
-  options.recovery_threads = threads;
+int run_restart_estimate(const OpenOptions& options, const std::string& json) {
   const Result<OpeningEstimate> estimate = estimate_opening(options);
   if (!estimate.ok()) return could_not_run(estimate.status());
   const OpeningEstimate& e = *estimate;
-  fmt::print("{}: {}, indexes {}; opening takes about {:.0f} ms, {} threads\n\n", pool,
-             format_bytes(e.pool_bytes), to_string(e.index_mode), e.open_ms, e.threads);
+  const char* ready = options.ready == Ready::kIndexesBuilt ? "indexes-built" : "first-answer";
+  fmt::print("{}: {}, indexes {}, ready: {}; opening takes about {:.1f} ms, {} threads\n",
+             options.path, format_bytes(e.pool_bytes), to_string(e.index_mode), ready, e.open_ms,
+             e.threads);
+  if (e.index_later_ms >= 0.1)
+    fmt::print("indexes that are left for later take about {:.0f} ms more: who needs one waits\n",
+               e.index_later_ms);
+  fmt::print("\n");
   TextTable table({"opening will find", "number"});
   const auto add = [&](const char* what, std::uint64_t number) {
     table.add({what, fmt::format("{}", number)});
@@ -37,7 +40,8 @@ int run_restart_estimate(const std::string& pool, std::uint32_t threads, const s
   add("entries of keys to make later", e.key_entries_left);
   fmt::print("{}", table.to_string());
   const bench::Json result = {{"commit", bench::environment().commit},
-                              {"pool", pool},
+                              {"pool", options.path},
+                              {"ready", ready},
                               {"index", to_string(e.index_mode)},
                               {"pool_bytes", e.pool_bytes},
                               {"tables", e.tables},
@@ -53,6 +57,7 @@ int run_restart_estimate(const std::string& pool, std::uint32_t threads, const s
                               {"ordered_entries", e.ordered_entries},
                               {"threads", e.threads},
                               {"open_ms", e.open_ms},
+                              {"index_later_ms", e.index_later_ms},
                               {"machine", bench::to_json(bench::environment())}};
   return finish_with_json(json, result, kExitOk);
 }

@@ -19,6 +19,8 @@ RestartRun run_of(const bench::RestartTimes& times) {
   RestartRun run;
   run.times = times;
   run.exec_to_main = ms(times.main_ns);
+  run.open = ms(times.opened_ns) - run.exec_to_main;
+  run.query = ms(times.first_answer_ns) - ms(times.opened_ns);
   run.all_indexes = ms(times.opened_ns) + times.later_ms;
   run.first_answer = ms(times.first_answer_ns);
   run.full_speed = times.full_speed_ns == 0 ? -1 : ms(times.full_speed_ns);

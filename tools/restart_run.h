@@ -19,6 +19,8 @@ namespace flugs::tools {
 /// One restart, in milliseconds since right before its process was started.
 struct RestartRun {
   double exec_to_main = 0;
+  double open = 0;   ///< from main to the return of Database::open
+  double query = 0;  ///< from there to the answer, with what it waited for
   double all_indexes = 0;
   double first_answer = 0;
   double full_speed = 0;

@@ -65,7 +65,7 @@ TEST_CASE("an estimate counts what opening goes through", "[api]") {
   CHECK((estimate.rows_unswept > kTowns / 2) == is_later);
   CHECK((estimate.key_entries_left > kTowns / 2) == (is_later && mode == IndexMode::kRebuild));
   CHECK((estimate.hash_entries != 0) == (!is_later && mode == IndexMode::kRebuild));
-  if (!is_later) CHECK(estimate.rows_swept == report.rows_indexed + report.rows_recycled);
+  if (!is_later) CHECK(estimate.rows_swept == report.rows_live + report.rows_recycled);
   if (estimate.hash_entries != 0) CHECK(estimate.hash_entries == estimate.rows_swept);
 }
 

@@ -181,7 +181,7 @@ TEST_CASE("rows of main are found through index runs, and opening indexes none",
   const std::uint64_t used = town.database->pool().allocator().space().used_bytes;
   for (int i = 0; i < 2; ++i) {
     town.database.reopen();
-    CHECK(town.database->report().rows_indexed == 0);
+    CHECK(town.database->report().rows_live == 0);
     CHECK(town.statistics().key_index_bytes < dram / 3);
     CHECK(town.database->pool().allocator().space().used_bytes == used);
     town.check_and_verify();
@@ -189,7 +189,7 @@ TEST_CASE("rows of main are found through index runs, and opening indexes none",
   town.insert(6000, 6500);
   town.check_and_verify();
   town.database.reopen();
-  CHECK(town.database->report().rows_indexed == 500);
+  CHECK(town.database->report().rows_live == 500);
   town.check_and_verify();
 }
 
@@ -281,7 +281,7 @@ TEST_CASE("runs are combined, so that there are few of them", "[engine]") {
   town.merge();
   const std::uint64_t used = town.database->pool().allocator().space().used_bytes;
   town.database.reopen();
-  CHECK(town.database->report().rows_indexed == 0);
+  CHECK(town.database->report().rows_live == 0);
   CHECK(town.database->pool().allocator().space().used_bytes == used);
   town.check_and_verify();
 }

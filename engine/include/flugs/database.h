@@ -23,9 +23,10 @@ namespace engine {
 struct DatabaseAccess;
 }  // namespace engine
 
-/// How far something long has come, in steps of unlike length. `total` is 0 when it is not known.
+/// How far something long has come, in steps of unlike length. `total` is 0 when it is not known,
+/// and may grow; `done` does not get less within a phase.
 struct Progress {
-  std::string_view phase;  ///< as in RecoveryReport::Phase::name, or "verify"
+  std::string_view phase;  ///< "dictionary indexes" or "key indexes" of RecoveryReport, or "verify"
   std::uint64_t done = 0;
   std::uint64_t total = 0;
 };
@@ -46,9 +47,10 @@ inline constexpr IndexMode kDefaultIndexMode = IndexMode::kHint;
 /// When opening returns. Reads, writes and commits are right from then on either way.
 enum class Ready : std::uint8_t {
   kFirstAnswer,   ///< as soon as queries can be answered. In the background indexes in DRAM are
-                  ///< made (who looks a key up, or writes to a table with keys, waits for those of
-                  ///< the table; docs/decisions/0020), and rows of earlier lives that died are
-                  ///< found and given free
+                  ///< made, with IndexMode::kHint those of ordered keys: who looks such a key up,
+                  ///< or writes to a table that has one, waits for those of the table
+                  ///< (docs/decisions/0020). Rows of earlier lives that died are found and given
+                  ///< free
   kIndexesBuilt,  ///< when nothing is left to do
 };
 
@@ -81,7 +83,7 @@ struct OpenOptions {
   /// Free space kept allocated and touched ahead of the writers by a background thread, bytes; 0:
   /// no such thread.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
-  /// Of all tables; fixed at creation.
+  /// Of all tables; fixed at creation, without effect on a pool that exists (Statistics tells its).
   IndexMode index_mode = kDefaultIndexMode;
   /// With IndexMode::kHint: how often a thread makes the index entries of new dictionary values
   /// durable, milliseconds; 0: no such thread, whoever commits new values does it now and then.

@@ -10,7 +10,7 @@ namespace flugs {
 /// What Database::open would find to do in a pool, at most, and about how long that takes. Of rows
 /// it counts positions, dead and unused ones too.
 struct OpeningEstimate {
-  IndexMode index_mode = IndexMode::kRebuild;
+  IndexMode index_mode = kDefaultIndexMode;
   std::uint64_t pool_bytes = 0;  ///< taken from the medium
   std::uint64_t tables = 0;
   std::uint64_t chunks = 0;              ///< of rows, or row groups: a pointer to each
@@ -27,8 +27,13 @@ struct OpeningEstimate {
   std::uint64_t threads = 0;          ///< that would do it
   /// Milliseconds until open returns, pages in memory, nothing else running: from the counts above
   /// and what each cost on the machine that docs/benchmarks.md names. Good for the order of
-  /// magnitude: half to twice of it on machines of that kind.
+  /// magnitude, half to twice of it on idle machines of that kind; what a medium needs to find
+  /// pages, and a process to start, is not in it.
   double open_ms = 0;
+  /// The same of the indexes that are left for later: from the return of open on, until the last
+  /// of them is made. Who looks up a key of rows in the delta waits for its own, with
+  /// IndexMode::kHint for ordered keys only.
+  double index_later_ms = 0;
 };
 
 /// Looks at a pool that nobody has open for writing, without changing a byte of it; reads as much
