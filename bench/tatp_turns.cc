@@ -31,7 +31,7 @@ class Turns {
       for (std::size_t i = 0; i < users_.size(); ++i) {
         const std::size_t side = backwards ? users_.size() - 1 - i : i;
         if (users_[side]->control().failed.load()) return;
-        had[side] += turn(*users_[side], phase);
+        had[side] += turn(*users_[side], phase, seconds - had[side]);
       }
     }
   }
@@ -44,10 +44,12 @@ class Turns {
   }
 
  private:
-  double turn(TatpUsers& users, TatpPhase phase) const {
+  double turn(TatpUsers& users, TatpPhase phase, double seconds_left) const {
     const std::uint64_t begin = monotonic_ns();
     users.control().set(phase);
-    std::this_thread::sleep_for(std::chrono::milliseconds(options_.turn_ms));
+    const std::chrono::duration<double> longest = std::chrono::milliseconds(options_.turn_ms);
+    std::this_thread::sleep_for(
+        std::min(longest, std::chrono::duration<double>(std::max(seconds_left, 0.0))));
     users.control().set(TatpPhase::kPaused);
     return seconds_since(begin);
   }

@@ -14,7 +14,7 @@ namespace flugs::bench {
 
 namespace {
 
-constexpr std::uint64_t kRowsPerCall = 250;
+constexpr std::uint64_t kNewRowsPerCall = 250;
 
 Status load_range(Database& database, TableId table, const RestartData& data, std::uint64_t begin,
                   std::uint64_t end) {
@@ -22,9 +22,9 @@ Status load_range(Database& database, TableId table, const RestartData& data, st
   if (!transaction.ok()) return transaction.status();
   RestartRow row;
   std::vector<Value> values;
-  std::array<RowId, kRowsPerCall> ids;
-  for (std::uint64_t first = begin; first < end; first += kRowsPerCall) {
-    const std::size_t count = std::min(kRowsPerCall, end - first);
+  std::array<RowId, kNewRowsPerCall> ids;
+  for (std::uint64_t first = begin; first < end; first += kNewRowsPerCall) {
+    const std::size_t count = std::min(kNewRowsPerCall, end - first);
     values.clear();
     for (std::size_t k = 0; k < count; ++k) {
       data.row(first + k, row);

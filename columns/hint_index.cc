@@ -435,6 +435,7 @@ void HintIndex::release_all() {
     pool_.allocator().release(directory_extent(layout_.directory));
   slabs_.release_all(
       [](std::size_t slab, std::uint64_t) { return kSlabs.elements_in(slab) * kSegmentBytes; });
+  unnamed_.clear();
   bytes_in_pool_.store(0, std::memory_order_relaxed);
 }
 

@@ -154,6 +154,7 @@ class HintIndex {
   static std::size_t lock_count() noexcept;
   // An entry so many lines from home wishes for more room.
   static constexpr std::uint32_t kLinesFar = 4;
+  static constexpr std::size_t kChainMax = 16;
   static constexpr unsigned kSlabMapShift = 21;
   static constexpr std::uint64_t kNoWord = ~std::uint64_t{0};
   static constexpr unsigned kDepthMax = 24;
@@ -292,9 +293,18 @@ class HintIndex {
                pmem::Label label);
   Status double_directory(pmem::Persister& persister);
   Result<std::uint64_t> new_segment(pmem::Persister& persister);
+  Result<std::uint64_t> take_unnamed_segment(pmem::Persister& persister);
   Result<std::uint64_t> take_segment(pmem::Persister& persister);
-  void fill(std::uint64_t offset, std::span<const std::uint64_t> slots) noexcept;
-  void erase_again(const Segment& replaced, std::span<const std::uint64_t> copied) noexcept;
+  using Segments = std::vector<std::uint64_t>;  // offsets
+  /// As many as `entries` need, of which each is to go on in the next one.
+  Result<Segments> take_segments(std::size_t entries, pmem::Persister& persister);
+  void give_back(std::span<const std::uint64_t> segments, pmem::Persister& persister);
+  void fill(const Segments& segments, std::span<const std::uint64_t> slots) noexcept;
+  /// The segment of a word and those that it goes on in; none, when they are too many to go through
+  /// each time that room is made.
+  std::vector<Segment*> chain_of(std::uint64_t word) const;
+  void erase_again(const std::vector<Segment*>& replaced,
+                   std::span<const std::uint64_t> copied) noexcept;
   Status rearrange(std::uint32_t fingerprint, pmem::Persister& persister, bool& wants_doubling);
   Status change(const Block& block, std::uint64_t old_word, std::span<const std::uint64_t> lower,
                 std::span<const std::uint64_t> upper, pmem::Persister& persister);
@@ -316,6 +326,7 @@ class HintIndex {
   pmem::ChunkList slabs_;
   std::vector<std::uint64_t> slab_offsets_;
   bool is_loaded_ = false;
+  Segments unnamed_;  // that nothing in the pool leads to; forgotten at the end
   std::atomic<bool> is_all_read_{false};
   // Those that were found at opening, in the order of their offsets, and for each 2 MB of the pool
   // the first that ends behind its beginning.

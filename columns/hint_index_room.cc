@@ -11,7 +11,8 @@ namespace {
 
 // A segment is not split before so many of its slots are taken, nor when less than one entry in 16
 // would come to stand apart from the others: those have few hashes.
-constexpr std::size_t kSplitAt = HintSegmentLayout::kLines * HintSegmentLayout::kSlots / 2;
+constexpr std::size_t kSlotsInSegment = HintSegmentLayout::kLines * HintSegmentLayout::kSlots;
+constexpr std::size_t kSplitAt = kSlotsInSegment / 2;
 constexpr std::size_t kLopsidedHints = 16;
 
 }  // namespace
@@ -49,7 +50,7 @@ Status HintIndex::begin(pmem::Persister& persister) {
     pool_.allocator().release(*extent);
     return std::move(segment).status();
   }
-  fill(*segment, {});
+  fill({*segment}, {});
   store(words_of(extent->offset)[0], *segment);
   persister.flush(segment_at(*segment), kSegmentBytes, "hint_begin/1");
   persister.flush(words_of(extent->offset), sizeof(std::uint64_t), "hint_begin/1");
@@ -119,33 +120,78 @@ Result<std::uint64_t> HintIndex::new_segment(pmem::Persister& persister) {
   return slab_offsets_[slab] + (number - kSlabs.first_of(slab)) * kSegmentBytes;
 }
 
+Result<std::uint64_t> HintIndex::take_unnamed_segment(pmem::Persister& persister) {
+  if (unnamed_.empty()) return new_segment(persister);
+  const std::uint64_t segment = unnamed_.back();
+  unnamed_.pop_back();
+  return segment;
+}
+
 Result<std::uint64_t> HintIndex::take_segment(pmem::Persister& persister) {
-  if (layout_.spare == 0) return new_segment(persister);
+  if (layout_.spare == 0) return take_unnamed_segment(persister);
   const std::uint64_t spare = layout_.spare;
   store(layout_.spare, 0);
   persister.flush(&layout_.spare, sizeof layout_.spare, "hint_change/1");
   return spare;
 }
 
-void HintIndex::fill(std::uint64_t offset, std::span<const std::uint64_t> slots) noexcept {
-  Segment& segment = *segment_at(offset);
-  // Word by word: readers who saw an old directory may be at it.
-  for (auto& line : segment.slots)
-    for (std::uint64_t& slot : line) store(slot, 0);
-  store(segment.next, 0);
-  for (const std::uint64_t slot : slots)
-    store(*find_free(offset, static_cast<std::uint32_t>(slot >> 32)), slot);
+Result<HintIndex::Segments> HintIndex::take_segments(std::size_t entries,
+                                                     pmem::Persister& persister) {
+  Segments taken;
+  while (taken.size() * kSlotsInSegment <= entries) {
+    Result<std::uint64_t> segment = take_segment(persister);
+    if (!segment.ok()) {
+      give_back(taken, persister);
+      return std::move(segment).status();
+    }
+    taken.push_back(*segment);
+  }
+  return taken;
 }
 
-// Entries were copied out of a segment that nobody edits any more. Those that were erased there
+void HintIndex::give_back(std::span<const std::uint64_t> segments, pmem::Persister& persister) {
+  for (const std::uint64_t segment : segments) {
+    if (layout_.spare != 0) {
+      unnamed_.push_back(segment);
+      continue;
+    }
+    store(layout_.spare, segment);
+    persister.flush(&layout_.spare, sizeof layout_.spare, "hint_change/1");
+  }
+}
+
+void HintIndex::fill(const Segments& segments, std::span<const std::uint64_t> slots) noexcept {
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    Segment& segment = *segment_at(segments[i]);
+    // Word by word: readers who saw an old directory may be at it.
+    for (auto& line : segment.slots)
+      for (std::uint64_t& slot : line) store(slot, 0);
+    store(segment.next, i + 1 < segments.size() ? segments[i + 1] : 0);
+  }
+  for (const std::uint64_t slot : slots)
+    store(*find_free(segments.front(), static_cast<std::uint32_t>(slot >> 32)), slot);
+}
+
+// Entries were copied out of segments that nobody edits any more. Those that were erased there
 // meanwhile are erased where they went, once that can be found.
-void HintIndex::erase_again(const Segment& replaced,
+void HintIndex::erase_again(const std::vector<Segment*>& replaced,
                             std::span<const std::uint64_t> copied) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::uint64_t* slots = replaced.slots[0];
-  for (std::size_t i = 0; i < copied.size(); ++i)
-    if (is_live(copied[i]) && load(slots[i]) == Segment::kEmptied)
+  for (std::size_t i = 0; i < copied.size(); ++i) {
+    const std::uint64_t* slots = replaced[i / kSlotsInSegment]->slots[0];
+    if (is_live(copied[i]) && load(slots[i % kSlotsInSegment]) == Segment::kEmptied)
       erase(copied[i] & ~std::uint64_t{0xFFFFFFFF}, payload_of(copied[i]));
+  }
+}
+
+std::vector<HintIndex::Segment*> HintIndex::chain_of(std::uint64_t word) const {
+  std::vector<Segment*> chain;
+  std::uint64_t hops = 0;
+  for (Segment* segment = segment_at(word); segment != nullptr; segment = next_of(*segment, hops)) {
+    if (chain.size() == kChainMax) return {};
+    chain.push_back(segment);
+  }
+  return chain;
 }
 
 HintIndex::Block HintIndex::block_of(const Directory& directory, std::size_t index) const noexcept {
@@ -160,51 +206,50 @@ HintIndex::Block HintIndex::block_of(const Directory& directory, std::size_t ind
   return block;
 }
 
-// Splits the segment of a fingerprint by the next bit, or makes it again without the slots that
-// were emptied, or gives it another one to go on in; or leaves it as it is when an entry more finds
-// its place near home.
+// Splits the segment of a fingerprint, with those that it goes on in, by the next bit, or makes it
+// again without the slots that were emptied, or gives it another one to go on in; or leaves it as
+// it is when an entry more finds its place near home. Many entries of one hash cannot be split, and
+// may be gone soon (a key that is taken and given up again and again): so others that come among
+// them are split from them later, and what they leave empty is made good.
 Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persister,
                             bool& wants_doubling) {
   const Editor lock(*this, std::uint64_t{fingerprint} << 32);
   const Directory& directory = *directory_.load(std::memory_order_relaxed);
   const Block block = block_of(directory, directory.index_of(fingerprint));
   if (Status s = damage(); !s.ok()) return s;
-  Segment& segment = *segment_at(lock.word_);
   const bool is_full = find_free(lock.word_, fingerprint) == nullptr;
-  // Those that go on elsewhere have many entries of few hashes: they only become longer.
-  if (load(segment.next) != 0) return is_full ? go_on(segment, persister) : Status();
+  const std::vector<Segment*> chain = chain_of(lock.word_);
   std::vector<std::uint64_t> found;
-  for (const auto& line : segment.slots)
-    for (const std::uint64_t& slot : line) found.push_back(load(slot));
+  for (const Segment* segment : chain)
+    for (const auto& line : segment->slots)
+      for (const std::uint64_t& slot : line) found.push_back(load(slot));
   std::vector<std::uint64_t> entries;
   std::copy_if(found.begin(), found.end(), std::back_inserter(entries), is_live);
   const auto emptied = std::count(found.begin(), found.end(), Segment::kEmptied);
   const unsigned depth = directory.depth() - static_cast<unsigned>(std::countr_zero(block.span));
-  const auto goes_up = [&](std::uint64_t slot) { return (slot >> (63 - depth) & 1) != 0; };
-  const auto up = static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), goes_up));
+  const auto stays = [&](std::uint64_t slot) { return (slot >> (63 - depth) & 1) == 0; };
+  const auto low = static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), stays));
   const bool splits = depth < kDepthMax && entries.size() >= kSplitAt &&
-                      std::min(up, entries.size() - up) >= entries.size() / kLopsidedHints;
+                      std::min(low, entries.size() - low) >= entries.size() / kLopsidedHints;
+  const bool is_thin = static_cast<std::size_t>(emptied) > entries.size() / 2;
+  if (!splits && !is_thin) return is_full ? go_on(*segment_at(lock.word_), persister) : Status();
   if (splits && block.span == 1) {
     wants_doubling = true;
     return {};
   }
-  if (splits) {
-    const auto middle = std::partition(entries.begin(), entries.end(),
-                                       [&](std::uint64_t slot) { return !goes_up(slot); });
-    Status s =
-        change(block, lock.word_, {entries.begin(), middle}, {middle, entries.end()}, persister);
-    if (s.ok()) erase_again(segment, found);
-    return s;
-  }
-  if (static_cast<std::size_t>(emptied) > entries.size() / 2) {
-    Status s = change(block, lock.word_, entries, {}, persister);
-    if (s.ok()) erase_again(segment, found);
-    return s;
-  }
-  return is_full ? go_on(segment, persister) : Status();
+  const auto middle =
+      splits ? std::partition(entries.begin(), entries.end(), stays) : entries.end();
+  Status s =
+      change(block, lock.word_, {entries.begin(), middle}, {middle, entries.end()}, persister);
+  if (!s.ok()) return s;
+  erase_again(chain, found);
+  for (std::size_t i = 1; i < chain.size(); ++i)  // the first one is the spare one now
+    unnamed_.push_back(static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(chain[i]) - base_));
+  return {};
 }
 
-// Protocol hint_change: one or two segments take the place of another. They are found after 3.
+// Protocol hint_change: one or two segments, and those that they go on in, take the place of
+// another. They are found after 3.
 //   step  store                            made durable by   power cut just after it: recovery
 //   1     their entries; segments_used,    flush, fence      nothing names them; the spare one is
 //         spare := 0                                         that of the last change
@@ -221,30 +266,32 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
 Status HintIndex::change(const Block& block, std::uint64_t old_word,
                          std::span<const std::uint64_t> lower, std::span<const std::uint64_t> upper,
                          pmem::Persister& persister) {
-  Result<std::uint64_t> first = take_segment(persister);
-  if (!first.ok()) return std::move(first).status();
-  std::uint64_t second = *first;
+  Result<Segments> lower_segments = take_segments(lower.size(), persister);
+  if (!lower_segments.ok()) return std::move(lower_segments).status();
+  Segments upper_segments;
   if (!upper.empty()) {
-    Result<std::uint64_t> taken = take_segment(persister);
+    Result<Segments> taken = take_segments(upper.size(), persister);
     if (!taken.ok()) {
-      store(layout_.spare, *first);
-      persister.flush(&layout_.spare, sizeof layout_.spare, "hint_change/1");
+      give_back(*lower_segments, persister);
       return std::move(taken).status();
     }
-    second = *taken;
-    fill(second, upper);
-    persister.flush(segment_at(second), kSegmentBytes, "hint_change/1");
+    upper_segments = *std::move(taken);
+    fill(upper_segments, upper);
   }
-  fill(*first, lower);
-  persister.flush(segment_at(*first), kSegmentBytes, "hint_change/1");
+  fill(*lower_segments, lower);
+  for (const Segments* filled : {&*lower_segments, &upper_segments})
+    for (const std::uint64_t segment : *filled)
+      persister.flush(segment_at(segment), kSegmentBytes, "hint_change/1");
   persister.fence("hint_change/1");
+  const std::uint64_t first = lower_segments->front();
+  const std::uint64_t second = upper_segments.empty() ? first : upper_segments.front();
 
   const std::uint64_t number = ((old_word >> kNumberShift) + 1) << kNumberShift;
   HintIndexLayout::Change record{};
   record.directory = layout_.directory;
   record.first = block.first;
   record.span = block.span;
-  record.lower = *first | number;
+  record.lower = first | number;
   record.upper = second | number;
   record.replaced = old_word & kOffsetMask;
   record.checksum = checksum_of(record);
@@ -276,9 +323,9 @@ Status HintIndex::go_on(Segment& segment, pmem::Persister& persister) {
   std::uint64_t hops = 0;
   while (Segment* next = next_of(*last, hops)) last = next;
   // Not the spare one: recovery may take it for what the last change has replaced.
-  Result<std::uint64_t> fresh = new_segment(persister);
+  Result<std::uint64_t> fresh = take_unnamed_segment(persister);
   if (!fresh.ok()) return std::move(fresh).status();
-  fill(*fresh, {});
+  fill({*fresh}, {});
   persister.flush(segment_at(*fresh), kSegmentBytes, "hint_go_on/1");
   persister.fence("hint_go_on/1");
   store(last->next, *fresh);

@@ -28,10 +28,11 @@ Status check_options(const OpenOptions& options) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("merge_niceness is {}, allowed are 0 to {}", options.merge_niceness,
                               kNicenessMax));
-  if (options.hint_interval.count() < 0)
+  constexpr std::chrono::milliseconds kHintIntervalMax = std::chrono::hours(24);
+  if (options.hint_interval.count() < 0 || options.hint_interval > kHintIntervalMax)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("hint_interval is {} ms, it must not be negative",
-                              options.hint_interval.count()));
+                  fmt::format("hint_interval is {} ms, allowed are 0 to {}",
+                              options.hint_interval.count(), kHintIntervalMax.count()));
   if (options.index_mode != IndexMode::kRebuild && options.index_mode != IndexMode::kHint)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("index_mode is {}, allowed are 0 and 1",

@@ -10,7 +10,7 @@ namespace {
 
 // While there is more to do: who waits for the catalogue gets it, which one that takes it again at
 // once would keep.
-constexpr std::chrono::microseconds kPause(20);
+constexpr std::chrono::microseconds kKeeperPause(20);
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void HintKeeper::run(const std::stop_token& stop) noexcept {
   while (!stop.stop_requested()) {
     lock.unlock();
     while (core_.keep_hints(persister) && !stop.stop_requested())
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kKeeperPause);
     lock.lock();
     stopped_.wait_for(lock, stop, interval_, [] { return false; });
   }

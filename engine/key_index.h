@@ -170,6 +170,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept;
   Status check_ordered(std::size_t expected_entries) const;
 
+  /// An audit goes on when they are not.
+  bool has_loaded_hints() const noexcept { return hints_ != nullptr && hints_->is_loaded(); }
   Status hint_damage() const { return hints_ == nullptr ? Status() : hints_->damage(); }
   /// Checks what opening has not looked at of the hints. Fails with kCorrupt.
   Status check_hints() { return hints_ == nullptr ? Status() : hints_->check_directory(); }

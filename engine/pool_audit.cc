@@ -365,6 +365,23 @@ void PoolAudit::audit_unique_key(const Table& table, KeyIndex& key,
     if (entries[i].hash == entries[i - 1].hash && key.same_key(entries[i].row, entries[i - 1].row))
       audit_.damage(part, fmt::format("{}: rows {} and {}: expected unlike keys, found the same",
                                       pool_.path(), entries[i - 1].row, entries[i].row));
+  if (!key.has_loaded_hints()) return;
+  pmem::Persister persister(pool_.medium());
+  key.recover(persister);
+  std::uint64_t missing = 0;
+  std::uint32_t first = 0;
+  columns::Candidates candidates;
+  for (const Entry& entry : entries) {
+    if (!key.is_hashed(entry.row)) continue;
+    key.lookup(entry.hash, candidates);
+    const auto rows = candidates.view();
+    if (std::find(rows.begin(), rows.end(), entry.row) == rows.end() && missing++ == 0)
+      first = entry.row;
+  }
+  if (missing != 0)
+    audit_.damage(part, fmt::format("{}: row {}: expected an entry in the key's index, found none, "
+                                    "nor of {} rows more",
+                                    pool_.path(), first, missing - 1));
 }
 
 Result<PoolCheckReport> check_pool_in_memory(std::span<std::byte> pool) {

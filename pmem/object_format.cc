@@ -155,13 +155,20 @@ Status check_object_head(std::span<const std::byte> file, const std::string& whe
                   fmt::format("{}: libpmemobj layout version {}, this program reads {}", where,
                               major, kObjectMajor));
   }
+  const auto root = load<std::uint64_t>(file, kRootOffsetOffset);
+  // What creation writes in this order: the signature, the layout's name, the root.
+  if (root == 0 || file[kLayoutNameOffset] == std::byte{0}) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: has no {}: a pool whose creation was cut short, which can be "
+                              "removed, or one whose head is damaged",
+                              where, root == 0 ? "root object" : "name of a layout"));
+  }
   if (std::memcmp(file.data() + kLayoutNameOffset, kObjectLayoutName, sizeof("flugs")) != 0) {
     return Status(
         StatusCode::kIncompatible,
         fmt::format("{}: is no flugs pool: libpmemobj layout is \"{}\", expected \"{}\"", where,
                     printable(file.subspan(kLayoutNameOffset, 16)), kObjectLayoutName));
   }
-  const auto root = load<std::uint64_t>(file, kRootOffsetOffset);
   if (root < kDescriptorBytes || root > bytes - sizeof(PoolRoot) - kLineBytes) {
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: root at offset {}, expected between {} and {}", where, root,

@@ -12,6 +12,7 @@
 #include "bench/tatp_load.h"
 #include "bench/tatp_turns.h"
 #include "bench/value_load.h"
+#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
@@ -56,10 +57,10 @@ struct ModeRound {
            static_cast<double>(std::max<std::uint64_t>(writes, 1));
   }
 };
-using Round = std::array<ModeRound, kModes.size()>;
+using CostRound = std::array<ModeRound, kModes.size()>;
 
 /// A figure of each round: of hints, the share of what it was with indexes in DRAM, for instance.
-struct Spread {
+struct RoundSpread {
   std::vector<double> of_rounds;
 
   double least() const { return *std::min_element(of_rounds.begin(), of_rounds.end()); }
@@ -71,19 +72,20 @@ struct Spread {
   }
 };
 
-Spread share_of(const std::vector<Round>& rounds, double (*speed)(const ModeRound&)) {
-  Spread share;
-  for (const Round& round : rounds) share.of_rounds.push_back(speed(round[1]) / speed(round[0]));
+RoundSpread share_of(const std::vector<CostRound>& rounds, double (*speed)(const ModeRound&)) {
+  RoundSpread share;
+  for (const CostRound& round : rounds)
+    share.of_rounds.push_back(speed(round[1]) / speed(round[0]));
   return share;
 }
 
-Spread mix_share(const std::vector<Round>& rounds) {
+RoundSpread mix_share(const std::vector<CostRound>& rounds) {
   return share_of(rounds, [](const ModeRound& mode) { return mode.speed(); });
 }
-Spread load_share(const std::vector<Round>& rounds) {
+RoundSpread load_share(const std::vector<CostRound>& rounds) {
   return share_of(rounds, [](const ModeRound& mode) { return mode.load_speed(); });
 }
-Spread new_values_share(const std::vector<Round>& rounds) {
+RoundSpread new_values_share(const std::vector<CostRound>& rounds) {
   return share_of(rounds, [](const ModeRound& mode) { return 1 / mode.new_values_seconds; });
 }
 
@@ -99,9 +101,9 @@ class IndexCostCommand {
   explicit IndexCostCommand(const IndexCostOptions& options)
       : options_(options), population_(options.population) {}
 
-  Status run(std::vector<Round>& rounds) {
+  Status run(std::vector<CostRound>& rounds) {
     for (std::uint32_t i = 0; i < options_.rounds; ++i) {
-      Round round;
+      CostRound round;
       if (Status s = run_mix(round, i); !s.ok()) return s;
       if (options_.rows != 0)
         if (Status s = run_new_values(round, i); !s.ok()) return s;
@@ -142,7 +144,7 @@ class IndexCostCommand {
     return {};
   }
 
-  Status run_mix(Round& round, std::uint32_t number) {
+  Status run_mix(CostRound& round, std::uint32_t number) {
     std::array<Side, kModes.size()> sides;
     for (std::uint32_t place = 0; place < kModes.size(); ++place) {
       const std::size_t mode = mode_at(place, number);
@@ -152,6 +154,7 @@ class IndexCostCommand {
       if (Status s = load(sides[mode], round[mode]); !s.ok()) return s;
     }
     std::vector<bench::TatpSide> compared;
+    compared.reserve(sides.size());
     for (Side& side : sides) compared.push_back({&*side.database, &side.tables});
     bench::TatpTurnsOptions turns = options_.turns;
     turns.run.seed = options_.population.seed + number;
@@ -171,7 +174,7 @@ class IndexCostCommand {
     return {};
   }
 
-  Status run_new_values(Round& round, std::uint32_t number) const {
+  Status run_new_values(CostRound& round, std::uint32_t number) const {
     constexpr std::uint64_t kBytesPerRow = 256;
     for (std::uint32_t place = 0; place < kModes.size(); ++place) {
       const std::size_t mode = mode_at(place, number);
@@ -191,7 +194,7 @@ class IndexCostCommand {
   ProgressBar bar_;
 };
 
-bench::Json to_json(const Spread& share) {
+bench::Json to_json(const RoundSpread& share) {
   return {{"median", share.median()},
           {"min", share.least()},
           {"max", share.most()},
@@ -214,10 +217,10 @@ bench::Json to_json(const IndexCostOptions& options, const ModeRound& mode) {
   return json;
 }
 
-bench::Json to_json(const IndexCostOptions& options, const std::vector<Round>& rounds) {
+bench::Json to_json(const IndexCostOptions& options, const std::vector<CostRound>& rounds) {
   const bench::Environment environment = bench::environment();
   bench::Json each = bench::Json::array();
-  for (const Round& round : rounds) {
+  for (const CostRound& round : rounds) {
     bench::Json modes;
     for (std::size_t mode = 0; mode < kModes.size(); ++mode)
       modes[std::string(to_string(kModes[mode]))] = to_json(options, round[mode]);
@@ -248,7 +251,7 @@ bench::Json to_json(const IndexCostOptions& options, const std::vector<Round>& r
   return json;
 }
 
-void print(const IndexCostOptions& options, const std::vector<Round>& rounds) {
+void print(const IndexCostOptions& options, const std::vector<CostRound>& rounds) {
   const Statistics& statistics = rounds.front().front().run.after;
   fmt::print("medium {}: {}\n", statistics.medium, statistics.guarantee);
   fmt::print(
@@ -260,11 +263,11 @@ void print(const IndexCostOptions& options, const std::vector<Round>& rounds) {
       rounds.size(), rounds.size() == 1 ? "" : "s");
   TextTable table({"", "rebuild", "hint", "share", "least", "most"});
   const auto median = [&](std::size_t mode, auto&& value) {
-    Spread values;
-    for (const Round& round : rounds) values.of_rounds.push_back(value(round[mode]));
+    RoundSpread values;
+    for (const CostRound& round : rounds) values.of_rounds.push_back(value(round[mode]));
     return values.median();
   };
-  const auto add = [&](const std::string& name, const Spread& share, auto&& value) {
+  const auto add = [&](const std::string& name, const RoundSpread& share, auto&& value) {
     table.add({name, format_count(median(0, value)), format_count(median(1, value)),
                fmt::format("{:.3f}", share.median()), fmt::format("{:.3f}", share.least()),
                fmt::format("{:.3f}", share.most())});
@@ -294,7 +297,7 @@ void print(const IndexCostOptions& options, const std::vector<Round>& rounds) {
 }
 
 int run_command(const IndexCostOptions& options) {
-  std::vector<Round> rounds;
+  std::vector<CostRound> rounds;
   if (const Status s = IndexCostCommand(options).run(rounds); !s.ok()) return could_not_run(s);
   print(options, rounds);
   return finish_with_json(options.json, to_json(options, rounds), kExitOk);
@@ -338,7 +341,12 @@ void add_index_cost(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
-  command->callback([options, &action] { action = [options] { return run_command(*options); }; });
+  command->callback([options, &action] {
+    action = [options] {
+      Cleanup::install();
+      return run_command(*options);
+    };
+  });
 }
 
 }  // namespace flugs::tools

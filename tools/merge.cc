@@ -10,6 +10,7 @@
 #include "bench/environment.h"
 #include "bench/merge_load.h"
 #include "flugs/merge.h"
+#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
@@ -189,7 +190,12 @@ void add_merge(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "seed of the data")->capture_default_str();
   add_index_option(*command, options->index_mode);
   command->add_option("--json", options->json, "write the figures to this file");
-  command->callback([options, &action] { action = [options] { return run_command(*options); }; });
+  command->callback([options, &action] {
+    action = [options] {
+      Cleanup::install();
+      return run_command(*options);
+    };
+  });
 }
 
 }  // namespace flugs::tools

@@ -74,6 +74,8 @@ TEST_CASE("options out of range are refused", "[api]") {
   refuse([](OpenOptions& o) { o.max_bytes = std::uint64_t{1} << 60; });
   refuse([](OpenOptions& o) { o.segment_bytes = 0; });
   refuse([](OpenOptions& o) { o.segment_bytes = 5000; });
+  refuse([](OpenOptions& o) { o.hint_interval = std::chrono::milliseconds(-1); });
+  refuse([](OpenOptions& o) { o.hint_interval = std::chrono::milliseconds::max(); });
 }
 
 TEST_CASE("the number of slots may differ from one opening to the next", "[api]") {

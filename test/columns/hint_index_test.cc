@@ -253,6 +253,40 @@ TEST_CASE("a look-up reads some two lines, however full or old the segments", "[
   }
 }
 
+TEST_CASE("many entries of one hash do not stand in the way of others for ever", "[columns]") {
+  // A key that was taken and given up again and again; with or without those of it still there.
+  const bool is_erased_first = GENERATE(true, false);
+  const std::uint32_t same = GENERATE(480u, 1200u, 5000u);
+  World world;
+  std::uint32_t next = 0;
+  for (; next < 20; ++next) REQUIRE(world.insert(hash_number(next), next).ok());
+  const auto erase_same = [&] {
+    for (std::uint32_t i = 0; i < same; ++i) REQUIRE(world.erase(hash_number(0), 1'000'000 + i));
+  };
+  for (std::uint32_t i = 0; i < same; ++i)
+    REQUIRE(world.insert(hash_number(0), 1'000'000 + i).ok());
+  if (is_erased_first) erase_same();
+  for (; next < 50'000; ++next) REQUIRE(world.insert(hash_number(next), next).ok());
+  CHECK(lines_per_lookup(world) < (is_erased_first ? 2.3 : 3.5));
+  if (!is_erased_first) erase_same();
+  for (; next < 60'000; ++next) REQUIRE(world.insert(hash_number(next), next).ok());
+  REQUIRE(world.reopen().ok());
+  for (std::uint32_t i = 0; i < next; ++i)
+    REQUIRE(world.found(hash_number(i)) == std::multiset<std::uint32_t>{i});
+}
+
+TEST_CASE("segments that nobody names any more are used again", "[columns]") {
+  World world;
+  for (std::uint32_t i = 0; i < 20; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
+  for (std::uint32_t turn = 0; turn < 100; ++turn) {
+    for (std::uint32_t i = 0; i < 1500; ++i)
+      REQUIRE(world.insert(hash_number(turn), 1'000'000 + i).ok());
+    for (std::uint32_t i = 0; i < 1500; ++i) REQUIRE(world.erase(hash_number(turn), 1'000'000 + i));
+  }
+  CHECK(world.size() == 20);
+  CHECK(world.index->bytes_in_pool() <= std::size_t{128} << 10);
+}
+
 TEST_CASE("a pool without space for more hints says so, and loses none", "[columns]") {
   World world(std::size_t{8} << 20);
   std::uint32_t inserted = 0;

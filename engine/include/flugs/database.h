@@ -86,7 +86,8 @@ struct OpenOptions {
   /// Of all tables; fixed at creation, without effect on a pool that exists (Statistics tells its).
   IndexMode index_mode = kDefaultIndexMode;
   /// With IndexMode::kHint: how often a thread makes the index entries of new dictionary values
-  /// durable, milliseconds; 0: no such thread, whoever commits new values does it now and then.
+  /// durable, milliseconds, up to a day; 0: no such thread, whoever commits new values does it now
+  /// and then.
   std::chrono::milliseconds hint_interval{10};
   Ready ready = Ready::kFirstAnswer;
   /// Whether a thread does what Ready::kFirstAnswer leaves for later. Without
