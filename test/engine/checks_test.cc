@@ -293,7 +293,8 @@ TEST_CASE("an audit finds rows that do not fulfil a check", "[engine]") {
   PoolBuffer copy(database.span().size());
   std::copy(database.span().begin(), database.span().end(), copy.span().begin());
   const PoolCheckReport report = must(engine::check_pool_in_memory(copy.span()));
-  REQUIRE(report.findings.size() == 1);
+  // With the key in the pool, that does not lead to the row by what it has now, either.
+  REQUIRE(report.findings.size() == (test_index_mode() == IndexMode::kHint ? 2u : 1u));
   CHECK(report.findings[0].part == "table t, rows");
   CHECK(report.findings[0].message.find("check small") != std::string::npos);
 }
