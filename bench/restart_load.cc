@@ -27,31 +27,21 @@ struct RestartLoad {
 
 Status load_restart_range(RestartLoad& load, std::uint64_t begin, std::uint64_t end,
                           RestartTotals& totals) {
-  const std::uint64_t step = load.control.plan().sample_step();
+  const RestartPlan& plan = load.control.plan();
+  const std::uint64_t step = plan.sample_step();
   const std::span<std::uint32_t> samples = load.control.samples();
   const std::uint64_t wanted = load.data.wanted_ordinal();
   Result<Transaction> transaction = load.database.begin();
   if (!transaction.ok()) return transaction.status();
-  const bool keyed = load.control.plan().keyed;
-  RestartRow row;
-  std::vector<Value> values;
-  std::array<RowId, kRowsPerCall> ids;
-  for (std::uint64_t first = begin; first < end; first += kRowsPerCall) {
-    const std::size_t count = std::min<std::uint64_t>(kRowsPerCall, end - first);
-    values.clear();
-    for (std::size_t k = 0; k < count; ++k) {
-      load.data.row(first + k, row);
-      values.insert(values.end(), row.begin(), row.end());
-      if (keyed) values.push_back(RestartData::id(first + k));
-      totals.sum += static_cast<std::uint64_t>(row[0].raw());
-      totals.matches += load.data.ordinal(0, first + k) == wanted ? 1 : 0;
-    }
-    Status inserted =
-        transaction->insert_rows(load.table, values, std::span<RowId>(ids).first(count));
-    if (!inserted.ok()) return inserted;
-    for (std::size_t k = 0; k < count; ++k)
-      if ((first + k) % step == 0) samples[(first + k) / step] = ids[k].value();
-  }
+  Status inserted = insert_restart_rows(*transaction, load.table, load.data, plan.keyed, begin, end,
+                                        [&](std::uint64_t number, const RestartRow& row, RowId id) {
+                                          totals.sum += static_cast<std::uint64_t>(row[0].raw());
+                                          totals.matches +=
+                                              load.data.ordinal(0, number) == wanted ? 1 : 0;
+                                          if (number % step == 0)
+                                            samples[number / step] = id.value();
+                                        });
+  if (!inserted.ok()) return inserted;
   totals.rows += end - begin;
   Status committed = transaction->commit();
   if (committed.ok())
@@ -117,6 +107,27 @@ Result<TableId> create_restart_table(Database& database, const RestartPlan& plan
   }
   if (plan.keyed) schema.column("id", Type::kInt64).direct().primary_key({"id"});
   return database.create_table(schema);
+}
+
+Status insert_restart_rows(Transaction& transaction, TableId table, const RestartData& data,
+                           bool keyed, std::uint64_t begin, std::uint64_t end,
+                           const RestartRowSeen& seen) {
+  std::array<RestartRow, kRowsPerCall> rows;
+  std::array<RowId, kRowsPerCall> ids;
+  std::vector<Value> values;
+  for (std::uint64_t first = begin; first < end; first += kRowsPerCall) {
+    const std::size_t count = std::min<std::uint64_t>(kRowsPerCall, end - first);
+    values.clear();
+    for (std::size_t k = 0; k < count; ++k) {
+      data.row(first + k, rows[k]);
+      values.insert(values.end(), rows[k].begin(), rows[k].end());
+      if (keyed) values.push_back(RestartData::id(first + k));
+    }
+    Status inserted = transaction.insert_rows(table, values, std::span<RowId>(ids).first(count));
+    if (!inserted.ok()) return inserted;
+    for (std::size_t k = 0; k < count; ++k) seen(first + k, rows[k], ids[k]);
+  }
+  return {};
 }
 
 Status load_restart_rows(Database& database, TableId table, RestartControl& control) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "bench/restart_control.h"
 #include "flugs/database.h"
@@ -10,6 +11,15 @@ namespace flugs::bench {
 /// Creates r(c1, c2, c3, c4), dictionary-encoded, and if the plan wants a key id, the primary key.
 /// Fails as Database::create_table.
 Result<TableId> create_restart_table(Database& database, const RestartPlan& plan);
+
+/// Told of a row that was inserted: its number, its values, its RowId.
+using RestartRowSeen = std::function<void(std::uint64_t, const RestartRow&, RowId)>;
+
+/// Inserts rows `begin` to `end` - 1 of `data`, with their ids when the table has a key id.
+/// Fails as Transaction::insert_rows.
+Status insert_restart_rows(Transaction& transaction, TableId table, const RestartData& data,
+                           bool keyed, std::uint64_t begin, std::uint64_t end,
+                           const RestartRowSeen& seen);
 
 /// Loads the rows of the plan, 10,000 in a transaction, and remembers RowIds of the samples and the
 /// totals. Fails as Transaction::insert and commit.

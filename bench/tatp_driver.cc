@@ -104,4 +104,14 @@ std::uint64_t TatpRunResult::counted_by_rule_c() const noexcept {
   return sum;
 }
 
+double TatpRunResult::per_second(std::uint64_t count) const noexcept {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+double TatpRunResult::per_write(std::uint64_t Statistics::* counter) const noexcept {
+  const std::uint64_t writes = after.transactions_committed - before.transactions_committed;
+  if (writes == 0) return 0;
+  return static_cast<double>(after.*counter - before.*counter) / static_cast<double>(writes);
+}
+
 }  // namespace flugs::bench

@@ -72,6 +72,10 @@ struct TatpRunResult {
   std::uint64_t counted_by_rule_a() const noexcept;
   std::uint64_t counted_by_rule_b() const noexcept;
   std::uint64_t counted_by_rule_c() const noexcept;
+  /// Of one of these counts; 0 when nothing was sampled.
+  double per_second(std::uint64_t count) const noexcept;
+  /// A counter's growth within the sampling period for each committed write transaction; 0 without.
+  double per_write(std::uint64_t Statistics::* counter) const noexcept;
 };
 
 TatpRunResult run_tatp(Database& database, const TatpTables& tables, const Population& population,

@@ -99,7 +99,8 @@ Status Dictionary::load() {
 Status Dictionary::begin_rebuild() {
   if (hints_ != nullptr && !hints_->is_loaded())
     return Status(StatusCode::kCorrupt,
-                  fmt::format("{}: {}: without its index no value is looked for in it",
+                  fmt::format("{}: {}: its index in the pool: expected one that is whole, found a "
+                              "damaged one, without which no value is looked for",
                               pool_.path(), owner_));
   const std::size_t chunks = chunk_count_.load(std::memory_order_relaxed);
   std::uint32_t end = first_id_of(chunks);

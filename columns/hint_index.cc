@@ -219,7 +219,7 @@ void HintIndex::recover(pmem::Persister& persister) {
 
 HintIndex::Segment* HintIndex::next_of(const Segment& segment, std::uint64_t& hops) const noexcept {
   const std::uint64_t next = load(segment.next);
-  if (next == 0 || ++hops > load(layout_.segments_used)) return nullptr;
+  if (next == 0 || ++hops > bytes_in_pool() / kSegmentBytes) return nullptr;
   return is_segment(next) || is_new_segment(next) ? segment_at(next) : nullptr;
 }
 

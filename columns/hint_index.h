@@ -154,6 +154,7 @@ class HintIndex {
   static std::size_t lock_count() noexcept;
   // An entry so many lines from home wishes for more room.
   static constexpr std::uint32_t kLinesFar = 4;
+  // Longer chains of segments are not gone through each time that one of them wants room.
   static constexpr std::size_t kChainMax = 16;
   static constexpr unsigned kSlabMapShift = 21;
   static constexpr std::uint64_t kNoWord = ~std::uint64_t{0};
@@ -234,7 +235,7 @@ class HintIndex {
     return reinterpret_cast<Segment*>(base_ + (word & kOffsetMask));
   }
   /// The segment behind one that is full; null: none, or bytes of the pool that name none of this
-  /// index. `hops`, of a walk, at first 0: a chain that is longer than there are segments ends.
+  /// index. `hops`, of a walk, at first 0: a chain that is longer than there is room for ends.
   Segment* next_of(const Segment& segment, std::uint64_t& hops) const noexcept;
 
   static pmem::Extent directory_extent(std::uint64_t directory) noexcept {
@@ -296,10 +297,10 @@ class HintIndex {
   Result<std::uint64_t> take_unnamed_segment(pmem::Persister& persister);
   Result<std::uint64_t> take_segment(pmem::Persister& persister);
   using Segments = std::vector<std::uint64_t>;  // offsets
-  /// As many as `entries` need, of which each is to go on in the next one.
-  Result<Segments> take_segments(std::size_t entries, pmem::Persister& persister);
-  void give_back(std::span<const std::uint64_t> segments, pmem::Persister& persister);
-  void fill(const Segments& segments, std::span<const std::uint64_t> slots) noexcept;
+  Result<Segments> take_segments(std::size_t count, pmem::Persister& persister);
+  void give_back(const Segments& segments, pmem::Persister& persister);
+  /// Of segments, each of which goes on in the next one.
+  bool fill(std::span<const std::uint64_t> segments, std::span<const std::uint64_t> slots) noexcept;
   /// The segment of a word and those that it goes on in; none, when they are too many to go through
   /// each time that room is made.
   std::vector<Segment*> chain_of(std::uint64_t word) const;
@@ -313,6 +314,7 @@ class HintIndex {
   static std::uint64_t checksum_of(const HintIndexLayout::Change& change) noexcept;
 
   pmem::Pool& pool_;
+  bool is_loaded_ = false;
   std::byte* const base_;  // of the pool
   HintIndexLayout& layout_;
   std::string owner_;
@@ -325,8 +327,9 @@ class HintIndex {
   pmem::Mutex structure_mutex_;
   pmem::ChunkList slabs_;
   std::vector<std::uint64_t> slab_offsets_;
-  bool is_loaded_ = false;
-  Segments unnamed_;  // that nothing in the pool leads to; forgotten at the end
+  // Nothing in the pool leads to these, nor does recovery: those of a chain but the first, or that
+  // were taken in vain. Forgotten at the end, and then unused until the table is dropped.
+  Segments unnamed_;
   std::atomic<bool> is_all_read_{false};
   // Those that were found at opening, in the order of their offsets, and for each 2 MB of the pool
   // the first that ends behind its beginning.

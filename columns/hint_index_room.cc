@@ -50,7 +50,7 @@ Status HintIndex::begin(pmem::Persister& persister) {
     pool_.allocator().release(*extent);
     return std::move(segment).status();
   }
-  fill({*segment}, {});
+  fill(std::span(&*segment, 1), {});
   store(words_of(extent->offset)[0], *segment);
   persister.flush(segment_at(*segment), kSegmentBytes, "hint_begin/1");
   persister.flush(words_of(extent->offset), sizeof(std::uint64_t), "hint_begin/1");
@@ -135,10 +135,10 @@ Result<std::uint64_t> HintIndex::take_segment(pmem::Persister& persister) {
   return spare;
 }
 
-Result<HintIndex::Segments> HintIndex::take_segments(std::size_t entries,
+Result<HintIndex::Segments> HintIndex::take_segments(std::size_t count,
                                                      pmem::Persister& persister) {
   Segments taken;
-  while (taken.size() * kSlotsInSegment <= entries) {
+  while (taken.size() < count) {
     Result<std::uint64_t> segment = take_segment(persister);
     if (!segment.ok()) {
       give_back(taken, persister);
@@ -149,18 +149,17 @@ Result<HintIndex::Segments> HintIndex::take_segments(std::size_t entries,
   return taken;
 }
 
-void HintIndex::give_back(std::span<const std::uint64_t> segments, pmem::Persister& persister) {
-  for (const std::uint64_t segment : segments) {
-    if (layout_.spare != 0) {
-      unnamed_.push_back(segment);
-      continue;
-    }
-    store(layout_.spare, segment);
-    persister.flush(&layout_.spare, sizeof layout_.spare, "hint_change/1");
-  }
+// The spare one, which recovery may make that again, was taken first.
+void HintIndex::give_back(const Segments& segments, pmem::Persister& persister) {
+  if (segments.empty()) return;
+  store(layout_.spare, segments.front());
+  persister.flush(&layout_.spare, sizeof layout_.spare, "hint_change/1");
+  unnamed_.insert(unnamed_.end(), segments.begin() + 1, segments.end());
 }
 
-void HintIndex::fill(const Segments& segments, std::span<const std::uint64_t> slots) noexcept {
+// False: there is no place for them, as two of the segments are one.
+bool HintIndex::fill(std::span<const std::uint64_t> segments,
+                     std::span<const std::uint64_t> slots) noexcept {
   for (std::size_t i = 0; i < segments.size(); ++i) {
     Segment& segment = *segment_at(segments[i]);
     // Word by word: readers who saw an old directory may be at it.
@@ -168,8 +167,12 @@ void HintIndex::fill(const Segments& segments, std::span<const std::uint64_t> sl
       for (std::uint64_t& slot : line) store(slot, 0);
     store(segment.next, i + 1 < segments.size() ? segments[i + 1] : 0);
   }
-  for (const std::uint64_t slot : slots)
-    store(*find_free(segments.front(), static_cast<std::uint32_t>(slot >> 32)), slot);
+  for (const std::uint64_t slot : slots) {
+    std::uint64_t* free = find_free(segments.front(), static_cast<std::uint32_t>(slot >> 32));
+    if (free == nullptr) return false;
+    store(*free, slot);
+  }
+  return true;
 }
 
 // Entries were copied out of segments that nobody edits any more. Those that were erased there
@@ -266,25 +269,21 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
 Status HintIndex::change(const Block& block, std::uint64_t old_word,
                          std::span<const std::uint64_t> lower, std::span<const std::uint64_t> upper,
                          pmem::Persister& persister) {
-  Result<Segments> lower_segments = take_segments(lower.size(), persister);
-  if (!lower_segments.ok()) return std::move(lower_segments).status();
-  Segments upper_segments;
-  if (!upper.empty()) {
-    Result<Segments> taken = take_segments(upper.size(), persister);
-    if (!taken.ok()) {
-      give_back(*lower_segments, persister);
-      return std::move(taken).status();
-    }
-    upper_segments = *std::move(taken);
-    fill(upper_segments, upper);
-  }
-  fill(*lower_segments, lower);
-  for (const Segments* filled : {&*lower_segments, &upper_segments})
-    for (const std::uint64_t segment : *filled)
-      persister.flush(segment_at(segment), kSegmentBytes, "hint_change/1");
+  // A free slot in each half at least.
+  const std::size_t lower_count = lower.size() / kSlotsInSegment + 1;
+  const std::size_t upper_count = upper.empty() ? 0 : upper.size() / kSlotsInSegment + 1;
+  Result<Segments> taken = take_segments(lower_count + upper_count, persister);
+  if (!taken.ok()) return std::move(taken).status();
+  const std::span<const std::uint64_t> segments(*taken);
+  // Only a damaged count of segments in use hands one out twice.
+  if (!fill(segments.first(lower_count), lower) ||
+      (upper_count != 0 && !fill(segments.subspan(lower_count), upper)))
+    return corrupt("different segments taken", taken->size(), taken->size() - 1);
+  for (const std::uint64_t segment : segments)
+    persister.flush(segment_at(segment), kSegmentBytes, "hint_change/1");
   persister.fence("hint_change/1");
-  const std::uint64_t first = lower_segments->front();
-  const std::uint64_t second = upper_segments.empty() ? first : upper_segments.front();
+  const std::uint64_t first = segments.front();
+  const std::uint64_t second = upper_count == 0 ? first : segments[lower_count];
 
   const std::uint64_t number = ((old_word >> kNumberShift) + 1) << kNumberShift;
   HintIndexLayout::Change record{};
@@ -325,7 +324,7 @@ Status HintIndex::go_on(Segment& segment, pmem::Persister& persister) {
   // Not the spare one: recovery may take it for what the last change has replaced.
   Result<std::uint64_t> fresh = take_unnamed_segment(persister);
   if (!fresh.ok()) return std::move(fresh).status();
-  fill({*fresh}, {});
+  fill(std::span(&*fresh, 1), {});
   persister.flush(segment_at(*fresh), kSegmentBytes, "hint_go_on/1");
   persister.fence("hint_go_on/1");
   store(last->next, *fresh);

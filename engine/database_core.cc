@@ -268,7 +268,7 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
 }
 
 bool DatabaseCore::keep_hints(pmem::Persister& persister) noexcept {
-  constexpr std::uint32_t kHintsAtOnce = 1024;  // some 50 us for a column
+  constexpr std::uint32_t kHintsAtOnce = 1024;  // others want the mutex
   bool has_more = false;
   for (std::size_t i = 0;; ++i) {
     const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile

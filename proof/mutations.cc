@@ -36,6 +36,11 @@ constexpr std::string_view kWordsAreLine =
     "here only: a directory of up to eight words is one line, which the next change flushes "
     "before it writes over what recovery would do this one again from";
 
+constexpr std::string_view kNewSegment =
+    "here only: a segment that was never used is zeros; in one that is used again `next` would do "
+    "harm, old hints would not";
+constexpr std::string_view kNextIsEntrys = "who puts an entry there flushes `next` with it";
+
 constexpr MutationCase kCases[] = {
     {Kind::kNoFlush, "commit/1", "large_commit", Region::kIntentBlock},
     {Kind::kNoFlush, "commit/1", "insert", Region::kRow},
@@ -231,6 +236,10 @@ constexpr MutationCase kCases[] = {
     hinted(Kind::kNoFence, "hint_change/2", "hint_segments", Region::kOther, kHalfIsWord),
     hinted(Kind::kNoFlush, "hint_change/3", "hint_segments", Region::kOther, kWordsAreLine),
     hinted(Kind::kNoFence, "hint_change/3", "hint_segments", Region::kOther, kWordsAreLine),
+    hinted(Kind::kNoFlush, "hint_go_on/1", "hint_chain", Region::kOther, kNewSegment),
+    hinted(Kind::kNoFence, "hint_go_on/1", "hint_chain", Region::kOther, kNewSegment),
+    hinted(Kind::kNoFlush, "hint_go_on/2", "hint_chain", Region::kOther, kNextIsEntrys),
+    hinted(Kind::kNoFence, "hint_go_on/2", "hint_chain", Region::kOther, kNextIsEntrys),
     hinted(Kind::kNoFlush, "recover_dictionary/1", "killed"),
     hinted(Kind::kNoFence, "recover_dictionary/1", "killed"),
     hinted(Kind::kNoFlush, "recover_dictionary/2", "killed", Region::kOther, kEarlierEnd),

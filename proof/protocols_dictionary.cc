@@ -130,6 +130,55 @@ void script_hint_segments(CrashRig& rig) {
   }
 }
 
+namespace {
+
+void take_and_give_up(CrashRig& rig) {
+  rig.commit({remove("words", 1), insert("words", words_row(1, 1))});
+}
+
+// Other keys.
+Writes words_rows(std::int32_t first, std::int32_t count) {
+  Writes writes;
+  for (std::int32_t i = 0; i < count; ++i)
+    writes.push_back(insert("words", words_row(first + i, 1)));
+  return writes;
+}
+
+// One segment, all but full of the entries of one key; not yet split, as nearly all go to one side.
+void make_full_segment(CrashRig& rig) {
+  rig.create_table(words_schema());
+  rig.commit(words_rows(1, 30));
+  for (int i = 0; i < 350; ++i) take_and_give_up(rig);
+  rig.commit(words_rows(31, 20));
+  for (int i = 0; i < 103; ++i) take_and_give_up(rig);
+}
+
+}  // namespace
+
+// A key that was taken and given up so often that its index goes on in another segment.
+void script_hint_chain(CrashRig& rig) {
+  make_full_segment(rig);
+  rig.watch();
+  for (std::int32_t round = 0; round < 12 && !rig.is_done(); ++round) {
+    take_and_give_up(rig);
+    rig.commit(words_rows(100 + round, 1));
+    if (round % 4 == 3) rig.kill();
+  }
+}
+
+// Others come, which are split from it, and what was left behind is used again.
+void script_hint_chain_split(CrashRig& rig) {
+  make_full_segment(rig);
+  rig.commit(words_rows(100, 36));
+  for (int i = 0; i < 5; ++i) take_and_give_up(rig);
+  rig.watch();
+  for (std::int32_t round = 0; round < 12 && !rig.is_done(); ++round) {
+    take_and_give_up(rig);
+    rig.commit(words_rows(200 + round, 1));
+    if (round % 4 == 3) rig.kill();
+  }
+}
+
 // Whoever uses such a value relies on its being durable.
 void script_kept_values(CrashRig& rig) {
   rig.create_table(words_schema());

@@ -20,6 +20,8 @@ void script_killed_commit(CrashRig& rig);
 void script_shared_values(CrashRig& rig);
 void script_dictionary_chunks(CrashRig& rig);
 void script_hint_segments(CrashRig& rig);
+void script_hint_chain(CrashRig& rig);
+void script_hint_chain_split(CrashRig& rig);
 void script_kept_values(CrashRig& rig);
 void script_long_texts(CrashRig& rig);
 void script_shared_reservation(CrashRig& rig);

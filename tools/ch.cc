@@ -8,7 +8,6 @@
 #include "bench/ch_run.h"
 #include "bench/environment.h"
 #include "bench/tpcc_history.h"
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
@@ -265,12 +264,7 @@ void add_ch(CLI::App& app, Action& action) {
                     "Query the population as it was loaded; most results are zero then");
   command->add_option("--seed", options->population.seed, "Of all random numbers")
       ->capture_default_str();
-  command->callback([options, &action] {
-    action = [options] {
-      Cleanup::install();
-      return run_command(*options);
-    };
-  });
+  run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 
 }  // namespace flugs::tools

@@ -39,6 +39,10 @@ void add_random_child(CLI::App& app, Action& action);
 void add_history_child(CLI::App& app, Action& action);
 void add_restart_child(CLI::App& app, Action& action);
 
+/// Makes `run` what is done when `command` is chosen. What it leaves behind is removed even when a
+/// signal ends the process (Cleanup).
+void run_when_chosen(CLI::App& command, Action& action, Action run);
+
 /// All of the above.
 void add_commands(CLI::App& app, Action& action);
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/curve.h"
 #include "tools/demo_run.h"
@@ -111,12 +110,7 @@ void add_demo(CLI::App& app, Action& action) {
   add_index_option(*command, options->index_mode);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", *json, "Write the results to this file")->type_name("FILE");
-  command->callback([options, json, &action] {
-    action = [options, json] {
-      Cleanup::install();
-      return run_command(*options, *json);
-    };
-  });
+  run_when_chosen(*command, action, [options, json] { return run_command(*options, *json); });
 }
 
 }  // namespace flugs::tools

@@ -6,7 +6,6 @@
 
 #include "bench/environment.h"
 #include "fuzz/pool_fuzzer.h"
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
@@ -98,15 +97,12 @@ void add_fuzz_pool(CLI::App& app, Action& action) {
   command->add_option("--replay", options->replay, "Run this one input only, in this process")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
-  command->callback([options, &action] {
-    action = [options] {
-      Cleanup::install();
-      const std::uint64_t bytes_wanted = std::uint64_t{64} << 20;
-      Result<PoolFile> file = PoolFile::choose("", false, bytes_wanted);
-      if (!file.ok()) return could_not_run(file.status());
-      options->fuzz.file = file->path();
-      return options->replay >= 0 ? run_replay(*options) : run_fuzz(*options);
-    };
+  run_when_chosen(*command, action, [options] {
+    const std::uint64_t bytes_wanted = std::uint64_t{64} << 20;
+    Result<PoolFile> file = PoolFile::choose("", false, bytes_wanted);
+    if (!file.ok()) return could_not_run(file.status());
+    options->fuzz.file = file->path();
+    return options->replay >= 0 ? run_replay(*options) : run_fuzz(*options);
   });
 }
 

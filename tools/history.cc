@@ -11,7 +11,6 @@
 #include "history/checker.h"
 #include "history/export.h"
 #include "proof/history_run.h"
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/history_kills.h"
 #include "tools/pool_file.h"
@@ -330,12 +329,7 @@ void add_history(CLI::App& app, Action& action) {
                    "Write the history for other checkers: Elle's EDN (.edn) or JSON lines")
       ->type_name("FILE");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
-  command->callback([options, &action] {
-    action = [options] {
-      Cleanup::install();
-      return run_command(*options);
-    };
-  });
+  run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 
 }  // namespace flugs::tools

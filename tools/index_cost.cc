@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "bench/environment.h"
+#include "bench/query_run.h"
 #include "bench/tatp_load.h"
 #include "bench/tatp_turns.h"
 #include "bench/value_load.h"
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
@@ -47,15 +47,7 @@ struct ModeRound {
   double new_values_seconds = 0;
 
   double load_speed() const noexcept { return static_cast<double>(load.rows) / load.seconds; }
-  double speed() const noexcept {
-    return run.seconds > 0 ? static_cast<double>(run.executed()) / run.seconds : 0;
-  }
-  double per_write(std::uint64_t Statistics::* counter) const noexcept {
-    const std::uint64_t writes =
-        run.after.transactions_committed - run.before.transactions_committed;
-    return static_cast<double>(run.after.*counter - run.before.*counter) /
-           static_cast<double>(std::max<std::uint64_t>(writes, 1));
-  }
+  double speed() const noexcept { return run.per_second(run.executed()); }
 };
 using CostRound = std::array<ModeRound, kModes.size()>;
 
@@ -65,11 +57,7 @@ struct RoundSpread {
 
   double least() const { return *std::min_element(of_rounds.begin(), of_rounds.end()); }
   double most() const { return *std::max_element(of_rounds.begin(), of_rounds.end()); }
-  double median() const {
-    std::vector<double> sorted = of_rounds;
-    std::sort(sorted.begin(), sorted.end());
-    return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
-  }
+  double median() const { return bench::median(of_rounds); }
 };
 
 RoundSpread share_of(const std::vector<CostRound>& rounds, double (*speed)(const ModeRound&)) {
@@ -118,7 +106,7 @@ class IndexCostCommand {
     return (place + round) % kModes.size();
   }
 
-  Status open(IndexMode mode, std::uint64_t bytes, Side& side) const {
+  Status open(IndexMode mode, std::uint64_t bytes, Side& side) {
     Result<PoolFile> file = PoolFile::choose("", false, bytes);
     if (!file.ok()) return file.status();
     side.file = *std::move(file);
@@ -128,7 +116,21 @@ class IndexCostCommand {
     Result<Database> database = Database::open(open);
     if (!database.ok()) return database.status();
     side.database = *std::move(database);
-    return {};
+    return is_like_others(side);
+  }
+
+  /// What two media differ by is not to be taken for what indexes do.
+  Status is_like_others(const Side& side) {
+    const std::string medium(side.database->statistics().medium);
+    if (medium_.empty()) {
+      medium_ = medium;
+      if (!side.file.remark().empty()) fmt::print("{}\n", side.file.remark());
+    }
+    if (medium == medium_) return {};
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("{}: a pool on medium {} is not compared with one on {}: both need "
+                              "as much space",
+                              side.file.path(), medium, medium_));
   }
 
   Status load(Side& side, ModeRound& figures) {
@@ -146,11 +148,12 @@ class IndexCostCommand {
 
   Status run_mix(CostRound& round, std::uint32_t number) {
     std::array<Side, kModes.size()> sides;
+    // All before any is loaded: the space that they find is the same.
+    const std::uint64_t bytes = kModes.size() * tatp_pool_bytes(options_.population.subscribers);
+    for (std::size_t mode = 0; mode < kModes.size(); ++mode)
+      if (Status s = open(kModes[mode], bytes, sides[mode]); !s.ok()) return s;
     for (std::uint32_t place = 0; place < kModes.size(); ++place) {
       const std::size_t mode = mode_at(place, number);
-      // Twice: the other one needs as much.
-      const std::uint64_t bytes = 2 * tatp_pool_bytes(options_.population.subscribers);
-      if (Status s = open(kModes[mode], bytes, sides[mode]); !s.ok()) return s;
       if (Status s = load(sides[mode], round[mode]); !s.ok()) return s;
     }
     std::vector<bench::TatpSide> compared;
@@ -174,7 +177,7 @@ class IndexCostCommand {
     return {};
   }
 
-  Status run_new_values(CostRound& round, std::uint32_t number) const {
+  Status run_new_values(CostRound& round, std::uint32_t number) {
     constexpr std::uint64_t kBytesPerRow = 256;
     for (std::uint32_t place = 0; place < kModes.size(); ++place) {
       const std::size_t mode = mode_at(place, number);
@@ -192,6 +195,7 @@ class IndexCostCommand {
   const IndexCostOptions& options_;
   bench::Population population_;
   ProgressBar bar_;
+  std::string medium_;
 };
 
 bench::Json to_json(const RoundSpread& share) {
@@ -206,8 +210,8 @@ bench::Json to_json(const IndexCostOptions& options, const ModeRound& mode) {
                       {"executed_tps", mode.speed()},
                       {"latency_ns", bench::to_json(mode.run.latency)},
                       {"per_write_txn",
-                       {{"fences", mode.per_write(&Statistics::fences)},
-                        {"lines_flushed", mode.per_write(&Statistics::lines_flushed)}}},
+                       {{"fences", mode.run.per_write(&Statistics::fences)},
+                        {"lines_flushed", mode.run.per_write(&Statistics::lines_flushed)}}},
                       {"pool_bytes", mode.run.after.pool_allocated_bytes},
                       {"dram_index_bytes", mode.run.after.dram_index_bytes},
                       {"hint_index_bytes", mode.run.after.hint_index_bytes},
@@ -288,8 +292,8 @@ void print(const IndexCostOptions& options, const std::vector<CostRound>& rounds
     details.add({std::string(to_string(kModes[mode])), format_ns(last.run.latency.percentile(0.5)),
                  format_ns(last.run.latency.percentile(0.99)),
                  format_ns(last.run.latency.percentile(0.999)),
-                 fmt::format("{:.2f}", last.per_write(&Statistics::lines_flushed)),
-                 fmt::format("{:.2f}", last.per_write(&Statistics::fences)),
+                 fmt::format("{:.2f}", last.run.per_write(&Statistics::lines_flushed)),
+                 fmt::format("{:.2f}", last.run.per_write(&Statistics::fences)),
                  format_bytes(last.run.after.pool_allocated_bytes),
                  format_bytes(last.run.after.dram_index_bytes + last.run.after.hint_index_bytes)});
   }
@@ -341,12 +345,7 @@ void add_index_cost(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
-  command->callback([options, &action] {
-    action = [options] {
-      Cleanup::install();
-      return run_command(*options);
-    };
-  });
+  run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 
 }  // namespace flugs::tools

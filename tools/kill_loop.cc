@@ -8,7 +8,6 @@
 
 #include "bench/environment.h"
 #include "bench/random.h"
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/crash_run.h"
 #include "tools/progress_bar.h"
@@ -218,14 +217,11 @@ void add_kill_loop(CLI::App& app, Action& action) {
   add_index_option(*command, options->index_mode);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
-  command->callback([options, &action] {
-    action = [options] {
-      Cleanup::install();
-      if (options->workload == "tatp") return run_command(*options);
-      return run_random_kill_loop({options->pool, options->rounds, options->users,
-                                   options->run_ms_max, options->seed, options->index_mode,
-                                   options->keep, options->json});
-    };
+  run_when_chosen(*command, action, [options] {
+    if (options->workload == "tatp") return run_command(*options);
+    return run_random_kill_loop({options->pool, options->rounds, options->users,
+                                 options->run_ms_max, options->seed, options->index_mode,
+                                 options->keep, options->json});
   });
 }
 

@@ -1,10 +1,14 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <utility>
 
+#include "tools/cleanup.h"
 #include "tools/command.h"
 
 namespace flugs::tools {
@@ -30,6 +34,15 @@ int finish_with_json(const std::string& path, const bench::Json& json, int exit_
   if (path.empty()) return exit_status;
   const Status status = bench::write_json(path, json);
   return status.ok() ? exit_status : could_not_run(status);
+}
+
+void run_when_chosen(CLI::App& command, Action& action, Action run) {
+  command.callback([&action, run = std::move(run)] {
+    action = [run] {
+      Cleanup::install();
+      return run();
+    };
+  });
 }
 
 void add_commands(CLI::App& app, Action& action) {
@@ -59,17 +72,20 @@ void add_commands(CLI::App& app, Action& action) {
 
 namespace {
 
-/// What a run of minutes would end with otherwise. Leaves a file that was not there empty.
+/// What a run of minutes would end with otherwise.
 Status check_json_file(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) {
     const CLI::Option* json = command->get_option_no_throw("--json");
     if (json == nullptr || json->count() == 0) continue;
-    const std::string path = json->as<std::string>();
-    std::FILE* file = std::fopen(path.c_str(), "a");
-    if (file == nullptr)
-      return Status(StatusCode::kIoError,
-                    fmt::format("--json {}: cannot be written: {}", path, std::strerror(errno)));
-    std::fclose(file);
+    const std::filesystem::path path = json->as<std::string>();
+    std::error_code none;
+    const bool is_new = !std::filesystem::exists(path, none);
+    const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
+    int error = access((is_new ? directory : path).c_str(), W_OK) == 0 ? 0 : errno;
+    if (std::filesystem::is_directory(path, none)) error = EISDIR;
+    if (error != 0)
+      return Status(StatusCode::kIoError, fmt::format("--json {}: cannot be written: {}",
+                                                      path.string(), std::strerror(error)));
   }
   return {};
 }

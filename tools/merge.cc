@@ -10,7 +10,6 @@
 #include "bench/environment.h"
 #include "bench/merge_load.h"
 #include "flugs/merge.h"
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
@@ -190,12 +189,7 @@ void add_merge(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "seed of the data")->capture_default_str();
   add_index_option(*command, options->index_mode);
   command->add_option("--json", options->json, "write the figures to this file");
-  command->callback([options, &action] {
-    action = [options] {
-      Cleanup::install();
-      return run_command(*options);
-    };
-  });
+  run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 
 }  // namespace flugs::tools

@@ -9,7 +9,6 @@
 
 #include "bench/environment.h"
 #include "bench/restart_control.h"
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
@@ -349,18 +348,15 @@ void add_restart(CLI::App& app, Action& action) {
   add_figures_options(*command, options->figures);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
-  command->callback([options, command, &action] {
-    action = [options, command] {
-      if (!options->estimate.empty()) return run_estimate(*command, *options);
-      Cleanup::install();
-      if (!options->figures.directory.empty()) return run_figures(*command, *options);
-      for (const char* given : {"--only", "--peers", "--subscribers", "--users", "--seconds",
-                                "--file-directory", "--plot"})
-        if (command->count(given) != 0)
-          return could_not_run(Status(StatusCode::kInvalidArgument,
-                                      fmt::format("{} goes with --figures only", given)));
-      return run_command(*options);
-    };
+  run_when_chosen(*command, action, [options, command] {
+    if (!options->estimate.empty()) return run_estimate(*command, *options);
+    if (!options->figures.directory.empty()) return run_figures(*command, *options);
+    for (const char* given : {"--only", "--peers", "--subscribers", "--users", "--seconds",
+                              "--file-directory", "--plot"})
+      if (command->count(given) != 0)
+        return could_not_run(Status(StatusCode::kInvalidArgument,
+                                    fmt::format("{} goes with --figures only", given)));
+    return run_command(*options);
   });
 }
 

@@ -14,7 +14,6 @@
 #include "bench/scan_load.h"
 #include "bench/scan_queries.h"
 #include "flugs/merge.h"
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
@@ -385,12 +384,7 @@ void add_scan(CLI::App& app, Action& action) {
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
-  command->callback([options, &action] {
-    action = [options] {
-      Cleanup::install();
-      return run_command(*options);
-    };
-  });
+  run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 
 }  // namespace flugs::tools

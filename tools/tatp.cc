@@ -52,17 +52,6 @@ struct TatpFigures {
   bench::TatpRunResult run;
   bench::InvariantReport invariants;
 
-  double per_second(std::uint64_t count) const {
-    return run.seconds > 0 ? static_cast<double>(count) / run.seconds : 0;
-  }
-  /// A counter's growth within the sampling period for each committed write transaction.
-  double per_write(std::uint64_t Statistics::* counter) const {
-    const std::uint64_t writes =
-        run.after.transactions_committed - run.before.transactions_committed;
-    if (writes == 0) return 0;
-    return static_cast<double>(run.after.*counter - run.before.*counter) /
-           static_cast<double>(writes);
-  }
   double per_committed_byte(std::uint64_t bytes) const {
     return static_cast<double>(bytes) /
            static_cast<double>(std::max<std::uint64_t>(run.committed_bytes(), 1));
@@ -139,10 +128,10 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["scm_latency_ns"] = {{"read", options.latency.read_ns}, {"write", options.latency.write_ns}};
   json["isolation"] = to_string(options.isolation);
   json["clock"] = to_string(run.after.clock);
-  json["executed_tps"] = figures.per_second(run.executed());
-  json["rule_a_tps"] = figures.per_second(run.counted_by_rule_a());
-  json["rule_b_tps"] = figures.per_second(run.counted_by_rule_b());
-  json["rule_c_tps"] = figures.per_second(run.counted_by_rule_c());
+  json["executed_tps"] = run.per_second(run.executed());
+  json["rule_a_tps"] = run.per_second(run.counted_by_rule_a());
+  json["rule_b_tps"] = run.per_second(run.counted_by_rule_b());
+  json["rule_c_tps"] = run.per_second(run.counted_by_rule_c());
   json["latency_rule"] = "B";
   json["latency_clock"] = bench::Ticks::instance().name();
   json["latency_ns"] = latency_json(run);
@@ -150,9 +139,9 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["retries"] = run.retries;
   if (kCountsSharedWords) json["contended_per_transaction"] = shared_words_json(run);
   json["tps_by_second"] = run.tps_by_second;
-  json["per_write_txn"] = {{"fences", figures.per_write(&Statistics::fences)},
-                           {"lines_flushed", figures.per_write(&Statistics::lines_flushed)},
-                           {"bytes_written", figures.per_write(&Statistics::bytes_written)}};
+  json["per_write_txn"] = {{"fences", run.per_write(&Statistics::fences)},
+                           {"lines_flushed", run.per_write(&Statistics::lines_flushed)},
+                           {"bytes_written", run.per_write(&Statistics::bytes_written)}};
   json.update(merge_json(options, figures));
   json["invariants"] = invariants_json(figures.invariants);
   json["problems"] = figures.invariants.problems();
@@ -222,16 +211,16 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
   print_transactions(run);
   if (kCountsSharedWords) print_shared_words(run);
   fmt::print("transactions per second   executed {}   rule A {}   rule B {}   rule C {}\n",
-             format_count(figures.per_second(run.executed())),
-             format_count(figures.per_second(run.counted_by_rule_a())),
-             format_count(figures.per_second(run.counted_by_rule_b())),
-             format_count(figures.per_second(run.counted_by_rule_c())));
+             format_count(run.per_second(run.executed())),
+             format_count(run.per_second(run.counted_by_rule_a())),
+             format_count(run.per_second(run.counted_by_rule_b())),
+             format_count(run.per_second(run.counted_by_rule_c())));
   std::string curve;
   for (const double tps : run.tps_by_second) curve += " " + format_count(tps);
   if (!curve.empty()) fmt::print("second by second         {}\n", curve);
   fmt::print("per write transaction     fences {:.2f}   lines flushed {:.2f}   bytes {:.0f}\n",
-             figures.per_write(&Statistics::fences), figures.per_write(&Statistics::lines_flushed),
-             figures.per_write(&Statistics::bytes_written));
+             run.per_write(&Statistics::fences), run.per_write(&Statistics::lines_flushed),
+             run.per_write(&Statistics::bytes_written));
   if (run.committed_bytes() != 0)
     fmt::print(
         "written to the pool       {:.1f} bytes for each byte of values committed, {:.1f} in "
@@ -417,12 +406,7 @@ void add_tatp(CLI::App& app, Action& action) {
   add_isolation_option(*command, options->isolation);
   add_clock_option(*command, options->clock);
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
-  command->callback([options, &action] {
-    action = [options] {
-      Cleanup::install();
-      return run_command(*options);
-    };
-  });
+  run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 
 }  // namespace flugs::tools

@@ -10,7 +10,6 @@
 #include "bench/environment.h"
 #include "bench/starvation_load.h"
 #include "bench/transaction_load.h"
-#include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/tatp_options.h"
@@ -288,12 +287,7 @@ void add_transactions(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", options->skew.seed, "seed of the draws")->capture_default_str();
   command->add_option("--json", options->json, "write the figures to this file");
-  command->callback([options, &action] {
-    action = [options] {
-      Cleanup::install();
-      return run_command(*options);
-    };
-  });
+  run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 
 }  // namespace flugs::tools

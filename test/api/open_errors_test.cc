@@ -173,10 +173,15 @@ TEST_CASE("progress is told while opening", "[api]") {
   }
   OpenOptions options = at(path);
   std::size_t calls = 0;
+  bool goes_back = false;
+  Progress last;
   options.progress = [&](const Progress& progress) {
     calls += progress.done <= progress.total && !progress.phase.empty() ? 1 : 0;
+    goes_back |= progress.phase == last.phase && progress.done < last.done;
+    last = progress;
   };
   const Database database = must(Database::open(options));
+  CHECK_FALSE(goes_back);
   CHECK(calls > (test_index_mode() == IndexMode::kHint ? 1 : 2));
   const RecoveryReport& report = database.recovery_report();
   double sum = 0;
