@@ -87,6 +87,8 @@ struct RestartTimes {
   std::uint64_t opened_ns = 0;      ///< Database::open returned
   double later_ms = 0;              ///< then indexes were made that it had left for later, so long
   std::uint64_t later_entries = 0;  ///< of these, dictionary entries and rows with keys
+  double warm_ms = 0;               ///< pages were entered into page tables meanwhile, so long
+  std::uint64_t warmed_bytes = 0;
   std::uint64_t first_answer_ns = 0;
   std::uint64_t full_speed_ns = 0;  ///< from then on point selects were as fast as ever after
   double selects_per_s = 0;         ///< that speed, one thread

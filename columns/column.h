@@ -17,6 +17,7 @@
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "pmem/pool.h"
+#include "pmem/warm_list.h"
 #include "words/published.h"
 
 namespace flugs::columns {
@@ -180,6 +181,11 @@ class Column {
   /// Whether cells of this kind and width can be this edition's.
   bool fits(CellKind kind, std::uint8_t bits) const noexcept;
   void release_all();
+  /// Opening: of its dictionary and its texts.
+  void add_pages(pmem::WarmList& pages) const {
+    dictionary_.add_pages(pages);
+    heap_.add_pages(pages);
+  }
 
  private:
   /// The edition that a cell is of; null: this one.

@@ -22,6 +22,7 @@
 #include "pmem/chunk_list.h"
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
+#include "pmem/warm_list.h"
 
 namespace flugs::columns {
 
@@ -142,6 +143,8 @@ class Dictionary {
   /// ValueID only.
   Status verify() const;
   void release_all();
+  /// Opening: its entries, those that came last first, and its index in the pool.
+  void add_pages(pmem::WarmList& pages) const;
 
  private:
   friend class Unflushed;

@@ -196,4 +196,11 @@ Status Dictionary::add_hint(std::uint64_t hash, std::uint32_t id, pmem::Persiste
                       [&](HintIndex::Editor& editor) { return editor.insert(id, nullptr); });
 }
 
+void Dictionary::add_pages(pmem::WarmList& pages) const {
+  if (hints_ != nullptr) hints_->add_pages(pages);
+  for (std::size_t i = chunk_count_.load(std::memory_order_relaxed); i > 0; --i)
+    pages.add(pmem::Heat::kValues,
+              {pool_.offset_of(chunks_in_dram_[i - 1]).offset, entries_in(i - 1) * entry_bytes_});
+}
+
 }  // namespace flugs::columns

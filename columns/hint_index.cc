@@ -428,6 +428,11 @@ void HintIndex::for_each(FunctionRef<void(std::uint32_t, std::uint32_t)> visit) 
   }
 }
 
+void HintIndex::add_pages(pmem::WarmList& pages) const {
+  if (layout_.directory != 0) pages.add(pmem::Heat::kIndexes, directory_extent(layout_.directory));
+  for (const pmem::Extent& slab : slabs_in_order_) pages.add(pmem::Heat::kIndexes, slab);
+}
+
 void HintIndex::release_all() {
   const std::lock_guard structure(structure_mutex_);
   damaged_word_.store(kNoWord, std::memory_order_release);

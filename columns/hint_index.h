@@ -20,6 +20,7 @@
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "pmem/spin_lock.h"
+#include "pmem/warm_list.h"
 #include "words/shared_words.h"
 
 namespace flugs::columns {
@@ -145,6 +146,8 @@ class HintIndex {
   }
   /// The table was dropped: gives everything back.
   void release_all();
+  /// Opening: what look-ups read.
+  void add_pages(pmem::WarmList& pages) const;
 
  private:
   using Segment = HintSegmentLayout;

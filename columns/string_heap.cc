@@ -162,6 +162,14 @@ std::uint64_t StringHeap::bytes_in_pool() const {
   return total_bytes_;
 }
 
+void StringHeap::add_pages(pmem::WarmList& pages) const {
+  for (std::size_t i = chunks_.count(); i > 0; --i) {
+    const std::uint64_t offset = chunks_.offset(i - 1);
+    const auto& chunk = *pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{offset});
+    pages.add(pmem::Heat::kTexts, {offset, chunk.bytes});
+  }
+}
+
 void StringHeap::release_all() {
   const std::lock_guard guard(mutex_);
   chunks_.release_all([&](std::size_t, std::uint64_t offset) {

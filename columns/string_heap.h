@@ -11,6 +11,7 @@
 #include "pmem/chunk_list.h"
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
+#include "pmem/warm_list.h"
 
 namespace flugs::columns {
 
@@ -38,6 +39,8 @@ class StringHeap {
   bool held_at_opening(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   /// Dropping: gives all chunks back.
   void release_all();
+  /// Opening: its chunks, those that came last first.
+  void add_pages(pmem::WarmList& pages) const;
 
  private:
   void note_strings(std::uint64_t index, std::uint64_t offset, std::uint64_t bytes);

@@ -1,6 +1,7 @@
 #include "engine/database_core.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,8 +12,19 @@
 #include "engine/schema_codec.h"
 #include "engine/table_merge.h"
 #include "pmem/check.h"
+#include "pmem/warm_list.h"
 
 namespace flugs::engine {
+
+namespace {
+
+/// Of the machine.
+std::uint64_t memory_bytes() noexcept {
+  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
+  return pages * static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));
+}
+
+}  // namespace
 
 DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options)
     : pool_(std::move(pool)), options_(options), tables_by_id_(kTableIdsMax) {
@@ -30,6 +42,7 @@ CommitClock DatabaseCore::clock_in_use(CommitClock wanted, unsigned processors) 
 
 DatabaseCore::~DatabaseCore() {
   closing_.store(true, std::memory_order_relaxed);
+  warmer_.reset();
   sweeper_.reset();
   hint_keeper_.reset();
   merger_.reset();
@@ -313,6 +326,20 @@ void DatabaseCore::start_sweeping() {
   for (Table* table : unswept) table->set_builds_later();
 }
 
+void DatabaseCore::start_warming() {
+  constexpr std::uint64_t kLittle = std::uint64_t{4} << 20;  // a thread costs more
+  std::uint64_t bytes_max = options_.warm_bytes_max;
+  // What is read in takes the place of what others have read.
+  if (pool_->medium().kind() == pmem::MediumKind::kFile)
+    bytes_max = std::min(bytes_max, memory_bytes() / 4);
+  if (bytes_max == 0 || pool_->medium().kind() == pmem::MediumKind::kMemory ||
+      pool_->allocator().space().used_bytes < kLittle)
+    return;
+  pmem::WarmList pages;
+  for (const auto& table : owned_tables_) table->add_pages(pages);
+  warmer_ = std::make_unique<Warmer>(*pool_, pages.hottest(bytes_max));
+}
+
 // With the thread: what it has fallen behind by when writers have to help it.
 std::uint32_t DatabaseCore::hint_tail_max() const noexcept {
   constexpr std::uint32_t kBehindMax = 1u << 16;
@@ -363,6 +390,11 @@ Statistics DatabaseCore::statistics() const {
   }
   statistics.index_mode = index_mode();
   statistics.clock = options_.clock;
+  if (warmer_ != nullptr) {
+    statistics.warmed_bytes = warmer_->warmed_bytes();
+    statistics.warm_bytes_left = warmer_->bytes_left();
+    statistics.warm_ms = warmer_->ms();
+  }
   const std::lock_guard guard(ddl_mutex_);
   for (const auto& table : owned_tables_) {
     if (table->is_dropped()) continue;

@@ -21,6 +21,7 @@
 #include "engine/table.h"
 #include "engine/transaction_context.h"
 #include "engine/transaction_watch.h"
+#include "engine/warmer.h"
 #include "flugs/database.h"
 #include "flugs/merge.h"
 #include "flugs/retry.h"
@@ -139,6 +140,7 @@ class DatabaseCore {
   Result<std::uint64_t> start_threads();
   void start_keeping_hints();
   void start_sweeping();
+  void start_warming();
   std::uint32_t hint_tail_max() const noexcept;
 
   Table* known_table(TableId id) const noexcept {
@@ -195,6 +197,7 @@ class DatabaseCore {
   std::unique_ptr<Merger> merger_;           // last, as it uses all of the above; so does
   std::unique_ptr<HintKeeper> hint_keeper_;  // null: who commits keeps hints
   std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left unswept, or nobody is to
+  std::unique_ptr<Warmer> warmer_;           // null: there is little to warm, or nobody is to
 };
 
 }  // namespace flugs::engine

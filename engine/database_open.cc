@@ -112,8 +112,10 @@ Result<std::uint64_t> DatabaseCore::start_threads() {
   merger_ = std::make_unique<Merger>(*pool_, *slots_, options_.merge_niceness);
   for (const auto& table : owned_tables_) merger_->watch(*table, options_.merge_policy);
   start_keeping_hints();
+  start_warming();
   start_sweeping();
-  return std::uint64_t{1} + (hint_keeper_ != nullptr ? 1 : 0) + (sweeper_ != nullptr ? 1 : 0);
+  return std::uint64_t{1} + (hint_keeper_ != nullptr ? 1 : 0) + (warmer_ != nullptr ? 1 : 0) +
+         (sweeper_ != nullptr ? 1 : 0);
 }
 
 // Protocol create_database. The database exists after step 3.

@@ -15,6 +15,7 @@
 #include "flugs/status.h"
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
+#include "pmem/warm_list.h"
 
 namespace flugs::engine {
 
@@ -130,6 +131,11 @@ class IndexRuns {
   Summary summary() const;
   /// Dropping: gives everything back.
   void release_all();
+  /// Opening: of all runs.
+  void add_pages(pmem::WarmList& pages) const {
+    for (const Member& member : list().members)
+      pages.add(pmem::Heat::kIndexes, member.run->extent());
+  }
 
  private:
   struct Target {

@@ -181,6 +181,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool has_much_to_check() const noexcept {
     return hints_ != nullptr && hints_->has_much_to_check();
   }
+  void add_pages(pmem::WarmList& pages) const {
+    if (hints_ != nullptr) hints_->add_pages(pages);
+  }
   std::uint64_t hint_bytes() const noexcept {
     return hints_ == nullptr ? 0 : hints_->bytes_in_pool();
   }

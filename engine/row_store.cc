@@ -497,6 +497,14 @@ std::uint64_t RowStore::bytes_of_chunk(std::size_t index) const noexcept {
   return bytes_of(chunk, index) + (group != nullptr ? group->version_bytes() : 0);
 }
 
+void RowStore::add_pages(pmem::WarmList& pages) const {
+  for (std::size_t i = chunk_count_.load(std::memory_order_relaxed); i > 0; --i) {
+    const Chunk& chunk = chunks_in_dram_[i - 1];
+    pages.add(group_of(chunk) != nullptr ? pmem::Heat::kGroups : pmem::Heat::kRows,
+              {chunk_list_.offset(i - 1), bytes_of(chunk, i - 1)});
+  }
+}
+
 void RowStore::release_all() {
   release_replaced();
   const std::lock_guard guard(grow_mutex_);

@@ -20,6 +20,7 @@
 #include "pmem/chunk_list.h"
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
+#include "pmem/warm_list.h"
 #include "words/shared_words.h"
 
 namespace flugs::engine {
@@ -220,6 +221,8 @@ class RowStore {
     return previous_bytes_.load(std::memory_order_relaxed);
   }
   void release_all();
+  /// Opening: chunks and groups, those that came last first.
+  void add_pages(pmem::WarmList& pages) const;
 
   // ------------------------------------------------------------------- the merge: row_store_merge
 

@@ -301,6 +301,8 @@ class Table {
   /// In DRAM, and in the pool.
   std::size_t index_bytes() const noexcept;
   std::uint64_t hint_bytes() const noexcept;
+  /// Opening: everything that transactions and queries read.
+  void add_pages(pmem::WarmList& pages) const;
   /// Checks what opening has not looked at of indexes in the pool. Fails with kCorrupt.
   Status check_hints();
   bool has_much_to_check() const noexcept;

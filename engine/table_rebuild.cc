@@ -363,6 +363,13 @@ Status Table::verify_groups() const {
   return first;
 }
 
+void Table::add_pages(pmem::WarmList& pages) const {
+  for (const KeyIndex* key : keys_) key->add_pages(pages);
+  runs_.add_pages(pages);
+  columns_.for_each_used([&](const columns::Column& column) { column.add_pages(pages); });
+  rows_.add_pages(pages);
+}
+
 void Table::release_all() {
   unswept_.forget();
   if (const pmem::Extent block = schema_block_of(pool_, layout_); block.bytes != 0)

@@ -201,6 +201,14 @@ Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
   return status;
 }
 
+// An extent in use has its blocks: a hole would get some. Reading is enough: where pages are mapped
+// for reading only, on a file, a page that is written to for the first time is to be known of.
+bool ObjectPool::warm(Extent extent) noexcept {
+  const std::uint64_t begin = extent.offset / kPageBytes * kPageBytes;
+  const std::uint64_t end = round_up(extent.offset + extent.bytes, kPageBytes);
+  return ::madvise(mapping_.data() + begin, end - begin, MADV_POPULATE_READ) == 0;
+}
+
 void ObjectPool::populate(std::uint64_t offset, std::uint64_t bytes) noexcept {
   // On a file a page made writable is a page to be written, so there we stop at reading it in.
   const int advice = kind_ == MediumKind::kFile ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;

@@ -28,6 +28,7 @@ class ObjectPool final : public MappedPool {
 
   Status provide(std::uint64_t offset, std::uint64_t bytes) override;
   void populate(std::uint64_t offset, std::uint64_t bytes) noexcept override;
+  bool warm(Extent extent) noexcept override;
 
  private:
   explicit ObjectPool(PoolFile file) : MappedPool(file.path()), file_(std::move(file)) {}

@@ -1,5 +1,6 @@
 #include "pmem/pool.h"
 
+#include "pmem/extent_allocator.h"
 #include "pmem/found_words.h"
 #include "pmem/memory_pool.h"
 #include "pmem/object_pool.h"
@@ -23,6 +24,8 @@ Result<std::unique_ptr<Pool>> Pool::open_in_memory(std::span<std::byte> buffer,
                                                    const PoolOptions& options) {
   return MemoryPool::open(buffer, options);
 }
+
+bool Pool::warm(Extent) noexcept { return false; }
 
 void Pool::rely_on(const void* address, std::size_t bytes) noexcept {
   if (found_words_ != nullptr) found_words_->run_->add(address, bytes);

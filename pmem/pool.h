@@ -15,6 +15,7 @@
 namespace flugs::pmem {
 
 class ExtentAllocator;
+struct Extent;
 class FoundWords;
 
 /// Bytes of the pool that are the engine's own root, zero in a new pool, 64-byte aligned.
@@ -68,6 +69,12 @@ class Pool {
   virtual std::uint32_t format_version() const noexcept = 0;
 
   std::byte* base() noexcept { return medium().base(); }
+
+  /// Has the kernel enter the pages of an extent in use into the process's page tables, and read
+  /// them in where the medium does not hold them in memory; else whoever reads a page first waits
+  /// for that. False: it does not, or there is nothing to enter.
+  /// Thread-safety: any thread.
+  virtual bool warm(Extent extent) noexcept;
 
   /// Opening: what stands there is gone by from now on, and made durable before anything is written
   /// that needs it. Does nothing when no FoundWords lives.

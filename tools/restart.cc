@@ -86,6 +86,8 @@ constexpr Figure kFigures[] = {
      [](const RestartRun& run) { return run.all_indexes; }},
     {"later_rebuild_ms", "of this: made after opening",
      [](const RestartRun& run) { return run.times.later_ms; }},
+    {"warm_ms", "meanwhile: pages entered into page tables",
+     [](const RestartRun& run) { return run.times.warm_ms; }},
     {"full_speed_ms", "point selects at full speed (-1: not within a second)",
      [](const RestartRun& run) { return run.full_speed; }},
     {"select_scan_ms", "apart: select where c1 = v, no key",
@@ -158,6 +160,7 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["selects_per_s"] =
       spread_of(figures.runs, [](const RestartRun& run) { return run.times.selects_per_s; }).median;
   json["dram_bytes"] = figures.runs.empty() ? 0 : figures.runs.back().times.dram_bytes;
+  json["warmed_bytes"] = figures.runs.empty() ? 0 : figures.runs.back().times.warmed_bytes;
   json["recovery_threads"] = figures.runs.empty() ? 0 : figures.runs.back().times.threads;
   json["phases"] = phases_json(figures);
   json["machine"] = bench::to_json(environment);

@@ -114,6 +114,8 @@ class RestartChild {
     const Statistics statistics = database.statistics();
     times.later_ms = statistics.index_build_ms;
     times.later_entries = statistics.index_entries_built;
+    times.warm_ms = statistics.warm_ms;
+    times.warmed_bytes = statistics.warmed_bytes;
     return bench::check_restart_answers(database, table, control_);
   }
 

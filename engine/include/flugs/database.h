@@ -94,6 +94,11 @@ struct OpenOptions {
   /// it that is done when it is needed: indexes are made by the first to write to a table or to
   /// look a key up; rows are found before their space is used again, before a merge.
   bool sweeps_in_background = true;
+  /// How much of the pool a thread enters into the process's page tables right after opening:
+  /// indexes first, then dictionaries, rows of the delta, the newest first, main, and long strings;
+  /// bytes. 0: no such thread, and whoever reads a page first waits for it. On medium `file` that
+  /// may read it from the disk, so there it is a quarter of the machine's memory at most.
+  std::uint64_t warm_bytes_max = std::uint64_t{8} << 30;
   /// Transactions that can be open at one time, read-only ones included, 1 to 4000. May differ from
   /// one opening to the next.
   std::uint32_t slots_max = 128;
@@ -148,6 +153,11 @@ struct Statistics {
   std::uint64_t index_entries_left = 0;
   std::uint64_t index_entries_built = 0;
   double index_build_ms = 0;
+  /// Of the pool, entered into page tables after opening (OpenOptions::warm_bytes_max): how much,
+  /// what is still to come, and how long that took.
+  std::uint64_t warmed_bytes = 0;
+  std::uint64_t warm_bytes_left = 0;
+  double warm_ms = 0;
 };
 
 /// A transaction that is open. Times are counted from when somebody looked first, by
