@@ -33,6 +33,7 @@ struct RestartPlan {
   Ready ready = Ready::kFirstAnswer;
   RestartSide side = RestartSide::kDelta;
   bool keyed = false;         ///< with a column id, the primary key, by which the first query goes
+  bool sums_first = false;    ///< the first query is sum(c1)
   bool to_full_speed = true;  ///< a second of point selects follows the first answer
   std::uint32_t writers = 2;  ///< of the load under which it is killed
   std::uint32_t scm_read_ns = 0;
@@ -115,8 +116,9 @@ struct RestartStatus {
   std::uint64_t pool_bytes = 0;  ///< after the bulk load
   std::uint64_t pool_used_bytes = 0;
   std::uint64_t load_dram_bytes = 0;
-  RestartTotals totals;  ///< of what is certain to be there
-  RestartTimes times;    ///< of the last probe
+  RestartTotals totals;     ///< of what is certain to be there
+  RestartTotals first_sum;  ///< rows and sum of c1 as the first query had them
+  RestartTimes times;       ///< of the last probe
   char medium[32] = {};
   char guarantee[256] = {};
   char engine[64] = {};  ///< another engine's name and version, and how it was set up

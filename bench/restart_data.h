@@ -39,8 +39,8 @@ class RestartData {
   }
   std::int64_t integer(std::size_t column, std::uint64_t ordinal) const noexcept {
     const std::uint32_t mixed = mix32(static_cast<std::uint32_t>(ordinal), keys_[column]);
-    if (type_ == Type::kInt32) return static_cast<std::int32_t>(mixed);
-    return static_cast<std::int64_t>(mixed * std::uint64_t{0x9e3779b97f4a7c15u});
+    const std::int64_t narrow = static_cast<std::int32_t>(mixed);
+    return type_ == Type::kInt32 ? narrow : narrow * 0x1001;  // sums of which are int64, too
   }
   Value value(std::size_t column, std::uint64_t ordinal) const noexcept {
     return Value::from_raw(type_, integer(column, ordinal));

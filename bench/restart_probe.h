@@ -9,9 +9,10 @@
 namespace flugs::bench {
 
 /// The first query after a restart: c1 to c4 of one row, by primary key if there is one, else by
-/// row id; another row in each life. Gives kCorrupt when the answer is wrong. Fails as
-/// Transaction::read and find.
-Status ask_first_query(Database& database, TableId table, const RestartControl& control);
+/// row id, another row in each life; or sum(c1), as the plan has it. Gives kCorrupt when the answer
+/// is wrong; whether a sum was, check_restart_answers finds. Fails as Transaction::read and find,
+/// and Query::run.
+Status ask_first_query(Database& database, TableId table, RestartControl& control);
 
 /// Asks such queries for a second, one after the other, rows all over the table: from when on they
 /// were as fast as they are in the second half of it. Fails as ask_first_query.

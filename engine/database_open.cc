@@ -73,6 +73,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& opti
   if (options.mode == OpenMode::kOpenOrCreate && pool.code() == StatusCode::kNotFound) {
     pool = pmem::Pool::create(wanted);
     created = pool.ok();
+    if (pool.code() == StatusCode::kAlreadyExists) pool = pmem::Pool::open(wanted);  // since then
   }
   if (!pool.ok()) return std::move(pool).status();
   const double mapped_us = microseconds_since(start);
@@ -112,8 +113,8 @@ Result<std::uint64_t> DatabaseCore::start_threads() {
   merger_ = std::make_unique<Merger>(*pool_, *slots_, options_.merge_niceness);
   for (const auto& table : owned_tables_) merger_->watch(*table, options_.merge_policy);
   start_keeping_hints();
-  start_warming();
   start_sweeping();
+  start_warming();  // last: it keeps the address space busy, to which threads add their stacks
   return std::uint64_t{1} + (hint_keeper_ != nullptr ? 1 : 0) + (warmer_ != nullptr ? 1 : 0) +
          (sweeper_ != nullptr ? 1 : 0);
 }

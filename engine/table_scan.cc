@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "engine/table.h"
@@ -62,27 +63,39 @@ void prepare_batch(ScanBatch& batch, const columns::ColumnArray& columns,
   }
 }
 
-// Column by column: the loop over the rows of one column keeps its dictionary in the caches.
+void decode_value(ScanBatch::Column& out, std::size_t r, const RowView& row,
+                  const columns::Column& column, std::size_t index) {
+  const bool null = column.nullable() && row.is_null(column, index);
+  out.nulls[r] = null ? 1 : 0;
+  out.has_nulls |= null;
+  if (column.is_text()) {
+    out.strings[r] = null ? std::string_view() : row.text(column, index);
+  } else if (column.type() == Type::kDouble) {
+    out.doubles[r] = null ? 0 : row.value(column, index).as_double();
+  } else {
+    out.integers[r] = null ? 0 : row.integer(column, index);
+  }
+}
+
+// Column by column: the loop over the rows of one column keeps its dictionary in the caches; and
+// what they do not hold of it is asked for so many rows ahead.
 void decode_batch(ScanBatch& batch, const columns::ColumnArray& columns,
                   std::span<const ColumnId> wanted, const RowStore& rows) {
+  constexpr std::size_t kRowsAhead = 64;
   const std::span<const RowId> ids = batch.row_ids();
+  std::array<RowView, kRowsAhead> views;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::size_t index = wanted[i].value();
     const columns::Column& column = *columns[index];
     ScanBatch::Column& out = batch.columns()[i];
     out.has_nulls = false;
-    for (std::size_t r = 0; r < ids.size(); ++r) {
-      const RowView row = rows.view(ids[r].value());
-      const bool null = column.nullable() && row.is_null(column, index);
-      out.nulls[r] = null ? 1 : 0;
-      out.has_nulls |= null;
-      if (column.is_text()) {
-        out.strings[r] = null ? std::string_view() : row.text(column, index);
-      } else if (column.type() == Type::kDouble) {
-        out.doubles[r] = null ? 0 : row.value(column, index).as_double();
-      } else {
-        out.integers[r] = null ? 0 : row.integer(column, index);
+    for (std::size_t first = 0; first < ids.size(); first += kRowsAhead) {
+      const std::size_t count = std::min(kRowsAhead, ids.size() - first);
+      for (std::size_t k = 0; k < count; ++k) {
+        views[k] = rows.view(ids[first + k].value());
+        if (!views[k].is_in_group()) column.prefetch(*views[k].layout, views[k].cells, index);
       }
+      for (std::size_t k = 0; k < count; ++k) decode_value(out, first + k, views[k], column, index);
     }
   }
 }

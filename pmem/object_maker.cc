@@ -92,7 +92,8 @@ using Objects = std::unique_ptr<PMEMobjpool, CloseObjects>;
 /// Has libpmemobj make the empty file a pool of its own. Two of its settings, which are of the
 /// process, must be changed for that time: that it allocates the whole file, and that newer
 /// versions refuse media without a counter of unsafe shutdowns.
-Result<Objects> make_empty(const Library& library, const std::string& path) {
+Result<Objects> make_empty(const Library& library, const std::string& path,
+                           const std::string& file) {
   static std::mutex settings_mutex;  // held alone
   const std::scoped_lock lock(settings_mutex);
   constexpr std::array<const char*, 2> kSettings = {"fallocate.at_create", "sds.at_create"};
@@ -104,7 +105,7 @@ Result<Objects> make_empty(const Library& library, const std::string& path) {
       return failed(library, path, "be configured for");
     }
   }
-  Objects objects(library.create(path.c_str(), kObjectLayoutName, 0, S_IRUSR | S_IWUSR),
+  Objects objects(library.create(file.c_str(), kObjectLayoutName, 0, S_IRUSR | S_IWUSR),
                   {library.close});
   Status status = objects == nullptr ? failed(library, path, "create") : Status();
   for (std::size_t i = 0; i < kSettings.size(); ++i) {
@@ -153,11 +154,12 @@ Result<std::vector<ArenaRecord>> make_arenas(const Library& library, PMEMobjpool
 
 }  // namespace
 
-Result<std::vector<ArenaRecord>> make_objects(const std::string& path, const PoolOptions& options,
+Result<std::vector<ArenaRecord>> make_objects(const std::string& file, const PoolOptions& options,
                                               std::uint64_t max_bytes) {
+  const std::string& path = options.path;  // for messages
   const Result<Library> library = load_library(path);
   if (!library.ok()) return library.status();
-  Result<Objects> objects = make_empty(*library, path);
+  Result<Objects> objects = make_empty(*library, path, file);
   if (!objects.ok()) return objects.status();
   const std::uint64_t bytes = root_bytes(zone_chunks(max_bytes).size()) + kLineBytes;
   if (OID_IS_NULL(library->root(objects->get(), bytes)))

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Pool>> ObjectPool::create(const PoolOptions& options) {
   std::unique_ptr<ObjectPool> pool(new ObjectPool(*std::move(file)));
   status = pool->make_file(options);
   if (!status.ok()) {
-    pool->file_.remove();
+    pool->file_.discard();
     return status;
   }
   pool->segments().grow_ahead(options.grow_ahead_bytes);
@@ -62,6 +62,14 @@ Result<std::unique_ptr<Pool>> ObjectPool::open(const PoolOptions& options) {
   return std::unique_ptr<Pool>(std::move(pool));
 }
 
+// Protocol pool-file. On failure nothing is left.
+//   step  store                            made durable by          power cut just after it:
+//   recovery 1     size, blocks, libpmemobj's pool  fsync, libpmemobj        no file 2     what is
+//   ours in it               pool-create, its fences  no file 3     the path fsync of the directory
+//   no file, or a whole pool
+// Must hold:  1 and 2 before 3. Where the file system has no files without a path
+// (PoolFile::create)
+//             3 comes first, and before 2 is done there is a file that is refused.
 Status ObjectPool::make_file(const PoolOptions& options) {
   const Result<MediumKind> kind = file_.detect_medium();
   if (!kind.ok()) return kind.status();
@@ -72,12 +80,16 @@ Status ObjectPool::make_file(const PoolOptions& options) {
   if (status.ok()) status = write_once(0, std::min(kHeadBytes, max_bytes));
   if (status.ok()) status = file_.sync();
   if (!status.ok()) return status;
-  const Result<std::vector<ArenaRecord>> arenas = make_objects(path(), options, max_bytes);
+  const Result<std::vector<ArenaRecord>> arenas =
+      make_objects(file_.path_to_open(), options, max_bytes);
   if (!arenas.ok()) return arenas.status();
   status = map(max_bytes);
   if (status.ok()) status = attach_root(options, root_bytes(arenas->size()));
   if (status.ok()) status = make(options, *arenas);
-  return status.ok() ? file_.sync_directory() : status;
+  if (status.ok()) status = file_.publish();
+  if (status.ok()) status = file_.map_by_path(kind_, mapping_);
+  if (status.ok()) keep_from_children();
+  return status;
 }
 
 /// The file is sparse; what libpmemobj itself writes to is taken from the medium before, as a full
@@ -103,8 +115,13 @@ Status ObjectPool::map(std::uint64_t bytes) {
   const Result<std::byte*> base = file_.map(kind_, bytes, kHugePageBytes);
   if (!base.ok()) return base.status();
   mapping_ = {*base, bytes};
-  ::madvise(*base, bytes, MADV_DONTFORK);  // a forked child would write past the lock
+  keep_from_children();
   return {};
+}
+
+/// A forked child would write past the lock.
+void ObjectPool::keep_from_children() noexcept {
+  ::madvise(mapping_.data(), mapping_.size(), MADV_DONTFORK);
 }
 
 Status ObjectPool::attach_root(const PoolOptions& options, std::uint64_t capacity) {

@@ -37,6 +37,7 @@ class ObjectPool final : public MappedPool {
   Status provide_metadata(std::uint64_t max_bytes);
   Status write_once(std::uint64_t offset, std::uint64_t bytes);
   Status map(std::uint64_t bytes);
+  void keep_from_children() noexcept;
   Status take_file(const PoolOptions& options);
   Status check_before_opening(std::uint64_t bytes);
   Status check_root_in_file(std::uint64_t offset, std::uint64_t bytes);

@@ -48,6 +48,15 @@ StatusCode code_of(int error) noexcept {
   }
 }
 
+int sharing_on(MediumKind kind) noexcept {
+  return kind == MediumKind::kDax ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+}
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
 }  // namespace
 
 Status PoolFile::failed(const char* what, int error) const {
@@ -57,12 +66,38 @@ Status PoolFile::failed(const char* what, int error) const {
 }
 
 Result<PoolFile> PoolFile::create(const std::string& path) {
-  const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  PoolFile file(path, ::open(path.c_str(), flags, S_IRUSR | S_IWUSR));
-  if (file.fd_ < 0) return file.failed("cannot create", errno);
-  Status status = file.lock(F_WRLCK);
+  PoolFile file(path, -1);
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) == 0) return file.failed("cannot create", EEXIST);
+  if (errno != ENOENT) return file.failed("cannot create", errno);
+  file.fd_ = ::open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  file.is_at_path_ = false;
+  // It is published through /proc, which need not be there.
+  const bool can_wait = file.fd_ >= 0 && ::access(file.path_to_open().c_str(), F_OK) == 0;
+  Status status = can_wait ? Status() : file.create_at_path();
+  if (status.ok()) status = file.lock(F_WRLCK);
   if (!status.ok()) return status;
   return file;
+}
+
+Status PoolFile::create_at_path() {
+  if (fd_ >= 0) ::close(fd_);
+  const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  fd_ = ::open(path_.c_str(), flags, S_IRUSR | S_IWUSR);
+  is_at_path_ = fd_ >= 0;
+  return fd_ < 0 ? failed("cannot create", errno) : Status();
+}
+
+std::string PoolFile::path_to_open() const {
+  return is_at_path_ ? path_ : fmt::format("/proc/self/fd/{}", fd_);
+}
+
+Status PoolFile::publish() {
+  if (!is_at_path_ &&
+      ::linkat(AT_FDCWD, path_to_open().c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    return failed("cannot create", errno);
+  is_at_path_ = true;
+  return sync_directory();
 }
 
 Result<PoolFile> PoolFile::open(const std::string& path) { return open_regular(path, O_RDWR); }
@@ -164,9 +199,8 @@ Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
   auto* const first = static_cast<std::byte*>(reserved);
   const std::uint64_t gap =
       (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
-  const int sharing = kind == MediumKind::kDax ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
   void* const mapped =
-      ::mmap(first + gap, bytes, PROT_READ | PROT_WRITE, sharing | MAP_FIXED, fd_, 0);
+      ::mmap(first + gap, bytes, PROT_READ | PROT_WRITE, sharing_on(kind) | MAP_FIXED, fd_, 0);
   if (mapped == MAP_FAILED) {
     const int error = errno;
     ::munmap(reserved, room);
@@ -176,6 +210,20 @@ Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
   if (gap != 0) ::munmap(first, gap);
   if (end < room) ::munmap(first + end, room - end);
   return static_cast<std::byte*>(mapped);
+}
+
+Status PoolFile::map_by_path(MediumKind kind, std::span<std::byte> mapping) const {
+  const int fd = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  struct stat there{};
+  struct stat ours{};
+  const bool is_ours = fd >= 0 && ::fstat(fd, &there) == 0 && ::fstat(fd_, &ours) == 0 &&
+                       there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
+  Status status;  // a path that leads elsewhere already is as good as none
+  if (is_ours && ::mmap(mapping.data(), mapping.size(), PROT_READ | PROT_WRITE,
+                        sharing_on(kind) | MAP_FIXED, fd, 0) == MAP_FAILED)
+    status = failed("cannot map", errno);
+  if (fd >= 0) ::close(fd);
+  return status;
 }
 
 FileView::~FileView() {
@@ -218,10 +266,7 @@ Status PoolFile::sync() const {
 }
 
 Status PoolFile::sync_directory() const {
-  const std::size_t slash = path_.rfind('/');
-  const std::string directory =
-      slash == std::string::npos ? "." : path_.substr(0, std::max<std::size_t>(slash, 1));
-  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return errno == EACCES ? Status() : failed("cannot open its directory", errno);
   // A directory that may not be read, or that cannot be synced, is as durable as it gets.
   Status status;
@@ -230,7 +275,9 @@ Status PoolFile::sync_directory() const {
   return status;
 }
 
-void PoolFile::remove() const noexcept { ::unlink(path_.c_str()); }
+void PoolFile::discard() const noexcept {
+  if (is_at_path_) ::unlink(path_.c_str());
+}
 
 Result<MediumKind> PoolFile::detect_medium() const {
   struct statfs info{};

@@ -15,7 +15,9 @@ namespace flugs::pmem {
 /// system refuses comes back as a Status that names the path and its words.
 class PoolFile {
  public:
-  /// A new empty file of mode 0600. kAlreadyExists when the path exists, also as a symbolic link.
+  /// A new empty file of mode 0600 that gets its path with publish(): until then nobody finds it,
+  /// and it goes with whoever makes it. Where the file system cannot do that (O_TMPFILE) it has the
+  /// path at once. kAlreadyExists when the path exists, also as a symbolic link.
   static Result<PoolFile> create(const std::string& path);
   /// An existing regular file, for reading and writing; no symbolic link. kNotFound, kBusy,
   /// kReadOnly, kInvalidArgument, kIoError.
@@ -23,13 +25,16 @@ class PoolFile {
   /// The same for reading only; others may have it open so, too, nobody for writing.
   static Result<PoolFile> open_to_read(const std::string& path);
 
-  PoolFile(PoolFile&& other) noexcept : path_(std::move(other.path_)), fd_(other.fd_) {
+  PoolFile(PoolFile&& other) noexcept
+      : path_(std::move(other.path_)), fd_(other.fd_), is_at_path_(other.is_at_path_) {
     other.fd_ = -1;
   }
   PoolFile& operator=(PoolFile&&) = delete;
   ~PoolFile();
 
   const std::string& path() const noexcept { return path_; }
+  /// Leads to the file in this process, whether it has its path or not.
+  std::string path_to_open() const;
   Result<std::uint64_t> size() const;
   Status resize(std::uint64_t bytes) const;
   /// Space taken from the file system, which for a sparse file is less than its size.
@@ -48,21 +53,28 @@ class PoolFile {
   Status write_zeros(std::uint64_t offset, std::uint64_t bytes) const;
   /// Makes size and allocation durable.
   Status sync() const;
-  /// Makes durable that the path leads here, which sync() alone need not.
-  Status sync_directory() const;
-  /// Removes the path; for a creation that failed.
-  void remove() const noexcept;
+  /// Gives a created file its path, and makes durable that it leads here, which sync() alone need
+  /// not. kAlreadyExists when somebody else was faster.
+  Status publish();
+  /// Maps a published file again where it is mapped, now by its path: under that it is looked for,
+  /// by tools and in /proc. kIoError; then nothing may be mapped any more.
+  Status map_by_path(MediumKind kind, std::span<std::byte> mapping) const;
+  /// For a creation that failed: nothing is at the path.
+  void discard() const noexcept;
   /// Finds out what the file lies on. Nothing in the environment promotes a file to what it is not.
   Result<MediumKind> detect_medium() const;
 
  private:
   PoolFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  Status create_at_path();
+  Status sync_directory() const;
   static Result<PoolFile> open_regular(const std::string& path, int access);
   Status lock(short kind) const;
   Status failed(const char* what, int error) const;
 
   std::string path_;
   int fd_;
+  bool is_at_path_ = true;
 };
 
 }  // namespace flugs::pmem

@@ -76,7 +76,7 @@ std::uint64_t checksum_of(const PoolHeader& header) noexcept {
   return XXH3_64bits(&header, offsetof(PoolHeader, checksum));
 }
 
-// Protocol pool-create. On failure before step 2 the file is removed.
+// Protocol pool-create, a part of pool-file (object_pool.cc).
 //   step  store                     made durable by    power cut just after it: recovery
 //   1     arenas, application root  flush              finds no whole header: not a pool
 //   2     both headers              persist with 1     finds no whole header, or a pool

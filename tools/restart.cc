@@ -108,6 +108,7 @@ double later_entries_per_s(const RestartRun& run) {
 }
 
 const char* first_query_kind(const RestartOptions& options) {
+  if (options.first_query == "sum") return "sum(c1) of all rows";
   return options.first_query == "key" ? "point select by primary key" : "point select by row id";
 }
 
@@ -220,6 +221,7 @@ bench::RestartPlan plan_of(const RestartOptions& options) {
   if (options.side == "main") plan.side = bench::RestartSide::kMain;
   if (options.side == "half") plan.side = bench::RestartSide::kHalf;
   plan.keyed = options.first_query == "key";
+  plan.sums_first = options.first_query == "sum";
   plan.writers = plan.killed ? 2 : 0;
   plan.scm_read_ns = options.latency.read_ns;
   plan.scm_write_ns = options.latency.write_ns;
@@ -300,9 +302,10 @@ void add_point_options(CLI::App& command, RestartOptions& options) {
       ->check(CLI::IsMember({"delta", "main", "half"}))
       ->capture_default_str();
   command
-      .add_option("--first-query", options.first_query,
-                  "Point select by row id, or by a primary key, which the table gets then")
-      ->check(CLI::IsMember({"row", "key"}))
+      .add_option(
+          "--first-query", options.first_query,
+          "Point select by row id, or by a primary key, which the table gets then; or a sum")
+      ->check(CLI::IsMember({"row", "key", "sum"}))
       ->capture_default_str();
   command
       .add_option("--ready", options.ready,

@@ -58,6 +58,27 @@ TEST_CASE("the mode says whether the pool must be there", "[api]") {
   CHECK_FALSE(must(Database::open(at(path))).recovery_report().created);
 }
 
+TEST_CASE("several who open or create at once make one database", "[api]") {
+  const TemporaryPath path;
+  std::vector<::pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const ::pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) ::_exit(static_cast<int>(Database::open(at(path)).code()));
+    children.push_back(child);
+  }
+  int opened = 0;
+  for (const ::pid_t child : children) {
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    const auto code = static_cast<StatusCode>(WEXITSTATUS(status));
+    CHECK((code == StatusCode::kOk || code == StatusCode::kBusy));
+    opened += code == StatusCode::kOk ? 1 : 0;
+  }
+  CHECK(opened >= 1);
+}
+
 TEST_CASE("options out of range are refused", "[api]") {
   const TemporaryPath path;
   const auto refuse = [&](auto&& change) {

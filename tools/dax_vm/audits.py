@@ -49,7 +49,7 @@ class Verdict:
 class CreatedVerdict:
     """What flugs makes of a pool that was being made."""
 
-    KINDS = {"absent": "absent", "0": "whole", "2": "refused"}
+    KINDS = {"absent": "absent", "0": "whole"}
 
     def __init__(self, status, words):
         self.status = status  # of opening it, or "absent"
@@ -59,7 +59,7 @@ class CreatedVerdict:
     def kind(self):
         """CheckFailed when it is none of those which may be left."""
         kind = self.KINDS.get(self.status)
-        if kind is None or (kind == "refused" and "flugs: " not in self.words):
+        if kind is None:
             raise CheckFailed(str(self))
         return kind
 

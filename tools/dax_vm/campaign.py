@@ -202,7 +202,8 @@ class TatpCampaign:
 
 
 class CreationCampaign:
-    """Images of a machine that makes one pool after another: what is left is refused or whole."""
+    """Images of a machine that makes one pool after another: what is left is a whole one, or
+    none."""
 
     def __init__(self, lab, variant, image_count, on_progress):
         self._lab = lab
@@ -215,7 +216,7 @@ class CreationCampaign:
         self._sampler = Sampler(lab.options.guest_every)
         self._samples = []  # cuts, each with what the host said of it
         self.figures = {"variant": variant.name, "images": 0, "images_in_guest": 0, "absent": 0,
-                        "whole": 0, "refused": 0}
+                        "whole": 0}
         self._image = None  # of the machine, while the campaign runs
 
     def run(self):
