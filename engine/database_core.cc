@@ -321,9 +321,10 @@ void DatabaseCore::start_sweeping() {
     if (table->unswept_rows() != 0 || table->has_much_to_check() || table->is_unbuilt())
       unswept.push_back(table.get());
   if (!options_.sweeps_in_background || unswept.empty()) return;
+  for (Table* table : unswept) table->set_builds_later(true);  // its thread goes by that, too
   sweeper_ = std::make_unique<Sweeper>(unswept);
-  if (!sweeper_->is_running()) return;
-  for (Table* table : unswept) table->set_builds_later();
+  if (sweeper_->is_running()) return;
+  for (Table* table : unswept) table->set_builds_later(false);
 }
 
 void DatabaseCore::start_warming() {
@@ -406,10 +407,9 @@ Statistics DatabaseCore::statistics() const {
     statistics.merge_seconds += merges.seconds;
     statistics.writes_refused += merges.writes_refused;
     statistics.rows_unswept += table->unswept_rows();
-    const Table::Unbuilt& left = table->left_by_opening();
-    const Table::Unbuilt still = table->still_unbuilt();
-    statistics.index_entries_left += still.entries + still.rows;
-    statistics.index_entries_built += left.entries + left.rows - still.entries - still.rows;
+    const std::uint64_t left = table->still_unbuilt().steps();
+    statistics.index_entries_left += left;
+    statistics.index_entries_built += table->left_by_opening().steps() - left;
     statistics.index_build_ms += table->build_ms();
   }
   return statistics;

@@ -211,7 +211,8 @@ Status DatabaseCore::begin_rebuild(OpeningRoom room) {
   for (const auto& table : owned_tables_) {
     if (Status s = table->begin_dictionaries(); !s.ok()) return s;
     const Table::Unbuilt unbuilt = table->find_unbuilt();
-    if (!room.takes(unbuilt)) table->leave_indexes(unbuilt, options_.recovery_threads, closing_);
+    if (!room.takes(unbuilt))
+      table->leave_indexes(unbuilt, options_.recovery_threads, *slots_, closing_);
   }
   return {};
 }

@@ -361,27 +361,48 @@ int KeyIndex::compare(std::uint32_t row, std::span<const Value> values) const no
   return 0;
 }
 
-void KeyIndex::walk(std::span<const Value> lower, bool lower_inclusive,
-                    std::span<const Value> upper, bool upper_inclusive,
-                    FunctionRef<bool(std::uint32_t row)> visit) const {
+int KeyIndex::place_of(std::uint32_t row, const KeyRange& range) const noexcept {
+  if (!range.lower.empty()) {
+    const int order = compare(row, range.lower);
+    if (order < 0 || (order == 0 && !range.lower_inclusive)) return -1;
+  }
+  if (!range.upper.empty()) {
+    const int order = compare(row, range.upper);
+    if (order > 0 || (order == 0 && !range.upper_inclusive)) return 1;
+  }
+  return 0;
+}
+
+void KeyIndex::sort(std::vector<columns::OrderedEntry>& entries) const {
+  std::sort(entries.begin(), entries.end(),
+            [&](const auto& a, const auto& b) { return columns::precedes(this, a, b); });
+}
+
+// Who wants the first few does not wait until all are sorted.
+void KeyIndex::visit_in_order(std::vector<columns::OrderedEntry>& entries,
+                              columns::OrderedIndex::Visit visit) const {
+  const auto is_later = [&](const auto& a, const auto& b) { return columns::precedes(this, b, a); };
+  std::make_heap(entries.begin(), entries.end(), is_later);
+  while (!entries.empty() && visit(entries.front())) {
+    std::pop_heap(entries.begin(), entries.end(), is_later);
+    entries.pop_back();
+  }
+}
+
+void KeyIndex::walk(const KeyRange& range, FunctionRef<bool(std::uint32_t row)> visit,
+                    std::vector<columns::OrderedEntry>* in_dram) const {
   KeyPrefix prefix;
-  for (std::size_t i = 0; i < lower.size(); ++i) add_to(prefix, i, lower[i]);
-  const auto probe = [&](const columns::OrderedEntry& entry) {
-    if (!lower.empty()) {
-      const int order = compare(entry.row, lower);
-      if (order < 0 || (order == 0 && !lower_inclusive)) return -1;
-    }
-    if (!upper.empty()) {
-      const int order = compare(entry.row, upper);
-      if (order > 0 || (order == 0 && !upper_inclusive)) return 1;
-    }
-    return 0;
+  for (std::size_t i = 0; i < range.lower.size(); ++i) add_to(prefix, i, range.lower[i]);
+  const auto probe = [&](const columns::OrderedEntry& entry) { return place_of(entry.row, range); };
+  const auto scan = [&](columns::OrderedIndex::Visit visit_entry) {
+    if (in_dram != nullptr) return visit_in_order(*in_dram, visit_entry);
+    ordered_->scan(prefix.bits(), probe, visit_entry);
   };
   const auto visit_entry = [&](const columns::OrderedEntry& entry) { return visit(entry.row); };
-  if (!uses_runs_ || !runs_.serves_any()) return ordered_->scan(prefix.bits(), probe, visit_entry);
+  if (!uses_runs_ || !runs_.serves_any()) return scan(visit_entry);
   RunWalk runs(runs_, number_, *this, prefix.bits(), probe);
   bool goes_on = true;
-  ordered_->scan(prefix.bits(), probe, [&](const columns::OrderedEntry& entry) {
+  scan([&](const columns::OrderedEntry& entry) {
     goes_on = runs.visit_before(&entry, visit_entry) && visit(entry.row);
     return goes_on;
   });
@@ -410,8 +431,7 @@ void KeyIndex::add_existing(std::uint32_t row, FunctionRef<bool(std::uint32_t ne
 
 // One beside the other most of them go into the leaf that is in the caches.
 void KeyIndex::add_existing_ordered(std::vector<columns::OrderedEntry>& entries) {
-  std::sort(entries.begin(), entries.end(),
-            [&](const auto& a, const auto& b) { return columns::precedes(this, a, b); });
+  sort(entries);
   for (const columns::OrderedEntry& entry : entries) ordered_->insert_unless_there(entry);
   entries.clear();
 }
@@ -420,8 +440,7 @@ void KeyIndex::build_ordered(std::span<const std::uint32_t> live_rows) {
   std::vector<columns::OrderedEntry> entries;
   entries.reserve(live_rows.size());
   for (const std::uint32_t row : live_rows) entries.push_back(ordered_entry(row));
-  std::sort(entries.begin(), entries.end(),
-            [&](const auto& a, const auto& b) { return columns::precedes(this, a, b); });
+  sort(entries);
   ordered_->build_sorted(entries);
 }
 

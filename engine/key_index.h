@@ -23,6 +23,18 @@ namespace flugs::engine {
 
 class KeyPrefix;
 
+/// Bounds of a walk: values of the first columns of a key, checked and normalised. None: no bound.
+struct KeyRange {
+  std::span<const Value> lower;
+  bool lower_inclusive = true;
+  std::span<const Value> upper;
+  bool upper_inclusive = true;
+
+  static KeyRange equal(std::span<const Value> values) noexcept {
+    return {values, true, values, true};
+  }
+};
+
 /// One key of a table: in DRAM, but for the rows that the table's index runs serve. Those have
 /// their entries there, which stay when the row gets a new version or dies. A unique key has a hash
 /// index with an entry per key value and record: the newest version of the row, from which older
@@ -161,11 +173,14 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// All rows are in.
   void finish() noexcept { is_finished_.store(true, std::memory_order_release); }
 
-  /// Calls visit(row) with every entry whose key lies between the bounds, in order.
-  void walk(std::span<const Value> lower, bool lower_inclusive, std::span<const Value> upper,
-            bool upper_inclusive, FunctionRef<bool(std::uint32_t row)> visit) const;
+  /// -1, 0, 1 as the row's key is before the range, inside, behind it.
+  int place_of(std::uint32_t row, const KeyRange& range) const noexcept;
+  /// Calls visit(row) with every entry whose key lies in the range, in order. `in_dram`, in any
+  /// order, stands for what the index in DRAM has there when that is not whole; it is taken apart.
+  void walk(const KeyRange& range, FunctionRef<bool(std::uint32_t row)> visit,
+            std::vector<columns::OrderedEntry>* in_dram = nullptr) const;
 
-  /// Rebuild at restart: an ordered key from all live rows at once.
+  /// Opening: an ordered key from all live rows at once.
   void build_ordered(std::span<const std::uint32_t> rows);
   columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept;
   Status check_ordered(std::size_t expected_entries) const;
@@ -193,6 +208,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
 
  private:
   std::uint64_t hash_of(std::uint32_t row, std::size_t count) const noexcept;
+  void sort(std::vector<columns::OrderedEntry>& entries) const;
+  void visit_in_order(std::vector<columns::OrderedEntry>& entries,
+                      columns::OrderedIndex::Visit visit) const;
   void add_to(KeyPrefix& prefix, std::size_t i, const Value& value) const noexcept;
   Value value(std::uint32_t row, std::size_t key_position) const noexcept;
   /// The row's first columns against `values`.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -190,13 +191,24 @@ class Table {
   std::uint32_t unswept_rows() const noexcept { return unswept_.rows(); }
 
   /// Indexes in DRAM that opening leaves to be made, see engine/table_build.cc.
-  enum Indexes : std::uint8_t { kNoIndexes = 0, kKeyIndexes = 1, kDictionaryIndexes = 2 };
+  enum Indexes : std::uint8_t {
+    kNoIndexes = 0,
+    kHashIndexes = 1,  ///< of keys
+    kDictionaryIndexes = 2,
+    kOrderedIndexes = 4,  ///< of keys
+  };
+  static constexpr std::uint8_t kKeyIndexes = kHashIndexes | kOrderedIndexes;
   static constexpr std::uint8_t kAllIndexes = kKeyIndexes | kDictionaryIndexes;
   /// Which of them there are to be made, and from how many entries and rows: what that costs.
   struct Unbuilt {
     std::uint8_t indexes = kNoIndexes;
     std::uint64_t entries = 0;  ///< of dictionaries
-    std::uint64_t rows = 0;     ///< for each key, positions
+    std::uint64_t rows = 0;     ///< positions, if there are keys to be made
+    /// Entries and positions to go through, these for hash indexes and for ordered ones.
+    std::uint64_t steps() const noexcept {
+      return entries + rows * static_cast<std::uint64_t>(
+                                  std::popcount<unsigned>(indexes & Table::kKeyIndexes));
+    }
   };
   bool has_keys_in_dram() const noexcept;
   /// After the dictionaries' begin_rebuild.
@@ -205,17 +217,18 @@ class Table {
   Status begin_dictionaries();
   /// Opening: leaves them for later, when `threads` make them. When `stops` becomes true that ends
   /// soon.
-  void leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
+  void leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads, mvcc::TransactionSlots& slots,
                      const std::atomic<bool>& stops) noexcept;
-  /// There is a thread that makes them without being asked. Before anybody uses the table.
-  void set_builds_later() noexcept { builds_later_ = true; }
+  /// Whether there is a thread that makes them without being asked. Before anybody uses the table.
+  void set_builds_later(bool builds_later) noexcept { builds_later_ = builds_later; }
   /// Whether some of them are left: if not, nothing need be prepared.
   bool is_unbuilt(std::uint8_t indexes = kAllIndexes) const noexcept {
     return __builtin_expect((unbuilt_.load(std::memory_order_acquire) & indexes) != 0, 0);
   }
-  /// Before a key of one that is unbuilt is looked up; before anything is written. Waits for the
-  /// indexes that it takes, or makes them. Fails with kCorrupt.
+  /// Before values of a key of one that is unbuilt are looked up, or a range of it; before anything
+  /// is written. Waits for the indexes that it takes, or makes them. Fails with kCorrupt.
   Status prepare_lookup(std::size_t key) noexcept;
+  Status prepare_range() noexcept;
   Status prepare_write() noexcept;
   /// Makes the indexes that are left of these, one thread at a time; the others wait. Fails with
   /// kCorrupt (for good: then nothing can be written), kNotFound (the table is being dropped),
@@ -345,6 +358,12 @@ class Table {
   void collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
                       const columns::Candidates& heads, const mvcc::Visibility& visibility,
                       std::vector<std::uint32_t>& out) const;
+  // table_ordered.cc
+  void walk_key(const KeyIndex& key, const KeyRange& range, std::uint64_t oldest_snapshot,
+                FunctionRef<bool(std::uint32_t row)> is_wanted,
+                FunctionRef<bool(std::uint32_t row)> visit) const;
+  Status build_ordered(recovery::Phases& phases);
+  Status enter_ordered(KeyIndex& key, recovery::Phases& phases);
   Status check_values(std::span<const Value> values) const;
   Status check_width(std::size_t width) const;
   std::size_t width_of(std::span<const Value> values, std::span<const RowId> ids) const noexcept;
@@ -434,7 +453,12 @@ class Table {
   void release_swept_rows();
   void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
                     columns::HashIndexBuilder::Source& source) const;
-  Status build_keys(recovery::Phases& phases);
+  static constexpr const char* kIndexesPhase = "indexes";
+  bool waits_for_all() const noexcept {
+    return !builds_later_ || has_build_failed_.load(std::memory_order_relaxed);
+  }
+  Status sweep_for_build(recovery::Phases& phases);
+  Status build_hash(recovery::Phases& phases);
   Status build_dictionaries(recovery::Phases& phases, RecoveryReport& report);
   void for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
                          FunctionRef<void(std::uint32_t row)> visit) const;
@@ -494,13 +518,14 @@ class Table {
   Unbuilt left_by_opening_;
   std::uint32_t build_threads_ = 0;
   bool builds_later_ = false;
+  std::atomic<std::uint64_t> ordered_since_{0};  // ordered keys are whole for snapshots from it on
   std::atomic<bool> has_build_failed_{false};
   const std::atomic<bool>* build_stops_ = nullptr;
   std::atomic<double> build_us_{0};
   pmem::Mutex build_mutex_;  // protects build_status_; rank: after merge_mutex_
   Status build_status_;
   UnsweptRows unswept_;
-  mvcc::TransactionSlots* slots_ = nullptr;  // when rows were left unswept
+  mvcc::TransactionSlots* slots_ = nullptr;  // when rows or indexes were left
   std::mutex sweep_mutex_;                   // protects sweep_status_; a leaf
   Status sweep_status_;
   std::mutex free_mutex_;  // protects free_rows_ and swept_rows_; a leaf

@@ -14,7 +14,6 @@ namespace {
 
 // Positions of rows that one task goes through.
 constexpr std::uint32_t kRowsPerBuildTask = 1u << 16;
-constexpr const char* kIndexesPhase = "indexes";
 
 }  // namespace
 
@@ -108,12 +107,17 @@ Table::Unbuilt Table::find_unbuilt() const noexcept {
   unbuilt.entries = unindexed_entries();
   if (unbuilt.entries != 0) unbuilt.indexes |= kDictionaryIndexes;
   unbuilt.rows = has_keys_in_dram() ? rows_.rows_end() : 0;
-  if (unbuilt.rows != 0) unbuilt.indexes |= kKeyIndexes;
+  if (unbuilt.rows == 0) return unbuilt;
+  for (const KeyIndex* key : keys_) {
+    if (key->is_unique() && !key->has_hints()) unbuilt.indexes |= kHashIndexes;
+    if (key->is_ordered()) unbuilt.indexes |= kOrderedIndexes;
+  }
   return unbuilt;
 }
 
 void Table::leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
-                          const std::atomic<bool>& stops) noexcept {
+                          mvcc::TransactionSlots& slots, const std::atomic<bool>& stops) noexcept {
+  slots_ = &slots;
   left_by_opening_ = unbuilt;
   build_threads_ = threads;
   build_stops_ = &stops;
@@ -128,21 +132,26 @@ Table::Unbuilt Table::still_unbuilt() const noexcept {
   return unbuilt;
 }
 
-// Of a key that is in the pool, and is nowhere else, nothing is left to be made.
+// Of a hash index that is in the pool nothing is left to be made.
 Status Table::prepare_lookup(std::size_t key) noexcept {
-  if (keys_[key]->has_hints() && !keys_[key]->is_ordered()) return {};
-  return build_indexes(kKeyIndexes);
+  if (!keys_[key]->is_unique()) return prepare_range();
+  return keys_[key]->has_hints() ? Status() : build_indexes(kHashIndexes);
 }
 
-// A new row goes into every index of a key, and may have a key that another one has. Dictionaries
-// are right without their indexes: they are not waited for when there is somebody who makes them.
+// Ranges are found without the index, too (walk_key).
+Status Table::prepare_range() noexcept {
+  return waits_for_all() ? build_indexes(kOrderedIndexes) : Status();
+}
+
+// A new row may have a key that another one has, which a hash index must tell. Dictionaries and
+// ordered keys are right, or kept up, without their indexes: they are not waited for when there is
+// somebody who makes them.
 Status Table::prepare_write() noexcept {
-  const bool waits_for_all = !builds_later_ || has_build_failed_.load(std::memory_order_relaxed);
-  return build_indexes(waits_for_all ? kAllIndexes : std::uint8_t{kKeyIndexes});
+  return build_indexes(waits_for_all() ? kAllIndexes : std::uint8_t{kHashIndexes});
 }
 
-// Nobody has written since opening, or a key's index could not be made by rows as they are found:
-// prepare_write sees to that. Readers go on; what they look up in a key waits.
+// Until hash indexes are made nobody has written since opening, or they could not be made by rows
+// as they are found: prepare_write sees to that. Readers go on; what they look up in a key waits.
 Status Table::build_indexes(std::uint8_t indexes) noexcept {
   if ((unbuilt_.load(std::memory_order_acquire) & indexes) == 0) return {};
   const std::lock_guard guard(build_mutex_);
@@ -162,33 +171,31 @@ Status Table::build_indexes(std::uint8_t indexes) noexcept {
       has_build_failed_.store(true, std::memory_order_relaxed);
     }
   };
-  build(kKeyIndexes, [&] { return build_keys(phases); });
+  build(kHashIndexes, [&] { return build_hash(phases); });
   build(kDictionaryIndexes, [&] { return build_dictionaries(phases, report); });
+  build(kOrderedIndexes, [&] { return build_ordered(phases); });
   build_us_.store(build_us_.load(std::memory_order_relaxed) + microseconds_since(start),
                   std::memory_order_relaxed);
   return build_status_;
 }
 
-Status Table::build_keys(recovery::Phases& phases) {
-  std::vector<std::function<Status()>> tasks(phases.threads(), [this] {
+Status Table::sweep_for_build(recovery::Phases& phases) {
+  const std::vector<std::function<Status()>> tasks(phases.threads(), [this] {
     while (!build_stops_->load(std::memory_order_relaxed) && sweep_more()) {
     }
     return Status();
   });
   if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
-  if (!build_stops_->load(std::memory_order_relaxed))
-    if (Status s = sweep_all(); !s.ok()) return s;
-  tasks.clear();
-  for (const std::size_t key : KeyPlaces(keys_.kept())) {
+  if (build_stops_->load(std::memory_order_relaxed)) return {};
+  return sweep_all();
+}
+
+Status Table::build_hash(recovery::Phases& phases) {
+  if (Status s = sweep_for_build(phases); !s.ok()) return s;
+  for (const std::size_t key : KeyPlaces(keys_.kept()))
     if (keys_[key]->is_unique() && !keys_[key]->has_hints())
       if (Status s = rebuild_hash(key, phases); !s.ok()) return s;
-    if (keys_[key]->is_ordered())
-      tasks.emplace_back([this, key] {
-        rebuild_ordered(key);
-        return Status();
-      });
-  }
-  return phases.run_parallel(kIndexesPhase, tasks);
+  return {};
 }
 
 Status Table::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {

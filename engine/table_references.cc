@@ -101,8 +101,9 @@ Status Table::collect(std::size_t key_index, std::span<const Value> wanted,
   rows.clear();
   const KeyIndex& key = *keys_[key_index];
   if (!key.is_unique() || wanted.size() < key.hashed_columns()) {
-    key.walk(wanted, true, wanted, true, [&](std::uint32_t row) {
-      if (visibility.sees(rows_.version(row))) rows.push_back(row);
+    const auto is_seen = [&](std::uint32_t row) { return visibility.sees(rows_.version(row)); };
+    walk_key(key, KeyRange::equal(wanted), visibility.snapshot(), is_seen, [&](std::uint32_t row) {
+      rows.push_back(row);
       return rows.size() < rows_max;
     });
     return {};

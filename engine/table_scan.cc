@@ -81,16 +81,16 @@ void decode_value(ScanBatch::Column& out, std::size_t r, const RowView& row,
 // what they do not hold of it is asked for so many rows ahead.
 void decode_batch(ScanBatch& batch, const columns::ColumnArray& columns,
                   std::span<const ColumnId> wanted, const RowStore& rows) {
-  constexpr std::size_t kRowsAhead = 64;
+  constexpr std::size_t kDecodedAhead = 64;
   const std::span<const RowId> ids = batch.row_ids();
-  std::array<RowView, kRowsAhead> views;
+  std::array<RowView, kDecodedAhead> views;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::size_t index = wanted[i].value();
     const columns::Column& column = *columns[index];
     ScanBatch::Column& out = batch.columns()[i];
     out.has_nulls = false;
-    for (std::size_t first = 0; first < ids.size(); first += kRowsAhead) {
-      const std::size_t count = std::min(kRowsAhead, ids.size() - first);
+    for (std::size_t first = 0; first < ids.size(); first += kDecodedAhead) {
+      const std::size_t count = std::min(kDecodedAhead, ids.size() - first);
       for (std::size_t k = 0; k < count; ++k) {
         views[k] = rows.view(ids[first + k].value());
         if (!views[k].is_in_group()) column.prefetch(*views[k].layout, views[k].cells, index);

@@ -204,7 +204,10 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (target->is_unbuilt())
-    if (Status s = target->prepare_lookup(key.index); !s.ok()) return s;
+    if (Status s = target->keys()[key.index]->is_ordered() ? target->prepare_range()
+                                                           : target->prepare_lookup(key.index);
+        !s.ok())
+      return s;
   Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {
         return target->find_all(*context_, key.index, prefix, each);
@@ -224,7 +227,7 @@ Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
   if (target->is_unbuilt())
-    if (Status s = target->prepare_lookup(key.index); !s.ok()) return s;
+    if (Status s = target->prepare_range(); !s.ok()) return s;
   std::uint32_t last = engine::kNoRow;
   Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {

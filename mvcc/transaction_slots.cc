@@ -473,7 +473,20 @@ std::uint64_t TransactionSlots::oldest_snapshot() const noexcept {
     note_read(SharedWord::kSnapshot, &mirrors_[i].snapshot);
     oldest = std::min(oldest, mirrors_[i].snapshot.load(std::memory_order_acquire));
   }
-  return oldest;
+  return std::min(oldest, held_snapshot_.load(std::memory_order_acquire));
+}
+
+// As begin_snapshot: registered first, then the clock is read again.
+std::uint64_t TransactionSlots::begin_hold() noexcept {
+  hold_mutex_.lock();
+  held_snapshot_.store(clock_.read(), std::memory_order_release);
+  light_barrier();  // pairs with oldest_snapshot
+  return clock_.read();
+}
+
+void TransactionSlots::end_hold() noexcept {
+  held_snapshot_.store(SlotMirror::kNoSnapshot, std::memory_order_release);
+  hold_mutex_.unlock();
 }
 
 // Whoever adopts it is behind all that ended transactions did, as is the one that found it.

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -136,9 +137,14 @@ class TransactionSlots {
   std::span<SlotMirror> mirrors() noexcept { return {mirrors_.get(), slot_count_}; }
   /// No open or future transaction has a snapshot below it. Costs a few microseconds.
   std::uint64_t oldest_snapshot() const noexcept;
-  /// The same; or as another thread has found it, if that was not long ago compared with
-  /// `looked_at`, when this one has had it last: a look interrupts all processors and goes through
-  /// all slots, and there may be as many who look as there are slots. Sets `looked_at`.
+  /// Registers a snapshot that belongs to no transaction; returns it. One at a time: who wants
+  /// another one waits (SnapshotHold).
+  std::uint64_t begin_hold() noexcept;
+  void end_hold() noexcept;
+  /// The same as oldest_snapshot; or as another thread has found it, if that was not long ago
+  /// compared with `looked_at`, when this one has had it last: a look interrupts all processors and
+  /// goes through all slots, and there may be as many who look as there are slots. Sets
+  /// `looked_at`.
   std::uint64_t shared_oldest_snapshot(std::uint64_t& looked_at) noexcept;
   /// The transaction with the oldest snapshot, for people: others may be the oldest by now. Without
   /// any, the clock and slot 0.
@@ -205,11 +211,31 @@ class TransactionSlots {
   std::unique_ptr<SlotMirror[]> mirrors_;
   std::vector<Slot> slots_;
   std::atomic<std::uint64_t> asked_to_end_{0};
+  std::mutex hold_mutex_;  // from begin_hold to end_hold
+  std::atomic<std::uint64_t> held_snapshot_{SlotMirror::kNoSnapshot};
   // What was found last, and when at least: shared_oldest_snapshot. Written once for thousands of
   // transactions, whatever the number of slots.
   alignas(64) std::atomic<std::uint64_t> found_oldest_{0};
   std::atomic<std::uint64_t> found_at_{0};
   Clock clock_;
+};
+
+/// While it lives, nothing is given free that its snapshot sees. For work of the database's own,
+/// which is no transaction: it takes no slot, and nobody counts it.
+/// Thread-safety: any thread.
+class SnapshotHold {
+ public:
+  explicit SnapshotHold(TransactionSlots& slots) noexcept
+      : slots_(slots), snapshot_(slots.begin_hold()) {}
+  ~SnapshotHold() { slots_.end_hold(); }
+  SnapshotHold(const SnapshotHold&) = delete;
+  SnapshotHold& operator=(const SnapshotHold&) = delete;
+
+  Visibility visibility() const noexcept { return {slots_.mirrors(), snapshot_, kNoStamp}; }
+
+ private:
+  TransactionSlots& slots_;
+  const std::uint64_t snapshot_;
 };
 
 }  // namespace flugs::mvcc

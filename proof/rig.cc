@@ -45,7 +45,7 @@ Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> me
   auto core = engine::DatabaseCore::open(std::move(*pool), false, open_options(slots), room);
   if (!core.ok() || !late_indexes) return core;
   // As if there were a thread that makes them, later.
-  for (const TableId id : (*core)->tables()) (*core)->table(id)->set_builds_later();
+  for (const TableId id : (*core)->tables()) (*core)->table(id)->set_builds_later(true);
   return core;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
@@ -115,7 +116,7 @@ TEST_CASE("small tables' indexes are made by opening", "[engine]") {
 TEST_CASE("values go into dictionaries that wait for their indexes", "[engine]") {
   LateTable late(false);
   late.database.reopen();
-  late.rows().set_builds_later();  // as if there were a thread
+  late.rows().set_builds_later(true);  // as if there were a thread
   const std::uint64_t left = late.left();
   late.insert(kRows - 5, kRows + 20);  // known values, and new ones
   CHECK(late.left() == left);
@@ -174,7 +175,7 @@ TEST_CASE("who looks a key up makes the keys' indexes, and they are right", "[en
 TEST_CASE("a key is taken though nothing has been looked up", "[engine]") {
   LateTable late(true);
   late.database.reopen();
-  late.rows().set_builds_later();
+  late.rows().set_builds_later(true);
   Transaction t = must(late.database->begin(AccessMode::kReadWrite));
   std::string name;
   CHECK(t.insert(late.table, late_row(77, name)).code() == StatusCode::kAlreadyExists);
@@ -200,6 +201,114 @@ TEST_CASE("with hints only ordered keys are left", "[engine]") {
   }));
   CHECK(found == (kRows + 1) / 7);
   CHECK(late.left() == 0);
+  t.abort();
+  must(late.database->verify({}));
+}
+
+namespace {
+
+/// Counts that a range by count gives, in order, and all of its ids.
+struct Ranged {
+  std::vector<std::int32_t> counts;
+  std::vector<std::int64_t> ids;
+};
+
+Ranged range_of(LateTable& late, Transaction& t, std::int32_t low, std::int32_t high) {
+  Ranged ranged;
+  const std::vector<Value> lower = {Value::int32(low)};
+  const std::vector<Value> upper = {Value::int32(high)};
+  must(t.range({late.table, 1}, {lower, true}, {upper, false}, [&](const Row& row) {
+    ranged.counts.push_back(static_cast<std::int32_t>(row.get(ColumnId(2)).raw()));
+    ranged.ids.push_back(row.get(ColumnId(0)).raw());
+    return true;
+  }));
+  CHECK(std::is_sorted(ranged.counts.begin(), ranged.counts.end()));
+  std::sort(ranged.ids.begin(), ranged.ids.end());
+  CHECK(std::adjacent_find(ranged.ids.begin(), ranged.ids.end()) == ranged.ids.end());
+  return ranged;
+}
+
+std::size_t rows_with(std::int32_t low, std::int32_t high, std::int64_t first = 0) {
+  std::size_t rows = 0;
+  for (std::int64_t id = first; id < kRows; ++id) rows += id % 7 >= low && id % 7 < high ? 1 : 0;
+  return rows;
+}
+
+RowId row_of(LateTable& late, Transaction& t, std::int64_t id) {
+  return must(t.find({late.table, 0}, {Value::int64(id)})).id();
+}
+
+}  // namespace
+
+TEST_CASE("ranges are right, and rows are written, before ordered keys are made", "[engine]") {
+  LateTable late(true, GENERATE(IndexMode::kHint, IndexMode::kRebuild));
+  late.database.reopen();
+  late.rows().set_builds_later(true);
+  Transaction before = must(late.database->begin(AccessMode::kReadOnly));
+  const std::size_t in_range = rows_with(2, 4);
+  CHECK(range_of(late, before, 2, 4).ids.size() == in_range);
+  std::string name;
+  Transaction t = must(late.database->begin(AccessMode::kReadWrite));
+  must(t.update(late.table, row_of(late, t, 2), {{ColumnId(2), Value::int32(3)}}));
+  must(t.update(late.table, row_of(late, t, 3), {{ColumnId(2), Value::int32(6)}}));
+  must(t.remove(late.table, row_of(late, t, 9)));
+  must(t.insert(late.table, late_row(kRows + (2 - kRows % 7 + 7) % 7, name)));
+  CHECK(range_of(late, t, 2, 4).ids.size() == in_range - 1);
+  CHECK(range_of(late, before, 2, 4).ids.size() == in_range);
+  {
+    Transaction undone = must(late.database->begin(AccessMode::kReadWrite));
+    must(undone.remove(late.table, row_of(late, undone, 16)));
+    CHECK(range_of(late, undone, 2, 4).ids.size() == in_range - 1);
+  }
+  must(t.commit());
+  CHECK(late.left() >= kRows);  // nobody has made it
+  must(late.database->finish_opening());
+  CHECK(late.left() == 0);
+  // What it sees was deleted before its key was made, and is in no index.
+  CHECK(range_of(late, before, 2, 4).ids.size() == in_range);
+  CHECK(range_of(late, before, 3, 4).ids.size() == rows_with(3, 4));
+  before.abort();
+  Transaction after = must(late.database->begin(AccessMode::kReadOnly));
+  CHECK(range_of(late, after, 2, 4).ids.size() == in_range - 1);
+  after.abort();
+  must(late.database->verify({}));
+}
+
+TEST_CASE("a range that was read before its key was made is read again", "[engine]") {
+  LateTable late(true, IndexMode::kHint);
+  late.database.reopen();
+  late.rows().set_builds_later(true);
+  std::string name;
+  const bool is_made_between = GENERATE(false, true);
+  Transaction reader = must(late.database->begin(AccessMode::kReadWrite, Isolation::kSerializable));
+  CHECK(range_of(late, reader, 2, 3).ids.size() == rows_with(2, 3));
+  must(reader.update(late.table, row_of(late, reader, 0), {{ColumnId(2), Value::int32(100)}}));
+  const bool is_changed = GENERATE(false, true);
+  {
+    Transaction writer = must(late.database->begin(AccessMode::kReadWrite));
+    const std::int64_t id = is_changed ? 9 : 10;  // in the range, outside of it
+    must(writer.remove(late.table, row_of(late, writer, id)));
+    must(writer.commit());
+  }
+  if (is_made_between) must(late.database->finish_opening());
+  CHECK(reader.commit().code() == (is_changed ? StatusCode::kConflict : StatusCode::kOk));
+  must(late.database->verify({}));
+}
+
+TEST_CASE("a range goes through runs of main and rows whose key is not made", "[engine]") {
+  LateTable late(true, IndexMode::kHint);
+  must(late.database->merge(late.table, {}));
+  late.insert(kRows, 2 * kRows);
+  late.database.reopen();
+  late.rows().set_builds_later(true);
+  Transaction t = must(late.database->begin(AccessMode::kReadOnly));
+  std::size_t expected = 0;
+  for (std::int64_t id = 0; id < 2 * kRows; ++id) expected += id % 7 >= 2 && id % 7 < 5 ? 1 : 0;
+  CHECK(range_of(late, t, 2, 5).ids.size() == expected);
+  std::size_t seen = 0;
+  must(t.range({late.table, 1}, {{}, true}, {{}, true}, [&](const Row&) { return ++seen < 10; }));
+  CHECK(seen == 10);
+  CHECK(late.left() != 0);
   t.abort();
   must(late.database->verify({}));
 }
@@ -235,7 +344,7 @@ TEST_CASE("a dictionary that is damaged is read as far as it goes, and not writt
                                                            sizeof(engine::TableLayout));
   columns[1].dictionary.null_code -= 1;
   late.database.reopen();
-  late.rows().set_builds_later();
+  late.rows().set_builds_later(true);
   CHECK(late.count_named(Value::string("the name of number 12345")) == 1);
   const Status status = late.database->finish_opening();
   CHECK(status.code() == StatusCode::kCorrupt);

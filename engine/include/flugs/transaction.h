@@ -266,6 +266,8 @@ class Transaction {
 
   /// Calls `visit` with every visible row between two bounds of an ordered key, in ascending key
   /// order (NULL first), until it returns false. Do not write to the table from within `visit`.
+  /// Until the key is made after opening (Ready::kFirstAnswer), all rows outside of main are looked
+  /// at, and 16 bytes of DRAM taken for each in the range.
   /// Fails with: kInvalidArgument (key not ordered, bounds of a wrong type or number).
   Status range(KeyId key, KeyBound lower, KeyBound upper,
                FunctionRef<bool(const Row&)> visit) const;
