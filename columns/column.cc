@@ -108,16 +108,27 @@ void Column::set_dropped() noexcept {
   dropped_.store(true, std::memory_order_release);
 }
 
-void Column::set_former(std::unique_ptr<Column> former, std::size_t number) noexcept {
-  former_ = std::move(former);
-  edition_ = static_cast<std::uint16_t>(former_->edition_ + 1);
+void Column::set_former(std::unique_ptr<Column> former, std::size_t number,
+                        std::uint16_t edition) noexcept {
+  edition_ = edition;
   mark_ = edition_mark(number, edition_);
-  was_int32_ = former_->was_int32_ || former_->type_ == Type::kInt32;
+  was_int32_ = type_ == Type::kInt64 && (former->was_int32_ || former->type_ == Type::kInt32);
+  owned_former_ = std::move(former);
+  former_.store(owned_former_.get(), std::memory_order_release);
   decoder_.kind.store(DecodeKind::kChanged, std::memory_order_relaxed);
 }
 
+void Column::forget_middle_editions() noexcept {
+  if (owned_former_ == nullptr) return;
+  while (owned_former_->owned_former_ != nullptr) {
+    std::unique_ptr<Column> before = std::move(owned_former_->owned_former_);
+    former_.store(before.get(), std::memory_order_release);
+    owned_former_ = std::move(before);
+  }
+}
+
 void Column::for_each_used(FunctionRef<void(Column&)> visit) {
-  for (Column* edition = this; edition != nullptr; edition = edition->former_.get())
+  for (Column* edition = this; edition != nullptr; edition = edition->former())
     if (edition->is_used()) visit(*edition);
 }
 
@@ -128,8 +139,8 @@ void Column::describe(Decoder& decoder) const noexcept {
 
 const Column* Column::at_edition(std::uint16_t edition) const noexcept {
   const Column* found = this;
-  while (found != nullptr && found->edition_ > edition) found = found->former_.get();
-  return found != nullptr && found->edition_ == edition ? found : nullptr;
+  while (found != nullptr && found->edition_ != edition) found = found->former();
+  return found;
 }
 
 Value Column::constant_value() const noexcept {

@@ -68,15 +68,20 @@ class Column {
   Value constant_value() const noexcept;
   /// Whether the constant can be decoded: as `was_plausible_at_opening` of a row's cell.
   bool has_plausible_constant() const noexcept;
-  /// The column has got another type: this object is its newest edition, `former` the one before,
-  /// which reads the cells that there are of it. A value of either has the same payload, or text.
-  /// `number` is the column's in its table. Before anybody else has this object.
-  void set_former(std::unique_ptr<Column> former, std::size_t number) noexcept;
+  /// The column has got another type, or has begun anew: this object is its newest edition,
+  /// `former` the one before, which reads the cells that there are of it. A value of either has the
+  /// same payload, or text. `number` is the column's in its table, `edition` no other edition's.
+  /// Before anybody else has this object.
+  void set_former(std::unique_ptr<Column> former, std::size_t number,
+                  std::uint16_t edition) noexcept;
+  /// Editions between the first and this one go, which no cell is of. Nobody reads a cell of any
+  /// but this one, nor has a pointer to them.
+  void forget_middle_editions() noexcept;
   /// The same for one that stands in for it when it was dropped, and reads nothing.
   void stand_in_for(const Column& dropped) noexcept { edition_ = dropped.edition_; }
-  const Column* former() const noexcept { return former_.get(); }
-  Column* former() noexcept { return former_.get(); }
-  /// How often the type has changed: 0, 1 ...
+  const Column* former() const noexcept { return former_.load(std::memory_order_acquire); }
+  Column* former() noexcept { return former_.load(std::memory_order_acquire); }
+  /// Its number: 0 for the first.
   std::uint16_t edition() const noexcept { return edition_; }
   /// Null: there is none so far.
   const Column* at_edition(std::uint16_t edition) const noexcept;
@@ -190,7 +195,7 @@ class Column {
  private:
   /// The edition that a cell is of; null: this one.
   const Column* former_of(const RowLayout& layout, std::size_t index) const noexcept {
-    if (__builtin_expect(former_ == nullptr, 1)) return nullptr;
+    if (__builtin_expect(former() == nullptr, 1)) return nullptr;
     const Column* found = at_edition(layout.edition(index));
     return found == this ? nullptr : found;
   }
@@ -225,7 +230,8 @@ class Column {
   std::atomic<bool> used_{true};
   std::uint16_t edition_ = 0;
   std::uint64_t mark_ = 0;
-  std::unique_ptr<Column> former_;
+  std::unique_ptr<Column> owned_former_;
+  std::atomic<Column*> former_{nullptr};  // that
   std::optional<Cell> constant_;
   StringHeap heap_;
   Dictionary dictionary_;

@@ -58,9 +58,9 @@ class ColumnArray {
     sum_editions();
     return former;
   }
-  /// The column's next edition, which owns the one before from then on.
-  void change(std::size_t i, std::unique_ptr<Column> next) noexcept {
-    next->set_former(std::move(owned_[i]), i);
+  /// The column's next edition, with that number; it owns the one before from then on.
+  void change(std::size_t i, std::unique_ptr<Column> next, std::uint16_t edition) noexcept {
+    next->set_former(std::move(owned_[i]), i, edition);
     put(i, std::move(next));
     sum_editions();
   }

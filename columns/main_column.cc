@@ -243,6 +243,20 @@ void MainColumn::null_words(std::size_t first, std::size_t count, std::uint64_t*
   }
 }
 
+std::uint64_t MainColumn::long_text_bytes() const noexcept {
+  if (!is_text()) return 0;
+  std::uint64_t bytes = 0;
+  const auto add = [&](std::string_view text) {
+    if (text.size() > text_cell::kInlineBytesMax) bytes += text.size();
+  };
+  if (code_count_ == 0) {
+    for (std::uint32_t row = 0; row < row_count_; ++row) add(text(row));
+  } else {
+    for (std::uint64_t code = 0; code < code_count_; ++code) add(entry_text(code));
+  }
+  return bytes;
+}
+
 void MainColumn::null_bits(std::uint32_t first, std::uint32_t count, std::uint64_t* nulls) const {
   FLUGS_CHECK(first <= row_count_ && count <= row_count_ - first);
   const std::size_t words = (std::size_t{count} + 63) / 64;

@@ -139,6 +139,9 @@ class MainColumn {
     return view(reinterpret_cast<const std::byte*>(layout_->min));
   }
   Value entry_value(std::uint64_t code) const noexcept;
+  /// Of the texts that the group refers to, those that do not stand in their cells; each counts as
+  /// often as a cell refers to it.
+  std::uint64_t long_text_bytes() const noexcept;
   /// Whether each code stands for the same in both.
   bool has_codes_of(const MainColumn& other) const noexcept;
   /// The code of a value, if it may occur in the group: always when a row has it.

@@ -16,7 +16,7 @@
 namespace flugs::columns {
 
 /// Append-only persistent bytes of strings too long for a cell. What dead rows and unused
-/// dictionary entries leave behind stays until the table is dropped or merged.
+/// dictionary entries leave behind stays until the column begins anew (decision 0026).
 /// Thread-safety: any thread.
 class StringHeap {
  public:

@@ -72,13 +72,15 @@ struct SchemaBlockLayout {
 };
 static_assert(sizeof(SchemaBlockLayout) == 64);
 
-/// In the pool, in a schema block: one change of a column's type, in the order in which they came.
+/// In the pool, in a schema block: one edition of a column after its first, in the order in which
+/// they came. Those of which nothing is left but the newest are taken out of the list.
 struct ChangedColumnLayout {
-  std::uint64_t layout;  ///< offset of the AddedColumnLayout of the edition that it made
+  std::uint64_t layout;  ///< offset of the edition's AddedColumnLayout
   std::uint16_t column;
-  std::uint8_t type;      ///< flugs::Type of the edition before
+  std::uint8_t type;      ///< flugs::Type of the edition before in the list, or of the first
   std::uint8_t encoding;  ///< flugs::Encoding likewise
-  std::uint32_t reserved;
+  std::uint16_t edition;  ///< its number, 1 to kEditionsMax - 1
+  std::uint16_t reserved;
 };
 static_assert(sizeof(ChangedColumnLayout) == 16);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <unordered_map>
 
 #include "pmem/extent_allocator.h"
 #include "words/elapsed.h"
@@ -40,6 +41,7 @@ ChunkMerge::ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& t
       row_count_(rows_.rows_of(chunk)),
       unused_(unused),
       now_(slots.mirrors(), slots.now(), mvcc::kNoStamp),
+      oldest_(slots.oldest_snapshot()),
       persister_(pool.medium()) {}
 
 ChunkMerge::UnusedRows ChunkMerge::find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
@@ -104,7 +106,22 @@ RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index,
   return rows_.view(first_row_ + stored_[i]);
 }
 
-// Text of an earlier edition goes when that goes: the column gets its own.
+// Whether nobody reads more of the row than its keys: it is deleted in every snapshot, and kept for
+// the indexes that name it.
+bool ChunkMerge::is_seen_by_nobody(std::uint32_t offset) const {
+  const mvcc::Visibility::Resolved deleted =
+      now_.resolve(rows_.version(first_row_ + offset).deleted);
+  return deleted.fate == mvcc::Visibility::Fate::kCommitted && deleted.timestamp <= oldest_;
+}
+
+bool ChunkMerge::is_in_key(std::size_t column) const {
+  for (const KeyIndex* key : table_.keys())
+    if (key->has_column(column)) return true;
+  return false;
+}
+
+// Text of an earlier edition goes when that goes: the column gets its own, once for all rows that
+// share it.
 Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, ColumnData& data) {
   data.cells.resize(stored_.size());
   columns::Unflushed unflushed;
@@ -112,21 +129,29 @@ Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, Colu
   const columns::Column& edition = edition_of_rows(index, column);
   const bool is_newest =
       rows_.view(first_row_ + stored_.front()).edition(index) == column.edition();
+  const bool is_key = is_in_key(index);
+  std::unordered_map<const char*, columns::Cell> moved;
+  const auto moved_cell = [&](std::string_view text) {
+    const bool is_long = text.size() > columns::text_cell::kInlineBytesMax;
+    if (is_long)
+      if (const auto known = moved.find(text.data()); known != moved.end()) return known->second;
+    Result<columns::Cell> own =
+        column.encode(Value::from_bytes(column.type(), text), unflushed, persister_);
+    if (!own.ok()) {
+      status = std::move(own).status();
+      return columns::Cell();
+    }
+    if (is_long) moved.emplace(text.data(), *own);
+    return *own;
+  };
   for (std::size_t i = 0; i < stored_.size() && status.ok(); ++i) {
     const RowView view = view_with_entry(i, index, edition);
     const bool is_null = column.nullable() && view.is_null(column, index);
-    const std::string_view text = is_null ? std::string_view() : view.text(column, index);
-    columns::Cell& cell = data.cells[i];
-    if (is_newest) {
-      cell = column.cell_of_stored(text);
-    } else if (Result<columns::Cell> own =
-                   column.encode(Value::from_bytes(column.type(), text), unflushed, persister_);
-               own.ok()) {
-      cell = *own;
-    } else {
-      status = std::move(own).status();
-    }
-    cell.is_null = is_null;
+    const bool is_gone = !is_newest && !is_key && is_seen_by_nobody(stored_[i]);
+    const std::string_view text =
+        is_null || is_gone ? std::string_view() : view.text(column, index);
+    data.cells[i] = is_newest ? column.cell_of_stored(text) : moved_cell(text);
+    data.cells[i].is_null = is_null;
   }
   unflushed.flush(persister_, "row_group/0");
   return status;

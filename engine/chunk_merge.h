@@ -53,6 +53,8 @@ class ChunkMerge {
 
   Status choose_rows();
   bool is_kept(std::uint32_t offset) const;
+  bool is_seen_by_nobody(std::uint32_t offset) const;
+  bool is_in_key(std::size_t column) const;
   const columns::Column& edition_of_rows(std::size_t index,
                                          const columns::Column& column) const noexcept;
   RowView view_with_entry(std::size_t i, std::size_t index,
@@ -81,6 +83,7 @@ class ChunkMerge {
   const std::uint32_t row_count_;
   const UnusedRows& unused_;
   mvcc::Visibility now_;
+  std::uint64_t oldest_;  // snapshot there is
   pmem::Persister persister_;
   std::vector<std::uint32_t> stored_;  // offsets of rows that stay, ascending
   pmem::Extent extent_{};

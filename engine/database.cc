@@ -144,9 +144,7 @@ Statistics Database::statistics() const {
 
 Result<TableStatistics> Database::table_statistics(TableId table) const {
   if (core_ == nullptr) return closed();
-  const engine::Table* found = core_->table(table);
-  if (found == nullptr) return engine::no_table();
-  return found->statistics();
+  return core_->statistics(table);
 }
 
 Result<MergeReport> Database::merge(TableId table, const MergeOptions& options) {

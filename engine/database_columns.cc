@@ -25,7 +25,10 @@ Status DatabaseCore::change_type(TableId id, ColumnId column, Type type) {
   const std::lock_guard no_merge(altered->merge_mutex());
   const std::lock_guard guard(ddl_mutex_);
   if (altered->is_dropped()) return no_table();
-  return altered->change_type(column, type);
+  Status changed = altered->change_type(column, type);
+  // Calls that found the column before may still write what belongs to its former edition.
+  altered->note_readers_of_replaced(slots_->advance());
+  return changed;
 }
 
 }  // namespace flugs::engine

@@ -262,6 +262,9 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
   if (options.dead_percent < 1 || options.dead_percent > 100)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("dead_percent is {}, allowed are 1 to 100", options.dead_percent));
+  if (options.waste_percent < 1 || options.waste_percent > 100)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("waste_percent is {}, allowed are 1 to 100", options.waste_percent));
   constexpr std::uint32_t kThreadsMax = 1024;
   if (options.threads > kThreadsMax)
     return Status(StatusCode::kInvalidArgument,
@@ -273,7 +276,7 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
     return Status(StatusCode::kBusy,
                   fmt::format("table {}: is being merged or dropped already", merged->name()));
   if (merged->is_dropped()) return no_table();
-  TableMerge merge(*pool_, *slots_, *merged, options);
+  TableMerge merge(*pool_, *slots_, *merged, ddl_mutex_, options);
   Status status = merge.run();
   merged->merge_record().note_merge(merge.report(), status);
   if (!status.ok()) return status;
@@ -413,6 +416,13 @@ Statistics DatabaseCore::statistics() const {
     statistics.index_build_ms += table->build_ms();
   }
   return statistics;
+}
+
+Result<TableStatistics> DatabaseCore::statistics(TableId id) const {
+  const std::lock_guard guard(ddl_mutex_);  // editions of columns do not go meanwhile
+  const Table* found = table(id);
+  if (found == nullptr) return no_table();
+  return found->statistics();
 }
 
 Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress) {

@@ -114,6 +114,7 @@ class DatabaseCore {
   bool keep_hints(pmem::Persister& persister) noexcept;
   Status finish_opening();
   Statistics statistics() const;
+  Result<TableStatistics> statistics(TableId id) const;
   Status verify(const std::function<void(const Progress&)>& progress);
 
  private:

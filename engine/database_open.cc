@@ -110,7 +110,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
 }
 
 Result<std::uint64_t> DatabaseCore::start_threads() {
-  merger_ = std::make_unique<Merger>(*pool_, *slots_, options_.merge_niceness);
+  merger_ = std::make_unique<Merger>(*pool_, *slots_, ddl_mutex_, options_.merge_niceness);
   for (const auto& table : owned_tables_) merger_->watch(*table, options_.merge_policy);
   start_keeping_hints();
   start_sweeping();

@@ -67,6 +67,8 @@ MergeRecord::Work::~Work() {
 Status MergeRecord::check(const MergePolicy& policy) {
   if (policy.dead_percent < 1 || policy.dead_percent > 100)
     return refused("dead_percent", policy.dead_percent, 1, 100);
+  if (policy.waste_percent < 1 || policy.waste_percent > 100)
+    return refused("waste_percent", policy.waste_percent, 1, 100);
   if (policy.written_percent > 100)
     return refused("written_percent", policy.written_percent, 0, 100);
   if (policy.idle_percent > 100) return refused("idle_percent", policy.idle_percent, 0, 100);

@@ -34,6 +34,8 @@ std::chrono::milliseconds pause_after(std::uint32_t failures, std::chrono::milli
 MergeOptions options_of(const MergePolicy& policy) {
   MergeOptions options;
   options.dead_percent = policy.dead_percent;
+  options.waste_bytes = policy.waste_bytes;
+  options.waste_percent = policy.waste_percent;
   options.threads = policy.threads;
   options.patience = policy.patience;
   options.ends_old_transactions = policy.ends_old_transactions;
@@ -42,8 +44,9 @@ MergeOptions options_of(const MergePolicy& policy) {
 
 }  // namespace
 
-Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, std::uint32_t niceness)
-    : pool_(pool), slots_(slots), niceness_(niceness) {}
+Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, pmem::Mutex& ddl_mutex,
+               std::uint32_t niceness)
+    : pool_(pool), slots_(slots), ddl_mutex_(ddl_mutex), niceness_(niceness) {}
 
 Merger::~Merger() { stops_.store(true, std::memory_order_relaxed); }
 
@@ -152,7 +155,9 @@ void Merger::visit(Watched& watched, const MergePolicy& policy) {
 
 void Merger::look(Watched& watched, const MergePolicy& policy) {
   Table& table = *watched.table;
-  if (table.has_replaced()) table.release_replaced_if_unread(slots_.oldest_snapshot());
+  const MergeOptions options = options_of(policy);
+  TableMerge merge(pool_, slots_, table, ddl_mutex_, options, &stops_);
+  merge.release_if_unread();
   const std::uint64_t looked_at = std::exchange(watched.looked_at, slots_.advance());
   const std::optional<ProcessorTimes> times = std::exchange(watched.times, processor_times());
   if (looked_at == 0) return;  // nothing to compare with
@@ -160,14 +165,13 @@ void Merger::look(Watched& watched, const MergePolicy& policy) {
   std::uint32_t idle = 100;
   if (times && watched.times) idle = idle_percent(*times, *watched.times).value_or(0);
   if (!may_merge(watched, policy, looked_at, idle)) return;
-  const MergeOptions options = options_of(policy);
-  TableMerge merge(pool_, slots_, table, options, &stops_);
   const bool is_full = table.rows().is_delta_full();
   static_cast<void>(merge.sweep());  // run() says what is wrong
   const TableMerge::Plan plan = merge.choose([&](std::size_t chunk) {
     return is_full || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
   });
-  if (is_wanted(table, policy, plan)) this->merge(watched, policy, merge);
+  if (is_wanted(table, policy, plan) || merge.has_wasteful_columns())
+    this->merge(watched, policy, merge);
 }
 
 // Before chunks are frozen: a merge that then waits in vain leaves them so.

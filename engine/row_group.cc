@@ -64,7 +64,7 @@ columns::MainColumnLayout RowGroup::relabelled_layout(std::size_t i, Type type) 
 const columns::MainColumn& RowGroup::other_column(std::size_t i) const noexcept {
   const columns::Column& wanted = *table_columns_[i];
   const std::uint16_t edition = wanted.edition();
-  if (i < columns_.size() && column_layouts()[i].edition == edition) return columns_[i];
+  if (i < columns_.size() && !is_of_other_type(i)) return columns_[i];
   const auto find = [&](std::memory_order order) -> const Made* {
     const MadeColumns* list = made_.load(order);
     const Made* found = list == nullptr || i >= list->size() ? nullptr : (*list)[i];
@@ -192,12 +192,29 @@ Status RowGroup::load_columns() {
   return {};
 }
 
+bool RowGroup::is_of_former_edition(std::size_t i) const noexcept {
+  return column_layouts()[i].edition != table_columns_[i]->edition();
+}
+
+bool RowGroup::is_of_other_type(std::size_t i) const noexcept {
+  return column_layouts()[i].type != static_cast<std::uint8_t>(table_columns_[i]->type());
+}
+
+// What a column that has kept its type is called by edition does not matter to who reads it.
 void RowGroup::note_change() noexcept {
   bool is_changed = false;
   for (std::size_t i = 0; i < columns_.size(); ++i)
-    is_changed |= column_layouts()[i].edition != table_columns_[i]->edition() &&
-                  !table_columns_[i]->is_dropped();
+    is_changed |= is_of_other_type(i) && !table_columns_[i]->is_dropped();
   own_end_.store(is_changed ? 0 : columns_.size(), std::memory_order_release);
+}
+
+bool RowGroup::is_up_to_date() const noexcept {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const columns::Column& column = *table_columns_[i];
+    if (!is_of_former_edition(i) || column.is_dropped()) continue;
+    if (is_of_other_type(i) || column.is_text()) return false;
+  }
+  return true;
 }
 
 std::span<const std::byte> RowGroup::records() const noexcept {

@@ -79,8 +79,9 @@ class RowGroup {
   std::uint16_t edition(std::size_t i) const noexcept {
     return i < columns_.size() ? column_layouts()[i].edition : table_columns_[i]->edition();
   }
-  /// Whether all columns are of the editions of now.
-  bool is_up_to_date() const noexcept { return own_end() == columns_.size(); }
+  /// Whether no column is of another type than the table's is now, nor has texts of a former
+  /// edition.
+  bool is_up_to_date() const noexcept;
   /// A column of the table is about to have another edition; and when it has.
   void expect_change() noexcept { own_end_.store(0, std::memory_order_release); }
   void note_change() noexcept;
@@ -168,10 +169,12 @@ class RowGroup {
 
   RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::ColumnArray& columns,
            std::string owner);
-  /// Columns up to there are read from columns_; none, when one of them is of an earlier edition.
+  /// Columns up to there are read from columns_; none, when one of them is of another type.
   std::size_t own_end() const noexcept { return own_end_.load(std::memory_order_acquire); }
   const columns::MainColumn& other_column(std::size_t i) const noexcept;
   columns::MainColumnLayout constant_layout(const columns::Column& column) const;
+  bool is_of_former_edition(std::size_t i) const noexcept;
+  bool is_of_other_type(std::size_t i) const noexcept;
   columns::MainColumnLayout relabelled_layout(std::size_t i, Type type) const noexcept;
   mvcc::VersionLayout* block_with(std::uint32_t offset) const noexcept {
     return __atomic_load_n(&blocks_[offset / RowGroupLayout::kBlockRows], __ATOMIC_ACQUIRE);

@@ -91,23 +91,24 @@ void RowStore::ColumnsChange::add(columns::ColumnArray& columns,
 
 // Groups first: whoever gets the column knows what their columns are to it.
 void RowStore::ColumnsChange::change(columns::ColumnArray& columns, std::size_t i,
-                                     std::unique_ptr<columns::Column> next) {
+                                     std::unique_ptr<columns::Column> next, std::uint16_t edition) {
   std::vector<RowGroup*> groups;
   for (std::size_t chunk = 0; chunk < rows_.chunk_count(); ++chunk)
     if (RowGroup* group = rows_.group(chunk); group != nullptr) groups.push_back(group);
   for (const Replaced& replaced : rows_.replaced_)
     if (replaced.group != nullptr) groups.push_back(replaced.group.get());
   for (RowGroup* group : groups) group->expect_change();
-  columns.change(i, std::move(next));
+  columns.change(i, std::move(next), edition);
   for (RowGroup* group : groups) group->note_change();
 }
 
-bool RowStore::has_values_of(std::size_t column, std::uint16_t edition) const noexcept {
+bool RowStore::has_values_of(std::size_t column, std::uint16_t edition,
+                             bool in_groups) const noexcept {
   for (std::size_t i = 0; i < chunk_count(); ++i) {
     const Chunk& chunk = chunks_in_dram_[i];
     if (const RowGroup* group = group_of(chunk); group == nullptr) {
       if (chunk.layout->bits(column) != 0 && chunk.layout->edition(column) == edition) return true;
-    } else if (column < group->column_count() && group->edition(column) == edition &&
+    } else if (in_groups && column < group->column_count() && group->edition(column) == edition &&
                group->column(column).null_count() != group->stored_rows()) {
       return true;
     }
@@ -115,14 +116,15 @@ bool RowStore::has_values_of(std::size_t column, std::uint16_t edition) const no
   return false;
 }
 
-bool RowStore::is_read_as(std::size_t column, std::uint16_t edition) const noexcept {
+bool RowStore::is_read_as(std::size_t column, std::uint16_t edition,
+                          bool in_groups) const noexcept {
   for (std::size_t i = 0; i < chunk_count(); ++i) {
     const Chunk& chunk = chunks_in_dram_[i];
     if (group_of(chunk) != nullptr) continue;
     const columns::RowLayout& layout = *layout_of(chunk);
     if (column >= layout.cells().size() && layout.edition(column) == edition) return true;
   }
-  return has_values_of(column, edition);
+  return has_values_of(column, edition, in_groups);
 }
 
 std::uintptr_t RowStore::first_row_at(std::uint64_t chunk_offset,

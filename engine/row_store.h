@@ -75,17 +75,19 @@ class RowStore {
     /// `columns` are the table's. Rows of chunks that lack the column have its constant.
     void add(columns::ColumnArray& columns, std::unique_ptr<columns::Column> column);
     /// `next` takes the place of column `i`: chunks that are begun from then on have cells of it.
-    void change(columns::ColumnArray& columns, std::size_t i,
-                std::unique_ptr<columns::Column> next);
+    void change(columns::ColumnArray& columns, std::size_t i, std::unique_ptr<columns::Column> next,
+                std::uint16_t edition);
 
    private:
     RowStore& rows_;
     const std::lock_guard<pmem::Mutex> guard_;
   };
-  /// Opening: whether a chunk has cells of that edition of the column, or a group has values.
-  bool has_values_of(std::size_t column, std::uint16_t edition) const noexcept;
+  /// Whether a chunk has cells of that edition of the column, or a group has values: where
+  /// `in_groups`. At opening, or under the table's merge_mutex().
+  bool has_values_of(std::size_t column, std::uint16_t edition,
+                     bool in_groups = true) const noexcept;
   /// The same, or lacks the column, and reads as what that edition had for such rows.
-  bool is_read_as(std::size_t column, std::uint16_t edition) const noexcept;
+  bool is_read_as(std::size_t column, std::uint16_t edition, bool in_groups = true) const noexcept;
 
   bool exists(std::uint32_t row) const noexcept {
     note_read(SharedWord::kRowGrant, &row_limit_);

@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
 
+#include "columns/row_layout.h"
 #include "engine/schema_codec.h"
+#include "pmem/check.h"
 
 namespace flugs::engine {
 
@@ -43,7 +46,58 @@ ColumnSchema edition_before(const StoredSchema& stored, std::size_t column, std:
   return schema;
 }
 
+bool has_edition(std::span<const ChangedColumnLayout> changes, std::size_t column,
+                 std::uint16_t edition) {
+  return std::any_of(changes.begin(), changes.end(), [&](const ChangedColumnLayout& changed) {
+    return changed.column == column && changed.edition == edition;
+  });
+}
+
+// A key is one that was added, or is from the table's creation; kKeysMax: all are.
+std::size_t first_wrong_key(const StoredSchema& stored) {
+  std::size_t k = 0;
+  for (; k < kKeysMax; ++k) {
+    const bool is_added = (stored.added_keys >> k & 1) != 0;
+    const bool is_there = k < stored.schema.keys.size();
+    if (is_added ? !is_there : is_there && k >= stored.created_keys) break;
+  }
+  return k;
+}
+
+// Whether the last one's number can be, and is no other's of the column.
+bool is_new_edition(std::span<const ChangedColumnLayout> changes) {
+  const ChangedColumnLayout& last = changes.back();
+  return last.edition != 0 && last.edition < columns::kEditionsMax &&
+         !has_edition(changes.first(changes.size() - 1), last.column, last.edition);
+}
+
 }  // namespace
+
+// The one that was in use least lately.
+std::uint16_t free_edition(const StoredSchema& stored, std::size_t column) {
+  const std::span changes(stored.changed_columns);
+  std::uint16_t newest = 0;
+  for (const ChangedColumnLayout& changed : changes)
+    if (changed.column == column) newest = changed.edition;
+  for (std::uint16_t step = 1; step < columns::kEditionsMax; ++step) {
+    const auto number =
+        static_cast<std::uint16_t>((newest + step - 1) % (columns::kEditionsMax - 1) + 1);
+    if (!has_edition(changes, column, number)) return number;
+  }
+  return 0;
+}
+
+void forget_edition(StoredSchema& stored, std::size_t change) {
+  const ChangedColumnLayout gone = stored.changed_columns[change];
+  const auto at = stored.changed_columns.erase(stored.changed_columns.begin() +
+                                               static_cast<std::ptrdiff_t>(change));
+  const auto next = std::find_if(at, stored.changed_columns.end(), [&](const auto& changed) {
+    return changed.column == gone.column;
+  });
+  FLUGS_CHECK(next != stored.changed_columns.end());  // the newest stays
+  next->type = gone.type;
+  next->encoding = gone.encoding;
+}
 
 ColumnSchema first_edition(const StoredSchema& stored, std::size_t column) {
   return edition_before(stored, column, 0);
@@ -114,7 +168,7 @@ Result<StoredSchema> read_schema(pmem::Pool& pool, const TableLayout& table, Tab
   stored.added_columns.resize(block.added_columns);
   stored.changed_columns.resize(block.changed_columns);
   const std::span offsets(stored.added_columns);
-  const std::span changes(stored.changed_columns);
+  const std::span<ChangedColumnLayout> changes(stored.changed_columns);
   if (!offsets.empty()) std::memcpy(offsets.data(), behind, offsets.size_bytes());
   if (!changes.empty())
     std::memcpy(changes.data(), behind + offsets.size_bytes(), changes.size_bytes());
@@ -129,16 +183,16 @@ Result<StoredSchema> read_schema(pmem::Pool& pool, const TableLayout& table, Tab
   const std::size_t columns = std::size_t{table.column_count} + block.added_columns;
   if (stored.schema.columns.size() != columns)
     return corrupt("columns in the schema", columns, stored.schema.columns.size());
-  for (const ChangedColumnLayout& changed : stored.changed_columns)
-    if (changed.column >= columns)
-      return corrupt("a changed column below", columns, changed.column);
-  for (std::size_t k = 0; k < kKeysMax; ++k) {
-    const bool is_added = (block.added_keys >> k & 1) != 0;
-    const bool is_there = k < stored.schema.keys.size();
-    if (is_added ? !is_there : is_there && k >= stored.created_keys)
-      return corrupt("a key that was added, or from the table's creation, as number", k,
-                     block.added_keys);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (changes[i].column >= columns)
+      return corrupt("a changed column below", columns, changes[i].column);
+    if (!is_new_edition(changes.first(i + 1)))
+      return corrupt("a number that no edition of the column has, below", columns::kEditionsMax,
+                     changes[i].edition);
   }
+  if (const std::size_t k = first_wrong_key(stored); k != kKeysMax)
+    return corrupt("a key that was added, or from the table's creation, as number", k,
+                   block.added_keys);
   return stored;
 }
 

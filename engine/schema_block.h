@@ -18,7 +18,8 @@ struct StoredSchema {
   TableSchema schema;
   /// Of the columns behind those that the table was created with, in order.
   std::vector<std::uint64_t> added_columns;
-  /// Of columns whose type has changed, each time, in order (decision 0025).
+  /// Of columns that have more than one edition, those after the first, in order (decisions 0025,
+  /// 0026).
   std::vector<ChangedColumnLayout> changed_columns;
   /// Bit per key: not from the table's creation, so that it has no hint index in its extent.
   std::uint16_t added_keys = 0;
@@ -30,6 +31,11 @@ struct StoredSchema {
 ColumnSchema first_edition(const StoredSchema& stored, std::size_t column);
 /// What the edition looks like that the change with that number made.
 ColumnSchema edition_made_by(const StoredSchema& stored, std::size_t change);
+
+/// A number for the column's next edition; 0: all are taken.
+std::uint16_t free_edition(const StoredSchema& stored, std::size_t column);
+/// Takes the edition that the change with that number made out of the list. Not a column's newest.
+void forget_edition(StoredSchema& stored, std::size_t change);
 
 /// Writes a SchemaBlockLayout, flushed but not fenced. Fails with kOutOfSpace.
 Result<pmem::Extent> write_schema_block(pmem::Pool& pool, std::uint32_t table_id,

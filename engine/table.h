@@ -73,6 +73,28 @@ class Table {
   Status drop_column(ColumnId id);
   /// The same, and under merge_mutex().
   Status change_type(ColumnId id, Type type);
+  // Columns that begin anew, see engine/table_renewal.cc. Under merge_mutex().
+  /// Of what the column's newest edition owns in the pool, its index there included.
+  std::uint64_t bytes_of_column(std::size_t i) const;
+  /// What it would take, at most, to hold its values without a dictionary, if the chunks were
+  /// merged for which `is_merged`. Looks at every text.
+  std::uint64_t bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
+                             FunctionRef<bool(std::size_t chunk)> is_merged) const;
+  /// The column, not a dropped one, gets another edition of the same type, which holds values
+  /// directly and owns nothing so far. Under the database's ddl_mutex_, too. Fails with kBusy
+  /// (there are as many editions as can be), kOutOfSpace.
+  Status renew_column(std::size_t number);
+  /// Whether the chunk has cells of a former edition that owns at least so many bytes in the pool,
+  /// or the group columns that a merge would write anew: it has to before such an edition can go.
+  bool keeps_former(std::size_t chunk, std::uint64_t bytes) const;
+  /// Whether the column owns a quarter more than when this was last true of it, or less than half.
+  bool take_growth(std::size_t i, std::uint64_t bytes);
+  /// Whether there is something to release.
+  bool has_left_over() const noexcept;
+  /// Gives back what former editions own of which no row is left; bytes in the pool. No transaction
+  /// is left that began before the last such row went, or before a column began anew. Under the
+  /// database's ddl_mutex_, too.
+  std::uint64_t release_former_editions();
   /// Fails with kInvalidArgument when a row of such a table could get too large.
   static Result<std::uint32_t> widest_row(const TableSchema& schema);
   /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
@@ -260,12 +282,9 @@ class Table {
   bool has_replaced() const { return rows_.has_replaced() || runs_.has_replaced(); }
   /// Transactions that began before `time` may read what has been replaced so far; no others.
   void note_readers_of_replaced(std::uint64_t time) noexcept { replaced_readers_before_ = time; }
+  std::uint64_t replaced_readers_before() const noexcept { return replaced_readers_before_; }
   /// Gives it back. No transaction that began before is left.
   void release_replaced();
-  /// The same if those that were noted have ended.
-  void release_replaced_if_unread(std::uint64_t oldest_snapshot) {
-    if (oldest_snapshot >= replaced_readers_before_) release_replaced();
-  }
   MergeRecord& merge_record() noexcept { return merge_record_; }
   const MergeRecord& merge_record() const noexcept { return merge_record_; }
   /// `policy` is in order.
@@ -339,6 +358,17 @@ class Table {
   void make_editions();
   Status load_former_editions();
   void settle_editions() noexcept;
+  Status check_unreferred(const StoredSchema& stored, std::size_t number) const;
+  Status begin_edition(std::size_t number, Type type);
+  /// Who needs what a former edition owns: of numbers only cells do, as groups hold them
+  /// themselves.
+  static bool needs_groups(const columns::Column& column) noexcept { return column.is_text(); }
+  // table_renewal.cc
+  std::uint64_t text_bytes_in_chunk(const columns::Column& column, std::size_t i, std::size_t chunk,
+                                    mvcc::TransactionSlots& slots) const;
+  bool is_left_over(std::size_t i, const columns::Column& former) const noexcept;
+  bool has_middle_to_forget(std::size_t i) const noexcept;
+  void forget_editions();
   Status check_change(const StoredSchema& stored, std::size_t number, Type type) const;
   std::unique_ptr<columns::Column> make_added(std::uint64_t offset, const std::string& called,
                                               columns::Decoder& decoder);
@@ -372,11 +402,14 @@ class Table {
   Status check_keys_free(TransactionContext& context, std::span<const Value> values) const;
   Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
   Result<RowId> insert_row(TransactionContext& context, std::span<const Value> values);
+  Result<RowId> try_insert_row(TransactionContext& context, std::span<const Value> values);
   Result<RowId> insert_constrained(TransactionContext& context, std::span<const Value> values);
   Status insert_plain_rows(TransactionContext& context, std::span<const Value> values,
                            std::size_t width, std::span<RowId> ids);
   Status insert_constrained_rows(TransactionContext& context, std::span<const Value> values,
                                  std::span<RowId> ids);
+  Result<RowId> try_update_row(TransactionContext& context, RowId row,
+                               std::span<const ColumnValue> changes);
   Result<RowId> update_row(TransactionContext& context, RowId row,
                            std::span<const ColumnValue> changes);
   Result<RowId> update_constrained(TransactionContext& context, RowId row,
@@ -418,6 +451,8 @@ class Table {
   void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
   Status write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
                        std::uint32_t& row);
+  Status try_insert_batch(TransactionContext& context, std::span<const Value> values,
+                          std::size_t width, std::span<columns::Cell> cells, std::span<RowId> ids);
   Status insert_batch(TransactionContext& context, std::span<const Value> values, std::size_t width,
                       std::span<columns::Cell> cells, std::span<RowId> ids);
   void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
@@ -435,7 +470,9 @@ class Table {
   Status encode_changes(TransactionContext& context, std::uint32_t row,
                         std::span<const ColumnValue> changes);
   bool fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept;
-  Status changed_meanwhile() const;
+  Status changed_meanwhile(TransactionContext& context) const;
+  template <typename F>
+  static auto with_columns_of_now(TransactionContext& context, F&& call);
   void need_altered(TransactionContext& context, const columns::RowLayout& layout) const;
   bool update_in_place(TransactionContext& context, std::uint32_t row,
                        std::span<const ColumnValue> changes);
@@ -511,8 +548,9 @@ class Table {
   std::atomic<bool> has_dropped_columns_{false};
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
-  pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database
-  std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
+  pmem::Mutex merge_mutex_;                     // rank: before ddl_mutex_ of the database
+  std::uint64_t replaced_readers_before_ = 0;   // snapshots; under merge_mutex_
+  std::vector<std::uint64_t> bytes_looked_at_;  // of each column (take_growth); under merge_mutex_
   MergeRecord merge_record_;
   std::atomic<std::uint8_t> unbuilt_{kNoIndexes};  // Indexes
   Unbuilt left_by_opening_;
@@ -541,5 +579,18 @@ class Table {
   std::atomic<std::size_t> swept_count_{0};
   std::uint64_t swept_looked_at_ = 0;  // time of the last look whether they are
 };
+
+/// Calls again what columns have changed in the midst of: a merge that lets them begin anew is
+/// nothing that who writes should have to know of.
+template <typename F>
+auto Table::with_columns_of_now(TransactionContext& context, F&& call) {
+  constexpr int kAttempts = 16;
+  for (int attempt = 1;; ++attempt) {
+    context.columns_changed = false;
+    auto done = call();
+    if (__builtin_expect(done.ok() || !context.columns_changed || attempt == kAttempts, 1))
+      return done;
+  }
+}
 
 }  // namespace flugs::engine

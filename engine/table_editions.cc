@@ -1,4 +1,4 @@
-// Columns that get another type while the table is there (decision 0025).
+// Columns that get another type while the table is there (decision 0025), or begin anew (0026).
 
 #include <fmt/format.h>
 
@@ -13,16 +13,6 @@
 #include "engine/table.h"
 
 namespace flugs::engine {
-
-namespace {
-
-std::size_t editions_of(const StoredSchema& stored, std::size_t column) noexcept {
-  return 1 + static_cast<std::size_t>(std::count_if(
-                 stored.changed_columns.begin(), stored.changed_columns.end(),
-                 [&](const ChangedColumnLayout& changed) { return changed.column == column; }));
-}
-
-}  // namespace
 
 std::unique_ptr<columns::Column> Table::make_added(std::uint64_t offset, const std::string& called,
                                                    columns::Decoder& decoder) {
@@ -43,7 +33,8 @@ void Table::make_editions() {
   for (const ChangedColumnLayout& changed : definition().stored.changed_columns) {
     const std::size_t i = changed.column;
     columns_[i]->set_used(false);
-    columns_.change(i, make_added(changed.layout, columns_[i]->name(), make_decoder()));
+    columns_.change(i, make_added(changed.layout, columns_[i]->name(), make_decoder()),
+                    changed.edition);
   }
 }
 
@@ -52,7 +43,7 @@ Status Table::load_former_editions() {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     columns::Column* former = columns_[i]->former();
     for (; former != nullptr; former = former->former()) {
-      if (!rows_.has_values_of(i, former->edition())) continue;
+      if (!rows_.has_values_of(i, former->edition(), needs_groups(*former))) continue;
       if (Status s = former->load(); !s.ok()) return s;
       former->set_used(true);
     }
@@ -70,7 +61,8 @@ void Table::settle_editions() noexcept {
     bool is_any = false;
     const columns::Column* former = column.former();
     for (; former != nullptr && !is_any; former = former->former())
-      is_any = rows_.is_read_as(i, former->edition());
+      is_any = rows_.is_read_as(i, former->edition(),
+                                needs_groups(column) || former->type() != column.type());
     columns::Decoder& decoder = decoders_[i];
     if (is_any) {
       decoder.kind.store(columns::DecodeKind::kChanged, std::memory_order_relaxed);
@@ -93,6 +85,28 @@ Status Table::check_change(const StoredSchema& stored, std::size_t number, Type 
                    fmt::format("{} cannot become {}: only int32 can become int64, and string and "
                                "bytes each other; add a column, fill it, drop this one",
                                to_string(column.type), to_string(type)));
+  if (column.type != type) {
+    if (Status s = check_unreferred(stored, number); !s.ok()) return s;
+  }
+  if (free_edition(stored, number) == 0)
+    return refused(StatusCode::kBusy,
+                   fmt::format("rows are of {} editions of it, which is all that it can have: a "
+                               "merge has to go first",
+                               columns::kEditionsMax));
+  if (stored.changed_columns.size() == std::numeric_limits<std::uint16_t>::max())
+    return refused(StatusCode::kBusy,
+                   fmt::format("the table's rows are of {} editions of its columns, which is all "
+                               "that it can have: a merge has to go first",
+                               stored.changed_columns.size()));
+  return {};
+}
+
+// Foreign keys compare values of one type.
+Status Table::check_unreferred(const StoredSchema& stored, std::size_t number) const {
+  const ColumnSchema& column = stored.schema.columns[number];
+  const auto refused = [&](StatusCode code, const std::string& why) {
+    return Status(code, fmt::format("table {}, column {}: {}", name(), column.name, why));
+  };
   for (const ForeignKeySchema& foreign : stored.schema.foreign_keys)
     if (names(foreign.columns, column.name))
       return refused(StatusCode::kConstraintViolated,
@@ -103,15 +117,6 @@ Status Table::check_change(const StoredSchema& stored, std::size_t number, Type 
         return refused(StatusCode::kConstraintViolated,
                        fmt::format("foreign key {} of table {} refers to it",
                                    foreign->schema().name, foreign->child.name()));
-  if (editions_of(stored, number) == columns::kEditionsMax)
-    return refused(StatusCode::kInvalidArgument,
-                   fmt::format("its type has changed {} times, which is all that it can",
-                               columns::kEditionsMax - 1));
-  if (stored.changed_columns.size() == std::numeric_limits<std::uint16_t>::max())
-    return refused(StatusCode::kInvalidArgument,
-                   fmt::format("types have changed {} times in this table, which is all that they "
-                               "can",
-                               stored.changed_columns.size()));
   return {};
 }
 
@@ -131,14 +136,21 @@ Status Table::check_change(const StoredSchema& stored, std::size_t number, Type 
 Status Table::change_type(ColumnId id, Type type) {
   if (!has_column(id)) return Status(StatusCode::kNotFound, std::string(no_column(id).message()));
   const std::size_t number = id.value();
+  const ColumnSchema& column = schema().columns[number];
+  if (column.type == type && column.encoding == Encoding::kDirect) return {};
+  return begin_edition(number, type);
+}
+
+Status Table::begin_edition(std::size_t number, Type type) {
   StoredSchema next = definition().stored;
   ColumnSchema& column = next.schema.columns[number];
-  if (column.type == type && column.encoding == Encoding::kDirect) return {};
   if (Status s = check_change(next, number, type); !s.ok()) return s;
   const columns::Column& former = *columns_[number];
+  const std::uint16_t edition = free_edition(next, number);
   next.changed_columns.push_back({0, static_cast<std::uint16_t>(number),
                                   static_cast<std::uint8_t>(column.type),
-                                  static_cast<std::uint8_t>(column.encoding), 0});
+                                  static_cast<std::uint8_t>(column.encoding), edition, 0});
+  const bool has_other_type = column.type != type;
   column.type = type;
   column.encoding = Encoding::kDirect;
   const Value constant =
@@ -161,10 +173,10 @@ Status Table::change_type(ColumnId id, Type type) {
   return alter(std::move(next), [&] {
     if (numbers_ != nullptr && numbered_ == number) numbers_->set_type(type);
     for (const std::size_t place : KeyPlaces(keys_.kept()))
-      if (keys_[place]->has_column(number)) keys_[place]->set_needs_normalising();
+      if (has_other_type && keys_[place]->has_column(number)) keys_[place]->set_needs_normalising();
     // Who reads cells of another edition than it knows asks the column.
     decoders_[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
-    change.change(columns_, number, made.keep());
+    change.change(columns_, number, made.keep(), edition);
   });
 }
 

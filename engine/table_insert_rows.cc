@@ -75,6 +75,13 @@ Status Table::insert_plain_rows(TransactionContext& context, std::span<const Val
 Status Table::insert_batch(TransactionContext& context, std::span<const Value> values,
                            std::size_t width, std::span<columns::Cell> cells,
                            std::span<RowId> ids) {
+  return with_columns_of_now(context,
+                             [&] { return try_insert_batch(context, values, width, cells, ids); });
+}
+
+Status Table::try_insert_batch(TransactionContext& context, std::span<const Value> values,
+                               std::size_t width, std::span<columns::Cell> cells,
+                               std::span<RowId> ids) {
   const std::size_t rows = values.size() / width;
   context.bits.assign(width, 0);
   context.editions = 0;

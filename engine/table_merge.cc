@@ -23,11 +23,13 @@ constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
 }  // namespace
 
 TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
-                       const MergeOptions& options, const std::atomic<bool>* stops)
+                       pmem::Mutex& ddl_mutex, const MergeOptions& options,
+                       const std::atomic<bool>* stops)
     : pool_(pool),
       slots_(slots),
       table_(table),
       rows_(table.rows()),
+      ddl_mutex_(ddl_mutex),
       options_(options),
       stop_requested_(stops),
       patience_(std::clamp<std::chrono::milliseconds>(options.patience, {}, kPatienceMax)) {}
@@ -84,13 +86,78 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
       ++plan.left_out;
       continue;
     }
-    if (!is_frozen && !is_worth_it(chunk)) continue;
+    const bool is_wanted = is_frozen || is_worth_it(chunk);
+    if (!is_wanted && !table_.keeps_former(chunk, options_.waste_bytes)) continue;
     candidates_.push_back({chunk, Origin::kRows});
     ++plan.chunks;
     plan.bytes += rows_.bytes_of_chunk(chunk);
     plan.frozen += is_frozen ? 1 : 0;
   }
   return plan;
+}
+
+// Columns of which much is needed by no row. Not all: only those that have grown since they were
+// looked at.
+std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
+  const auto is_merged = [&](std::size_t chunk) {
+    return std::ranges::binary_search(candidates_, chunk, {}, &Candidate::chunk);
+  };
+  std::vector<std::size_t> wasteful;
+  for (std::size_t i = 0; i < table_.columns().size(); ++i) {
+    if (table_.columns()[i]->is_dropped()) continue;
+    const std::uint64_t bytes = table_.bytes_of_column(i);
+    if (bytes == 0 || bytes < options_.waste_bytes) continue;
+    if (!table_.take_growth(i, bytes) && !all) continue;
+    const std::uint64_t needed = table_.bytes_needed(i, slots_, is_merged);
+    if (needed > bytes) continue;
+    if ((bytes - needed) * 100 >= bytes * options_.waste_percent) wasteful.push_back(i);
+  }
+  return wasteful;
+}
+
+// What there is of these columns becomes a former edition's, which goes when no row needs it any
+// more: so the merge takes whatever has cells of it, and groups with its texts.
+Status TableMerge::renew_columns() {
+  const std::vector<std::size_t> wasteful = wasteful_columns(true);
+  if (wasteful.empty()) return {};
+  {
+    const std::lock_guard guard(ddl_mutex_);
+    if (is_stopped()) return too_old();
+    for (const std::size_t i : wasteful) {
+      if (table_.columns()[i]->is_dropped()) continue;
+      const Status renewed = table_.renew_column(i);
+      // Then it stays as it is; there may be space for a merge.
+      if (renewed.code() == StatusCode::kOutOfSpace || renewed.code() == StatusCode::kBusy) break;
+      if (!renewed.ok()) return renewed;
+      ++report_.columns_renewed;
+    }
+    table_.note_readers_of_replaced(slots_.advance());
+  }
+  if (report_.columns_renewed == 0) return {};
+  rows_.close_tail();
+  std::vector<Candidate> chosen = std::exchange(candidates_, {});
+  auto next = chosen.begin();
+  for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
+    if (next != chosen.end() && next->chunk == chunk) {
+      candidates_.push_back(std::move(*next++));
+    } else if (table_.keeps_former(chunk, options_.waste_bytes)) {
+      const bool is_group = rows_.group(chunk) != nullptr;
+      candidates_.push_back({chunk, is_group ? Origin::kGroup : Origin::kRows});
+    }
+  }
+  return {};
+}
+
+void TableMerge::release() {
+  table_.release_replaced();
+  if (!table_.has_left_over()) return;
+  const std::lock_guard guard(ddl_mutex_);
+  if (!is_stopped()) report_.bytes_given_back += table_.release_former_editions();
+}
+
+void TableMerge::release_if_unread() {
+  const bool has_any = table_.has_replaced() || table_.has_left_over();
+  if (has_any && slots_.oldest_snapshot() >= table_.replaced_readers_before()) release();
 }
 
 bool TableMerge::is_stopped() const noexcept {
@@ -153,10 +220,12 @@ Status TableMerge::sweep() {
 Status TableMerge::run() noexcept {
   const auto start = std::chrono::steady_clock::now();
   if (Status swept = sweep(); !swept.ok()) return swept;
-  if (table_.has_replaced() && wait_for_transactions(slots_.advance())) table_.release_replaced();
-  if (!has_chosen_) {
+  if ((table_.has_replaced() || table_.has_left_over()) && wait_for_transactions(slots_.advance()))
+    release();
+  {
     const MergeRecord::Work work(table_.merge_record());
-    choose([](std::size_t) { return true; });
+    if (!has_chosen_) choose([](std::size_t) { return true; });
+    if (Status renewed = renew_columns(); !renewed.ok()) return renewed;
   }
   Status merged;
   if (!candidates_.empty()) {
@@ -171,12 +240,12 @@ Status TableMerge::run() noexcept {
     merged = merge_all();
   }
   if (merged.ok()) merged = index_groups();
-  if (candidates_.empty() && report_.index_rows == 0) return merged;
+  if (candidates_.empty() && report_.index_rows == 0 && report_.columns_renewed == 0) return merged;
   const auto released = std::chrono::steady_clock::now();
   const std::uint64_t ended = slots_.advance();
   table_.note_readers_of_replaced(ended);
   if (wait_for_transactions(ended)) {
-    table_.release_replaced();
+    release();
   } else {
     report_.releases_later = true;
   }

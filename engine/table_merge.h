@@ -10,6 +10,7 @@
 #include "flugs/function_ref.h"
 #include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
+#include "pmem/mutex.h"
 #include "pmem/pool.h"
 
 namespace flugs::engine {
@@ -24,7 +25,8 @@ class TableMerge {
  public:
   /// `options` is used until the object is gone. When `stops` becomes true, a merge ends soon, as
   /// when the table is dropped; null: it does not.
-  TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
+  /// `ddl_mutex` is the database's.
+  TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, pmem::Mutex& ddl_mutex,
              const MergeOptions& options, const std::atomic<bool>* stops = nullptr);
 
   /// What a merge would go through.
@@ -44,6 +46,11 @@ class TableMerge {
   /// are still open), kOutOfSpace. What had been merged by then stays so.
   /// Memory that cannot be had ends the process.
   Status run() noexcept;
+  /// After `choose`: whether there is a column that run() lets begin anew, of those that have grown
+  /// since they were looked at.
+  bool has_wasteful_columns() const { return !wasteful_columns(false).empty(); }
+  /// Gives back what earlier merges left to readers, if these have ended.
+  void release_if_unread();
   const MergeReport& report() const noexcept { return report_; }
 
  private:
@@ -55,6 +62,9 @@ class TableMerge {
   };
   bool is_worth_it(const RowGroup& group) const;
   bool is_worth_it(std::size_t chunk) const;
+  std::vector<std::size_t> wasteful_columns(bool all) const;
+  Status renew_columns();
+  void release();
   void freeze_candidates();
   Status merge_all();
   Status index_groups();
@@ -69,6 +79,7 @@ class TableMerge {
   mvcc::TransactionSlots& slots_;
   Table& table_;
   RowStore& rows_;
+  pmem::Mutex& ddl_mutex_;
   const MergeOptions& options_;
   const std::atomic<bool>* stop_requested_;
   const std::chrono::milliseconds patience_;

@@ -235,9 +235,11 @@ TableStatistics Table::statistics() const {
   statistics.index_runs = runs.runs;
   statistics.index_run_bytes = runs.bytes;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const columns::Column& column = *columns_[i];
+    columns::Column& column = *columns_[i];
+    std::uint64_t bytes = 0;
+    column.for_each_used([&](columns::Column& edition) { bytes += edition.bytes_in_pool(); });
     statistics.columns.push_back({column.name(), column.type(), column.is_dictionary(),
-                                  column.dictionary().count(), column.bytes_in_pool(),
+                                  column.dictionary().count(), bytes,
                                   layout != nullptr ? layout->bits(i) : 0u});
   }
   return statistics;

@@ -93,7 +93,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
       if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(sweep_all());
       return s;
     }
-    if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile();
+    if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile(context);
   }
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
@@ -112,7 +112,8 @@ bool Table::fits_constants(const columns::RowLayout& layout, std::size_t first) 
 
 // The cells are of an edition that no row will have any more, or a column has come whose value has
 // no room where they would go.
-Status Table::changed_meanwhile() const {
+Status Table::changed_meanwhile(TransactionContext& context) const {
+  context.columns_changed = true;
   return Status(StatusCode::kConflict,
                 fmt::format("table {}: a column was added, or its type has changed, during the "
                             "call",
@@ -238,6 +239,10 @@ Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> 
 }
 
 Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
+  return with_columns_of_now(context, [&] { return try_insert_row(context, values); });
+}
+
+Result<RowId> Table::try_insert_row(TransactionContext& context, std::span<const Value> values) {
   if (__builtin_expect(values.size() != columns_.size(), 0)) {
     if (Status s = check_width(values.size()); !s.ok()) return s;
     return insert_constrained(context, values);  // which completes the row
@@ -390,7 +395,8 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
   for (const ColumnValue& change : changes) {
     const std::size_t i = change.column.value();
     columns::Column& column = *columns_[i];
-    if (__builtin_expect(column.edition() != layout.edition(i), 0)) return changed_meanwhile();
+    if (__builtin_expect(column.edition() != layout.edition(i), 0))
+      return changed_meanwhile(context);
     Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
                                                context.unflushed, context.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
@@ -496,6 +502,11 @@ Result<RowId> Table::update(TransactionContext& context, RowId row_id,
 
 Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
                                 std::span<const ColumnValue> changes) {
+  return with_columns_of_now(context, [&] { return try_update_row(context, row_id, changes); });
+}
+
+Result<RowId> Table::try_update_row(TransactionContext& context, RowId row_id,
+                                    std::span<const ColumnValue> changes) {
   const std::uint32_t row = row_id.value();
   if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
     return Status(StatusCode::kNotFound);

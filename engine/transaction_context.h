@@ -217,6 +217,8 @@ class alignas(128) TransactionContext {
   std::vector<columns::Cell> cells;
   std::vector<std::uint8_t> bits;
   std::uint64_t editions = 0;  ///< of the columns that `cells` are of (columns::edition_mark)
+  /// The call has found that columns had changed in the midst of it, and left nothing behind.
+  bool columns_changed = false;
   std::vector<Value> values;
   columns::Candidates candidates;
   std::vector<Value> numbered;  // rows of the last insert that were given numbers

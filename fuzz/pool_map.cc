@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 
 #include "columns/chunk_geometry.h"
 #include "columns/column_layout.h"
@@ -28,6 +29,7 @@ using columns::ColumnLayout;
 using columns::HintIndexLayout;
 using engine::AddedColumnLayout;
 using engine::CatalogLayout;
+using engine::ChangedColumnLayout;
 using engine::DatabaseLayout;
 using engine::IndexRunKeyLayout;
 using engine::IndexRunLayout;
@@ -36,6 +38,12 @@ using engine::RowChunkLayout;
 using engine::RowGroupLayout;
 using engine::TableLayout;
 using pmem::ChunkListLayout;
+
+/// Of offsets of added columns, and of later editions.
+std::uint64_t words_behind(const engine::SchemaBlockLayout& block) {
+  return block.added_columns * sizeof(std::uint64_t) +
+         block.changed_columns * sizeof(ChangedColumnLayout);
+}
 
 constexpr ChunkGeometry kDictionaryGeometry{8, 18};
 constexpr ChunkGeometry kHintSlabGeometry{0, 9};
@@ -120,20 +128,9 @@ class Mapper {
     add(Part::kTable, false, offset + offsetof(TableLayout, index_runs), 8);
     add(Part::kTable, true, offset + table.schema_offset, table.schema_bytes);
     add(Part::kTable, false, offset + offsetof(TableLayout, schema_block), 8);
-    if (table.schema_block != 0) {
-      const auto& block = at<engine::SchemaBlockLayout>(table.schema_block);
-      add(Part::kTable, true, table.schema_block,
-          sizeof block + block.added_columns * sizeof(std::uint64_t) + block.schema_bytes);
-      for (std::uint64_t i = 0; i < block.added_columns; ++i) {
-        const auto added = at<std::uint64_t>(table.schema_block + sizeof block + i * 8);
-        add(Part::kAddedColumn, true, added, sizeof(AddedColumnLayout));
-        map_column(added + sizeof(AddedColumnLayout));
-        if (const auto hints = at<AddedColumnLayout>(added).hints_offset; hints != 0)
-          map_hints(added + hints);
-      }
-    }
+    const std::set<std::uint64_t> changed = map_later_columns(table);
     for (std::uint64_t i = 0; i < table.column_count; ++i)
-      map_column(offset + sizeof(TableLayout) + i * sizeof(ColumnLayout));
+      if (!changed.contains(i)) map_column(offset + sizeof(TableLayout) + i * sizeof(ColumnLayout));
     map_list(offset + offsetof(TableLayout, row_chunks), [&](std::size_t, std::uint64_t chunk) {
       if (at<std::uint64_t>(chunk) == RowGroupLayout::kMagic) {
         map_row_group(chunk);
@@ -142,11 +139,40 @@ class Mapper {
       }
     });
     if (table.index_runs != 0) map_index_runs(table.index_runs);
-    if (table.hints_offset != 0)
-      for (std::uint64_t hints = offset + table.hints_offset;
-           hints + sizeof(HintIndexLayout) <= offset + table.bytes;
-           hints += sizeof(HintIndexLayout))
-        map_hints(hints);
+    const std::uint64_t hints_end = table.hints_offset == 0 ? 0 : offset + table.bytes;
+    for (std::uint64_t i = 0;; ++i) {
+      const std::uint64_t hints = offset + table.hints_offset + i * sizeof(HintIndexLayout);
+      if (hints + sizeof(HintIndexLayout) > hints_end) break;
+      if (!changed.contains(i)) map_hints(hints);
+    }
+  }
+
+  // Of columns that were added, and of later editions; the columns that have such, whose first
+  // editions own what may be something else by now.
+  std::set<std::uint64_t> map_later_columns(const TableLayout& table) {
+    std::set<std::uint64_t> changed;
+    if (table.schema_block == 0) return changed;
+    const auto& block = at<engine::SchemaBlockLayout>(table.schema_block);
+    const std::uint64_t changes =
+        table.schema_block + sizeof block + block.added_columns * sizeof(std::uint64_t);
+    add(Part::kTable, true, table.schema_block,
+        sizeof block + words_behind(block) + block.schema_bytes);
+    for (std::uint64_t i = block.changed_columns; i > 0; --i) {
+      const auto& change = at<ChangedColumnLayout>(changes + (i - 1) * sizeof(ChangedColumnLayout));
+      map_added(change.layout, changed.insert(change.column).second);
+    }
+    for (std::uint64_t i = 0; i < block.added_columns; ++i)
+      map_added(at<std::uint64_t>(table.schema_block + sizeof block + i * 8),
+                !changed.contains(table.column_count + i));
+    return changed;
+  }
+
+  void map_added(std::uint64_t added, bool is_newest) {
+    add(Part::kAddedColumn, true, added, sizeof(AddedColumnLayout));
+    if (!is_newest) return;
+    map_column(added + sizeof(AddedColumnLayout));
+    if (const auto hints = at<AddedColumnLayout>(added).hints_offset; hints != 0)
+      map_hints(added + hints);
   }
 
   void map_hints(std::uint64_t offset) {
@@ -304,7 +330,7 @@ void reseal_table(std::span<std::byte> pool, std::uint64_t offset) {
 
 void reseal_schema(std::span<std::byte> pool, std::uint64_t offset) {
   auto& block = *reinterpret_cast<engine::SchemaBlockLayout*>(pool.data() + offset);
-  const std::uint64_t behind = block.added_columns * sizeof(std::uint64_t);
+  const std::uint64_t behind = words_behind(block);
   if (sizeof block + behind > pool.size() - offset ||
       block.schema_bytes > pool.size() - offset - sizeof block - behind)
     return;

@@ -142,6 +142,7 @@ class Filler {
     const Result<TableId> table = core_.find_table(name);
     if (!table.ok()) return table.status();
     MergeOptions options;
+    options.waste_bytes = std::uint64_t{16} << 10;
     options.scope = MergeScope::kEverything;
     options.threads = 1;
     return core_.merge(*table, options).status();

@@ -72,6 +72,7 @@ void merge_tables(Database& database, const HistoryTables& tables, const History
   const std::vector<TableId> all = tables.tables();
   for (std::size_t i = 0; !is_over.load(); ++i) {
     MergeOptions options;
+    options.waste_bytes = std::uint64_t{64} << 10;
     options.scope = i / all.size() % 2 == 0 ? MergeScope::kEverything : MergeScope::kFullChunks;
     options.threads = 1;
     options.patience = kHistoryMergePatience;

@@ -181,13 +181,17 @@ Status run_partly(engine::DatabaseCore& core, const Writes& before, const Writes
 
 namespace {
 
-Status merge_all(engine::DatabaseCore& core, const std::string& name) {
+Status merge_all(engine::DatabaseCore& core, const std::string& name, bool renews) {
   const Result<TableId> table = core.find_table(name);
   if (!table.ok()) return table.status();
   MergeOptions options;
   options.scope = MergeScope::kEverything;
   options.dead_percent = 1;
   options.threads = 1;
+  if (renews) {
+    options.waste_bytes = 1;
+    options.waste_percent = 1;
+  }
   options.patience = {};  // nobody ends a transaction while we wait
   const Status merged = core.merge(*table, options).status();
   return merged.code() == StatusCode::kBusy ? Status() : merged;
@@ -235,7 +239,7 @@ Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& tim
     Result<TableId> table = core.find_table(step.dropped);
     return table.ok() ? core.drop_table(*table) : std::move(table).status();
   }
-  if (!step.merged.empty()) return merge_all(core, step.merged);
+  if (!step.merged.empty()) return merge_all(core, step.merged, step.renews);
   RowIds row_ids(core);
   return run_writes(core, step.writes, row_ids, nullptr, timestamp);
 }

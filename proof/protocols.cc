@@ -121,6 +121,8 @@ constexpr std::array kProtocols{
              script_columns, kAlterations, 384},
     Protocol{"change_type", "columns given other types around rows, chunks, groups and keys",
              script_types, kAlterations, 384},
+    Protocol{"renew", "columns that begin anew, and what their former editions leave behind",
+             script_renewals, kMerges, 512},
     Protocol{"alter_keys", "keys added to tables with rows, and dropped", script_alter_keys,
              kAlterations, 512},
     Protocol{"auto_increment", "blocks of numbers, used up, aborted and left behind",

@@ -1,5 +1,5 @@
 // Protocols add_column, drop_column and change_type: chunks and groups that lack a column, or have
-// one that is gone, or of another type.
+// one that is gone, or of another type; and columns that begin anew.
 
 #include <string>
 
@@ -70,6 +70,44 @@ void script_types(CrashRig& rig) {
     const Type type = rig.core().table(*rig.core().find_table("log"))->schema().columns[3].type;
     if (type == to.columns[3].type) log = to;
     rig.commit({update("log", 1, {set(3, Value::from_bytes(type, keep(std::string(40, 'u'))))})});
+  }
+}
+
+void script_renewals(CrashRig& rig) {
+  TableSchema log = log_schema();
+  log = with(with(log, "number", Type::kInt64, false), "word", Type::kString, false);
+  log = with(log, "text", Type::kString, true);
+  log.key("by_word", {"word"});
+  const auto entry = [](std::int32_t id, std::int64_t number, std::size_t length) {
+    const std::string_view text = keep(std::string(length, 'r') + std::to_string(number));
+    return insert("log", {Value::int32(id), Value::int64(id), Value::int64(number),
+                          Value::string(text), Value::string(text)});
+  };
+  const auto rewrite = [](std::int32_t id, std::int64_t number, std::size_t length) {
+    const std::string_view text = keep(std::string(length, 'n') + std::to_string(number));
+    return update(
+        "log", id,
+        {set(2, Value::int64(number)), set(3, Value::string(text)), set(4, Value::string(text))});
+  };
+  rig.create_table(log);
+  rig.commit({entry(1, 10, 60), entry(2, 20, 3), entry(3, 30, 70)});
+  rig.commit({rewrite(1, 11, 50), rewrite(3, 31, 40)});
+  rig.watch();
+  rig.merge("log", true);
+  rig.commit({rewrite(1, 12, 45), entry(4, 40, 30)});  // in the space that came back
+  rig.crash(1);
+  rig.commit({rewrite(2, 21, 90), remove("log", 3)});
+  rig.merge("log", true);
+  rig.reopen();
+  // Two of the editions between are not in the list any more, and their numbers are free.
+  for (std::int64_t round = 0; round < 3 && !rig.is_done(); ++round) {
+    rig.commit({rewrite(1, 100 + round, 60), rewrite(4, 200 + round, 20)});
+    rig.merge("log", true);
+  }
+  for (std::uint64_t flush = 0; flush < 8 && !rig.is_done(); ++flush) {
+    rig.commit({rewrite(2, 300 + static_cast<std::int64_t>(flush), 55)});
+    rig.kill_within(Step{.merged = "log", .renews = true}, 2 * flush);
+    rig.commit({rewrite(4, 400 + static_cast<std::int64_t>(flush), 65)});
   }
 }
 

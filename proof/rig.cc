@@ -237,9 +237,10 @@ void CrashRig::drop_table(const std::string& name) {
   explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 
-void CrashRig::merge(const std::string& table) {
+void CrashRig::merge(const std::string& table, bool renews) {
   Step step;
   step.merged = table;
+  step.renews = renews;
   explored(step, [&] { return run_step(*core_, step, now_.timestamp); });
 }
 

@@ -74,7 +74,7 @@ class CrashRig {
   void alter_table(const std::string& name, const TableSchema& to);
   void drop_table(const std::string& name);
   /// Merges all of the table, or does nothing while a transaction is open.
-  void merge(const std::string& table);
+  void merge(const std::string& table, bool renews = false);
   void commit(const Writes& writes);
   /// A transaction that writes `undone` in between, and takes it back.
   void commit_partly(const Writes& before, const Writes& undone, const Writes& after);

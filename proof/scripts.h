@@ -35,6 +35,7 @@ void script_tables(CrashRig& rig);
 void script_alter(CrashRig& rig);
 void script_columns(CrashRig& rig);
 void script_types(CrashRig& rig);
+void script_renewals(CrashRig& rig);
 void script_alter_keys(CrashRig& rig);
 void script_numbers(CrashRig& rig);
 void script_used_space(CrashRig& rig);

@@ -56,6 +56,7 @@ struct Step {
   std::optional<Alteration> altered = {};
   std::string dropped = {};
   std::string merged = {};  ///< of a table: changes nothing that a transaction sees
+  bool renews = false;      ///< the merge lets columns begin anew, however little they own
 
   bool does_nothing() const noexcept {
     return writes.empty() && !created && !altered && dropped.empty() && merged.empty();

@@ -179,7 +179,8 @@ TEST_CASE("columns come and go while others write, read and merge", "[concurrenc
     everything.scope = MergeScope::kEverything;
     while (!stops && !complaint.failed()) {
       const auto merged = world.database->merge(world.table, everything);
-      complaint.expect(merged.ok() || merged.code() == StatusCode::kBusy, "merge");
+      complaint.expect(merged.ok() || merged.code() == StatusCode::kBusy,
+                       "merge: " + merged.status().to_string());
       std::this_thread::sleep_for(std::chrono::milliseconds(3));
     }
   });

@@ -23,6 +23,8 @@ constexpr std::uint64_t kMergedMin = kEffort;
 constexpr std::uint64_t kAskedMin = 2 * kEffort;
 constexpr ColumnId kMergedAmount{1};
 constexpr ColumnId kText{2};
+constexpr ColumnId kMemo{3};
+constexpr ColumnId kNote{4};
 
 /// Accounts between which money moves: what there is in all stays the same in every snapshot.
 class MergedBank {
@@ -30,12 +32,37 @@ class MergedBank {
   MergedBank() {
     TableSchema schema("accounts");
     schema.column("id", Type::kInt64).column("amount", Type::kInt64).column("text", Type::kString);
+    schema.column("memo", Type::kString).direct().column("note", Type::kString);
+    schema.columns[4].encoding = Encoding::kDictionary;
     schema.primary_key({"id"}).key("amount", {"amount", "id"}).ordered();
     table = must(database->create_table(schema));
     Transaction t = must(database->begin());
-    for (std::int64_t id = 0; id < kAccounts; ++id)
-      must(t.insert(table, {Value::int64(id), Value::int64(100), Value::string(text_of(id))}));
+    for (std::int64_t id = 0; id < kAccounts; ++id) must(insert(t, id, 100));
     must(t.commit());
+  }
+
+  /// Texts of which there is another for each amount, so that most of what is stored is soon
+  /// nobody's.
+  static std::string memo_of(std::int64_t amount, char filling) {
+    return std::string(90, filling) + std::to_string(amount);
+  }
+  Status insert(Transaction& t, std::int64_t id, std::int64_t amount) const {
+    const std::string memo = memo_of(amount, 'm');
+    const std::string note = memo_of(amount, 'n');
+    return t
+        .insert(table, {Value::int64(id), Value::int64(amount), Value::string(text_of(id)),
+                        Value::string(memo), Value::string(note)})
+        .status();
+  }
+  Status set(Transaction& t, const Row& row, std::int64_t amount) const {
+    const std::string memo = memo_of(amount, 'm');
+    const std::string note = memo_of(amount, 'n');
+    return t
+        .update(table, row.id(),
+                {{kMergedAmount, Value::int64(amount)},
+                 {kMemo, Value::string(memo)},
+                 {kNote, Value::string(note)}})
+        .status();
   }
 
   static std::string text_of(std::int64_t id) { return "account " + std::to_string(id % 50); }
@@ -60,15 +87,14 @@ class MergedBank {
     const std::int64_t less = from->get_int64(kMergedAmount) - 1;
     const std::int64_t more = to->get_int64(kMergedAmount) + 1;
     complaint.expect(from->get_string(kText) == text_of(from_id), "another account's text");
-    bool done = t->update(table, to->id(), {{kMergedAmount, Value::int64(more)}}).ok();
-    if (done && random.between(0, 7) == 0) {
-      done = t->remove(table, from->id()).ok() &&
-             t->insert(table,
-                       {Value::int64(from_id), Value::int64(less), Value::string(text_of(from_id))})
-                 .ok();
-    } else if (done) {
-      done = t->update(table, from->id(), {{kMergedAmount, Value::int64(less)}}).ok();
-    }
+    complaint.expect(from->get_string(kMemo) == memo_of(less + 1, 'm') &&
+                         from->get_string(kNote) == memo_of(less + 1, 'n'),
+                     "another amount's texts");
+    bool done = set(*t, *to, more).ok();
+    if (done && random.between(0, 7) == 0)
+      done = t->remove(table, from->id()).ok() && insert(*t, from_id, less).ok();
+    else if (done)
+      done = set(*t, *from, less).ok();
     if (done && random.between(0, 9) != 0)
       complaint.expect(t->commit().ok(), "commit");
     else
@@ -80,11 +106,15 @@ class MergedBank {
     if (!t.ok()) return;
     std::int64_t sum = 0;
     std::size_t count = 0;
-    const Status scanned = t->scan(table, {kMergedAmount}, [&](const ScanBatch& batch) {
+    bool has_memos = true;
+    const Status scanned = t->scan(table, {kMergedAmount, kMemo}, [&](const ScanBatch& batch) {
       count += batch.row_count();
       for (const std::int64_t amount : batch.integers(0)) sum += amount;
+      for (std::size_t r = 0; r < batch.row_count(); ++r)
+        has_memos &= batch.value(1, r).as_string() == memo_of(batch.integers(0)[r], 'm');
       return true;
     });
+    complaint.expect(has_memos, "a scan saw another amount's text");
     if (is_ended(scanned.code())) return;
     complaint.expect(scanned.ok() && count == kAccounts && sum == 100 * kAccounts,
                      "a scan saw another sum");
@@ -157,6 +187,7 @@ class Traffic {
 // enough for that.
 std::uint64_t move_and_merge(MergedBank& bank, std::chrono::seconds time, std::uint64_t merged_min,
                              Complaint& complaint) {
+  std::uint32_t renewed = 0;
   Traffic traffic(bank, time, complaint);
   std::uint64_t merged = 0;
   while (traffic.goes_on(merged > merged_min)) {
@@ -164,12 +195,15 @@ std::uint64_t move_and_merge(MergedBank& bank, std::chrono::seconds time, std::u
     options.scope = MergeScope::kEverything;
     options.dead_percent = 10;
     options.threads = 2;
+    options.waste_bytes = std::uint64_t{16} << 10;  // columns begin anew, again and again
     options.patience = std::chrono::milliseconds(3000);
     const auto report = bank.database->merge(bank.table, options);
     complaint.expect(report.ok(), "merge: " + report.status().to_string());
-    if (report.ok())
-      merged += report->chunks_merged + report->groups_merged + report->chunks_emptied;
+    if (!report.ok()) continue;
+    merged += report->chunks_merged + report->groups_merged + report->chunks_emptied;
+    renewed += report->columns_renewed;
   }
+  CHECK(renewed > 0);
   return merged;
 }
 
@@ -208,6 +242,7 @@ TEST_CASE("money moves while its accounts are merged by themselves", "[engine]")
   policy.delta_bytes = 1;
   policy.dead_percent = 10;
   policy.written_percent = 100;
+  policy.waste_bytes = std::uint64_t{64} << 10;
   policy.interval = std::chrono::milliseconds(10);
   must(bank.database->set_merge_policy(bank.table, policy));
   Traffic traffic(bank, std::chrono::seconds(3), complaint);

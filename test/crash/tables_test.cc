@@ -25,6 +25,10 @@ TEST_CASE("no crash state of adding and dropping columns leaves a column half th
   must_hold({.protocol = "add_drop_column", .tears_words = true, .nested_depth = 0});
 }
 
+TEST_CASE("no crash state of columns that begin anew loses a value", "[crash]") {
+  must_hold({.protocol = "renew", .images_max = 2500});
+}
+
 TEST_CASE("no crash state of adding or dropping a key leaves a part of one", "[crash]") {
   must_hold({.protocol = "alter_keys", .images_max = 2500});
 }

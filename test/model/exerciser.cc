@@ -426,6 +426,8 @@ void Exerciser::merge() {
   options.scope = random_.chance(70) ? MergeScope::kEverything : MergeScope::kFullChunks;
   options.dead_percent = static_cast<std::uint32_t>(1 + random_.below(40));
   options.threads = static_cast<std::uint32_t>(1 + random_.below(2));
+  if (random_.chance(30)) options.waste_bytes = 1 + random_.below(1 << 14);
+  options.waste_percent = static_cast<std::uint32_t>(1 + random_.below(100));
   options.patience = {};
   const ModelTable& table = *model_.tables()[random_.below(model_.tables().size())];
   const auto report = database_->merge(table.id, options);

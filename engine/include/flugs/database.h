@@ -290,7 +290,7 @@ class Database {
   /// write it. Rows may still be given as before, without values of columns that were added since
   /// the table was made, and get what these have by default: Transaction::insert, and insert_rows
   /// if it is given room for the rows' ids, which says how many rows there are. A write that is at
-  /// work when the column comes may end with kConflict.
+  /// work when the column comes begins again.
   ///
   /// Durable when: it returns ok. Fails with: kNotFound, kAlreadyExists (the name is taken),
   /// kConstraintViolated (NOT NULL without a default, and the table has or once had rows),
@@ -319,19 +319,19 @@ class Database {
   /// numbers and its ColumnId stay.
   ///
   /// Each call of a transaction takes the type that there is when it begins, whatever the
-  /// transaction's snapshot. A write that is at work in that moment may end with kConflict. A query
+  /// transaction's snapshot. A write that is at work in that moment begins again. A query
   /// or scan that runs goes on to the end with the type that it began with. Programs that read the
   /// column by Row::get_int32 must ask for get_int64 from then on. Until they are merged, queries
   /// read rows of the delta of before row by row.
   ///
   /// Merges of whatever scope write row groups anew that have the column under an earlier type.
-  /// What that left behind, a dictionary, long texts, is given back by the next opening that finds
-  /// no row of it; some 500 bytes remain. A merge that runs is waited for.
+  /// What that left behind, a dictionary, long texts, is given back by the merge that moves the
+  /// last row of it. A merge that runs is waited for.
   ///
   /// Durable when: it returns ok. Fails with: kNotFound (no such table or column), kInvalidArgument
   /// (not one of these changes; a check that compares a text column with one of its former type,
-  /// as only integers of either size compare; a row could get too large; it has changed 254 times,
-  /// or types of the table 65,535 times), kConstraintViolated (a foreign key names the column, or
+  /// as only integers of either size compare; a row could get too large), kBusy (rows are of 255
+  /// types that it had: merge first), kConstraintViolated (a foreign key names the column, or
   /// refers to a key that does: the message says which), kOutOfSpace.
   Status change_type(TableId table, ColumnId column, Type type);
 

@@ -25,6 +25,15 @@ struct MergeOptions {
   /// 1 to 100; a group without any other row always is. Rows that died can be left out when they
   /// have left the key indexes, which happens with later transactions or at opening.
   std::uint32_t dead_percent = 25;
+  /// A column *begins anew* when what its dictionary and its long texts take in the pool is at
+  /// least so many bytes, and at least so many percent of it, 1 to 100, would not be needed if each
+  /// row in the delta had its value itself: values that no row has any more, and entries of
+  /// dictionaries of rows that are in main, where groups have their own. From then on new rows hold
+  /// its values directly; the merge moves all rows that have not, whatever their chunk, and writes
+  /// groups with long texts of the column again; then the space is given back. The greatest number:
+  /// never.
+  std::uint64_t waste_bytes = std::uint64_t{16} << 20;
+  std::uint32_t waste_percent = 50;
   /// Threads that merge, at most 1024; 0: one per processor.
   std::uint32_t threads = 0;
   /// How long to wait, each time, for transactions that began earlier: before the first chunk is
@@ -41,17 +50,21 @@ struct MergeOptions {
 
 /// What a merge did. Times are of the clock, in microseconds.
 struct MergeReport {
-  std::uint32_t chunks_merged = 0;   ///< of rows, into row groups
-  std::uint32_t groups_merged = 0;   ///< again, without rows that had died
-  std::uint32_t chunks_emptied = 0;  ///< in which no row was left: their row ids are used again
-  std::uint32_t chunks_busy = 0;     ///< left as they were: a transaction held rows in them
-  std::uint64_t rows = 0;            ///< in the groups that were made
-  std::uint64_t codes = 0;           ///< rows times columns
-  std::uint64_t rows_dropped = 0;    ///< dead, unused or never committed
-  std::uint64_t bytes_before = 0;    ///< in the pool, of what was merged
-  std::uint64_t bytes_after = 0;     ///< in the pool, of what it was merged into
-  std::uint64_t index_rows = 0;      ///< of groups whose key indexes were written
-  std::uint64_t index_bytes = 0;     ///< in the pool, of key indexes that were written
+  std::uint32_t chunks_merged = 0;    ///< of rows, into row groups
+  std::uint32_t groups_merged = 0;    ///< again, without rows that had died
+  std::uint32_t chunks_emptied = 0;   ///< in which no row was left: their row ids are used again
+  std::uint32_t chunks_busy = 0;      ///< left as they were: a transaction held rows in them
+  std::uint64_t rows = 0;             ///< in the groups that were made
+  std::uint64_t codes = 0;            ///< rows times columns
+  std::uint64_t rows_dropped = 0;     ///< dead, unused or never committed
+  std::uint64_t bytes_before = 0;     ///< in the pool, of what was merged
+  std::uint64_t bytes_after = 0;      ///< in the pool, of what it was merged into
+  std::uint32_t columns_renewed = 0;  ///< that begin anew, see MergeOptions::waste_bytes
+  /// In the pool, of dictionaries and texts that columns had before they began anew, or got another
+  /// type; not in bytes_before. 0 while a row or a transaction still needs them: a later merge.
+  std::uint64_t bytes_given_back = 0;
+  std::uint64_t index_rows = 0;                 ///< of groups whose key indexes were written
+  std::uint64_t index_bytes = 0;                ///< in the pool, of key indexes that were written
   std::uint32_t transactions_asked_to_end = 0;  ///< by MergeOptions::ends_old_transactions
   double wait_us = 0;                           ///< for transactions that had begun earlier
   double merge_us = 0;
@@ -75,6 +88,10 @@ struct MergePolicy {
   std::uint64_t delta_bytes = std::uint64_t{64} << 20;
   /// As MergeOptions::dead_percent.
   std::uint32_t dead_percent = 25;
+  /// As in MergeOptions. Also merge when a column may begin anew: it is looked at when a table is
+  /// merged, and when it has grown by a quarter since.
+  std::uint64_t waste_bytes = std::uint64_t{16} << 20;
+  std::uint32_t waste_percent = 50;
   /// A full chunk is quiet when at most so many percent of its rows, 0 to 100, were created or
   /// deleted since the table was last looked at. 100: every full chunk is. One row in sixteen is
   /// looked at.
