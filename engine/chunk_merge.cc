@@ -199,7 +199,7 @@ Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData
 //         place of that to the old chunk                     free
 // Must hold:  0 to 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
 Status ChunkMerge::build() {
-  const std::size_t columns = table_.columns().size();
+  const std::size_t columns = stored_.empty() ? 0 : table_.columns().size();
   std::vector<ColumnData> data(columns);
   std::vector<columns::MainColumnBuilder> builders;
   builders.reserve(columns);
@@ -386,7 +386,10 @@ Status ChunkMerge::run(std::chrono::milliseconds patience) {
   const auto start = std::chrono::steady_clock::now();
   counts_.bytes_before = rows_.bytes_of_chunk(chunk_);
   if (Status s = choose_rows(); !s.ok()) return s;
-  Status built = stored_.empty() ? make_empty_chunk() : build();
+  // Where the rows of a chunk stand may be being read: it becomes a group without rows first, and
+  // an empty chunk, perhaps of longer rows, when nobody is left who saw it as a chunk.
+  is_empty_ = stored_.empty() && rows_.group(chunk_) != nullptr;
+  Status built = is_empty_ ? make_empty_chunk() : build();
   persister_.fence("row_group/1");  // not while writers wait
   counts_.build_us = microseconds_since(start);
   const auto deadline = std::chrono::steady_clock::now() + patience;

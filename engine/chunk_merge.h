@@ -42,7 +42,7 @@ class ChunkMerge {
   Status run(std::chrono::milliseconds patience);
   const Counts& counts() const noexcept { return counts_; }
   /// Nothing was left: the chunk is empty, its row ids can be used again.
-  bool is_empty() const noexcept { return stored_.empty(); }
+  bool is_empty() const noexcept { return is_empty_; }
 
  private:
   struct ColumnData {
@@ -84,6 +84,7 @@ class ChunkMerge {
   const UnusedRows& unused_;
   mvcc::Visibility now_;
   std::uint64_t oldest_;  // snapshot there is
+  bool is_empty_ = false;
   pmem::Persister persister_;
   std::vector<std::uint32_t> stored_;  // offsets of rows that stay, ascending
   pmem::Extent extent_{};

@@ -152,7 +152,7 @@ std::vector<std::size_t> IndexRunBuilder::next_chunks() const {
     if (table_.runs().has_all_keys(member)) covered.unite(member.covered);
   for (std::size_t chunk = 0; chunk < rows_.chunk_count() && rows < kRowsPerRun; ++chunk) {
     const RowGroup* group = rows_.group(chunk);
-    if (group == nullptr || covered.has(chunk)) continue;
+    if (group == nullptr || group->stored_rows() == 0 || covered.has(chunk)) continue;
     chunks.push_back(chunk);
     rows += group->stored_rows();
   }

@@ -32,10 +32,11 @@ RowGroup::RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::Colu
 
 RowGroup::~RowGroup() = default;
 
-// As a merge would make it.
+// As a merge would make it. Of a group without rows, which damaged indexes may lead to: NULL.
 columns::MainColumnLayout RowGroup::constant_layout(const columns::Column& column) const {
-  const columns::Cell& cell = column.constant();
-  const Value value = column.constant_value();
+  columns::Cell cell = columns::text_cell::make_inline({});
+  if (column.has_constant()) cell = column.constant();
+  const Value value = column.has_constant() ? column.constant_value() : Value::null();
   const std::uint8_t null = value.is_null() ? 1 : 0;
   columns::MainColumnLayout layout;
   if (column.is_text()) {
@@ -281,8 +282,9 @@ Result<std::unique_ptr<RowGroup>> RowGroup::load(pmem::Pool& pool, std::uint64_t
   const RowGroupLayout& layout = group->layout_;
   // Only columns that were added later may be missing.
   const std::size_t all = columns.size();
-  if (layout.column_count > all || layout.column_count == 0 ||
-      !columns.may_lack(layout.column_count))
+  const bool is_empty = layout.stored_rows == 0 && layout.column_count == 0;
+  if (layout.column_count > all || (layout.column_count == 0 && !is_empty) ||
+      !(is_empty || columns.may_lack(layout.column_count)))
     return group->corrupt("columns", all, layout.column_count);
   if (layout.row_count != identity.row_count)
     return group->corrupt("row ids", identity.row_count, layout.row_count);

@@ -37,6 +37,7 @@ TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& t
 // Whether enough rows of a group can be left out. One that died counts only when no index names it
 // any more: until then it stays, however often the group is merged.
 bool TableMerge::is_worth_it(const RowGroup& group) const {
+  if (group.stored_rows() == 0) return true;
   if (!group.is_up_to_date()) return true;
   if (!group.has_deletions()) return false;
   std::uint64_t dead = 0;

@@ -1,0 +1,146 @@
+// A chunk of rows of which nothing is left becomes a group without rows, and an empty chunk at the
+// next merge: who saw it as a chunk goes by where its rows stood, and how long they were.
+#include <catch2/catch.hpp>
+#include <cstdint>
+
+#include "flugs/merge.h"
+#include "flugs/query.h"
+#include "test/support/temporary_database.h"
+#include "test/support/whole_pool.h"
+
+namespace flugs::test {
+namespace {
+
+constexpr std::int64_t kFirst = 52000;  // more than half of the last chunk: one is made ahead
+constexpr ColumnId kCodeColumn{1};
+constexpr ColumnId kWord{2};
+
+/// Rows with codes by dictionary, which begin anew at the first merge.
+struct Codes {
+  Codes() {
+    TableSchema schema("codes");
+    schema.column("id", Type::kInt64).column("code", Type::kInt64).column("word", Type::kString);
+    schema.columns[1].encoding = Encoding::kDictionary;
+    schema.columns[2].encoding = Encoding::kDictionary;
+    schema.columns[2].nullable = true;
+    schema.primary_key({"id"}).key("by_code", {"code"}).ordered();
+    table = must(database->create_table(schema));
+  }
+
+  void insert(std::int64_t count) {
+    for (std::int64_t end = rows + count; rows < end;) {
+      Transaction t = must(database->begin());
+      for (int i = 0; i < 1000; ++i, ++rows)
+        must(t.insert(table, {Value::int64(rows), Value::int64(rows * 7), Value::null()}));
+      must(t.commit());
+    }
+  }
+  MergeReport merge() {
+    MergeOptions options;
+    options.scope = MergeScope::kEverything;
+    options.waste_bytes = 16 << 10;
+    return must(database->merge(table, options));
+  }
+  TableStatistics statistics() { return must(database->table_statistics(table)); }
+
+  /// In each way there is to read.
+  void check() {
+    const Transaction t = must(database->begin(AccessMode::kReadOnly));
+    const std::int64_t sum = rows * (rows - 1) / 2 * 7;
+    const auto sums = must(query::Query::table("codes")
+                               .group_by({}, {query::count(), query::sum("code"),
+                                              query::min(query::col("code")),
+                                              query::max(query::col("code")),
+                                              query::count_distinct(query::col("code")),
+                                              query::count(query::col("word"))})
+                               .run(t));
+    CHECK(sums.value(0, 0).raw() == rows);
+    CHECK(sums.value(0, 1).raw() == sum);
+    CHECK(sums.value(0, 2).raw() == 0);
+    CHECK(sums.value(0, 3).raw() == (rows - 1) * 7);
+    CHECK(sums.value(0, 4).raw() == rows);
+    CHECK(sums.value(0, 5).raw() == 0);
+    std::int64_t scanned = 0;
+    must(t.scan(table, {kCodeColumn, kWord}, [&](const ScanBatch& batch) {
+      for (const std::int64_t code : batch.integers(0)) scanned += code;
+      return true;
+    }));
+    CHECK(scanned == sum);
+    std::int64_t in_order = 0;
+    must(t.range({table, 1}, {}, {}, [&](const Row& row) {
+      return row.get_int64(kCodeColumn) == 7 * in_order && ++in_order != 0;
+    }));
+    CHECK(in_order == rows);
+    for (std::int64_t id = 0; id < rows; id += 997)
+      CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_int64(kCodeColumn) == 7 * id);
+  }
+
+  std::int64_t rows = 0;
+  TemporaryDatabase database;
+  TableId table;
+};
+
+}  // namespace
+
+TEST_CASE("a chunk of which nothing is left is a group without rows before it is empty",
+          "[engine]") {
+  Codes codes;
+  codes.insert(kFirst);
+  CHECK(codes.merge().columns_renewed == 1);
+  codes.insert(1000);  // behind the chunk that was made ahead, whose cells are of the former edition
+  const std::uint64_t groups = codes.statistics().groups;
+  MergeReport report = codes.merge();
+  const std::uint64_t merged = report.chunks_merged;
+  CHECK(report.chunks_emptied == 0);
+  // A group without rows takes no more than its header, places and block pointers.
+  CHECK(codes.statistics().groups == groups + merged);
+  CHECK(codes.statistics().group_rows == static_cast<std::uint64_t>(codes.rows));
+  codes.check();
+  check_pool_is_whole(codes.database);
+  CHECK(codes.statistics().groups == groups + merged);
+  codes.check();
+
+  SECTION("its row ids are used again after the next merge") {
+    report = codes.merge();
+    CHECK(report.chunks_emptied == 1);
+    CHECK(report.groups_merged == 0);
+    CHECK(codes.statistics().groups == groups + merged - 1);
+    codes.check();
+    const std::uint64_t reserved = codes.statistics().rows_reserved;
+    codes.insert(2000);
+    CHECK(codes.statistics().rows_reserved == reserved);
+    codes.check();
+    check_pool_is_whole(codes.database);
+    codes.check();
+    CHECK(codes.merge().chunks_emptied == 0);
+  }
+  SECTION("columns come and go while it is there") {
+    ColumnSchema added;
+    added.name = "note";
+    added.type = Type::kString;
+    added.default_value = Constant(Value::string("a text that stands in no cell"));
+    must(codes.database->add_column(codes.table, added));
+    must(codes.database->change_type(codes.table, kWord, Type::kBytes));
+    codes.check();
+    check_pool_is_whole(codes.database);
+    codes.check();
+    must(codes.database->drop_column(codes.table, kWord));
+    check_pool_is_whole(codes.database);
+    CHECK(codes.merge().chunks_emptied == 1);
+    check_pool_is_whole(codes.database);
+  }
+  SECTION("a key can be added") {
+    KeySchema key;
+    key.name = "again";
+    key.columns = {"code", "id"};
+    key.unique = key.ordered = true;
+    must(codes.database->add_key(codes.table, key));
+    codes.check();
+    check_pool_is_whole(codes.database);
+    codes.merge();
+    codes.check();
+    check_pool_is_whole(codes.database);
+  }
+}
+
+}  // namespace flugs::test
