@@ -43,7 +43,7 @@ std::int32_t MergeLoad::value(std::uint64_t row, std::uint32_t column) const noe
 Result<TableId> load_merge_table(Database& database, const MergeLoad& load) {
   TableSchema schema("r");
   for (std::uint32_t column = 0; column < load.columns; ++column)
-    schema.column(fmt::format("c{}", column + 1), Type::kInt32).not_null();
+    schema.column(fmt::format("c{}", column + 1), Type::kInt32).not_null().dictionary();
   Result<TableId> table = database.create_table(schema);
   if (!table.ok()) return table;
   BulkLoad bulk;

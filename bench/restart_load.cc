@@ -102,7 +102,7 @@ Status load_rows(Database& database, TableId table, RestartControl& control, std
 Result<TableId> create_restart_table(Database& database, const RestartPlan& plan) {
   TableSchema schema("r");
   for (std::size_t column = 1; column <= kRestartColumns; ++column) {
-    schema.column("c" + std::to_string(column), plan.type).not_null();
+    schema.column("c" + std::to_string(column), plan.type).not_null().dictionary();
     schema.columns.back().encoding = Encoding::kDictionary;
   }
   if (plan.keyed) schema.column("id", Type::kInt64).direct().primary_key({"id"});

@@ -43,9 +43,13 @@ Status load_scan_range(Database& database, TableId table, const ScanData& data, 
 
 }  // namespace
 
-Result<TableId> create_scan_table(Database& database) {
+Result<TableId> create_scan_table(Database& database, Encoding encoding) {
   TableSchema schema("r");
-  for (const char* name : {"a", "b", "c", "d", "lc"}) schema.column(name, Type::kInt32).not_null();
+  for (const char* name : {"a", "b", "c", "d"}) {
+    schema.column(name, Type::kInt32).not_null();
+    schema.columns.back().encoding = encoding;
+  }
+  schema.column("lc", Type::kInt32).not_null();
   schema.column("s", Type::kString).not_null();
   return database.create_table(schema);
 }

@@ -8,8 +8,9 @@
 
 namespace flugs::bench {
 
-/// Creates r(a, b, c, d, lc, s), all columns NOT NULL, no key. Fails as Database::create_table.
-Result<TableId> create_scan_table(Database& database);
+/// Creates r(a, b, c, d, lc, s), all columns NOT NULL, no key; a to d with the encoding. Fails as
+/// Database::create_table.
+Result<TableId> create_scan_table(Database& database, Encoding encoding = Encoding::kAuto);
 
 /// Which rows of the data are loaded, and how.
 struct ScanLoad {

@@ -18,6 +18,9 @@ function(flugs_settings target)
   target_compile_features(${target} PRIVATE cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   if(FLUGS_DEVELOPER)
+    # Objects say nothing of where the checkout is: ccache finds those of another one.
+    target_compile_options(${target} PRIVATE -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.
+                                             -fmacro-prefix-map=${PROJECT_SOURCE_DIR}=.)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
     # GCC 12 sees an overlapping copy in every `"text" + std::string` (GCC bug 105651).
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)

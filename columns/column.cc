@@ -31,6 +31,28 @@ DecodeKind decode_kind(Type type, bool is_dictionary) noexcept {
   }
 }
 
+/// Widths of integers that a row holds itself. Those of 32 bits have a sign, where their type has
+/// one and no more bits, and so have those of 64; others are not negative.
+struct IntegerBits {
+  std::uint8_t least;
+  std::uint8_t most;
+};
+
+IntegerBits integer_bits_of(Type type) noexcept {
+  switch (type) {
+    case Type::kBool:
+      return {1, 1};
+    case Type::kInt32:
+    case Type::kDate:
+      return {kLeastIntegerBits, 32};
+    case Type::kDouble:
+    case Type::kTimestamp:
+      return {64, 64};
+    default:
+      return {kLeastIntegerBits, 64};
+  }
+}
+
 }  // namespace
 
 Value normalised(const Value& value, Type column_type) noexcept {
@@ -245,18 +267,20 @@ std::uint8_t Column::bits_for(const Cell& cell) const noexcept {
   if (__builtin_expect(is_dropped(), 0)) return 0;
   if (is_dictionary_) return code_bits_for(cell.low + 1);
   if (is_text_) return 128;
-  if (type_ == Type::kBool) return 1;
-  return is_narrow_ || cell.low <= 0xFFFFFFFFu ? 32 : 64;
+  const IntegerBits bits = integer_bits_of(type_);
+  return std::clamp(integer_bits_for(cell.low), bits.least, bits.most);
 }
 
 CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
   if (is_dropped()) return {CellKind::kNone, 0, false, 0};
   if (!is_dictionary_) {
-    std::uint8_t least = is_text_ ? 128 : type_ == Type::kBool ? 1 : 32;
-    if (type_ == Type::kDouble || type_ == Type::kTimestamp) least = 64;
+    if (is_text_) return {CellKind::kText, 128, nullable_, edition_};
     // What is asked for may have been the width of a code, for an earlier edition.
-    const std::uint8_t width = bits <= least ? least : bits <= 32 ? 32 : 64;
-    return {is_text_ ? CellKind::kText : CellKind::kInteger, width, nullable_, edition_};
+    const IntegerBits integer = integer_bits_of(type_);
+    const unsigned wanted = std::max(bits, integer.least);
+    const unsigned most = wanted <= 32 ? std::min<unsigned>(32, integer.most) : integer.most;
+    return {CellKind::kInteger, static_cast<std::uint8_t>(std::min(wanted + more_bits, most)),
+            nullable_, edition_};
   }
   // Each widening opens a new chunk: leave room for the dictionary to double, unless its size was
   // foretold and holds so far.
@@ -268,6 +292,18 @@ CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
   if (foretold || least <= kSmallCodeBits) return {CellKind::kCode, least, false, edition_};
   return {CellKind::kCode, static_cast<std::uint8_t>(std::min(least + more_bits, 32u)), false,
           edition_};
+}
+
+std::uint8_t Column::direct_bits() const noexcept {
+  constexpr std::uint32_t kSampled = 64;
+  const std::uint32_t count = dictionary_.count();
+  std::uint64_t all = 0;
+  for (std::uint32_t code = count - std::min(count, kSampled); code < count; ++code)
+    if (code != dictionary_.null_code())
+      all |= static_cast<std::uint64_t>(dictionary_.integer(code)) &
+             (is_narrow_ ? 0xFFFFFFFFu : ~std::uint64_t{0});
+  const IntegerBits bits = integer_bits_of(type_);
+  return std::clamp(integer_bits_for(all), bits.least, bits.most);
 }
 
 Value Column::direct_value(const RowLayout& layout, const std::byte* row,

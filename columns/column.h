@@ -185,6 +185,16 @@ class Column {
                                 std::size_t index) const noexcept;
   /// Whether cells of this kind and width can be this edition's.
   bool fits(CellKind kind, std::uint8_t bits) const noexcept;
+  /// How wide the cells of its youngest values would be if it had no dictionary; it has one, of
+  /// numbers.
+  std::uint8_t direct_bits() const noexcept;
+  /// How many entries its dictionary is to have before it is asked again whether it pays.
+  std::uint32_t judged_from() const noexcept {
+    return judged_from_.load(std::memory_order_relaxed);
+  }
+  void set_judged_from(std::uint32_t entries) noexcept {
+    judged_from_.store(entries, std::memory_order_relaxed);
+  }
   void release_all();
   /// Opening: of its dictionary and its texts.
   void add_pages(pmem::WarmList& pages) const {
@@ -227,6 +237,8 @@ class Column {
   bool is_narrow_;
   std::atomic<bool> dropped_{false};
   bool was_int32_ = false;
+  // So many codes have 16 bits, and their entries are half of a second-level cache.
+  std::atomic<std::uint32_t> judged_from_{1u << kSmallCodeBits};
   std::atomic<bool> used_{true};
   std::uint16_t edition_ = 0;
   std::uint64_t mark_ = 0;

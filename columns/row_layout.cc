@@ -47,6 +47,17 @@ class WordPacker {
 };
 static_assert(RowLayout::kStampBytes == 16);
 
+bool is_possible_width(CellKind kind, std::uint8_t bits) noexcept {
+  switch (kind) {
+    case CellKind::kCode:
+      return bits >= 1 && bits <= 32;
+    case CellKind::kInteger:
+      return bits == 1 || (bits >= kLeastIntegerBits && bits <= 64);
+    default:
+      return bits == 128;
+  }
+}
+
 }  // namespace
 
 Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs) {
@@ -87,12 +98,9 @@ Result<RowLayout> RowLayout::from_pool(std::span<const CellLayout> cells, std::u
     const CellLayout& cell = cells[i];
     const auto kind = static_cast<CellKind>(cell.kind);
     if (cell == CellLayout{}) continue;  // whether it may be is for its column to say
-    const bool power_of_two = cell.bits != 0 && (cell.bits & (cell.bits - 1)) == 0;
-    const bool is_code = kind == CellKind::kCode;
     if (kind != CellKind::kCode && kind != CellKind::kInteger && kind != CellKind::kText)
       return corrupt(i, "unknown kind of cell", cell.kind);
-    if (is_code ? cell.bits == 0 || cell.bits > 32
-                : !power_of_two || (kind == CellKind::kText) != (cell.bits == 128))
+    if (!is_possible_width(kind, cell.bits))
       return corrupt(i, "impossible width in bits", cell.bits);
     const bool straddles =
         cell.bits <= 64 ? cell.bit_offset % 64 + cell.bits > 64 : cell.bit_offset % 64 != 0;

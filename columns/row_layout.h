@@ -18,7 +18,7 @@ namespace flugs::columns {
 enum class CellKind : std::uint8_t {
   kNone = 0,     ///< no cell, 0 bits: of a column that was dropped before the chunk was made
   kCode = 1,     ///< a ValueID, 1 to 32 bits
-  kInteger = 2,  ///< the payload of a fixed-width type, 1, 32 or 64 bits
+  kInteger = 2,  ///< the payload of a fixed-width type, 1 or 24 to 64 bits
   kText = 3,     ///< a text cell, 128 bits
 };
 
@@ -26,7 +26,7 @@ enum class CellKind : std::uint8_t {
 struct CellLayout {
   std::uint16_t bit_offset;       ///< from the beginning of the row
   std::uint8_t kind;              ///< CellKind
-  std::uint8_t bits;              ///< of a code 1 to 32, else 1, 32, 64 or 128; 0: no cell
+  std::uint8_t bits;              ///< of a code 1 to 32, of an integer 1, 24 to 64; 128; 0: none
   std::uint16_t null_bit_offset;  ///< 0: none; the bit is 1 when the value is NULL
   std::uint16_t edition;  ///< of the column whose cell it is: how often its type had changed
   friend bool operator==(const CellLayout&, const CellLayout&) = default;
@@ -166,6 +166,14 @@ constexpr std::uint8_t code_bits_for(std::uint64_t codes) noexcept {
   if (least > static_cast<int>(kSmallCodeBits))
     return static_cast<std::uint8_t>(std::min((least + 3) / 4 * 4, 32));
   return static_cast<std::uint8_t>(std::bit_ceil(static_cast<unsigned>(least)));
+}
+
+/// Of integers that a row holds itself; but for those of one bit. Few widths, as with codes.
+inline constexpr std::uint8_t kLeastIntegerBits = 24;
+/// The narrowest cell for a payload, as unsigned: 24, 32, 40, 48, 56 or 64 bits.
+constexpr std::uint8_t integer_bits_for(std::uint64_t payload) noexcept {
+  const auto whole_bytes = static_cast<std::uint8_t>((std::bit_width(payload) + 7) / 8 * 8);
+  return std::max(whole_bytes, kLeastIntegerBits);
 }
 
 }  // namespace flugs::columns

@@ -56,6 +56,7 @@ void DatabaseCore::start() {
     context = std::make_unique<TransactionContext>();
     context->asked_to_end = &slots_->asked_to_end();
     context->slots = slots_.get();
+    context->ddl_mutex = &ddl_mutex_;
     context->attention = &slots_->mirrors()[&context - contexts_.data()].attention;
     context->tables = &tables_by_id_;
   }

@@ -18,6 +18,7 @@ constexpr std::size_t kColumnsMax = 1024;
 // Flags of a column.
 constexpr std::uint8_t kHasDefault = 1;
 constexpr std::uint8_t kAutoIncrement = 2;
+constexpr std::uint8_t kChoosesEncoding = 8;
 // Flags of a key.
 constexpr std::uint8_t kUnique = 1;
 constexpr std::uint8_t kOrdered = 2;
@@ -140,7 +141,8 @@ Status decode_columns(SchemaReader& in, TableSchema& schema) {
     const std::uint8_t flags = in.u8();
     column.auto_increment = (flags & kAutoIncrement) != 0;
     column.dropped = (flags & kDropped) != 0;
-    if ((flags & ~(kHasDefault | kAutoIncrement | kDropped)) != 0)
+    column.chooses_encoding = (flags & kChoosesEncoding) != 0;
+    if ((flags & ~(kHasDefault | kAutoIncrement | kDropped | kChoosesEncoding)) != 0)
       return corrupt_schema(fmt::format("column {}: flags {:#x}", column.name, flags));
     if ((flags & kHasDefault) != 0) column.default_value = decode_constant(in, column);
     schema.columns.push_back(std::move(column));
@@ -186,6 +188,7 @@ Result<TableSchema> complete_schema(TableSchema schema) {
       schema.columns[position_of(schema, column)].nullable = false;
   if (Status s = complete_auto_increment(schema); !s.ok()) return s;
   for (ColumnSchema& column : schema.columns) {
+    column.chooses_encoding |= column.encoding == Encoding::kAuto;
     column.encoding = chosen_encoding(schema, column);
     if (Status s = complete_default(schema, column); !s.ok()) return s;
   }
@@ -206,7 +209,8 @@ std::string encode_schema(const TableSchema& schema) {
     out.u32(column.expected_distinct);
     out.u8(static_cast<std::uint8_t>((column.default_value.has_value() ? kHasDefault : 0) |
                                      (column.auto_increment ? kAutoIncrement : 0) |
-                                     (column.dropped ? kDropped : 0)));
+                                     (column.dropped ? kDropped : 0) |
+                                     (column.chooses_encoding ? kChoosesEncoding : 0)));
     if (column.default_value.has_value()) encode_constant(out, *column.default_value);
   }
   out.u8(schema.has_primary_key ? 1 : 0);

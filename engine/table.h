@@ -96,6 +96,9 @@ class Table {
   /// database's ddl_mutex_, too.
   std::uint64_t release_former_editions();
   /// Fails with kInvalidArgument when a row of such a table could get too large.
+  /// Whether columns have begun anew, without their dictionaries, as these do not pay any more.
+  /// Nothing when somebody else changes the table, or merges it: for the next time.
+  bool leave_dictionaries(TransactionContext& context);
   static Result<std::uint32_t> widest_row(const TableSchema& schema);
   /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
   /// the database's ddl_mutex_, when they may have changed.

@@ -122,6 +122,7 @@ Status Table::changed_meanwhile(TransactionContext& context) const {
 
 // Only a merge that moves chunks already is waited for: before, it waits for this transaction.
 Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
+  if (__builtin_expect(leave_dictionaries(context), 0)) return changed_meanwhile(context);
   std::chrono::steady_clock::time_point deadline{};
   for (;;) {
     Status s = rows_.grant(context.bits, local.range, context.slot->persister());

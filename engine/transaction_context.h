@@ -21,6 +21,7 @@
 #include "mvcc/commit.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
+#include "pmem/mutex.h"
 
 namespace flugs::engine {
 
@@ -174,6 +175,7 @@ class alignas(128) TransactionContext {
  public:
   mvcc::Slot* slot = nullptr;
   mvcc::TransactionSlots* slots = nullptr;
+  pmem::Mutex* ddl_mutex = nullptr;  // of the database; only tried
   mvcc::Visibility visibility;
   /// Transactions with a lower snapshot are to end (TransactionSlots::ask_to_end).
   const std::atomic<std::uint64_t>* asked_to_end = nullptr;

@@ -48,6 +48,32 @@ struct Settled {
   unsigned words(__m512i distances) const { return _mm512_cmplt_epu64_mask(distances, bounds); }
 };
 
+// Of rows of half a line two are read at a time, without putting their stamps side by side.
+constexpr std::size_t kHalfLine = 32;
+
+bool are_settled(const std::byte* rows, std::size_t row_bytes, const Settled& test) {
+  __m512i worst = _mm512_setzero_si512();
+  __m512i worst_too = _mm512_setzero_si512();
+  if (row_bytes == kHalfLine) {
+    constexpr __mmask8 kStamps = 0x33;  // the other words of a pair are cells
+    for (std::size_t i = 0; i < 64; i += 4) {
+      const auto* at = rows + i * kHalfLine;
+      const __m512i pair = _mm512_maskz_loadu_epi64(kStamps, at);
+      const __m512i next = _mm512_maskz_loadu_epi64(kStamps, at + 2 * kHalfLine);
+      worst = _mm512_max_epu64(worst, test.distances(pair));
+      worst_too = _mm512_max_epu64(worst_too, test.distances(next));
+    }
+    return (test.words(_mm512_max_epu64(worst, worst_too)) & kStamps) == kStamps;
+  }
+  for (std::size_t i = 0; i < 64; i += 8) {
+    const std::byte* at = rows + i * row_bytes;
+    worst = _mm512_max_epu64(worst, test.distances(stamps_of_four(at, row_bytes)));
+    worst_too =
+        _mm512_max_epu64(worst_too, test.distances(stamps_of_four(at + 4 * row_bytes, row_bytes)));
+  }
+  return test.words(_mm512_max_epu64(worst, worst_too)) == 0xFF;
+}
+
 // Row by row, where not all are settled.
 std::uint64_t settled_rows(const std::byte* rows, std::size_t row_bytes, std::size_t count,
                            const Settled& test) {
@@ -73,17 +99,7 @@ std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t 
                  _MM_HINT_T0);
   const Settled test(snapshot);
   std::uint64_t found = 0;
-  if (count == 64) {
-    __m512i worst = _mm512_setzero_si512();
-    __m512i worst_too = _mm512_setzero_si512();
-    for (std::size_t i = 0; i < 64; i += 8) {
-      const std::byte* at = rows + i * row_bytes;
-      worst = _mm512_max_epu64(worst, test.distances(stamps_of_four(at, row_bytes)));
-      worst_too = _mm512_max_epu64(worst_too,
-                                   test.distances(stamps_of_four(at + 4 * row_bytes, row_bytes)));
-    }
-    if (test.words(_mm512_max_epu64(worst, worst_too)) == 0xFF) found = ~std::uint64_t{0};
-  }
+  if (count == 64 && are_settled(rows, row_bytes, test)) found = ~std::uint64_t{0};
   if (found == 0) found = settled_rows(rows, row_bytes, count, test);
   // Cells are read behind stamps: x86-64 keeps loads in order, this makes the compiler do so.
   asm volatile("" ::: "memory");
@@ -98,9 +114,14 @@ class Words {
         row_bytes_(cells.row_bytes),
         positions_(cells.positions),
         strides_(_mm512_set1_epi64(static_cast<long long>(cells.row_bytes))),
-        next_(_mm512_mul_epu32(_mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), strides_)) {}
+        next_(_mm512_mul_epu32(_mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), strides_)),
+        of_two_pairs_(_mm512_add_epi64(_mm512_set_epi64(0, 0, 0, 0, 12, 8, 4, 0),
+                                       _mm512_set1_epi64(cells.access.word))),
+        half_lines_(cells.positions == nullptr && cells.row_bytes == kHalfLine ? cells.rows
+                                                                               : nullptr) {}
 
   __m512i from(std::size_t i) const {
+    if (half_lines_ != nullptr) return of_half_lines(half_lines_ + i * kHalfLine);
     if (positions_ == nullptr) return _mm512_i64gather_epi64(next_, first_ + i * row_bytes_, 1);
     const __m256i rows = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(positions_ + i));
     const __m512i offsets = _mm512_mul_epu32(_mm512_cvtepu32_epi64(rows), strides_);
@@ -108,11 +129,22 @@ class Words {
   }
 
  private:
+  // A gather takes as long as eight loads and more; these are four.
+  __m512i of_half_lines(const std::byte* rows) const {
+    const auto four = [&](const std::byte* at) {
+      return _mm512_castsi512_si256(_mm512_permutex2var_epi64(
+          _mm512_loadu_si512(at), of_two_pairs_, _mm512_loadu_si512(at + 2 * kHalfLine)));
+    };
+    return _mm512_inserti64x4(_mm512_castsi256_si512(four(rows)), four(rows + 4 * kHalfLine), 1);
+  }
+
   const std::byte* first_;
   std::size_t row_bytes_;
   const std::uint32_t* positions_;
   __m512i strides_;
   __m512i next_;
+  __m512i of_two_pairs_;  // the words in four rows, eight words to a pair
+  const std::byte* half_lines_;
 };
 
 RowCells behind(const RowCells& cells, std::size_t i) {

@@ -50,8 +50,15 @@ void DeltaSegment::wrong_code(std::uint32_t column, const RowSelection& rows,
                                          table_.name(), schema_[column].name, limit));
 }
 
+const CodeDomain* DeltaSegment::former_domain(std::uint32_t column) const noexcept {
+  const std::uint16_t edition = chunk_.layout->edition(column);
+  for (const ColumnInfo::Former& former : schema_[column].formers)
+    if (former.edition == edition) return former.domain.get();
+  return nullptr;
+}
+
 ColumnView DeltaSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
-  const CodeDomain& domain = *schema_[column].domain;
+  const CodeDomain& domain = *domain_of(column);
   std::uint32_t* codes = out.codes(rows.count);
   const std::uint32_t greatest = read_codes(rows, access(column), codes);
   if (rows.count != 0 && greatest >= domain.count()) wrong_code(column, rows, domain.count());
@@ -66,9 +73,8 @@ ColumnView DeltaSegment::codes(std::uint32_t column, const RowSelection& rows, V
   return out.view(any != 0);
 }
 
-void DeltaSegment::payloads(std::uint32_t column, const std::uint32_t* codes, std::size_t count,
-                            std::int64_t* out) const {
-  const auto& domain = static_cast<const DictionaryDomain&>(*schema_[column].domain);
+void DeltaSegment::payloads(const DictionaryDomain& domain, const std::uint32_t* codes,
+                            std::size_t count, std::int64_t* out) {
   if (const std::int64_t* all = domain.integers(); all != nullptr) {
     for (std::size_t i = 0; i < count; ++i) out[i] = all[codes[i]];
   } else if (const DictionaryEntries entries = domain.entries(); !entries.bases.empty()) {
@@ -80,7 +86,7 @@ void DeltaSegment::payloads(std::uint32_t column, const std::uint32_t* codes, st
 
 ColumnView DeltaSegment::decoded(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   thread_local Vec scratch;
-  const CodeDomain& domain = *schema_[column].domain;
+  const DictionaryDomain& domain = *domain_of(column);
   const ColumnView coded = codes(column, rows, scratch);
   const std::uint32_t* codes = coded.codes();
   if (coded.nulls != nullptr) std::copy_n(coded.nulls, rows.count, out.nulls(rows.count));
@@ -89,7 +95,7 @@ ColumnView DeltaSegment::decoded(std::uint32_t column, const RowSelection& rows,
     for (std::size_t i = 0; i < rows.count; ++i) texts[i] = domain.text(codes[i]);
   } else {
     std::int64_t* ints = out.ints(rows.count);
-    payloads(column, codes, rows.count, ints);
+    payloads(domain, codes, rows.count, ints);
     if (coded.nulls != nullptr)
       for (std::size_t i = 0; i < rows.count; ++i)
         if (coded.nulls[i] != 0) ints[i] = 0;
@@ -109,7 +115,7 @@ std::uint32_t DeltaSegment::read_codes(const RowSelection& rows, const RowLayout
 void DeltaSegment::read_integers(std::uint32_t column, const RowSelection& rows,
                                  std::int64_t* out) const noexcept {
   const RowLayout::Access& cell = access(column);
-  const bool narrow = is_narrow(column);
+  const bool narrow = is_narrow(schema_[column].type.type);
   if (__builtin_expect(cell.has_cell(), 1))
     return delta_kernels().integers(cells_of(rows, cell), rows.count, narrow, out);
   std::fill_n(
@@ -181,8 +187,8 @@ ColumnView DeltaSegment::row_by_row(std::uint32_t column, const RowSelection& ro
 }
 
 ColumnView DeltaSegment::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
-  if (is_former(column)) return row_by_row(column, rows, out);
-  if (schema_[column].domain) return decoded(column, rows, out);
+  if (is_read_by_row(column)) return row_by_row(column, rows, out);
+  if (domain_of(column) != nullptr) return decoded(column, rows, out);
   if (lane_of(schema_[column].type) == Lane::kText) return direct_texts(column, rows, out);
   return direct(column, rows, out);
 }

@@ -34,6 +34,7 @@ class DeltaSegment : public Segment {
   ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
 
   // delta_segment_blocks.cc
+  bool likely_extremes(std::uint32_t column, Value& least, Value& greatest) const override;
   bool narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
               std::uint64_t* mask) const override;
   bool add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
@@ -50,16 +51,24 @@ class DeltaSegment : public Segment {
   bool is_former(std::uint32_t column) const noexcept {
     return __builtin_expect(chunk_.layout->edition(column) != schema_[column].edition, 0);
   }
+  /// What the cells, if they are codes, stand for, as far as kernels can look that up; else null.
+  const DictionaryDomain* domain_of(std::uint32_t column) const noexcept {
+    const CodeDomain* domain = schema_[column].domain.get();
+    if (is_former(column)) domain = former_domain(column);
+    return static_cast<const DictionaryDomain*>(domain);
+  }
+  const CodeDomain* former_domain(std::uint32_t column) const noexcept;
+  /// No kernel can read the cells.
+  bool is_read_by_row(std::uint32_t column) const noexcept {
+    return is_former(column) && former_domain(column) == nullptr;
+  }
   const RowLayout::Access& access(std::uint32_t column) const noexcept {
     return chunk_.layout->access()[column];
   }
   /// Of the bit that says NULL; word 0 if there is none.
   RowLayout::Access null_access(std::uint32_t column) const noexcept;
   /// 32 bits with a sign; 64-bit payloads in 32 bits are those from 0 to 2^32 - 1.
-  bool is_narrow(std::uint32_t column) const noexcept {
-    const Type type = schema_[column].type.type;
-    return type == Type::kInt32 || type == Type::kDate;
-  }
+  static bool is_narrow(Type type) noexcept { return type == Type::kInt32 || type == Type::kDate; }
   RowCells cells_of(const RowSelection& rows, const RowLayout::Access& access) const noexcept {
     return {chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes, chunk_.row_bytes, access,
             rows.positions};
@@ -68,8 +77,8 @@ class DeltaSegment : public Segment {
                            std::uint32_t* out) const noexcept;
   void read_integers(std::uint32_t column, const RowSelection& rows,
                      std::int64_t* out) const noexcept;
-  void payloads(std::uint32_t column, const std::uint32_t* codes, std::size_t count,
-                std::int64_t* out) const;
+  static void payloads(const DictionaryDomain& domain, const std::uint32_t* codes,
+                       std::size_t count, std::int64_t* out);
   bool null_flags(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   ColumnView direct(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   ColumnView direct_texts(std::uint32_t column, const RowSelection& rows, Vec& out) const;
@@ -81,7 +90,7 @@ class DeltaSegment : public Segment {
   void load_codes(std::uint32_t column, Step& step) const;
   void load_values(std::uint32_t column, Step& step) const;
   void keep_nulls(std::uint32_t column, bool others, Step& step) const;
-  std::uint32_t code_of(std::uint32_t column, const Value& value) const;
+  static std::uint32_t code_of(const DictionaryDomain& domain, const Value& value);
 
   const engine::Table& table_;
   const Schema& schema_;

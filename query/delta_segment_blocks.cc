@@ -103,7 +103,7 @@ struct DeltaSegment::Step {
 
 // Rows that do not count may have any code: one of a transaction that began later, for instance.
 void DeltaSegment::load_codes(std::uint32_t column, Step& step) const {
-  const std::uint32_t end = schema_[column].domain->count();
+  const std::uint32_t end = domain_of(column)->count();
   if (read_codes({step.first, nullptr, step.count}, access(column), step.codes.data()) < end)
     return;
   for (std::uint32_t i = 0; i < step.count; ++i) {
@@ -116,8 +116,8 @@ void DeltaSegment::load_codes(std::uint32_t column, Step& step) const {
 
 // Takes the rows that are NULL out of those that count, or all others.
 void DeltaSegment::keep_nulls(std::uint32_t column, bool others, Step& step) const {
-  if (schema_[column].domain) {
-    const std::uint32_t null_code = schema_[column].domain->null_code();
+  if (const DictionaryDomain* domain = domain_of(column); domain != nullptr) {
+    const std::uint32_t null_code = domain->null_code();
     if (null_code != CodeDomain::kNone)
       step.keep_code(null_code, others);
     else if (!others)
@@ -134,10 +134,10 @@ void DeltaSegment::keep_nulls(std::uint32_t column, bool others, Step& step) con
 
 // Payloads of an integer column; rows that are NULL count no more.
 void DeltaSegment::load_values(std::uint32_t column, Step& step) const {
-  if (schema_[column].domain) {
+  if (const DictionaryDomain* domain = domain_of(column); domain != nullptr) {
     load_codes(column, step);
     keep_nulls(column, true, step);
-    payloads(column, step.codes.data(), step.count, step.values.data());
+    payloads(*domain, step.codes.data(), step.count, step.values.data());
   } else {
     read_integers(column, {step.first, nullptr, step.count}, step.values.data());
     keep_nulls(column, true, step);
@@ -145,14 +145,13 @@ void DeltaSegment::load_values(std::uint32_t column, Step& step) const {
 }
 
 // The code of a value, kNone if no row has it that the transaction sees.
-std::uint32_t DeltaSegment::code_of(std::uint32_t column, const Value& value) const {
-  const auto& domain = static_cast<const DictionaryDomain&>(*schema_[column].domain);
-  const Type type = schema_[column].type.type;
+std::uint32_t DeltaSegment::code_of(const DictionaryDomain& domain, const Value& value) {
+  const Type type = domain.type();
   Value wanted;
-  if (lane_of(schema_[column].type) == Lane::kText) {
+  if (columns::is_text_type(type)) {
     wanted = Value::from_bytes(type, value.as_string());
   } else {
-    if (is_narrow(column) && value.raw() != static_cast<std::int32_t>(value.raw()))
+    if (is_narrow(type) && value.raw() != static_cast<std::int32_t>(value.raw()))
       return CodeDomain::kNone;
     wanted = Value::from_raw(type, value.raw());
   }
@@ -164,18 +163,19 @@ bool DeltaSegment::narrow(const RangeCondition& range, std::uint32_t first, std:
                           std::uint64_t* mask) const {
   using Kind = RangeCondition::Kind;
   const std::uint32_t column = range.column;
-  if (is_sparse(count, mask) || is_former(column)) return false;
+  if (is_sparse(count, mask) || is_read_by_row(column)) return false;
+  const DictionaryDomain* domain = domain_of(column);
   const Lane lane = lane_of(schema_[column].type);
   if (range.kind == Kind::kIsNull || range.kind == Kind::kIsNotNull) {
     Step::narrow_each(first, count, mask, [&](Step& step) {
-      if (schema_[column].domain) load_codes(column, step);
+      if (domain != nullptr) load_codes(column, step);
       keep_nulls(column, range.kind == Kind::kIsNotNull, step);
     });
     return true;
   }
   const bool is_outside = range.kind == Kind::kOutside;
-  if (lane != Lane::kReal && schema_[column].domain && is_one_value(range, lane)) {
-    const std::uint32_t code = code_of(column, *range.low);
+  if (lane != Lane::kReal && domain != nullptr && is_one_value(range, lane)) {
+    const std::uint32_t code = code_of(*domain, *range.low);
     Step::narrow_each(first, count, mask, [&](Step& step) {
       load_codes(column, step);
       if (is_outside) keep_nulls(column, true, step);
@@ -200,7 +200,7 @@ bool DeltaSegment::narrow(const RangeCondition& range, std::uint32_t first, std:
 
 bool DeltaSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
                           const std::uint64_t* mask, Totals& totals) const {
-  if (lane_of(schema_[column].type) != Lane::kInt || is_former(column)) return false;
+  if (lane_of(schema_[column].type) != Lane::kInt || is_read_by_row(column)) return false;
   if (is_sparse(count, mask)) return false;
   // As unsigned distances from the least integer they do not overflow.
   const auto origin = static_cast<std::uint64_t>(kLeast);
@@ -217,7 +217,7 @@ bool DeltaSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t
 
 bool DeltaSegment::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
                             const std::uint64_t* mask, Value& least, Value& greatest) const {
-  if (lane_of(schema_[column].type) != Lane::kInt || is_former(column)) return false;
+  if (lane_of(schema_[column].type) != Lane::kInt || is_read_by_row(column)) return false;
   if (is_sparse(count, mask)) return false;
   const auto origin = static_cast<std::uint64_t>(kLeast);
   columns::CodeExtremes all;
@@ -233,6 +233,21 @@ bool DeltaSegment::extremes(std::uint32_t column, std::uint32_t first, std::size
   const Type type = schema_[column].type.type;
   least = Value::from_raw(type, static_cast<std::int64_t>(all.min + origin));
   greatest = Value::from_raw(type, static_cast<std::int64_t>(all.max + origin));
+  return true;
+}
+
+// Of rows at both ends: values often come in some order. Which of them count makes no difference.
+bool DeltaSegment::likely_extremes(std::uint32_t column, Value& least, Value& greatest) const {
+  if (domain_of(column) != nullptr) return false;  // of rows that do not count codes may be wrong
+  const std::uint32_t count = std::min<std::uint32_t>(Step::kRows, chunk_.row_count);
+  const std::uint32_t last = (chunk_.row_count - count) / 64 * 64;
+  if (!extremes(column, 0, count, nullptr, least, greatest)) return false;
+  Value least_too;
+  Value greatest_too;
+  extremes(column, last, count, nullptr, least_too, greatest_too);
+  if (least.is_null() || least_too.is_null()) return !least.is_null();
+  if (least_too.raw() < least.raw()) least = least_too;
+  if (greatest_too.raw() > greatest.raw()) greatest = greatest_too;
   return true;
 }
 

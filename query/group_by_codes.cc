@@ -48,7 +48,7 @@ void GroupBySink::expect(const Source& source) {
     const BoundAggregate& aggregate = aggregates_[a];
     if (!aggregate.is_distinct() || aggregate.of->op != Op::kColumn) continue;
     if (aggregate.form() != Form::kInt) continue;
-    const std::optional<PayloadRange> range = source.packed_range(aggregate.of->column);
+    const std::optional<PayloadRange> range = source.likely_range(aggregate.of->column);
     if (!range) continue;
     const std::uint64_t count =
         static_cast<std::uint64_t>(range->greatest) - static_cast<std::uint64_t>(range->least) + 1;

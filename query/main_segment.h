@@ -44,6 +44,11 @@ class MainSegment : public Segment {
   std::uint32_t domain_code(std::uint32_t column, const Value& value) const override;
   ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
+  bool likely_extremes(std::uint32_t column, Value& least, Value& greatest) const override {
+    least = columns_[column]->min();
+    greatest = columns_[column]->max();
+    return !least.is_null();
+  }
   Reach reach(const RangeCondition& range) const override;
   bool narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
               std::uint64_t* mask) const override;

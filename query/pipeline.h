@@ -84,9 +84,9 @@ class Source {
   virtual void run(std::size_t morsel, std::uint32_t worker, Sink& sink) = 0;
   /// Rows must be taken in the order of morsels, by one worker.
   virtual bool is_ordered() const noexcept { return false; }
-  /// Between which payloads a column's values lie, of rows that are packed; nothing if none are, or
-  /// if it is not one of integers.
-  virtual std::optional<PayloadRange> packed_range(std::uint32_t /*column*/) const {
+  /// About between which payloads a column's values lie, of rows of which something is known;
+  /// nothing if there are none, or if it is not one of integers.
+  virtual std::optional<PayloadRange> likely_range(std::uint32_t /*column*/) const {
     return std::nullopt;
   }
   /// Adds to the explanation what was done.

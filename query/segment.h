@@ -106,6 +106,12 @@ class Segment {
                         Value& /*greatest*/) const {
     return false;
   }
+  /// About what the values of a column of integers lie between; a few may lie outside. False: there
+  /// are none, or nothing is known about them.
+  virtual bool likely_extremes(std::uint32_t /*column*/, Value& /*least*/,
+                               Value& /*greatest*/) const {
+    return false;
+  }
 };
 
 }  // namespace flugs::query

@@ -170,18 +170,17 @@ void TableScan::begin(const Sink& sink) {
   }
 }
 
-std::optional<PayloadRange> TableScan::packed_range(std::uint32_t output) const {
+std::optional<PayloadRange> TableScan::likely_range(std::uint32_t output) const {
   const std::uint32_t c = output_columns_[output];
   if (lane_of(plain_schema_[c].type) != Lane::kInt) return std::nullopt;
   std::optional<PayloadRange> all;
   for (const auto& segment : table_->segments()) {
-    const columns::MainColumn* column = segment->packed(c);
-    if (column == nullptr || column->min().is_null()) continue;
-    const std::int64_t least = column->min().raw();
-    const std::int64_t greatest = column->max().raw();
-    if (!all) all = PayloadRange{least, greatest, 0};
-    all->least = std::min(all->least, least);
-    all->greatest = std::max(all->greatest, greatest);
+    Value least;
+    Value greatest;
+    if (!segment->likely_extremes(c, least, greatest)) continue;
+    if (!all) all = PayloadRange{least.raw(), greatest.raw(), 0};
+    all->least = std::min(all->least, least.raw());
+    all->greatest = std::max(all->greatest, greatest.raw());
     all->rows += segment->row_count();
   }
   return all;

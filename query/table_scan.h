@@ -43,7 +43,7 @@ class TableScan : public Source {
   Schema output_schema() const;
 
   void begin(const Sink& sink) override;
-  std::optional<PayloadRange> packed_range(std::uint32_t column) const override;
+  std::optional<PayloadRange> likely_range(std::uint32_t column) const override;
   std::size_t morsel_count() const override { return morsels_.size(); }
   void run(std::size_t morsel, std::uint32_t worker, Sink& sink) override;
   void finish() override;

@@ -87,6 +87,22 @@ void TableView::add_columns() {
   }
 }
 
+// An edition that a chunk names stays as long as somebody reads the chunk.
+void TableView::add_formers(const columns::RowLayout& layout) {
+  if (layout.editions() == table_.columns().editions()) return;
+  for (std::size_t i = 0; i < schema_.size(); ++i) {
+    ColumnInfo& info = schema_[i];
+    const std::uint16_t edition = layout.edition(i);
+    const auto is_it = [&](const ColumnInfo::Former& former) { return former.edition == edition; };
+    if (edition == info.edition || std::ranges::any_of(info.formers, is_it)) continue;
+    const columns::Column* column = table_.columns()[i]->at_edition(edition);
+    if (column == nullptr || column->is_dropped()) continue;
+    if (column->is_dictionary() && !column->is_text())
+      info.formers.push_back(
+          {edition, std::make_shared<DictionaryDomain>(column->dictionary(), column->type())});
+  }
+}
+
 void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end) {
   const std::size_t chunks = table_.rows().chunk_count();
   for (std::size_t i = 0; i < chunks; ++i) {
@@ -96,6 +112,7 @@ void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t r
     }
     const engine::RowStore::ChunkView chunk = table_.rows().chunk(i, rows_end);
     if (chunk.row_count == 0) continue;
+    add_formers(*chunk.layout);
     segments_.push_back(std::make_unique<DeltaSegment>(table_, schema_, visibility, chunk));
     row_positions_ += chunk.row_count;
   }

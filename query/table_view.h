@@ -25,6 +25,7 @@ class TableView {
 
  private:
   void add_columns();
+  void add_formers(const columns::RowLayout& layout);
   void add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end);
   void add_group(const engine::RowGroup& group, const mvcc::Visibility& visibility);
 

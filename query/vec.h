@@ -92,6 +92,12 @@ struct ColumnInfo {
   bool is_dropped = false;  ///< keeps its place, and has no name
   /// Of a table: which edition of the column it is. Rows may be of one before.
   std::uint16_t edition = 0;
+  /// What codes of such an edition, which had a dictionary of numbers, stand for.
+  struct Former {
+    std::uint16_t edition;
+    std::shared_ptr<const CodeDomain> domain;
+  };
+  std::vector<Former> formers{};
 
   Form form() const noexcept { return domain ? Form::kCode : form_of(lane_of(type)); }
 };

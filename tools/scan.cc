@@ -29,6 +29,7 @@ struct ScanCommandOptions {
   std::uint64_t rows = 10'000'000;
   std::uint64_t distinct = 10'000'000;
   std::string side = "main";
+  std::string encoding = "auto";
   std::vector<std::string> queries;  ///< by name; empty: all
   std::uint32_t load_threads = default_load_threads();
   std::uint64_t seed = 1;
@@ -39,6 +40,11 @@ struct ScanCommandOptions {
     return side == "delta" ? 0 : side == "half" ? rows / 2 : rows;
   }
 };
+
+Encoding encoding_of(const std::string& name) {
+  if (name == "auto") return Encoding::kAuto;
+  return name == "direct" ? Encoding::kDirect : Encoding::kDictionary;
+}
 
 struct ScanFigures {
   std::string pool_path;
@@ -159,7 +165,7 @@ class ScanCommand {
   }
 
   Status fill(ScanFigures& figures) {
-    Result<TableId> table = bench::create_scan_table(database_);
+    Result<TableId> table = bench::create_scan_table(database_, encoding_of(options_.encoding));
     if (table.code() == StatusCode::kAlreadyExists)
       return Status(StatusCode::kAlreadyExists,
                     "the pool holds a table r already: name another pool, or none");
@@ -272,6 +278,7 @@ bench::Json figures_json(const ScanCommandOptions& options, const ScanFigures& f
   json["rows"] = options.rows;
   json["distinct"] = options.distinct_in_rows();
   json["side"] = options.side;
+  json["encoding"] = options.encoding;
   json["seed"] = options.seed;
   json["queries"] = queries_json(figures.report);
   json["load_seconds"] = figures.load_seconds;
@@ -377,6 +384,11 @@ void add_scan(CLI::App& app, Action& action) {
       ->add_option("--side", options->side,
                    "Where the rows are: all merged, none, or the first half")
       ->check(CLI::IsMember({"main", "delta", "half"}))
+      ->capture_default_str();
+  command
+      ->add_option("--encoding", options->encoding,
+                   "Of the 4 integer columns in the delta: codes, values, or as the engine chooses")
+      ->check(CLI::IsMember({"auto", "dictionary", "direct"}))
       ->capture_default_str();
   command->add_option("--query", options->queries, "Only this one; may be given several times")
       ->type_name("NAME");

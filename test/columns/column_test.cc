@@ -100,19 +100,57 @@ TEST_CASE("payloads beyond the type are cut to it", "[columns]") {
 
 TEST_CASE("cells are as narrow as the value allows", "[columns]") {
   TestColumn integer(column_schema(Type::kInt64, Encoding::kDirect));
-  CHECK(integer->bits_for(*integer.encode(Value::int64(0))) == 32);
-  CHECK(integer->bits_for(*integer.encode(Value::int64(0xFFFFFFFF))) == 32);
-  CHECK(integer->bits_for(*integer.encode(Value::int64(0x100000000))) == 64);
-  CHECK(integer->bits_for(*integer.encode(Value::int64(-1))) == 64);
-  CHECK(integer->bits_for(*integer.encode(Value::null())) == 32);
+  const auto bits_of = [](TestColumn& column, const Value& value) {
+    return static_cast<int>(column->bits_for(*column.encode(value)));
+  };
+  CHECK(bits_of(integer, Value::null()) == 24);
+  CHECK(bits_of(integer, Value::int64(0)) == 24);
+  for (int bits = 24; bits < 64; bits += 8) {
+    CHECK(bits_of(integer, Value::int64((std::int64_t{1} << bits) - 1)) == bits);
+    CHECK(bits_of(integer, Value::int64(std::int64_t{1} << bits)) == bits + 8);
+  }
+  CHECK(bits_of(integer, Value::int64(-1)) == 64);
   TestColumn narrow(column_schema(Type::kInt32, Encoding::kDirect));
-  CHECK(narrow->bits_for(*narrow.encode(Value::int32(-1))) == 32);
+  CHECK(bits_of(narrow, Value::int32(0xFFFFFF)) == 24);
+  CHECK(bits_of(narrow, Value::int32(0x1000000)) == 32);
+  CHECK(bits_of(narrow, Value::int32(-1)) == 32);
+  for (const Type type : {Type::kDouble, Type::kTimestamp}) {
+    TestColumn whole(column_schema(type, Encoding::kDirect));
+    CHECK(bits_of(whole, Value::from_raw(type, 1)) == 64);
+  }
   TestColumn text(column_schema(Type::kString, Encoding::kDirect));
   CHECK(text->bits_for(*text.encode(Value::string(""))) == 128);
   TestColumn codes(column_schema(Type::kInt64));
   CHECK(codes->bits_for(*codes.encode(Value::int64(-1))) == 1);
   CHECK(codes->bits_for(*codes.encode(Value::int64(-2))) == 1);
   CHECK(codes->bits_for(*codes.encode(Value::int64(-3))) == 2);
+}
+
+TEST_CASE("integers of any size come back from cells of every width that they fit", "[columns]") {
+  for (const Type type : {Type::kInt32, Type::kDate, Type::kInt64, Type::kDecimal}) {
+    TestColumn column(column_schema(type, Encoding::kDirect));
+    const bool is_narrow = type == Type::kInt32 || type == Type::kDate;
+    const int most = is_narrow ? 32 : 64;
+    for (int shift = 0; shift < most; ++shift)
+      for (const std::int64_t near : {-1, 0, 1})
+        for (const bool negative : {false, true}) {
+          const std::uint64_t size = (std::uint64_t{1} << shift) + static_cast<std::uint64_t>(near);
+          auto raw = static_cast<std::int64_t>(negative ? 0 - size : size);
+          if (is_narrow) raw = static_cast<std::int32_t>(raw);
+          const Value value = Value::from_raw(type, raw);
+          const columns::Cell cell = *column.encode(value);
+          for (unsigned more = 0; more <= 40; more += 4) {
+            const columns::CellNeed need = column->need(column->bits_for(cell), more);
+            CHECK(need.bits <= most);
+            const columns::RowLayout layout = OneCellRow::make(need);
+            alignas(64) std::array<std::byte, 64> row{};
+            layout.store(row.data(), 0, cell);
+            if (column->value(layout, row.data(), 0) != value ||
+                column->integer(layout, row.data(), 0) != raw)
+              FAIL(to_string(type) << " " << raw << " in " << int{need.bits} << " bits");
+          }
+        }
+  }
 }
 
 TEST_CASE("a foretold number of values gives the width", "[columns]") {

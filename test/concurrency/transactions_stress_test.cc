@@ -14,7 +14,7 @@ namespace {
 
 constexpr ColumnId kId{0};
 constexpr ColumnId kAmount{1};
-constexpr ColumnId kNote{2};
+constexpr ColumnId kNoteColumn{2};
 
 TableSchema accounts_schema(const std::string& name) {
   TableSchema schema(name);

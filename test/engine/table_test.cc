@@ -43,7 +43,8 @@ TEST_CASE("codes of large dictionaries take no more of a row than it has", "[eng
 TEST_CASE("rows keep their values while cells get wider", "[engine]") {
   MemoryDatabase database(std::size_t{64} << 20);
   TableSchema schema("t");
-  schema.column("id", Type::kInt64).column("code", Type::kInt64).column("text", Type::kString);
+  schema.column("id", Type::kInt64).column("code", Type::kInt64).dictionary();
+  schema.column("text", Type::kString);
   schema.column("number", Type::kDecimal).direct().primary_key({"id"});
   const TableId table = must(database->create_table(schema));
   std::vector<RowId> rows;

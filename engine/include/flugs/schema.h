@@ -15,9 +15,12 @@ namespace flugs {
 /// How a column's values lie in the rows of the delta.
 enum class Encoding : std::uint8_t {
   /// Direct for a column that is a unique key by itself (so that every value is new anyway) unless
-  /// it is of bytes or nullable; dictionary for everything else.
+  /// it is of bytes or nullable; dictionary for everything else, as long as it pays: a column of
+  /// numbers turns to direct when its dictionary takes more than it saves in the rows, or gets too
+  /// large for the caches (docs/decisions/0027-dictionaries-that-do-not-pay.md).
   kAuto = 0,
   /// The row holds a ValueID; the column's dictionary holds each value once (SOFORT, section 2).
+  /// However many there are, unless a merge finds that most are no row's (decision 0026).
   kDictionary = 1,
   /// The row holds the value itself. For columns in which nearly every value is new: an update
   /// then adds nothing to a dictionary.
@@ -30,6 +33,8 @@ struct ColumnSchema {
   Type type = Type::kInt64;
   bool nullable = true;
   Encoding encoding = Encoding::kAuto;
+  /// Of a table that is there: `encoding` was kAuto, and is what the engine has chosen so far.
+  bool chooses_encoding = false;
   /// Decimal digits after the point, 0 to 18; for kDecimal only.
   std::uint8_t scale = 0;
   /// A hint for the width of codes; 0: unknown. Never a limit: more values make rows wider.
@@ -129,13 +134,17 @@ struct TableSchema {
     columns.push_back(std::move(c));
     return *this;
   }
-  // The following six speak of the column added last; there must be one.
+  // The following seven speak of the column added last; there must be one.
   TableSchema& not_null() {
     columns.back().nullable = false;
     return *this;
   }
   TableSchema& direct() {
     columns.back().encoding = Encoding::kDirect;
+    return *this;
+  }
+  TableSchema& dictionary() {
+    columns.back().encoding = Encoding::kDictionary;
     return *this;
   }
   TableSchema& scale(std::uint8_t digits) {
