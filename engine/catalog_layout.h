@@ -115,7 +115,7 @@ struct RowGroupLayout {
   std::uint32_t table_id;
   std::uint32_t chunk_index;
   std::uint32_t row_count;    ///< row ids
-  std::uint32_t stored_rows;  ///< of these, with a place in the columns; 1 to row_count
+  std::uint32_t stored_rows;  ///< of these, with a place in the columns; row_count at most
   std::uint16_t column_count;
   std::uint16_t reserved0;
   std::uint32_t reserved1;

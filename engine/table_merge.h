@@ -16,7 +16,8 @@
 namespace flugs::engine {
 
 /// One merge of one table: chunks of rows become row groups, groups in which many rows have died
-/// are made again, chunks without a living row are emptied (decision 0012). Then the groups' key
+/// are made again, chunks without a living row become groups without rows, and empty chunks at the
+/// merge that follows (decision 0012). Then the groups' key
 /// indexes are written, for the next opening (decision 0014).
 /// Thread-safety: one merge of a table at a time (Table::merge_mutex); transactions go on.
 /// Source: SOFORT (DaMoN 2014), section 2 (main; the merge was left undone there); the carrying

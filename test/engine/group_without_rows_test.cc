@@ -47,13 +47,13 @@ struct Codes {
   void check() {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     const std::int64_t sum = rows * (rows - 1) / 2 * 7;
-    const auto sums = must(query::Query::table("codes")
-                               .group_by({}, {query::count(), query::sum("code"),
-                                              query::min(query::col("code")),
-                                              query::max(query::col("code")),
-                                              query::count_distinct(query::col("code")),
-                                              query::count(query::col("word"))})
-                               .run(t));
+    const auto sums =
+        must(query::Query::table("codes")
+                 .group_by(
+                     {}, {query::count(), query::sum("code"), query::min(query::col("code")),
+                          query::max(query::col("code")), query::count_distinct(query::col("code")),
+                          query::count(query::col("word"))})
+                 .run(t));
     CHECK(sums.value(0, 0).raw() == rows);
     CHECK(sums.value(0, 1).raw() == sum);
     CHECK(sums.value(0, 2).raw() == 0);
@@ -87,7 +87,7 @@ TEST_CASE("a chunk of which nothing is left is a group without rows before it is
   Codes codes;
   codes.insert(kFirst);
   CHECK(codes.merge().columns_renewed == 1);
-  codes.insert(1000);  // behind the chunk that was made ahead, whose cells are of the former edition
+  codes.insert(1000);  // behind the chunk made ahead, whose cells are of the former edition
   const std::uint64_t groups = codes.statistics().groups;
   MergeReport report = codes.merge();
   const std::uint64_t merged = report.chunks_merged;
