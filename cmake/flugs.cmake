@@ -20,7 +20,8 @@ function(flugs_settings target)
   if(FLUGS_DEVELOPER)
     # Objects say nothing of where the checkout is: ccache finds those of another one.
     target_compile_options(${target} PRIVATE -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.
-                                             -fmacro-prefix-map=${PROJECT_SOURCE_DIR}=.)
+                                             -fmacro-prefix-map=${PROJECT_SOURCE_DIR}=.
+      $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
     # GCC 12 sees an overlapping copy in every `"text" + std::string` (GCC bug 105651).
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
