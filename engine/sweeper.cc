@@ -3,12 +3,23 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
 #include "engine/table.h"
 
 namespace flugs::engine {
+
+namespace {
+
+// Between two looks whether transactions have ended that began before keys were made.
+constexpr std::chrono::milliseconds kSettlePauseMin{1};
+constexpr std::chrono::milliseconds kSettlePauseMax{1000};
+
+}  // namespace
 
 Sweeper::Sweeper(std::vector<Table*> tables) : tables_(std::move(tables)) {
   try {
@@ -18,18 +29,62 @@ Sweeper::Sweeper(std::vector<Table*> tables) : tables_(std::move(tables)) {
   }
 }
 
+// The one that was wanted first; else the first that lacks some. Null: none does.
+Table* Sweeper::next_to_build() const noexcept {
+  Table* next = nullptr;
+  for (Table* table : tables_) {
+    if (!table->is_unbuilt(Table::kAllIndexes) || table->is_dropped() || table->has_build_failed())
+      continue;
+    const std::int64_t asked = table->asked_at();
+    const std::int64_t first = next == nullptr ? 0 : next->asked_at();
+    if (next == nullptr || (asked != 0 && (first == 0 || asked < first))) next = table;
+  }
+  return next;
+}
+
+// One kind at a time: another table may be wanted meanwhile. Whoever needs to know of damage asks
+// again.
+void Sweeper::build(const std::stop_token& stop) noexcept {
+  constexpr std::array kInTurn{Table::kHashIndexes, Table::kDictionaryIndexes,
+                               Table::kOrderedIndexes};
+  while (!stop.stop_requested()) {
+    Table* const table = next_to_build();
+    if (table == nullptr) return;
+    for (const Table::Indexes kind : kInTurn) {
+      if (!table->is_unbuilt(kind)) continue;
+      static_cast<void>(table->build_indexes(kind));
+      break;
+    }
+  }
+}
+
+// A table that was being dropped may have stayed.
+void Sweeper::settle(const std::stop_token& stop) noexcept {
+  auto pause = kSettlePauseMin;
+  while (!stop.stop_requested()) {
+    build(stop);
+    bool is_settled = true;
+    for (Table* table : tables_)
+      is_settled &= table->settle_keys() && (!table->is_dropped() || table->is_gone());
+    if (is_settled) return;
+    std::unique_lock lock(mutex_);
+    stopped_.wait_for(lock, stop, pause, [] { return false; });
+    pause = std::min(2 * pause, kSettlePauseMax);
+  }
+}
+
 void Sweeper::run(const std::stop_token& stop) noexcept {
   constexpr int kLeastPriority = 19;
   ::pthread_setname_np(::pthread_self(), "flugs-sweep");
-  // Whoever needs to know of damage asks again.
-  for (Table* table : tables_)
-    if (!stop.stop_requested()) static_cast<void>(table->build_indexes(Table::kAllIndexes));
+  build(stop);
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
   for (Table* table : tables_) {
+    static_cast<void>(table->settle_keys());
     while (!stop.stop_requested() && table->sweep_more()) {
     }
     if (!stop.stop_requested()) static_cast<void>(table->check_hints());
   }
+  settle(stop);
 }
 
 }  // namespace flugs::engine

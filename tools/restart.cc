@@ -80,7 +80,7 @@ constexpr Figure kFigures[] = {
     {"exec_to_main_ms", "of all: start of the process, until main",
      [](const RestartRun& run) { return run.exec_to_main; }},
     {"open_ms", "of all: opening", [](const RestartRun& run) { return run.open; }},
-    {"query_ms", "of all: the query, and waiting for an index",
+    {"query_ms", "of all: the query",
      [](const RestartRun& run) { return run.query; }},
     {"all_indexes_ms", "all indexes are there",
      [](const RestartRun& run) { return run.all_indexes; }},
