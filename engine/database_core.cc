@@ -312,7 +312,6 @@ Status DatabaseCore::finish_opening() {
   for (Table* table : found) {  // of one that is dropped meanwhile nothing is left
     Status built = table->build_indexes(Table::kAllIndexes);
     if (first.ok() && !table->is_dropped()) first = std::move(built);
-    table->settle_keys();
     if (Status s = table->sweep_all(); first.ok()) first = std::move(s);
     if (Status s = table->check_hints(); first.ok()) first = std::move(s);
   }
@@ -434,7 +433,6 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
   for (const TableId id : ids) {  // of all: foreign keys look into other tables
     if (Table* checked = table(id); checked != nullptr) {
       if (Status s = checked->build_indexes(Table::kAllIndexes); !s.ok()) return s;
-      checked->settle_keys();
     }
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {

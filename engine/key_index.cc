@@ -190,7 +190,7 @@ Status KeyIndex::check_free(std::span<const Value> values, const mvcc::Visibilit
   if (!unique_ ||
       std::any_of(values.begin(), values.end(), [](const Value& value) { return value.is_null(); }))
     return {};
-  lookup(values, visibility.snapshot(), scratch);
+  lookup(values, scratch);
   for (const std::uint32_t candidate : scratch.view())
     if (matches(candidate, values))
       if (Status s = judge(candidate, visibility); !s.ok()) return s;
@@ -214,7 +214,7 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
   } else if (is_hashed(row)) {
     const bool may_repeat = has_null(row);
     const bool is_late = !may_repeat && late() != nullptr;
-    const std::uint32_t unindexed = is_late ? late_row_like(row, visibility.snapshot()) : kNoRow;
+    const std::uint32_t unindexed = is_late ? late_row_like(row) : kNoRow;
     outcome = hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
       Status found;
       const auto refuses = [&](std::uint32_t candidate) {

@@ -172,10 +172,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
     return __builtin_expect(is_finished_.load(std::memory_order_acquire), 1) ? nullptr
                                                                              : late_.get();
   }
-  /// `lookup` of rows that a transaction with that snapshot may have to look at, each once:
-  /// `values` are those of hash_of, and as many more as are known.
-  bool lookup(std::span<const Value> values, std::uint64_t snapshot,
-              columns::Candidates& out) const;
+  /// `lookup`, and rows that the index may lack, each once: `values` are those of hash_of, and as
+  /// many more as are known.
+  bool lookup(std::span<const Value> values, columns::Candidates& out) const;
 
   /// While the key is made: enters a version that is there into the hash index, unless it is in
   /// already, or a newer one from which it is reached: `leads_to(newer)`. Calls `meet(row)` for
@@ -237,9 +236,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
                       columns::Unflushed& unflushed, pmem::Persister& persister);
   void erase_hint(std::uint32_t keyed, std::uint32_t row, KnownHash hash);
   Status missing(std::uint32_t row) const;
-  void for_each_late(const LateRows& late, std::span<const Value> values, std::uint64_t snapshot,
-                     std::uint32_t like, FunctionRef<bool(std::uint32_t row)> visit) const;
-  std::uint32_t late_row_like(std::uint32_t row, std::uint64_t snapshot) const;
+  void for_each_late(const LateRows& late, std::span<const Value> values, std::uint32_t like,
+                     FunctionRef<bool(std::uint32_t row)> visit) const;
+  std::uint32_t late_row_like(std::uint32_t row) const;
 
   const RowStore& rows_;
   const IndexRuns& runs_;

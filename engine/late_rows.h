@@ -29,19 +29,12 @@ class LateRows {
     return deleted == mvcc::kNoStamp || mvcc::is_tag(deleted) || deleted > opened_at_;
   }
 
-  /// Where rows begin that the index may lack for a look-up in that snapshot. Before it looks.
-  std::uint32_t first_missing(std::uint64_t snapshot) const noexcept {
-    const std::uint32_t entered = entered_.load(std::memory_order_acquire);
-    return snapshot >= since_.load(std::memory_order_relaxed) ? entered : 0;
+  /// Those below it are in; to be read before the index is looked at.
+  std::uint32_t entered() const noexcept { return entered_.load(std::memory_order_acquire); }
+  /// One thread.
+  void note_entered(std::uint32_t end) noexcept {
+    entered_.store(end, std::memory_order_release);  // pairs with entered
   }
-  std::uint32_t entered() const noexcept { return entered_.load(std::memory_order_relaxed); }
-  /// Those below `end` that are visible in `snapshot` are in; one thread. What was deleted before
-  /// is not: earlier snapshots may lack it.
-  void note_entered(std::uint32_t end, std::uint64_t snapshot) noexcept {
-    since_.store(snapshot, std::memory_order_relaxed);
-    entered_.store(end, std::memory_order_release);  // pairs with first_missing
-  }
-  std::uint64_t since() const noexcept { return since_.load(std::memory_order_relaxed); }
 
   /// When somebody first wanted the index; 0: nobody has.
   std::int64_t asked_at() const noexcept { return asked_at_.load(std::memory_order_relaxed); }
@@ -57,7 +50,6 @@ class LateRows {
   const std::uint32_t end_;
   const std::uint64_t opened_at_;
   std::atomic<std::uint32_t> entered_{0};
-  std::atomic<std::uint64_t> since_{0};
   std::atomic<std::int64_t> asked_at_{0};
 };
 

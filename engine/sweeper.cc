@@ -15,9 +15,8 @@ namespace flugs::engine {
 
 namespace {
 
-// Between two looks whether transactions have ended that began before keys were made.
-constexpr std::chrono::milliseconds kSettlePauseMin{1};
-constexpr std::chrono::milliseconds kSettlePauseMax{1000};
+// Between two looks at tables that are being dropped.
+constexpr std::chrono::milliseconds kDropPause{50};
 
 }  // namespace
 
@@ -58,18 +57,16 @@ void Sweeper::build(const std::stop_token& stop) noexcept {
   }
 }
 
-// A table that was being dropped may have stayed.
-void Sweeper::settle(const std::stop_token& stop) noexcept {
-  auto pause = kSettlePauseMin;
-  while (!stop.stop_requested()) {
-    build(stop);
-    bool is_settled = true;
-    for (Table* table : tables_)
-      is_settled &= table->settle_keys() && (!table->is_dropped() || table->is_gone());
-    if (is_settled) return;
+// A table that is being dropped gets no indexes, and may stay all the same.
+void Sweeper::wait_for_drops(const std::stop_token& stop) noexcept {
+  const auto is_being_dropped = [](const Table* table) {
+    return table->is_dropped() && !table->is_gone() && table->is_unbuilt();
+  };
+  while (!stop.stop_requested() && std::any_of(tables_.begin(), tables_.end(), is_being_dropped)) {
     std::unique_lock lock(mutex_);
-    stopped_.wait_for(lock, stop, pause, [] { return false; });
-    pause = std::min(2 * pause, kSettlePauseMax);
+    stopped_.wait_for(lock, stop, kDropPause, [] { return false; });
+    lock.unlock();
+    build(stop);
   }
 }
 
@@ -77,14 +74,13 @@ void Sweeper::run(const std::stop_token& stop) noexcept {
   constexpr int kLeastPriority = 19;
   ::pthread_setname_np(::pthread_self(), "flugs-sweep");
   build(stop);
+  wait_for_drops(stop);
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
   for (Table* table : tables_) {
-    static_cast<void>(table->settle_keys());
     while (!stop.stop_requested() && table->sweep_more()) {
     }
     if (!stop.stop_requested()) static_cast<void>(table->check_hints());
   }
-  settle(stop);
 }
 
 }  // namespace flugs::engine

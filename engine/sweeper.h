@@ -25,7 +25,7 @@ class Sweeper {
  private:
   Table* next_to_build() const noexcept;
   void build(const std::stop_token& stop) noexcept;
-  void settle(const std::stop_token& stop) noexcept;
+  void wait_for_drops(const std::stop_token& stop) noexcept;
   void run(const std::stop_token& stop) noexcept;
 
   std::vector<Table*> tables_;

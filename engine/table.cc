@@ -260,7 +260,7 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
 // What has not been found in the index.
 std::uint32_t Table::find_late(TransactionContext& context, const KeyIndex& key,
                                std::span<const Value> values) const {
-  static_cast<void>(key.lookup(values, context.visibility.snapshot(), context.candidates));
+  static_cast<void>(key.lookup(values, context.candidates));
   for (const std::uint32_t head : context.candidates.view())
     if (const std::uint32_t row = visible_version(key, head, values, context.visibility);
         row != kNoRow)
@@ -306,7 +306,7 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
   }
   columns::Candidates candidates;
   const bool is_late = key.late() != nullptr;
-  const bool is_whole = key.lookup(wanted, context.visibility.snapshot(), candidates);
+  const bool is_whole = key.lookup(wanted, candidates);
   for (const std::uint32_t head : candidates.view()) rows_.prefetch(head);
   // An old snapshot may be led from a newer version to one that has an entry of its own as well: in
   // a run, which comes later, or in a hint index or among rows without an entry, in any order.

@@ -222,9 +222,9 @@ class Table : public UnbuiltIndexes {
   void leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads, mvcc::TransactionSlots& slots,
                      const std::atomic<bool>& stops) noexcept;
   /// Whether there is a thread that makes them without being asked. Before anybody uses the table.
-  void set_builds_later(bool builds_later) noexcept { builds_later_ = builds_later; }
+  void set_builds_later(bool builds_later) noexcept;
   /// Whether some of them are left: if not, nothing need be prepared.
-  bool is_unbuilt(std::uint8_t indexes = kAllIndexes | kUnsettledKeys) const noexcept {
+  bool is_unbuilt(std::uint8_t indexes = kAllIndexes) const noexcept {
     return __builtin_expect((unbuilt_.load(std::memory_order_acquire) & indexes) != 0, 0);
   }
   /// Before values of a key of one that is unbuilt are looked up, or a range of it; before anything
@@ -239,9 +239,6 @@ class Table : public UnbuiltIndexes {
   Status build_indexes(std::uint8_t indexes) noexcept;
   /// When indexes that are left were first wanted, by a clock of this class's; 0: nobody wants any.
   std::int64_t asked_at() const noexcept;
-  /// Hash indexes that are made need no help any more, if nobody is left with a snapshot from
-  /// before; false: somebody is.
-  bool settle_keys() noexcept;
   /// Whether `newer` is a later version of the record of `row`, which the snapshot sees, and none
   /// in between has another key.
   bool leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
@@ -392,7 +389,7 @@ class Table : public UnbuiltIndexes {
   Status enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
                       recovery::Phases& phases);
   KeyIndex* next_to_enter() const noexcept;
-  bool settle_keys_locked() noexcept;
+  void release_opening() noexcept;
   void ask_for(KeyMask keys) noexcept;
   Status enter_ordered(KeyIndex& key, recovery::Phases& phases);
   Status check_values(std::span<const Value> values) const;
@@ -560,6 +557,7 @@ class Table : public UnbuiltIndexes {
   const std::atomic<bool>* build_stops_ = nullptr;
   std::atomic<double> build_us_{0};
   std::atomic<std::int64_t> asked_at_{0};
+  std::atomic<bool> keeps_opening_{false};
   pmem::Mutex build_mutex_;  // protects build_status_; rank: after merge_mutex_
   Status build_status_;
   UnsweptRows unswept_;

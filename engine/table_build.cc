@@ -129,7 +129,7 @@ void Table::leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
 
 Table::Unbuilt Table::still_unbuilt() const noexcept {
   Unbuilt unbuilt;
-  unbuilt.indexes = unbuilt_.load(std::memory_order_acquire) & kAllIndexes;
+  unbuilt.indexes = unbuilt_.load(std::memory_order_acquire);
   if ((unbuilt.indexes & kDictionaryIndexes) != 0) unbuilt.entries = unindexed_entries();
   if ((unbuilt.indexes & kKeyIndexes) != 0) unbuilt.rows = left_by_opening_.rows;
   return unbuilt;
@@ -182,9 +182,9 @@ Status Table::build_indexes(std::uint8_t indexes) noexcept {
     }
   };
   build(kHashIndexes, [&] { return build_hash(phases); });
+  if (!is_unbuilt(kHashIndexes) || has_build_failed()) release_opening();
   build(kDictionaryIndexes, [&] { return build_dictionaries(phases, report); });
   build(kOrderedIndexes, [&] { return build_ordered(phases); });
-  settle_keys_locked();
   build_us_.store(build_us_.load(std::memory_order_relaxed) + microseconds_since(start),
                   std::memory_order_relaxed);
   return built;

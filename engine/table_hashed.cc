@@ -14,9 +14,8 @@ namespace flugs::engine {
 
 namespace {
 
-// Positions of rows that are entered under one snapshot, an eighth of the table, so that look-ups
-// soon have less to look through: at most 32 MB of entries, 50 to 100 ms. What dies meanwhile waits
-// for so long until it is given free.
+// Positions of rows that are entered at a time, an eighth of the table, so that look-ups soon have
+// less to look through: at most 32 MB of entries.
 constexpr std::uint32_t kRowsEnteredMax = 1u << 22;
 constexpr std::uint32_t kRowsEnteredMin = 1u << 12;
 constexpr std::uint32_t kPartsWished = 8;
@@ -35,14 +34,14 @@ bool Table::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row
   return false;
 }
 
-// Of the rows from `first` to `end` - 1 those that were there at opening and that a snapshot of now
-// sees: while that is held none of them leaves the indexes. Writers enter what they write; what
-// they have replaced since, and entered the replacement of, is reached from that.
+// Of the rows from `first` to `end` - 1 those that were there at opening, whatever has become of
+// them since: none leaves the indexes before all are in (keep_opening), so that every snapshot
+// finds them. Writers enter what they write; what they have replaced, and entered the replacement
+// of, is reached from that.
 Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
                            recovery::Phases& phases) {
   LateRows& late = *key.late();
-  const mvcc::SnapshotHold hold(*slots_);
-  const mvcc::Visibility visibility = hold.visibility();
+  const mvcc::Visibility opening(slots_->mirrors(), slots_->opened_at(), mvcc::kNoStamp);
   const std::uint64_t rows = end - first;
   const std::uint64_t sources =
       std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, rows / kRowsPerTask + 1);
@@ -54,8 +53,7 @@ Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end
       for_each_unserved(key, first + static_cast<std::uint32_t>(rows * i / sources),
                         first + static_cast<std::uint32_t>(rows * (i + 1) / sources),
                         [&](std::uint32_t row) {
-                          const mvcc::VersionLayout& version = rows_.version(row);
-                          if (late.has(version) && visibility.sees(version) && key.is_hashed(row))
+                          if (late.has(rows_.version(row)) && key.is_hashed(row))
                             source.add(key.hash_of(row), row);
                         });
       return Status();
@@ -66,13 +64,13 @@ Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end
     tasks.emplace_back([&, group] {
       builder.for_each_in_group(group, [&](std::uint64_t hash, std::uint32_t row) {
         key.add_existing(
-            row, hash, [&](std::uint32_t newer) { return leads_to(key, newer, row, visibility); },
+            row, hash, [&](std::uint32_t newer) { return leads_to(key, newer, row, opening); },
             [](std::uint32_t) {});
       });
       return Status();
     });
   if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
-  late.note_entered(end, visibility.snapshot());
+  late.note_entered(end);
   return {};
 }
 
@@ -102,30 +100,21 @@ Status Table::build_hash(recovery::Phases& phases) {
     if (Status s = enter_hashed(*key, first, first + std::min(rows, end - first), phases); !s.ok())
       return s;
   }
-  // Those that lack nothing are in use as any other when settle_keys says so.
-  unbuilt_.fetch_or(kUnsettledKeys, std::memory_order_relaxed);
+  for (KeyIndex* key : keys_)
+    if (key->late() != nullptr) key->finish();
   return {};
 }
 
-// Whether look-ups and writers have nothing to do any more for keys that were made: nobody is left
-// who may see rows that had been deleted before they were entered. If nobody makes indexes without
-// being asked, nobody had written yet.
-bool Table::settle_keys() noexcept {
-  if (!is_unbuilt(kUnsettledKeys)) return true;
-  const std::lock_guard guard(build_mutex_);
-  return settle_keys_locked();
+// Before anybody uses the table.
+void Table::set_builds_later(bool builds_later) noexcept {
+  builds_later_ = builds_later;
+  const bool is_left = builds_later && is_unbuilt(kHashIndexes);
+  if (is_left && !keeps_opening_.exchange(true)) slots_->keep_opening();
+  if (!is_left) release_opening();
 }
 
-bool Table::settle_keys_locked() noexcept {
-  if (!is_unbuilt(kUnsettledKeys) || is_dropped()) return true;
-  std::uint64_t since = 0;
-  for (const KeyIndex* key : keys_)
-    if (const LateRows* late = key->late()) since = std::max(since, late->since());
-  if (builds_later_ && slots_->oldest_snapshot() < since) return false;
-  for (KeyIndex* key : keys_)
-    if (key->late() != nullptr) key->finish();
-  unbuilt_.fetch_and(static_cast<std::uint8_t>(~kUnsettledKeys), std::memory_order_release);
-  return true;
+void Table::release_opening() noexcept {
+  if (keeps_opening_.exchange(false)) slots_->release_opening();
 }
 
 // When somebody first wanted indexes that are to be made; 0: nobody has, or there are none.

@@ -12,7 +12,6 @@ struct UnbuiltIndexes {
     kHashIndexes = 1,  ///< of keys
     kDictionaryIndexes = 2,
     kOrderedIndexes = 4,  ///< of keys
-    kUnsettledKeys = 8,   ///< hash indexes are made, but some snapshot may be from before
   };
   static constexpr std::uint8_t kKeyIndexes = kHashIndexes | kOrderedIndexes;
   static constexpr std::uint8_t kAllIndexes = kKeyIndexes | kDictionaryIndexes;
