@@ -1,6 +1,7 @@
 #include "columns/hash_index.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -32,7 +33,7 @@ void* map_slab(std::size_t bytes) {
 
 HashIndex::HashIndex() {
   directories_.push_back(std::make_unique<Directory>(0));
-  directories_.back()->segments[0].store(new_segment(0), std::memory_order_relaxed);
+  directories_.back()->segments[0].store(new_segment(0, 0), std::memory_order_relaxed);
   directory_.store(directories_.back().get(), std::memory_order_release);
 }
 
@@ -83,11 +84,12 @@ void* HashIndex::allocate_memory(std::size_t bytes) {
   return result;  // fresh from the kernel: zero
 }
 
-HashIndex::Segment* HashIndex::new_segment(std::uint32_t depth) {
+HashIndex::Segment* HashIndex::new_segment(std::uint32_t depth, std::uint32_t prefix) {
   // Fresh memory is zero, which is an empty segment; constructing it would write all of it again.
   auto* segment = static_cast<Segment*>(allocate_memory(sizeof(Segment)));
   segment->split_at.store(kSplitAtOverflows, std::memory_order_relaxed);
   segment->depth = depth;
+  segment->prefix = prefix;
   segments_.push_back(segment);
   return segment;
 }
@@ -225,52 +227,87 @@ void HashIndex::split(Segment& segment) {
     segment.split_at.store(segment.overflows.load(std::memory_order_relaxed) * 2,
                            std::memory_order_relaxed);
   } else {
-    move_entries(segment, bit);
+    spread(segment, 1);
   }
   for (Bucket& bucket : segment.buckets) bucket.unlock();
 }
 
-void HashIndex::move_entries(Segment& segment, std::uint32_t bit) {
+// Entries move to new segments by the next `bits` bits of their fingerprints; those stay that have
+// none of them set. All buckets are locked.
+void HashIndex::spread(Segment& segment, std::uint32_t bits) {
+  const std::uint32_t depth = segment.depth + bits;
+  const std::size_t parts = std::size_t{1} << bits;
+  const auto part_of = [&](std::uint64_t word) {
+    return (fingerprint_of(word) >> (32 - depth)) & (parts - 1);
+  };
   const auto for_each_moving = [&](auto&& visit) {
-    for (std::size_t i = 0; i < kBuckets; ++i)
+    segment.for_each_used([&](std::size_t i) {
       for (Bucket* b = &segment.buckets[i]; b != nullptr; b = b->overflow())
         for (auto& slot : b->slots)
           if (const std::uint64_t word = slot.load(std::memory_order_relaxed);
-              word != 0 && (fingerprint_of(word) & bit) != 0)
+              word != 0 && part_of(word) != 0)
             visit(i, slot, word);
+    });
   };
-  Segment* sibling = new_segment(segment.depth + 1);
-  std::uint32_t prefix = 0;  // of the sibling; from any entry that moves
+  std::array<Segment*, std::size_t{1} << kSpreadBits> siblings;
+  for (std::size_t part = 1; part < parts; ++part)
+    siblings[part] =
+        new_segment(depth, segment.prefix | static_cast<std::uint32_t>(part << (32 - depth)));
   for_each_moving([&](std::size_t i, auto&, std::uint64_t word) {
-    insert_slot(*sibling, sibling->buckets[i], word);
-    prefix = fingerprint_of(word);
+    Segment& sibling = *siblings[part_of(word)];
+    insert_slot(sibling, sibling.buckets[i], word);
   });
-  if (directory_.load(std::memory_order_relaxed)->depth == segment.depth) double_directory();
+  while (directory_.load(std::memory_order_relaxed)->depth < depth) double_directory();
   Directory& directory = *directory_.load(std::memory_order_relaxed);
-  const std::size_t span = std::size_t{1} << (directory.depth - segment.depth - 1);
-  const std::size_t first = directory.index_of(prefix) & ~(span - 1);
-  for (std::size_t i = first; i < first + span; ++i)
-    directory.segments[i].store(sibling, std::memory_order_release);
-  ++segment.depth;
+  const std::size_t span = std::size_t{1} << (directory.depth - depth);
+  for (std::size_t part = 1; part < parts; ++part) {
+    const std::size_t first = directory.index_of(siblings[part]->prefix);
+    for (std::size_t i = first; i < first + span; ++i)
+      directory.segments[i].store(siblings[part], std::memory_order_release);
+  }
+  segment.depth = depth;
   segment.overflows.store(0, std::memory_order_relaxed);
+  segment.wants_split.store(false, std::memory_order_relaxed);
   for (Bucket& bucket : segment.buckets) bucket.next_version();
   for_each_moving(
       [&](std::size_t, auto& slot, std::uint64_t) { slot.store(0, std::memory_order_release); });
 }
 
-void HashIndex::reserve(std::size_t count) {
-  const std::lock_guard structure(structure_mutex_);
+std::uint32_t HashIndex::depth_for(std::size_t count) noexcept {
   std::uint32_t depth = 0;
   while (depth<kDepthMax&& static_cast<double>(count)> kReserveFill * kBuckets *
          static_cast<double>(1u << depth))
     ++depth;
+  return depth;
+}
+
+// Segment by segment, so that nobody waits long.
+void HashIndex::make_room(std::size_t count) {
+  const std::uint32_t depth = depth_for(count);
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) {
+    const auto fingerprint = static_cast<std::uint32_t>(i << (32 - depth));
+    for (;;) {
+      const std::lock_guard structure(structure_mutex_);
+      Segment& segment = *find_segment(fingerprint);
+      if (segment.depth >= depth) break;
+      for (Bucket& bucket : segment.buckets) bucket.lock();
+      spread(segment, std::min(depth - segment.depth, kSpreadBits));
+      for (Bucket& bucket : segment.buckets) bucket.unlock();
+    }
+  }
+}
+
+void HashIndex::reserve(std::size_t count) {
+  const std::lock_guard structure(structure_mutex_);
+  const std::uint32_t depth = depth_for(count);
   if (depth == 0) return;
   FLUGS_CHECK(segments_.size() == 1 && count_with_bits(*segments_[0], 0) == 0);
   auto directory = std::make_unique<Directory>(depth);
   segments_[0]->depth = depth;
   directory->segments[0].store(segments_[0], std::memory_order_relaxed);
   for (std::size_t i = 1; i < directory->segments.size(); ++i)
-    directory->segments[i].store(new_segment(depth), std::memory_order_relaxed);
+    directory->segments[i].store(new_segment(depth, static_cast<std::uint32_t>(i << (32 - depth))),
+                                 std::memory_order_relaxed);
   directory_.store(directory.get(), std::memory_order_release);
   directories_.push_back(std::move(directory));
 }

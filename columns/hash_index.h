@@ -159,16 +159,18 @@ class HashIndex {
 
   /// Makes room for `count` entries at once. The index must be empty and nobody else at it.
   void reserve(std::size_t count);
+  /// The same for an index in use, any number of others being at it.
+  void make_room(std::size_t count);
   /// For a rebuild after `reserve` (HashIndexBuilder). An entry as it will stand in a slot, and its
   /// insertion without a lock: threads must keep to disjoint sets of segments.
   static std::uint64_t make_entry(std::uint64_t hash, std::uint32_t payload) noexcept {
     return make_slot(fingerprint_of(hash), payload);
   }
   void bulk_insert(std::uint64_t entry);
-  /// The entry's segment, and how many there are: a power of two.
-  std::size_t segment_of(std::uint64_t entry) const noexcept {
-    return directory_.load(std::memory_order_acquire)->index_of(fingerprint_of(entry));
-  }
+  /// What `edit` needs of an entry's hash, and its payload.
+  static std::uint64_t hash_in(std::uint64_t entry) noexcept { return entry >> 32 << 32; }
+  static std::uint32_t payload_in(std::uint64_t entry) noexcept { return payload_of(entry); }
+  /// A power of two.
   std::size_t segment_count() const noexcept {
     return directory_.load(std::memory_order_acquire)->segments.size();
   }
@@ -201,7 +203,8 @@ class HashIndex {
   static constexpr std::size_t kSlots = 7;
   // One bucket in ten overflows when buckets hold 4.7 entries on average (Poisson).
   static constexpr std::uint32_t kSplitAtOverflows = kBuckets / 10;
-  static constexpr std::uint32_t kDepthMax = 24;  // 32 fingerprint bits less 8 that choose buckets
+  static constexpr std::uint32_t kDepthMax = 24;   // 32 fingerprint bits less 8 that choose buckets
+  static constexpr std::uint32_t kSpreadBits = 4;  // at a time: 16 segments of one
 
   struct alignas(64) Bucket {
     std::array<std::atomic<std::uint64_t>, kSlots> slots;
@@ -249,7 +252,8 @@ class HashIndex {
     // segment's place in the directory. Rank: innermost, in ascending order of buckets.
     std::atomic<std::uint32_t> overflows{0};  // overflow buckets made since the last split
     std::atomic<std::uint32_t> split_at{kSplitAtOverflows};
-    std::uint32_t depth = 0;  // upper fingerprint bits that its entries share
+    std::uint32_t depth = 0;   // upper fingerprint bits that its entries share
+    std::uint32_t prefix = 0;  // those bits, all others 0
     std::atomic<bool> wants_split{false};
     // By bucket: whether an entry was ever put there. Who looks at all entries of a small index
     // need not look at 16 KB; a bucket's first insert writes to this line, the others do not.
@@ -304,10 +308,11 @@ class HashIndex {
                      std::uint32_t payload);
   void insert_slot(Segment& segment, Bucket& bucket, std::uint64_t word);
   void split(Segment& segment);
-  void move_entries(Segment& segment, std::uint32_t bit);
+  void spread(Segment& segment, std::uint32_t bits);
+  static std::uint32_t depth_for(std::size_t count) noexcept;
   static std::uint32_t count_with_bits(const Segment& segment, std::uint32_t bits) noexcept;
   void double_directory();
-  Segment* new_segment(std::uint32_t depth);
+  Segment* new_segment(std::uint32_t depth, std::uint32_t prefix);
   Bucket* new_overflow_bucket();
   void* allocate_memory(std::size_t bytes);
   std::size_t clear_used() noexcept;

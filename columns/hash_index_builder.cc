@@ -1,28 +1,29 @@
 #include "columns/hash_index_builder.h"
 
+#include <bit>
+
 namespace flugs::columns {
-
-namespace {
-
-// 256 groups: the ends of 256 vectors fit the first-level cache, and a group of an index of 10 M
-// entries (32 segments, 512 KB) the second-level one.
-constexpr std::size_t kGroupsMax = 256;
-
-}  // namespace
 
 HashIndexBuilder::HashIndexBuilder(HashIndex& index, std::size_t count, std::size_t sources)
     : index_(index), sources_(sources) {
   index_.reserve(count);
-  groups_ = index_.segment_count();
-  while (groups_ > kGroupsMax) {
-    groups_ /= 2;
-    ++segments_per_group_log2_;
-  }
-  const std::size_t expected = count / groups_ / sources + count / groups_ / sources / 8 + 16;
+  const auto segment_bits = static_cast<unsigned>(std::countr_zero(index_.segment_count()));
+  group_bits_ = std::min(segment_bits, kGroupBitsMax);
+  make_sources(count);
+}
+
+HashIndexBuilder::HashIndexBuilder(InUse /*in_use*/, HashIndex& index, std::size_t count,
+                                   std::size_t sources)
+    : index_(index), sources_(sources) {
+  make_sources(count);
+}
+
+void HashIndexBuilder::make_sources(std::size_t count) {
+  const std::size_t each = count / groups() / sources_.size();
   for (Source& source : sources_) {
     source.builder_ = this;
-    source.groups_.resize(groups_);
-    for (auto& group : source.groups_) group.reserve(expected);
+    source.groups_.resize(groups());
+    for (auto& group : source.groups_) group.reserve(each + each / 8 + 16);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -32,20 +33,43 @@ class HashIndexBuilder {
 
   /// Makes room for `count` entries in the empty `index`.
   HashIndexBuilder(HashIndex& index, std::size_t count, std::size_t sources);
+  /// For an index that others use meanwhile: has room, and gets some `count` entries by
+  /// for_each_in_group.
+  struct InUse {};
+  HashIndexBuilder(InUse in_use, HashIndex& index, std::size_t count, std::size_t sources);
 
   Source& source(std::size_t i) noexcept { return sources_[i]; }
-  std::size_t groups() const noexcept { return groups_; }
+  std::size_t groups() const noexcept { return std::size_t{1} << group_bits_; }
   /// Inserts a group's entries and frees their memory.
   void insert_group(std::size_t group);
+  /// Calls insert(hash, payload) with each of them instead, what `edit(hash)` reads being on its
+  /// way into the caches; of the hash there is as much as `edit` needs.
+  template <typename F>
+  void for_each_in_group(std::size_t group, F&& insert) {
+    constexpr std::size_t kAhead = 8;
+    for (Source& source : sources_) {
+      const std::vector<std::uint64_t>& entries = source.groups_[group];
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        const std::uint64_t later = entries[std::min(i + kAhead, entries.size() - 1)];
+        index_.prefetch_for_edit(HashIndex::hash_in(later));
+        insert(HashIndex::hash_in(entries[i]), HashIndex::payload_in(entries[i]));
+      }
+      source.groups_[group] = {};
+    }
+  }
 
  private:
+  // 256 groups: the ends of 256 vectors fit the first-level cache, and a group of an index of 10 M
+  // entries (32 segments, 512 KB) the second-level one.
+  static constexpr unsigned kGroupBitsMax = 8;
+
+  void make_sources(std::size_t count);
   std::size_t group_of(std::uint64_t entry) const noexcept {
-    return index_.segment_of(entry) >> segments_per_group_log2_;
+    return entry >> (64 - kGroupBitsMax) >> (kGroupBitsMax - group_bits_);
   }
 
   HashIndex& index_;
-  unsigned segments_per_group_log2_ = 0;
-  std::size_t groups_ = 1;
+  unsigned group_bits_ = kGroupBitsMax;  // of the fingerprint, the upper ones
   std::vector<Source> sources_;
 };
 

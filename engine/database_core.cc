@@ -431,9 +431,11 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
     return Status(StatusCode::kBusy, fmt::format("{} transactions are open", slots_->taken()));
   const std::vector<TableId> ids = tables();
   const mvcc::Visibility now(slots_->mirrors(), slots_->now(), mvcc::kNoStamp);
-  for (const TableId id : ids)  // of all: foreign keys look into other tables
-    if (Table* checked = table(id); checked != nullptr)
+  for (const TableId id : ids) {  // of all: foreign keys look into other tables
+    if (Table* checked = table(id); checked != nullptr) {
       if (Status s = checked->build_indexes(Table::kAllIndexes); !s.ok()) return s;
+    }
+  }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (progress) progress({"verify", i, ids.size()});
     if (Table* checked = table(ids[i]); checked != nullptr) {

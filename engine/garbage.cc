@@ -78,7 +78,7 @@ void collect_ahead(TransactionContext& context, std::size_t first, std::size_t e
       context.unreachable[context.unreachable.size() - 1].since == ~std::uint64_t{0})
     return;
   if (first / kWritesPerOldest != end / kWritesPerOldest)
-    context.oldest_snapshot = context.slots->oldest_snapshot();
+    context.oldest_snapshot = context.slots->oldest_collected(context.slots->oldest_snapshot());
   reuse_rows(context, (end - first) * 2);
   unlink_dead_rows(context, (end - first) * 2, 1);
 }
@@ -125,7 +125,8 @@ void DatabaseCore::collect_garbage(TransactionContext& context) {
   // for it, so that no table whose rows we touch goes away.
   slots_->begin_snapshot(*context.slot);
   if (looks_again) {
-    context.oldest_snapshot = slots_->shared_oldest_snapshot(context.oldest_looked_at);
+    context.oldest_snapshot =
+        slots_->oldest_collected(slots_->shared_oldest_snapshot(context.oldest_looked_at));
     context.oldest_snapshot_endings = context.endings;
     context.dead_rows_after_oldest = context.dead.size();
   }
@@ -141,7 +142,7 @@ void DatabaseCore::collect_all_garbage(TransactionContext& context) {
   const auto look_again = [&] {
     slots_->advance();
     slots_->begin_snapshot(*context.slot);
-    context.oldest_snapshot = slots_->oldest_snapshot();
+    context.oldest_snapshot = slots_->oldest_collected(slots_->oldest_snapshot());
   };
   look_again();
   unlink_dead_rows(context, context.dead.size(), context.dead.size());

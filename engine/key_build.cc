@@ -17,18 +17,6 @@ constexpr std::size_t kEntriesPerBatch = std::size_t{1} << 20;
 
 }  // namespace
 
-// From a version to an older one with the same key that the snapshot sees: what lies between them
-// is newer than the snapshot, so that no row of it has been used again.
-bool KeyBuild::leads_to(std::uint32_t newer, std::uint32_t row,
-                        const mvcc::Visibility& snapshot) const {
-  for (std::uint32_t at = newer; at != kNoRow; at = table_.rows().previous(at)) {
-    if (at == row) return true;
-    if (!key_.same_key(at, row) || snapshot.happened(table_.rows().version(at).created))
-      return false;
-  }
-  return false;
-}
-
 // Committed, and nobody is deleting it.
 bool KeyBuild::is_there(std::uint32_t row, const mvcc::Visibility& snapshot) const {
   using Fate = mvcc::Visibility::Fate;
@@ -66,7 +54,8 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
     if (entries.size() == kEntriesPerBatch) key_.add_existing_ordered(entries);
     met.clear();
     key_.add_existing(
-        row, [&](std::uint32_t newer) { return leads_to(newer, row, snapshot); },
+        row, key_.hash_of(row),
+        [&](std::uint32_t newer) { return table_.leads_to(key_, newer, row, snapshot); },
         [&](std::uint32_t other) { met.push_back(other); });
     if (met.empty()) continue;
     for (const std::uint32_t other : met)

@@ -38,7 +38,6 @@ class KeyBuild {
   Status settle_doubts(const mvcc::Visibility& now) const;
 
  private:
-  bool leads_to(std::uint32_t newer, std::uint32_t row, const mvcc::Visibility& snapshot) const;
   bool is_there(std::uint32_t row, const mvcc::Visibility& snapshot) const;
   void note_doubt(std::uint32_t row);
   Status is_repeated(std::span<const Value> values) const;

@@ -190,7 +190,7 @@ Status KeyIndex::check_free(std::span<const Value> values, const mvcc::Visibilit
   if (!unique_ ||
       std::any_of(values.begin(), values.end(), [](const Value& value) { return value.is_null(); }))
     return {};
-  lookup(hash_of(values), scratch);
+  lookup(values, scratch);
   for (const std::uint32_t candidate : scratch.view())
     if (matches(candidate, values))
       if (Status s = judge(candidate, visibility); !s.ok()) return s;
@@ -213,13 +213,16 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
     outcome = insert_hint(row, hash, visibility, unflushed, persister);
   } else if (is_hashed(row)) {
     const bool may_repeat = has_null(row);
+    const bool is_late = !may_repeat && late() != nullptr;
+    const std::uint32_t unindexed = is_late ? late_row_like(row) : kNoRow;
     outcome = hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
       Status found;
       const auto refuses = [&](std::uint32_t candidate) {
         if (same_key(candidate, row)) found = judge(candidate, visibility);
         return !found.ok();
       };
-      if (!may_repeat && !editor.any(refuses)) any_in_runs(hash, refuses);
+      const bool is_refused = unindexed != kNoRow && refuses(unindexed);
+      if (!may_repeat && !is_refused && !editor.any(refuses)) any_in_runs(hash, refuses);
       if (found.ok()) editor.insert(row);
       return found;
     });
@@ -409,11 +412,11 @@ void KeyIndex::walk(const KeyRange& range, FunctionRef<bool(std::uint32_t row)> 
   if (goes_on) runs.visit_before(nullptr, visit_entry);
 }
 
-void KeyIndex::add_existing(std::uint32_t row, FunctionRef<bool(std::uint32_t newer)> leads_to,
+void KeyIndex::add_existing(std::uint32_t row, std::uint64_t hash,
+                            FunctionRef<bool(std::uint32_t newer)> leads_to,
                             FunctionRef<void(std::uint32_t other)> meet) {
   if (!is_hashed(row)) return;
-  const bool may_repeat = has_null(row);
-  hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
+  hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
     bool is_in = false;
     editor.any([&](std::uint32_t candidate) {
       if (candidate == row) {
@@ -421,7 +424,7 @@ void KeyIndex::add_existing(std::uint32_t row, FunctionRef<bool(std::uint32_t ne
       } else if (same_key(candidate, row)) {
         const bool is_newer = leads_to(candidate);
         is_in |= is_newer;
-        if (!is_newer && !may_repeat) meet(candidate);
+        if (!is_newer && !has_null(row)) meet(candidate);
       }
       return false;
     });

@@ -13,6 +13,7 @@
 #include "columns/hint_index.h"
 #include "columns/ordered_index.h"
 #include "engine/index_runs.h"
+#include "engine/late_rows.h"
 #include "engine/row_store.h"
 #include "flugs/schema.h"
 #include "flugs/value.h"
@@ -163,10 +164,23 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// For rebuilding.
   columns::HashIndex& hash() noexcept { return hash_; }
 
+  // Of rows that were there at opening, made later: until `finish` the hash index may lack those
+  // that are not entered and have not been replaced. See engine/key_late.cc.
+  void leave_rows(std::uint32_t end, std::uint64_t opened_at);
+  /// Null: nothing was left, or it is finished.
+  LateRows* late() const noexcept {
+    return __builtin_expect(is_finished_.load(std::memory_order_acquire), 1) ? nullptr
+                                                                             : late_.get();
+  }
+  /// `lookup`, and rows that the index may lack, each once: `values` are those of hash_of, and as
+  /// many more as are known.
+  bool lookup(std::span<const Value> values, columns::Candidates& out) const;
+
   /// While the key is made: enters a version that is there into the hash index, unless it is in
   /// already, or a newer one from which it is reached: `leads_to(newer)`. Calls `meet(row)` for
-  /// each row of another record that has the key, if it must not repeat.
-  void add_existing(std::uint32_t row, FunctionRef<bool(std::uint32_t newer)> leads_to,
+  /// each row of another record that has the key, if it must not repeat. `hash` is hash_of(row).
+  void add_existing(std::uint32_t row, std::uint64_t hash,
+                    FunctionRef<bool(std::uint32_t newer)> leads_to,
                     FunctionRef<void(std::uint32_t other)> meet);
   /// The same for the ordered index, in any order; takes the entries.
   void add_existing_ordered(std::vector<columns::OrderedEntry>& entries);
@@ -222,6 +236,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
                       columns::Unflushed& unflushed, pmem::Persister& persister);
   void erase_hint(std::uint32_t keyed, std::uint32_t row, KnownHash hash);
   Status missing(std::uint32_t row) const;
+  void for_each_late(const LateRows& late, std::span<const Value> values, std::uint32_t like,
+                     FunctionRef<bool(std::uint32_t row)> visit) const;
+  std::uint32_t late_row_like(std::uint32_t row) const;
 
   const RowStore& rows_;
   const IndexRuns& runs_;
@@ -234,6 +251,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool unique_;
   std::atomic<bool> needs_normalising_{false};
   bool hashes_nullable_ = false;
+  std::unique_ptr<LateRows> late_;  // null: the index was whole when it was opened, or made
   std::size_t hashed_columns_;
   columns::HashIndex hash_;  // empty when there are hints
   std::unique_ptr<columns::HintIndex> hints_;

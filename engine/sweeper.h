@@ -1,6 +1,9 @@
 #pragma once
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -8,9 +11,9 @@ namespace flugs::engine {
 
 class Table;
 
-/// Makes the indexes that opening left (Table::build_indexes), in a thread of its own; then sweeps
-/// what it left unswept (Table::sweep_more), and reads what it has not read of indexes in the pool,
-/// standing back for all other threads; and ends.
+/// Makes the indexes that opening left (Table::build_indexes), in a thread of its own, in the order
+/// in which they are wanted; then sweeps what it left unswept (Table::sweep_more), and reads what
+/// it has not read of indexes in the pool, standing back for all other threads; and ends.
 /// Thread-safety: creating and destroying only.
 class Sweeper {
  public:
@@ -20,9 +23,14 @@ class Sweeper {
   bool is_running() const noexcept { return thread_.joinable(); }
 
  private:
+  Table* next_to_build() const noexcept;
+  void build(const std::stop_token& stop) noexcept;
+  void wait_for_drops(const std::stop_token& stop) noexcept;
   void run(const std::stop_token& stop) noexcept;
 
   std::vector<Table*> tables_;
+  std::mutex mutex_;  // protects nothing: what the thread sleeps with; a leaf
+  std::condition_variable_any stopped_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

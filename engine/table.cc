@@ -217,8 +217,13 @@ std::span<const Value> Table::normalise(TransactionContext& context, const KeyIn
 }
 
 Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
-                        std::span<const Value> values) const {
+                        std::span<const Value> values) {
   const KeyIndex& key = *keys_[key_index];
+  bool is_late = false;
+  if (is_unbuilt()) {
+    if (Status s = prepare_lookup(key_index); !s.ok()) return s;
+    is_late = key.late() != nullptr;
+  }
   if (!key.is_unique())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, key {}: not unique, use find_all", name(), key.name()));
@@ -247,7 +252,20 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
   };
   if (std::any_of(heads.begin(), heads.end(), is_found) || key.any_in_runs(hash, is_found))
     return make_row(row);
+  if (__builtin_expect(is_late, 0)) row = find_late(context, key, wanted);
+  if (__builtin_expect(row != kNoRow, 0)) return make_row(row);
   return is_whole ? Status(StatusCode::kNotFound) : key.hint_damage();
+}
+
+// What has not been found in the index.
+std::uint32_t Table::find_late(TransactionContext& context, const KeyIndex& key,
+                               std::span<const Value> values) const {
+  static_cast<void>(key.lookup(values, context.candidates));
+  for (const std::uint32_t head : context.candidates.view())
+    if (const std::uint32_t row = visible_version(key, head, values, context.visibility);
+        row != kNoRow)
+      return row;
+  return kNoRow;
 }
 
 void Table::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
@@ -287,12 +305,13 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
     return {};
   }
   columns::Candidates candidates;
-  const bool is_whole = key.lookup(key.hash_of(wanted), candidates);
+  const bool is_late = key.late() != nullptr;
+  const bool is_whole = key.lookup(wanted, candidates);
   for (const std::uint32_t head : candidates.view()) rows_.prefetch(head);
   // An old snapshot may be led from a newer version to one that has an entry of its own as well: in
-  // a run, which comes later, or in a hint index, in any order.
+  // a run, which comes later, or in a hint index or among rows without an entry, in any order.
   std::vector<std::uint32_t> led_to;
-  const bool is_any_order = key.has_hints() && candidates.view().size() > 1;
+  const bool is_any_order = (key.has_hints() || is_late) && candidates.view().size() > 1;
   for (const std::uint32_t head : candidates.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
     if (row == kNoRow || std::find(led_to.begin(), led_to.end(), row) != led_to.end()) continue;

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -23,6 +22,7 @@
 #include "engine/table_definition.h"
 #include "engine/table_keys.h"
 #include "engine/transaction_context.h"
+#include "engine/unbuilt_indexes.h"
 #include "engine/unswept_rows.h"
 #include "flugs/database.h"
 #include "flugs/function_ref.h"
@@ -42,7 +42,7 @@ inline Status no_table() { return Status(StatusCode::kNotFound, "no such table")
 /// writes rows runs inside a transaction.
 /// Thread-safety: any thread with its own context, except opening and dropping.
 /// Source: SOFORT (DaMoN 2014), sections 2 and 4.
-class Table {
+class Table : public UnbuiltIndexes {
  public:
   Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored);
 
@@ -138,8 +138,7 @@ class Table {
       has_locked_rows_.store(true, std::memory_order_seq_cst);
   }
   Result<Row> read(const TransactionContext& context, RowId row) const;
-  Result<Row> find(TransactionContext& context, std::size_t key,
-                   std::span<const Value> values) const;
+  Result<Row> find(TransactionContext& context, std::size_t key, std::span<const Value> values);
   void prefetch(std::size_t key, std::span<const Value> values) const noexcept;
   Status find_all(TransactionContext& context, std::size_t key, std::span<const Value> prefix,
                   FunctionRef<bool(const Row&)> visit) const;
@@ -215,26 +214,7 @@ class Table {
   Status sweep_all();
   std::uint32_t unswept_rows() const noexcept { return unswept_.rows(); }
 
-  /// Indexes in DRAM that opening leaves to be made, see engine/table_build.cc.
-  enum Indexes : std::uint8_t {
-    kNoIndexes = 0,
-    kHashIndexes = 1,  ///< of keys
-    kDictionaryIndexes = 2,
-    kOrderedIndexes = 4,  ///< of keys
-  };
-  static constexpr std::uint8_t kKeyIndexes = kHashIndexes | kOrderedIndexes;
-  static constexpr std::uint8_t kAllIndexes = kKeyIndexes | kDictionaryIndexes;
-  /// Which of them there are to be made, and from how many entries and rows: what that costs.
-  struct Unbuilt {
-    std::uint8_t indexes = kNoIndexes;
-    std::uint64_t entries = 0;  ///< of dictionaries
-    std::uint64_t rows = 0;     ///< positions, if there are keys to be made
-    /// Entries and positions to go through, these for hash indexes and for ordered ones.
-    std::uint64_t steps() const noexcept {
-      return entries + rows * static_cast<std::uint64_t>(
-                                  std::popcount<unsigned>(indexes & Table::kKeyIndexes));
-    }
-  };
+  // Indexes that opening leaves to be made, see engine/table_build.cc.
   bool has_keys_in_dram() const noexcept;
   /// After the dictionaries' begin_rebuild.
   Unbuilt find_unbuilt() const noexcept;
@@ -245,13 +225,14 @@ class Table {
   void leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads, mvcc::TransactionSlots& slots,
                      const std::atomic<bool>& stops) noexcept;
   /// Whether there is a thread that makes them without being asked. Before anybody uses the table.
-  void set_builds_later(bool builds_later) noexcept { builds_later_ = builds_later; }
+  void set_builds_later(bool builds_later) noexcept;
   /// Whether some of them are left: if not, nothing need be prepared.
   bool is_unbuilt(std::uint8_t indexes = kAllIndexes) const noexcept {
     return __builtin_expect((unbuilt_.load(std::memory_order_acquire) & indexes) != 0, 0);
   }
   /// Before values of a key of one that is unbuilt are looked up, or a range of it; before anything
-  /// is written. Waits for the indexes that it takes, or makes them. Fails with kCorrupt.
+  /// is written. Asks for the indexes that it could use; if there is no thread that makes them, it
+  /// does that itself, or waits for who is at it. Fails with kCorrupt.
   Status prepare_lookup(std::size_t key) noexcept;
   Status prepare_range() noexcept;
   Status prepare_write() noexcept;
@@ -259,8 +240,17 @@ class Table {
   /// kCorrupt (for good: then nothing can be written), kNotFound (the table is being dropped),
   /// kCancelled (the database is being closed).
   Status build_indexes(std::uint8_t indexes) noexcept;
+  /// When indexes that are left were first wanted, by a clock of this class's; 0: nobody wants any.
+  std::int64_t asked_at() const noexcept;
+  /// Whether `newer` is a later version of the record of `row`, which the snapshot sees, and none
+  /// in between has another key.
+  bool leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
+                const mvcc::Visibility& snapshot) const;
   /// Of what was left by opening, what there was and how much of it is left.
   const Unbuilt& left_by_opening() const noexcept { return left_by_opening_; }
+  bool has_build_failed() const noexcept {
+    return has_build_failed_.load(std::memory_order_relaxed);
+  }
   Unbuilt still_unbuilt() const noexcept;
   double build_ms() const noexcept { return build_us_.load(std::memory_order_relaxed) / 1000.0; }
   /// The table is dropped: nobody makes indexes of it on return, nor will.
@@ -386,6 +376,8 @@ class Table {
   std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head,
                                 std::span<const Value> values,
                                 const mvcc::Visibility& visibility) const noexcept;
+  std::uint32_t find_late(TransactionContext& context, const KeyIndex& key,
+                          std::span<const Value> values) const;
   void walk_unhashed(const KeyIndex& key, std::span<const Value> values,
                      const mvcc::Visibility& visibility, FunctionRef<bool(const Row&)> visit) const;
   void collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
@@ -396,6 +388,12 @@ class Table {
                 FunctionRef<bool(std::uint32_t row)> is_wanted,
                 FunctionRef<bool(std::uint32_t row)> visit) const;
   Status build_ordered(recovery::Phases& phases);
+  // table_hashed.cc
+  Status enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
+                      recovery::Phases& phases);
+  KeyIndex* next_to_enter() const noexcept;
+  void release_opening() noexcept;
+  void ask_for(KeyMask keys) noexcept;
   Status enter_ordered(KeyIndex& key, recovery::Phases& phases);
   Status check_values(std::span<const Value> values) const;
   Status check_width(std::size_t width) const;
@@ -494,9 +492,7 @@ class Table {
   void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
                     columns::HashIndexBuilder::Source& source) const;
   static constexpr const char* kIndexesPhase = "indexes";
-  bool waits_for_all() const noexcept {
-    return !builds_later_ || has_build_failed_.load(std::memory_order_relaxed);
-  }
+  bool waits_for_all() const noexcept { return !builds_later_ || has_build_failed(); }
   Status sweep_for_build(recovery::Phases& phases);
   Status build_hash(recovery::Phases& phases);
   Status build_dictionaries(recovery::Phases& phases, RecoveryReport& report);
@@ -563,6 +559,8 @@ class Table {
   std::atomic<bool> has_build_failed_{false};
   const std::atomic<bool>* build_stops_ = nullptr;
   std::atomic<double> build_us_{0};
+  std::atomic<std::int64_t> asked_at_{0};
+  std::atomic<bool> keeps_opening_{false};
   pmem::Mutex build_mutex_;  // protects build_status_; rank: after merge_mutex_
   Status build_status_;
   UnsweptRows unswept_;

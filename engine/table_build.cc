@@ -119,6 +119,9 @@ void Table::leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
                           mvcc::TransactionSlots& slots, const std::atomic<bool>& stops) noexcept {
   slots_ = &slots;
   left_by_opening_ = unbuilt;
+  for (KeyIndex* key : keys_)
+    if (key->is_unique() && !key->has_hints() && unbuilt.rows != 0)
+      key->leave_rows(static_cast<std::uint32_t>(unbuilt.rows), slots.opened_at());
   build_threads_ = threads;
   build_stops_ = &stops;
   unbuilt_.store(unbuilt.indexes, std::memory_order_release);
@@ -132,26 +135,31 @@ Table::Unbuilt Table::still_unbuilt() const noexcept {
   return unbuilt;
 }
 
-// Of a hash index that is in the pool nothing is left to be made.
+// Of a hash index that is in the pool nothing is left to be made. One in DRAM answers without what
+// it lacks, too (KeyIndex::lookup).
 Status Table::prepare_lookup(std::size_t key) noexcept {
   if (!keys_[key]->is_unique()) return prepare_range();
-  return keys_[key]->has_hints() ? Status() : build_indexes(kHashIndexes);
+  if (keys_[key]->has_hints()) return {};
+  if (waits_for_all()) return build_indexes(kHashIndexes);
+  ask_for(static_cast<KeyMask>(1U << key));
+  return {};
 }
 
 // Ranges are found without the index, too (walk_key).
 Status Table::prepare_range() noexcept {
-  return waits_for_all() ? build_indexes(kOrderedIndexes) : Status();
+  if (waits_for_all()) return build_indexes(kOrderedIndexes);
+  ask_for(0);
+  return {};
 }
 
-// A new row may have a key that another one has, which a hash index must tell. Dictionaries and
-// ordered keys are right, or kept up, without their indexes: they are not waited for when there is
-// somebody who makes them.
+// All are right, and kept up, without their indexes: they are not waited for when there is somebody
+// who makes them.
 Status Table::prepare_write() noexcept {
-  return build_indexes(waits_for_all() ? kAllIndexes : std::uint8_t{kHashIndexes});
+  if (waits_for_all()) return build_indexes(kAllIndexes);
+  ask_for(kEveryKey);
+  return {};
 }
 
-// Until hash indexes are made nobody has written since opening, or they could not be made by rows
-// as they are found: prepare_write sees to that. Readers go on; what they look up in a key waits.
 Status Table::build_indexes(std::uint8_t indexes) noexcept {
   if ((unbuilt_.load(std::memory_order_acquire) & indexes) == 0) return {};
   const std::lock_guard guard(build_mutex_);
@@ -162,21 +170,24 @@ Status Table::build_indexes(std::uint8_t indexes) noexcept {
   const auto start = std::chrono::steady_clock::now();
   RecoveryReport report;
   recovery::Phases phases(report, build_threads_, {}, build_stops_);
+  Status built;
   const auto build = [&](Indexes kind, auto&& make) {
-    if ((left & kind) == 0 || !build_status_.ok()) return;
-    build_status_ = make();
-    if (build_status_.ok()) {
+    if ((left & kind) == 0 || !built.ok()) return;
+    built = make();
+    if (built.ok()) {
       unbuilt_.fetch_and(static_cast<std::uint8_t>(~kind), std::memory_order_acq_rel);
-    } else {
+    } else if (built.code() != StatusCode::kNotFound) {  // dropped: it may yet stay
+      build_status_ = built;
       has_build_failed_.store(true, std::memory_order_relaxed);
     }
   };
   build(kHashIndexes, [&] { return build_hash(phases); });
+  if (!is_unbuilt(kHashIndexes) || has_build_failed()) release_opening();
   build(kDictionaryIndexes, [&] { return build_dictionaries(phases, report); });
   build(kOrderedIndexes, [&] { return build_ordered(phases); });
   build_us_.store(build_us_.load(std::memory_order_relaxed) + microseconds_since(start),
                   std::memory_order_relaxed);
-  return build_status_;
+  return built;
 }
 
 Status Table::sweep_for_build(recovery::Phases& phases) {
@@ -188,14 +199,6 @@ Status Table::sweep_for_build(recovery::Phases& phases) {
   if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
   if (build_stops_->load(std::memory_order_relaxed)) return {};
   return sweep_all();
-}
-
-Status Table::build_hash(recovery::Phases& phases) {
-  if (Status s = sweep_for_build(phases); !s.ok()) return s;
-  for (const std::size_t key : KeyPlaces(keys_.kept()))
-    if (keys_[key]->is_unique() && !keys_[key]->has_hints())
-      if (Status s = rebuild_hash(key, phases); !s.ok()) return s;
-  return {};
 }
 
 Status Table::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {

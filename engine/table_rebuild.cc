@@ -373,6 +373,7 @@ void Table::add_pages(pmem::WarmList& pages) const {
 }
 
 void Table::release_all() {
+  release_opening();
   unswept_.forget();
   if (const pmem::Extent block = schema_block_of(pool_, layout_); block.bytes != 0)
     pool_.allocator().release(block);

@@ -109,7 +109,7 @@ Status Table::collect(std::size_t key_index, std::span<const Value> wanted,
     return {};
   }
   columns::Candidates heads;
-  const bool is_whole = key.lookup(key.hash_of(wanted), heads);
+  const bool is_whole = key.lookup(wanted, heads);
   for (const std::uint32_t head : heads.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, visibility);
     if (row == kNoRow || std::find(rows.begin(), rows.end(), row) != rows.end()) continue;

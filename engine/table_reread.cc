@@ -43,7 +43,7 @@ bool Table::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
   }
   // One look-up for both snapshots: whoever commits below the later one has its entries in place.
   columns::Candidates heads;
-  if (!key.lookup(key.hash_of(wanted), heads)) return false;
+  if (!key.lookup(wanted, heads)) return false;
   std::vector<std::uint32_t> then;
   std::vector<std::uint32_t> now;
   collect_hashed(key, wanted, heads, again.then, then);

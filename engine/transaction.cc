@@ -17,7 +17,7 @@ void note_row(engine::TransactionContext& context, const engine::Table& table, R
   if (context.notes_reads()) context.reads.add_row(table, row.value());
 }
 
-Result<Row> find_and_note(engine::TransactionContext& context, const engine::Table& table,
+Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& table,
                           std::size_t key, std::span<const Value> values) {
   Result<Row> row = table.find(context, key, values);
   if (row.ok()) {
@@ -183,8 +183,6 @@ Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
   if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_lookup(key.index); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
     return find_and_note(*context_, *target, key.index, values);
   return target->find(*context_, key.index, values);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -165,6 +166,15 @@ class TransactionSlots {
   void end_snapshot(Slot& slot) noexcept {
     mirrors_[slot.index_].snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
   }
+  /// While somebody keeps it, nothing leaves the indexes that was there at opening, nor is anything
+  /// else given free: garbage collection goes by oldest_collected. Others need not wait for it.
+  /// First called before anybody writes.
+  void keep_opening() noexcept { opening_kept_.fetch_add(1, std::memory_order_relaxed); }
+  void release_opening() noexcept { opening_kept_.fetch_sub(1, std::memory_order_release); }
+  std::uint64_t oldest_collected(std::uint64_t oldest) const noexcept {
+    const bool is_kept = opening_kept_.load(std::memory_order_acquire) != 0;
+    return is_kept ? std::min(oldest, opened_at_) : oldest;
+  }
   /// What the clock showed when the database was opened.
   std::uint64_t opened_at() const noexcept { return opened_at_; }
   std::uint64_t now() const noexcept { return clock_.read(); }
@@ -212,6 +222,7 @@ class TransactionSlots {
   std::vector<Slot> slots_;
   std::atomic<std::uint64_t> asked_to_end_{0};
   std::mutex hold_mutex_;  // from begin_hold to end_hold
+  std::atomic<std::uint32_t> opening_kept_{0};
   std::atomic<std::uint64_t> held_snapshot_{SlotMirror::kNoSnapshot};
   // What was found last, and when at least: shared_oldest_snapshot. Written once for thousands of
   // transactions, whatever the number of slots.

@@ -179,4 +179,46 @@ TEST_CASE("an index built by several sources holds every entry once", "[columns]
   }
 }
 
+TEST_CASE("a hash index gets room, and many entries, while others use it", "[columns]") {
+  constexpr std::uint32_t kThere = 5000;
+  constexpr std::uint32_t kEach = 20'000;
+  constexpr std::uint32_t kWriters = 2;
+  HashIndex index;
+  for (std::uint32_t i = 0; i < kThere; ++i) insert(index, hash_integer(i), i);
+  std::vector<std::thread> threads;
+  std::vector<std::size_t> lost(kWriters + 1);
+  const auto is_there = [&](std::uint32_t i) {
+    Candidates candidates;
+    index.lookup(hash_integer(i), candidates);
+    const auto view = candidates.view();
+    return std::find(view.begin(), view.end(), i) != view.end();
+  };
+  for (std::uint32_t t = 0; t < kWriters; ++t)
+    threads.emplace_back([&, t] {
+      const std::uint32_t first = kThere + t * kEach;
+      for (std::uint32_t i = first; i < first + kEach; ++i) {
+        insert(index, hash_integer(i), i);
+        lost[t] += is_there(i) && is_there(i % kThere) ? 0 : 1;
+      }
+    });
+  threads.emplace_back([&] {
+    const std::uint32_t first = kThere + kWriters * kEach;
+    index.make_room(500'000);
+    HashIndexBuilder builder(HashIndexBuilder::InUse(), index, kEach, 2);
+    for (std::uint32_t i = first; i < first + kEach; ++i)
+      builder.source(i % 2).add(hash_integer(i), i);
+    for (std::size_t group = 0; group < builder.groups(); ++group)
+      builder.for_each_in_group(
+          group, [&](std::uint64_t hash, std::uint32_t payload) { insert(index, hash, payload); });
+    for (std::uint32_t i = first; i < first + kEach; ++i) lost[kWriters] += is_there(i) ? 0 : 1;
+  });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(lost == std::vector<std::size_t>(kWriters + 1));
+  CHECK(index.size() == kThere + (kWriters + 1) * kEach);
+  CHECK(index.segment_count() >= 256);
+  const std::size_t bytes = index.memory_bytes();
+  index.make_room(500'000);
+  CHECK(index.memory_bytes() == bytes);
+}
+
 }  // namespace flugs::columns

@@ -24,7 +24,7 @@ constexpr std::uint64_t kAskedMin = 2 * kEffort;
 constexpr ColumnId kMergedAmount{1};
 constexpr ColumnId kText{2};
 constexpr ColumnId kMemo{3};
-constexpr ColumnId kNote{4};
+constexpr ColumnId kMergedNote{4};
 
 /// Accounts between which money moves: what there is in all stays the same in every snapshot.
 class MergedBank {
@@ -61,7 +61,7 @@ class MergedBank {
         .update(table, row.id(),
                 {{kMergedAmount, Value::int64(amount)},
                  {kMemo, Value::string(memo)},
-                 {kNote, Value::string(note)}})
+                 {kMergedNote, Value::string(note)}})
         .status();
   }
 
@@ -88,7 +88,7 @@ class MergedBank {
     const std::int64_t more = to->get_int64(kMergedAmount) + 1;
     complaint.expect(from->get_string(kText) == text_of(from_id), "another account's text");
     complaint.expect(from->get_string(kMemo) == memo_of(less + 1, 'm') &&
-                         from->get_string(kNote) == memo_of(less + 1, 'n'),
+                         from->get_string(kMergedNote) == memo_of(less + 1, 'n'),
                      "another amount's texts");
     bool done = set(*t, *to, more).ok();
     if (done && random.between(0, 7) == 0)

@@ -39,7 +39,7 @@ enum class OpenMode : std::uint8_t {
 
 /// Where the indexes are that lead from values to ValueIDs, and from unique keys to rows.
 enum class IndexMode : std::uint8_t {
-  kRebuild,  ///< in DRAM; made from the data after opening: who looks one up by key waits for it
+  kRebuild,  ///< in DRAM; made from the data after opening: look-ups are slower until it is done
   kHint,     ///< in the pool; opening finds them, at any size (docs/decisions/0015-hint-indexes.md)
 };
 inline constexpr IndexMode kDefaultIndexMode = IndexMode::kHint;
@@ -49,9 +49,11 @@ enum class Ready : std::uint8_t {
   kFirstAnswer,   ///< as soon as queries can be answered. In the background indexes in DRAM are
                   ///< made, with IndexMode::kHint those of ordered keys. Nobody waits for these:
                   ///< until they are made a range is found by looking at the table's rows outside
-                  ///< of main, one by one. With kRebuild who looks a unique key up, or writes to a
-                  ///< table that has one, waits for those of the table (docs/decisions/0020). Rows
-                  ///< of earlier lives that died are found and given free
+                  ///< of main, one by one. With kRebuild a unique key that is looked up, or gets a
+                  ///< new value, is searched for in the cells of these rows, some milliseconds
+                  ///< for a million, until its index is made; what is wanted first is made first
+                  ///< (docs/decisions/0020). Rows of earlier lives that died are found and given
+                  ///< free
   kIndexesBuilt,  ///< when nothing is left to do
 };
 

@@ -31,8 +31,7 @@ struct OpeningEstimate {
   /// pages, and a process to start, is not in it.
   double open_ms = 0;
   /// The same of the indexes that are left for later: from the return of open on, until the last
-  /// of them is made. With IndexMode::kRebuild who looks up a unique key of rows in the delta, or
-  /// changes rows of a table that has one, waits for the table's.
+  /// of them is made. Nobody waits for that, see Ready::kFirstAnswer.
   double index_later_ms = 0;
 };
 
