@@ -162,21 +162,24 @@ Status Table::build_indexes(std::uint8_t indexes) noexcept {
   const auto start = std::chrono::steady_clock::now();
   RecoveryReport report;
   recovery::Phases phases(report, build_threads_, {}, build_stops_);
+  Status built;
   const auto build = [&](Indexes kind, auto&& make) {
-    if ((left & kind) == 0 || !build_status_.ok()) return;
-    build_status_ = make();
-    if (build_status_.ok()) {
+    if ((left & kind) == 0 || !built.ok()) return;
+    built = make();
+    if (built.ok()) {
       unbuilt_.fetch_and(static_cast<std::uint8_t>(~kind), std::memory_order_acq_rel);
-    } else {
-      has_build_failed_.store(true, std::memory_order_relaxed);
+      return;
     }
+    has_build_failed_.store(true, std::memory_order_relaxed);
+    // The table stays when dropping it fails: then who needs the index makes it.
+    if (built.code() != StatusCode::kNotFound) build_status_ = built;
   };
   build(kHashIndexes, [&] { return build_hash(phases); });
   build(kDictionaryIndexes, [&] { return build_dictionaries(phases, report); });
   build(kOrderedIndexes, [&] { return build_ordered(phases); });
   build_us_.store(build_us_.load(std::memory_order_relaxed) + microseconds_since(start),
                   std::memory_order_relaxed);
-  return build_status_;
+  return built;
 }
 
 Status Table::sweep_for_build(recovery::Phases& phases) {
