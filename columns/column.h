@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "columns/cell.h"
 #include "columns/column_layout.h"
@@ -79,6 +80,10 @@ class Column {
   void forget_middle_editions() noexcept;
   /// The same for one that stands in for it when it was dropped, and reads nothing.
   void stand_in_for(const Column& dropped) noexcept { edition_ = dropped.edition_; }
+  /// The decoder that it was made with goes when it goes; else that is another's to see to.
+  void own_decoder(std::unique_ptr<Decoder> decoder) noexcept {
+    owned_decoder_ = std::move(decoder);
+  }
   const Column* former() const noexcept { return former_.load(std::memory_order_acquire); }
   Column* former() noexcept { return former_.load(std::memory_order_acquire); }
   /// Its number: 0 for the first.
@@ -242,6 +247,7 @@ class Column {
   std::atomic<bool> used_{true};
   std::uint16_t edition_ = 0;
   std::uint64_t mark_ = 0;
+  std::unique_ptr<Decoder> owned_decoder_;
   std::unique_ptr<Column> owned_former_;
   std::atomic<Column*> former_{nullptr};  // that
   std::optional<Cell> constant_;

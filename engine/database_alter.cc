@@ -48,7 +48,7 @@ Status DatabaseCore::rename_table(TableId id, const std::string& name) {
   for (const auto& other : owned_tables_)
     if (!other->is_gone() && other->name() == name)
       return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", name));
-  StoredSchema next = renamed->definition().stored;
+  StoredSchema next = renamed->stored();
   for (ForeignKeySchema& foreign : next.schema.foreign_keys)
     if (foreign.referenced.table == id) foreign.table = name;
   next.schema.name = name;
@@ -62,7 +62,7 @@ Status DatabaseCore::rename_column(TableId id, ColumnId column, const std::strin
   const std::lock_guard guard(ddl_mutex_);
   Table* altered = table(id);
   if (altered == nullptr) return no_table();
-  StoredSchema next = altered->definition().stored;
+  StoredSchema next = altered->stored();
   TableSchema& schema = next.schema;
   if (column.value() >= schema.columns.size())
     return Status(StatusCode::kNotFound,
@@ -82,7 +82,7 @@ Status DatabaseCore::rename_key(KeyId key, const std::string& name) {
   const std::lock_guard guard(ddl_mutex_);
   Table* altered = table(key.table);
   if (altered == nullptr) return no_table();
-  StoredSchema next = altered->definition().stored;
+  StoredSchema next = altered->stored();
   TableSchema& schema = next.schema;
   if (key.index >= schema.keys.size() || schema.keys[key.index].dropped)
     return Status(StatusCode::kNotFound,

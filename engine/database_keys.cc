@@ -24,7 +24,7 @@ Status no_key(const Table& table, std::size_t index) {
 
 // The definition as it is now, with the key in that place.
 StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
-  StoredSchema next = table.definition().stored;
+  StoredSchema next = table.stored();
   if (place >= next.schema.keys.size()) next.schema.keys.resize(place + 1);
   next.schema.keys[place] = std::move(key);
   return next;

@@ -84,7 +84,10 @@ class RowGroup {
   bool is_up_to_date() const noexcept;
   /// A column of the table is about to have another edition; and when it has.
   void expect_change() noexcept { own_end_.store(0, std::memory_order_release); }
-  void note_change() noexcept;
+  void note_change();
+  /// Frees what was made of columns' former editions. Nobody is left who found a column before it
+  /// changed.
+  void release_former();
 
   /// kNoPlace: the row is not in the group, its id is unused.
   std::uint32_t place_of(std::uint32_t offset) const noexcept {
@@ -164,7 +167,7 @@ class RowGroup {
     columns::MainColumn column;
     std::uint16_t edition;
   };
-  /// By column, null: nobody has asked for it. Entries do not change.
+  /// By column, null: nobody has asked for it. A list does not change.
   using MadeColumns = std::vector<const Made*>;
 
   RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::ColumnArray& columns,
@@ -172,6 +175,7 @@ class RowGroup {
   /// Columns up to there are read from columns_; none, when one of them is of another type.
   std::size_t own_end() const noexcept { return own_end_.load(std::memory_order_acquire); }
   const columns::MainColumn& other_column(std::size_t i) const noexcept;
+  void forget_made();
   columns::MainColumnLayout constant_layout(const columns::Column& column) const;
   bool is_of_former_edition(std::size_t i) const noexcept;
   bool is_of_other_type(std::size_t i) const noexcept;
@@ -213,6 +217,7 @@ class RowGroup {
   std::atomic<std::size_t> own_end_{0};
   mutable std::atomic<const MadeColumns*> made_{nullptr};
   mutable std::mutex made_mutex_;  // protects the two below; a leaf
+  // Those of former editions as well, until release_former.
   mutable std::vector<std::unique_ptr<const Made>> made_columns_;
   mutable std::vector<std::unique_ptr<const MadeColumns>> made_lists_;  // which may be being read
 };

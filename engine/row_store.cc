@@ -127,6 +127,15 @@ bool RowStore::is_read_as(std::size_t column, std::uint16_t edition,
   return has_values_of(column, edition, in_groups);
 }
 
+bool RowStore::names_edition(std::size_t column, std::uint16_t edition,
+                             bool in_groups) const noexcept {
+  for (std::size_t i = 0; in_groups && i < chunk_count(); ++i)
+    if (const RowGroup* group = group_of(chunks_in_dram_[i]);
+        group != nullptr && column < group->column_count() && group->edition(column) == edition)
+      return true;
+  return is_read_as(column, edition, false);
+}
+
 std::uintptr_t RowStore::first_row_at(std::uint64_t chunk_offset,
                                       std::size_t columns) const noexcept {
   return reinterpret_cast<std::uintptr_t>(pool_.base()) + chunk_offset + header_bytes(columns);

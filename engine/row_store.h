@@ -88,6 +88,10 @@ class RowStore {
                      bool in_groups = true) const noexcept;
   /// The same, or lacks the column, and reads as what that edition had for such rows.
   bool is_read_as(std::size_t column, std::uint16_t edition, bool in_groups = true) const noexcept;
+  /// The same, or a group says that its values are of that edition, be they all NULL: whoever opens
+  /// the group looks for the edition.
+  bool names_edition(std::size_t column, std::uint16_t edition,
+                     bool in_groups = true) const noexcept;
 
   bool exists(std::uint32_t row) const noexcept {
     note_read(SharedWord::kRowGrant, &row_limit_);
@@ -234,7 +238,7 @@ class RowStore {
     return !is_frozen(chunk) && group_of(chunk) == nullptr;
   }
   /// Rows begun from now on go to later chunks: those before can be frozen. The rest of the chunk
-  /// that was being filled stays unused.
+  /// that was being filled stays unused; so do chunks made ahead with cells of former editions.
   void close_tail();
   /// Chunks [0, end) are not being filled any more.
   std::size_t full_chunks() const noexcept;
@@ -281,6 +285,9 @@ class RowStore {
   /// Gives back what replace_chunk has replaced. No transaction that began before is left.
   void release_replaced();
   bool has_replaced() const;
+  /// Gives back what groups have in DRAM of columns' former editions. Nobody is left who found a
+  /// column before it changed.
+  void release_former();
 
  private:
   struct Chunk {
@@ -338,6 +345,7 @@ class RowStore {
   Status corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
                        std::uint64_t expected, std::uint64_t found) const;
   void find_tail() noexcept;
+  bool is_of_former(std::size_t chunk) const noexcept;
   const columns::RowLayout* shared(columns::RowLayout layout);
   void put_chunk(std::size_t index, std::uint64_t offset, const columns::RowLayout* layout);
   void put_group(std::size_t index, std::unique_ptr<RowGroup> group);

@@ -11,12 +11,20 @@
 
 namespace flugs::engine {
 
+// A chunk that was made ahead, before a column changed, takes no rows any more: behind the tail
+// nobody would come by to merge it, and what its cells' editions own would never be given back.
 void RowStore::close_tail() {
   const std::lock_guard guard(tail_mutex_);
   const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
   if (next == 0) return;
-  const std::uint64_t end = geometry_.first_of(geometry_.chunk_of(next - 1) + 1);
+  std::size_t chunk = geometry_.chunk_of(next - 1) + 1;
+  while (chunk < chunk_count() && (group(chunk) != nullptr || is_of_former(chunk))) ++chunk;
+  const std::uint64_t end = geometry_.first_of(chunk);
   if (end <= kNoRow) next_row_.store(static_cast<std::uint32_t>(end), std::memory_order_release);
+}
+
+bool RowStore::is_of_former(std::size_t chunk) const noexcept {
+  return layout_of(chunks_in_dram_[chunk])->editions() != columns_.editions();
 }
 
 std::size_t RowStore::full_chunks() const noexcept {
@@ -93,6 +101,12 @@ void RowStore::for_each_group(FunctionRef<void(const RowGroup&)> visit) const {
   const std::lock_guard guard(grow_mutex_);
   for (std::size_t chunk = 0; chunk < chunk_count(); ++chunk)
     if (const RowGroup* there = group(chunk); there != nullptr) visit(*there);
+}
+
+void RowStore::release_former() {
+  const std::lock_guard guard(grow_mutex_);
+  for (std::size_t chunk = 0; chunk < chunk_count(); ++chunk)
+    if (RowGroup* there = group(chunk); there != nullptr) there->release_former();
 }
 
 bool RowStore::has_replaced() const {

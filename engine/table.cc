@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "engine/schema_codec.h"
 #include "words/shown.h"
@@ -50,6 +51,7 @@ std::vector<KeyShape> shapes_of(const TableLayout& layout, const StoredSchema& s
 Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
     : pool_(pool),
       layout_(layout),
+      changed_columns_(std::exchange(stored.changed_columns, {})),
       definition_(std::make_unique<const TableDefinition>(std::move(stored))),
       decoders_(columns::ColumnArray::kColumnsMax),
       rows_(pool, layout, columns_, fmt::format("table {}, rows", name())),
@@ -121,8 +123,7 @@ Status Table::load() {
 void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
   if (layout_.schema_block != 0) visit(fmt::format("table {}, schema", name()), claim_schema());
-  if (const StoredSchema& stored = definition().stored;
-      !stored.added_columns.empty() || !stored.changed_columns.empty())
+  if (!definition().stored.added_columns.empty() || !changed_columns_.empty())
     visit(fmt::format("table {}, schema", name()), claim_added_columns());
   for (columns::Column* column : columns_)
     if (!column->is_dropped())
@@ -134,7 +135,7 @@ void Table::load_what_is_whole(
     if (key->has_hints()) visit(fmt::format("table {}, key {}", name(), key->name()), key->load());
   const Status rows = rows_.load();
   visit(fmt::format("table {}, rows", name()), rows);
-  if (rows.ok() && !definition().stored.changed_columns.empty())
+  if (rows.ok() && !changed_columns_.empty())
     visit(fmt::format("table {}, schema", name()), load_former_editions());
   for (std::size_t i = 0; rows.ok() && i < columns_.size(); ++i)
     if (columns_[i]->is_dropped())

@@ -13,6 +13,7 @@
 #include "columns/hash_index_builder.h"
 #include "engine/auto_increment.h"
 #include "engine/catalog_layout.h"
+#include "engine/column_looks.h"
 #include "engine/foreign_keys.h"
 #include "engine/index_runs.h"
 #include "engine/key_index.h"
@@ -63,6 +64,7 @@ class Table : public UnbuiltIndexes {
   const TableDefinition& definition() const noexcept { return definition_.get(); }
   const TableSchema& schema() const noexcept { return definition().schema(); }
   const std::string& name() const noexcept { return schema().name; }
+  StoredSchema stored() const;  ///< as it is in the pool; under the database's ddl_mutex_
   /// A schema like that of now but for what has been changed: durable, and valid for all, on
   /// return. Under the database's ddl_mutex_. Fails with kInvalidArgument (complete_schema),
   /// kOutOfSpace; nothing has changed then.
@@ -80,6 +82,8 @@ class Table : public UnbuiltIndexes {
   /// merged for which `is_merged`. Looks at every text.
   std::uint64_t bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
                              FunctionRef<bool(std::size_t chunk)> is_merged) const;
+  /// What a merge of all chunks and groups would write of its texts, at most.
+  std::uint64_t bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const;
   /// The column, not a dropped one, gets another edition of the same type, which holds values
   /// directly and owns nothing so far. Under the database's ddl_mutex_, too. Fails with kBusy
   /// (there are as many editions as can be), kOutOfSpace.
@@ -87,18 +91,16 @@ class Table : public UnbuiltIndexes {
   /// Whether the chunk has cells of a former edition that owns at least so many bytes in the pool,
   /// or the group columns that a merge would write anew: it has to before such an edition can go.
   bool keeps_former(std::size_t chunk, std::uint64_t bytes) const;
-  /// Whether the column owns a quarter more than when this was last true of it, or less than half.
-  bool take_growth(std::size_t i, std::uint64_t bytes);
-  /// Whether there is something to release.
+  ColumnLooks& looks() noexcept { return looks_; }
   bool has_left_over() const noexcept;
   /// Gives back what former editions own of which no row is left; bytes in the pool. No transaction
   /// is left that began before the last such row went, or before a column began anew. Under the
   /// database's ddl_mutex_, too.
   std::uint64_t release_former_editions();
-  /// Fails with kInvalidArgument when a row of such a table could get too large.
   /// Whether columns have begun anew, without their dictionaries, as these do not pay any more.
   /// Nothing when somebody else changes the table, or merges it: for the next time.
   bool leave_dictionaries(TransactionContext& context);
+  /// Fails with kInvalidArgument when a row of such a table could get too large.
   static Result<std::uint32_t> widest_row(const TableSchema& schema);
   /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
   /// the database's ddl_mutex_, when they may have changed.
@@ -353,19 +355,17 @@ class Table : public UnbuiltIndexes {
   void settle_editions() noexcept;
   Status check_unreferred(const StoredSchema& stored, std::size_t number) const;
   Status begin_edition(std::size_t number, Type type);
-  /// Who needs what a former edition owns: of numbers only cells do, as groups hold them
-  /// themselves.
+  /// Whether groups need what a former edition owns: numbers they hold themselves.
   static bool needs_groups(const columns::Column& column) noexcept { return column.is_text(); }
   // table_renewal.cc
-  std::uint64_t text_bytes_in_chunk(const columns::Column& column, std::size_t i, std::size_t chunk,
-                                    mvcc::TransactionSlots& slots) const;
+  std::uint64_t text_bytes_in_chunk(std::size_t i, std::size_t chunk, mvcc::TransactionSlots& slots,
+                                    bool with_dead) const;
   bool is_left_over(std::size_t i, const columns::Column& former) const noexcept;
   bool has_middle_to_forget(std::size_t i) const noexcept;
   void forget_editions();
   Status check_change(const StoredSchema& stored, std::size_t number, Type type) const;
   std::unique_ptr<columns::Column> make_added(std::uint64_t offset, const std::string& called,
                                               columns::Decoder& decoder);
-  columns::Decoder& make_decoder();
   std::vector<pmem::Extent> added_extents() const;
   Status claim_added_columns();
   void release_added_columns();
@@ -506,10 +506,10 @@ class Table : public UnbuiltIndexes {
 
   pmem::Pool& pool_;
   TableLayout& layout_;
+  std::vector<ChangedColumnLayout> changed_columns_;  // under ddl_mutex_
   Published<TableDefinition> definition_;
-  columns::StableArray<columns::Decoder> decoders_;  // one per column
-  // Of columns whose type has changed, one per edition: theirs in decoders_ is nobody's.
-  std::vector<std::unique_ptr<columns::Decoder>> edition_decoders_;
+  // One per column. Of one that has changed each edition has its own, and this one is nobody's.
+  columns::StableArray<columns::Decoder> decoders_;
   /// Dropped columns that nothing had values of at opening: others stand in for them, which own
   /// nothing.
   struct Forgotten {
@@ -547,9 +547,9 @@ class Table : public UnbuiltIndexes {
   std::atomic<bool> has_dropped_columns_{false};
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
-  pmem::Mutex merge_mutex_;                     // rank: before ddl_mutex_ of the database
-  std::uint64_t replaced_readers_before_ = 0;   // snapshots; under merge_mutex_
-  std::vector<std::uint64_t> bytes_looked_at_;  // of each column (take_growth); under merge_mutex_
+  pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database
+  std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
+  ColumnLooks looks_;                          // under merge_mutex_
   MergeRecord merge_record_;
   std::atomic<std::uint8_t> unbuilt_{kNoIndexes};  // Indexes
   Unbuilt left_by_opening_;

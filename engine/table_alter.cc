@@ -11,6 +11,24 @@
 
 namespace flugs::engine {
 
+namespace {
+
+// But for columns' changes, which are not in a definition: then another would be one more that
+// stays. Names in foreign keys are another table's or the schema's own.
+bool is_same(const StoredSchema& a, const StoredSchema& b) {
+  return a.added_columns == b.added_columns && a.added_keys == b.added_keys &&
+         a.key_additions == b.key_additions && a.created_keys == b.created_keys &&
+         encode_schema(a.schema) == encode_schema(b.schema);
+}
+
+}  // namespace
+
+StoredSchema Table::stored() const {
+  StoredSchema now = definition().stored;
+  now.changed_columns = changed_columns_;
+  return now;
+}
+
 // Opening: what lies outside of the table's own extent.
 Status Table::claim_schema() {
   const pmem::Extent block = schema_block_of(pool_, layout_);
@@ -43,7 +61,9 @@ Status Table::alter(StoredSchema next, FunctionRef<void()> take_over) {
   persister.persist(&layout_.schema_block, sizeof layout_.schema_block, "alter_table/2");
   if (before.bytes != 0) pool_.allocator().release(before);
   take_over();
-  definition_.put(std::make_unique<const TableDefinition>(std::move(next)));
+  changed_columns_ = std::exchange(next.changed_columns, {});
+  if (!is_same(next, definition().stored))
+    definition_.put(std::make_unique<const TableDefinition>(std::move(next)));
   take_names_over();
   return {};
 }

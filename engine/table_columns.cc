@@ -23,8 +23,8 @@ columns::HintIndexLayout* created_hints_of(TableLayout& layout, std::size_t numb
   return reinterpret_cast<columns::HintIndexLayout*>(first) + number;
 }
 
-bool has_changed(const StoredSchema& stored, std::size_t column) {
-  return std::any_of(stored.changed_columns.begin(), stored.changed_columns.end(),
+bool has_changed(const std::vector<ChangedColumnLayout>& changes, std::size_t column) {
+  return std::any_of(changes.begin(), changes.end(),
                      [&](const ChangedColumnLayout& changed) { return changed.column == column; });
 }
 
@@ -51,12 +51,17 @@ void Table::make_columns() {
     const ColumnSchema& column = stored.schema.columns[i];
     const std::string called = column.dropped ? std::to_string(i) : column.name;
     auto* decoder = new (&decoders_.begin(i)) columns::Decoder;
-    if (has_changed(stored, i)) decoder = &make_decoder();
-    columns_.add(
-        i < layout_.column_count
-            ? std::make_unique<columns::Column>(pool_, created[i], created_hints_of(layout_, i),
-                                                *decoder, called, name())
-            : make_added(stored.added_columns[i - layout_.column_count], called, *decoder));
+    std::unique_ptr<columns::Decoder> owned;
+    if (has_changed(changed_columns_, i)) {
+      owned = std::make_unique<columns::Decoder>();
+      decoder = owned.get();
+    }
+    auto made = i < layout_.column_count
+                    ? std::make_unique<columns::Column>(
+                          pool_, created[i], created_hints_of(layout_, i), *decoder, called, name())
+                    : make_added(stored.added_columns[i - layout_.column_count], called, *decoder);
+    made->own_decoder(std::move(owned));
+    columns_.add(std::move(made));
   }
   make_editions();
   for (std::size_t i = 0; i < stored.schema.columns.size(); ++i) {
@@ -71,10 +76,8 @@ void Table::make_columns() {
 
 // Of columns that were added, and of their later editions: what check_layout has looked at.
 std::vector<pmem::Extent> Table::added_extents() const {
-  const StoredSchema& stored = definition().stored;
-  std::vector<std::uint64_t> layouts = stored.added_columns;
-  for (const ChangedColumnLayout& changed : stored.changed_columns)
-    layouts.push_back(changed.layout);
+  std::vector<std::uint64_t> layouts = definition().stored.added_columns;
+  for (const ChangedColumnLayout& changed : changed_columns_) layouts.push_back(changed.layout);
   std::vector<pmem::Extent> extents;
   extents.reserve(layouts.size());
   for (const std::uint64_t layout : layouts)
@@ -151,7 +154,7 @@ Result<std::uint32_t> Table::widest_row(const TableSchema& schema) {
 }
 
 Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max) {
-  StoredSchema next = definition().stored;
+  StoredSchema next = stored();
   const std::size_t number = next.schema.columns.size();
   if (wanted.auto_increment || wanted.dropped)
     return Status(StatusCode::kInvalidArgument,
@@ -198,7 +201,7 @@ Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hin
 // have no cells of it, groups no values.
 Status Table::drop_column(ColumnId id) {
   if (!has_column(id)) return Status(StatusCode::kNotFound, std::string(no_column(id).message()));
-  StoredSchema next = definition().stored;
+  StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[id.value()];
   if (const std::string user = user_of(next.schema, column.name); !user.empty())
     return Status(StatusCode::kConstraintViolated,

@@ -9,7 +9,9 @@
 namespace flugs::engine {
 
 /// What a table is called, has and demands, as it stands: another takes its place when the table is
-/// altered, so that who reads it sees all of a change or nothing.
+/// altered, so that who reads it sees all of a change or nothing. But for the list of columns'
+/// changes, which only who alters the table asks for (Table::stored), and which gets another entry
+/// whenever a column begins anew: definitions stay as long as the table.
 ///
 /// Thread-safety: immutable.
 struct TableDefinition {
@@ -23,7 +25,7 @@ struct TableDefinition {
 
   const TableSchema& schema() const noexcept { return stored.schema; }
 
-  const StoredSchema stored;
+  const StoredSchema stored;  ///< without changed_columns
   std::vector<CheckConstraint> checks;
 };
 

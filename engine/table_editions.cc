@@ -23,18 +23,15 @@ std::unique_ptr<columns::Column> Table::make_added(std::uint64_t offset, const s
   return made;
 }
 
-columns::Decoder& Table::make_decoder() {
-  edition_decoders_.push_back(std::make_unique<columns::Decoder>());
-  return *edition_decoders_.back();
-}
-
 // Opening: the later editions of the columns, in the order in which they came.
 void Table::make_editions() {
-  for (const ChangedColumnLayout& changed : definition().stored.changed_columns) {
+  for (const ChangedColumnLayout& changed : changed_columns_) {
     const std::size_t i = changed.column;
     columns_[i]->set_used(false);
-    columns_.change(i, make_added(changed.layout, columns_[i]->name(), make_decoder()),
-                    changed.edition);
+    auto decoder = std::make_unique<columns::Decoder>();
+    auto made = make_added(changed.layout, columns_[i]->name(), *decoder);
+    made->own_decoder(std::move(decoder));
+    columns_.change(i, std::move(made), changed.edition);
   }
 }
 
@@ -142,7 +139,7 @@ Status Table::change_type(ColumnId id, Type type) {
 }
 
 Status Table::begin_edition(std::size_t number, Type type) {
-  StoredSchema next = definition().stored;
+  StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[number];
   if (Status s = check_change(next, number, type); !s.ok()) return s;
   const columns::Column& former = *columns_[number];
@@ -162,9 +159,10 @@ Status Table::begin_edition(std::size_t number, Type type) {
   if (!complete.ok()) return std::move(complete).status();
   next.schema = *std::move(complete);
   if (const auto widest = widest_row(next.schema); !widest.ok()) return widest.status();
+  auto decoder = std::make_unique<columns::Decoder>();
   NewColumn made(pool_);
   if (Status s = made.make(layout_.table_id, name(), number, next.schema.columns[number], false,
-                           former.has_constant() ? &constant : nullptr, make_decoder());
+                           former.has_constant() ? &constant : nullptr, *decoder);
       !s.ok())
     return s;
   next.changed_columns.back().layout = made.offset();
@@ -176,7 +174,9 @@ Status Table::begin_edition(std::size_t number, Type type) {
       if (has_other_type && keys_[place]->has_column(number)) keys_[place]->set_needs_normalising();
     // Who reads cells of another edition than it knows asks the column.
     decoders_[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
-    change.change(columns_, number, made.keep(), edition);
+    std::unique_ptr<columns::Column> kept = made.keep();
+    kept->own_decoder(std::move(decoder));
+    change.change(columns_, number, std::move(kept), edition);
   });
 }
 

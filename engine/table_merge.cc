@@ -20,6 +20,9 @@ constexpr std::chrono::microseconds kLookPauseMin{100};
 constexpr std::chrono::microseconds kLookPauseMax{2000};
 constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
 
+// For the ends of chunks that a column's new heap does not fill, and for what is written meanwhile.
+std::uint64_t with_reserve(std::uint64_t bytes) noexcept { return bytes + bytes / 4; }
+
 }  // namespace
 
 TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
@@ -88,7 +91,7 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
       continue;
     }
     const bool is_wanted = is_frozen || is_worth_it(chunk);
-    if (!is_wanted && !table_.keeps_former(chunk, options_.waste_bytes)) continue;
+    if (!is_wanted && !table_.keeps_former(chunk, former_bytes())) continue;
     candidates_.push_back({chunk, Origin::kRows});
     ++plan.chunks;
     plan.bytes += rows_.bytes_of_chunk(chunk);
@@ -97,23 +100,53 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
   return plan;
 }
 
-// Columns of which much is needed by no row. Not all: only those that have grown since they were
-// looked at.
+// A chunk without rows that has cells of a former edition is merged for what that owns: of
+// everything however little it is.
+std::uint64_t TableMerge::former_bytes() const noexcept {
+  return options_.scope == MergeScope::kEverything ? 0 : options_.waste_bytes;
+}
+
+// Columns of which much is needed by no row, and whose texts have room twice, beside what the merge
+// writes anew: else it would end half-way, and leave the pool full. Not all: only those that have
+// grown since they were looked at, or have room now.
 std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
   const auto is_merged = [&](std::size_t chunk) {
     return std::ranges::binary_search(candidates_, chunk, {}, &Candidate::chunk);
   };
+  const pmem::SpaceReport space = pool_.allocator().space();
+  const std::uint64_t free = space.reserved_bytes - space.overhead_bytes - space.used_bytes;
+  std::uint64_t copied = 0;
+  bool has_texts = false;
   std::vector<std::size_t> wasteful;
   for (std::size_t i = 0; i < table_.columns().size(); ++i) {
     if (table_.columns()[i]->is_dropped()) continue;
     const std::uint64_t bytes = table_.bytes_of_column(i);
     if (bytes == 0 || bytes < options_.waste_bytes) continue;
-    if (!table_.take_growth(i, bytes) && !all) continue;
+    if (!table_.looks().take(i, bytes, free) && !all) continue;
     const std::uint64_t needed = table_.bytes_needed(i, slots_, is_merged);
-    if (needed > bytes) continue;
-    if ((bytes - needed) * 100 >= bytes * options_.waste_percent) wasteful.push_back(i);
+    if (needed > bytes || (bytes - needed) * 100 < bytes * options_.waste_percent) continue;
+    const std::uint64_t copies = table_.bytes_copied(i, slots_);
+    const bool with_texts = has_texts || table_.columns()[i]->is_text();
+    const std::uint64_t wanted = with_reserve(copied + copies) + bytes_rewritten(with_texts);
+    if (wanted > free) {
+      table_.looks().note_no_room(i, wanted);
+      continue;
+    }
+    copied += copies;
+    has_texts = with_texts;
+    wasteful.push_back(i);
   }
   return wasteful;
+}
+
+// At most: of chunks and groups that are written again when a column of numbers begins anew, or
+// one of texts. What is there stays until the end.
+std::uint64_t TableMerge::bytes_rewritten(bool all_groups) const noexcept {
+  if (all_groups) return rows_.chunk_bytes();
+  std::uint64_t bytes = rows_.delta_bytes();
+  for (const Candidate& candidate : candidates_)
+    if (candidate.origin == Origin::kGroup) bytes += rows_.bytes_of_chunk(candidate.chunk);
+  return bytes;
 }
 
 // What there is of these columns becomes a former edition's, which goes when no row needs it any
@@ -126,11 +159,9 @@ Status TableMerge::renew_columns() {
     if (is_stopped()) return too_old();
     for (const std::size_t i : wasteful) {
       if (table_.columns()[i]->is_dropped()) continue;
-      const Status renewed = table_.renew_column(i);
-      // Then it stays as it is; there may be space for a merge.
-      if (renewed.code() == StatusCode::kOutOfSpace || renewed.code() == StatusCode::kBusy) break;
-      if (!renewed.ok()) return renewed;
-      ++report_.columns_renewed;
+      // If not, it stays as it is: there may be space for the merge alone; rows may get too large
+      // for the column's values; or it may have had all editions that there are.
+      if (table_.renew_column(i).ok()) ++report_.columns_renewed;
     }
     table_.note_readers_of_replaced(slots_.advance());
   }
@@ -141,7 +172,7 @@ Status TableMerge::renew_columns() {
   for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
     if (next != chosen.end() && next->chunk == chunk) {
       candidates_.push_back(std::move(*next++));
-    } else if (table_.keeps_former(chunk, options_.waste_bytes)) {
+    } else if (table_.keeps_former(chunk, former_bytes())) {
       const bool is_group = rows_.group(chunk) != nullptr;
       candidates_.push_back({chunk, is_group ? Origin::kGroup : Origin::kRows});
     }
@@ -305,7 +336,11 @@ Status TableMerge::merge_all() {
 
 Status TableMerge::merge_one(const Candidate& candidate) {
   ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
-  if (Status s = merge.run(patience_); !s.ok()) return s;
+  if (Status s = merge.run(patience_); !s.ok()) {
+    // A group without rows takes less than the empty chunk that would be in its place.
+    const bool stays = merge.is_empty() && s.code() == StatusCode::kOutOfSpace;
+    return stays ? Status() : s;
+  }
   if (merge.is_empty()) table_.runs().keep_emptied(candidate.chunk);
   const ChunkMerge::Counts& counts = merge.counts();
   const std::lock_guard guard(report_mutex_);

@@ -63,7 +63,9 @@ class TableMerge {
   };
   bool is_worth_it(const RowGroup& group) const;
   bool is_worth_it(std::size_t chunk) const;
+  std::uint64_t former_bytes() const noexcept;
   std::vector<std::size_t> wasteful_columns(bool all) const;
+  std::uint64_t bytes_rewritten(bool all_groups) const noexcept;
   Status renew_columns();
   void release();
   void freeze_candidates();

@@ -42,30 +42,44 @@ std::uint64_t Table::bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
         bytes += group->column(i).long_text_bytes();
       continue;
     }
-    if (column.is_text()) bytes += text_bytes_in_chunk(column, i, chunk, slots);
+    if (column.is_text()) bytes += text_bytes_in_chunk(i, chunk, slots, false);
     if (!is_merged(chunk)) bytes += rows_.rows_of(chunk) * cell_bytes(column);
   }
   return bytes;
 }
 
-std::uint64_t Table::text_bytes_in_chunk(const columns::Column& column, std::size_t i,
-                                         std::size_t chunk, mvcc::TransactionSlots& slots) const {
-  const mvcc::SnapshotHold hold(slots);  // nobody writes to rows that it sees
+// Each long text once for every row, and for dead ones that an index names by it, which keep it.
+std::uint64_t Table::bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const {
+  const columns::Column& column = *columns_[i];
+  if (!column.is_text()) return 0;
+  const bool is_key = std::any_of(keys_.begin(), keys_.end(),
+                                  [i](const KeyIndex* key) { return key->has_column(i); });
+  std::uint64_t bytes = 0;
+  for (std::size_t chunk = 0; chunk < rows_.chunk_count(); ++chunk) {
+    const RowGroup* group = rows_.group(chunk);
+    if (group == nullptr) {
+      bytes += text_bytes_in_chunk(i, chunk, slots, is_key);
+    } else if (i < group->column_count()) {
+      bytes += group->column(i).long_text_bytes();
+    }
+  }
+  return bytes;
+}
+
+std::uint64_t Table::text_bytes_in_chunk(std::size_t i, std::size_t chunk,
+                                         mvcc::TransactionSlots& slots, bool with_dead) const {
+  const columns::Column& column = *columns_[i];
+  const mvcc::SnapshotHold hold(slots);  // nobody writes to rows that it sees, or saw
   const mvcc::Visibility visibility = hold.visibility();
   const std::uint32_t first = rows_.first_row_of(chunk);
   const std::uint32_t end = std::min(first + rows_.rows_of(chunk), rows_.rows_end());
   std::uint64_t bytes = 0;
-  for (std::uint32_t row = first; row < end; ++row)
-    if (visibility.sees(rows_.version(row))) bytes += long_bytes(rows_.view(row).text(column, i));
+  for (std::uint32_t row = first; row < end; ++row) {
+    const mvcc::VersionLayout& version = rows_.version(row);
+    if (with_dead ? visibility.happened(version.created) : visibility.sees(version))
+      bytes += long_bytes(rows_.view(row).text(column, i));
+  }
   return bytes;
-}
-
-bool Table::take_growth(std::size_t i, std::uint64_t bytes) {
-  if (bytes_looked_at_.size() <= i) bytes_looked_at_.resize(i + 1);
-  std::uint64_t& before = bytes_looked_at_[i];
-  if (bytes < before + before / 4 && bytes > before / 2) return false;
-  before = bytes;
-  return true;
 }
 
 // Protocol change_type, with the type that it has: what it owns begins empty.
@@ -93,14 +107,15 @@ bool Table::is_left_over(std::size_t i, const columns::Column& former) const noe
 }
 
 // Whether the list of changes can do without the editions between the column's first and its
-// newest: no row is of one of them, and no cell of any but the newest, so that nobody looks for
-// one.
+// newest: no group names one of them, and no cell is of any but the newest, so that nobody looks
+// for one. A group of NULLs alone needs nothing of its edition, but says its number: opening must
+// find it in the list, and no other edition may be given it.
 bool Table::has_middle_to_forget(std::size_t i) const noexcept {
   const columns::Column* former = columns_[i]->former();
   if (former == nullptr || former->former() == nullptr || columns_[i]->is_dropped()) return false;
   for (; former != nullptr; former = former->former()) {
     const bool is_first = former->former() == nullptr;
-    if (former->is_used() || rows_.is_read_as(i, former->edition(), !is_first)) return false;
+    if (former->is_used() || rows_.names_edition(i, former->edition(), !is_first)) return false;
   }
   return true;
 }
@@ -130,6 +145,7 @@ std::uint64_t Table::release_former_editions() {
       former->release_all();
     }
   }
+  rows_.release_former();
   forget_editions();
   return bytes;
 }
@@ -139,10 +155,11 @@ std::uint64_t Table::release_former_editions() {
 //   1     the table's schema, without     alter_table/2    the editions' layouts are free space
 //         editions that no row is of in
 //         its list of changes
-// Must hold:  no chunk or group is left with cells or values of them; what replaced the last is
-//             durable. Their numbers are given again only after that.
+// Must hold:  no chunk is left with cells of them, nor a group that says their number, be its rows
+//             all NULL, or it could not be opened; what replaced the last is durable. Their numbers
+//             are given again only after that.
 void Table::forget_editions() {
-  StoredSchema next = definition().stored;
+  StoredSchema next = stored();
   std::vector<std::size_t> shortened;
   std::vector<pmem::Extent> layouts;
   for (std::size_t i = 0; i < columns_.size(); ++i) {

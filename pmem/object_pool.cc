@@ -63,13 +63,14 @@ Result<std::unique_ptr<Pool>> ObjectPool::open(const PoolOptions& options) {
 }
 
 // Protocol pool-file. On failure nothing is left.
-//   step  store                            made durable by          power cut just after it:
-//   recovery 1     size, blocks, libpmemobj's pool  fsync, libpmemobj        no file 2     what is
-//   ours in it               pool-create, its fences  no file 3     the path fsync of the directory
-//   no file, or a whole pool
-// Must hold:  1 and 2 before 3. Where the file system has no files without a path
-// (PoolFile::create)
-//             3 comes first, and before 2 is done there is a file that is refused.
+//   step  store                          made durable by        power cut just after it: recovery
+//   1     size, blocks, pool of          fsync, libpmemobj      no file
+//         libpmemobj
+//   2     what is ours in it             pool-create's fences   no file
+//   3     the path                       fsync of the folder    no file, or a whole pool
+// Must hold:  1 and 2 before 3. Where the file system has no files without a path (see
+//             PoolFile::create) 3 comes first, and before 2 is done there is a file that is
+//             refused.
 Status ObjectPool::make_file(const PoolOptions& options) {
   const Result<MediumKind> kind = file_.detect_medium();
   if (!kind.ok()) return kind.status();

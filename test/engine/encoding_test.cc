@@ -236,5 +236,41 @@ TEST_CASE("no column turns direct while the table is merged, nor does a writer w
   numbers.check(kRows + 1'000);
 }
 
+TEST_CASE("what a column had before it gave its dictionary up comes back at the next merge") {
+  TemporaryDatabase database;
+  TableSchema schema("late");
+  schema.column("id", Type::kInt64).column("number", Type::kInt64).primary_key({"id"});
+  schema.columns[0].encoding = Encoding::kDirect;
+  const TableId table = must(database->create_table(schema));
+  constexpr std::int64_t kAlike = 50'000;  // so that a chunk has been made ahead by then
+  std::int64_t n = 0;
+  const auto insert = [&](std::int64_t end) {
+    for (std::vector<Value> values; n < end; values.clear()) {
+      Transaction t = must(database->begin());
+      for (int i = 0; i < 1'000; ++i, ++n) {
+        values.push_back(Value::int64(n));
+        values.push_back(Value::int64(std::max<std::int64_t>(0, n - kAlike) * 1'009));
+      }
+      must(t.insert_rows(table, values));
+      must(t.commit());
+    }
+  };
+  const auto column = [&] { return must(database->table_statistics(table)).columns[1]; };
+  while (n < 200'000 && (n == 0 || column().dictionary_encoded)) insert(n + 1'000);
+  REQUIRE_FALSE(column().dictionary_encoded);
+  REQUIRE(column().dictionary_bytes > 65'536 * 16);
+  if (GENERATE(false, true)) insert(n + 100'000);
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  const MergeReport report = must(database->merge(table, options));
+  CHECK_FALSE(report.releases_later);
+  CHECK(report.bytes_given_back > 65'536 * 16);
+  CHECK(column().dictionary_bytes == 0);
+  const Transaction t = must(database->begin(AccessMode::kReadOnly));
+  for (std::int64_t id = 0; id < n; id += 997)
+    CHECK(must(t.find({table, 0}, {Value::int64(id)})).get_int64(ColumnId(1)) ==
+          std::max<std::int64_t>(0, id - kAlike) * 1'009);
+}
+
 }  // namespace
 }  // namespace flugs::test

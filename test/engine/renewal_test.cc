@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kRows = 200;
 constexpr ColumnId kBody{1};
 constexpr ColumnId kTag{2};
-constexpr ColumnId kAmount{3};
+constexpr ColumnId kNoteAmount{3};
 
 MergeOptions thrifty(MergeScope scope = MergeScope::kEverything) {
   MergeOptions options;
@@ -72,7 +72,7 @@ struct Notes {
       const std::string of_row = tag(n);
       const Row row = must(t.find({table, 0}, {Value::int64(n)}));
       must(t.update(table, row.id(),
-                    {{kBody, body(n)}, {kTag, Value::string(of_row)}, {kAmount, amount(n)}}));
+                    {{kBody, body(n)}, {kTag, Value::string(of_row)}, {kNoteAmount, amount(n)}}));
     }
     must(t.commit());
   }
@@ -116,7 +116,7 @@ struct Notes {
       CHECK(row.is_null(kBody) == (n % 7 == 0));
       if (n % 7 != 0) CHECK(row.get_string(kBody) == text(n));
       CHECK(row.get_string(kTag) == tag(n));
-      CHECK(row.get(kAmount) == amount(n));
+      CHECK(row.get(kNoteAmount) == amount(n));
     }
     round = now;
   }

@@ -30,8 +30,8 @@ struct MergeOptions {
   /// row in the delta had its value itself: values that no row has any more, and entries of
   /// dictionaries of rows that are in main, where groups have their own. From then on new rows hold
   /// its values directly; the merge moves all rows that have not, whatever their chunk, and writes
-  /// groups with long texts of the column again; then the space is given back. The greatest number:
-  /// never.
+  /// groups with long texts of the column again; then the space is given back. Not without room in
+  /// the pool for both, nor when rows could get too large. The greatest number: never.
   std::uint64_t waste_bytes = std::uint64_t{16} << 20;
   std::uint32_t waste_percent = 50;
   /// Threads that merge, at most 1024; 0: one per processor.
