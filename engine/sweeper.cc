@@ -28,32 +28,35 @@ Sweeper::Sweeper(std::vector<Table*> tables) : tables_(std::move(tables)) {
   }
 }
 
-// The one that was wanted first; else the first that lacks some. Null: none does.
-Table* Sweeper::next_to_build() const noexcept {
+// One that lacks such indexes: of those that somebody wants, or if nobody does, the first. Null:
+// there is none.
+Table* Sweeper::next_to_build(Table::Indexes kind, bool is_wanted) const noexcept {
   Table* next = nullptr;
   for (Table* table : tables_) {
-    if (!table->is_unbuilt(Table::kAllIndexes) || table->is_dropped() || table->has_build_failed())
-      continue;
+    if (!table->is_unbuilt(kind) || table->is_dropped() || table->has_build_failed()) continue;
     const std::int64_t asked = table->asked_at();
-    const std::int64_t first = next == nullptr ? 0 : next->asked_at();
-    if (next == nullptr || (asked != 0 && (first == 0 || asked < first))) next = table;
+    if ((asked != 0) != is_wanted) continue;
+    if (next == nullptr || asked < next->asked_at()) next = table;
   }
   return next;
 }
 
-// One kind at a time: another table may be wanted meanwhile. Whoever needs to know of damage asks
-// again.
-void Sweeper::build(const std::stop_token& stop) noexcept {
+// One kind of one table at a time: another may be wanted meanwhile. Keys first, as look-ups in them
+// are dear until then. Whoever needs to know of damage asks again.
+bool Sweeper::build_next() noexcept {
   constexpr std::array kInTurn{Table::kHashIndexes, Table::kDictionaryIndexes,
                                Table::kOrderedIndexes};
-  while (!stop.stop_requested()) {
-    Table* const table = next_to_build();
-    if (table == nullptr) return;
-    for (const Table::Indexes kind : kInTurn) {
-      if (!table->is_unbuilt(kind)) continue;
-      static_cast<void>(table->build_indexes(kind));
-      break;
-    }
+  for (const bool is_wanted : {true, false})
+    for (const Table::Indexes kind : kInTurn)
+      if (Table* const table = next_to_build(kind, is_wanted); table != nullptr) {
+        static_cast<void>(table->build_indexes(kind));
+        return true;
+      }
+  return false;
+}
+
+void Sweeper::build(const std::stop_token& stop) noexcept {
+  while (!stop.stop_requested() && build_next()) {
   }
 }
 

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "engine/unbuilt_indexes.h"
+
 namespace flugs::engine {
 
 class Table;
@@ -23,7 +25,8 @@ class Sweeper {
   bool is_running() const noexcept { return thread_.joinable(); }
 
  private:
-  Table* next_to_build() const noexcept;
+  Table* next_to_build(UnbuiltIndexes::Indexes kind, bool is_wanted) const noexcept;
+  bool build_next() noexcept;
   void build(const std::stop_token& stop) noexcept;
   void wait_for_drops(const std::stop_token& stop) noexcept;
   void run(const std::stop_token& stop) noexcept;
