@@ -176,11 +176,10 @@ Status Table::build_indexes(std::uint8_t indexes) noexcept {
     built = make();
     if (built.ok()) {
       unbuilt_.fetch_and(static_cast<std::uint8_t>(~kind), std::memory_order_acq_rel);
-      return;
+    } else if (built.code() != StatusCode::kNotFound) {  // dropped: it may yet stay
+      build_status_ = built;
+      has_build_failed_.store(true, std::memory_order_relaxed);
     }
-    has_build_failed_.store(true, std::memory_order_relaxed);
-    // The table stays when dropping it fails: then who needs the index makes it.
-    if (built.code() != StatusCode::kNotFound) build_status_ = built;
   };
   build(kHashIndexes, [&] { return build_hash(phases); });
   if (!is_unbuilt(kHashIndexes) || has_build_failed()) release_opening();
