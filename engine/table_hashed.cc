@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kRowsEnteredMax = 1u << 22;
 constexpr std::uint32_t kRowsEnteredMin = 1u << 12;
 constexpr std::uint32_t kPartsWished = 8;
-constexpr std::uint32_t kRowsPerTask = 1u << 16;
+constexpr std::uint32_t kRowsPerSource = 1u << 16;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end
   const mvcc::Visibility opening(slots_->mirrors(), slots_->opened_at(), mvcc::kNoStamp);
   const std::uint64_t rows = end - first;
   const std::uint64_t sources =
-      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, rows / kRowsPerTask + 1);
+      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, rows / kRowsPerSource + 1);
   columns::HashIndexBuilder builder(columns::HashIndexBuilder::InUse(), key.hash(), rows, sources);
   std::vector<std::function<Status()>> tasks;
   for (std::uint64_t i = 0; i < sources; ++i)
