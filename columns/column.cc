@@ -277,10 +277,7 @@ CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
     if (is_text_) return {CellKind::kText, 128, nullable_, edition_};
     // What is asked for may have been the width of a code, for an earlier edition.
     const IntegerBits integer = integer_bits_of(type_);
-    const unsigned wanted = std::max(bits, integer.least);
-    const unsigned most = wanted <= 32 ? std::min<unsigned>(32, integer.most) : integer.most;
-    return {CellKind::kInteger, static_cast<std::uint8_t>(std::min(wanted + more_bits, most)),
-            nullable_, edition_};
+    return {CellKind::kInteger, std::clamp(bits, integer.least, integer.most), nullable_, edition_};
   }
   // Each widening opens a new chunk: leave room for the dictionary to double, unless its size was
   // foretold and holds so far.

@@ -48,17 +48,21 @@ Status add_table(engine::Table& table, Ready ready, engine::OpeningRoom& room,
     if (key->is_unique() && !key->has_hints())
       (is_taken ? estimate.hash_entries : estimate.key_entries_left) += rows;
     if (key->is_ordered())
-      (is_taken ? estimate.ordered_entries : estimate.key_entries_left) += rows;
+      (is_taken ? estimate.ordered_entries : estimate.ordered_entries_left) += rows;
   }
   return {};
 }
 
 double of(std::uint64_t count, double ns) { return static_cast<double>(count) * ns; }
 
+double sorted_ns(std::uint64_t entries) {
+  return of(entries, kOrderedComparisonNs * std::log2(2.0 + of(entries, 1)));
+}
+
 double index_later_ms(const OpeningEstimate& e) {
-  return (of(e.dictionary_entries_left, kDictionaryEntryNs) +
-          of(e.key_entries_left, kHashEntryNs)) /
-         static_cast<double>(e.threads) * 1e-6;
+  const double shared = of(e.dictionary_entries_left, kDictionaryEntryNs) +
+                        of(e.key_entries_left, kHashEntryNs) + sorted_ns(e.ordered_entries_left);
+  return shared / static_cast<double>(e.threads) * 1e-6;
 }
 
 double open_ms(const OpeningEstimate& e) {
@@ -67,8 +71,7 @@ double open_ms(const OpeningEstimate& e) {
   const double shared = of(e.dictionary_entries, kDictionaryEntryNs) +
                         of(e.rows_swept, kRowSweptNs) + of(e.hash_entries, kHashEntryNs);
   // A key is sorted by one thread.
-  const double sorted =
-      of(e.ordered_entries, kOrderedComparisonNs * std::log2(2.0 + of(e.ordered_entries, 1)));
+  const double sorted = sorted_ns(e.ordered_entries);
   return (alone + shared / static_cast<double>(e.threads) + sorted) * 1e-6;
 }
 

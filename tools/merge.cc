@@ -195,7 +195,11 @@ void add_merge(CLI::App& app, Action& action) {
   command->add_option("--seed", options->seed, "seed of the data")->capture_default_str();
   add_index_option(*command, options->index_mode);
   command->add_option("--json", options->json, "write the figures to this file");
-  run_when_chosen(*command, action, [options] { return run_command(*options); });
+  run_when_chosen(*command, action, [options, command] {
+    if (command->count("--distinct") == 0)
+      options->distinct = std::min(options->distinct, options->rows);
+    return run_command(*options);
+  });
 }
 
 }  // namespace flugs::tools

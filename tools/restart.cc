@@ -354,6 +354,8 @@ void add_restart(CLI::App& app, Action& action) {
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
   run_when_chosen(*command, action, [options, command] {
+    if (command->count("--distinct") == 0)
+      options->distinct = std::min(options->distinct, options->rows);
     if (!options->estimate.empty()) return run_estimate(*command, *options);
     if (!options->figures.directory.empty()) return run_figures(*command, *options);
     for (const char* given : {"--only", "--peers", "--subscribers", "--users", "--seconds",

@@ -37,7 +37,8 @@ int run_restart_estimate(const OpenOptions& options, const std::string& json) {
   add("entries of ordered keys to make", e.ordered_entries);
   add("rows to sweep later", e.rows_unswept);
   add("dictionary entries to index later", e.dictionary_entries_left);
-  add("entries of keys to make later", e.key_entries_left);
+  add("entries of unique keys to make later", e.key_entries_left);
+  add("entries of ordered keys to make later", e.ordered_entries_left);
   fmt::print("{}", table.to_string());
   const bench::Json result = {{"commit", bench::environment().commit},
                               {"pool", options.path},
@@ -51,6 +52,7 @@ int run_restart_estimate(const OpenOptions& options, const std::string& json) {
                               {"dictionary_entries", e.dictionary_entries},
                               {"dictionary_entries_left", e.dictionary_entries_left},
                               {"key_entries_left", e.key_entries_left},
+                              {"ordered_entries_left", e.ordered_entries_left},
                               {"rows_swept", e.rows_swept},
                               {"rows_unswept", e.rows_unswept},
                               {"hash_entries", e.hash_entries},

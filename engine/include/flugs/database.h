@@ -81,7 +81,8 @@ struct OpenOptions {
   /// length and is sparse: space is taken as it is needed.
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
   /// Step in which the pool grows, bytes, a multiple of 4096; fixed at creation. Chunks of tables
-  /// created by this opener have about a 64th of it, 1 MB at most.
+  /// created by this opener have about a 16th of it, 4 MB at most: for a pool of less than 1 GB
+  /// make it smaller.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
   /// Free space kept allocated and touched ahead of the writers by a background thread, bytes; 0:
   /// no such thread.
@@ -186,8 +187,10 @@ struct ColumnStatistics {
   Type type = Type::kInt64;
   bool dictionary_encoded = true;
   std::uint64_t dictionary_entries = 0;
-  std::uint64_t dictionary_bytes = 0;  ///< in the pool, strings included
-  std::uint32_t cell_bits = 0;         ///< width in the newest chunk's rows
+  /// In the pool, strings included, and what it had before it began anew (decisions 0026, 0027) as
+  /// long as rows are of that time: a merge gives it back.
+  std::uint64_t dictionary_bytes = 0;
+  std::uint32_t cell_bits = 0;  ///< width in the newest chunk's rows
 };
 
 struct TableStatistics {

@@ -17,9 +17,10 @@ struct OpeningEstimate {
   std::uint64_t groups = 0;              ///< of these, row groups: a look at each one's header
   std::uint64_t hint_bytes = 0;          ///< of indexes in the pool, whose directories are checked
   std::uint64_t dictionary_entries = 0;  ///< to be proven and put into indexes
-  /// The same, left for later, see Ready::kFirstAnswer; and entries of keys.
+  /// The same, left for later, see Ready::kFirstAnswer; and entries of unique and of ordered keys.
   std::uint64_t dictionary_entries_left = 0;
   std::uint64_t key_entries_left = 0;
+  std::uint64_t ordered_entries_left = 0;
   std::uint64_t rows_swept = 0;       ///< before open returns
   std::uint64_t rows_unswept = 0;     ///< left for later, see Ready::kFirstAnswer
   std::uint64_t hash_entries = 0;     ///< of unique keys, to be made
