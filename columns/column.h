@@ -242,8 +242,9 @@ class Column {
   bool is_narrow_;
   std::atomic<bool> dropped_{false};
   bool was_int32_ = false;
-  // So many codes have 16 bits, and their entries are half of a second-level cache.
-  std::atomic<std::uint32_t> judged_from_{1u << kSmallCodeBits};
+  // About so many codes have 16 bits, and their entries are half of a second-level cache. A little
+  // before more are there, as dictionary and index double then.
+  std::atomic<std::uint32_t> judged_from_{(1u << kSmallCodeBits) - (1u << 11)};
   std::atomic<bool> used_{true};
   std::uint16_t edition_ = 0;
   std::uint64_t mark_ = 0;

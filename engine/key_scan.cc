@@ -5,6 +5,7 @@
 
 #include "columns/cell.h"
 #include "columns/column.h"
+#include "pmem/check.h"
 
 namespace flugs::engine {
 
@@ -46,15 +47,16 @@ KeyScan::KeyScan(const RowStore& rows, const columns::ColumnArray& columns,
                  std::uint32_t like)
     : rows_(rows), columns_(columns), key_columns_(key_columns), values_(values), like_(like) {}
 
-// Of the value in its column's newest edition; none of a row that was there at opening: kNone.
-std::uint32_t KeyScan::code(std::size_t i) {
+// Of the value in the edition of its column that has a dictionary, the first, even if another is
+// the newest by now. None of a row that was there at opening: kNone.
+std::uint32_t KeyScan::code(std::size_t i, const columns::Column& edition) {
   if (codes_[i]) return *codes_[i];
+  FLUGS_CHECK(edition.is_dictionary());
   const std::uint16_t column = key_columns_[i];
-  const columns::Column& newest = *columns_[column];
-  const columns::Dictionary& dictionary = newest.dictionary();
+  const columns::Dictionary& dictionary = edition.dictionary();
   std::uint32_t code = columns::Dictionary::kNone;
   const RowView view = like_ == kNoRow ? RowView() : rows_.view(like_);
-  if (view.layout != nullptr && view.layout->edition(column) == newest.edition()) {
+  if (view.layout != nullptr && view.layout->edition(column) == edition.edition()) {
     code = static_cast<std::uint32_t>(view.layout->load(view.cells, column));
   } else {
     code = dictionary.find(values_[i]);
@@ -105,7 +107,7 @@ void KeyScan::prepare(const columns::RowLayout& layout) {
     }
     auto bits = static_cast<std::uint64_t>(values_[i].raw());
     if (access.kind == columns::CellKind::kCode) {
-      bits = code(i);
+      bits = code(i, column);
       tests_.is_nowhere |= bits == columns::Dictionary::kNone || (bits & ~access.mask) != 0;
     }
     add(access.word, access.mask << access.shift, (bits & access.mask) << access.shift);

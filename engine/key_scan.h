@@ -51,7 +51,7 @@ class KeyScan {
   void prepare(const columns::RowLayout& layout);
   void add(std::uint16_t word, std::uint64_t mask, std::uint64_t bits);
   void add_text(const columns::RowLayout::Access& access, std::string_view text);
-  std::uint32_t code(std::size_t i);
+  std::uint32_t code(std::size_t i, const columns::Column& edition);
 
   const RowStore& rows_;
   const columns::ColumnArray& columns_;
