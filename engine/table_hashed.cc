@@ -47,6 +47,7 @@ Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end
       std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, rows / kRowsPerSource + 1);
   columns::HashIndexBuilder builder(columns::HashIndexBuilder::InUse(), key.hash(), rows, sources);
   std::vector<std::function<Status()>> tasks;
+  tasks.reserve(std::max<std::size_t>(sources, builder.groups()));
   for (std::uint64_t i = 0; i < sources; ++i)
     tasks.emplace_back([&, i] {
       columns::HashIndexBuilder::Source& source = builder.source(i);
