@@ -52,8 +52,8 @@ struct MergeOptions {
 struct MergeReport {
   std::uint32_t chunks_merged = 0;  ///< of rows, into row groups
   std::uint32_t groups_merged = 0;  ///< again, without rows that had died
-  std::uint32_t chunks_emptied =
-      0;  ///< no row was left in since an earlier merge: their row ids are used again
+  /// Without a row since an earlier merge: their row ids are used again.
+  std::uint32_t chunks_emptied = 0;
   std::uint32_t chunks_busy = 0;      ///< left as they were: a transaction held rows in them
   std::uint64_t rows = 0;             ///< in the groups that were made
   std::uint64_t codes = 0;            ///< rows times columns
