@@ -149,10 +149,8 @@ std::uint32_t Dictionary::count_unproven() const noexcept {
 void Dictionary::rebuild_range(std::uint32_t first, std::uint32_t end,
                                HashIndexBuilder::Source& source, RebuildCounts& counts,
                                pmem::Persister& persister) {
-  static_cast<void>(prove_range(first, end, counts, [&](std::uint32_t id, std::uint64_t hash) {
-    source.add(hash, id);
-    return Status();
-  }));
+  prove_range(first, end, counts,
+              [&](std::uint32_t id, std::uint64_t hash) { source.add(hash, id); });
   flush_entries(first, end, persister, "rebuild_dictionary/1");
 }
 
@@ -267,14 +265,20 @@ bool Dictionary::is(std::uint32_t id, const Value& value) const noexcept {
 
 std::uint32_t Dictionary::find(const Value& value) const {
   if (value.is_null()) return null_code();
-  return __builtin_expect(is_indexed(), 1) ? find(value, hash_of(value)) : search(value);
+  return __builtin_expect(is_indexed(), 1) ? find(value, hash_of(value))
+                                           : search(value, 0, count());
 }
 
 std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
+  // Before the look-up: what gets its hint after that is searched for.
+  const std::uint32_t left_end = hints_left_end_.load(std::memory_order_acquire);
+  const auto left = left_end == 0 ? 0 : static_cast<std::uint32_t>(kept_end());
   Candidates candidates;
   const bool is_found_out = lookup(hash, candidates);
   for (const std::uint32_t id : candidates.view())
     if (is(id, value)) return id;
+  if (__builtin_expect(left < left_end, 0))
+    if (const std::uint32_t id = search(value, left, left_end); id != kNone) return id;
   // Without their index the entries are still the truth.
   if (!is_found_out)
     for (std::uint32_t id = 0; id < count(); ++id)
@@ -321,13 +325,13 @@ Status Dictionary::encode_many(std::span<const Value> values, std::size_t first,
   std::array<std::uint64_t, kBatchMax> hashes;
   std::array<std::uint32_t, kBatchMax> guesses;
   Candidates candidates;
+  bool are_misses_new = !has_hints_left();  // asked before the look-ups
   std::size_t n = 0;
   for (std::size_t i = first; i < values.size(); i += stride, ++n) {
     hashes[n] = values[i].is_null() ? 0 : hash_of(values[i]);
     prefetch_index(hashes[n]);
   }
   n = 0;
-  bool are_misses_new = true;
   for (std::size_t i = first; i < values.size(); i += stride, ++n) {
     are_misses_new &= lookup(hashes[n], candidates);
     guesses[n] = candidates.view().empty() ? kNone : candidates.view().front();

@@ -78,9 +78,13 @@ class Dictionary {
   bool is_indexed() const noexcept { return is_indexed_.load(std::memory_order_acquire); }
   /// Whether the index is in the pool.
   bool has_hints() const noexcept { return hints_ != nullptr; }
-  /// Opening, after begin_rebuild, when it is: all that is left to do. Fails with kCorrupt,
-  /// kOutOfSpace.
+  /// Opening, after begin_rebuild, when it is: all that is left to do before the first answer.
+  /// Hints of entries from there on that may lack one are left to keep_hints; until then these
+  /// entries are searched. Fails with kCorrupt.
   Status recover(RebuildCounts& counts, pmem::Persister& persister);
+  bool has_hints_left() const noexcept {
+    return hints_left_end_.load(std::memory_order_acquire) != 0;
+  }
   /// Checks what opening has not looked at of the index in the pool. Fails with kCorrupt.
   Status check_hints() { return hints_ == nullptr ? Status() : hints_->check_directory(); }
   /// Whether that is more than a moment's work.
@@ -89,10 +93,11 @@ class Dictionary {
   }
   /// From so many entries on whose hints are not known to be durable, who commits makes them so.
   void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
-  /// Makes the hints of some durable entries durable, and entries that nobody knows to be if they
-  /// are old or none has come since the last call; true: there are more. kHintsKeptMax take a few
-  /// milliseconds.
+  /// Makes the hints of some durable entries durable, those that opening left first, and entries
+  /// that nobody knows to be if they are old or none has come since the last call; true: there are
+  /// more. kHintsKeptMax take a few milliseconds, kHintsEnteredMax of those left about half a one.
   static constexpr std::uint32_t kHintsKeptMax = 1u << 16;
+  static constexpr std::uint32_t kHintsEnteredMax = 64;
   bool keep_hints(pmem::Persister& persister, std::uint32_t at_most = kHintsKeptMax) noexcept;
   bool wants_keeping() const noexcept;
 
@@ -172,9 +177,9 @@ class Dictionary {
   Status encode_each(std::span<const Value> values, std::size_t first, std::size_t stride,
                      std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);
   Result<std::uint32_t> encode_unindexed(const Value& value, pmem::Persister& persister);
-  std::uint32_t search(const Value& value) const noexcept;
+  std::uint32_t search(const Value& value, std::uint32_t first, std::uint32_t end) const noexcept;
   template <typename F>
-  std::uint32_t search_words(std::size_t words_per_entry, F&& is_wanted) const noexcept;
+  std::uint32_t search_words(std::uint32_t first, std::uint32_t end, F&& is_wanted) const noexcept;
   Status grow(std::size_t chunk, pmem::Persister& persister);
   void put_chunk(std::size_t chunk, std::byte* entries) noexcept;
   bool is_misplaced(std::uint32_t id) const noexcept;
@@ -182,9 +187,9 @@ class Dictionary {
   Status find_null();
   void index_late_entries();
   /// Opening: proves entries, puts zeros over those that are torn, counts the others, and calls
-  /// visit(id, hash) -> Status for each value until it fails.
+  /// visit(id, hash) for each value.
   template <typename F>
-  Status prove_range(std::uint32_t first, std::uint32_t end, RebuildCounts& counts, F&& visit);
+  void prove_range(std::uint32_t first, std::uint32_t end, RebuildCounts& counts, F&& visit);
   void clear_torn(std::uint32_t id) noexcept;
   void write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept;
   /// Sets `hash` to the value's hash when it is one.
@@ -193,7 +198,7 @@ class Dictionary {
                                    pmem::Persister& persister);
   Result<std::uint32_t> encode_new_hinted(const Value& value, std::uint64_t hash,
                                           pmem::Persister& persister);
-  Status add_hint(std::uint64_t hash, std::uint32_t id, pmem::Persister& persister);
+  Status add_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister);
   /// False: the index is damaged there.
   bool lookup(std::uint64_t hash, Candidates& out) const {
     if (hints_ != nullptr) return hints_->lookup(hash, out);
@@ -237,7 +242,10 @@ class Dictionary {
   std::uint32_t rebuild_end_ = 0;  // those that were there at opening; constant after begin_rebuild
   std::unique_ptr<HintIndex> hints_;
   std::atomic<std::uint32_t> hint_tail_max_{kHintTailMax};
-  pmem::Mutex keep_mutex_;         // of keep_hints; a leaf
+  // Entries from durable_end to before it may lack hints, since opening; 0: none does. Set to 0,
+  // under keep_mutex_, when all have theirs.
+  std::atomic<std::uint32_t> hints_left_end_{0};
+  pmem::Mutex keep_mutex_;         // of keep_hints; only tried; rank: before a HintIndex
   std::uint32_t quiet_count_ = 0;  // under it: what `count` was at the last call of keep_entries
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable
@@ -251,8 +259,8 @@ class Dictionary {
 };
 
 template <typename F>
-Status Dictionary::prove_range(std::uint32_t first, std::uint32_t end, RebuildCounts& counts,
-                               F&& visit) {
+void Dictionary::prove_range(std::uint32_t first, std::uint32_t end, RebuildCounts& counts,
+                             F&& visit) {
   for (std::uint32_t id = first; id < end; ++id) {
     std::uint64_t hash = 0;
     const Proof proof = prove(id, hash);
@@ -270,9 +278,8 @@ Status Dictionary::prove_range(std::uint32_t first, std::uint32_t end, RebuildCo
       continue;
     }
     if (is_text_ && is_misplaced(id)) counts.misplaced = id;
-    if (Status s = visit(id, hash); !s.ok()) return s;
+    visit(id, hash);
   }
-  return {};
 }
 
 }  // namespace flugs::columns

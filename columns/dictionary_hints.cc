@@ -60,12 +60,13 @@ void Dictionary::flush_hints(std::uint32_t first, std::uint32_t end, pmem::Persi
 
 // Protocol keep_hints.
 //   step  store                          made durable by    power cut just after it: recovery
-//   1     hints of entries that are      flush, fence       adds those of entries from durable_end
-//         durable; null_code                                on that are missing
+//   1     hints of entries that are      flush, fence       leaves those of entries from
+//         durable, those that opening                       durable_end on to the next time
+//         left first; null_code
 //   2     durable_end                    persist (8 bytes)  begins there
 // Must hold:  1 before 2: below durable_end nothing is looked at. As hints come before their
-//             entries, an entry that is durable has its hint: one that is in flight when durable_
-//             is read is not below it.
+//             entries, an entry that is durable has its hint, unless it was there at opening: one
+//             that is in flight when durable_ is read is not below it.
 bool Dictionary::wants_keeping() const noexcept {
   if (hints_ == nullptr) return false;
   const std::uint32_t durable = durable_.load(std::memory_order_relaxed);
@@ -74,7 +75,7 @@ bool Dictionary::wants_keeping() const noexcept {
 }
 
 std::uint64_t Dictionary::kept_end() const noexcept {
-  return std::atomic_ref(hints_->layout().durable_end).load(std::memory_order_relaxed);
+  return std::atomic_ref(hints_->layout().durable_end).load(std::memory_order_acquire);
 }
 
 // Entries that came in gaps between those of others, or with a transaction that aborted, are known
@@ -113,23 +114,31 @@ bool Dictionary::keep_hints(pmem::Persister& persister, std::uint32_t at_most) n
   const auto first = static_cast<std::uint32_t>(layout.durable_end);
   const std::uint32_t durable = durable_.load(std::memory_order_acquire);
   if (durable <= first) return has_more_entries;
-  const std::uint32_t end = first + std::min(durable - first, at_most);
+  const std::uint32_t left_end = hints_left_end_.load(std::memory_order_relaxed);
+  const std::uint32_t end = left_end == 0
+                                ? first + std::min(durable - first, at_most)
+                                : first + std::min({left_end - first, at_most, kHintsEnteredMax});
+  // If there is no room for them, they are searched for on.
+  if (left_end != 0 && !add_hints(first, end, persister).ok()) return false;
   flush_hints(first, end, persister, "keep_hints/1");
   persister.flush(&layout.null_code, sizeof layout.null_code, "keep_hints/1");
   persister.fence("keep_hints/1");
   std::atomic_ref<std::uint64_t>(layout.durable_end).store(end, std::memory_order_release);
   persister.persist(&layout.durable_end, sizeof layout.durable_end, "keep_hints/2");
+  if (end == left_end) hints_left_end_.store(0, std::memory_order_release);
   return has_more_entries || end < durable;
 }
 
 // Protocol recover_dictionary, at opening, when the index is in the pool: as rebuild_dictionary,
-// but from durable_end on only.
+// but from durable_end on only. Hints of these entries may be missing after a power cut: they are
+// left to keep_hints, as each is on a page of its own.
 //   step  store                            made durable by   power cut just after it: recovery
 //   1     zeros over entries whose proof   flush, fence      finds them torn or absent, the others
-//         does not fit; hints of the                         or fewer of them: the same
-//         others; null_code
-//   2     durable_end                      flush, fence      has less to do
-// Must hold:  1 before 2, and before a transaction refers to an entry.
+//         does not fit; no store for the                     or fewer of them: the same
+//         others, but all are flushed;
+//         null_code
+// Must hold:  1 before a transaction refers to an entry.
+// Behind the last whole one nothing was ever referred to durably: ValueIDs go on there.
 Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
   hints_->recover(persister);
   HintIndexLayout& layout = hints_->layout();
@@ -142,13 +151,8 @@ Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
   if (Status s = recover_null(first); !s.ok()) return s;
   if (Status s = check_youngest_texts(first); !s.ok()) return s;
   counts.end = first;
-  if (Status s = prove_range(
-          first, end, counts,
-          [&](std::uint32_t id, std::uint64_t hash) { return add_hint(hash, id, persister); });
-      !s.ok())
-    return s;
+  prove_range(first, end, counts, [](std::uint32_t, std::uint64_t) {});
   if (const std::uint32_t null = null_code(); null != kNone) layout.null_code = null + 1;
-  flush_hints(first, end, persister, "recover_dictionary/1");
   flush_entries(first, end, persister, "recover_dictionary/1");
   persister.flush(&layout.null_code, sizeof layout.null_code, "recover_dictionary/1");
   persister.fence("recover_dictionary/1");
@@ -156,10 +160,7 @@ Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
   if (Status s = check_rebuilt(counts); !s.ok()) return s;
   // Behind it are zeros: the next opening would not know that there had been more.
   count_.store(counts.end, std::memory_order_relaxed);
-  if (layout.durable_end != counts.end) {
-    layout.durable_end = counts.end;
-    persister.persist(&layout.durable_end, sizeof layout.durable_end, "recover_dictionary/2");
-  }
+  hints_left_end_.store(counts.end == first ? 0 : counts.end, std::memory_order_release);
   return {};
 }
 
@@ -191,9 +192,15 @@ Status Dictionary::recover_null(std::uint32_t durable_end) {
   return {};
 }
 
-Status Dictionary::add_hint(std::uint64_t hash, std::uint32_t id, pmem::Persister& persister) {
-  return hints_->edit(hash, persister,
-                      [&](HintIndex::Editor& editor) { return editor.insert(id, nullptr); });
+Status Dictionary::add_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister) {
+  for (std::uint32_t id = first; id < end; ++id) {
+    std::uint64_t hash = 0;
+    if (prove(id, hash) != Proof::kValue) continue;
+    Status s = hints_->edit(hash, persister,
+                            [&](HintIndex::Editor& editor) { return editor.insert(id, nullptr); });
+    if (!s.ok()) return s;
+  }
+  return {};
 }
 
 void Dictionary::add_pages(pmem::WarmList& pages) const {

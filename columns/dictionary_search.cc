@@ -1,4 +1,4 @@
-// What a dictionary does whose index in DRAM is not rebuilt yet: its entries are the truth.
+// What a dictionary does whose index is not there yet, or lacks hints: its entries are the truth.
 
 #include <mutex>
 
@@ -6,22 +6,23 @@
 
 namespace flugs::columns {
 
-// Calls is_wanted(words) with each entry's words, of ValueIDs below count(), until it is.
+// Calls is_wanted(words) with each entry's words, of ValueIDs from `first` to before `end`, which
+// is at most count(), until it is.
 template <typename F>
-std::uint32_t Dictionary::search_words(std::size_t words_per_entry, F&& is_wanted) const noexcept {
-  const std::uint32_t end = count();
-  for (std::size_t chunk = 0; first_id_of(chunk) < end; ++chunk) {
-    const std::uint32_t first = first_id_of(chunk);
-    const std::uint32_t chunk_end = std::min(end, first_id_of(chunk + 1));
-    const auto* words = reinterpret_cast<const std::uint64_t*>(chunks_in_dram_[chunk]);
-    for (std::uint32_t id = first; id < chunk_end; ++id, words += words_per_entry)
-      if (__builtin_expect(is_wanted(words, id), 0)) return id;
+std::uint32_t Dictionary::search_words(std::uint32_t first, std::uint32_t end,
+                                       F&& is_wanted) const noexcept {
+  while (first < end) {
+    const std::uint32_t chunk_end = std::min(end, first_id_of(chunk_of(first) + 1));
+    const auto* words = reinterpret_cast<const std::uint64_t*>(entry(first));
+    for (; first < chunk_end; ++first, words += entry_bytes_ / sizeof *words)
+      if (__builtin_expect(is_wanted(words, first), 0)) return first;
   }
   return kNone;
 }
 
-// The value's ValueID, by looking at all entries: those whose words fit are proven.
-std::uint32_t Dictionary::search(const Value& value) const noexcept {
+// The value's ValueID, by looking at these entries: those whose words fit are proven.
+std::uint32_t Dictionary::search(const Value& value, std::uint32_t first,
+                                 std::uint32_t end) const noexcept {
   const auto word = [](const std::uint64_t* address) {
     return __atomic_load_n(address, __ATOMIC_RELAXED);
   };
@@ -33,12 +34,12 @@ std::uint32_t Dictionary::search(const Value& value) const noexcept {
     const std::string_view wanted = value.as_string();
     if (wanted.size() <= text_cell::kInlineBytesMax) {
       const Cell cell = text_cell::make_inline(wanted);
-      return search_words(4, [&](const std::uint64_t* words, std::uint32_t id) {
+      return search_words(first, end, [&](const std::uint64_t* words, std::uint32_t id) {
         return word(words) == cell.low && word(words + 1) == cell.high && is_entry(id);
       });
     }
     // Where it stands is in the lower word, its length and first bytes in the upper one.
-    return search_words(4, [&](const std::uint64_t* words, std::uint32_t id) {
+    return search_words(first, end, [&](const std::uint64_t* words, std::uint32_t id) {
       const std::uint64_t high = word(words + 1);
       return text_cell::tag_of(high) == text_cell::kOutOfLine &&
              text_cell::length_of(high) == wanted.size() && is_entry(id);
@@ -46,11 +47,11 @@ std::uint32_t Dictionary::search(const Value& value) const noexcept {
   }
   const auto raw = static_cast<std::uint64_t>(value.raw());
   if (entry_bytes_ == 8)
-    return search_words(1, [&](const std::uint64_t* words, std::uint32_t id) {
+    return search_words(first, end, [&](const std::uint64_t* words, std::uint32_t id) {
       return static_cast<std::uint32_t>(word(words)) == static_cast<std::uint32_t>(raw) &&
              is_entry(id);
     });
-  return search_words(2, [&](const std::uint64_t* words, std::uint32_t id) {
+  return search_words(first, end, [&](const std::uint64_t* words, std::uint32_t id) {
     return word(words) == raw && is_entry(id);
   });
 }
@@ -61,7 +62,7 @@ Result<std::uint32_t> Dictionary::encode_unindexed(const Value& value, pmem::Per
   const std::lock_guard guard(late_mutex_);
   const std::uint64_t hash = hash_of(value);
   if (is_indexed()) return encode_new(value, hash, persister);
-  if (const std::uint32_t found = search(value); found != kNone) return found;
+  if (const std::uint32_t found = search(value, 0, count()); found != kNone) return found;
   return append(value, hash, persister, [](std::uint32_t) {});
 }
 

@@ -295,6 +295,18 @@ bool DatabaseCore::keep_hints(pmem::Persister& persister) noexcept {
   }
 }
 
+void DatabaseCore::enter_left_hints() {
+  constexpr std::chrono::microseconds kPause(20);
+  const auto are_left = [this] {
+    const std::lock_guard guard(ddl_mutex_);
+    return std::any_of(owned_tables_.begin(), owned_tables_.end(), [](const auto& table) {
+      return !table->is_gone() && table->has_hints_left();
+    });
+  };
+  pmem::Persister persister(pool_->medium());
+  while (are_left() && keep_hints(persister)) std::this_thread::sleep_for(kPause);
+}
+
 void DatabaseCore::start_keeping_hints() {
   if (index_mode() != IndexMode::kHint || options_.hint_interval.count() == 0) return;
   hint_keeper_ = std::make_unique<HintKeeper>(*this, *pool_, options_.hint_interval);
@@ -309,6 +321,7 @@ Status DatabaseCore::finish_opening() {
     const std::lock_guard guard(ddl_mutex_);
     for (const auto& table : owned_tables_) found.push_back(table.get());
   }
+  enter_left_hints();
   Status first;
   for (Table* table : found) {  // of one that is dropped meanwhile nothing is left
     Status built = table->build_indexes(Table::kAllIndexes);
@@ -436,6 +449,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
       if (Status s = checked->build_indexes(Table::kAllIndexes); !s.ok()) return s;
     }
   }
+  enter_left_hints();
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (progress) progress({"verify", i, ids.size()});
     if (Table* checked = table(ids[i]); checked != nullptr) {

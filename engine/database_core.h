@@ -112,6 +112,8 @@ class DatabaseCore {
   /// A little of each table; true: there is more to do. Others want the catalogue meanwhile: call
   /// it again only after a pause.
   bool keep_hints(pmem::Persister& persister) noexcept;
+  /// Those that opening left, of all dictionaries, as far as there is room for them.
+  void enter_left_hints();
   Status finish_opening();
   Statistics statistics() const;
   Result<TableStatistics> statistics(TableId id) const;
@@ -135,7 +137,7 @@ class DatabaseCore {
   Result<std::uint64_t> resolve_transactions();
   Result<std::uint64_t> rebuild_dictionary_indexes(recovery::Phases& phases, OpeningRoom room);
   Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);
-  Status begin_rebuild(OpeningRoom room);
+  Status begin_rebuild(OpeningRoom& room);
   Status sweep_tables(recovery::Phases& phases);
   void start();
   Result<std::uint64_t> start_threads();

@@ -207,7 +207,7 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
 }
 
 // Finds out what is to be made, and leaves what opening does not take.
-Status DatabaseCore::begin_rebuild(OpeningRoom room) {
+Status DatabaseCore::begin_rebuild(OpeningRoom& room) {
   for (const auto& table : owned_tables_) {
     if (Status s = table->begin_dictionaries(); !s.ok()) return s;
     const Table::Unbuilt unbuilt = table->find_unbuilt();
@@ -226,8 +226,12 @@ Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases&
       table->columns().for_each_used([&](columns::Column& column) {
         if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
       });
-  return recovery::rebuild_dictionaries(dictionaries, *pool_, "dictionary indexes", phases,
-                                        report_);
+  Result<std::uint64_t> rebuilt =
+      recovery::rebuild_dictionaries(dictionaries, *pool_, "dictionary indexes", phases, report_);
+  if (!rebuilt.ok() || index_mode() != IndexMode::kHint) return rebuilt;
+  const bool has_keeper = options_.hint_interval.count() != 0 || room.is_empty();
+  if (!has_keeper || room.takes_hints(*rebuilt)) recovery::enter_hints(dictionaries, *pool_);
+  return rebuilt;
 }
 
 Status DatabaseCore::sweep_tables(recovery::Phases& phases) {

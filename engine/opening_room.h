@@ -30,7 +30,15 @@ class OpeningRoom {
     return true;
   }
 
+  /// Nothing is taken; crash tests wait for nobody.
+  bool is_empty() const noexcept { return left_ == 0; }
+  /// Asked of all tables' dictionary entries that may lack hints, after that.
+  bool takes_hints(std::uint64_t entries) const noexcept { return entries <= left_ / kHintCost; }
+
  private:
+  // As dear as so many entries of an index in DRAM: each is on pages that nobody has touched.
+  static constexpr std::uint64_t kHintCost = 128;
+
   std::uint64_t left_;
 };
 

@@ -304,6 +304,13 @@ bool Table::keep_hints(pmem::Persister& persister, std::uint32_t at_most) noexce
   return has_more;
 }
 
+bool Table::has_hints_left() const noexcept {
+  bool are_left = false;
+  columns_.for_each_used(
+      [&](columns::Column& column) { are_left |= column.dictionary().has_hints_left(); });
+  return are_left;
+}
+
 void Table::set_hint_tail_max(std::uint32_t entries) noexcept {
   columns_.for_each_used(
       [&](columns::Column& column) { column.dictionary().set_hint_tail_max(entries); });

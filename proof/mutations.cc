@@ -24,6 +24,10 @@ constexpr MutationCase late(Kind kind, std::string_view label, std::string_view 
   return {kind, label, protocol, region, false, {}, false, true};
 }
 
+constexpr MutationCase late_hinted(Kind kind, std::string_view label, std::string_view protocol) {
+  return {kind, label, protocol, Region::kOther, false, {}, true, true};
+}
+
 constexpr std::string_view kEarlierEnd =
     "an earlier durable_end makes opening look at more entries";
 constexpr std::string_view kSameLine =
@@ -242,8 +246,8 @@ constexpr MutationCase kCases[] = {
     hinted(Kind::kNoFence, "hint_go_on/2", "hint_chain", Region::kOther, kNextIsEntrys),
     hinted(Kind::kNoFlush, "recover_dictionary/1", "killed"),
     hinted(Kind::kNoFence, "recover_dictionary/1", "killed"),
-    hinted(Kind::kNoFlush, "recover_dictionary/2", "killed", Region::kOther, kEarlierEnd),
-    hinted(Kind::kNoFence, "recover_dictionary/2", "killed", Region::kOther, kEarlierEnd),
+    late_hinted(Kind::kNoFlush, "keep_hints/1", "killed"),
+    late_hinted(Kind::kNoFence, "keep_hints/1", "killed"),
     {Kind::kLateFence, "commit/2", "threads_commit"},
     {Kind::kLateFence, "create_table/2", "threads_tables"},
     {Kind::kOthersFlush, "commit/1", "threads_values", Region::kDictionary},

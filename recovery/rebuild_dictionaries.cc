@@ -112,4 +112,11 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
   return entries;
 }
 
+void enter_hints(const std::vector<columns::Dictionary*>& dictionaries, pmem::Pool& pool) {
+  pmem::Persister persister(pool.medium());
+  for (columns::Dictionary* dictionary : dictionaries)
+    while (dictionary->has_hints_left() && dictionary->keep_hints(persister)) {
+    }
+}
+
 }  // namespace flugs::recovery

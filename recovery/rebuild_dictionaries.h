@@ -9,11 +9,15 @@
 namespace flugs::recovery {
 
 /// Rebuilds the DRAM indexes of dictionaries, after their begin_rebuild, in parallel: large ones in
-/// parts, so that a single column keeps every thread busy. Transactions may go on meanwhile.
+/// parts, so that a single column keeps every thread busy. Transactions may go on meanwhile. Those
+/// with hints are recovered; hints may be left.
 /// Returns the number of entries, and adds to the report.
 /// Source: SOFORT (DaMoN 2014), section 3.3: the time-consuming part of restart.
 Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary*>& dictionaries,
                                            pmem::Pool& pool, const std::string& phase,
                                            Phases& phases, RecoveryReport& report);
+
+/// Enters all hints that recovery has left, as far as there is room for them.
+void enter_hints(const std::vector<columns::Dictionary*>& dictionaries, pmem::Pool& pool);
 
 }  // namespace flugs::recovery

@@ -44,8 +44,8 @@ struct MutationFigures {
   bench::Json list = bench::Json::array();
 };
 
-// Round 0, whole and torn, with indexes in DRAM, in the pool, and in DRAM and made late.
-constexpr std::uint32_t kJobsOfScript = 6;
+// Round 0, whole and torn, with indexes in DRAM and in the pool, and both made late.
+constexpr std::uint32_t kJobsOfScript = 8;
 
 /// The job `number` of a protocol: first its script, then random continuations of it.
 proof::Exploration job_of(const proof::Protocol& protocol, std::uint32_t number, std::uint64_t seed,
@@ -55,8 +55,8 @@ proof::Exploration job_of(const proof::Protocol& protocol, std::uint32_t number,
   exploration.seed = seed;
   exploration.images_max = states;
   exploration.round = number < kJobsOfScript ? 0 : number - kJobsOfScript + 1;
-  exploration.hints = number < kJobsOfScript ? number / 2 == 1 : number % 3 == 2;
-  exploration.late = number < kJobsOfScript ? number / 2 == 2 : number % 5 < 2;
+  exploration.hints = number < kJobsOfScript ? number / 2 % 2 == 1 : number % 3 == 2;
+  exploration.late = number < kJobsOfScript ? number / 4 == 1 : number % 5 < 2;
   exploration.tears_words = number % 2 == 1;
   exploration.at_flushes = number % 4 >= 2;
   exploration.nested_depth = number % 8 == 6 ? 3 : number % 4 == 2 ? 2 : 1;

@@ -116,6 +116,83 @@ TEST_CASE("torn entries are dropped and their values get new ValueIDs", "[column
   }
 }
 
+// What keep_hints has not come to, a hint of which each power cut may lose.
+TEST_CASE("entries whose hints opening left are searched for", "[columns]") {
+  constexpr std::int64_t kKept = 100;
+  constexpr std::int64_t kAll = 500;
+  for (const Type type : {Type::kInt32, Type::kInt64, Type::kString}) {
+    INFO(to_string(type));
+    TestColumn column(column_schema(type), kColumnBytes, true);
+    const auto value = [&](std::int64_t i, std::string& text) {
+      text = i % 2 == 0 ? std::to_string(i) : "of more than fifteen bytes " + std::to_string(i);
+      return type == Type::kString ? Value::string(text) : Value::from_raw(type, i);
+    };
+    std::string text;
+    for (std::int64_t i = 0; i < kKept; ++i) code_of(column, value(i, text));
+    while (column->dictionary().keep_hints(column.persister())) {
+    }
+    for (std::int64_t i = kKept; i < kAll; ++i) code_of(column, value(i, text));
+    const std::uint32_t null = code_of(column, Value::null());
+    column.lose_hints(kKept);
+    REQUIRE(column.reopen_unindexed().ok());
+    REQUIRE(column.index().ok());
+    CHECK(column.report().dictionary_entries == kAll - kKept + 1);
+    REQUIRE(column->dictionary().has_hints_left());
+    CHECK(column->dictionary().null_code() == null);
+    CHECK(column->dictionary().find(value(kAll, text)) == columns::Dictionary::kNone);
+    const std::uint32_t added = code_of(column, value(kAll, text));
+    CHECK(added == null + 1);
+    int calls = 0;
+    for (bool are_left = true; are_left; ++calls) {
+      are_left = column->dictionary().has_hints_left();
+      std::size_t wrong = 0;
+      for (std::int64_t i = 0; i < kAll; ++i)
+        wrong +=
+            column->dictionary().find(value(i, text)) == i && code_of(column, value(i, text)) == i
+                ? 0
+                : 1;
+      CHECK(wrong == 0);
+      CHECK(code_of(column, value(kAll, text)) == added);
+      CHECK(code_of(column, Value::null()) == null);
+      CHECK(column->dictionary().verify().ok());
+      column->dictionary().keep_hints(column.persister());
+    }
+    CHECK(calls >= (kAll - kKept) / columns::Dictionary::kHintsEnteredMax);
+    // Now by their hints, which are durable.
+    REQUIRE(column.reopen_unindexed().ok());
+    REQUIRE(column.index().ok());
+    CHECK_FALSE(column->dictionary().has_hints_left());
+    CHECK(column->dictionary().find(value(kAll - 1, text)) == kAll - 1);
+    CHECK(column->dictionary().find(value(kAll, text)) == added);
+  }
+}
+
+TEST_CASE("many values at once, some of whose hints opening left", "[columns]") {
+  constexpr std::int64_t kLeft = 300;
+  TestColumn column(column_schema(Type::kInt64), kColumnBytes, true);
+  for (std::int64_t i = 0; i < kLeft; ++i) code_of(column, Value::int64(i));
+  column.lose_hints(0);
+  REQUIRE(column.reopen_unindexed().ok());
+  REQUIRE(column.index().ok());
+  std::vector<Value> values;
+  for (std::int64_t i = 0; i < 60; ++i)  // old and new ones by turns
+    values.push_back(Value::int64(i % 2 == 0 ? i * 5 : kLeft + i));
+  std::vector<columns::Cell> cells(values.size());
+  columns::Unflushed unflushed;
+  REQUIRE(
+      column->dictionary().encode_many(values, 0, 1, cells, unflushed, column.persister()).ok());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto id = static_cast<std::uint32_t>(cells[i].low);
+    CHECK(column->dictionary().value(id) == values[i]);
+    CHECK((i % 2 == 0 ? id == i * 5 : id == kLeft + i / 2));
+  }
+  unflushed.flush(column.persister(), "commit/1");
+  column.persister().fence("commit/1");
+  unflushed.mark_durable();
+  column.enter_hints();
+  CHECK(column->dictionary().verify().ok());
+}
+
 TEST_CASE("garbage behind the last entry is not taken for values", "[columns]") {
   const bool has_hints = GENERATE(false, true);
   TestColumn column(column_schema(Type::kInt64), kColumnBytes, has_hints);

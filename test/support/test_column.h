@@ -5,8 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "columns/column.h"
+#include "columns/hint_index.h"
 #include "pmem/extent_allocator.h"
 #include "pmem/pool.h"
 #include "recovery/phases.h"
@@ -59,7 +62,9 @@ class TestColumn {
   Status reopen(std::uint32_t threads = 1) {
     Status status = reopen_unindexed();
     if (!status.ok() || !column_->is_dictionary()) return status;
-    return index(threads);
+    Status indexed = index(threads);
+    if (indexed.ok()) enter_hints();
+    return indexed;
   }
   /// The dictionary's index is left to be made by `index`.
   Status reopen_unindexed() {
@@ -79,6 +84,22 @@ class TestColumn {
                                           phases, report_)
         .status();
   }
+  /// As a power cut may: those of entries from `first` on. To be reopened.
+  void lose_hints(std::uint32_t first) {
+    close();
+    auto opened = pmem::Pool::open_in_memory(buffer_.span(), pmem::PoolOptions{});
+    REQUIRE(opened.ok());
+    pool_ = std::move(*opened);
+    columns::HintIndex index(*pool_, *hints(), "lost hints");
+    REQUIRE(index.load().ok());
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> lost;
+    index.for_each([&](std::uint32_t fingerprint, std::uint32_t id) {
+      if (id >= first) lost.emplace_back(fingerprint, id);
+    });
+    for (const auto& [fingerprint, id] : lost) index.erase(std::uint64_t{fingerprint} << 32, id);
+  }
+  /// Those that opening left.
+  void enter_hints() { recovery::enter_hints({&column_->dictionary()}, *pool_); }
 
  private:
   void make_column() {
