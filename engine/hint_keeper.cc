@@ -12,8 +12,8 @@ namespace {
 // While there is more to do: who waits for the catalogue gets it, which one that takes it again at
 // once would keep.
 constexpr std::chrono::microseconds kKeeperPause(20);
-// Right after opening the first answer comes first, and hints that opening left can wait so long.
-constexpr std::chrono::milliseconds kFirstRest(10);
+// Hints that opening left can wait longer than what others start with.
+constexpr std::chrono::milliseconds kFirstRest = 2 * Rest::kFirst;
 
 }  // namespace
 
@@ -28,17 +28,11 @@ HintKeeper::HintKeeper(DatabaseCore& core, pmem::Pool& pool, std::chrono::millis
 
 void HintKeeper::run(const std::stop_token& stop) noexcept {
   pmem::Persister persister(pool_.medium());
-  std::unique_lock lock(mutex_);
-  const auto rest = [&](std::chrono::milliseconds time) {
-    stopped_.wait_for(lock, stop, time, [] { return false; });
-  };
-  rest(std::min(interval_, kFirstRest));
+  rest_.sleep(stop, std::min(interval_, kFirstRest));
   while (!stop.stop_requested()) {
-    lock.unlock();
     while (core_.keep_hints(persister) && !stop.stop_requested())
       std::this_thread::sleep_for(kKeeperPause);
-    lock.lock();
-    rest(interval_);
+    rest_.sleep(stop, interval_);
   }
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
+#include "engine/rest.h"
 #include "pmem/pool.h"
 
 namespace flugs::engine {
@@ -27,8 +26,7 @@ class HintKeeper {
   DatabaseCore& core_;
   pmem::Pool& pool_;
   const std::chrono::milliseconds interval_;
-  std::mutex mutex_;  // for waiting
-  std::condition_variable_any stopped_;
+  Rest rest_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

@@ -66,9 +66,7 @@ void Sweeper::wait_for_drops(const std::stop_token& stop) noexcept {
     return table->is_dropped() && !table->is_gone() && table->is_unbuilt();
   };
   while (!stop.stop_requested() && std::any_of(tables_.begin(), tables_.end(), is_being_dropped)) {
-    std::unique_lock lock(mutex_);
-    stopped_.wait_for(lock, stop, kDropPause, [] { return false; });
-    lock.unlock();
+    rest_.sleep(stop, kDropPause);
     build(stop);
   }
 }
@@ -76,6 +74,7 @@ void Sweeper::wait_for_drops(const std::stop_token& stop) noexcept {
 void Sweeper::run(const std::stop_token& stop) noexcept {
   constexpr int kLeastPriority = 19;
   ::pthread_setname_np(::pthread_self(), "flugs-sweep");
+  rest_.sleep(stop, Rest::kFirst);
   build(stop);
   wait_for_drops(stop);
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
+#include "engine/rest.h"
 #include "engine/unbuilt_indexes.h"
 
 namespace flugs::engine {
@@ -32,8 +31,7 @@ class Sweeper {
   void run(const std::stop_token& stop) noexcept;
 
   std::vector<Table*> tables_;
-  std::mutex mutex_;  // protects nothing: what the thread sleeps with; a leaf
-  std::condition_variable_any stopped_;
+  Rest rest_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

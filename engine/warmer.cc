@@ -23,6 +23,7 @@ Warmer::Warmer(pmem::Pool& pool, std::vector<pmem::Extent> extents)
 
 void Warmer::run(const std::stop_token& stop) noexcept {
   ::pthread_setname_np(::pthread_self(), "flugs-warm");
+  rest_.sleep(stop, Rest::kFirst);
   for (const pmem::Extent& extent : extents_)
     if (!warm(extent, stop)) break;
   bytes_left_.store(0, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/rest.h"
 #include "pmem/extent_allocator.h"
 #include "pmem/pool.h"
 
@@ -38,6 +39,7 @@ class Warmer {
   std::atomic<std::uint64_t> warmed_bytes_{0};
   std::atomic<std::uint64_t> bytes_left_{0};
   std::atomic<std::uint64_t> ns_{0};
+  Rest rest_;
   std::jthread thread_;  // last: it uses all of the above
 };
 
