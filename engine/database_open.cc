@@ -114,7 +114,7 @@ Result<std::uint64_t> DatabaseCore::start_threads() {
   for (const auto& table : owned_tables_) merger_->watch(*table, options_.merge_policy);
   start_keeping_hints();
   start_sweeping();
-  start_warming();  // last: it keeps the address space busy, to which threads add their stacks
+  start_warming();
   return std::uint64_t{1} + (hint_keeper_ != nullptr ? 1 : 0) + (warmer_ != nullptr ? 1 : 0) +
          (sweeper_ != nullptr ? 1 : 0);
 }
