@@ -296,7 +296,7 @@ bool DatabaseCore::keep_hints(pmem::Persister& persister) noexcept {
 }
 
 void DatabaseCore::enter_left_hints() {
-  constexpr std::chrono::microseconds kPause(20);
+  constexpr std::chrono::microseconds kOthersTurn(20);
   const auto are_left = [this] {
     const std::lock_guard guard(ddl_mutex_);
     return std::any_of(owned_tables_.begin(), owned_tables_.end(), [](const auto& table) {
@@ -304,7 +304,7 @@ void DatabaseCore::enter_left_hints() {
     });
   };
   pmem::Persister persister(pool_->medium());
-  while (are_left() && keep_hints(persister)) std::this_thread::sleep_for(kPause);
+  while (are_left() && keep_hints(persister)) std::this_thread::sleep_for(kOthersTurn);
 }
 
 void DatabaseCore::start_keeping_hints() {
