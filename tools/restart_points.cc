@@ -135,6 +135,7 @@ std::vector<RestartEngine> flugs_engines() {
   engines[0].key = "flugs-rebuild-no-key";
   engines[0].keyed = false;
   engines[1].key = "flugs-rebuild";
+  engines[0].index_mode = engines[1].index_mode = IndexMode::kRebuild;
   // As SOFORT: then a restart is what Table 1 says.
   engines[0].ready = engines[1].ready = Ready::kIndexesBuilt;
   engines[2].key = "flugs-hint";

@@ -46,6 +46,13 @@ def is_built(flugs, peer):
     return os.path.exists(os.path.join(os.path.dirname(flugs), f"flugs-peer-{peer}"))
 
 
+def check_index_mode(engine):
+    """The name is of what was run."""
+    key = engine["key"]
+    if key.startswith("flugs"):
+        assert f"--index {key.split('-')[1]}" in engine["name"], (key, engine["name"])
+
+
 def check_engines(data, flugs):
     """Every engine is there, or its program is not and that is said."""
     keys = [engine["key"] for engine in data["engines"]]
@@ -55,6 +62,7 @@ def check_engines(data, flugs):
         assert (peer in keys) == is_built(flugs, peer), (peer, keys)
         assert (peer in left_out) == (not is_built(flugs, peer)), (peer, left_out)
     for engine in data["engines"]:
+        check_index_mode(engine)
         assert all(engine[key] for key in ("name", "setup", "medium", "guarantee",
                                             "first_query_kind")), engine
 
@@ -92,6 +100,7 @@ def check_recovery(data, figure, flugs):
     assert media <= {"file", "tmpfs"}, media
     for curve in data["curves"]:
         key = curve["key"]
+        check_index_mode(curve)
         assert curve["name"] and curve["guarantee"] and curve["users"] == 2, key
         assert curve["writers"] == (1 if key in ("lmdb", "sqlite") else 2), key
         assert curve["lost_acknowledged"] == 0 and curve["audit_ok"] is True, key
