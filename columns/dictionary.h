@@ -93,12 +93,17 @@ class Dictionary {
   }
   /// From so many entries on whose hints are not known to be durable, who commits makes them so.
   void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
-  /// Makes the hints of some durable entries durable, those that opening left first, and entries
-  /// that nobody knows to be if they are old or none has come since the last call; true: there are
-  /// more. kHintsKeptMax take a few milliseconds, kHintsEnteredMax of those left about half a one.
+  /// Makes the hints of some durable entries durable, and entries that nobody knows to be if they
+  /// are old or none has come since the last call; true: there are more. While there are hints that
+  /// opening left, at most `left_at_most` of these instead. kHintsKeptMax take a few milliseconds,
+  /// kHintsEnteredMax of those left about half a one.
   static constexpr std::uint32_t kHintsKeptMax = 1u << 16;
   static constexpr std::uint32_t kHintsEnteredMax = 64;
-  bool keep_hints(pmem::Persister& persister, std::uint32_t at_most = kHintsKeptMax) noexcept;
+  bool keep_hints(pmem::Persister& persister, std::uint32_t at_most = kHintsKeptMax,
+                  std::uint32_t left_at_most = kHintsKeptMax) noexcept;
+  /// Those that opening left, after whoever is at it; true: there are more. One for which there is
+  /// no room stays, and all behind it, with their entries searched.
+  bool enter_left_hints(pmem::Persister& persister, std::uint32_t at_most = kHintsKeptMax) noexcept;
   bool wants_keeping() const noexcept;
 
   /// The value's ValueID; appended if it is new. `unflushed` takes what must be flushed before the
@@ -198,7 +203,10 @@ class Dictionary {
                                    pmem::Persister& persister);
   Result<std::uint32_t> encode_new_hinted(const Value& value, std::uint64_t hash,
                                           pmem::Persister& persister);
-  Status add_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister);
+  std::uint32_t add_hints(std::uint32_t first, std::uint32_t end,
+                          pmem::Persister& persister) noexcept;
+  bool keep_left(pmem::Persister& persister, std::uint32_t at_most) noexcept;
+  void publish_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister) noexcept;
   /// False: the index is damaged there.
   bool lookup(std::uint64_t hash, Candidates& out) const {
     if (hints_ != nullptr) return hints_->lookup(hash, out);
@@ -245,7 +253,7 @@ class Dictionary {
   // Entries from durable_end to before it may lack hints, since opening; 0: none does. Set to 0,
   // under keep_mutex_, when all have theirs.
   std::atomic<std::uint32_t> hints_left_end_{0};
-  pmem::Mutex keep_mutex_;         // of keep_hints; only tried; rank: before a HintIndex
+  pmem::Mutex keep_mutex_;         // of keep_hints; rank: before a HintIndex
   std::uint32_t quiet_count_ = 0;  // under it: what `count` was at the last call of keep_entries
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 #include "columns/dictionary.h"
@@ -67,10 +68,13 @@ void Dictionary::flush_hints(std::uint32_t first, std::uint32_t end, pmem::Persi
 // Must hold:  1 before 2: below durable_end nothing is looked at. As hints come before their
 //             entries, an entry that is durable has its hint, unless it was there at opening: one
 //             that is in flight when durable_ is read is not below it.
+// What opening left is not who commits' to enter, unless there is nobody else.
 bool Dictionary::wants_keeping() const noexcept {
   if (hints_ == nullptr) return false;
   const std::uint32_t durable = durable_.load(std::memory_order_relaxed);
-  return durable >= kept_end() + hint_tail_max_.load(std::memory_order_relaxed) ||
+  const std::uint64_t kept =
+      std::max<std::uint64_t>(kept_end(), hints_left_end_.load(std::memory_order_relaxed));
+  return durable >= kept + hint_tail_max_.load(std::memory_order_relaxed) ||
          count() > durable + 2 * kEntriesLeftMax;
 }
 
@@ -104,29 +108,49 @@ bool Dictionary::keep_entries(pmem::Persister& persister, std::uint32_t at_most)
   return whole == end && end < old;
 }
 
-bool Dictionary::keep_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
-  // Asked of every column a hundred times a second.
-  if (hints_ == nullptr || count() == kept_end()) return false;
-  const std::unique_lock only(keep_mutex_, std::try_to_lock);
-  if (!only.owns_lock()) return false;
-  const bool has_more_entries = keep_entries(persister, at_most);
+// Steps 1 and 2, of entries from durable_end = `first` on.
+void Dictionary::publish_hints(std::uint32_t first, std::uint32_t end,
+                               pmem::Persister& persister) noexcept {
   HintIndexLayout& layout = hints_->layout();
-  const auto first = static_cast<std::uint32_t>(layout.durable_end);
-  const std::uint32_t durable = durable_.load(std::memory_order_acquire);
-  if (durable <= first) return has_more_entries;
-  const std::uint32_t left_end = hints_left_end_.load(std::memory_order_relaxed);
-  const std::uint32_t end = left_end == 0
-                                ? first + std::min(durable - first, at_most)
-                                : first + std::min({left_end - first, at_most, kHintsEnteredMax});
-  // If there is no room for them, they are searched for on.
-  if (left_end != 0 && !add_hints(first, end, persister).ok()) return false;
   flush_hints(first, end, persister, "keep_hints/1");
   persister.flush(&layout.null_code, sizeof layout.null_code, "keep_hints/1");
   persister.fence("keep_hints/1");
   std::atomic_ref<std::uint64_t>(layout.durable_end).store(end, std::memory_order_release);
   persister.persist(&layout.durable_end, sizeof layout.durable_end, "keep_hints/2");
-  if (end == left_end) hints_left_end_.store(0, std::memory_order_release);
+}
+
+bool Dictionary::keep_hints(pmem::Persister& persister, std::uint32_t at_most,
+                            std::uint32_t left_at_most) noexcept {
+  // Asked of every column a hundred times a second.
+  if (hints_ == nullptr || count() == kept_end()) return false;
+  const std::unique_lock only(keep_mutex_, std::try_to_lock);
+  if (!only.owns_lock()) return false;
+  if (has_hints_left()) return keep_left(persister, left_at_most);
+  const bool has_more_entries = keep_entries(persister, at_most);
+  const auto first = static_cast<std::uint32_t>(kept_end());
+  const std::uint32_t durable = durable_.load(std::memory_order_acquire);
+  if (durable <= first) return has_more_entries;
+  const std::uint32_t end = first + std::min(durable - first, at_most);
+  publish_hints(first, end, persister);
   return has_more_entries || end < durable;
+}
+
+// Some of the hints that opening left, under keep_mutex_; false: the next one has no room, or all
+// that is durable has its hint.
+bool Dictionary::keep_left(pmem::Persister& persister, std::uint32_t at_most) noexcept {
+  const auto first = static_cast<std::uint32_t>(kept_end());
+  const std::uint32_t left_end = hints_left_end_.load(std::memory_order_relaxed);
+  const std::uint32_t wanted = first + std::min(left_end - first, at_most);
+  const std::uint32_t end = add_hints(first, wanted, persister);
+  if (end != first) publish_hints(first, end, persister);
+  if (end == left_end) hints_left_end_.store(0, std::memory_order_release);
+  return end == wanted && end < durable_.load(std::memory_order_relaxed);
+}
+
+bool Dictionary::enter_left_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
+  if (!has_hints_left()) return false;
+  const std::lock_guard only(keep_mutex_);
+  return has_hints_left() && keep_left(persister, at_most) && has_hints_left();
 }
 
 // Protocol recover_dictionary, at opening, when the index is in the pool: as rebuild_dictionary,
@@ -192,15 +216,22 @@ Status Dictionary::recover_null(std::uint32_t durable_end) {
   return {};
 }
 
-Status Dictionary::add_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister) {
+// Returns before which entry it has come: there is no room for that one's hint. Where the index is
+// damaged who looks a value up goes through all entries, so that a hint is of no use.
+std::uint32_t Dictionary::add_hints(std::uint32_t first, std::uint32_t end,
+                                    pmem::Persister& persister) noexcept {
   for (std::uint32_t id = first; id < end; ++id) {
     std::uint64_t hash = 0;
     if (prove(id, hash) != Proof::kValue) continue;
-    Status s = hints_->edit(hash, persister,
-                            [&](HintIndex::Editor& editor) { return editor.insert(id, nullptr); });
-    if (!s.ok()) return s;
+    try {
+      const Status s = hints_->edit(
+          hash, persister, [&](HintIndex::Editor& editor) { return editor.insert(id, nullptr); });
+      if (!s.ok() && s.code() != StatusCode::kCorrupt) return id;
+    } catch (const std::bad_alloc&) {
+      return id;
+    }
   }
-  return {};
+  return end;
 }
 
 void Dictionary::add_pages(pmem::WarmList& pages) const {

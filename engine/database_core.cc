@@ -296,15 +296,18 @@ bool DatabaseCore::keep_hints(pmem::Persister& persister) noexcept {
 }
 
 void DatabaseCore::enter_left_hints() {
+  constexpr std::uint32_t kAtATime = 1024;  // others want the mutex
   constexpr std::chrono::microseconds kOthersTurn(20);
-  const auto are_left = [this] {
-    const std::lock_guard guard(ddl_mutex_);
-    return std::any_of(owned_tables_.begin(), owned_tables_.end(), [](const auto& table) {
-      return !table->is_gone() && table->has_hints_left();
-    });
-  };
   pmem::Persister persister(pool_->medium());
-  while (are_left() && keep_hints(persister)) std::this_thread::sleep_for(kOthersTurn);
+  for (std::size_t i = 0;;) {
+    {
+      const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
+      if (i >= owned_tables_.size()) return;
+      Table& table = *owned_tables_[i];
+      if (table.is_gone() || !table.enter_left_hints(persister, kAtATime)) ++i;
+    }
+    std::this_thread::sleep_for(kOthersTurn);
+  }
 }
 
 void DatabaseCore::start_keeping_hints() {

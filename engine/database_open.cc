@@ -230,7 +230,9 @@ Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases&
       recovery::rebuild_dictionaries(dictionaries, *pool_, "dictionary indexes", phases, report_);
   if (!rebuilt.ok() || index_mode() != IndexMode::kHint) return rebuilt;
   const bool has_keeper = options_.hint_interval.count() != 0 || room.is_empty();
-  if (!has_keeper || room.takes_hints(*rebuilt)) recovery::enter_hints(dictionaries, *pool_);
+  if (has_keeper && !room.takes_hints(*rebuilt)) return rebuilt;
+  Status s = recovery::enter_hints(dictionaries, *pool_, "dictionary indexes", phases);
+  if (!s.ok()) return s;
   return rebuilt;
 }
 

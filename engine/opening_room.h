@@ -16,7 +16,7 @@ class OpeningRoom {
   static constexpr std::uint64_t kBuiltAtOnce = 1u << 14;
 
   explicit OpeningRoom(std::uint64_t entries_and_rows = kBuiltAtOnce) noexcept
-      : left_(entries_and_rows) {}
+      : left_(entries_and_rows), is_empty_(entries_and_rows == 0) {}
   static OpeningRoom of(Ready ready) noexcept {
     return OpeningRoom(ready == Ready::kIndexesBuilt ? std::numeric_limits<std::uint64_t>::max()
                                                      : kBuiltAtOnce);
@@ -31,7 +31,7 @@ class OpeningRoom {
   }
 
   /// Nothing is taken; crash tests wait for nobody.
-  bool is_empty() const noexcept { return left_ == 0; }
+  bool is_empty() const noexcept { return is_empty_; }
   /// Asked of all tables' dictionary entries that may lack hints, after that.
   bool takes_hints(std::uint64_t entries) const noexcept { return entries <= left_ / kHintCost; }
 
@@ -40,6 +40,7 @@ class OpeningRoom {
   static constexpr std::uint64_t kHintCost = 128;
 
   std::uint64_t left_;
+  bool is_empty_;
 };
 
 }  // namespace flugs::engine

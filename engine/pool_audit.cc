@@ -12,7 +12,6 @@
 #include "engine/index_run_audit.h"
 #include "engine/schema_codec.h"
 #include "pmem/extent_allocator.h"
-#include "recovery/rebuild_dictionaries.h"
 
 namespace flugs::engine {
 
@@ -231,7 +230,8 @@ void PoolAudit::audit_dictionaries(Table& table) {
                                       pool_.path(), counts.dropped, counts.entries));
     // Entries are looked up only in an index that is whole.
     Status s = dictionary.finish_rebuild(counts);
-    recovery::enter_hints({&dictionary}, pool_);
+    while (dictionary.enter_left_hints(persister)) {
+    }
     if (s.ok()) s = dictionary.check_hints();
     if (s.ok()) s = dictionary.verify();
     audit_.note(part, s);

@@ -337,9 +337,9 @@ class Table : public UnbuiltIndexes {
   Status verify(const mvcc::Visibility& visibility) const;
   /// Whether a row fulfils the table's checks; kCorrupt, as they were asked when it was written.
   Status verify_checks(std::uint32_t row) const;
-  /// Of all dictionaries (Dictionary::has_hints_left, keep_hints, set_hint_tail_max), `at_most` of
-  /// each.
-  bool has_hints_left() const noexcept;
+  /// Of all dictionaries (Dictionary::keep_hints, enter_left_hints, set_hint_tail_max), `at_most`
+  /// of each.
+  bool enter_left_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept;
   bool keep_hints(pmem::Persister& persister,
                   std::uint32_t at_most = columns::Dictionary::kHintsKeptMax) noexcept;
   void set_hint_tail_max(std::uint32_t entries) noexcept;

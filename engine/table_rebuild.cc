@@ -296,19 +296,30 @@ Status Table::check_hints() {
   return first;
 }
 
+// Of hints that opening left one column's at a time: each takes long.
 bool Table::keep_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
   bool has_more = false;
+  std::uint32_t left_at_most = columns::Dictionary::kHintsEnteredMax;
   columns_.for_each_used([&](columns::Column& column) {
-    has_more |= column.dictionary().keep_hints(persister, at_most);
+    columns::Dictionary& dictionary = column.dictionary();
+    const bool is_left = dictionary.has_hints_left();
+    if (is_left && left_at_most == 0) {
+      has_more = true;
+      return;
+    }
+    const bool is_more = dictionary.keep_hints(persister, at_most, left_at_most);
+    if (is_left && is_more) left_at_most = 0;
+    has_more |= is_more;
   });
   return has_more;
 }
 
-bool Table::has_hints_left() const noexcept {
-  bool are_left = false;
-  columns_.for_each_used(
-      [&](columns::Column& column) { are_left |= column.dictionary().has_hints_left(); });
-  return are_left;
+bool Table::enter_left_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
+  bool has_more = false;
+  columns_.for_each_used([&](columns::Column& column) {
+    has_more |= column.dictionary().enter_left_hints(persister, at_most);
+  });
+  return has_more;
 }
 
 void Table::set_hint_tail_max(std::uint32_t entries) noexcept {

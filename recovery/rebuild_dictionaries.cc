@@ -112,11 +112,22 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
   return entries;
 }
 
-void enter_hints(const std::vector<columns::Dictionary*>& dictionaries, pmem::Pool& pool) {
-  pmem::Persister persister(pool.medium());
-  for (columns::Dictionary* dictionary : dictionaries)
-    while (dictionary->has_hints_left() && dictionary->keep_hints(persister)) {
-    }
+Status enter_hints(const std::vector<columns::Dictionary*>& dictionaries, pmem::Pool& pool,
+                   const std::string& phase, Phases& phases) {
+  std::vector<std::function<Status()>> tasks;
+  std::uint64_t entries = 0;
+  for (columns::Dictionary* dictionary : dictionaries) {
+    if (!dictionary->has_hints_left()) continue;
+    entries += dictionary->count_unproven();
+    tasks.emplace_back([dictionary, &pool] {
+      pmem::Persister persister(pool.medium());
+      while (dictionary->enter_left_hints(persister)) {
+      }
+      return Status();
+    });
+  }
+  return entries < kEntriesWorthThreads ? phases.run_in_turn(phase, tasks)
+                                        : phases.run_parallel(phase, tasks);
 }
 
 }  // namespace flugs::recovery

@@ -17,7 +17,9 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
                                            pmem::Pool& pool, const std::string& phase,
                                            Phases& phases, RecoveryReport& report);
 
-/// Enters all hints that recovery has left, as far as there is room for them.
-void enter_hints(const std::vector<columns::Dictionary*>& dictionaries, pmem::Pool& pool);
+/// Enters all hints that recovery has left, as far as there is room for them, a dictionary by each
+/// thread when there are many.
+Status enter_hints(const std::vector<columns::Dictionary*>& dictionaries, pmem::Pool& pool,
+                   const std::string& phase, Phases& phases);
 
 }  // namespace flugs::recovery

@@ -155,7 +155,8 @@ TEST_CASE("entries whose hints opening left are searched for", "[columns]") {
       CHECK(code_of(column, value(kAll, text)) == added);
       CHECK(code_of(column, Value::null()) == null);
       CHECK(column->dictionary().verify().ok());
-      column->dictionary().keep_hints(column.persister());
+      column->dictionary().keep_hints(column.persister(), columns::Dictionary::kHintsKeptMax,
+                                      columns::Dictionary::kHintsEnteredMax);
     }
     CHECK(calls >= (kAll - kKept) / columns::Dictionary::kHintsEnteredMax);
     // Now by their hints, which are durable.
@@ -191,6 +192,55 @@ TEST_CASE("many values at once, some of whose hints opening left", "[columns]") 
   unflushed.mark_durable();
   column.enter_hints();
   CHECK(column->dictionary().verify().ok());
+}
+
+// They may be many, and a commit is to be short; but what came since is what commits help with.
+TEST_CASE("hints that opening left are not entered by who commits", "[columns]") {
+  constexpr std::int64_t kLeft = 3 * columns::Dictionary::kHintTailMax;
+  TestColumn column(column_schema(Type::kInt64), kColumnBytes, true);
+  for (std::int64_t i = 0; i < kLeft; ++i) code_of(column, Value::int64(i));
+  column.lose_hints(0);
+  REQUIRE(column.reopen_unindexed().ok());
+  REQUIRE(column.index().ok());
+  std::int64_t next = kLeft;
+  for (; next < kLeft + columns::Dictionary::kHintTailMax; ++next) {
+    CHECK_FALSE(column->dictionary().wants_keeping());
+    code_of(column, Value::int64(next));
+  }
+  CHECK(column->dictionary().wants_keeping());
+  CHECK(column->dictionary().enter_left_hints(column.persister(), kLeft - 1));
+  CHECK_FALSE(column->dictionary().enter_left_hints(column.persister(), 1));
+  CHECK_FALSE(column->dictionary().has_hints_left());
+  CHECK(column.hints()->durable_end == kLeft);
+}
+
+// Nothing is found through the damaged word, with hints or without: what is behind goes on.
+TEST_CASE("hints that opening left pass over a damaged directory", "[columns]") {
+  constexpr std::int64_t kKept = 5000;
+  constexpr std::int64_t kAll = 9000;
+  TestColumn column(column_schema(Type::kInt64), kColumnBytes, true);
+  for (std::int64_t i = 0; i < kKept; ++i) code_of(column, Value::int64(i));
+  while (column->dictionary().keep_hints(column.persister())) {
+  }
+  for (std::int64_t i = kKept; i < kAll; ++i) code_of(column, Value::int64(i));
+  column.lose_hints(kKept);
+  constexpr std::uint64_t kDepthMask = 63;
+  std::byte* directory = column.pool().base() + (column.hints()->directory & ~kDepthMask);
+  std::memset(directory, 0x12, sizeof(std::uint64_t));
+  REQUIRE(column.reopen_unindexed().ok());
+  REQUIRE(column.index().ok());
+  const auto count_wrong = [&] {
+    std::size_t wrong = 0;
+    for (std::int64_t i = 0; i < kAll; i += 7)
+      wrong += column->dictionary().find(Value::int64(i)) == i ? 0 : 1;
+    return wrong;
+  };
+  CHECK(count_wrong() == 0);
+  column.enter_hints();
+  CHECK_FALSE(column->dictionary().has_hints_left());
+  CHECK(column.hints()->durable_end == kAll);
+  CHECK(count_wrong() == 0);
+  CHECK(column->dictionary().check_hints().code() == StatusCode::kCorrupt);
 }
 
 TEST_CASE("garbage behind the last entry is not taken for values", "[columns]") {

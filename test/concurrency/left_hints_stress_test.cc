@@ -79,7 +79,8 @@ TEST_CASE("hints that opening left are entered while values are added", "[concur
     threads.emplace_back([&] {
       pmem::Persister persister(column.pool().medium());
       while (column->dictionary().has_hints_left()) {
-        column->dictionary().keep_hints(persister);
+        column->dictionary().keep_hints(persister, columns::Dictionary::kHintsKeptMax,
+                                        columns::Dictionary::kHintsEnteredMax);
         std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
     });

@@ -99,7 +99,10 @@ class TestColumn {
     for (const auto& [fingerprint, id] : lost) index.erase(std::uint64_t{fingerprint} << 32, id);
   }
   /// Those that opening left.
-  void enter_hints() { recovery::enter_hints({&column_->dictionary()}, *pool_); }
+  void enter_hints() {
+    while (column_->dictionary().enter_left_hints(*persister_)) {
+    }
+  }
 
  private:
   void make_column() {
