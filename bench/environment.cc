@@ -45,14 +45,14 @@ std::string chosen(const char* path) {
   return line.substr(begin + 1, end - begin - 1);
 }
 
+}  // namespace
+
 unsigned usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
-
-}  // namespace
 
 Environment environment() {
   Environment e;

@@ -9,7 +9,7 @@ namespace flugs::bench {
 struct Environment {
   std::string commit;  ///< git revision that was configured, "unknown" outside of a checkout
   std::string cpu;     ///< model name
-  unsigned cores = 0;  ///< this process may run on
+  unsigned cores = 0;  ///< usable_cores
   std::uint64_t memory_bytes = 0;
   std::string kernel;      ///< name and release
   std::string huge_pages;  ///< state of huge pages for shared memory and for anonymous memory
@@ -17,7 +17,11 @@ struct Environment {
   std::string build;  ///< "release" or "debug"
 };
 
+/// Reads files of the kernel: a quarter of a millisecond.
 Environment environment();
+
+/// Those that this process may run on, at least 1. Costs a system call.
+unsigned usable_cores();
 
 /// What the process has in DRAM for itself: anonymous resident pages. The pool's are not among
 /// them.

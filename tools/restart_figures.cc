@@ -202,7 +202,7 @@ class RestartFiguresRun {
     json["seed"] = plan_.seed;
     json["threads"] = {
         {"load", plan_.load_threads},
-        {"recovery", plan_.recovery_threads == 0 ? environment_cores() : plan_.recovery_threads}};
+        {"recovery", plan_.recovery_threads == 0 ? bench::usable_cores() : plan_.recovery_threads}};
     json["scm_latency_ns"] = {{"read", plan_.scm_read_ns}, {"write", plan_.scm_write_ns}};
     json["paper"] = paper_restart();
     json["engines"] = bench::Json::array();
@@ -223,8 +223,6 @@ class RestartFiguresRun {
     }
     return write(figure, json);
   }
-
-  static std::uint32_t environment_cores() { return bench::environment().cores; }
 
   Status recovery(bool is_disk) {
     const std::string figure = is_disk ? "8b" : "8a";

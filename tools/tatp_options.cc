@@ -230,6 +230,6 @@ OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint3
   return options;
 }
 
-std::uint32_t default_load_threads() { return std::max(1u, bench::environment().cores); }
+std::uint32_t default_load_threads() { return bench::usable_cores(); }
 
 }  // namespace flugs::tools
