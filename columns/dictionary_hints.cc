@@ -59,15 +59,6 @@ void Dictionary::flush_hints(std::uint32_t first, std::uint32_t end, pmem::Persi
   }
 }
 
-// Protocol keep_hints.
-//   step  store                          made durable by    power cut just after it: recovery
-//   1     hints of entries that are      flush, fence       leaves those of entries from
-//         durable, those that opening                       durable_end on to the next time
-//         left first; null_code
-//   2     durable_end                    persist (8 bytes)  begins there
-// Must hold:  1 before 2: below durable_end nothing is looked at. As hints come before their
-//             entries, an entry that is durable has its hint, unless it was there at opening: one
-//             that is in flight when durable_ is read is not below it.
 // What opening left is not who commits' to enter, unless there is nobody else.
 bool Dictionary::wants_keeping() const noexcept {
   if (hints_ == nullptr) return false;
@@ -108,7 +99,16 @@ bool Dictionary::keep_entries(pmem::Persister& persister, std::uint32_t at_most)
   return whole == end && end < old;
 }
 
-// Steps 1 and 2, of entries from durable_end = `first` on.
+// Protocol keep_hints.
+//   step  store                          made durable by    power cut just after it: recovery
+//   1     hints of entries that are      flush, fence       leaves those of entries from
+//         durable, those that opening                       durable_end on to the next time
+//         left first; null_code
+//   2     durable_end                    persist (8 bytes)  begins there
+// Must hold:  1 before 2: below durable_end nothing is looked at. As hints come before their
+//             entries, an entry that is durable has its hint, unless it was there at opening: one
+//             that is in flight when durable_ is read is not below it.
+// Of entries from durable_end = `first` on.
 void Dictionary::publish_hints(std::uint32_t first, std::uint32_t end,
                                pmem::Persister& persister) noexcept {
   HintIndexLayout& layout = hints_->layout();
@@ -216,8 +216,9 @@ Status Dictionary::recover_null(std::uint32_t durable_end) {
   return {};
 }
 
-// Returns before which entry it has come: there is no room for that one's hint. Where the index is
-// damaged who looks a value up goes through all entries, so that a hint is of no use.
+// Returns before which entry it has come: there is no room for that one's hint. Not so where who
+// looks the value up is told of damage, and goes through all entries; elsewhere in a damaged index,
+// which is given no more room, a hint that is not there would be missed.
 std::uint32_t Dictionary::add_hints(std::uint32_t first, std::uint32_t end,
                                     pmem::Persister& persister) noexcept {
   for (std::uint32_t id = first; id < end; ++id) {
@@ -226,7 +227,8 @@ std::uint32_t Dictionary::add_hints(std::uint32_t first, std::uint32_t end,
     try {
       const Status s = hints_->edit(
           hash, persister, [&](HintIndex::Editor& editor) { return editor.insert(id, nullptr); });
-      if (!s.ok() && s.code() != StatusCode::kCorrupt) return id;
+      Candidates unused;
+      if (!s.ok() && hints_->lookup(hash, unused)) return id;
     } catch (const std::bad_alloc&) {
       return id;
     }

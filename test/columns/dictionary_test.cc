@@ -243,6 +243,36 @@ TEST_CASE("hints that opening left pass over a damaged directory", "[columns]") 
   CHECK(column->dictionary().check_hints().code() == StatusCode::kCorrupt);
 }
 
+// A damaged index gets no more room: where its words are whole, hints are missed that are not
+// there.
+TEST_CASE("hints that a damaged index has no room for stay left", "[columns]") {
+  constexpr std::int64_t kKept = 5000;
+  constexpr std::int64_t kAll = 9000;
+  TestColumn column(column_schema(Type::kInt64), 2 * kColumnBytes, true);
+  for (std::int64_t i = 0; i < kKept; ++i) code_of(column, Value::int64(i));
+  while (column->dictionary().keep_hints(column.persister())) {
+  }
+  for (std::int64_t i = kKept; i < kAll; ++i) code_of(column, Value::int64(i));
+  column.lose_hints(kKept);
+  constexpr std::uint64_t kDepthMask = 63;
+  std::byte* directory = column.pool().base() + (column.hints()->directory & ~kDepthMask);
+  std::memset(directory, 0x12, sizeof(std::uint64_t));
+  REQUIRE(column.reopen_unindexed().ok());
+  REQUIRE(column.index().ok());
+  std::size_t refused = 0;
+  for (std::int64_t i = kAll; i < 10 * kAll; ++i) {  // takes what room there is
+    const auto cell = column.encode(Value::int64(i));
+    refused += cell.code() == StatusCode::kCorrupt ? 1 : 0;
+  }
+  CHECK(refused > 0);
+  column.enter_hints();
+  CHECK(column->dictionary().has_hints_left());
+  std::size_t wrong = 0;
+  for (std::int64_t i = 0; i < kAll; ++i)
+    wrong += column->dictionary().find(Value::int64(i)) == i ? 0 : 1;
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("garbage behind the last entry is not taken for values", "[columns]") {
   const bool has_hints = GENERATE(false, true);
   TestColumn column(column_schema(Type::kInt64), kColumnBytes, has_hints);
