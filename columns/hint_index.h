@@ -302,11 +302,20 @@ class HintIndex {
   using Segments = std::vector<std::uint64_t>;  // offsets
   Result<Segments> take_segments(std::size_t count, pmem::Persister& persister);
   void give_back(const Segments& segments, pmem::Persister& persister);
-  /// Of segments, each of which goes on in the next one.
-  bool fill(std::span<const std::uint64_t> segments, std::span<const std::uint64_t> slots) noexcept;
+  /// Makes segments, of which each goes on in the next, hold `slots` and nothing else.
+  void fill(std::span<const std::uint64_t> segments, std::span<const std::uint64_t> slots) noexcept;
   /// The segment of a word and those that it goes on in; none, when they are too many to go through
   /// each time that room is made.
   std::vector<Segment*> chain_of(std::uint64_t word) const;
+  static std::vector<std::uint64_t> slots_of(std::span<Segment* const> segments);
+  /// The entries of a segment, divided by the next bit of their fingerprints.
+  struct Halves {
+    Halves(std::span<const std::uint64_t> slots, unsigned depth);
+    void join();  // all entries are in `lower` then
+
+    std::vector<std::uint64_t> lower;
+    std::vector<std::uint64_t> upper;
+  };
   void erase_again(const std::vector<Segment*>& replaced,
                    std::span<const std::uint64_t> copied) noexcept;
   Status rearrange(std::uint32_t fingerprint, pmem::Persister& persister, bool& wants_doubling);

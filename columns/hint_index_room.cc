@@ -1,6 +1,7 @@
 // How a HintIndex grows: its directory, its segments.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "columns/hint_index.h"
@@ -157,8 +158,10 @@ void HintIndex::give_back(const Segments& segments, pmem::Persister& persister) 
   unnamed_.insert(unnamed_.end(), segments.begin() + 1, segments.end());
 }
 
-// False: there is no place for them, as two of the segments are one.
-bool HintIndex::fill(std::span<const std::uint64_t> segments,
+// Each slot comes to stand where an insertion into the empty segments would have put it: in the
+// first line from its home on that has an unused slot. Lines are counted in DRAM meanwhile, so that
+// no line is read. The segments have room for all slots.
+void HintIndex::fill(std::span<const std::uint64_t> segments,
                      std::span<const std::uint64_t> slots) noexcept {
   for (std::size_t i = 0; i < segments.size(); ++i) {
     Segment& segment = *segment_at(segments[i]);
@@ -167,12 +170,20 @@ bool HintIndex::fill(std::span<const std::uint64_t> segments,
       for (std::uint64_t& slot : line) store(slot, 0);
     store(segment.next, i + 1 < segments.size() ? segments[i + 1] : 0);
   }
+  std::size_t first = 0;  // the segments before it are full
+  std::size_t in_first = 0;
+  std::array<std::uint8_t, Segment::kLines> taken{};
   for (const std::uint64_t slot : slots) {
-    std::uint64_t* free = find_free(segments.front(), static_cast<std::uint32_t>(slot >> 32));
-    if (free == nullptr) return false;
-    store(*free, slot);
+    if (in_first == kSlotsInSegment) {
+      ++first;
+      in_first = 0;
+      taken.fill(0);
+    }
+    std::uint32_t line = home_of(static_cast<std::uint32_t>(slot >> 32));
+    while (taken[line] == Segment::kSlots) line = line + 1 == Segment::kLines ? 0 : line + 1;
+    store(segment_at(segments[first])->slots[line][taken[line]++], slot);
+    ++in_first;
   }
-  return true;
 }
 
 // Entries were copied out of segments that nobody edits any more. Those that were erased there
@@ -185,6 +196,40 @@ void HintIndex::erase_again(const std::vector<Segment*>& replaced,
     if (is_live(copied[i]) && load(slots[i % kSlotsInSegment]) == Segment::kEmptied)
       erase(copied[i] & ~std::uint64_t{0xFFFFFFFF}, payload_of(copied[i]));
   }
+}
+
+// The slots of segments, in order. Their lines come from the pool: all are asked for before the
+// first is read.
+std::vector<std::uint64_t> HintIndex::slots_of(std::span<Segment* const> segments) {
+  for (const Segment* segment : segments)
+    for (const auto& line : segment->slots) __builtin_prefetch(line);
+  std::vector<std::uint64_t> slots;
+  slots.reserve(segments.size() * kSlotsInSegment);
+  for (const Segment* segment : segments)
+    for (const auto& line : segment->slots)
+      for (const std::uint64_t& slot : line) slots.push_back(load(slot));
+  return slots;
+}
+
+// Live entries by the bit that tells the two halves of a segment at `depth` apart. Without a
+// branch: which half an entry belongs to cannot be guessed.
+HintIndex::Halves::Halves(std::span<const std::uint64_t> slots, unsigned depth)
+    : lower(slots.size()), upper(slots.size()) {
+  std::size_t lower_count = 0;
+  std::size_t upper_count = 0;
+  for (const std::uint64_t slot : slots) {
+    const std::uint64_t bit = slot >> (63 - depth) & 1;
+    lower[lower_count] = upper[upper_count] = slot;
+    lower_count += is_live(slot) & (bit ^ 1);
+    upper_count += is_live(slot) & bit;
+  }
+  lower.resize(lower_count);
+  upper.resize(upper_count);
+}
+
+void HintIndex::Halves::join() {
+  lower.insert(lower.end(), upper.begin(), upper.end());
+  upper.clear();
 }
 
 std::vector<HintIndex::Segment*> HintIndex::chain_of(std::uint64_t word) const {
@@ -222,28 +267,22 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
   if (Status s = damage(); !s.ok()) return s;
   const bool is_full = find_free(lock.word_, fingerprint) == nullptr;
   const std::vector<Segment*> chain = chain_of(lock.word_);
-  std::vector<std::uint64_t> found;
-  for (const Segment* segment : chain)
-    for (const auto& line : segment->slots)
-      for (const std::uint64_t& slot : line) found.push_back(load(slot));
-  std::vector<std::uint64_t> entries;
-  std::copy_if(found.begin(), found.end(), std::back_inserter(entries), is_live);
-  const auto emptied = std::count(found.begin(), found.end(), Segment::kEmptied);
+  const std::vector<std::uint64_t> found = slots_of(chain);
   const unsigned depth = directory.depth() - static_cast<unsigned>(std::countr_zero(block.span));
-  const auto stays = [&](std::uint64_t slot) { return (slot >> (63 - depth) & 1) == 0; };
-  const auto low = static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), stays));
-  const bool splits = depth < kDepthMax && entries.size() >= kSplitAt &&
-                      std::min(low, entries.size() - low) >= entries.size() / kLopsidedHints;
-  const bool is_thin = static_cast<std::size_t>(emptied) > entries.size() / 2;
+  Halves halves(found, depth);
+  const std::size_t entries = halves.lower.size() + halves.upper.size();
+  const auto emptied = std::count(found.begin(), found.end(), Segment::kEmptied);
+  const bool splits =
+      depth < kDepthMax && entries >= kSplitAt &&
+      std::min(halves.lower.size(), halves.upper.size()) >= entries / kLopsidedHints;
+  const bool is_thin = static_cast<std::size_t>(emptied) > entries / 2;
   if (!splits && !is_thin) return is_full ? go_on(*segment_at(lock.word_), persister) : Status();
   if (splits && block.span == 1) {
     wants_doubling = true;
     return {};
   }
-  const auto middle =
-      splits ? std::partition(entries.begin(), entries.end(), stays) : entries.end();
-  Status s =
-      change(block, lock.word_, {entries.begin(), middle}, {middle, entries.end()}, persister);
+  if (!splits) halves.join();
+  Status s = change(block, lock.word_, halves.lower, halves.upper, persister);
   if (!s.ok()) return s;
   erase_again(chain, found);
   for (std::size_t i = 1; i < chain.size(); ++i)  // the first one is the spare one now
@@ -276,9 +315,11 @@ Status HintIndex::change(const Block& block, std::uint64_t old_word,
   if (!taken.ok()) return std::move(taken).status();
   const std::span<const std::uint64_t> segments(*taken);
   // Only a damaged count of segments in use hands one out twice.
-  if (!fill(segments.first(lower_count), lower) ||
-      (upper_count != 0 && !fill(segments.subspan(lower_count), upper)))
-    return corrupt("different segments taken", taken->size(), taken->size() - 1);
+  for (std::size_t i = 1; i < segments.size(); ++i)
+    if (std::ranges::count(segments.first(i), segments[i]) != 0)
+      return corrupt("an offset of a segment taken once", 0, segments[i]);
+  fill(segments.first(lower_count), lower);
+  if (upper_count != 0) fill(segments.subspan(lower_count), upper);
   for (const std::uint64_t segment : segments)
     persister.flush(segment_at(segment), kSegmentBytes, "hint_change/1");
   persister.fence("hint_change/1");
