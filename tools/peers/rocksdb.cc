@@ -1,9 +1,3 @@
-#include <rocksdb/db.h>
-#include <rocksdb/options.h>
-#include <rocksdb/sst_file_writer.h>
-#include <rocksdb/version.h>
-#include <rocksdb/write_batch.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -26,43 +20,52 @@ class Key {
     for (std::size_t i = 0; i < bytes_.size(); ++i)
       bytes_[i] = static_cast<char>(static_cast<std::uint64_t>(id) >> (56 - 8 * i));
   }
-  rocksdb::Slice slice() const { return {bytes_.data(), bytes_.size()}; }
+  std::string_view text() const { return {bytes_.data(), bytes_.size()}; }
 
  private:
   std::array<char, 8> bytes_;
 };
 
-rocksdb::Slice value_of(const PeerRow& row) {
+std::string_view value_of(const PeerRow& row) {
   return {reinterpret_cast<const char*>(row.values.data()), sizeof row.values};
 }
 
 class RocksdbSession : public PeerSession {
  public:
-  explicit RocksdbSession(rocksdb::DB* database) : database_(database) { synced_.sync = true; }
+  explicit RocksdbSession(rocksdb_t* database) : database_(database) {}
 
   Status find(PeerRow& row) override {
-    rocksdb::PinnableSlice value;
-    const rocksdb::Status status =
-        database_->Get({}, database_->DefaultColumnFamily(), Key(row.id).slice(), &value);
-    if (status.ok() && value.size() == sizeof row.values)
-      std::memcpy(row.values.data(), value.data(), value.size());
-    return rocksdb_status(status);
+    const Key key(row.id);
+    RocksdbError error;
+    const RocksdbValue value(
+        rocksdb_get_pinned(database_, reads_.get(), key.text().data(), key.text().size(), error));
+    if (Status s = error.status(); !s.ok()) return s;
+    if (value == nullptr) return Status(StatusCode::kNotFound);
+    const std::string_view text = rocksdb_text(value);
+    if (text.size() == sizeof row.values) std::memcpy(row.values.data(), text.data(), text.size());
+    return {};
   }
 
   Status write(std::span<const PeerRow> inserted, const PeerRow* changed) override {
-    rocksdb::WriteBatch batch;
-    rocksdb::Status status;
-    for (std::size_t i = 0; i < inserted.size() && status.ok(); ++i)
-      status = batch.Put(Key(inserted[i].id).slice(), value_of(inserted[i]));
-    if (status.ok() && changed != nullptr)
-      status = batch.Put(Key(changed->id).slice(), value_of(*changed));
-    if (status.ok()) status = database_->Write(synced_, &batch);
-    return rocksdb_status(status);
+    rocksdb_writebatch_clear(batch_.get());
+    for (const PeerRow& row : inserted) put(row);
+    if (changed != nullptr) put(*changed);
+    RocksdbError error;
+    rocksdb_write(database_, synced_.get(), batch_.get(), error);
+    return error.status();
   }
 
  private:
-  rocksdb::DB* database_;
-  rocksdb::WriteOptions synced_;
+  void put(const PeerRow& row) {
+    const Key key(row.id);
+    rocksdb_writebatch_put(batch_.get(), key.text().data(), key.text().size(), value_of(row).data(),
+                           value_of(row).size());
+  }
+
+  rocksdb_t* database_;
+  RocksdbReads reads_{rocksdb_readoptions_create()};
+  RocksdbWrites synced_ = rocksdb_synced_writes();
+  Rocksdb<rocksdb_writebatch_t, rocksdb_writebatch_destroy> batch_{rocksdb_writebatch_create()};
 };
 
 class RocksdbEngine : public PeerEngine {
@@ -79,31 +82,26 @@ class RocksdbEngine : public PeerEngine {
 
   Status open(const std::string& directory, bool create) override {
     directory_ = directory;
-    rocksdb::DB* database = nullptr;
-    const rocksdb::Status status =
-        rocksdb::DB::Open(rocksdb_options(create), directory + "/db", &database);
-    database_.reset(database);
-    return rocksdb_status(status);
+    RocksdbError error;
+    database_.reset(
+        rocksdb_open(rocksdb_options(create).get(), (directory + "/db").c_str(), error));
+    return error.status();
   }
 
   Status load(std::uint64_t rows, const NextRow& next) override {
     std::vector<std::string> files;
-    rocksdb::Status status;
-    for (std::uint64_t begin = 0; begin < rows && status.ok(); begin += kRowsPerFile) {
+    for (std::uint64_t begin = 0; begin < rows; begin += kRowsPerFile) {
       files.push_back(directory_ + "/load-" + std::to_string(begin) + ".sst");
-      rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), rocksdb_options(true));
-      status = writer.Open(files.back());
+      RocksdbFile file;
+      if (Status s = file.open(files.back()); !s.ok()) return s;
       const std::uint64_t end = std::min(rows, begin + kRowsPerFile);
-      for (std::uint64_t i = begin; i < end && status.ok(); ++i) {
+      for (std::uint64_t i = begin; i < end; ++i) {
         const PeerRow& row = next();
-        status = writer.Put(Key(row.id).slice(), value_of(row));
+        if (Status s = file.put(Key(row.id).text(), value_of(row)); !s.ok()) return s;
       }
-      if (status.ok()) status = writer.Finish();
+      if (Status s = file.finish(); !s.ok()) return s;
     }
-    rocksdb::IngestExternalFileOptions ingest;
-    ingest.move_files = true;
-    if (status.ok()) status = database_->IngestExternalFile(files, ingest);
-    return rocksdb_status(status);
+    return rocksdb_ingest(database_.get(), files);
   }
 
   Result<std::unique_ptr<PeerSession>> session() override {
@@ -112,12 +110,12 @@ class RocksdbEngine : public PeerEngine {
 
  private:
   std::string directory_;
-  std::unique_ptr<rocksdb::DB> database_;
+  Rocksdb<rocksdb_t, rocksdb_close> database_;
 };
 
 }  // namespace
 
-std::string peer_engine_name() { return "RocksDB " + rocksdb::GetRocksVersionAsString(); }
+std::string peer_engine_name() { return "RocksDB " + rocksdb::GetRocksVersionAsString(true); }
 
 std::unique_ptr<PeerEngine> make_peer_engine() { return std::make_unique<RocksdbEngine>(); }
 

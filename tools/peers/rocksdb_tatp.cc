@@ -1,7 +1,3 @@
-#include <rocksdb/sst_file_writer.h>
-#include <rocksdb/utilities/transaction.h>
-#include <rocksdb/utilities/transaction_db.h>
-
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,9 +8,6 @@
 namespace flugs::tools {
 
 namespace {
-
-std::string_view text_of(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
-rocksdb::Slice slice_of(std::string_view text) { return {text.data(), text.size()}; }
 
 /// A table is the keys that begin with its number; ends before those of the next one.
 void put_key(KvTable table, std::string_view key, std::string& out) {
@@ -31,74 +24,97 @@ std::string behind(std::string prefix) {
 
 class RocksdbTransaction : public KvTransaction {
  public:
-  explicit RocksdbTransaction(rocksdb::TransactionDB* database) : database_(database) {
-    synced_.sync = true;
-  }
+  explicit RocksdbTransaction(rocksdb_transactiondb_t* database) : database_(database) {}
 
   Status begin(bool writes) override {
     writes_ = writes;
     // The object of the transaction before is used again.
     if (writes)
-      transaction_.reset(database_->BeginTransaction(synced_, {}, transaction_.release()));
+      transaction_.reset(
+          rocksdb_transaction_begin(database_, synced_.get(), own_.get(), transaction_.release()));
     return {};
   }
 
   Result<std::string_view> get(KvTable table, std::string_view key, bool locks) override {
     put_key(table, key, key_);
-    value_.Reset();
-    auto* const family = database_->DefaultColumnFamily();
-    rocksdb::Status status;
+    RocksdbError error;
+    rocksdb_pinnableslice_t* found = nullptr;
     if (locks) {
-      status = transaction_->GetForUpdate({}, family, key_, &value_);
+      found = rocksdb_transaction_get_pinned_for_update(transaction_.get(), reads_.get(),
+                                                        key_.data(), key_.size(), true, error);
+    } else if (writes_) {
+      found = rocksdb_transaction_get_pinned(transaction_.get(), reads_.get(), key_.data(),
+                                             key_.size(), error);
     } else {
-      status = writes_ ? transaction_->Get({}, family, key_, &value_)
-                       : database_->Get({}, family, key_, &value_);
+      found = rocksdb_transactiondb_get_pinned(database_, reads_.get(), key_.data(), key_.size(),
+                                               error);
     }
-    if (!status.ok()) return rocksdb_status(status);
-    return text_of(value_);
+    value_.reset(found);
+    if (Status s = error.status(); !s.ok()) return s;
+    if (value_ == nullptr) return Status(StatusCode::kNotFound);
+    return rocksdb_text(value_);
   }
 
   Status scan(KvTable table, std::string_view prefix, const Take& take) override {
     put_key(table, prefix, key_);
     const std::string end = behind(key_);
-    const rocksdb::Slice end_slice = end;
-    rocksdb::ReadOptions options;
-    options.iterate_upper_bound = &end_slice;
+    const RocksdbReads options(rocksdb_readoptions_create());
+    rocksdb_readoptions_set_iterate_upper_bound(options.get(), end.data(), end.size());
     // No transaction looks for what it has written itself.
-    const std::unique_ptr<rocksdb::Iterator> iterator(database_->NewIterator(options));
-    iterator->Seek(key_);
-    while (iterator->Valid() &&
-           take(text_of(iterator->key()).substr(1), text_of(iterator->value())))
-      iterator->Next();
-    return rocksdb_status(iterator->status());
+    const Rocksdb<rocksdb_iterator_t, rocksdb_iter_destroy> iterator(
+        rocksdb_transactiondb_create_iterator(database_, options.get()));
+    rocksdb_iter_seek(iterator.get(), key_.data(), key_.size());
+    while (rocksdb_iter_valid(iterator.get()) != 0 && take_pair(*iterator, take))
+      rocksdb_iter_next(iterator.get());
+    RocksdbError error;
+    rocksdb_iter_get_error(iterator.get(), error);
+    return error.status();
   }
 
   Status put(KvTable table, std::string_view key, std::string_view value) override {
     put_key(table, key, key_);
-    return rocksdb_status(transaction_->Put(key_, slice_of(value)));
+    RocksdbError error;
+    rocksdb_transaction_put(transaction_.get(), key_.data(), key_.size(), value.data(),
+                            value.size(), error);
+    return error.status();
   }
 
   Status erase(KvTable table, std::string_view key) override {
     put_key(table, key, key_);
-    return rocksdb_status(transaction_->Delete(key_));
+    RocksdbError error;
+    rocksdb_transaction_delete(transaction_.get(), key_.data(), key_.size(), error);
+    return error.status();
   }
 
   Status commit() override {
-    writes_ = false;
-    return rocksdb_status(transaction_->Commit());
+    RocksdbError error;
+    if (std::exchange(writes_, false)) rocksdb_transaction_commit(transaction_.get(), error);
+    return error.status();
   }
 
   void abort() override {
-    if (std::exchange(writes_, false)) transaction_->Rollback().PermitUncheckedError();
+    RocksdbError error;
+    if (std::exchange(writes_, false)) rocksdb_transaction_rollback(transaction_.get(), error);
   }
 
  private:
-  rocksdb::TransactionDB* database_;
-  rocksdb::WriteOptions synced_;
-  std::unique_ptr<rocksdb::Transaction> transaction_;
+  static bool take_pair(const rocksdb_iterator_t& iterator, const Take& take) {
+    std::size_t key_bytes = 0;
+    const char* key = rocksdb_iter_key(&iterator, &key_bytes);
+    std::size_t value_bytes = 0;
+    const char* value = rocksdb_iter_value(&iterator, &value_bytes);
+    return take(std::string_view(key, key_bytes).substr(1), {value, value_bytes});
+  }
+
+  rocksdb_transactiondb_t* database_;
+  RocksdbReads reads_{rocksdb_readoptions_create()};
+  RocksdbWrites synced_ = rocksdb_synced_writes();
+  Rocksdb<rocksdb_transaction_options_t, rocksdb_transaction_options_destroy> own_{
+      rocksdb_transaction_options_create()};
+  Rocksdb<rocksdb_transaction_t, rocksdb_transaction_destroy> transaction_;
   bool writes_ = false;  ///< a writing transaction is under way
   std::string key_;
-  rocksdb::PinnableSlice value_;
+  RocksdbValue value_;
 };
 
 class RocksdbStore : public KvStore {
@@ -113,33 +129,32 @@ class RocksdbStore : public KvStore {
 
   Status open(const std::string& directory, bool create) override {
     directory_ = directory;
-    rocksdb::TransactionDB* database = nullptr;
-    const rocksdb::Status status = rocksdb::TransactionDB::Open(
-        rocksdb_options(create), rocksdb::TransactionDBOptions(), directory + "/db", &database);
-    database_.reset(database);
-    return rocksdb_status(status);
+    const Rocksdb<rocksdb_transactiondb_options_t, rocksdb_transactiondb_options_destroy> locks(
+        rocksdb_transactiondb_options_create());
+    RocksdbError error;
+    database_.reset(rocksdb_transactiondb_open(rocksdb_options(create).get(), locks.get(),
+                                               (directory + "/db").c_str(), error));
+    return error.status();
   }
 
   Status load(KvTable table, std::string_view key, std::string_view value) override {
-    rocksdb::Status status;
-    if (writer_ == nullptr) {
-      writer_ =
-          std::make_unique<rocksdb::SstFileWriter>(rocksdb::EnvOptions(), rocksdb_options(true));
-      status = writer_->Open(load_path());
+    if (file_ == nullptr) {
+      file_ = std::make_unique<RocksdbFile>();
+      if (Status s = file_->open(load_path()); !s.ok()) return s;
     }
     put_key(table, key, key_);
-    if (status.ok()) status = writer_->Put(key_, slice_of(value));
-    return rocksdb_status(status);
+    return file_->put(key_, value);
   }
 
   Status finish_load() override {
-    if (writer_ == nullptr) return {};
-    rocksdb::Status status = writer_->Finish();
-    writer_.reset();
-    rocksdb::IngestExternalFileOptions ingest;
-    ingest.move_files = true;
-    if (status.ok()) status = database_->IngestExternalFile({load_path()}, ingest);
-    return rocksdb_status(status);
+    if (file_ == nullptr) return {};
+    Status s = file_->finish();
+    file_.reset();
+    if (!s.ok()) return s;
+    rocksdb_t* base = rocksdb_transactiondb_get_base_db(database_.get());
+    s = rocksdb_ingest(base, {load_path()});
+    rocksdb_transactiondb_close_base_db(base);
+    return s;
   }
 
   std::unique_ptr<KvTransaction> transactions() override {
@@ -150,8 +165,8 @@ class RocksdbStore : public KvStore {
   std::string load_path() const { return directory_ + "/load.sst"; }
 
   std::string directory_;
-  std::unique_ptr<rocksdb::TransactionDB> database_;
-  std::unique_ptr<rocksdb::SstFileWriter> writer_;
+  Rocksdb<rocksdb_transactiondb_t, rocksdb_transactiondb_close> database_;
+  std::unique_ptr<RocksdbFile> file_;
   std::string key_;
 };
 
