@@ -287,8 +287,17 @@ Status KeyIndex::missing(std::uint32_t row) const {
                             row));
 }
 
+// While a key is being made, the index may lack the row. There are two cases.
+// The row is of an earlier transaction: KeyBuild has not entered it yet. KeyBuild passes the row by
+// when it finds the replacement in the index (add_existing). So an undo must put the row in the
+// place of the replacement (undo_replace).
+// The row is the transaction's own: the transaction began before the key, and KeyBuild begins after
+// the transaction has ended (DatabaseCore::make_key). An undo must leave nothing in the index: an
+// entry of the row would stay when the row is undone, too, and KeyBuild would take it for a newer
+// version of the row before it, and pass that one by.
 Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
-                         columns::Unflushed& unflushed, pmem::Persister& persister) {
+                         mvcc::Stamp own_tag, bool& is_first, columns::Unflushed& unflushed,
+                         pmem::Persister& persister) {
   if (hints_ != nullptr && is_hashed(row)) {
     if (Status s = replace_hint(row, replacement, hash, unflushed, persister); !s.ok()) return s;
     if (ordered_ != nullptr) ordered_->insert(ordered_entry(replacement));
@@ -299,6 +308,7 @@ Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint
       !is_hashed(row) || hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
         if (!is_in_run && editor.replace(row, replacement)) return true;
         if (!is_in_run && is_finished_.load(std::memory_order_acquire)) return false;
+        is_first = mvcc::load_stamp(rows_.version(row).created) == own_tag;
         editor.insert(replacement);  // older versions are reached from it; they have entries, too
         return true;
       });

@@ -115,8 +115,12 @@ class KeyIndex final : public columns::OrderedIndexCompare {
                     columns::Candidates& scratch) const;
   /// A new version with an unchanged key takes the place of the one it was made from.
   /// kCorrupt when that one does not stand where its key says: the pool was damaged.
+  /// `own_tag` is the tag of the transaction that calls. `is_first` becomes true when that
+  /// transaction wrote `row` before the key was begun: the key then has no older version of the
+  /// transaction's, and `erase` must undo the call instead of undo_replace.
   Status replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
-                 columns::Unflushed& unflushed, pmem::Persister& persister);
+                 mvcc::Stamp own_tag, bool& is_first, columns::Unflushed& unflushed,
+                 pmem::Persister& persister);
   void undo_replace(std::uint32_t row, std::uint32_t replacement);
   /// Takes `row` out if it stands in the index.
   void erase(std::uint32_t row);

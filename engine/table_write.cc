@@ -169,9 +169,11 @@ Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std:
   for (const std::size_t i : KeyPlaces(kept)) {
     const auto key = static_cast<std::uint16_t>(i);
     const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
+    bool is_first = false;
     Status outcome;
     if (keeps) {
-      outcome = keys_[i]->replace(replaced, row, hashes[i], context.unflushed, persister);
+      outcome = keys_[i]->replace(replaced, row, hashes[i], context.visibility.own_tag(), is_first,
+                                  context.unflushed, persister);
     } else {
       outcome = keys_[i]->insert(row, hashes[i], context.visibility, context.unflushed, persister);
     }
@@ -188,7 +190,7 @@ Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std:
                     fmt::format("table {}, key {}{}{}", name(), keys_[i]->name(),
                                 outcome.message().empty() ? "" : ": ", outcome.message()));
     }
-    context.index_changes.push_back({this, row, keeps ? replaced : kNoRow, key});
+    context.index_changes.push_back({this, row, keeps && !is_first ? replaced : kNoRow, key});
   }
   return {};
 }

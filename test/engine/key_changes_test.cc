@@ -308,6 +308,63 @@ TEST_CASE("rows with one key that meet on their way in or out are asked again", 
   if (!commits) must(database->verify({}));
 }
 
+// Statements of one transaction that write one row, some of them before the key is there: what they
+// have entered leaves the index with them.
+TEST_CASE("a key has every row, whatever is undone of a transaction that began before it",
+          "[engine]") {
+  MemoryDatabase database;
+  TableSchema schema("t");
+  schema.column("id", Type::kInt64).column("value", Type::kInt64).column("note", Type::kInt64);
+  schema.primary_key({"id"});
+  const TableId id = must(database->create_table(schema));
+  engine::Table& table = *database->table(id);
+  const auto begin = [&] { return must(database->begin(AccessMode::kReadWrite)); };
+  const auto change = [&](Transaction& t, std::int64_t note) {
+    const RowId found = must(t.find({id, 0}, {Value::int64(1)})).id();
+    must(t.update(id, found, {{ColumnId(2), Value::int64(note)}}));
+  };
+  {
+    Transaction t = begin();
+    for (std::int64_t row = 0; row < 3; ++row)
+      must(t.insert(id, {Value::int64(row), Value::int64(row), Value::null()}));
+    must(t.commit());
+  }
+  enum class Undone { kAll, kAllBySavepoint, kSecond, kSecondOfThree, kNothing };
+  const Undone undone = GENERATE(Undone::kAll, Undone::kAllBySavepoint, Undone::kSecond,
+                                 Undone::kSecondOfThree, Undone::kNothing);
+  Transaction writer = begin();
+  const Savepoint before_all = must(writer.savepoint());
+  change(writer, 1);
+  const Savepoint before_second = must(writer.savepoint());
+  const KeySchema by_value = key_of("by_value", {"value"}, true);
+  table.begin_key(1, by_value);
+  change(writer, 2);
+  if (undone == Undone::kAllBySavepoint) must(writer.rollback_to(before_all));
+  if (undone == Undone::kSecond || undone == Undone::kSecondOfThree)
+    must(writer.rollback_to(before_second));
+  if (undone == Undone::kSecondOfThree) change(writer, 3);
+  if (undone == Undone::kAll) {
+    writer.abort();
+  } else {
+    must(writer.commit());
+  }
+  Transaction snapshot = begin();
+  engine::KeyBuild build(table, 1);
+  const std::atomic<bool> stops{false};
+  must(build.enter_rows(engine::TransactionAccess::context(snapshot)->visibility, stops));
+  CHECK_FALSE(build.has_doubts());
+  snapshot.abort();
+  engine::StoredSchema next = table.stored();
+  next.schema.keys.push_back(by_value);
+  must(table.finish_key(1, std::move(next)));
+  must(database->verify({}));
+  Transaction after = begin();
+  CHECK(must(after.find({id, 1}, {Value::int64(1)})).get_int64(ColumnId(0)) == 1);
+  change(after, 4);
+  must(after.commit());
+  must(database->verify({}));
+}
+
 TEST_CASE("an added key that is not unique is ordered, whether one says so or not", "[engine]") {
   Registry registry;
   const KeyId key =
