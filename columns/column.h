@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +23,9 @@
 #include "words/published.h"
 
 namespace flugs::columns {
+
+/// The longest text of a column.
+inline constexpr std::size_t kTextBytesMax = std::numeric_limits<std::int32_t>::max();
 
 /// The value with the same payload, or text, of another type; NULL stays NULL.
 Value with_type(const Value& value, Type type) noexcept;
@@ -106,8 +110,9 @@ class Column {
   /// Who reads a cell from a chunk or group without values of a dropped column knows it from here.
   bool is_dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
 
-  /// Whether a value may stand in this column. kConstraintViolated says why not.
-  Status check(const Value& value) const;
+  /// Whether a value may stand in this column, whose type is, or was a moment ago, `type`. That it
+  /// is dropped is for the caller to know. kConstraintViolated says why not.
+  Status check(const Value& value, Type type) const;
   /// The cell for a checked value. What must be flushed before a row with it commits goes into
   /// `unflushed`. Fails with kOutOfSpace.
   Result<Cell> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);

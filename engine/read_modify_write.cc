@@ -37,6 +37,7 @@ Status check_addend(const engine::Table& table, ColumnId column, const Value& am
 Result<Value> sum_of(const engine::Table& table, ColumnId column, const Value& held,
                      const Value& amount) {
   const columns::Column& target = *table.columns()[column.value()];
+  if (!table.has_column(column)) return table.no_column(column);  // dropped meanwhile
   if (held.is_null())
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("table {}, column {}: holds NULL, to which nothing can be added",
@@ -77,6 +78,19 @@ bool take_key(const engine::KeyIndex& key, std::span<const Value> row,
               std::span<Value> values) noexcept {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = row[key.columns()[i]];
   return std::none_of(values.begin(), values.end(), [](const Value& v) { return v.is_null(); });
+}
+
+// What a whole row says of columns that are not in the key. A row that is there keeps the number
+// that a new one would get.
+std::vector<ColumnValue> all_but_key(const engine::TableDefinition& now,
+                                     const engine::KeyIndex& key, std::span<const Value> row) {
+  std::vector<ColumnValue> rest;
+  for (std::size_t i = 0; i < std::min(row.size(), now.columns.size()); ++i) {
+    const bool is_left_out = now.columns[i].is_dropped || now.schema().columns[i].auto_increment;
+    if ((is_left_out && row[i].is_null()) || key.has_column(i)) continue;
+    rest.push_back({ColumnId(static_cast<std::uint16_t>(i)), row[i]});
+  }
+  return rest;
 }
 
 }  // namespace
@@ -130,9 +144,11 @@ Result<bool> Transaction::compare_and_set(KeyId key, std::span<const Value> valu
   if (!target.ok()) return target.status();
   if (Status s = check_expected(**target, expected); !s.ok()) return s;
   bool is_same = false;
-  const Status done = change_found(key, values, [&](const Row& row) {
+  const Status done = change_found(key, values, [&](const Row& row) -> Status {
     is_same = std::all_of(expected.begin(), expected.end(),
                           [&](const ColumnValue& one) { return holds(**target, row, one); });
+    // Of a column that was dropped meanwhile NULL may have been read.
+    if (Status s = check_expected(**target, expected); !s.ok()) return s;
     return is_same ? update(key.table, row.id(), changes).status() : Status();
   });
   if (!done.ok()) return done;
@@ -149,11 +165,12 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, key {}: not unique", (*target)->name(), index.name()));
   const std::span<const std::uint16_t> key_columns = index.columns();
-  if (!(*target)->takes_width(row.size()) ||
+  const engine::TableDefinition& now = (*target)->definition();
+  if (!(*target)->takes_width(now, row.size()) ||
       *std::max_element(key_columns.begin(), key_columns.end()) >= row.size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: {} values for {} columns", (*target)->name(), row.size(),
-                              (*target)->columns().size()));
+                              now.columns.size()));
   std::array<Value, engine::kKeyColumnsMax> wanted;
   const std::span<Value> values(wanted.data(), index.columns().size());
   if (!take_key(index, row, values)) {
@@ -188,15 +205,14 @@ Result<Upserted> Transaction::upsert(KeyId key, std::span<const Value> row,
   if (!changes.empty()) return insert_or(key, row, changes);
   const Result<engine::Table*> target = table_to_write(key);
   if (!target.ok()) return target.status();
-  std::vector<ColumnValue> rest;
-  for (std::size_t i = 0; i < std::min(row.size(), (*target)->columns().size()); ++i) {
-    // A row that is there keeps the number that a new one would get.
-    if ((*target)->is_dropped_column(i) && row[i].is_null()) continue;
-    const bool is_numbered = (*target)->schema().columns[i].auto_increment && row[i].is_null();
-    if (!is_numbered && !(*target)->keys()[key.index]->has_column(i))
-      rest.push_back({ColumnId(static_cast<std::uint16_t>(i)), row[i]});
+  for (;;) {
+    const engine::TableDefinition& now = (*target)->definition();
+    Result<Upserted> done =
+        insert_or(key, row, all_but_key(now, *(*target)->keys()[key.index], row));
+    // Of a row that is there a column may be named that has been dropped since.
+    const bool may_begin_again = done.code() == StatusCode::kInvalidArgument;
+    if (!may_begin_again || &(*target)->definition() == &now) return done;
   }
-  return insert_or(key, row, rest);
 }
 
 Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBound upper) {

@@ -60,7 +60,8 @@ class Table : public UnbuiltIndexes {
   void load_what_is_whole(FunctionRef<void(const std::string& part, const Status& status)> visit);
 
   TableId id() const noexcept { return TableId(layout_.table_id); }
-  /// As it is now; what it was may be read as long as the table is there. One call may see two.
+  /// As it is now; what it was may be read as long as the table is there. Who writes takes it once
+  /// (TableDefinition); who asks again may see another.
   const TableDefinition& definition() const noexcept { return definition_.get(); }
   const TableSchema& schema() const noexcept { return definition().schema(); }
   const std::string& name() const noexcept { return schema().name; }
@@ -111,12 +112,11 @@ class Table : public UnbuiltIndexes {
   bool is_gone() const noexcept { return gone_.load(std::memory_order_acquire); }
   void set_gone() noexcept { gone_.store(true, std::memory_order_release); }
 
-  /// The values of a row of which some are given: others are their defaults, or NULL.
-  Status complete_row(std::span<const ColumnValue> given, std::vector<Value>& values) const;
+  // Each of these goes by one definition of the table, and begins again when columns change in the
+  // midst of it in a way that it cannot go on with.
   Result<RowId> insert(TransactionContext& context, std::span<const Value> values);
-  /// The values of the row that the last insert in the context was about, numbered.
-  std::span<const Value> as_inserted(const TransactionContext& context,
-                                     std::span<const Value> values) const noexcept;
+  /// A row of which some values are given: others are their defaults, or NULL.
+  Result<RowId> insert(TransactionContext& context, std::span<const ColumnValue> given);
   /// Of the auto-increment column; null when there is none.
   AutoIncrement* numbers() noexcept { return is_any(kNumbered) ? numbers_.get() : nullptr; }
   /// Row after row, `values` holds a value per column; all of them or none.
@@ -304,9 +304,10 @@ class Table : public UnbuiltIndexes {
     return column.value() < columns_.size() && !is_dropped_column(column.value());
   }
   /// What is said to a ColumnId that names none, or none any longer.
-  Status no_column(ColumnId column) const;
+  Status no_column(ColumnId column) const { return no_column(definition(), column); }
+  Status no_column(const TableDefinition& now, ColumnId column) const;
   /// Whether rows may be given with so many values: all, or those of before columns were added.
-  bool takes_width(std::size_t width) const noexcept;
+  bool takes_width(const TableDefinition& now, std::size_t width) const noexcept;
   /// The value of a cell; the same as the column's, faster.
   Value decode(const columns::RowLayout& layout, const std::byte* row,
                std::size_t column) const noexcept;
@@ -397,26 +398,40 @@ class Table : public UnbuiltIndexes {
   void release_opening() noexcept;
   void ask_for(KeyMask keys) noexcept;
   Status enter_ordered(KeyIndex& key, recovery::Phases& phases);
-  Status check_values(std::span<const Value> values) const;
-  Status check_width(std::size_t width) const;
-  std::size_t width_of(std::span<const Value> values, std::span<const RowId> ids) const noexcept;
-  Status complete(TransactionContext& context, std::span<const Value>& values,
-                  std::size_t& width) const;
+  Status check_value(const TableDefinition& now, std::size_t column, const Value& value) const {
+    if (__builtin_expect(now.columns[column].takes(value), 1)) return {};
+    return look_at_value(now, column, value);
+  }
+  Status look_at_value(const TableDefinition& now, std::size_t column, const Value& value) const;
+  Status check_values(const TableDefinition& now, std::span<const Value> values) const;
+  Status check_width(const TableDefinition& now, std::size_t width) const;
+  std::size_t width_of(const TableDefinition& now, std::span<const Value> values,
+                       std::span<const RowId> ids) const noexcept;
+  Status default_of(const TableDefinition& now, std::size_t column, Value& value) const;
+  Status complete(const TableDefinition& now, TransactionContext& context,
+                  std::span<const Value>& values, std::size_t& width) const;
+  Status complete_row(const TableDefinition& now, std::span<const ColumnValue> given,
+                      std::vector<Value>& values) const;
   Status check_keys_free(TransactionContext& context, std::span<const Value> values) const;
   Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
+  Result<RowId> insert_values(const TableDefinition& now, TransactionContext& context,
+                              std::span<const Value> values);
+  Result<RowId> insert_constrained(const TableDefinition& now, TransactionContext& context,
+                                   std::span<const Value> values);
   Result<RowId> insert_row(TransactionContext& context, std::span<const Value> values);
-  Result<RowId> try_insert_row(TransactionContext& context, std::span<const Value> values);
-  Result<RowId> insert_constrained(TransactionContext& context, std::span<const Value> values);
-  Status insert_plain_rows(TransactionContext& context, std::span<const Value> values,
-                           std::size_t width, std::span<RowId> ids);
-  Status insert_constrained_rows(TransactionContext& context, std::span<const Value> values,
+  Status insert_values(const TableDefinition& now, TransactionContext& context,
+                       std::span<const Value> values, std::span<RowId> ids);
+  Status insert_constrained_rows(const TableDefinition& now, TransactionContext& context,
+                                 std::span<const Value> values, std::size_t width,
                                  std::span<RowId> ids);
-  Result<RowId> try_update_row(TransactionContext& context, RowId row,
-                               std::span<const ColumnValue> changes);
-  Result<RowId> update_row(TransactionContext& context, RowId row,
+  Status check_shape(std::span<const Value> values, std::size_t width,
+                     std::span<const RowId> ids) const;
+  Status insert_checked_rows(TransactionContext& context, std::span<const Value> values,
+                             std::size_t width, std::span<RowId> ids);
+  Result<RowId> update_row(const TableDefinition& now, TransactionContext& context, RowId row,
                            std::span<const ColumnValue> changes);
-  Result<RowId> update_constrained(TransactionContext& context, RowId row,
-                                   std::span<const ColumnValue> changes);
+  Result<RowId> update_constrained(const TableDefinition& now, TransactionContext& context,
+                                   RowId row, std::span<const ColumnValue> changes);
   Status remove_row(TransactionContext& context, RowId row);
   Status remove_constrained(TransactionContext& context, RowId row);
   static Status finish_statement(TransactionContext& context, const TransactionMark& mark);
@@ -435,10 +450,11 @@ class Table : public UnbuiltIndexes {
   Result<bool> check_children(std::uint32_t row, const mvcc::Visibility& visibility,
                               ReadSet* reads) const;
   void set_referrers(std::vector<const ForeignKey*> referrers);
-  Status number_rows(TransactionContext& context, std::span<const Value>& values,
-                     std::size_t width);
-  Status check_new_row(std::span<const Value> values) const;
-  Status check_changed_row(std::uint32_t row, std::span<const ColumnValue> changes) const;
+  Status number_rows(const TableDefinition& now, TransactionContext& context,
+                     std::span<const Value>& values, std::size_t width);
+  Status check_new_row(const TableDefinition& now, std::span<const Value> values) const;
+  Status check_changed_row(const TableDefinition& now, std::uint32_t row,
+                           std::span<const ColumnValue> changes) const;
   std::span<const Value> normalise(TransactionContext& context, const KeyIndex& key,
                                    std::span<const Value> values) const;
   Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
@@ -469,13 +485,11 @@ class Table : public UnbuiltIndexes {
                     std::uint16_t keys);
   Status encode_whole_row(TransactionContext& context, std::uint32_t row,
                           std::span<const ColumnValue> changes);
-  Status check_changes(std::span<const ColumnValue> changes) const;
+  Status check_changes(const TableDefinition& now, std::span<const ColumnValue> changes) const;
   Status encode_changes(TransactionContext& context, std::uint32_t row,
                         std::span<const ColumnValue> changes);
   bool fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept;
   Status changed_meanwhile(TransactionContext& context) const;
-  template <typename F>
-  static auto with_columns_of_now(TransactionContext& context, F&& call);
   void need_altered(TransactionContext& context, const columns::RowLayout& layout) const;
   bool update_in_place(TransactionContext& context, std::uint32_t row,
                        std::span<const ColumnValue> changes);
@@ -582,18 +596,5 @@ class Table : public UnbuiltIndexes {
   std::atomic<std::size_t> swept_count_{0};
   std::uint64_t swept_looked_at_ = 0;  // time of the last look whether they are
 };
-
-/// Calls again what columns have changed in the midst of: a merge that lets them begin anew is
-/// nothing that who writes should have to know of.
-template <typename F>
-auto Table::with_columns_of_now(TransactionContext& context, F&& call) {
-  constexpr int kAttempts = 16;
-  for (int attempt = 1;; ++attempt) {
-    context.columns_changed = false;
-    auto done = call();
-    if (__builtin_expect(done.ok() || !context.columns_changed || attempt == kAttempts, 1))
-      return done;
-  }
-}
 
 }  // namespace flugs::engine

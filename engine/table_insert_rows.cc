@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/definition_of_now.h"
 #include "engine/table.h"
 
 namespace flugs::engine {
@@ -33,15 +34,23 @@ void Table::undo_inserts(TransactionContext& context, std::size_t writes, std::s
 
 Status Table::insert_rows(TransactionContext& context, std::span<const Value> values,
                           std::span<RowId> ids) {
-  if (is_constrained()) return insert_constrained_rows(context, values, ids);
-  const std::size_t width = width_of(values, ids);
-  if (__builtin_expect(width != columns_.size(), 0))
-    return insert_constrained_rows(context, values, ids);  // which completes the rows
-  return insert_plain_rows(context, values, width, ids);
+  return with_definition_of_now(*this, context, [&](const TableDefinition& now) {
+    return insert_values(now, context, values, ids);
+  });
 }
 
-Status Table::insert_plain_rows(TransactionContext& context, std::span<const Value> values,
-                                std::size_t width, std::span<RowId> ids) {
+Status Table::insert_values(const TableDefinition& now, TransactionContext& context,
+                            std::span<const Value> values, std::span<RowId> ids) {
+  const std::size_t width = width_of(now, values, ids);
+  if (Status s = check_shape(values, width, ids); !s.ok()) return s;
+  if (is_constrained()) return insert_constrained_rows(now, context, values, width, ids);
+  for (std::size_t i = 0; i < values.size(); i += width)
+    if (Status s = check_values(now, values.subspan(i, width)); !s.ok()) return s;
+  return insert_checked_rows(context, values, width, ids);
+}
+
+Status Table::check_shape(std::span<const Value> values, std::size_t width,
+                          std::span<const RowId> ids) const {
   if (values.size() % width != 0)
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: {} values are no whole number of rows of {} columns",
@@ -50,9 +59,15 @@ Status Table::insert_plain_rows(TransactionContext& context, std::span<const Val
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: room for {} row ids, but {} rows", name(), ids.size(),
                               values.size() / width));
-  for (std::size_t i = 0; i < values.size(); i += width)
-    for (std::size_t column = 0; column < width; ++column)
-      if (Status s = columns_[column]->check(values[i + column]); !s.ok()) return s;
+  return {};
+}
+
+// Rows of all columns that the definition has by which they were checked. In batches: a column that
+// begins anew meanwhile, as large calls make it do, lets only the batch begin again.
+Status Table::insert_checked_rows(TransactionContext& context, std::span<const Value> values,
+                                  std::size_t width, std::span<RowId> ids) {
+  context.inserted = values;
+  context.inserted_width = width;
   for (std::size_t i = 0; i < values.size(); i += width)
     if (Status s = check_keys_free(context, values.subspan(i, width)); !s.ok()) return s;
 
@@ -75,8 +90,9 @@ Status Table::insert_plain_rows(TransactionContext& context, std::span<const Val
 Status Table::insert_batch(TransactionContext& context, std::span<const Value> values,
                            std::size_t width, std::span<columns::Cell> cells,
                            std::span<RowId> ids) {
-  return with_columns_of_now(context,
-                             [&] { return try_insert_batch(context, values, width, cells, ids); });
+  return with_definition_of_now(*this, context, [&](const TableDefinition&) {
+    return try_insert_batch(context, values, width, cells, ids);
+  });
 }
 
 Status Table::try_insert_batch(TransactionContext& context, std::span<const Value> values,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/definition_of_now.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
 #include "words/shown.h"
@@ -256,9 +257,11 @@ Status Table::act_on_children(TransactionContext& context, std::size_t write) {
 Status Table::act_on_child(TransactionContext& context, std::uint32_t row,
                            std::span<const ColumnValue> changes) {
   if (changes.empty()) return remove_row(context, RowId(row));
-  if (Status s = check_changes(changes); !s.ok()) return s;
-  if (Status s = check_changed_row(row, changes); !s.ok()) return s;
-  return update_row(context, RowId(row), changes).status();
+  return with_definition_of_now(*this, context, [&](const TableDefinition& now) -> Status {
+    if (Status s = check_changes(now, changes); !s.ok()) return s;
+    if (Status s = check_changed_row(now, row, changes); !s.ok()) return s;
+    return update_row(now, context, RowId(row), changes).status();
+  });
 }
 
 // Indexes that opening left, of tables whose keys will be looked up or whose rows may be changed.

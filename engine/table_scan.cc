@@ -109,7 +109,7 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
   if (where.has_column) {
     if (!has_column(where.column)) return no_column(where.column);
     const columns::Column& column = *columns_[where.column.value()];
-    const Status type_fits = column.check(where.equals);
+    const Status type_fits = column.check(where.equals, column.type());
     if (!where.equals.is_null() && !type_fits.ok())
       return Status(StatusCode::kInvalidArgument, std::string(type_fits.message()));
   }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "columns/hash.h"
+#include "engine/definition_of_now.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
 #include "mvcc/commit.h"
@@ -28,9 +29,9 @@ void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
 
 }  // namespace
 
-Status Table::check_values(std::span<const Value> values) const {
+Status Table::check_values(const TableDefinition& now, std::span<const Value> values) const {
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (Status s = columns_[i]->check(values[i]); !s.ok()) return s;
+    if (Status s = check_value(now, i, values[i]); !s.ok()) return s;
   return {};
 }
 
@@ -105,7 +106,8 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
 bool Table::fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept {
   for (std::size_t i = first; __builtin_expect(i < layout.cells().size(), 0); ++i) {
     const columns::Column& column = *columns_[i];
-    if (column.has_constant() && layout.bits(i) < column.bits_for(column.constant())) return false;
+    if (column.is_dropped() || !column.has_constant()) continue;
+    if (layout.bits(i) < column.bits_for(column.constant())) return false;
   }
   return true;
 }
@@ -219,6 +221,8 @@ Status Table::check_keys_free(TransactionContext& context, std::span<const Value
   std::array<Value, kKeyColumnsMax> wanted;
   for (const KeyIndex* key : keys_) {
     const std::size_t count = key->columns().size();
+    // One of a column that has come since the call began is asked when the row is there.
+    if (*std::max_element(key->columns().begin(), key->columns().end()) >= values.size()) continue;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint16_t column = key->columns()[i];
       wanted[i] = columns::normalised(values[column], columns_[column]->type());
@@ -237,20 +241,32 @@ Status Table::check_keys_free(TransactionContext& context, std::span<const Value
 }
 
 Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
-  if (is_constrained()) return insert_constrained(context, values);
+  return with_definition_of_now(*this, context, [&](const TableDefinition& now) {
+    return insert_values(now, context, values);
+  });
+}
+
+Result<RowId> Table::insert(TransactionContext& context, std::span<const ColumnValue> given) {
+  return with_definition_of_now(*this, context, [&](const TableDefinition& now) -> Result<RowId> {
+    if (Status s = complete_row(now, given, context.numbered); !s.ok()) return s;
+    return insert_values(now, context, context.numbered);
+  });
+}
+
+// The definition was taken first: if it has columns that the table has not had from the beginning,
+// the table is_constrained.
+Result<RowId> Table::insert_values(const TableDefinition& now, TransactionContext& context,
+                                   std::span<const Value> values) {
+  if (is_constrained()) return insert_constrained(now, context, values);
+  if (Status s = check_width(now, values.size()); !s.ok()) return s;
+  if (Status s = check_values(now, values); !s.ok()) return s;
   return insert_row(context, values);
 }
 
+// The values have been checked.
 Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
-  return with_columns_of_now(context, [&] { return try_insert_row(context, values); });
-}
-
-Result<RowId> Table::try_insert_row(TransactionContext& context, std::span<const Value> values) {
-  if (__builtin_expect(values.size() != columns_.size(), 0)) {
-    if (Status s = check_width(values.size()); !s.ok()) return s;
-    return insert_constrained(context, values);  // which completes the row
-  }
-  if (Status s = check_values(values); !s.ok()) return s;
+  context.inserted = values;
+  context.inserted_width = values.size();
   if (Status s = check_keys_free(context, values); !s.ok()) return s;
   context.cells.clear();
   context.bits.clear();
@@ -291,10 +307,7 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
   for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
     if (!columns_[i]->has_constant()) {
       give_back(context, row);
-      return Status(StatusCode::kConstraintViolated,
-                    fmt::format("table {}, column {}: added meanwhile; no value is given, it has "
-                                "no default, and NULL is not allowed",
-                                name(), columns_[i]->name()));
+      return changed_meanwhile(context);
     }
     // Of one that is dropped by now nobody has asked whether it fits.
     layout.store(rows_.address(row), i,
@@ -378,10 +391,12 @@ void Table::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) co
     if (keys_[i]->has_hints()) dead.keep_hash(i, hashes[i]);
 }
 
-Status Table::check_changes(std::span<const ColumnValue> changes) const {
+Status Table::check_changes(const TableDefinition& now,
+                            std::span<const ColumnValue> changes) const {
   for (const ColumnValue& change : changes) {
-    if (__builtin_expect(!has_column(change.column), 0)) return no_column(change.column);
-    if (Status s = columns_[change.column.value()]->check(change.value); !s.ok()) return s;
+    const std::size_t column = change.column.value();
+    if (__builtin_expect(!now.has_column(column), 0)) return no_column(now, change.column);
+    if (Status s = check_value(now, column, change.value); !s.ok()) return s;
   }
   return {};
 }
@@ -486,7 +501,7 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
                        __ATOMIC_RELAXED);
   } else {
     // Of a dropped column nobody has asked whether what the row has fits.
-    for (std::size_t i = 0; i < columns_.size(); ++i)
+    for (std::size_t i = 0; i < to.cells().size(); ++i)
       to.store(target, i, is_dropped_column(i) ? columns::Cell{} : from.load_cell(source, i));
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
@@ -499,24 +514,21 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
 
 Result<RowId> Table::update(TransactionContext& context, RowId row_id,
                             std::span<const ColumnValue> changes) {
-  if (is_constrained()) return update_constrained(context, row_id, changes);
-  return update_row(context, row_id, changes);
+  return with_definition_of_now(*this, context, [&](const TableDefinition& now) {
+    return is_constrained() ? update_constrained(now, context, row_id, changes)
+                            : update_row(now, context, row_id, changes);
+  });
 }
 
-Result<RowId> Table::update_row(TransactionContext& context, RowId row_id,
-                                std::span<const ColumnValue> changes) {
-  return with_columns_of_now(context, [&] { return try_update_row(context, row_id, changes); });
-}
-
-Result<RowId> Table::try_update_row(TransactionContext& context, RowId row_id,
-                                    std::span<const ColumnValue> changes) {
+Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& context,
+                                RowId row_id, std::span<const ColumnValue> changes) {
   const std::uint32_t row = row_id.value();
   if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
     return Status(StatusCode::kNotFound);
   const KeyMask kept = keys_.kept();
   KeyHashes hashes{};
   hash_keys(row, kept, hashes);
-  if (Status s = check_changes(changes); !s.ok()) return s;
+  if (Status s = check_changes(now, changes); !s.ok()) return s;
   const bool is_whole =
       rows_.view(row).is_in_group() || rows_.layout(row).editions() != columns_.editions();
   if (Status s = is_whole ? encode_whole_row(context, row, changes)

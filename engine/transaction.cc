@@ -37,28 +37,30 @@ Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table
 }
 
 // That a key is taken has been read, too.
-void note_taken_keys(engine::TransactionContext& context, const engine::Table& table,
-                     std::span<const Value> values) {
+void note_taken_keys(engine::TransactionContext& context, const engine::Table& table) {
   std::array<Value, engine::kKeyColumnsMax> wanted;
-  const std::size_t columns = table.columns().size();
-  for (std::size_t first = 0; first < values.size(); first += columns)
+  const std::span<const Value> values = context.inserted;
+  const std::size_t width = context.inserted_width;
+  for (std::size_t first = 0; first < values.size(); first += width)
     for (const std::size_t k : engine::KeyPlaces(table.keys().kept())) {
       const engine::KeyIndex& key = *table.keys()[k];
       if (!key.is_unique()) continue;
       // A column may have been added just now, so that the rows are narrower.
       const std::span<const std::uint16_t> in = key.columns();
-      if (first + *std::max_element(in.begin(), in.end()) >= values.size()) continue;
+      if (*std::max_element(in.begin(), in.end()) >= width) continue;
       for (std::size_t i = 0; i < key.columns().size(); ++i)
         wanted[i] = values[first + key.columns()[i]];
       context.reads.add_lookup(table, k, std::span(wanted.data(), key.columns().size()));
     }
 }
 
+// `row`: all values, or some beside their columns.
+template <typename Given>
 Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table& table,
-                              std::span<const Value> values) {
-  Result<RowId> id = table.insert(context, values);
-  if (id.code() == StatusCode::kAlreadyExists)
-    note_taken_keys(context, table, table.as_inserted(context, values));
+                              std::span<const Given> row) {
+  Result<RowId> id = table.insert(context, row);
+  if (id.code() == StatusCode::kAlreadyExists && context.notes_reads())
+    note_taken_keys(context, table);
   return id;
 }
 
@@ -101,7 +103,8 @@ Transaction& Transaction::operator=(Transaction&& other) noexcept {
   return *this;
 }
 
-Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) {
+template <typename Given>
+Result<RowId> Transaction::insert_row(TableId table, std::span<const Given> row) {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
@@ -109,19 +112,15 @@ Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) 
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
   if (target->is_unbuilt())
     if (Status s = target->prepare_write(); !s.ok()) return s;
-  if (__builtin_expect(context_->notes_reads(), 0))
-    return insert_and_note(*context_, *target, values);
-  return target->insert(*context_, values);
+  return insert_and_note(*context_, *target, row);
+}
+
+Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) {
+  return insert_row(table, values);
 }
 
 Result<RowId> Transaction::insert(TableId table, std::span<const ColumnValue> given) {
-  const engine::Call call(context_);
-  if (!is_usable()) return unusable();
-  const engine::Table* target = database_->table(table);
-  if (target == nullptr) return engine::no_table();
-  std::vector<Value> values;
-  if (Status s = target->complete_row(given, values); !s.ok()) return s;
-  return insert(table, values);
+  return insert_row(table, given);
 }
 
 Status Transaction::insert_rows(TableId table, std::span<const Value> values,
@@ -136,7 +135,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   const engine::Visit visiting(*context_);
   Status added = target->insert_rows(*context_, values, ids);
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
-    note_taken_keys(*context_, *target, target->as_inserted(*context_, values));
+    note_taken_keys(*context_, *target);
   return added;
 }
 

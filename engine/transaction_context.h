@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "columns/cell.h"
@@ -223,7 +224,11 @@ class alignas(128) TransactionContext {
   bool columns_changed = false;
   std::vector<Value> values;
   columns::Candidates candidates;
-  std::vector<Value> numbered;  // rows of the last insert that were given numbers
+  std::vector<Value> numbered;  // rows of the last insert, when they lacked defaults or numbers
+  /// The rows of the last insert, completed and numbered, and how many values each has: to be read
+  /// within the call that inserted.
+  std::span<const Value> inserted;
+  std::size_t inserted_width = 0;
 
   // Kept from transaction to transaction.
   std::vector<LocalRows> local_rows;

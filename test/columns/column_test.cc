@@ -65,13 +65,13 @@ TEST_CASE("a column takes its own type, and int32 for int64", "[columns]") {
       const bool text = of == Type::kString || of == Type::kBytes;
       const Value value = text ? Value::from_bytes(of, "x") : Value::from_raw(of, 1);
       const bool fits = type == given || (type == 3 && given == 2);
-      CHECK(column->check(value).code() ==
+      CHECK(column->check(value, column->type()).code() ==
             (fits ? StatusCode::kOk : StatusCode::kConstraintViolated));
     }
   ColumnSchema schema = column_schema(Type::kInt64);
   schema.nullable = false;
   TestColumn column(schema);
-  const Status status = column->check(Value::null());
+  const Status status = column->check(Value::null(), column->type());
   CHECK(status.code() == StatusCode::kConstraintViolated);
   CHECK(std::string(status.message()).find("table t, column c") != std::string::npos);
 }

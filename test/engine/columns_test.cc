@@ -448,6 +448,45 @@ TEST_CASE("a scan whose column is dropped meanwhile fails before it gives anythi
   CHECK(batches == 1);
 }
 
+TEST_CASE("rows are inserted by name after columns with a default were dropped", "[engine]") {
+  TemporaryDatabase database;
+  TableSchema schema("t");
+  schema.column("id", Type::kInt64).column("serial", Type::kInt64).not_null().auto_increment();
+  schema.column("first", Type::kInt32).not_null().with_default(Constant(Value::int32(7)));
+  schema.primary_key({"id"});
+  const TableId table = must(database->create_table(schema));
+  const ColumnId added = must(database->add_column(
+      table, with_default(column_of("added", Type::kString), Value::string("there"))));
+  const ColumnId last = must(
+      database->add_column(table, with_default(column_of("last", Type::kInt64), Value::int64(9))));
+  std::int64_t id = 0;
+  const auto insert = [&] {
+    Transaction t = must(database->begin());
+    must(t.insert(table, {{ColumnId(0), Value::int64(++id)}}));
+    must(t.commit());
+    Transaction reader = must(database->begin(AccessMode::kReadOnly));
+    std::vector<Value> values(5);
+    must(reader.find({table, 0}, {Value::int64(id)})).get_all(values);
+    return values;
+  };
+  const Value none;
+  CHECK(insert() == std::vector<Value>{Value::int64(1), Value::int64(1), Value::int32(7),
+                                       Value::string("there"), Value::int64(9)});
+  must(database->drop_column(table, added));
+  CHECK(insert() == std::vector<Value>{Value::int64(2), Value::int64(2), Value::int32(7), none,
+                                       Value::int64(9)});
+  must(database->drop_column(table, ColumnId(2)));
+  must(database->drop_column(table, ColumnId(1)));
+  const std::vector<Value> left{Value::int64(3), none, none, none, Value::int64(9)};
+  CHECK(insert() == left);
+  database.reopen();
+  CHECK(insert().back() == Value::int64(9));
+  Transaction t = must(database->begin());
+  CHECK(said(t.insert(table, {{ColumnId(0), Value::int64(0)}, {added, Value::string("x")}})
+                 .status()) == "table t: column 3 was dropped");
+  CHECK(t.insert(table, {{last, Value::int64(0)}}).code() == StatusCode::kConstraintViolated);
+}
+
 TEST_CASE("merges and the opening after them give back what a dropped column took", "[engine]") {
   Items items;
   const ColumnId extra =

@@ -390,6 +390,8 @@ class Transaction {
   friend struct engine::TransactionAccess;
   bool is_usable() const noexcept;
   Status unusable() const;
+  template <typename Given>
+  Result<RowId> insert_row(TableId table, std::span<const Given> row);
   Result<engine::Table*> table_to_write(KeyId key);
   template <typename Change>
   Status change_found(KeyId key, std::span<const Value> values, Change&& change);
