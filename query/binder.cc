@@ -66,7 +66,7 @@ BoundPtr Binder::bind_node(const Expr& expr) {
     case Op::kColumn:
       return bind_column(from);
     case Op::kConstant:
-      return bind_constant(from.literal, std::move(label));
+      return bind_literal(from.literal, std::move(label));
     case Op::kEqual:
     case Op::kNotEqual:
     case Op::kLess:
@@ -109,7 +109,7 @@ BoundPtr Binder::bind_column(const ExprNode& from) {
 }
 
 void Binder::fill(BoundExpr& constant) {
-  const Value& value = constant.literal.value;
+  const Value& value = constant.value;
   constant.form = form_of(lane_of(constant.type));
   switch (lane_of(constant.type)) {
     case Lane::kInt:
@@ -126,11 +126,17 @@ void Binder::fill(BoundExpr& constant) {
   if (value.is_null()) std::fill_n(constant.constant.nulls(kBatchRows), kBatchRows, 1);
 }
 
-BoundPtr Binder::bind_constant(const Literal& literal, std::string label) {
-  BoundPtr made = node(Op::kConstant, literal.type, std::move(label));
-  made->literal = literal;
-  made->is_untyped_null = literal.is_untyped_null;
+BoundPtr Binder::bind_constant(const Value& value, DataType type, std::string label) {
+  BoundPtr made = node(Op::kConstant, type, std::move(label));
+  const bool is_text = !value.is_null() && lane_of(type) == Lane::kText;
+  made->value = is_text ? Value::from_bytes(type.type, texts_.keep(value.as_string())) : value;
   fill(*made);
+  return made;
+}
+
+BoundPtr Binder::bind_literal(const Literal& literal, std::string label) {
+  BoundPtr made = bind_constant(literal.value, literal.type, std::move(label));
+  made->is_untyped_null = literal.is_untyped_null;
   return made;
 }
 
@@ -155,9 +161,9 @@ BoundPtr Binder::rescaled(BoundPtr expr, std::uint8_t scale) {
   }
   const unsigned exponent = static_cast<unsigned>(scale - expr->type.scale);
   std::int64_t units = 0;
-  if (expr->op == Op::kConstant && !expr->literal.value.is_null() &&
-      !__builtin_mul_overflow(expr->literal.value.raw(), power_of_ten(exponent), &units))
-    return bind_constant(Literal(Value::decimal(units), scale), expr->label);
+  if (expr->op == Op::kConstant && !expr->value.is_null() &&
+      !__builtin_mul_overflow(expr->value.raw(), power_of_ten(exponent), &units))
+    return bind_constant(Value::decimal(units), target, expr->label);
   BoundPtr made = convert(Op::kRescale, target, std::move(expr));
   made->first = exponent;
   return made;
@@ -183,11 +189,11 @@ bool Binder::common_type(DataType a, DataType b, DataType& common) {
 
 void Binder::convert_to(BoundPtr& expr, DataType type) {
   if (expr->is_untyped_null) return give_type(expr, type);
-  const bool is_value = expr->op == Op::kConstant && !expr->literal.value.is_null();
+  const bool is_value = expr->op == Op::kConstant && !expr->value.is_null();
   if (is_value && type.type == Type::kDouble && is_exact(expr->type)) {
-    const double value = static_cast<double>(expr->literal.value.raw()) /
+    const double value = static_cast<double>(expr->value.raw()) /
                          static_cast<double>(power_of_ten(expr->type.scale));
-    expr = bind_constant(Literal(Value::real(value), 0), expr->label);
+    expr = bind_constant(Value::real(value), type, expr->label);
   } else if (type.type == Type::kDouble && expr->type.type != Type::kDouble)
     expr = convert(Op::kToDouble, type, std::move(expr));
   else if (type.type == Type::kTimestamp && expr->type.type == Type::kDate)
@@ -258,7 +264,7 @@ BoundPtr Binder::bind_in(const ExprNode& from, std::string label) {
   convert_to(subject, common);
   made->args.push_back(std::move(subject));
   for (BoundPtr& constant : constants) {
-    if (constant->literal.value.is_null()) {
+    if (constant->value.is_null()) {
       made->in_has_null = true;
       continue;
     }
@@ -268,7 +274,6 @@ BoundPtr Binder::bind_in(const ExprNode& from, std::string label) {
     batch.rows = 1;
     const ColumnView value = one.evaluate(*constant, batch);
     if (lane_of(common) == Lane::kText) {
-      // The literal's bytes live as long as the node does.
       made->texts.insert(value.texts()[0]);
       made->args.push_back(std::move(constant));
     } else {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "query/expr_node.h"
+#include "query/text_store.h"
 #include "query/vec.h"
 
 namespace flugs::query {
@@ -40,7 +41,7 @@ struct BoundExpr {
   std::uint32_t column = 0;                         ///< kColumn, kLookup
   std::shared_ptr<const CodeDomain> domain;         ///< of that column's codes, if it has codes
   std::shared_ptr<const CodeDomain> result_domain;  ///< of form kCode
-  Literal literal;                                  ///< kConstant
+  Value value;                                      ///< kConstant; a text lies in a TextStore
   Vec constant;                                     ///< kConstant, kBatchRows times
   bool is_untyped_null = false;                     ///< kConstant
   std::string text;                                 ///< patterns
@@ -60,9 +61,10 @@ using BoundPtr = std::unique_ptr<BoundExpr>;
 /// Turns expressions into bound ones. All that are evaluated by one Evaluator come from one Binder.
 class Binder {
  public:
-  /// An expression of one coded column whose domain has no more codes is evaluated once per code.
-  explicit Binder(const Schema& schema, std::uint32_t lookup_codes_max = kLookupCodesMax)
-      : schema_(schema), lookup_codes_max_(lookup_codes_max) {}
+  /// Constants have their texts in `texts`. An expression of one coded column whose domain has no
+  /// more codes is evaluated once per code.
+  Binder(TextStore& texts, const Schema& schema, std::uint32_t lookup_codes_max = kLookupCodesMax)
+      : texts_(texts), schema_(schema), lookup_codes_max_(lookup_codes_max) {}
 
   /// Fails with kInvalidArgument: no such column, types that do not fit. Evaluates to the lane of
   /// its type, or, if `may_be_coded`, to codes where that costs nothing.
@@ -82,7 +84,8 @@ class Binder {
   BoundPtr node(Op op, DataType type, std::string label);
   BoundPtr bind_node(const Expr& expr);
   BoundPtr bind_column(const ExprNode& from);
-  BoundPtr bind_constant(const Literal& literal, std::string label);
+  BoundPtr bind_constant(const Value& value, DataType type, std::string label);
+  BoundPtr bind_literal(const Literal& literal, std::string label);
   BoundPtr bind_comparison(const ExprNode& from, std::string label);
   BoundPtr bind_logic(const ExprNode& from, std::string label);
   BoundPtr bind_in(const ExprNode& from, std::string label);
@@ -99,6 +102,7 @@ class Binder {
   static void give_type(BoundPtr& null, DataType type);
   static void fill(BoundExpr& constant);
 
+  TextStore& texts_;
   const Schema& schema_;
   std::uint32_t lookup_codes_max_;
   std::uint32_t slots_ = 0;

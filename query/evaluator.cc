@@ -11,7 +11,7 @@ ColumnView Evaluator::evaluate(const BoundExpr& expr, const Batch& batch) {
     case Op::kColumn:
       return column(expr, batch);
     case Op::kConstant:
-      return expr.constant.view(expr.literal.value.is_null());
+      return expr.constant.view(expr.value.is_null());
     case Op::kLookup:
       return lookup(expr, batch);
     case Op::kEqual:

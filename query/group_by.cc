@@ -50,7 +50,7 @@ GroupBySink::Local::Local(const GroupBySink& sink)
 
 GroupBySink::GroupBySink(RunContext& context, const Schema& input, const std::vector<Item>& keys,
                          const std::vector<Aggregate>& aggregates, ExplainPtr explain)
-    : context_(context), binder_(input), explain_(std::move(explain)) {
+    : context_(context), binder_(context.texts, input), explain_(std::move(explain)) {
   if (keys.size() > 64) fail(StatusCode::kInvalidArgument, "group by: more than 64 keys");
   for (const Item& item : keys) {
     Key key{binder_.bind(item.expr(), true), nullptr};

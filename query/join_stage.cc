@@ -31,7 +31,7 @@ JoinStage::JoinStage(RunContext& context, Plan plan)
     : context_(context), plan_(std::move(plan)), both_(concatenated(plan_.left, plan_.right)) {
   for (const BoundPtr& key : plan_.left_keys) forms_.push_back(form_of(lane_of(key->type)));
   if (plan_.also.is_given()) {
-    also_binder_ = std::make_unique<Binder>(both_);
+    also_binder_ = std::make_unique<Binder>(context.texts, both_);
     also_ = also_binder_->bind_condition(plan_.also);
   }
   locals_.resize(context.threads);

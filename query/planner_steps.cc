@@ -40,8 +40,9 @@ std::string join_title(const QueryNode& node) {
 
 /// Key expressions of both sides, each bound to its own side.
 struct BoundKeys {
-  BoundKeys(const QueryNode& node, const Schema& left_schema, const Schema& right_schema)
-      : left_binder(left_schema), right_binder(right_schema) {
+  BoundKeys(TextStore& texts, const QueryNode& node, const Schema& left_schema,
+            const Schema& right_schema)
+      : left_binder(texts, left_schema), right_binder(texts, right_schema) {
     for (const JoinKey& key : node.join_keys) {
       BoundPtr a = left_binder.bind(key.left.expr());
       BoundPtr b = right_binder.bind(key.right.expr());
@@ -83,7 +84,7 @@ Pipeline Planner::open_join(const QueryNode& node, const Needed& needed) {
   Pipeline right = open(*node.right, from_right);
   Rows rows = hold(right, "join, right side");
   Pipeline left = open(*node.input, from_left);
-  BoundKeys keys(node, left.schema, rows.schema);
+  BoundKeys keys(context_.texts, node, left.schema, rows.schema);
   const Schema right_schema = rows.schema;
   JoinStage::Plan plan;
   plan.kind = node.join;

@@ -63,7 +63,9 @@ std::string summary(const QueryStatistics& s) {
       static_cast<double>(s.memory_bytes_peak) / 1e6, s.seconds * 1e3);
 }
 
-Status prepare(const Transaction& transaction, RunContext& context) {
+Status prepare(const std::shared_ptr<const QueryNode>& query, const Transaction& transaction,
+               RunContext& context) {
+  context.query = query;
   context.database = engine::TransactionAccess::database(transaction);
   context.transaction = engine::TransactionAccess::context(transaction);
   return engine::TransactionAccess::check(transaction);
@@ -140,7 +142,7 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
   const auto begin = std::chrono::steady_clock::now();
   const engine::Call call(engine::TransactionAccess::context(transaction));
   RunContext context(options, thread_count(options));
-  if (Status s = prepare(transaction, context); !s.ok()) return s;
+  if (Status s = prepare(node_, transaction, context); !s.ok()) return s;
   Result<QueryResult> result = guarded([&] {
     const engine::Visit visiting(*engine::TransactionAccess::context(transaction));
     Planner planner(context);
@@ -165,7 +167,7 @@ Result<std::string> Query::explain(const Transaction& transaction,
   const engine::Call call(engine::TransactionAccess::context(transaction));
   RunContext context(options, thread_count(options));
   context.is_dry = true;
-  if (Status s = prepare(transaction, context); !s.ok()) return s;
+  if (Status s = prepare(node_, transaction, context); !s.ok()) return s;
   return guarded([&] {
     Planner planner(context);
     static_cast<void>(planner.names(*node_));

@@ -42,7 +42,7 @@ std::shared_ptr<ResultData> make_result(RunContext& context, Rows rows,
                                         const std::vector<std::string>& names) {
   auto result = std::make_shared<ResultData>();
   auto out = std::make_shared<Rows>();
-  Binder binder(rows.schema);
+  Binder binder(context.texts, rows.schema);
   std::vector<BoundPtr> columns;
   for (const std::string& name : names) {
     columns.push_back(binder.bind(col(name)));

@@ -11,6 +11,7 @@
 #include "flugs/query.h"
 #include "flugs/query_result.h"
 #include "query/failure.h"
+#include "query/text_store.h"
 
 namespace flugs::engine {
 class DatabaseCore;
@@ -102,10 +103,20 @@ using ExplainPtr = std::shared_ptr<ExplainNode>;
 std::string to_text(const ExplainNode& node, unsigned depth = 0);
 
 /// What the operators of one run share.
+///
+/// It also says what owns the bytes of texts. In a run every text is a view, wherever it stands: in
+/// a batch, in held Rows, in the table of a group by, in a CodeDomain. The bytes are
+///   - a table's: the transaction, which is visited during the run, keeps what it may see;
+///   - those of a result that is an input: `query` keeps it;
+///   - a constant's: a Binder copies them into `texts`.
+/// All of that outlives the run's operators and Rows, in whatever order these go. Only ResultData
+/// outlives the run: make_result copies its texts into memory of its own.
 struct RunContext {
   RunContext(const RunOptions& options, std::uint32_t thread_count)
       : stop(options.stop), threads(thread_count), budget(options.memory_bytes_max) {}
 
+  std::shared_ptr<const QueryNode> query;
+  TextStore texts;
   const engine::DatabaseCore* database = nullptr;
   engine::TransactionContext* transaction = nullptr;
   std::stop_token stop;

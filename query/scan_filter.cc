@@ -33,7 +33,7 @@ std::optional<RangeCondition> range_of(const BoundExpr& condition) {
   const BoundExpr& column = *condition.args[is_mirrored ? 1 : 0];
   const BoundExpr& constant = *condition.args[is_mirrored ? 0 : 1];
   if (column.op != Op::kColumn || constant.op != Op::kConstant) return std::nullopt;
-  const Value& value = constant.literal.value;
+  const Value& value = constant.value;
   if (value.is_null() || condition.factors[0] != 1 || condition.factors[1] != 1)
     return std::nullopt;
   RangeCondition range;

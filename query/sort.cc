@@ -76,7 +76,7 @@ SortSink::SortSink(RunContext& context, const Schema& input, const std::vector<S
     : context_(context),
       schema_(input),
       extended_(input),
-      binder_(schema_),
+      binder_(context.texts, schema_),
       rows_max_(rows_max),
       explain_(std::move(explain)) {
   for (const SortKey& key : keys) {

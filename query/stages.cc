@@ -8,7 +8,9 @@ FilterStage::Local::Local(const FilterStage& stage)
     : evaluator(stage.binder_.slot_count()), positions(kBatchRows), columns(stage.schema_.size()) {}
 
 FilterStage::FilterStage(RunContext& context, const Schema& schema, const Expr& condition)
-    : schema_(schema), binder_(schema_), condition_(binder_.bind_condition(condition)) {
+    : schema_(schema),
+      binder_(context.texts, schema_),
+      condition_(binder_.bind_condition(condition)) {
   locals_.resize(context.threads);
 }
 
@@ -24,7 +26,7 @@ void FilterStage::push(const Batch& batch, std::uint32_t worker) {
 
 ProjectStage::ProjectStage(RunContext& context, const Schema& input,
                            const std::vector<Item>& outputs)
-    : input_(input), binder_(input_) {
+    : input_(input), binder_(context.texts, input_) {
   for (const Item& item : outputs) {
     outputs_.push_back(binder_.bind(item.expr(), true));
     output_.push_back(

@@ -63,8 +63,8 @@ TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
     : context_(context),
       table_(std::move(table)),
       plain_schema_(without_domains(table_->schema())),
-      value_binder_(plain_schema_),
-      code_binder_(table_->schema(), lookup_codes_max(*table_)),
+      value_binder_(context.texts, plain_schema_),
+      code_binder_(context.texts, table_->schema(), lookup_codes_max(*table_)),
       outputs_(std::move(outputs)),
       explain_(std::move(explain)) {
   for (const Expr& condition : conditions) add_filter(condition);

@@ -31,7 +31,8 @@ constexpr std::size_t bytes_of(Form form) noexcept {
   return form == Form::kText ? sizeof(std::string_view) : form == Form::kCode ? 4 : 8;
 }
 
-/// A column of a batch, wherever it lies. At a NULL stands 0, empty text, or any code.
+/// A column of a batch, wherever it lies. At a NULL stands 0, empty text, or any code. Of a text
+/// only the view lies there: RunContext says what owns the bytes.
 struct ColumnView {
   const void* data = nullptr;
   const std::uint8_t* nulls = nullptr;  ///< 1 at a NULL; null when there is none

@@ -237,9 +237,10 @@ TEST_CASE("conditions tested in a group hold for the same rows as by value") {
   std::size_t narrowed = 0;
   // Segments know conditions by their addresses.
   std::vector<BoundPtr> kept;
+  TextStore texts;
   for (const Expr& condition : conditions) {
     INFO(condition.to_string());
-    Binder binder(world.plain());
+    Binder binder(texts, world.plain());
     kept.push_back(binder.bind_condition(condition));
     CHECK(first_difference(world, *kept.back(), binder.slot_count(), narrowed) == "");
   }

@@ -1,0 +1,208 @@
+// What owns the bytes of a text in a query, and until when: see RunContext. To be run under the
+// address sanitizer, which sees a view of freed bytes wherever it is read.
+
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "flugs/query.h"
+#include "test/support/temporary_database.h"
+
+using namespace flugs;
+using namespace flugs::query;
+using flugs::test::must;
+
+namespace {
+
+const std::string kLong = "a text of a constant that is too long to stand in a string or a cell";
+const std::string kOther = "another text of a constant that is too long to stand in a string";
+constexpr std::int64_t kThings = 20'000;
+
+/// `things`: id, `kind`, of four texts, and `name`, held directly. Half of its rows are in main.
+class Things {
+ public:
+  Things() {
+    TableSchema schema("things");
+    schema.column("id", Type::kInt64).column("kind", Type::kString);
+    schema.column("name", Type::kString).direct();
+    table_ = must(database_->create_table(schema.primary_key({"id"})));
+    fill(0, kThings / 2);
+    MergeOptions everything;
+    everything.scope = MergeScope::kEverything;
+    static_cast<void>(must(database_->merge(table_, everything)));
+    fill(kThings / 2, kThings);
+    reader_ = must(database_->begin(AccessMode::kReadOnly));
+  }
+
+  test::TemporaryDatabase& database() { return database_; }
+  TableId table() const { return table_; }
+  Transaction& reader() { return reader_; }
+  QueryResult run(const Query& query, std::uint32_t threads) {
+    RunOptions options;
+    options.threads = threads;
+    return must(query.run(reader_, options));
+  }
+  /// Nothing of it is left afterwards.
+  void close() {
+    reader_ = Transaction();
+    database_.close();
+  }
+
+  static std::string kind(std::int64_t id) { return "kind " + std::to_string(id % 4); }
+  static std::string name(std::int64_t id) { return "a name that is long, " + std::to_string(id); }
+
+ private:
+  void fill(std::int64_t first, std::int64_t end) {
+    Transaction writer = must(database_->begin());
+    for (std::int64_t id = first; id < end; ++id) {
+      const std::string of_kind = kind(id);
+      const std::string of_name = name(id);
+      must(writer.insert(table_,
+                         {Value::int64(id), Value::string(of_kind), Value::string(of_name)}));
+    }
+    must(writer.commit());
+  }
+
+  test::TemporaryDatabase database_;
+  TableId table_;
+  Transaction reader_;
+};
+
+Query things() { return Query::table("things"); }
+Query few() { return things().where(col("id") < 50); }
+
+std::set<std::string> texts(const QueryResult& result, const char* column) {
+  std::set<std::string> found;
+  const std::size_t c = result.find(column).value();
+  for (std::size_t b = 0; b < result.batch_count(); ++b)
+    for (const std::string_view text : result.batch(b).strings(c)) found.emplace(text);
+  for (std::size_t row = 0; row < result.row_count(); row += 997)
+    if (const Value value = result.value(row, c); !value.is_null())
+      found.emplace(value.as_string());
+  return found;
+}
+
+// The query is destroyed before its result is read.
+struct Position {
+  const char* what;
+  Query query;
+  std::set<std::string> texts;  // of column t
+};
+
+Expr sized() { return case_when({{col("id") < 100, kLong}}, "short"); }
+Expr by_kind() { return case_when({{col("kind") == "kind 1", kLong}}, kOther); }
+
+std::vector<Position> positions() {
+  const Query constant = few().select({"id", Expr(kLong).as("t")});
+  const Query right =
+      things().where(col("id") < 3).select({col("id").as("r"), Expr(kLong).as("t")});
+  return {
+      {"select", constant, {kLong}},
+      {"select, of a short text", things().select({Expr("A").as("t")}), {"A"}},
+      {"case", things().select({sized().as("t")}), {kLong, "short"}},
+      {"case on codes", things().select({by_kind().as("t")}), {kLong, kOther}},
+      {"coalesce",
+       few().select({case_when({{col("id") < 0, col("name")}}, kLong).as("t")}),
+       {kLong}},
+      {"part of a constant",
+       few().select({substring(Expr(kLong), 3, 50).as("t")}),
+       {kLong.substr(2, 50)}},
+      {"least", things().group_by({}, {min(Expr(kLong)).as("t")}), {kLong}},
+      {"least by key", things().group_by({"kind"}, {min(sized()).as("t")}), {kLong}},
+      {"key", things().group_by({sized().as("t")}, {count()}), {kLong, "short"}},
+      {"key on codes", things().group_by({by_kind().as("t"), "kind"}, {count()}), {kLong, kOther}},
+      {"key that is a constant", things().group_by({Expr(kLong).as("t")}, {count()}), {kLong}},
+      {"distinct", things().select({by_kind().as("t")}).distinct(), {kLong, kOther}},
+      {"order", things().select({sized().as("t")}).order_by({"t"}), {kLong, "short"}},
+      {"order, first rows", constant.order_by({desc("t"), "id"}).limit(7), {kLong}},
+      {"right side of a join", few().join(right, {{"id", "r"}}), {kLong}},
+      {"right side of a left join", few().left_join(right, {{"id", "r"}}), {kLong, ""}},
+      {"left side of a join", constant.join(few().as("o"), {{"id", "o.id"}}), {kLong}},
+      {"behind a join",
+       few().join(right.select({"r"}), {{"id", "r"}}).select({sized().as("t")}),
+       {kLong}},
+      {"groups of groups",
+       things().group_by({sized().as("t"), "kind"}, {count()}).group_by({"t"}, {max("kind")}),
+       {kLong, "short"}},
+      {"where behind it",
+       constant.where(col("t") == kLong && col("t").in({kLong, kOther})),
+       {kLong}},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a result has the texts of constants, wherever they stood, when all else is gone") {
+  for (const std::uint32_t threads : {1u, 2u}) {
+    Things world;
+    std::vector<QueryResult> results;
+    for (const Position& position : positions())
+      results.push_back(world.run(position.query, threads));
+    world.close();
+    const std::vector<Position> expected = positions();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      INFO(expected[i].what << ", " << threads << " threads");
+      CHECK(texts(results[i], "t") == expected[i].texts);
+    }
+  }
+}
+
+TEST_CASE("results of results have their texts when the first ones are gone") {
+  for (const std::uint32_t threads : {1u, 2u}) {
+    std::vector<QueryResult> last;
+    std::vector<QueryResult> scalars;
+    {
+      Things world;
+      for (const Position& position : positions()) {
+        const QueryResult first = world.run(position.query, threads);
+        const Query of = Query::of(first);
+        const Expr least = world.run(of.group_by({}, {min("t")}), threads).constant(0, 0);
+        scalars.push_back(world.run(few().select({least.as("t")}), threads));
+        const Query both = of.where(col("t").is_not_null()).select({"t"});
+        last.push_back(world.run(
+            both.join(Query::of(first).group_by({"t"}, {}).as("o"), {{"t", "o.t"}}), threads));
+      }
+    }
+    const std::vector<Position> expected = positions();
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      INFO(expected[i].what << ", " << threads << " threads");
+      std::set<std::string> found = expected[i].texts;
+      found.erase("");  // NULLs of the left join
+      CHECK(texts(last[i], "o.t") == found);
+      CHECK(texts(scalars[i], "t") == std::set<std::string>{*found.begin()});
+    }
+  }
+}
+
+TEST_CASE("a result has its texts when their rows, column and table are gone") {
+  Things world;
+  const Query query = things().where(col("id") % 1000 == 7);
+  const QueryResult rows = world.run(query, 2);
+  const QueryResult groups = world.run(query.group_by({"name", "kind"}, {max("name")}), 2);
+  const QueryResult joined = world.run(query.join(query.as("o"), {{"name", "o.name"}}), 2);
+  world.reader() = Transaction();
+  Transaction writer = must(world.database()->begin());
+  std::vector<RowId> all;
+  must(writer.scan(world.table(), {ColumnId(0)}, [&](const ScanBatch& batch) {
+    all.insert(all.end(), batch.row_ids().begin(), batch.row_ids().end());
+    return true;
+  }));
+  for (const RowId row : all) must(writer.remove(world.table(), row));
+  must(writer.commit());
+  MergeOptions everything;
+  everything.scope = MergeScope::kEverything;
+  static_cast<void>(must(world.database()->merge(world.table(), everything)));
+  must(world.database()->drop_column(world.table(), ColumnId(2)));
+  static_cast<void>(must(world.database()->merge(world.table(), everything)));
+  must(world.database()->drop_table(world.table()));
+  const auto check = [](const QueryResult& result) {
+    REQUIRE(result.row_count() == 20);
+    for (const char* column : {"name", "kind"})
+      for (const std::string& text : texts(result, column))
+        CHECK((text == "kind 3" || text.starts_with("a name that is long, ")));
+  };
+  for (const QueryResult* result : {&rows, &groups, &joined}) check(*result);
+  world.close();
+  for (const QueryResult* result : {&rows, &groups, &joined}) check(*result);
+}
