@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "query/bound_expr.h"
 #include "query/failure.h"
@@ -12,6 +13,32 @@ namespace {
 [[noreturn]] void type_error(const std::string& label, std::string_view expected, DataType found) {
   fail(StatusCode::kInvalidArgument,
        fmt::format("{}: expected {}, found {}", label, expected, to_string(found)));
+}
+
+bool is_value(const BoundExpr& expr) { return expr.op == Op::kConstant && !expr.value.is_null(); }
+
+double as_double(const Value& exact, DataType type) {
+  return static_cast<double>(exact.raw()) / static_cast<double>(power_of_ten(type.scale));
+}
+
+/// A constant among the values of a type that counts in another unit.
+struct Neighbour {
+  std::int64_t at_most;   ///< the greatest value that is not above the constant, else the least
+  bool is_equal = false;  ///< it is the constant
+  bool is_above = false;  ///< it is above: so is every value of the type
+};
+
+Neighbour neighbour_of(const Value& constant, DataType from, DataType to) {
+  using Bounds = std::numeric_limits<std::int64_t>;
+  const std::int64_t raw = constant.raw();
+  const std::int64_t ratio = unit_ratio(from, to);
+  if (is_finer(from, to)) {
+    const bool is_whole = raw % ratio == 0;
+    return {raw / ratio - (raw < 0 && !is_whole ? 1 : 0), is_whole, false};
+  }
+  std::int64_t units = 0;
+  if (!__builtin_mul_overflow(raw, ratio, &units)) return {units, true, false};
+  return {raw < 0 ? Bounds::min() : Bounds::max(), false, raw < 0};
 }
 
 }  // namespace
@@ -161,8 +188,7 @@ BoundPtr Binder::rescaled(BoundPtr expr, std::uint8_t scale) {
   }
   const unsigned exponent = static_cast<unsigned>(scale - expr->type.scale);
   std::int64_t units = 0;
-  if (expr->op == Op::kConstant && !expr->value.is_null() &&
-      !__builtin_mul_overflow(expr->value.raw(), power_of_ten(exponent), &units))
+  if (is_value(*expr) && !__builtin_mul_overflow(expr->value.raw(), power_of_ten(exponent), &units))
     return bind_constant(Value::decimal(units), target, expr->label);
   BoundPtr made = convert(Op::kRescale, target, std::move(expr));
   made->first = exponent;
@@ -189,11 +215,8 @@ bool Binder::common_type(DataType a, DataType b, DataType& common) {
 
 void Binder::convert_to(BoundPtr& expr, DataType type) {
   if (expr->is_untyped_null) return give_type(expr, type);
-  const bool is_value = expr->op == Op::kConstant && !expr->value.is_null();
-  if (is_value && type.type == Type::kDouble && is_exact(expr->type)) {
-    const double value = static_cast<double>(expr->value.raw()) /
-                         static_cast<double>(power_of_ten(expr->type.scale));
-    expr = bind_constant(Value::real(value), type, expr->label);
+  if (is_value(*expr) && type.type == Type::kDouble && is_exact(expr->type)) {
+    expr = bind_constant(Value::real(as_double(expr->value, expr->type)), type, expr->label);
   } else if (type.type == Type::kDouble && expr->type.type != Type::kDouble)
     expr = convert(Op::kToDouble, type, std::move(expr));
   else if (type.type == Type::kTimestamp && expr->type.type == Type::kDate)
@@ -204,9 +227,30 @@ void Binder::convert_to(BoundPtr& expr, DataType type) {
     expr->type = type;
 }
 
+bool Binder::make_equatable(BoundPtr& own, BoundPtr& others, Binder& other) {
+  if (own->is_untyped_null) give_type(own, others->type);
+  if (others->is_untyped_null) give_type(others, own->type);
+  DataType common;
+  if (!common_type(own->type, others->type, common)) return false;
+  if (!has_other_unit(own->type, others->type)) {
+    convert_to(own, common);
+    other.convert_to(others, common);
+  } else if (is_finer(own->type, others->type)) {
+    own = coarsened(std::move(own), others->type);
+  } else {
+    others = other.coarsened(std::move(others), own->type);
+  }
+  return true;
+}
+
+BoundPtr Binder::coarsened(BoundPtr expr, DataType type) {
+  const std::int64_t ratio = unit_ratio(expr->type, type);
+  BoundPtr made = convert(Op::kCoarsen, type, std::move(expr));
+  made->factors[0] = ratio;
+  return made;
+}
+
 void Binder::unify(BoundPtr& a, BoundPtr& b, std::string_view what) {
-  if (a->is_untyped_null) give_type(a, b->type);
-  if (b->is_untyped_null) give_type(b, a->type);
   DataType common;
   if (!common_type(a->type, b->type, common))
     fail(StatusCode::kInvalidArgument,
@@ -218,21 +262,39 @@ void Binder::unify(BoundPtr& a, BoundPtr& b, std::string_view what) {
 BoundPtr Binder::bind_comparison(const ExprNode& from, std::string label) {
   BoundPtr a = bind_node(from.args[0]);
   BoundPtr b = bind_node(from.args[1]);
+  if (a->is_untyped_null) give_type(a, b->type);
+  if (b->is_untyped_null) give_type(b, a->type);
   BoundPtr made = node(from.op, {Type::kBool, 0}, std::move(label));
-  const auto is_constant = [](const BoundExpr& e) { return e.op == Op::kConstant; };
-  if (is_exact(a->type) && is_exact(b->type) && a->type.scale != b->type.scale) {
-    // A constant takes the column's scale if it can; else both are compared in 128 bits.
-    if (is_constant(*a) && a->type.scale < b->type.scale) a = rescaled(std::move(a), b->type.scale);
-    if (is_constant(*b) && b->type.scale < a->type.scale) b = rescaled(std::move(b), a->type.scale);
-    const std::uint8_t scale = std::max(a->type.scale, b->type.scale);
-    made->factors[0] = power_of_ten(static_cast<unsigned>(scale - a->type.scale));
-    made->factors[1] = power_of_ten(static_cast<unsigned>(scale - b->type.scale));
-  } else {
+  if (!has_other_unit(a->type, b->type))
     unify(a, b, made->label);
+  else if (is_value(*b))
+    compare_with_constant(*made, *b, false, a->type);
+  else if (is_value(*a))
+    compare_with_constant(*made, *a, true, b->type);
+  if (has_other_unit(a->type, b->type)) {
+    // In 128 bits, which hold 64 bits times any ratio.
+    const std::int64_t ratio = unit_ratio(a->type, b->type);
+    made->factors[is_finer(a->type, b->type) ? 1 : 0] = ratio;
   }
   made->args.push_back(std::move(a));
   made->args.push_back(std::move(b));
   return made;
+}
+
+// The constant takes the unit of the other side, so that nothing is computed per row, and segments
+// know the range. If no value there equals it, `other < constant` and `other <= constant` are
+// `other <= neighbour`, and the other way round; of = and <> it stays as it is.
+void Binder::compare_with_constant(BoundExpr& comparison, BoundExpr& constant, bool is_left,
+                                   DataType other) {
+  const Neighbour neighbour = neighbour_of(constant.value, constant.type, other);
+  if (!neighbour.is_equal) {
+    if (comparison.op != Op::kLess && comparison.op != Op::kLessEqual) return;
+    comparison.op = is_left != neighbour.is_above ? Op::kLess : Op::kLessEqual;
+  }
+  // Beyond 32 bits, too.
+  constant.type = other.type == Type::kInt32 ? DataType{Type::kInt64, 0} : other;
+  constant.value = Value::from_raw(constant.type.type, neighbour.at_most);
+  fill(constant);
 }
 
 BoundPtr Binder::bind_logic(const ExprNode& from, std::string label) {
@@ -248,40 +310,59 @@ BoundPtr Binder::bind_logic(const ExprNode& from, std::string label) {
   return made;
 }
 
+namespace {
+
+const Literal& listed(const Expr& constant, const std::string& label) {
+  if (!constant.is_given() || constant.node()->op != Op::kConstant)
+    fail(StatusCode::kInvalidArgument, label + ": only constants can be listed");
+  return constant.node()->literal;
+}
+
+}  // namespace
+
 BoundPtr Binder::bind_in(const ExprNode& from, std::string label) {
   BoundPtr subject = bind_node(from.args[0]);
-  std::vector<BoundPtr> constants;
+  std::vector<Expr> reals;
+  std::vector<Expr> others;
   DataType common = subject->type;
-  for (std::size_t i = 1; i < from.args.size(); ++i) {
-    constants.push_back(bind_node(from.args[i]));
-    if (constants.back()->op != Op::kConstant)
-      fail(StatusCode::kInvalidArgument, label + ": only constants can be listed");
-    if (constants.back()->is_untyped_null) continue;
-    if (!common_type(common, constants.back()->type, common))
-      type_error(label, to_string(common), constants.back()->type);
+  bool has_type = !subject->is_untyped_null;
+  for (auto arg = from.args.begin() + 1; arg != from.args.end(); ++arg) {
+    const Literal& literal = listed(*arg, label);
+    (literal.type.type == Type::kDouble ? reals : others).push_back(*arg);
+    if (literal.is_untyped_null) continue;
+    if (has_type && !common_type(common, literal.type, common))
+      type_error(label, to_string(common), literal.type);
+    if (!has_type) common = literal.type;
+    has_type = true;
+  }
+  if (subject->is_untyped_null) give_type(subject, common);
+  // An exact number is compared exactly with exact ones, as a double with doubles.
+  if (is_exact(subject->type) && !reals.empty()) {
+    if (!others.empty())
+      return bind_node(from.args[0].in(std::move(others)) || from.args[0].in(std::move(reals)));
+    convert_to(subject, common);
   }
   BoundPtr made = node(Op::kIn, {Type::kBool, 0}, std::move(label));
-  convert_to(subject, common);
   made->args.push_back(std::move(subject));
-  for (BoundPtr& constant : constants) {
-    if (constant->value.is_null()) {
-      made->in_has_null = true;
-      continue;
-    }
-    convert_to(constant, common);
-    Evaluator one(slots_);
-    Batch batch;
-    batch.rows = 1;
-    const ColumnView value = one.evaluate(*constant, batch);
-    if (lane_of(common) == Lane::kText) {
-      made->texts.insert(value.texts()[0]);
-      made->args.push_back(std::move(constant));
-    } else {
-      made->ints.push_back(value.ints()[0]);
-    }
-  }
+  for (auto arg = from.args.begin() + 1; arg != from.args.end(); ++arg)
+    add_member(*made, arg->node()->literal);
   std::sort(made->ints.begin(), made->ints.end());
   return made;
+}
+
+void Binder::add_member(BoundExpr& in, const Literal& literal) {
+  const DataType type = in.args[0]->type;
+  if (literal.is_untyped_null) {
+    in.in_has_null = true;
+  } else if (lane_of(type) == Lane::kText) {
+    in.texts.insert(texts_.keep(literal.value.as_string()));
+  } else if (type.type == Type::kDouble && literal.type.type != Type::kDouble) {
+    in.ints.push_back(Value::real(as_double(literal.value, literal.type)).raw());
+  } else if (!has_other_unit(literal.type, type)) {
+    in.ints.push_back(literal.value.raw());
+  } else if (const Neighbour n = neighbour_of(literal.value, literal.type, type); n.is_equal) {
+    in.ints.push_back(n.at_most);  // else it equals nothing
+  }
 }
 
 BoundPtr Binder::bind_text_predicate(const ExprNode& from, std::string label) {

@@ -104,6 +104,8 @@ BoundPtr Binder::bind_case(const ExprNode& from, std::string label) {
     if (!has_type) common = args[i]->type;
     has_type = true;
   }
+  // NULL in any case, whose type its place decides.
+  if (!has_type) return bind_literal(Literal(Value::null(), 0), std::move(label));
   BoundPtr made = node(Op::kCase, common, std::move(label));
   for (std::size_t i = 0; i < args.size(); ++i)
     if (is_value(i)) convert_to(args[i], common);

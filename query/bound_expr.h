@@ -46,7 +46,7 @@ struct BoundExpr {
   bool is_untyped_null = false;                     ///< kConstant
   std::string text;                                 ///< patterns
   std::uint32_t first = 0, length = 0;              ///< kSubstring; kRescale: the exponent
-  std::int64_t factors[2] = {1, 1};                 ///< comparisons of different scales
+  std::int64_t factors[2] = {1, 1};                 ///< comparisons of different units; kCoarsen
   std::vector<std::int64_t> ints;                   ///< kIn, sorted
   std::unordered_set<std::string_view> texts;       ///< kIn
   bool in_has_null = false;
@@ -77,6 +77,9 @@ class Binder {
   static bool common_type(DataType a, DataType b, DataType& common);
   /// To a type that common_type gave.
   void convert_to(BoundPtr& expr, DataType type);
+  /// Makes an expression of this and one of another binder equal where their values are, for all
+  /// values: what has no equal of the other type becomes NULL. False: they do not compare.
+  bool make_equatable(BoundPtr& own, BoundPtr& others, Binder& other);
 
   static constexpr std::uint32_t kLookupCodesMax = 1u << 16;
 
@@ -87,8 +90,11 @@ class Binder {
   BoundPtr bind_constant(const Value& value, DataType type, std::string label);
   BoundPtr bind_literal(const Literal& literal, std::string label);
   BoundPtr bind_comparison(const ExprNode& from, std::string label);
+  static void compare_with_constant(BoundExpr& comparison, BoundExpr& constant, bool is_left,
+                                    DataType other);
   BoundPtr bind_logic(const ExprNode& from, std::string label);
   BoundPtr bind_in(const ExprNode& from, std::string label);
+  void add_member(BoundExpr& in, const Literal& literal);
   BoundPtr bind_text_predicate(const ExprNode& from, std::string label);
   BoundPtr bind_arithmetic(const ExprNode& from, std::string label);
   BoundPtr bind_time_arithmetic(Op op, BoundPtr a, BoundPtr b, std::string label);
@@ -99,6 +105,7 @@ class Binder {
   static void encode_lookup(BoundExpr& expr);
   void unify(BoundPtr& a, BoundPtr& b, std::string_view what);
   BoundPtr rescaled(BoundPtr expr, std::uint8_t scale);
+  BoundPtr coarsened(BoundPtr expr, DataType type);
   static void give_type(BoundPtr& null, DataType type);
   static void fill(BoundExpr& constant);
 
@@ -139,6 +146,7 @@ class Evaluator {
   ColumnView integer_arithmetic(const BoundExpr& expr, ColumnView a, ColumnView b, std::size_t n);
   ColumnView real_arithmetic(const BoundExpr& expr, ColumnView a, ColumnView b, std::size_t n);
   ColumnView conversion(const BoundExpr& expr, const Batch& batch);
+  ColumnView coarsened(const BoundExpr& expr, const Batch& batch);
   ColumnView calendar(const BoundExpr& expr, const Batch& batch);
   ColumnView text_function(const BoundExpr& expr, const Batch& batch);
   ColumnView case_when(const BoundExpr& expr, const Batch& batch);

@@ -45,4 +45,23 @@ constexpr std::int64_t power_of_ten(unsigned exponent) noexcept {
   return power;
 }
 
+inline constexpr std::int64_t kMicrosecondsPerDay = 86'400'000'000;
+
+/// Whether values of both types compare as integers, but count in different units: exact numbers of
+/// different scales, dates and timestamps.
+constexpr bool has_other_unit(DataType a, DataType b) noexcept {
+  if (is_time(a) && is_time(b)) return a.type != b.type;
+  return is_exact(a) && is_exact(b) && a.scale != b.scale;
+}
+/// Of two such types: whether the first one's unit is the smaller one.
+constexpr bool is_finer(DataType a, DataType b) noexcept {
+  return is_time(a) ? a.type == Type::kTimestamp : a.scale > b.scale;
+}
+/// How many units of the finer one make a unit of the other.
+constexpr std::int64_t unit_ratio(DataType a, DataType b) noexcept {
+  if (is_time(a)) return kMicrosecondsPerDay;
+  return power_of_ten(a.scale > b.scale ? unsigned(a.scale) - b.scale
+                                        : unsigned(b.scale) - a.scale);
+}
+
 }  // namespace flugs::query

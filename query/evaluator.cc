@@ -37,6 +37,8 @@ ColumnView Evaluator::evaluate(const BoundExpr& expr, const Batch& batch) {
     case Op::kToInstant:
     case Op::kToDouble:
       return conversion(expr, batch);
+    case Op::kCoarsen:
+      return coarsened(expr, batch);
     case Op::kYear:
     case Op::kMonth:
     case Op::kDay:

@@ -11,8 +11,6 @@ namespace flugs::query {
 
 namespace {
 
-constexpr std::int64_t kMicrosecondsPerDay = 86'400'000'000;
-
 std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
   return a / b - (a % b < 0 ? 1 : 0);
 }
@@ -140,6 +138,20 @@ ColumnView Evaluator::conversion(const BoundExpr& expr, const Batch& batch) {
     wrong |= __builtin_mul_overflow(a.ints()[i], factor, result + i);  // 0 at a NULL
   if (wrong) overflow(expr);
   return {result, a.nulls};
+}
+
+ColumnView Evaluator::coarsened(const BoundExpr& expr, const Batch& batch) {
+  const ColumnView a = evaluate(*expr.args[0], batch);
+  const std::size_t n = batch.rows;
+  const std::int64_t ratio = expr.factors[0];
+  std::int64_t* result = out(expr).ints(n);
+  std::uint8_t* nulls = out(expr).nulls(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool is_whole = a.ints()[i] % ratio == 0;
+    nulls[i] = !is_whole || (a.nulls != nullptr && a.nulls[i] != 0) ? 1 : 0;
+    result[i] = is_whole ? a.ints()[i] / ratio : 0;
+  }
+  return {result, nulls};
 }
 
 ColumnView Evaluator::calendar(const BoundExpr& expr, const Batch& batch) {

@@ -39,8 +39,9 @@ enum class Op : std::uint8_t {
   kFirstByte,
   kToDouble,
   kCase,       ///< condition, value, condition, value, ..., otherwise
-  kRescale,    ///< an exact number times 10^first; made by binding only, like the next two
+  kRescale,    ///< an exact number times 10^first; made by binding only, like the next three
   kToInstant,  ///< a date as a timestamp
+  kCoarsen,    ///< a value in a unit that is factors[0] of its own; NULL if it is no whole number
   kLookup,     ///< an expression of one column, by the column's code
 };
 

@@ -46,13 +46,10 @@ struct BoundKeys {
     for (const JoinKey& key : node.join_keys) {
       BoundPtr a = left_binder.bind(key.left.expr());
       BoundPtr b = right_binder.bind(key.right.expr());
-      DataType common;
-      if (!Binder::common_type(a->type, b->type, common))
+      if (!left_binder.make_equatable(a, b, right_binder))
         fail(StatusCode::kInvalidArgument,
              fmt::format("{}: {} and {} do not compare", join_title(node), to_string(a->type),
                          to_string(b->type)));
-      left_binder.convert_to(a, common);
-      right_binder.convert_to(b, common);
       left.push_back(std::move(a));
       right.push_back(std::move(b));
     }

@@ -46,6 +46,10 @@ class OneRow {
     kept_ = std::make_unique<QueryResult>(must(run(expr)));
     return kept_->value(0, 0);
   }
+  std::size_t partners(const std::vector<JoinKey>& on) {
+    const Query table = Query::table("one");
+    return must(table.semi_join(table.as("o"), on).run(reader_)).row_count();
+  }
   StatusCode code(const Expr& expr) { return run(expr).code(); }
   std::uint8_t scale(const Expr& expr) { return must(run(expr)).columns()[0].scale; }
 
@@ -135,6 +139,24 @@ TEST_CASE("three truth values") {
   CHECK(one.value(col("none") == constant(Value::null())).is_null());
   CHECK(one.value(case_when({{unknown, 1}}, 2)) == Value::int64(2));
   CHECK(one.value(case_when({{unknown, 1}})).is_null());
+}
+
+TEST_CASE("a NULL takes the type that its place asks for") {
+  OneRow one;
+  const Expr null = constant(Value::null());
+  const Expr also_null = case_when({{col("yes"), null}}, case_when({{col("i") == 7, null}}));
+  for (const Expr& n : {null, also_null}) {
+    CHECK(one.value(n.starts_with("t")).is_null());
+    CHECK(one.value(case_when({{col("yes"), n}}, col("s"))).is_null());
+    CHECK(one.value(case_when({{!col("yes"), n}}, col("s"))) == Value::string("Persistent"));
+    CHECK(one.value(n == col("s")).is_null());
+    CHECK(one.value(col("day") + n).is_null());
+    CHECK(one.value(year(n)).is_null());
+    CHECK(one.value(n && col("i") == 8) == Value::boolean(false));
+    CHECK(one.value(n.in({"a", "b"})).is_null());
+    for (const char* column : {"i", "s", "day", "yes", "r"})
+      CHECK(one.partners({{Item(n), Item(std::string("o.") + column)}}) == 0);
+  }
 }
 
 TEST_CASE("types that do not fit are refused with a message") {

@@ -22,7 +22,9 @@ struct ExprNode;
 /// adds them (18 at most), an integer is a decimal of scale 0. Where a double takes part, and for
 /// `/`, the result is a double. A date or timestamp plus or minus an integer is moved by days or
 /// microseconds; the difference of two is an integer. Numbers compare with numbers, dates with
-/// timestamps (midnight), text with text, bool with bool.
+/// timestamps (midnight), text with text, bool with bool. Comparisons, lists and join keys of
+/// numbers of different scales, and of dates with timestamps, are exact: values of any size
+/// compare.
 ///
 /// NULL as in SQL: a function of NULL is NULL; and, or, not know three truth values; a filter takes
 /// the rows for which its condition is true. Division by zero and a calendar date that does not
