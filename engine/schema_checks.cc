@@ -16,7 +16,6 @@ namespace {
 using Kind = Condition::Kind;
 
 constexpr std::size_t kNameBytesMax = 63;
-constexpr std::size_t kNodesMax = 64;
 constexpr std::size_t kConstantsMax = 1024;
 constexpr std::size_t kConstantBytesMax = 4096;
 constexpr std::int64_t kMicrosecondsPerDay = 86'400'000'000;
@@ -181,9 +180,9 @@ Status complete_check(const TableSchema& schema, CheckSchema& check) {
   if (!check.condition.error().empty())
     return unfit(fmt::format("{}: {}", where, check.condition.error()));
   std::vector<Condition::Node> nodes = check.condition.nodes();
-  if (nodes.empty() || nodes.size() > kNodesMax)
-    return unfit(fmt::format("{}: {} comparisons and combinations, allowed are 1 to {}", where,
-                             nodes.size(), kNodesMax));
+  if (nodes.empty())
+    return unfit(fmt::format("{}: 0 comparisons and combinations, allowed are 1 to {}", where,
+                             Condition::kNodesMax));
   std::size_t wanted = 1;
   std::size_t constants = 0;
   for (Condition::Node& node : nodes) {
@@ -260,7 +259,7 @@ Result<CheckSchema> decode_check(SchemaReader& in, const TableSchema& schema) {
                   fmt::format("schema in the pool: check {}: {} {}", check.name, what, found));
   };
   const std::size_t count = in.u16();
-  if (count > kNodesMax) return corrupt("nodes", count);
+  if (count > Condition::kNodesMax) return corrupt("nodes", count);
   std::vector<Condition::Node> nodes;
   for (std::size_t i = 0; i < count && !in.failed(); ++i) {
     Condition::Node node;

@@ -86,8 +86,7 @@ BoundPtr Binder::bind_condition(const Expr& expr) {
 BoundPtr Binder::bind_node(const Expr& expr) {
   if (!expr.is_given()) fail(StatusCode::kInvalidArgument, "an expression that is not given");
   const ExprNode& from = *expr.node();
-  if (!from.error.empty())
-    fail(StatusCode::kInvalidArgument, fmt::format("there is no {}", from.error));
+  if (!from.error.empty()) fail(StatusCode::kInvalidArgument, from.error);
   std::string label = expr.to_string();
   switch (from.op) {
     case Op::kColumn:

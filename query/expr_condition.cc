@@ -13,9 +13,6 @@ namespace {
 
 using ConditionKind = Condition::Kind;
 
-// So deep is no check; and it is a recursion.
-constexpr int kDepthMax = 64;
-
 Condition unfit(const Expr& expr) {
   return Condition::wrong(
       fmt::format("'{}' is not a comparison of a column with constants or a column, nor a "
@@ -85,12 +82,11 @@ Condition of_column(const Expr& whole) {
   }
 }
 
-Condition condition_of(const Expr& expr, int depth) {
+// A recursion: ExprNode bounds it.
+Condition condition_of(const Expr& expr) {
   if (!expr.is_given()) return Condition::wrong("an expression that is not given");
   const ExprNode& node = *expr.node();
   if (!node.error.empty()) return Condition::wrong(node.error);
-  if (depth > kDepthMax)
-    return Condition::wrong(fmt::format("an expression of more than {} levels", kDepthMax));
   switch (node.op) {
     case Op::kColumn:  // of type bool
       return Condition::compare(node.text, ConditionKind::kEqual, Value::boolean(true));
@@ -105,13 +101,11 @@ Condition condition_of(const Expr& expr, int depth) {
     case Op::kIn:
       return membership(expr);
     case Op::kAnd:
-      return Condition::all_of(
-          {condition_of(node.args[0], depth + 1), condition_of(node.args[1], depth + 1)});
+      return Condition::all_of({condition_of(node.args[0]), condition_of(node.args[1])});
     case Op::kOr:
-      return Condition::any_of(
-          {condition_of(node.args[0], depth + 1), condition_of(node.args[1], depth + 1)});
+      return Condition::any_of({condition_of(node.args[0]), condition_of(node.args[1])});
     case Op::kNot:
-      return Condition::negated(condition_of(node.args[0], depth + 1));
+      return Condition::negated(condition_of(node.args[0]));
     case Op::kIsNull:
     case Op::kIsNotNull:
     case Op::kStartsWith:
@@ -125,6 +119,6 @@ Condition condition_of(const Expr& expr, int depth) {
 
 }  // namespace
 
-Expr::operator Condition() const { return condition_of(*this, 0); }
+Expr::operator Condition() const { return condition_of(*this); }
 
 }  // namespace flugs::query

@@ -65,15 +65,25 @@ struct Literal {
 };
 
 /// What the user wrote. Columns are names, types unknown.
+///
+/// Everything that walks an expression is a recursion, its destruction too. So no expression has
+/// more levels than kLevelsMax: the functions of flugs/expression.h answer with a node without
+/// arguments, whose `error` says why, and so does each that gets such a node. kNodesMax bounds what
+/// `e = e + e` in a loop makes, where one node is the argument of many.
 struct ExprNode {
+  static constexpr std::uint32_t kLevelsMax = 1000;
+  static constexpr std::uint32_t kNodesMax = 1u << 16;
+
   Op op = Op::kConstant;
   std::vector<Expr> args;
   std::string name;          ///< given by as()
   std::string text;          ///< a column's name; the pattern of a text predicate
-  std::string error;         ///< of a constant that does not exist, such as 30 February
+  std::string error;         ///< why there is no such expression; then there are no arguments
   Literal literal;           ///< kConstant
   std::uint32_t first = 0;   ///< kSubstring
   std::uint32_t length = 0;  ///< kSubstring
+  std::uint32_t levels = 1;  ///< this one and those below it
+  std::uint32_t nodes = 1;   ///< in the whole expression, each as often as it is an argument
 };
 
 /// The name of an output: what as() gave, a column's own, or the expression as text.

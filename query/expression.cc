@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "columns/column.h"
 #include "query/expr_node.h"
 
@@ -9,19 +11,51 @@ namespace flugs::query {
 
 namespace {
 
-Expr make(Op op, std::vector<Expr> args) {
+Expr wrong(std::string why) {
   auto node = std::make_shared<ExprNode>();
-  node->op = op;
-  node->args = std::move(args);
+  node->error = std::move(why);
   return Expr(std::move(node));
 }
 
+// Every expression that has arguments is made here.
+Expr make(ExprNode made) {
+  std::uint32_t levels = 0;
+  std::uint64_t nodes = 1;
+  for (const Expr& arg : made.args) {
+    if (!arg.is_given()) continue;
+    const ExprNode& node = *arg.node();
+    if (!node.error.empty()) return wrong(node.error);
+    levels = std::max(levels, node.levels);
+    nodes += node.nodes;
+  }
+  if (levels >= ExprNode::kLevelsMax)
+    return wrong(
+        fmt::format("an expression of more than {} levels: write a long chain of || as in(), or "
+                    "compute parts of it in a select before",
+                    ExprNode::kLevelsMax));
+  if (nodes > ExprNode::kNodesMax)
+    return wrong(
+        fmt::format("an expression of {} parts, at most {} are allowed: put a long list into a "
+                    "table and use semi_join, or compute parts of it in a select before",
+                    nodes, ExprNode::kNodesMax));
+  made.levels = levels + 1;
+  made.nodes = static_cast<std::uint32_t>(nodes);
+  return Expr(std::make_shared<ExprNode>(std::move(made)));
+}
+
+Expr make(Op op, std::vector<Expr> args) {
+  ExprNode node;
+  node.op = op;
+  node.args = std::move(args);
+  return make(std::move(node));
+}
+
 Expr make_text_predicate(Op op, const Expr& subject, std::string_view pattern) {
-  auto node = std::make_shared<ExprNode>();
-  node->op = op;
-  node->args = {subject};
-  node->text = pattern;
-  return Expr(std::move(node));
+  ExprNode node;
+  node.op = op;
+  node.args = {subject};
+  node.text = pattern;
+  return make(std::move(node));
 }
 
 bool exists(int year, unsigned month, unsigned day) noexcept {
@@ -33,18 +67,15 @@ bool exists(int year, unsigned month, unsigned day) noexcept {
   return day <= next - days;
 }
 
-Expr make_time(const Value& value, bool valid, std::string text) {
-  auto node = std::make_shared<ExprNode>();
-  node->op = Op::kConstant;
-  if (valid) return constant(value);
-  node->error = std::move(text);
-  return Expr(std::move(node));
+Expr make_time(const Value& value, bool valid, const std::string& text) {
+  return valid ? constant(value) : wrong("there is no " + text);
 }
 
 }  // namespace
 
 void Literal::assign(const Value& from, std::uint8_t scale) {
-  type = {from.is_null() ? Type::kInt64 : from.type(), scale};
+  type = {from.is_null() ? Type::kInt64 : from.type(), 0};
+  if (type.type == Type::kDecimal) type.scale = scale;
   value = from.is_null() ? from : columns::normalised(from, from.type());
   text = from.as_string();
   is_untyped_null = from.is_null();
@@ -103,8 +134,9 @@ Expr col(std::string name) {
 }
 
 Expr constant(const Value& value, std::uint8_t scale) {
-  auto node = std::make_shared<ExprNode>(ExprNode{Op::kConstant, {}, {}, {}, {}, {value, scale}});
-  if (scale > 18) node->error = fmt::format("a decimal of scale {}", scale);
+  if (scale > 18) return wrong(fmt::format("there is no decimal of scale {}", scale));
+  auto node = std::make_shared<ExprNode>();
+  node->literal = Literal(value, scale);
   return Expr(std::move(node));
 }
 
@@ -135,12 +167,12 @@ Expr first_byte(const Expr& text) { return make(Op::kFirstByte, {text}); }
 Expr to_double(const Expr& number) { return make(Op::kToDouble, {number}); }
 
 Expr substring(const Expr& text, std::uint32_t first, std::uint32_t length) {
-  auto node = std::make_shared<ExprNode>();
-  node->op = Op::kSubstring;
-  node->args = {text};
-  node->first = first;
-  node->length = length;
-  return Expr(std::move(node));
+  ExprNode node;
+  node.op = Op::kSubstring;
+  node.args = {text};
+  node.first = first;
+  node.length = length;
+  return make(std::move(node));
 }
 
 Expr case_when(std::vector<WhenThen> cases, const Expr& otherwise) {

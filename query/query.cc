@@ -19,18 +19,39 @@ using Step = QueryNode::Step;
 
 namespace {
 
-std::shared_ptr<QueryNode> step(Step kind, const Query* input) {
+constexpr const char* kMovedFrom = "a query that was moved from";
+
+// Every step is made here.
+std::shared_ptr<QueryNode> step(Step kind, const Query* input, const Query* right = nullptr) {
   auto node = std::make_shared<QueryNode>();
   node->step = kind;
-  if (input != nullptr) node->input = input->node();
+  for (const Query* of : {input, right}) {
+    if (of == nullptr) continue;
+    if (of->node() == nullptr) {
+      node->error = kMovedFrom;
+      continue;
+    }
+    if (node->error.empty()) node->error = of->node()->error;
+    node->steps += of->node()->steps;
+  }
+  if (node->error.empty() && node->steps > QueryNode::kStepsMax)
+    node->error = fmt::format(
+        "a query of {} steps, at most {} are allowed: run a part of it, and go on from its result "
+        "with Query::of",
+        node->steps, QueryNode::kStepsMax);
+  if (node->error.empty()) {
+    if (input != nullptr) node->input = input->node();
+    if (right != nullptr) node->right = right->node();
+  } else {
+    node->steps = 1;
+  }
   return node;
 }
 
 std::shared_ptr<QueryNode> join_of(JoinKind kind, const Query& left, const Query& right,
                                    std::vector<JoinKey> on, const Expr& also) {
-  auto node = step(Step::kJoin, &left);
+  auto node = step(Step::kJoin, &left, &right);
   node->join = kind;
-  node->right = right.node();
   node->join_keys = std::move(on);
   node->condition = also;
   return node;
@@ -68,6 +89,8 @@ Status prepare(const std::shared_ptr<const QueryNode>& query, const Transaction&
   context.query = query;
   context.database = engine::TransactionAccess::database(transaction);
   context.transaction = engine::TransactionAccess::context(transaction);
+  if (query == nullptr) return Status(StatusCode::kInvalidArgument, kMovedFrom);
+  if (!query->error.empty()) return Status(StatusCode::kInvalidArgument, query->error);
   return engine::TransactionAccess::check(transaction);
 }
 

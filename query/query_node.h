@@ -12,7 +12,13 @@ namespace flugs::query {
 enum class JoinKind : std::uint8_t { kInner, kLeft, kSemi, kAnti };
 
 /// A step of a query as the user wrote it.
+///
+/// Everything that walks a query is a recursion, its destruction too. So no query has more steps
+/// than kStepsMax: the functions of Query answer with a step without inputs, whose `error` says
+/// why, and so does each that gets such a query.
 struct QueryNode {
+  static constexpr std::uint32_t kStepsMax = 500;
+
   enum class Step : std::uint8_t {
     kTable,
     kResult,
@@ -38,6 +44,8 @@ struct QueryNode {
   std::vector<SortKey> sort_keys;
   std::uint64_t limit = 0;
   std::uint64_t offset = 0;
+  std::string error;        ///< why there is no such query
+  std::uint32_t steps = 1;  ///< in the whole query, each as often as it is an input
 };
 
 }  // namespace flugs::query

@@ -16,6 +16,11 @@ Condition single(Kind kind, std::string column, std::vector<Constant> constants)
   return Condition::of({{kind, 0, std::move(column), {}, std::move(constants)}});
 }
 
+Condition too_large(std::size_t nodes) {
+  return Condition::wrong(fmt::format("{} comparisons and combinations, allowed are 1 to {}", nodes,
+                                      Condition::kNodesMax));
+}
+
 std::string_view infix_of(Kind kind) noexcept {
   switch (kind) {
     case Kind::kEqual:
@@ -56,7 +61,8 @@ std::string leaf_text(const Condition::Node& node) {
   return fmt::format("{} {} {}", node.column, infix_of(node.kind), right);
 }
 
-// Of the node at `next` and its parts; `next` is moved behind them.
+// Of the node at `next` and its parts; `next` is moved behind them. A recursion: kNodesMax bounds
+// it.
 std::string text_of(const std::vector<Condition::Node>& nodes, std::size_t& next, bool is_part) {
   if (next >= nodes.size()) return "?";
   const Condition::Node& node = nodes[next++];
@@ -116,15 +122,15 @@ Condition Condition::any_of(const std::vector<Condition>& parts) {
 Condition Condition::negated(const Condition& part) { return combined(Kind::kNone, {part}); }
 
 Condition Condition::combined(Kind kind, const std::vector<Condition>& parts) {
-  constexpr std::size_t kPartsMax = 0xFFFF;
-  if (parts.empty() || parts.size() > kPartsMax)
-    return wrong(fmt::format("a condition of {} parts", parts.size()));
+  if (parts.empty()) return wrong("a condition of 0 parts");
+  if (parts.size() >= kNodesMax) return too_large(parts.size() + 1);
   Condition whole;
   whole.nodes_.push_back({kind, static_cast<std::uint16_t>(parts.size()), {}, {}, {}});
   for (const Condition& part : parts) {
     if (!part.error_.empty()) return part;
     if (part.nodes_.empty()) return wrong("a part that is no condition");
     whole.nodes_.insert(whole.nodes_.end(), part.nodes_.begin(), part.nodes_.end());
+    if (whole.nodes_.size() > kNodesMax) return too_large(whole.nodes_.size());
   }
   return whole;
 }
@@ -136,6 +142,7 @@ Condition Condition::wrong(std::string why) {
 }
 
 Condition Condition::of(std::vector<Node> nodes) {
+  if (nodes.size() > kNodesMax) return too_large(nodes.size());
   Condition condition;
   condition.nodes_ = std::move(nodes);
   return condition;

@@ -73,6 +73,8 @@ class Condition {
     kAny = 14,   ///< or
     kNone = 15,  ///< not: of one part
   };
+  /// Comparisons and combinations in one condition, at most.
+  static constexpr std::size_t kNodesMax = 64;
 
   /// Nodes stand in the order in which they are read: kAll, kAny and kNone before their parts.
   struct Node {

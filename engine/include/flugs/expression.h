@@ -16,7 +16,8 @@ namespace flugs::query {
 struct ExprNode;
 
 /// What is computed for each row of a query: a column, a constant, or a function of such. An
-/// expression is bound to its columns and types when the query runs; building one never fails.
+/// expression is bound to its columns and types when the query runs; building one never fails. It
+/// has 1000 levels and 65,536 parts at most: what uses a larger one fails with kInvalidArgument.
 ///
 /// Types. Integers compute in 64 bits. Decimals keep their scale: + and - take the larger one, *
 /// adds them (18 at most), an integer is a decimal of scale 0. Where a double takes part, and for

@@ -59,8 +59,9 @@ inline SortKey desc(Item by) { return SortKey(std::move(by), true); }
 ///         .limit(10);
 ///     const Result<QueryResult> result = revenue.run(transaction);
 ///
-/// Names are looked up, and types checked, when it runs. Rows have no order unless the last step
-/// but `limit` is `order_by`.
+/// Names are looked up, and types checked, when it runs. A query has 500 steps at most, those of
+/// its inputs included: a larger one fails with kInvalidArgument. Rows have no order unless the
+/// last step but `limit` is `order_by`.
 ///
 /// Thread-safety: immutable; copies share.
 class Query {

@@ -1,0 +1,166 @@
+// Expressions, conditions and queries that a loop makes: too large ones are refused with the limit,
+// and nothing that walks them runs out of stack or of time.
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "flugs/query.h"
+#include "test/support/temporary_database.h"
+
+using namespace flugs;
+using namespace flugs::query;
+using Catch::Matchers::Contains;
+using flugs::test::must;
+
+namespace {
+
+constexpr int kFarTooMany = 200'000;
+
+class OneTable {
+ public:
+  OneTable() {
+    TableSchema schema("one");
+    schema.column("i", Type::kInt64).column("s", Type::kString);
+    const TableId table = must(database_->create_table(schema));
+    Transaction writer = must(database_->begin());
+    must(writer.insert(table, {Value::int64(1), Value::string("a")}));
+    must(writer.commit());
+    reader_ = must(database_->begin(AccessMode::kReadOnly));
+  }
+  test::TemporaryDatabase& database() { return database_; }
+  Result<QueryResult> run(const Query& query) { return query.run(reader_); }
+  void refuses(const Query& query, const std::string& text) {
+    for (const Status& status : {run(query).status(), query.explain(reader_).status()}) {
+      CHECK(status.code() == StatusCode::kInvalidArgument);
+      CHECK_THAT(std::string(status.message()), Contains(text));
+    }
+  }
+
+ private:
+  test::TemporaryDatabase database_;
+  Transaction reader_;
+};
+
+Query one() { return Query::table("one"); }
+
+template <typename T, typename Step>
+T repeated(T value, int times, Step&& step) {
+  for (int i = 0; i < times; ++i) value = step(value);
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("an expression has a thousand levels at most") {
+  OneTable table;
+  const auto plus = [](const Expr& e) { return e + 1; };
+  const Expr largest = repeated(col("i"), 999, plus);
+  CHECK(must(table.run(one().select({largest.as("sum")}))).value(0, 0) == Value::int64(1000));
+  const Expr condition = repeated(col("i"), 997, plus) == 998 || col("i") == 2;
+  CHECK(must(table.run(one().where(condition))).row_count() == 1);
+  table.refuses(one().select({plus(largest).as("sum")}), "more than 1000 levels");
+  const std::vector<Expr> many = {
+      repeated(col("i"), kFarTooMany, plus),
+      repeated(col("i"), kFarTooMany,
+               [](const Expr& e) { return case_when({{col("i") > 1, e}}, 1); }),
+      repeated(col("i") == 1, kFarTooMany, [](const Expr& e) { return e || col("i") == 2; }),
+      repeated(col("i") == 1, kFarTooMany, [](const Expr& e) { return col("i") == 2 && e; }),
+      repeated(col("i") == 1, kFarTooMany, [](const Expr& e) { return !e; }),
+      repeated(col("i") == 1, kFarTooMany, [](const Expr& e) { return e.is_null(); }),
+      repeated(col("s"), kFarTooMany, [](const Expr& e) { return substring(e, 1, 9); }),
+      repeated(col("i"), kFarTooMany, [](const Expr& e) { return e.in({1}); }),
+  };
+  for (const Expr& expr : many) {
+    CHECK_THAT(expr.to_string(), Contains("more than 1000 levels"));
+    const Expr copy = expr.as("copy");
+    table.refuses(one().select({copy}), "more than 1000 levels");
+    table.refuses(one().where(expr), "more than 1000 levels");
+    table.refuses(one().order_by({expr}), "more than 1000 levels");
+    table.refuses(one().group_by({copy}, {max(expr)}), "more than 1000 levels");
+    table.refuses(one().join(one().as("o"), {{expr, "o.i"}}), "more than 1000 levels");
+    table.refuses(one().join(one().as("o"), {{"i", "o.i"}}, expr), "more than 1000 levels");
+    CHECK_THAT(Condition(expr).error(), Contains("more than 1000 levels"));
+  }
+}
+
+TEST_CASE("an expression has 65536 parts at most, however often one is used") {
+  OneTable table;
+  const Expr doubled = repeated(col("i"), 200, [](const Expr& e) { return e + e; });
+  table.refuses(one().select({doubled.as("sum")}), "parts, at most 65536");
+  const Expr both = repeated(col("i") == 1, 60, [](const Expr& e) { return e && e; });
+  table.refuses(one().where(both), "parts, at most 65536");
+  CHECK_THAT(Condition(both).error(), Contains("parts, at most 65536"));
+  std::vector<Expr> listed(60'000, Expr(2));
+  listed.emplace_back(1);
+  CHECK(must(table.run(one().where(col("i").in(listed)))).row_count() == 1);
+  listed.resize(70'000, Expr(2));
+  table.refuses(one().where(col("i").in(listed)), "parts, at most 65536");
+}
+
+TEST_CASE("a query has 500 steps at most") {
+  OneTable table;
+  const auto where = [](const Query& q) { return q.where(col("i") == 1); };
+  const auto select = [](const Query& q) { return q.select({"i"}); };
+  const auto limit = [](const Query& q) { return q.limit(5); };
+  const auto sorted = [](const Query& q) { return q.order_by({"i"}); };
+  const auto grouped = [](const Query& q) { return q.group_by({"i"}, {}); };
+  const auto distinct = [](const Query& q) { return q.distinct(); };
+  const auto semi = [](const Query& q) { return q.semi_join(one().as("o"), {{"i", "o.i"}}); };
+  const auto right = [](const Query& q) { return one().semi_join(q, {{"i", "i"}}); };
+  const auto check = [&](const auto& step, int steps) {
+    CHECK(must(table.run(repeated(one(), steps, step))).row_count() == 1);
+    CHECK(table.run(repeated(select(one()), steps - 1, step)).ok());
+    table.refuses(repeated(one(), kFarTooMany, step), "steps, at most 500");
+  };
+  check(where, 499);
+  check(select, 499);
+  check(limit, 499);
+  check(sorted, 499);
+  check(grouped, 499);
+  check(distinct, 499);
+  check(semi, 166);
+  check(right, 249);
+  table.refuses(where(repeated(one(), 499, where)), "501 steps, at most 500");
+  // Twice as many steps, and columns, with each.
+  const auto itself = [](const Query& q) { return q.as("l").join(q.as("r"), {{"l.i", "r.i"}}); };
+  table.refuses(repeated(one(), 60, itself), "steps, at most 500");
+  CHECK_THAT(must(repeated(one(), 499, select).explain(must(table.database()->begin()))),
+             Contains("scan one"));
+}
+
+TEST_CASE("a query that was moved from is refused") {
+  OneTable table;
+  Query query = one();
+  const Query moved = std::move(query);
+  CHECK(table.run(moved).ok());
+  table.refuses(query, "moved from");  // NOLINT(bugprone-use-after-move)
+  table.refuses(query.where(col("i") == 1).limit(1), "moved from");  // NOLINT
+  table.refuses(one().join(query, {{"i", "i"}}), "moved from");      // NOLINT
+}
+
+TEST_CASE("a condition has 64 comparisons and combinations at most, of which none is walked") {
+  OneTable table;
+  const auto refuses = [&](const Condition& condition, const char* text) {
+    TableSchema schema("checked");
+    schema.column("i", Type::kInt64).check("c", condition);
+    const auto made = table.database()->create_table(schema);
+    CHECK(made.code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(std::string(made.status().message()), Contains(text));
+    CHECK_THAT(condition.to_string(), Contains(text));
+  };
+  const Condition is_one = Condition::compare("i", Condition::Kind::kEqual, Value::int64(1));
+  const char* kTooMany = "comparisons and combinations, allowed are 1 to 64";
+  refuses(repeated(is_one, kFarTooMany, [](const Condition& c) { return Condition::negated(c); }),
+          kTooMany);
+  refuses(Condition::all_of(std::vector<Condition>(kFarTooMany, is_one)), kTooMany);
+  refuses(repeated(is_one, 60, [](const Condition& c) { return Condition::any_of({c, c}); }),
+          kTooMany);
+  std::vector<Condition::Node> nodes(kFarTooMany, {Condition::Kind::kNone, 1, {}, {}, {}});
+  nodes.push_back(is_one.nodes()[0]);
+  refuses(Condition::of(nodes), kTooMany);
+  refuses(repeated(col("i") == 1, 64, [](const Expr& e) { return !e; }), kTooMany);
+  TableSchema schema("checked");
+  schema.column("i", Type::kInt64);
+  schema.check("c", repeated(col("i") == 1, 62, [](const Expr& e) { return !e; }));
+  CHECK(table.database()->create_table(schema).ok());
+}
