@@ -195,6 +195,7 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
     return owner->rows().stamped_version(row);
   };
   if (Status s = slots_->load(locate, counts); !s.ok()) return s;
+  slots_->forget_all_intents();
   report_.transactions_completed = counts.completed;
   report_.transactions_undone = counts.undone;
   found_words_.reset();

@@ -11,7 +11,8 @@ namespace flugs::mvcc {
 
 namespace {
 
-// Above it a transaction flushes its stamps itself instead of leaving them to the next one.
+// Above it a transaction flushes its stamps itself instead of leaving them to the next one, and the
+// next one forgets its intents.
 constexpr std::size_t kStampsLeftMax = 64;
 
 void store_word(std::uint64_t& word, std::uint64_t value) noexcept {
@@ -193,6 +194,9 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   flush_stamps_left(slot);
   persister.fence("commit/1");
 
+  if (slot.has_many_intents_)
+    TransactionSlots::forget_intents(slots_.slot_layout(slot.index_).half[half_index ^ 1],
+                                     persister);
   note_write(SharedWord::kSlotHalf, &half);
   store_word(half.commit_timestamp, timestamp);
   store_word(half.commit_generation, slot.generation_);
@@ -208,7 +212,8 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   is_durable();
   for (const Write& write : writes)
     store_stamp(write.deletes ? write.version->deleted : write.version->created, timestamp);
-  if (writes.size() > kStampsLeftMax) {
+  slot.has_many_intents_ = writes.size() > kStampsLeftMax;
+  if (slot.has_many_intents_) {
     flush_stamps(persister, writes);  // the next commit's first fence waits for them, too
   } else {
     for (const Write& write : writes) slot.unflushed_stamps_.push_back(write.version);

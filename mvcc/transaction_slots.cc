@@ -108,6 +108,8 @@ TransactionSlots::~TransactionSlots() {
   for (Slot& slot : slots_) {
     if (slot.persister_ == nullptr) continue;
     persist_stamps(slot);
+    forget_intents(slot.index_, *slot.persister_);
+    slot.persister_->fence("forget_intents/1");
   }
 }
 
@@ -116,6 +118,35 @@ void TransactionSlots::persist_stamps(Slot& slot) noexcept {
     slot.persister_->flush(version, sizeof *version, "commit/4");
   slot.unflushed_stamps_.clear();
   slot.persister_->fence("commit/4");
+}
+
+// Protocol forget_intents. Opening goes through the intents that a half's block holds, so a large
+// transaction would slow down every opening until its half is used again.
+//   step  store                             made durable by    power cut just after it: recovery
+//   1     number of intents in the half's   flush, fence; in   goes through them again, and finds
+//         block := 0                        a commit with      a time-stamp where each one leads,
+//                                           that of commit/2   or a stale tag
+// Must hold:  the stamps of the half's last committed transaction are durable before 1, else
+//             nothing would lead to the rows that still bear its tag. They are after
+//             resolve, behind the fence of commit/1 of the slot's next transaction, and at the end
+//             of persist_stamps when the database is closed.
+// Need not:   1 durable soon: the intents are right for as long as the half is not used again.
+void TransactionSlots::forget_intents(SlotHalfLayout& half, pmem::Persister& persister) noexcept {
+  Intent& count = half.intents[SlotHalfLayout::kInlineIntents - 1];
+  if (count == 0 || is_intent(count)) return;
+  note_write(SharedWord::kSlotHalf, &half);
+  std::atomic_ref(count).store(0, std::memory_order_relaxed);
+  persister.flush(&count, sizeof count, "forget_intents/1");
+}
+
+void TransactionSlots::forget_intents(std::uint32_t slot, pmem::Persister& persister) noexcept {
+  for (SlotHalfLayout& half : slot_layout(slot).half) forget_intents(half, persister);
+}
+
+void TransactionSlots::forget_all_intents() {
+  pmem::Persister persister(pool_.medium());
+  for (std::uint32_t slot = 0; slot < array_slots_; ++slot) forget_intents(slot, persister);
+  persister.fence("forget_intents/1");
 }
 
 std::uint64_t TransactionSlots::array_bytes(std::uint64_t slot_count) noexcept {
@@ -258,6 +289,7 @@ void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
   bool undone = false;
   const auto visit = [&](Intent intent) {
     if (!is_intent(intent)) return;
+    ++counts.intents;
     VersionLayout* version = locate(intent_table(intent), intent_row(intent));
     if (version == nullptr) return;
     Stamp& stamp = intent_deletes(intent) ? version->deleted : version->created;

@@ -59,6 +59,7 @@ class alignas(128) Slot {
   SlotClaim* claim_ = nullptr;  // names the slot while a transaction has it; null: pinned
   // Rows that the last transaction stamped and nobody has flushed yet.
   std::vector<VersionLayout*> unflushed_stamps_;
+  bool has_many_intents_ = false;  // the last transaction that committed left them in its half
   std::uint64_t overflow_bytes_[2] = {0, 0};  // of the halves' intent blocks
   std::uint64_t begun_at_ = 0;                // the last snapshot, of the processors' clock
 };
@@ -78,11 +79,15 @@ class TransactionSlots {
   struct LoadCounts {
     std::uint64_t completed = 0;  ///< transactions with a stamp that had to be finished
     std::uint64_t undone = 0;     ///< transactions that had begun to commit and left a tag behind
+    std::uint64_t intents = 0;    ///< that were gone through
   };
   /// Opening: claims the array and resolves what was in flight. `locate` gives the MVCC entry of a
   /// row, null when there is no such table or row. Idempotent. Fails with kCorrupt.
   Status load(FunctionRef<VersionLayout*(std::uint32_t table, std::uint32_t row)> locate,
               LoadCounts& counts);
+  /// After load, before `start`: no later opening goes through the intents that this one has
+  /// resolved. Not for audits, which look at them.
+  void forget_all_intents();
   /// After load, for audits: `visit(damaged, words)` for each commit record or list of intents that
   /// is not as a commit leaves it. A torn record is what a crash in the middle of a commit leaves.
   void audit(FunctionRef<void(bool damaged, const std::string& words)> visit);
@@ -201,6 +206,10 @@ class TransactionSlots {
   Status claim_overflow(std::uint32_t slot, std::uint32_t half);
   std::span<const Intent> overflow_of(const SlotHalfLayout& half, std::uint64_t block_bytes) const;
   void persist_records(pmem::Persister& persister);
+  /// Stores step 1 of forget_intents for one half, if its block holds intents; the caller fences.
+  static void forget_intents(SlotHalfLayout& half, pmem::Persister& persister) noexcept;
+  /// The same for both halves.
+  void forget_intents(std::uint32_t slot, pmem::Persister& persister) noexcept;
   void resolve(std::uint32_t slot, const SlotHalfLayout& half, std::uint64_t block_bytes,
                FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
                pmem::Persister& persister, LoadCounts& counts);

@@ -28,6 +28,7 @@ constexpr MutationCase late_hinted(Kind kind, std::string_view label, std::strin
   return {kind, label, protocol, Region::kOther, false, {}, true, true};
 }
 
+constexpr std::string_view kSeenAgain = "recovery goes through the intents once more";
 constexpr std::string_view kEarlierEnd =
     "an earlier durable_end makes opening look at more entries";
 constexpr std::string_view kSameLine =
@@ -56,9 +57,9 @@ constexpr MutationCase kCases[] = {
     {Kind::kNoFlush, "commit/2", "insert"},
     {Kind::kNoFence, "commit/2", "insert"},
     {Kind::kNoFlush, "commit/4", "slot_turns"},
-    {Kind::kNoFence, "commit/4", "large_commit", Region::kOther, false,
-     "the fence of commit/1 of the slot's next transaction comes before the half is used again, "
-     "and recovery stamps what a slot that is not used again left"},
+    {Kind::kNoFence, "commit/4", "forgotten_intents"},
+    {Kind::kNoFlush, "forget_intents/1", "forgotten_intents", Region::kOther, false, kSeenAgain},
+    {Kind::kNoFence, "forget_intents/1", "forgotten_intents", Region::kOther, false, kSeenAgain},
     {Kind::kNoFlush, "write_ahead/1", "large_commit"},
     {Kind::kNoFlush, "write_ahead/2", "large_commit"},
     {Kind::kNoFlush, "intent_block/1", "large_commit"},
@@ -208,6 +209,7 @@ constexpr MutationCase kCases[] = {
      "the other copy of the header counts, and opening repairs this one"},
     {Kind::kEarlyStore, "commit/2", "insert"},
     {Kind::kEarlyStore, "commit/4", "slot_turns"},
+    {Kind::kEarlyStore, "forget_intents/1", "forgotten_intents"},
     {Kind::kEarlyStore, "intent_block/2", "interleaved_intents"},
     {Kind::kEarlyStore, "chunk_list/2", "chunk_pages"},
     {Kind::kEarlyStore, "chunk_list/4", "row_chunks"},

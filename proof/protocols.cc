@@ -73,6 +73,8 @@ constexpr std::array kProtocols{
              script_savepoints, kParts, 256},
     Protocol{"large_commit", "more intents than a slot, then than its block, holds",
              script_large_transactions, kBulk},
+    Protocol{"forgotten_intents", "large transactions before commits, closings and power cuts",
+             script_forgotten_intents, kBulk, 512},
     Protocol{"interleaved_intents", "two transactions take over each other's intent blocks",
              script_interleaved_intents, kInterleaved},
     Protocol{"slot_turns", "a slot used again and again, across aborts", script_slot_turns,

@@ -87,6 +87,29 @@ void script_large_transactions(CrashRig& rig) {
   for (std::int32_t i = 0; i < 3; ++i) rig.commit({remove("people", i + 1)});
 }
 
+// The intents of a transaction of more than 64 rows are forgotten by the slot's next commit, when
+// the database is closed, and by recovery.
+void script_forgotten_intents(CrashRig& rig) {
+  populate(rig);
+  std::int32_t first = 1000;
+  const auto commit_large = [&] {
+    Writes writes;
+    for (std::int32_t i = 0; i < 66; ++i)
+      writes.push_back(insert("orders", order(first++, 8, "x")));
+    rig.commit(writes);
+  };
+  commit_large();
+  rig.commit({remove("orders", 1000)});
+  commit_large();
+  rig.reopen();
+  commit_large();
+  rig.crash(0);
+  rig.commit({remove("orders", 1001)});
+  commit_large();
+  rig.crash(1);
+  rig.commit({remove("orders", 1002)});
+}
+
 // While one transaction is about to commit with a larger block, another takes the former block and
 // commits first.
 void script_interleaved_intents(CrashRig& rig) {

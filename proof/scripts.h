@@ -10,6 +10,7 @@ void script_inserts(CrashRig& rig);
 void script_updates(CrashRig& rig);
 void script_savepoints(CrashRig& rig);
 void script_large_transactions(CrashRig& rig);
+void script_forgotten_intents(CrashRig& rig);
 void script_interleaved_intents(CrashRig& rig);
 void script_slot_turns(CrashRig& rig);
 void script_crashed_slots(CrashRig& rig);

@@ -26,6 +26,7 @@ TEST_CASE("no crash state of a transaction that took a part of it back loses or 
 
 TEST_CASE("no crash state of a transaction of many rows loses or tears it", "[crash]") {
   must_hold({.protocol = "large_commit"});
+  must_hold({.protocol = "forgotten_intents"});
   must_hold({.protocol = "interleaved_intents", .nested_depth = 0});
 }
 

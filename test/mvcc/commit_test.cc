@@ -114,7 +114,7 @@ TEST_CASE("what was committed but not stamped is stamped at opening", "[mvcc]") 
     slots->release(slot);
     for (int opened = 0; opened < 2; ++opened) {
       Counts counts;
-      REQUIRE(slots.reopen(2, counts).ok());
+      REQUIRE(slots.reopen(2, counts, TestSlots::End::kKilled).ok());
       std::size_t wrong = 0;
       for (std::uint32_t row = 0; row < rows; ++row)
         wrong += slots.row(row).created == timestamp ? 0 : 1;

@@ -155,6 +155,80 @@ TEST_CASE("the slot array grows and keeps what was given out", "[mvcc]") {
   CHECK(slots->slot_count() == 100);
 }
 
+namespace {
+
+constexpr std::uint32_t kMany = 500;
+// That stand in a slot's two halves themselves, beside the number of those in a block.
+constexpr std::uint64_t kFew = 2 * std::uint64_t{mvcc::SlotHalfLayout::kInlineIntents};
+
+void commit_many(TestSlots& slots, mvcc::Slot& slot) {
+  slots.begin(slot);
+  std::vector<mvcc::Write> writes;
+  for (std::uint32_t i = 0; i < kMany; ++i) writes.push_back(slots.insert(slot, i));
+  slots.commit(slot, writes).value();
+}
+
+bool sees_many(TestSlots& slots) {
+  const mvcc::Visibility now(slots->mirrors(), slots->now(), 0);
+  for (std::uint32_t i = 0; i < kMany; ++i)
+    if (!now.sees(slots.row(i))) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("opening goes through the intents of a large transaction once at most", "[mvcc]") {
+  TestSlots slots(1);
+  mvcc::Slot& slot = *slots->acquire();
+  Counts counts;
+  commit_many(slots, slot);
+  SECTION("never when the database was closed") {
+    slots->release(slot);
+    REQUIRE(slots.reopen(1, counts).ok());
+    CHECK(counts.intents <= kFew);
+  }
+  SECTION("once when the process was killed") {
+    // As if it had been killed before it had stamped the last of its rows.
+    slots.row(kMany - 1).created = mvcc::make_tag(0, mvcc::generation_of(slot.tag()) - 1);
+    slots->release(slot);
+    REQUIRE(slots.reopen(1, counts, TestSlots::End::kKilled).ok());
+    CHECK(counts.intents == kMany);
+    CHECK(counts.completed == 1);
+    CHECK(sees_many(slots));
+    REQUIRE(slots.reopen(1, counts, TestSlots::End::kKilled).ok());
+    CHECK(counts.intents <= kFew);
+  }
+  SECTION("never when the slot's next transaction committed before the process was killed") {
+    slots.begin(slot);
+    slots.commit(slot, {slots.insert(slot, kMany)}).value();
+    slots->release(slot);
+    REQUIRE(slots.reopen(1, counts, TestSlots::End::kKilled).ok());
+    CHECK(counts.intents <= kFew);
+  }
+  SECTION("once when the next one, as large, had not committed") {
+    // Its intents stand in the half of the transaction before the last one.
+    slots.begin(slot);
+    slots.commit(slot, {slots.insert(slot, kMany)}).value();
+    slots.begin(slot);
+    std::vector<mvcc::Write> deletions;
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+      slots.row(i).deleted = slot.tag();
+      deletions.push_back(slots.deletion(i));
+    }
+    const auto refused = mvcc::Commit(*slots).run(
+        slot, deletions, 0, [](pmem::Persister&) {}, [] {}, [](std::uint64_t) { return false; });
+    CHECK(refused.code() == StatusCode::kConflict);
+    slots->release(slot);
+    REQUIRE(slots.reopen(1, counts, TestSlots::End::kKilled).ok());
+    CHECK(counts.intents >= kMany);
+    CHECK(counts.undone == 1);
+    CHECK(sees_many(slots));
+    REQUIRE(slots.reopen(1, counts, TestSlots::End::kKilled).ok());
+    CHECK(counts.intents <= kFew);
+  }
+  CHECK(sees_many(slots));
+}
+
 TEST_CASE("a damaged slot array is found out", "[mvcc]") {
   TestSlots slots(2);
   SECTION("magic") { array_of(slots).magic ^= 1; }

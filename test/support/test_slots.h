@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "mvcc/commit.h"
 #include "mvcc/transaction_slots.h"
@@ -43,10 +45,16 @@ class TestSlots {
     return pool_->at(pmem::OffsetPtr<mvcc::VersionLayout>{rows_offset_})[number];
   }
 
-  /// Closes the pool and opens it again; what `load` says.
-  Status reopen(std::uint32_t slot_count, mvcc::TransactionSlots::LoadCounts& counts) {
+  enum class End : std::uint8_t { kClosed, kKilled };
+  /// Closes the pool, or leaves it as a process does that is killed, and opens it again; what
+  /// `load` says.
+  Status reopen(std::uint32_t slot_count, mvcc::TransactionSlots::LoadCounts& counts,
+                End end = End::kClosed) {
+    const std::vector<std::byte> left(memory().begin(), memory().end());
     slots_.reset();
     pool_.reset();
+    if (end == End::kKilled) std::copy(left.begin(), left.end(), memory().begin());
+    counts = {};
     auto opened = pmem::Pool::open_in_memory(buffer_.span(), pmem::PoolOptions{});
     if (!opened.ok()) return std::move(opened).status();
     pool_ = std::move(*opened);
@@ -58,6 +66,7 @@ class TestSlots {
       return table == 1 && row < kRows ? &this->row(row) : nullptr;
     };
     if (Status s = slots_->load(locate, counts); !s.ok()) return s;
+    slots_->forget_all_intents();
     pool_->allocator().finish_claims();
     if (Status s = slots_->grow(slot_count); !s.ok()) return s;
     slots_->start(slot_count);
