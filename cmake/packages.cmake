@@ -2,14 +2,13 @@
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-find_package(TBB REQUIRED CONFIG)
 find_package(fmt REQUIRED CONFIG)
 pkg_check_modules(PMEMOBJ REQUIRED libpmemobj>=1.12)  # headers; loaded at run time
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
 # What a program that links the static library has to link too; also in cmake/flugs-config.cmake.in
 # and cmake/flugs.pc.in.
-set(FLUGS_PACKAGES PkgConfig::XXHASH TBB::tbb fmt::fmt Threads::Threads ${CMAKE_DL_LIBS})
+set(FLUGS_PACKAGES PkgConfig::XXHASH fmt::fmt Threads::Threads ${CMAKE_DL_LIBS})
 
 if(FLUGS_DEVELOPER)
   find_package(CLI11 REQUIRED CONFIG)

@@ -66,5 +66,5 @@ foreach(label fast figures crash concurrency slow)
   add_custom_target(tests_${label})
 endforeach()
 set(FLUGS_TEST_ENVIRONMENT
-    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1"
+    "TSAN_OPTIONS=halt_on_error=1"
     "UBSAN_OPTIONS=print_stacktrace=1")

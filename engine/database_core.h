@@ -30,6 +30,8 @@
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "recovery/phases.h"
+#include "words/crew.h"
+#include "words/fork.h"
 
 namespace flugs::engine {
 
@@ -110,6 +112,8 @@ class DatabaseCore {
   Status set_merge_policy(TableId id, const MergePolicy& policy);
   Result<MergeStatus> merge_status(TableId id) const;
   /// A little of each table; true: there is more to do. Others want the catalogue meanwhile: call
+  /// Threads that queries share. Those of merges and of opening are their own.
+  Crew& query_crew() const noexcept { return query_crew_; }
   /// it again only after a pause.
   bool keep_hints(pmem::Persister& persister) noexcept;
   /// Those that opening left, of all dictionaries, as far as there is room for them.
@@ -201,6 +205,8 @@ class DatabaseCore {
   std::unique_ptr<HintKeeper> hint_keeper_;  // null: who commits keeps hints
   std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left unswept, or nobody is to
   std::unique_ptr<Warmer> warmer_;           // null: there is little to warm, or nobody is to
+  mutable Crew query_crew_;
+  AtFork at_fork_;
 };
 
 }  // namespace flugs::engine

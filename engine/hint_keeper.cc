@@ -1,9 +1,9 @@
 #include "engine/hint_keeper.h"
 
 #include <algorithm>
-#include <system_error>
 
 #include "engine/database_core.h"
+#include "words/thread.h"
 
 namespace flugs::engine {
 
@@ -19,11 +19,9 @@ constexpr std::chrono::milliseconds kFirstRest = 2 * Rest::kFirst;
 
 HintKeeper::HintKeeper(DatabaseCore& core, pmem::Pool& pool, std::chrono::milliseconds interval)
     : core_(core), pool_(pool), interval_(interval) {
-  try {
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  } catch (const std::system_error&) {
-    // is_running() says so.
-  }
+  Result<std::jthread> started =
+      start_thread("flugs-hints", [this](const std::stop_token& stop) { run(stop); });
+  if (started.ok()) thread_ = *std::move(started);
 }
 
 void HintKeeper::run(const std::stop_token& stop) noexcept {

@@ -1,11 +1,10 @@
 #include "engine/index_run_builder.h"
 
-#include <tbb/parallel_for_each.h>
-#include <tbb/parallel_sort.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
+#include <functional>
 #include <mutex>
+
+#include "words/parallel_sort.h"
 
 namespace flugs::engine {
 
@@ -134,11 +133,12 @@ std::uint64_t place_slots(std::vector<SlotSource>& sources, std::uint64_t home_l
 
 }  // namespace
 
-IndexRunBuilder::IndexRunBuilder(pmem::Pool& pool, Table& table, std::uint32_t threads,
+IndexRunBuilder::IndexRunBuilder(pmem::Pool& pool, Table& table, Crew& crew, std::uint32_t threads,
                                  FunctionRef<bool()> stops)
     : pool_(pool),
       table_(table),
       rows_(table.rows()),
+      crew_(crew),
       threads_(threads),
       stops_(stops),
       persister_(pool.medium()) {}
@@ -245,40 +245,27 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
     return;
   }
   std::mutex mutex;  // protects parts_
-  tbb::task_arena arena(static_cast<int>(threads_));
-  arena.execute([&] {
-    tbb::parallel_for_each(chunks.begin(), chunks.end(), [&](std::size_t chunk) {
-      if (stops_()) return;
-      std::vector<KeyParts> parts(table_.keys().size());
-      gather_chunk(chunk, parts);
-      const std::lock_guard guard(mutex);
-      for (std::size_t k = 0; k < parts.size(); ++k) {
-        KeyParts& all = parts_[k];
-        all.slots.insert(all.slots.end(), parts[k].slots.begin(), parts[k].slots.end());
-        all.entries.insert(all.entries.end(), parts[k].entries.begin(), parts[k].entries.end());
-      }
-    });
+  crew_.for_each(threads_, chunks.size(), [&](std::size_t i) {
+    if (stops_()) return;
+    std::vector<KeyParts> parts(table_.keys().size());
+    gather_chunk(chunks[i], parts);
+    const std::lock_guard guard(mutex);
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      KeyParts& all = parts_[k];
+      all.slots.insert(all.slots.end(), parts[k].slots.begin(), parts[k].slots.end());
+      all.entries.insert(all.entries.end(), parts[k].entries.begin(), parts[k].entries.end());
+    }
   });
 }
 
 void IndexRunBuilder::sort() {
-  const auto sort_all = [&](auto&& sort_range) {
-    for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
-      sort_range(parts_[k].slots, std::less<>());
-      sort_range(parts_[k].entries, [key = table_.keys()[k]](const auto& a, const auto& b) {
-        return columns::precedes(key, a, b);
-      });
-    }
-  };
-  if (threads_ == 1) {
-    sort_all([](auto& range, auto before) { std::sort(range.begin(), range.end(), before); });
-    return;
+  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
+    parallel_sort(crew_, threads_, parts_[k].slots, std::less<>());
+    parallel_sort(crew_, threads_, parts_[k].entries,
+                  [key = table_.keys()[k]](const auto& a, const auto& b) {
+                    return columns::precedes(key, a, b);
+                  });
   }
-  tbb::task_arena arena(static_cast<int>(threads_));
-  arena.execute([&] {
-    sort_all(
-        [](auto& range, auto before) { tbb::parallel_sort(range.begin(), range.end(), before); });
-  });
 }
 
 // -------------------------------------------------------------------------------------- writing

@@ -10,6 +10,7 @@
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "pmem/pool.h"
+#include "words/crew.h"
 
 namespace flugs::engine {
 
@@ -23,8 +24,10 @@ class IndexRunBuilder {
     std::uint64_t bytes = 0;
   };
 
-  /// `stops` is asked now and then whether to leave off. `threads`: that gather and sort.
-  IndexRunBuilder(pmem::Pool& pool, Table& table, std::uint32_t threads, FunctionRef<bool()> stops);
+  /// `stops` is asked now and then whether to leave off. `threads` of the crew at most gather and
+  /// sort.
+  IndexRunBuilder(pmem::Pool& pool, Table& table, Crew& crew, std::uint32_t threads,
+                  FunctionRef<bool()> stops);
 
   /// Runs for all groups that none covers; the few that there were, and are not much larger, go
   /// into them. What there is no space for stays without one: not an error. `combines_all`: larger
@@ -61,6 +64,7 @@ class IndexRunBuilder {
   pmem::Pool& pool_;
   Table& table_;
   const RowStore& rows_;
+  Crew& crew_;
   const std::uint32_t threads_;
   FunctionRef<bool()> stops_;
   pmem::Persister persister_;

@@ -1,13 +1,12 @@
 #include "engine/merger.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "mvcc/visibility.h"
+#include "words/thread.h"
 
 namespace flugs::engine {
 
@@ -80,27 +79,25 @@ void Merger::start() noexcept {
   const std::lock_guard guard(mutex_);
   if (thread_.joinable()) return changed_.notify_one();
   if (Clock::now() < next_start_) return;
-  try {
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-    wants_thread_.store(false, std::memory_order_relaxed);
-  } catch (const std::system_error& error) {
-    start_pause_ =
-        std::clamp<std::chrono::milliseconds>(2 * start_pause_, kStartPauseMin, kFailurePauseMax);
-    next_start_ = Clock::now() + start_pause_;
-    wants_thread_.store(true, std::memory_order_relaxed);
-    const Status failure(StatusCode::kIoError,
-                         fmt::format("the thread that merges cannot be started: {}", error.what()));
-    for (const auto& watched : watched_) {
-      MergeRecord& record = watched->table->merge_record();
-      if (!record.policy().automatic) continue;
-      record.note_failure(failure);
-      record.set_state(MergeState::kFailed, failure.to_string());
-    }
+  Result<std::jthread> started =
+      start_thread("flugs-merge", [this](const std::stop_token& stop) { run(stop); });
+  wants_thread_.store(!started.ok(), std::memory_order_relaxed);
+  if (started.ok()) {
+    thread_ = *std::move(started);
+    return;
+  }
+  start_pause_ =
+      std::clamp<std::chrono::milliseconds>(2 * start_pause_, kStartPauseMin, kFailurePauseMax);
+  next_start_ = Clock::now() + start_pause_;
+  for (const auto& watched : watched_) {
+    MergeRecord& record = watched->table->merge_record();
+    if (!record.policy().automatic) continue;
+    record.note_failure(started.status());
+    record.set_state(MergeState::kFailed, started.status().to_string());
   }
 }
 
 void Merger::run(const std::stop_token& stop) noexcept {
-  ::pthread_setname_np(::pthread_self(), "flugs-merge");
   // Linux takes this for the thread alone, and cuts it to the least priority there is.
   const int niceness = ::getpriority(PRIO_PROCESS, 0) + static_cast<int>(niceness_);
   if (niceness_ != 0) ::setpriority(PRIO_PROCESS, 0, niceness);

@@ -1,15 +1,14 @@
 #include "engine/sweeper.h"
 
-#include <pthread.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "engine/table.h"
+#include "words/thread.h"
 
 namespace flugs::engine {
 
@@ -21,11 +20,9 @@ constexpr std::chrono::milliseconds kDropPause{50};
 }  // namespace
 
 Sweeper::Sweeper(std::vector<Table*> tables) : tables_(std::move(tables)) {
-  try {
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  } catch (const std::system_error&) {
-    // As the class says.
-  }
+  Result<std::jthread> started =
+      start_thread("flugs-sweep", [this](const std::stop_token& stop) { run(stop); });
+  if (started.ok()) thread_ = *std::move(started);
 }
 
 // One that lacks such indexes: of those that somebody wants, or if nobody does, the first. Null:
@@ -73,7 +70,6 @@ void Sweeper::wait_for_drops(const std::stop_token& stop) noexcept {
 
 void Sweeper::run(const std::stop_token& stop) noexcept {
   constexpr int kLeastPriority = 19;
-  ::pthread_setname_np(::pthread_self(), "flugs-sweep");
   rest_.sleep(stop, Rest::kFirst);
   build(stop);
   wait_for_drops(stop);

@@ -1,8 +1,6 @@
 #include "engine/table_merge.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for_each.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <thread>
@@ -295,7 +293,7 @@ Status TableMerge::index_groups() {
   const MergeRecord::Work work(table_.merge_record());
   const auto start = std::chrono::steady_clock::now();
   const auto stops = [this] { return is_stopped() || stops_.load(std::memory_order_relaxed); };
-  IndexRunBuilder builder(pool_, table_, threads(), stops);
+  IndexRunBuilder builder(pool_, table_, crew_, threads(), stops);
   Status indexed = builder.index_groups(options_.scope == MergeScope::kEverything);
   report_.index_rows = builder.counts().rows;
   report_.index_bytes = builder.counts().bytes;
@@ -324,12 +322,7 @@ Status TableMerge::merge_all() {
     }
   };
   table_.merge_record().set_moving(true);
-  if (threads() == 1) {
-    for (const Candidate& candidate : candidates_) merge(candidate);
-  } else {
-    tbb::task_arena arena(static_cast<int>(threads()));
-    arena.execute([&] { tbb::parallel_for_each(candidates_.begin(), candidates_.end(), merge); });
-  }
+  crew_.for_each(threads(), candidates_.size(), [&](std::size_t i) { merge(candidates_[i]); });
   table_.merge_record().set_moving(false);
   return first_failure;
 }

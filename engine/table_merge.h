@@ -12,6 +12,7 @@
 #include "mvcc/transaction_slots.h"
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
+#include "words/crew.h"
 
 namespace flugs::engine {
 
@@ -92,6 +93,7 @@ class TableMerge {
   MergeReport report_;
   std::uint32_t done_ = 0;
   std::atomic<bool> stops_{false};
+  Crew crew_;  // its threads have the niceness of whoever merges
 };
 
 }  // namespace flugs::engine

@@ -1,11 +1,10 @@
 #include "engine/warmer.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
-#include <system_error>
 #include <utility>
+
+#include "words/thread.h"
 
 namespace flugs::engine {
 
@@ -14,15 +13,15 @@ Warmer::Warmer(pmem::Pool& pool, std::vector<pmem::Extent> extents)
   std::uint64_t bytes = 0;
   for (const pmem::Extent& extent : extents_) bytes += extent.bytes;
   bytes_left_.store(bytes, std::memory_order_relaxed);
-  try {
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  } catch (const std::system_error&) {
+  Result<std::jthread> started =
+      start_thread("flugs-warm", [this](const std::stop_token& stop) { run(stop); });
+  if (started.ok())
+    thread_ = *std::move(started);
+  else
     bytes_left_.store(0, std::memory_order_relaxed);
-  }
 }
 
 void Warmer::run(const std::stop_token& stop) noexcept {
-  ::pthread_setname_np(::pthread_self(), "flugs-warm");
   rest_.sleep(stop, Rest::kFirst);
   for (const pmem::Extent& extent : extents_)
     if (!warm(extent, stop)) break;

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <system_error>
 
 #include "pmem/check.h"
 #include "pmem/segment_allocator.h"
+#include "words/thread.h"
 
 namespace flugs::pmem {
 
@@ -103,14 +103,16 @@ void SegmentAllocator::grow_ahead(std::uint64_t bytes) {
     grow_ahead_bytes_ = bytes;
   }
   if (bytes == 0) return;
-  try {
-    grower_ = std::jthread([this](const std::stop_token& stop) { run_grower(stop); });
-    has_grower_ = true;
-  } catch (const std::system_error&) {
-    // No thread to be had: space comes from the thread that needs it, as without growing ahead.
-    const std::scoped_lock lock(map_mutex_);
-    grow_ahead_bytes_ = 0;
+  Result<std::jthread> started =
+      start_thread("flugs-grow", [this](const std::stop_token& stop) { run_grower(stop); });
+  has_grower_ = started.ok();
+  if (has_grower_) {
+    grower_ = *std::move(started);
+    return;
   }
+  // Space comes from the thread that needs it, as without growing ahead.
+  const std::scoped_lock lock(map_mutex_);
+  grow_ahead_bytes_ = 0;
 }
 
 void SegmentAllocator::run_grower(const std::stop_token& stop) {

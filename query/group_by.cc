@@ -262,7 +262,9 @@ std::vector<GroupBySink::Groups> GroupBySink::merged() {
   merged.reserve(parts);
   for (std::uint32_t part = 0; part < parts; ++part)
     merged.emplace_back(*this, std::vector<std::uint32_t>());
-  run_workers(parts, [&](std::uint32_t part) { merge_part(part, parts, merged[part]); });
+  context_.crew.for_each(parts, parts, [&](std::size_t part) {
+    merge_part(static_cast<std::uint32_t>(part), parts, merged[part]);
+  });
   return merged;
 }
 

@@ -55,7 +55,7 @@ void JoinTable::fill_keys(RunContext& context, const std::vector<BoundPtr>& keys
                           std::uint32_t slot_count, std::vector<std::uint8_t>& is_null) {
   const std::size_t n = rows_.row_count;
   std::atomic<std::size_t> next{0};
-  run_workers(n > kMorselRows ? context.threads : 1, [&](std::uint32_t) {
+  context.crew.run(n > kMorselRows ? context.threads : 1, [&](std::uint32_t) {
     Evaluator evaluator(slot_count);
     std::vector<ColumnView> views(keys.size());
     Batch batch;
@@ -79,7 +79,7 @@ void JoinTable::fill_keys(RunContext& context, const std::vector<BoundPtr>& keys
 void JoinTable::link(RunContext& context, const std::vector<std::uint8_t>& is_null) {
   const std::size_t n = rows_.row_count;
   std::atomic<std::size_t> next{0};
-  run_workers(n > kMorselRows ? context.threads : 1, [&](std::uint32_t) {
+  context.crew.run(n > kMorselRows ? context.threads : 1, [&](std::uint32_t) {
     for (std::size_t first = next.fetch_add(kMorselRows); first < n;
          first = next.fetch_add(kMorselRows))
       for (std::size_t row = first; row < std::min(n, first + kMorselRows); ++row)

@@ -30,7 +30,7 @@ void Pipeline::run(RunContext& context, Sink& sink) {
       source->is_ordered() ? 1 : std::clamp<std::size_t>(morsels, 1, context.threads));
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
-  run_workers(workers, [&](std::uint32_t worker) {
+  context.crew.run(workers, [&](std::uint32_t worker) {
     try {
       for (;;) {
         if (failed.load(std::memory_order_relaxed) || first.is_satisfied()) return;

@@ -84,11 +84,7 @@ std::string summary(const QueryStatistics& s) {
       static_cast<double>(s.memory_bytes_peak) / 1e6, s.seconds * 1e3);
 }
 
-Status prepare(const std::shared_ptr<const QueryNode>& query, const Transaction& transaction,
-               RunContext& context) {
-  context.query = query;
-  context.database = engine::TransactionAccess::database(transaction);
-  context.transaction = engine::TransactionAccess::context(transaction);
+Status check(const std::shared_ptr<const QueryNode>& query, const Transaction& transaction) {
   if (query == nullptr) return Status(StatusCode::kInvalidArgument, kMovedFrom);
   if (!query->error.empty()) return Status(StatusCode::kInvalidArgument, query->error);
   return engine::TransactionAccess::check(transaction);
@@ -164,8 +160,8 @@ Query Query::limit(std::uint64_t rows, std::uint64_t offset) const {
 Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions& options) const {
   const auto begin = std::chrono::steady_clock::now();
   const engine::Call call(engine::TransactionAccess::context(transaction));
-  RunContext context(options, thread_count(options));
-  if (Status s = prepare(node_, transaction, context); !s.ok()) return s;
+  if (Status s = check(node_, transaction); !s.ok()) return s;
+  RunContext context(node_, transaction, options, thread_count(options));
   Result<QueryResult> result = guarded([&] {
     const engine::Visit visiting(*engine::TransactionAccess::context(transaction));
     Planner planner(context);
@@ -188,9 +184,9 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
 Result<std::string> Query::explain(const Transaction& transaction,
                                    const RunOptions& options) const {
   const engine::Call call(engine::TransactionAccess::context(transaction));
-  RunContext context(options, thread_count(options));
+  if (Status s = check(node_, transaction); !s.ok()) return s;
+  RunContext context(node_, transaction, options, thread_count(options));
   context.is_dry = true;
-  if (Status s = prepare(node_, transaction, context); !s.ok()) return s;
   return guarded([&] {
     Planner planner(context);
     static_cast<void>(planner.names(*node_));

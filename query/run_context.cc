@@ -1,56 +1,28 @@
 #include "query/run_context.h"
 
 #include <fmt/format.h>
-#include <tbb/task_arena.h>
-#include <tbb/task_group.h>
 
-#include <exception>
-#include <thread>
+#include <utility>
 
-#include "engine/transaction_context.h"
+#include "engine/database_core.h"
+#include "engine/transaction_access.h"
 
 namespace flugs::query {
 
+RunContext::RunContext(std::shared_ptr<const QueryNode> node, const Transaction& open,
+                       const RunOptions& options, std::uint32_t thread_count)
+    : query(std::move(node)),
+      database(engine::TransactionAccess::database(open)),
+      transaction(engine::TransactionAccess::context(open)),
+      stop(options.stop),
+      threads(thread_count),
+      crew(database->query_crew()),
+      budget(options.memory_bytes_max) {}
+
 void RunContext::check_stop() const {
   if (stop.stop_requested()) fail(StatusCode::kCancelled, "the query was asked to stop");
-  if (transaction != nullptr && transaction->is_to_end())
-    throw Failure{engine::why_ended(*transaction)};
+  if (transaction->is_to_end()) throw Failure{engine::why_ended(*transaction)};
 }
-
-#if defined(__SANITIZE_THREAD__)
-
-// The thread sanitizer does not see what orders oneTBB's tasks, which is not built for it: here it
-// gets threads that it knows, so that it sees every race of the workers.
-void run_workers(std::uint32_t workers, const std::function<void(std::uint32_t)>& work) {
-  std::vector<std::exception_ptr> failures(workers);
-  std::vector<std::thread> threads;
-  for (std::uint32_t worker = 0; worker < workers; ++worker)
-    threads.emplace_back([&work, &failures, worker] {
-      try {
-        work(worker);
-      } catch (...) {
-        failures[worker] = std::current_exception();
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
-}
-
-#else
-
-void run_workers(std::uint32_t workers, const std::function<void(std::uint32_t)>& work) {
-  if (workers <= 1) return work(0);
-  tbb::task_arena arena(static_cast<int>(workers));
-  arena.execute([&] {
-    tbb::task_group group;
-    for (std::uint32_t worker = 1; worker < workers; ++worker)
-      group.run([&work, worker] { work(worker); });
-    group.run_and_wait([&work] { work(0); });
-  });
-}
-
-#endif
 
 std::string to_text(const ExplainNode& node, unsigned depth) {
   std::string text = fmt::format("{:{}}{}", "", depth * 2, node.title);

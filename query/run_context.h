@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -12,6 +11,7 @@
 #include "flugs/query_result.h"
 #include "query/failure.h"
 #include "query/text_store.h"
+#include "words/crew.h"
 
 namespace flugs::engine {
 class DatabaseCore;
@@ -112,15 +112,17 @@ std::string to_text(const ExplainNode& node, unsigned depth = 0);
 /// All of that outlives the run's operators and Rows, in whatever order these go. Only ResultData
 /// outlives the run: make_result copies its texts into memory of its own.
 struct RunContext {
-  RunContext(const RunOptions& options, std::uint32_t thread_count)
-      : stop(options.stop), threads(thread_count), budget(options.memory_bytes_max) {}
+  /// Of a transaction that is open.
+  RunContext(std::shared_ptr<const QueryNode> node, const Transaction& open,
+             const RunOptions& options, std::uint32_t thread_count);
 
   std::shared_ptr<const QueryNode> query;
   TextStore texts;
-  const engine::DatabaseCore* database = nullptr;
-  engine::TransactionContext* transaction = nullptr;
+  const engine::DatabaseCore* database;
+  engine::TransactionContext* transaction;
   std::stop_token stop;
-  std::uint32_t threads;
+  std::uint32_t threads;  ///< at most: as many as can be had of them do the work
+  Crew& crew;
   MemoryBudget budget;
   bool is_dry = false;  ///< explain only: plans are made, nothing is read
   std::atomic<std::uint64_t> rows_scanned{0};
@@ -131,9 +133,5 @@ struct RunContext {
   /// Fails with kCancelled when the query was asked to stop, or its transaction to end.
   void check_stop() const;
 };
-
-/// Calls `work(worker)` for workers 0 to `workers` - 1, at the same time as far as there are
-/// threads; returns when all have. A Failure of one is passed on.
-void run_workers(std::uint32_t workers, const std::function<void(std::uint32_t)>& work);
 
 }  // namespace flugs::query

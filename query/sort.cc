@@ -1,14 +1,13 @@
 #include "query/sort.h"
 
 #include <fmt/format.h>
-#include <tbb/parallel_sort.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "query/failure.h"
+#include "words/parallel_sort.h"
 
 namespace flugs::query {
 
@@ -176,8 +175,7 @@ std::vector<std::uint32_t> SortSink::sorted(Rows& rows, std::size_t wanted) cons
   if (order.size() < kParallelSortRows || context_.threads == 1) {
     std::sort(order.begin(), order.end(), before);
   } else {
-    tbb::task_arena arena(static_cast<int>(context_.threads));
-    arena.execute([&] { tbb::parallel_sort(order.begin(), order.end(), before); });
+    parallel_sort(context_.crew, context_.threads, order, before);
   }
   return order;
 }

@@ -1,9 +1,6 @@
 #include "recovery/phases.h"
 
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
-#include <exception>
+#include <new>
 #include <thread>
 
 #include "words/elapsed.h"
@@ -51,14 +48,9 @@ Status Phases::run_parallel(const std::string& phase,
     tell_step(phase);
   };
   try {
-    tbb::task_arena arena(static_cast<int>(threads_));
-    arena.execute([&] {
-      tbb::parallel_for(
-          std::size_t{0}, tasks.size(), [&](std::size_t i) { run_one(tasks[i]); },
-          tbb::simple_partitioner());
-    });
-  } catch (const std::exception& e) {
-    return Status(StatusCode::kIoError, std::string("threads for recovery: ") + e.what());
+    crew_.for_each(threads_, tasks.size(), [&](std::size_t i) { run_one(tasks[i]); });
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::kOutOfMemory, phase + ": the process has no more memory");
   }
   return first_failure;
 }

@@ -11,6 +11,7 @@
 
 #include "flugs/recovery_report.h"
 #include "flugs/status.h"
+#include "words/crew.h"
 
 namespace flugs::recovery {
 
@@ -33,8 +34,9 @@ class Phases {
   /// Runs `work` as phase `name`; it returns how many items it went through.
   Status run(const std::string& name, const std::function<Result<std::uint64_t>()>& work);
 
-  /// Runs all tasks in parallel with oneTBB, inside a phase. The first failure wins; the tasks that
-  /// have not begun by then are skipped. Fails with kCancelled, too.
+  /// Runs all tasks in parallel, inside a phase, in as many threads as can be had. The first
+  /// failure wins; the tasks that have not begun by then are skipped. Fails with kCancelled, too,
+  /// and with kOutOfMemory when a task throws std::bad_alloc.
   Status run_parallel(const std::string& phase, const std::vector<std::function<Status()>>& tasks);
 
   /// The same, one after the other, by the caller.
@@ -58,6 +60,7 @@ class Phases {
   std::string step_phase_;
   std::uint64_t steps_done_ = 0;  // tasks of that phase
   std::uint64_t steps_ = 0;
+  Crew crew_;  // last: its threads use all of the above
 };
 
 }  // namespace flugs::recovery

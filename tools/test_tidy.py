@@ -104,6 +104,18 @@ class PlantedTree(unittest.TestCase):
         harmless = '// msync() and _mm_sfence()\nauto text = "pmem_persist msync()";\n'
         self.assertEqual(self.check(files={"columns/column.cc": harmless}), [])
 
+    def test_threads_outside_their_starter(self):
+        for code in ("std::thread t(run);", "std::vector<std::thread> all;",
+                     "std::jthread t(run);", "auto t = std::jthread{run};",
+                     "std::async(run);", "pthread_create(&t, 0, run, 0);"):
+            self.assert_fires("columns/column.cc", f"void f() {{ {code} }}\n", "thread")
+        self.assert_fires("columns/column.cc", "#include <tbb/parallel_for.h>\n", "thread")
+        harmless = "std::jthread thread_;\nauto n = std::thread::hardware_concurrency();\n"
+        self.assertEqual(self.check(files={
+            "columns/column.cc": harmless,
+            "words/CMakeLists.txt": "flugs_layer(words SOURCES thread.cc)\n",
+            "words/thread.cc": "std::jthread start() { return std::jthread(run); }\n"}), [])
+
     def test_unlisted_source(self):
         path = "test/pmem/lost_test.cc"
         self.assert_fires(path, 'TEST_CASE("lost") {}\n', "listed")

@@ -46,6 +46,8 @@ PUBLIC_WORDS = {"condition", "status", "ids", "schema", "value", "function_ref",
 # Folders that may speak to the medium themselves.
 PERSISTENCE_DIRS = ("pmem/", "test/faults/", "test/pmem/", "test/support/")
 PERSISTENCE_DOC = "docs/persistence.md"
+# Where the library starts threads, each of which may be refused: a Status says so.
+THREAD_STARTER = "words/thread.cc"
 
 SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench", "fuzz",
                "history", "proof", "tools", "examples", "test")
@@ -60,6 +62,9 @@ PERSISTENCE_CODE = re.compile(
     r"|\b__builtin_ia32_(clwb|clflush\w*|sfence|mfence)\b"
     r"|\bpmemobj_\w+|\bpmem_(persist|flush|drain|deep_\w+|msync|map_file|mem\w+|is_pmem|has_\w+)\b"
     r"|\bmsync\s*\(|<libpmem\w*\.h>|<libpmemobj/")
+THREAD_START = re.compile(
+    r"\bstd::(thread|async)\b(?!::)|\bstd::jthread(\s+\w+)?\s*[({]|\bpthread_create\b"
+    r"|<tbb/|<execution>")
 PERSISTENCE_ASM = re.compile(r"\basm\b[^;]*\b(clwb|clflush|clflushopt|sfence|mfence|movnt\w+)\b")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.MULTILINE)
 LABEL = re.compile(r"^([a-z][a-z0-9_-]*)/([0-9]+[a-z]?)$")
@@ -111,6 +116,7 @@ class Tidy:
                 self._check_pragma_once(path)
                 self._check_includes(path)
                 self._check_persistence(path)
+                self._check_threads(path)
                 self._check_functions(path)
                 self._check_disabled(path)
                 self._check_listed(path)
@@ -171,6 +177,15 @@ class Tidy:
         for match in found:
             line = cxx_text.line_of(text, match.start())
             self._report(path, line, "persistence", f"'{match[0]}' belongs into pmem/")
+
+    def _check_threads(self, path):
+        if path == THREAD_STARTER or path.split("/")[0] not in LAYERS:
+            return
+        text = self.text[path]
+        for match in THREAD_START.finditer(cxx_text.code_only(text)):
+            line = cxx_text.line_of(text, match.start())
+            self._report(path, line, "thread",
+                         f"'{match[0]}': threads are started by start_thread of words/thread.h")
 
     def _check_functions(self, path):
         for first, last in cxx_text.functions(self.text[path]):

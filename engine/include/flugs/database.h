@@ -110,8 +110,8 @@ struct OpenOptions {
   /// When tables are merged by themselves, each until it gets a policy of its own.
   MergePolicy merge_policy;
   /// How much the thread that does so stands back for others, 0 to 19, as nice(1) has it: with 10
-  /// it gets a tenth of what a busy thread gets, and all of an idle processor. With other than one
-  /// thread to merge, oneTBB's workers may take it over.
+  /// it gets a tenth of what a busy thread gets, and all of an idle processor. Threads that it
+  /// starts to merge with (MergePolicy::threads) do the same.
   std::uint32_t merge_niceness = 0;
   /// Threads that rebuild indexes at opening; 0: one per processor.
   std::uint32_t recovery_threads = 0;

@@ -34,7 +34,8 @@ struct MergeOptions {
   /// the pool for both, nor when rows could get too large. The greatest number: never.
   std::uint64_t waste_bytes = std::uint64_t{16} << 20;
   std::uint32_t waste_percent = 50;
-  /// Threads that merge, at most 1024; 0: one per processor.
+  /// Threads that merge, the calling one included, at most 1024; 0: one per processor. A thread
+  /// that the system refuses is done without.
   std::uint32_t threads = 0;
   /// How long to wait, each time, for transactions that began earlier: before the first chunk is
   /// merged, for one that has locked a row of a chunk, and at the end, milliseconds.

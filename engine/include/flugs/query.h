@@ -18,7 +18,8 @@ namespace flugs::query {
 struct QueryNode;
 
 struct RunOptions {
-  /// Threads that work on the query, the calling one included; 0: one per processor.
+  /// Threads that work on the query, the calling one included; 0: one per processor. A thread that
+  /// the system refuses is done without.
   std::uint32_t threads = 0;
   /// Bytes that all operators and the result may hold at one time.
   std::uint64_t memory_bytes_max = std::uint64_t{4} << 30;

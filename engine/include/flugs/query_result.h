@@ -30,7 +30,7 @@ struct QueryStatistics {
   std::uint64_t rows_selected = 0;  ///< of those scanned: visible, and admitted by the filters
   std::uint64_t batches = 0;        ///< that went through the operators
   std::uint64_t memory_bytes_peak = 0;
-  std::uint32_t threads = 0;
+  std::uint32_t threads = 0;  ///< at most; fewer when the system refused to start some
   double seconds = 0;
 };
 

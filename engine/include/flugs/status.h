@@ -28,8 +28,10 @@ enum class StatusCode : std::uint8_t {
   kReadOnly = 11,             ///< A write was asked of a read-only transaction or file.
   kIoError = 12,              ///< The operating system refused (the message carries its words).
   kCancelled = 13,            ///< The caller asked it to stop.
-  kOutOfMemory = 14,          ///< The bound on DRAM that was set for the call is reached.
-  kOverflow = 15,             ///< A number that was computed does not fit its type.
+  kOutOfMemory = 14,  ///< The bound on DRAM that was set for the call is reached, or a query
+                      ///< or opening finds none. In other calls std::bad_alloc comes out, or
+                      ///< the process ends, which loses nothing that was committed.
+  kOverflow = 15,     ///< A number that was computed does not fit its type.
 };
 
 /// The name of `code` as it is written in messages, e.g. "conflict".

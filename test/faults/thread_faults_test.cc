@@ -1,0 +1,142 @@
+// The n-th thread that the library wants to start cannot be had, or none from the n-th on, for
+// every n of what opening, queries, merges, new keys and audits start: each does its work with the
+// threads that there are, and nothing is lost.
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "flugs/pool_check.h"
+#include "flugs/query.h"
+#include "test/faults/system_calls.h"
+#include "test/support/temporary_database.h"
+
+namespace flugs::test {
+namespace {
+
+constexpr std::int64_t kThreadRows = 52'000;  // so many are sorted by several threads
+constexpr std::int64_t kThreadGroups = 1000;
+constexpr std::uint64_t kAllLater = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kThreads = 3;
+
+OpenOptions many_threads_at(const std::string& path, IndexMode index_mode, Ready ready) {
+  OpenOptions options = small_options(path);
+  options.segment_bytes = std::uint64_t{1} << 20;  // small chunks: there is work for many
+  options.grow_ahead_bytes = std::uint64_t{1} << 20;
+  options.recovery_threads = kThreads;
+  options.index_mode = index_mode;
+  options.ready = ready;
+  return options;
+}
+
+void make_numbers(const OpenOptions& options) {
+  Database database = must(Database::open(options));
+  TableSchema schema("numbers");
+  schema.column("n", Type::kInt64).direct().column("part", Type::kInt32);
+  schema.column("turn", Type::kInt64).direct();
+  schema.primary_key({"n"}).key("by_part", {"part", "n"}).ordered();
+  const TableId table = must(database.create_table(schema));
+  std::vector<Value> values;
+  for (std::int64_t n = 0; n < kThreadRows; ++n) {
+    values.push_back(Value::int64(n));
+    values.push_back(Value::int32(static_cast<std::int32_t>(n % kThreadGroups)));
+    values.push_back(Value::int64(0));
+  }
+  Transaction t = must(database.begin());
+  must(t.insert_rows(table, values));
+  must(t.commit());
+}
+
+void check_queries(Database& database) {
+  const Transaction t = must(database.begin(AccessMode::kReadOnly));
+  query::RunOptions options;
+  options.threads = kThreads;
+  const query::Query numbers = query::Query::table("numbers");
+  const query::QueryResult groups = must(
+      numbers.group_by({"part"}, {query::sum("n").as("total")}).order_by({"part"}).run(t, options));
+  CHECK(groups.row_count() == kThreadGroups);
+  const query::QueryResult joined =
+      must(numbers.join(numbers.as("r"), {{"n", "r.n"}})
+               .group_by({}, {query::sum("n").as("all"), query::count().as("rows")})
+               .run(t, options));
+  CHECK(joined.value(0, 0).as_int64() == kThreadRows * (kThreadRows - 1) / 2);
+  CHECK(joined.value(0, 1).as_int64() == kThreadRows);
+  const query::QueryResult sorted =
+      must(numbers.select({"n"}).order_by({query::desc("n")}).run(t, options));
+  REQUIRE(sorted.row_count() == kThreadRows);
+  CHECK(sorted.value(0, 0).as_int64() == kThreadRows - 1);
+  CHECK(sorted.value(kThreadRows - 1, 0).as_int64() == 0);
+}
+
+/// One row of forty changes, so that each merge has much to do.
+void change_rows(Database& database, TableId table, std::int64_t turn) {
+  Transaction t = must(database.begin());
+  for (std::int64_t n = turn % 40; n < kThreadRows; n += 40) {
+    const Row row = must(t.find({table, 0}, {Value::int64(n)}));
+    must(t.update(table, row.id(), {{ColumnId(2), Value::int64(turn)}}));
+  }
+  must(t.commit());
+}
+
+/// Everything that starts threads, while some cannot be started; whether one could not.
+bool work_with_fault(const OpenOptions& options, std::uint64_t n, std::uint64_t more) {
+  INFO("thread " << n << (more == 0 ? "" : " and all later ones"));
+  fail_system_call(SystemCall::kThread, n, EAGAIN, more);
+  {
+    Database database = must(Database::open(options));
+    const TableId table = must(database.find_table("numbers"));
+    check_queries(database);
+    change_rows(database, table, static_cast<std::int64_t>(n));
+    KeySchema key;
+    key.name = "by_turn";
+    key.columns = {"turn"};
+    key.ordered = true;
+    must(database.drop_key(must(database.add_key(table, key))));
+    MergeOptions merge;
+    merge.scope = MergeScope::kEverything;
+    merge.threads = kThreads;
+    merge.dead_percent = 1;
+    CHECK(must(database.merge(table, merge)).rows != 0);
+    must(database.finish_opening());
+    must(database.verify());
+    check_queries(database);
+  }
+  let_system_calls_work();
+  return failed_system_calls() != 0;
+}
+
+void check_clean(const std::string& path) {
+  PoolCheckOptions options;
+  options.path = path;
+  CHECK(must(check_pool(options)).is_clean());
+}
+
+}  // namespace
+
+TEST_CASE("a database works without the threads that cannot be started", "[faults]") {
+  for (const IndexMode mode : {IndexMode::kHint, IndexMode::kRebuild})
+    for (const Ready ready : {Ready::kFirstAnswer, Ready::kIndexesBuilt}) {
+      const TemporaryPath path;
+      const OpenOptions options = many_threads_at(path.string(), mode, ready);
+      make_numbers(options);
+      std::uint64_t n = 1;
+      while (work_with_fault(options, n, kAllLater)) ++n;
+      CHECK(n > 5);  // there were threads to fail
+      check_clean(path.string());
+    }
+}
+
+TEST_CASE("one thread that cannot be started is done without", "[faults]") {
+  const TemporaryPath path;
+  const OpenOptions options =
+      many_threads_at(path.string(), IndexMode::kRebuild, Ready::kFirstAnswer);
+  make_numbers(options);
+  std::uint64_t n = 1;
+  while (work_with_fault(options, n, 0)) ++n;
+  CHECK(n > 5);
+  check_clean(path.string());
+}
+
+}  // namespace flugs::test

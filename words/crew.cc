@@ -1,0 +1,108 @@
+#include "words/crew.h"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <stop_token>
+#include <utility>
+
+#include "words/thread.h"
+
+namespace flugs {
+
+Crew::~Crew() {
+  {
+    const std::lock_guard guard(mutex_);
+    stops_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Crew::run(std::uint32_t workers, Work work) {
+  if (workers <= 1) return work(0);
+  Job job{work, workers};
+  offer(job);
+  call(job, 0);
+  withdraw(job);
+  if (job.failure != nullptr) std::rethrow_exception(job.failure);
+}
+
+void Crew::for_each(std::uint32_t workers, std::size_t count, FunctionRef<void(std::size_t)> task) {
+  std::atomic<std::size_t> next{0};
+  const auto take_tasks = [&](std::uint32_t /*worker*/) {
+    try {
+      for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) task(i);
+    } catch (...) {
+      next.store(count);
+      throw;
+    }
+  };
+  run(static_cast<std::uint32_t>(std::min<std::size_t>(workers, count)), take_tasks);
+}
+
+void Crew::offer(Job& job) {
+  const std::lock_guard guard(mutex_);
+  job.next = std::exchange(offered_, &job);
+  wanted_ += job.workers - 1;
+  while (waiting_ < wanted_ && start_thread()) {
+  }
+  changed_.notify_all();
+}
+
+// Nobody begins with the job any more; those who have begun are waited for.
+void Crew::withdraw(Job& job) {
+  std::unique_lock lock(mutex_);
+  for (Job** place = &offered_; *place != nullptr; place = &(*place)->next) {
+    if (*place != &job) continue;
+    *place = job.next;
+    wanted_ -= job.workers - job.begun;
+    break;
+  }
+  job.ended.wait(lock, [&job] { return job.running == 0; });
+}
+
+void Crew::call(Job& job, std::uint32_t worker) noexcept {
+  try {
+    job.work(worker);
+  } catch (...) {
+    const std::lock_guard guard(mutex_);
+    if (job.failure == nullptr) job.failure = std::current_exception();
+  }
+}
+
+// Under mutex_.
+bool Crew::start_thread() noexcept {
+  try {
+    threads_.reserve(threads_.size() + 1);
+    Result<std::jthread> started =
+        flugs::start_thread("flugs-crew", [this](const std::stop_token&) { help(); });
+    if (!started.ok()) return false;
+    threads_.push_back(*std::move(started));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  ++waiting_;
+  return true;
+}
+
+void Crew::help() noexcept {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stops_ || offered_ != nullptr; });
+    if (stops_) return;
+    Job& job = *offered_;
+    const std::uint32_t worker = job.begun++;
+    if (job.begun == job.workers) offered_ = job.next;
+    ++job.running;
+    --wanted_;
+    --waiting_;
+    lock.unlock();
+    call(job, worker);
+    lock.lock();
+    ++waiting_;
+    // Under the mutex: once it is free the job may be gone.
+    if (--job.running == 0) job.ended.notify_one();
+  }
+}
+
+}  // namespace flugs

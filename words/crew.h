@@ -1,0 +1,69 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "flugs/function_ref.h"
+
+namespace flugs {
+
+/// Threads that share the work of a call. Each is started when a call first needs it, and waits for
+/// the next call until the crew is destroyed.
+///
+/// A thread that cannot be started does no harm: the call goes on with those that there are, in the
+/// worst case with the calling thread alone.
+///
+/// Thread-safety: any thread, also from within a call; except destroying.
+class Crew {
+ public:
+  using Work = FunctionRef<void(std::uint32_t worker)>;
+
+  Crew() noexcept = default;
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+  ~Crew();
+
+  /// Calls `work` in several threads at the same time: with 0 in the calling thread, with other
+  /// numbers below `workers` in threads of the crew, with each number once at most. The work must
+  /// be such that the call with 0 finishes it alone when there is no other call. Returns when all
+  /// calls have returned. When calls throw, passes one of the exceptions on.
+  void run(std::uint32_t workers, Work work);
+
+  /// Calls `task` once for each number below `count`, in at most `workers` threads. Returns when
+  /// all calls have returned. After a task has thrown, no other one begins, and its exception is
+  /// passed on.
+  void for_each(std::uint32_t workers, std::size_t count, FunctionRef<void(std::size_t)> task);
+
+ private:
+  /// A call of run that wants more workers. It lives on the caller's stack.
+  struct Job {
+    Work work;
+    std::uint32_t workers;
+    std::uint32_t begun = 1;    // workers that have been given a number
+    std::uint32_t running = 0;  // threads of the crew that are at work on it
+    std::exception_ptr failure = nullptr;
+    std::condition_variable ended = {};  // with mutex_: `running` has become 0
+    Job* next = nullptr;
+  };
+
+  void offer(Job& job);
+  void withdraw(Job& job);
+  void call(Job& job, std::uint32_t worker) noexcept;
+  bool start_thread() noexcept;
+  void help() noexcept;
+
+  std::mutex mutex_;           // protects what follows, and jobs; a leaf
+  Job* offered_ = nullptr;     // jobs with numbers that nobody has taken
+  std::uint64_t wanted_ = 0;   // such numbers
+  std::uint64_t waiting_ = 0;  // threads that are not at work
+  bool stops_ = false;
+  std::condition_variable changed_;    // `offered_` or `stops_`
+  std::vector<std::jthread> threads_;  // last: they use all of the above
+};
+
+}  // namespace flugs
