@@ -6,10 +6,31 @@
 
 namespace flugs {
 
+namespace {
+
+bool is_usable(const std::unique_ptr<engine::DatabaseCore>& core) noexcept {
+  return core != nullptr && !core->is_forked();
+}
+
+Status unusable(const std::unique_ptr<engine::DatabaseCore>& core) {
+  return core == nullptr ? Status(StatusCode::kInvalidArgument, "the database is not open")
+                         : engine::forked();
+}
+
+}  // namespace
+
 Database::Database() noexcept = default;
 Database::Database(Database&&) noexcept = default;
-Database& Database::operator=(Database&&) noexcept = default;
-Database::~Database() = default;
+Database& Database::operator=(Database&& other) noexcept {
+  if (this != &other) {
+    const Database closing(std::move(*this));
+    core_ = std::move(other.core_);
+  }
+  return *this;
+}
+Database::~Database() {
+  if (core_ != nullptr && core_->is_forked()) static_cast<void>(core_.release());
+}
 
 Result<Database> Database::open(const OpenOptions& options) {
   Result<std::unique_ptr<engine::DatabaseCore>> core = engine::DatabaseCore::open(options);
@@ -19,72 +40,69 @@ Result<Database> Database::open(const OpenOptions& options) {
   return database;
 }
 
-namespace {
-
-Status closed() { return Status(StatusCode::kInvalidArgument, "the database is not open"); }
-
-}  // namespace
-
 Result<TableId> Database::create_table(const TableSchema& schema) {
-  return core_ == nullptr ? Result<TableId>(closed()) : core_->create_table(schema);
+  return is_usable(core_) ? core_->create_table(schema) : Result<TableId>(unusable(core_));
 }
 
 Status Database::drop_table(TableId table) {
-  return core_ == nullptr ? closed() : core_->drop_table(table);
+  return is_usable(core_) ? core_->drop_table(table) : unusable(core_);
 }
 
 Status Database::rename_table(TableId table, std::string_view name) {
-  return core_ == nullptr ? closed() : core_->rename_table(table, std::string(name));
+  return is_usable(core_) ? core_->rename_table(table, std::string(name)) : unusable(core_);
 }
 
 Status Database::rename_column(TableId table, ColumnId column, std::string_view name) {
-  return core_ == nullptr ? closed() : core_->rename_column(table, column, std::string(name));
+  return is_usable(core_) ? core_->rename_column(table, column, std::string(name))
+                          : unusable(core_);
 }
 
 Result<ColumnId> Database::add_column(TableId table, const ColumnSchema& column) {
-  return core_ == nullptr ? Result<ColumnId>(closed()) : core_->add_column(table, column);
+  return is_usable(core_) ? core_->add_column(table, column) : Result<ColumnId>(unusable(core_));
 }
 
 Status Database::change_type(TableId table, ColumnId column, Type type) {
-  return core_ == nullptr ? closed() : core_->change_type(table, column, type);
+  return is_usable(core_) ? core_->change_type(table, column, type) : unusable(core_);
 }
 
 Status Database::drop_column(TableId table, ColumnId column) {
-  return core_ == nullptr ? closed() : core_->drop_column(table, column);
+  return is_usable(core_) ? core_->drop_column(table, column) : unusable(core_);
 }
 
 Status Database::rename_key(KeyId key, std::string_view name) {
-  return core_ == nullptr ? closed() : core_->rename_key(key, std::string(name));
+  return is_usable(core_) ? core_->rename_key(key, std::string(name)) : unusable(core_);
 }
 
 Result<KeyId> Database::add_key(TableId table, const KeySchema& key) {
-  return core_ == nullptr ? Result<KeyId>(closed()) : core_->add_key(table, key);
+  return is_usable(core_) ? core_->add_key(table, key) : Result<KeyId>(unusable(core_));
 }
 
-Status Database::drop_key(KeyId key) { return core_ == nullptr ? closed() : core_->drop_key(key); }
+Status Database::drop_key(KeyId key) {
+  return is_usable(core_) ? core_->drop_key(key) : unusable(core_);
+}
 
 void Database::prefetch(KeyId key, std::span<const Value> values) const noexcept {
   if (core_ != nullptr) core_->prefetch(key, values);
 }
 
 Result<TableId> Database::find_table(std::string_view name) const {
-  return core_ == nullptr ? Result<TableId>(closed()) : core_->find_table(name);
+  return is_usable(core_) ? core_->find_table(name) : Result<TableId>(unusable(core_));
 }
 
 Result<TableSchema> Database::schema(TableId table) const {
-  if (core_ == nullptr) return closed();
+  if (!is_usable(core_)) return unusable(core_);
   const engine::Table* found = core_->table(table);
   if (found == nullptr) return engine::no_table();
   return found->schema();
 }
 
 Status Database::skip_numbers(TableId table, std::int64_t last) {
-  if (core_ == nullptr) return closed();
+  if (!is_usable(core_)) return unusable(core_);
   return core_->skip_numbers(table, last);
 }
 
 Result<ColumnId> Database::find_column(TableId table, std::string_view name) const {
-  if (core_ == nullptr) return closed();
+  if (!is_usable(core_)) return unusable(core_);
   const engine::Table* found = core_->table(table);
   if (found == nullptr) return engine::no_table();
   const auto& columns = found->schema().columns;
@@ -96,7 +114,7 @@ Result<ColumnId> Database::find_column(TableId table, std::string_view name) con
 }
 
 Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
-  if (core_ == nullptr) return closed();
+  if (!is_usable(core_)) return unusable(core_);
   const engine::Table* found = core_->table(table);
   if (found == nullptr) return engine::no_table();
   const auto& keys = found->schema().keys;
@@ -107,31 +125,33 @@ Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
 }
 
 std::vector<TableId> Database::tables() const {
-  return core_ == nullptr ? std::vector<TableId>() : core_->tables();
+  return is_usable(core_) ? core_->tables() : std::vector<TableId>();
 }
 
 Result<Transaction> Database::begin(AccessMode mode, Isolation isolation) {
-  return core_ == nullptr ? Result<Transaction>(closed()) : core_->begin(mode, isolation);
+  return is_usable(core_) ? core_->begin(mode, isolation) : Result<Transaction>(unusable(core_));
 }
 
 Status Database::run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
                      RetryReport* report) {
-  return core_ == nullptr ? closed() : core_->run(work, options, report);
+  return is_usable(core_) ? core_->run(work, options, report) : unusable(core_);
 }
 
 std::vector<TransactionInfo> Database::transactions() const {
-  return core_ == nullptr ? std::vector<TransactionInfo>() : core_->transactions();
+  return is_usable(core_) ? core_->transactions() : std::vector<TransactionInfo>();
 }
 
 Status Database::cancel(TransactionId transaction) noexcept {
-  return core_ == nullptr ? closed() : core_->cancel(transaction);
+  return is_usable(core_) ? core_->cancel(transaction) : unusable(core_);
 }
 
 Status Database::end_abandoned(TransactionId transaction, std::chrono::milliseconds idle) {
-  return core_ == nullptr ? closed() : core_->end_abandoned(transaction, idle);
+  return is_usable(core_) ? core_->end_abandoned(transaction, idle) : unusable(core_);
 }
 
-Status Database::finish_opening() { return core_ == nullptr ? closed() : core_->finish_opening(); }
+Status Database::finish_opening() {
+  return is_usable(core_) ? core_->finish_opening() : unusable(core_);
+}
 
 const RecoveryReport& Database::recovery_report() const noexcept {
   static const RecoveryReport empty;
@@ -139,37 +159,37 @@ const RecoveryReport& Database::recovery_report() const noexcept {
 }
 
 Statistics Database::statistics() const {
-  return core_ == nullptr ? Statistics() : core_->statistics();
+  return is_usable(core_) ? core_->statistics() : Statistics();
 }
 
 Result<TableStatistics> Database::table_statistics(TableId table) const {
-  if (core_ == nullptr) return closed();
+  if (!is_usable(core_)) return unusable(core_);
   return core_->statistics(table);
 }
 
 Result<MergeReport> Database::merge(TableId table, const MergeOptions& options) {
-  if (core_ == nullptr) return closed();
+  if (!is_usable(core_)) return unusable(core_);
   return core_->merge(table, options);
 }
 
 Status Database::set_merge_policy(TableId table, const MergePolicy& policy) {
-  return core_ == nullptr ? closed() : core_->set_merge_policy(table, policy);
+  return is_usable(core_) ? core_->set_merge_policy(table, policy) : unusable(core_);
 }
 
 Result<MergePolicy> Database::merge_policy(TableId table) const {
-  if (core_ == nullptr) return closed();
+  if (!is_usable(core_)) return unusable(core_);
   engine::Table* found = core_->table(table);
   if (found == nullptr) return engine::no_table();
   return found->merge_record().policy();
 }
 
 Result<MergeStatus> Database::merge_status(TableId table) const {
-  if (core_ == nullptr) return closed();
+  if (!is_usable(core_)) return unusable(core_);
   return core_->merge_status(table);
 }
 
 Status Database::verify(const std::function<void(const Progress&)>& progress) {
-  return core_ == nullptr ? closed() : core_->verify(progress);
+  return is_usable(core_) ? core_->verify(progress) : unusable(core_);
 }
 
 const std::string& Database::path() const noexcept {

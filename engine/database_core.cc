@@ -40,7 +40,19 @@ CommitClock DatabaseCore::clock_in_use(CommitClock wanted, unsigned processors) 
                                                       : CommitClock::kCounter;
 }
 
+// Everything that a transaction does looks whether attention is wanted; what it finds then is true
+// for ever. Other threads are not there any more, and what they held stays locked.
+void DatabaseCore::give_up_in_child(void* core) noexcept {
+  auto& self = *static_cast<DatabaseCore*>(core);
+  self.is_forked_.store(true, std::memory_order_relaxed);
+  for (const auto& context : self.contexts_) {
+    context->ended_by.store(EndedBy::kFork, std::memory_order_relaxed);
+    context->draw_attention();
+  }
+}
+
 DatabaseCore::~DatabaseCore() {
+  at_fork_.leave();
   closing_.store(true, std::memory_order_relaxed);
   warmer_.reset();
   sweeper_.reset();
@@ -193,6 +205,7 @@ void DatabaseCore::abort(TransactionContext& context) noexcept {
   context.enter_last_call();
   if (__builtin_expect(context.attention->load(std::memory_order_relaxed) != 0, 0) &&
       context.must_end()) {
+    if (context.is_parents()) return;
     end_now(context);
   } else {
     undo(context);

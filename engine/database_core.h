@@ -49,7 +49,11 @@ class DatabaseCore {
   }
   static Result<std::unique_ptr<DatabaseCore>> open(std::unique_ptr<pmem::Pool> pool, bool created,
                                                     const OpenOptions& options, OpeningRoom room);
+  /// In a forked child it must not be destroyed: its threads are not there.
   ~DatabaseCore();
+  /// Whether this process is a child that was forked since it was opened. Then nothing else may be
+  /// called.
+  bool is_forked() const noexcept { return is_forked_.load(std::memory_order_relaxed); }
 
   Result<TableId> create_table(const TableSchema& schema);
   Status drop_table(TableId id);
@@ -79,6 +83,7 @@ class DatabaseCore {
              RetryReport* report);
   void prefetch(KeyId key, std::span<const Value> values) const noexcept {
     // A table that is dropped meanwhile keeps its place in DRAM until the database is closed.
+    if (is_forked()) return;
     const Table* target = table(key.table);
     if (target != nullptr && target->keys().can_find(key.index) && !target->is_unbuilt())
       target->prefetch(key.index, values);
@@ -107,13 +112,13 @@ class DatabaseCore {
   Status end_abandoned(TransactionId id, std::chrono::milliseconds idle);
 
   pmem::Pool& pool() noexcept { return *pool_; }
+  /// Threads that queries share. Those of merges and of opening are their own.
+  Crew& query_crew() const noexcept { return query_crew_; }
   const RecoveryReport& report() const noexcept { return report_; }
   Result<MergeReport> merge(TableId id, const MergeOptions& options);
   Status set_merge_policy(TableId id, const MergePolicy& policy);
   Result<MergeStatus> merge_status(TableId id) const;
   /// A little of each table; true: there is more to do. Others want the catalogue meanwhile: call
-  /// Threads that queries share. Those of merges and of opening are their own.
-  Crew& query_crew() const noexcept { return query_crew_; }
   /// it again only after a pause.
   bool keep_hints(pmem::Persister& persister) noexcept;
   /// Those that opening left, of all dictionaries, as far as there is room for them.
@@ -134,6 +139,7 @@ class DatabaseCore {
     return *pool_->at(pmem::OffsetPtr<CatalogLayout>{root().catalog});
   }
 
+  static void give_up_in_child(void* core) noexcept;
   Status create();
   Status recover(recovery::Phases& phases, OpeningRoom room);
   Result<std::uint64_t> load_catalog();
@@ -196,8 +202,11 @@ class DatabaseCore {
   columns::StableArray<Table*> tables_by_id_;
   std::uint32_t next_table_id_ = 1;
   std::atomic<bool> closing_{false};
+  std::atomic<bool> is_forked_{false};
   std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
   RetryQueue retries_;
+  mutable Crew query_crew_;
+  AtFork at_fork_;
   std::unique_ptr<TransactionWatch> watch_;
   std::unique_ptr<RowLocks> row_locks_;
   std::atomic<std::uint64_t> ended_{0};      // transactions that were asked to
@@ -205,8 +214,6 @@ class DatabaseCore {
   std::unique_ptr<HintKeeper> hint_keeper_;  // null: who commits keeps hints
   std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left unswept, or nobody is to
   std::unique_ptr<Warmer> warmer_;           // null: there is little to warm, or nobody is to
-  mutable Crew query_crew_;
-  AtFork at_fork_;
 };
 
 }  // namespace flugs::engine

@@ -105,6 +105,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
   Status s = is_new ? core->create() : core->recover(phases, room);
   if (!s.ok()) return s;
   if (s = phases.run("threads", [&] { return core->start_threads(); }); !s.ok()) return s;
+  if (s = core->at_fork_.enter(&DatabaseCore::give_up_in_child, core.get()); !s.ok()) return s;
   phases.finish();
   return core;
 }

@@ -32,8 +32,10 @@ class TransactionContext;
 
 /// What a transaction is told that was asked to end.
 Status why_ended(const TransactionContext& context);
+/// What a forked child is told.
+Status forked();
 
-enum class EndedBy : std::uint8_t { kNobody, kMerge, kCancel, kTimeLimit, kAbandoned };
+enum class EndedBy : std::uint8_t { kNobody, kMerge, kCancel, kTimeLimit, kAbandoned, kFork };
 
 /// A counter that one thread writes and any reads.
 class OwnedCounter {
@@ -258,6 +260,10 @@ class alignas(128) TransactionContext {
   }
   /// Why attention was wanted: whether the transaction is to end.
   bool must_end() const noexcept;
+  /// In a forked child: it is the parent's, and here nothing is to be done with it.
+  bool is_parents() const noexcept {
+    return ended_by.load(std::memory_order_relaxed) == EndedBy::kFork;
+  }
   void draw_attention() noexcept;
   /// When one begins and finds that attention is wanted.
   void forget_former() noexcept;

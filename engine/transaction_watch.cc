@@ -57,6 +57,12 @@ void TransactionContext::forget_former() noexcept {
   is_undone.store(false, std::memory_order_relaxed);
 }
 
+Status forked() {
+  return Status(StatusCode::kInvalidArgument,
+                "this process is a fork of the one that opened the database, and cannot use it: "
+                "open the pool here, after that process has closed it");
+}
+
 Status why_ended(const TransactionContext& context) {
   switch (context.ended_by.load(std::memory_order_acquire)) {
     case EndedBy::kCancel:
@@ -67,6 +73,8 @@ Status why_ended(const TransactionContext& context) {
       return Status(StatusCode::kCancelled,
                     "the transaction was ended: it made no call for so long that it was taken to "
                     "be abandoned");
+    case EndedBy::kFork:
+      return forked();
     case EndedBy::kNobody:
     case EndedBy::kMerge:
       break;
@@ -181,7 +189,8 @@ void DatabaseCore::end_now(TransactionContext& context) noexcept {
 }
 
 Status DatabaseCore::end_as_asked(TransactionContext& context) noexcept {
-  if (context.visits.load(std::memory_order_relaxed) == 0) end_now(context);
+  if (context.visits.load(std::memory_order_relaxed) == 0 && !context.is_parents())
+    end_now(context);
   return why_ended(context);
 }
 

@@ -9,6 +9,7 @@
 
 #include "mvcc/commit.h"
 #include "pmem/check.h"
+#include "words/fork.h"
 
 namespace flugs::mvcc {
 
@@ -36,7 +37,8 @@ std::uint64_t check_of_record(std::uint32_t slot, const SlotHalfLayout& half) no
 
 std::atomic<std::uint64_t> next_slots_id{1};
 
-// Claims that no thread has. Both live to the end of the process: threads may outlive statics.
+// Claims that no thread has. Both live to the end of the process: threads may outlive statics. The
+// mutex is taken within a ForkPause, as a forked child may open a database of its own.
 std::mutex& idle_claims_mutex() noexcept {  // protects idle_claims; a leaf
   static auto* mutex = new std::mutex;
   return *mutex;
@@ -50,6 +52,7 @@ thread_local SlotClaim* thread_claim = nullptr;
 
 struct ClaimReturn {
   ~ClaimReturn() {
+    const ForkPause pause;
     const std::lock_guard guard(idle_claims_mutex());
     idle_claims().push_back(thread_claim);
     thread_claim = nullptr;
@@ -57,6 +60,7 @@ struct ClaimReturn {
 };
 
 SlotClaim* take_claim() {
+  const ForkPause pause;
   const std::lock_guard guard(idle_claims_mutex());
   if (idle_claims().empty()) {
     static std::uint32_t next_number = 0;
@@ -90,6 +94,7 @@ OtherThread::OtherThread(std::uint32_t number) : own_(thread_claim) {
 
 OtherThread::~OtherThread() {
   thread_claim->number = number_;
+  const ForkPause pause;
   const std::lock_guard guard(idle_claims_mutex());
   idle_claims().push_back(std::exchange(thread_claim, own_));
 }

@@ -29,6 +29,7 @@ constexpr int kCollapse = 25;  // MADV_COLLAPSE, which the C library of Debian 1
 
 ObjectPool::~ObjectPool() {
   detach();
+  at_fork_.leave();
   if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
 }
 
@@ -81,15 +82,20 @@ Status ObjectPool::make_file(const PoolOptions& options) {
   if (status.ok()) status = write_once(0, std::min(kHeadBytes, max_bytes));
   if (status.ok()) status = file_.sync();
   if (!status.ok()) return status;
-  const Result<std::vector<ArenaRecord>> arenas =
-      make_objects(file_.path_to_open(), options, max_bytes);
+  const Result<std::vector<ArenaRecord>> arenas = [&] {
+    const ForkPause pause;  // libpmemobj opens, locks and maps it as well
+    return make_objects(file_.path_to_open(), options, max_bytes);
+  }();
   if (!arenas.ok()) return arenas.status();
   status = map(max_bytes);
   if (status.ok()) status = attach_root(options, root_bytes(arenas->size()));
   if (status.ok()) status = make(options, *arenas);
   if (status.ok()) status = file_.publish();
-  if (status.ok()) status = file_.map_by_path(kind_, mapping_);
-  if (status.ok()) keep_from_children();
+  if (status.ok()) {
+    const ForkPause pause;
+    status = file_.map_by_path(kind_, mapping_);
+    if (status.ok()) keep_from_children();
+  }
   return status;
 }
 
@@ -113,11 +119,20 @@ Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 Status ObjectPool::map(std::uint64_t bytes) {
+  const ForkPause pause;
   const Result<std::byte*> base = file_.map(kind_, bytes, kHugePageBytes);
   if (!base.ok()) return base.status();
   mapping_ = {*base, bytes};
   keep_from_children();
-  return {};
+  return at_fork_.enter(&ObjectPool::cover_in_child, this);
+}
+
+/// Zeros for a forked child, in the place of the pool: who still reads a row gets nothing of it,
+/// and does not die.
+void ObjectPool::cover_in_child(void* pool) noexcept {
+  const std::span<std::byte> mapping = static_cast<ObjectPool*>(pool)->mapping_;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  ::mmap(mapping.data(), mapping.size(), PROT_READ, kFlags, -1, 0);
 }
 
 /// A forked child would write past the lock.

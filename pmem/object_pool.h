@@ -38,6 +38,7 @@ class ObjectPool final : public MappedPool {
   Status write_once(std::uint64_t offset, std::uint64_t bytes);
   Status map(std::uint64_t bytes);
   void keep_from_children() noexcept;
+  static void cover_in_child(void* pool) noexcept;
   Status take_file(const PoolOptions& options);
   Status check_before_opening(std::uint64_t bytes);
   Status check_root_in_file(std::uint64_t offset, std::uint64_t bytes);
@@ -48,6 +49,7 @@ class ObjectPool final : public MappedPool {
   MediumKind kind_ = MediumKind::kFile;
   bool has_huge_pages_ = true;  // until the kernel says that it has none; under the growing mutex
   std::span<std::byte> mapping_;
+  AtFork at_fork_;
   std::uint64_t root_bytes_ = 0;  // of the object that holds the root
 };
 

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace flugs::pmem {
 
@@ -70,10 +71,11 @@ Result<PoolFile> PoolFile::create(const std::string& path) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) == 0) return file.failed("cannot create", EEXIST);
   if (errno != ENOENT) return file.failed("cannot create", errno);
-  file.fd_ = ::open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  file.descriptor_->fd =
+      ::open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
   file.is_at_path_ = false;
   // It is published through /proc, which need not be there.
-  const bool can_wait = file.fd_ >= 0 && ::access(file.path_to_open().c_str(), F_OK) == 0;
+  const bool can_wait = file.fd() >= 0 && ::access(file.path_to_open().c_str(), F_OK) == 0;
   Status status = can_wait ? Status() : file.create_at_path();
   if (status.ok()) status = file.lock(F_WRLCK);
   if (!status.ok()) return status;
@@ -81,15 +83,15 @@ Result<PoolFile> PoolFile::create(const std::string& path) {
 }
 
 Status PoolFile::create_at_path() {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd() >= 0) ::close(fd());
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  fd_ = ::open(path_.c_str(), flags, S_IRUSR | S_IWUSR);
-  is_at_path_ = fd_ >= 0;
-  return fd_ < 0 ? failed("cannot create", errno) : Status();
+  descriptor_->fd = ::open(path_.c_str(), flags, S_IRUSR | S_IWUSR);
+  is_at_path_ = fd() >= 0;
+  return fd() < 0 ? failed("cannot create", errno) : Status();
 }
 
 std::string PoolFile::path_to_open() const {
-  return is_at_path_ ? path_ : fmt::format("/proc/self/fd/{}", fd_);
+  return is_at_path_ ? path_ : fmt::format("/proc/self/fd/{}", fd());
 }
 
 Status PoolFile::publish() {
@@ -110,20 +112,35 @@ Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
   const bool writes = access == O_RDWR;
   // O_NONBLOCK, lest opening a named pipe waits for its other end.
   PoolFile file(path, ::open(path.c_str(), access | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (file.fd_ < 0)
+  if (file.fd() < 0)
     return file.failed(writes ? "cannot open for writing" : "cannot open for reading", errno);
   struct stat info{};
-  if (::fstat(file.fd_, &info) != 0) return file.failed("fstat", errno);
+  if (::fstat(file.fd(), &info) != 0) return file.failed("fstat", errno);
   if (!S_ISREG(info.st_mode)) {
     return Status(StatusCode::kInvalidArgument, fmt::format("{}: is no regular file", path));
   }
   Status status = file.lock(writes ? F_WRLCK : F_RDLCK);
   if (!status.ok()) return status;
   return file;
+  const ForkPause pause;
 }
 
-PoolFile::~PoolFile() {
-  if (fd_ >= 0) ::close(fd_);
+PoolFile::Descriptor::~Descriptor() {
+  if (fd < 0) return;
+  const ForkPause pause;  // a child has both, or neither
+  at_fork.leave();
+  // A child that has just been forked may not have closed its copy, which would keep the locks.
+  struct flock whole{};
+  whole.l_type = F_UNLCK;
+  whole.l_whence = SEEK_SET;
+  ::fcntl(fd, F_OFD_SETLK, &whole);
+  ::flock(fd, LOCK_UN);
+  ::close(fd);
+}
+
+// The locks belong to what the descriptor names, which is the parent's as well: they stay with it.
+void PoolFile::Descriptor::close_in_child(void* descriptor) noexcept {
+  ::close(std::exchange(static_cast<Descriptor*>(descriptor)->fd, -1));
 }
 
 /// Our own lock, of another sort than that of libpmemobj and its tools (flock), which creation
@@ -133,7 +150,7 @@ Status PoolFile::lock(short kind) const {
   struct flock whole{};
   whole.l_type = kind;
   whole.l_whence = SEEK_SET;
-  if (::fcntl(fd_, F_OFD_SETLK, &whole) == 0) return {};
+  if (::fcntl(fd(), F_OFD_SETLK, &whole) == 0) return {};
   if (errno == EAGAIN || errno == EACCES) {
     return Status(StatusCode::kBusy,
                   fmt::format("{}: another process, or this one, has it open", path_));
@@ -142,19 +159,22 @@ Status PoolFile::lock(short kind) const {
 }
 
 Result<std::uint64_t> PoolFile::size() const {
+  if (Status s = descriptor_->at_fork.enter(&Descriptor::close_in_child, descriptor_.get());
+      !s.ok())
+    return s;
   struct stat info{};
-  if (::fstat(fd_, &info) != 0) return failed("fstat", errno);
+  if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
   return static_cast<std::uint64_t>(info.st_size);
 }
 
 Result<std::uint64_t> PoolFile::occupied_bytes() const {
   struct stat info{};
-  if (::fstat(fd_, &info) != 0) return failed("fstat", errno);
+  if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
   return static_cast<std::uint64_t>(info.st_blocks) * kStatBlockBytes;
 }
 
 Status PoolFile::resize(std::uint64_t bytes) const {
-  if (::ftruncate(fd_, static_cast<off_t>(bytes)) == 0) return {};
+  if (::ftruncate(fd(), static_cast<off_t>(bytes)) == 0) return {};
   return failed(fmt::format("cannot give it a size of {} bytes", bytes).c_str(), errno);
 }
 
@@ -162,7 +182,7 @@ Status PoolFile::read(std::uint64_t offset, std::span<std::byte> out) const {
   std::size_t done = 0;
   while (done < out.size()) {
     const ssize_t got =
-        ::pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+        ::pread(fd(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (got > 0) {
       done += static_cast<std::size_t>(got);
     } else if (got == 0) {
@@ -180,14 +200,14 @@ Result<FileView> PoolFile::view() const {
   if (!bytes.ok()) return bytes.status();
   if (*bytes == 0) return FileView(nullptr, 0);
   void* const memory =
-      ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd_, 0);
+      ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd(), 0);
   if (memory == MAP_FAILED) return failed("cannot map", errno);
   return FileView(static_cast<std::byte*>(memory), *bytes);
 }
 
 Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
                                  std::uint64_t alignment) const {
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(fd(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("cannot lock", errno);
     return Status(StatusCode::kBusy, fmt::format("{}: another process has it open", path_));
   }
@@ -200,7 +220,7 @@ Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
   const std::uint64_t gap =
       (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
   void* const mapped =
-      ::mmap(first + gap, bytes, PROT_READ | PROT_WRITE, sharing_on(kind) | MAP_FIXED, fd_, 0);
+      ::mmap(first + gap, bytes, PROT_READ | PROT_WRITE, sharing_on(kind) | MAP_FIXED, fd(), 0);
   if (mapped == MAP_FAILED) {
     const int error = errno;
     ::munmap(reserved, room);
@@ -213,16 +233,16 @@ Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
 }
 
 Status PoolFile::map_by_path(MediumKind kind, std::span<std::byte> mapping) const {
-  const int fd = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  const int other = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   struct stat there{};
   struct stat ours{};
-  const bool is_ours = fd >= 0 && ::fstat(fd, &there) == 0 && ::fstat(fd_, &ours) == 0 &&
+  const bool is_ours = other >= 0 && ::fstat(other, &there) == 0 && ::fstat(fd(), &ours) == 0 &&
                        there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
   Status status;  // a path that leads elsewhere already is as good as none
   if (is_ours && ::mmap(mapping.data(), mapping.size(), PROT_READ | PROT_WRITE,
-                        sharing_on(kind) | MAP_FIXED, fd, 0) == MAP_FAILED)
+                        sharing_on(kind) | MAP_FIXED, other, 0) == MAP_FAILED)
     status = failed("cannot map", errno);
-  if (fd >= 0) ::close(fd);
+  if (other >= 0) ::close(other);
   return status;
 }
 
@@ -236,7 +256,7 @@ Status PoolFile::allocate(std::uint64_t offset, std::uint64_t bytes) const {
   int error = EINTR;
   while (error == EINTR) {
     // Keeping the size, so that the last page may reach beyond it.
-    const int result = ::fallocate(fd_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+    const int result = ::fallocate(fd(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
                                    static_cast<off_t>(end - begin));
     error = result == 0 ? 0 : errno;
   }
@@ -250,7 +270,7 @@ Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
   while (offset < end) {
     const auto step =
         static_cast<std::size_t>(std::min<std::uint64_t>(end - offset, kZeros.size()));
-    const ssize_t written = ::pwrite(fd_, kZeros.data(), step, static_cast<off_t>(offset));
+    const ssize_t written = ::pwrite(fd(), kZeros.data(), step, static_cast<off_t>(offset));
     if (written >= 0) {
       offset += static_cast<std::uint64_t>(written);
     } else if (errno != EINTR) {
@@ -261,17 +281,17 @@ Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
 }
 
 Status PoolFile::sync() const {
-  if (::fsync(fd_) == 0) return {};
+  if (::fsync(fd()) == 0) return {};
   return failed("fsync", errno);
 }
 
 Status PoolFile::sync_directory() const {
-  const int fd = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return errno == EACCES ? Status() : failed("cannot open its directory", errno);
+  const int folder = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return errno == EACCES ? Status() : failed("cannot open its directory", errno);
   // A directory that may not be read, or that cannot be synced, is as durable as it gets.
   Status status;
-  if (::fsync(fd) != 0 && errno != EINVAL) status = failed("fsync of its directory", errno);
-  ::close(fd);
+  if (::fsync(folder) != 0 && errno != EINVAL) status = failed("fsync of its directory", errno);
+  ::close(folder);
   return status;
 }
 
@@ -281,11 +301,11 @@ void PoolFile::discard() const noexcept {
 
 Result<MediumKind> PoolFile::detect_medium() const {
   struct statfs info{};
-  if (::fstatfs(fd_, &info) != 0) return failed("fstatfs", errno);
+  if (::fstatfs(fd(), &info) != 0) return failed("fstatfs", errno);
   if (static_cast<std::uint64_t>(info.f_type) == TMPFS_MAGIC) return MediumKind::kEmulated;
   // Only where the file system itself vouches for synchronous page faults are flushes enough.
   void* page =
-      ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd_, 0);
+      ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd(), 0);
   if (page == MAP_FAILED) return MediumKind::kFile;
   ::munmap(page, kPageBytes);
   return MediumKind::kDax;

@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "flugs/status.h"
 #include "pmem/file_view.h"
 #include "pmem/medium.h"
+#include "words/fork.h"
 
 namespace flugs::pmem {
 
@@ -25,12 +27,9 @@ class PoolFile {
   /// The same for reading only; others may have it open so, too, nobody for writing.
   static Result<PoolFile> open_to_read(const std::string& path);
 
-  PoolFile(PoolFile&& other) noexcept
-      : path_(std::move(other.path_)), fd_(other.fd_), is_at_path_(other.is_at_path_) {
-    other.fd_ = -1;
-  }
+  PoolFile(PoolFile&&) noexcept = default;
   PoolFile& operator=(PoolFile&&) = delete;
-  ~PoolFile();
+  ~PoolFile() = default;
 
   const std::string& path() const noexcept { return path_; }
   /// Leads to the file in this process, whether it has its path or not.
@@ -65,7 +64,21 @@ class PoolFile {
   Result<MediumKind> detect_medium() const;
 
  private:
-  PoolFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  /// What a forked child closes at once: it would keep the file locked when the parent has closed
+  /// it. From then on every call in the child fails.
+  struct Descriptor {
+    explicit Descriptor(int number) noexcept : fd(number) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor();
+    static void close_in_child(void* descriptor) noexcept;
+    int fd;
+    AtFork at_fork = {};
+  };
+
+  PoolFile(std::string path, int fd)
+      : path_(std::move(path)), descriptor_(std::make_unique<Descriptor>(fd)) {}
+  int fd() const noexcept { return descriptor_->fd; }
   Status create_at_path();
   Status sync_directory() const;
   static Result<PoolFile> open_regular(const std::string& path, int access);
@@ -73,7 +86,7 @@ class PoolFile {
   Status failed(const char* what, int error) const;
 
   std::string path_;
-  int fd_;
+  std::unique_ptr<Descriptor> descriptor_;
   bool is_at_path_ = true;
 };
 

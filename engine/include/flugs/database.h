@@ -213,7 +213,13 @@ struct TableStatistics {
 ///
 /// Thread-safety: every function may be called from any thread, except moving, assigning and
 /// destroying. A pool is open once at a time; a second opener, in this process or another, gets
-/// kBusy. A forked child must not use it: the mapping is not inherited.
+/// kBusy.
+///
+/// In a child that was forked since it was opened, every function fails with kInvalidArgument or
+/// returns something empty, as do those of its transactions, and destroying it does nothing: it is
+/// the parent's. The child may open the pool itself, once the parent has closed it. A Row that the
+/// child inherits holds nothing any more. Do not fork in a function that a call of the library
+/// calls, and return from it in the child.
 ///
 /// On a Database that is not open every function fails with kInvalidArgument or returns something
 /// empty.
