@@ -154,6 +154,11 @@ Status decode_columns(SchemaReader& in, TableSchema& schema) {
 
 Result<TableSchema> complete_schema(TableSchema schema) {
   if (Status s = check_name("table", schema.name); !s.ok()) return s;
+  if (const std::string& call = schema.misplaced_call; !call.empty())
+    return invalid(fmt::format(
+        "table {}: {}() is called before there is a {} that it could speak "
+        "of: call it after the one that it is meant for",
+        schema.name, call, call == "ordered" || call == "hash_prefix" ? "key" : "column"));
   if (schema.columns.empty() || schema.columns.size() > kColumnsMax)
     return invalid(fmt::format("table {}: {} columns, allowed are 1 to {}", schema.name,
                                schema.columns.size(), kColumnsMax));

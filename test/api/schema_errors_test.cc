@@ -56,6 +56,25 @@ TEST_CASE("names that are no names are refused", "[api]") {
   check_refused(key, word);
 }
 
+TEST_CASE("a call that speaks of a column or key before there is one is refused by name", "[api]") {
+  const std::vector<Wrong> all = {
+      {"not_null()", [](TableSchema& s) { s.not_null(); }},
+      {"direct()", [](TableSchema& s) { s.direct(); }},
+      {"dictionary()", [](TableSchema& s) { s.dictionary(); }},
+      {"scale()", [](TableSchema& s) { s.scale(2); }},
+      {"with_default()", [](TableSchema& s) { s.with_default(Constant(Value::int64(1))); }},
+      {"auto_increment()", [](TableSchema& s) { s.auto_increment(); }},
+      {"expect_distinct()", [](TableSchema& s) { s.expect_distinct(3); }},
+      {"ordered()", [](TableSchema& s) { s.ordered(); }},
+      {"hash_prefix()", [](TableSchema& s) { s.hash_prefix(1).not_null(); }},
+  };
+  for (const Wrong& wrong : all) {
+    TableSchema schema("early");
+    wrong.change(schema);
+    check_refused(schema.column("a", Type::kInt64).primary_key({"a"}), wrong.word);
+  }
+}
+
 TEST_CASE("wrong columns and keys are refused, and the message says which", "[api]") {
   const std::vector<Wrong> all = {
       {"0 columns",

@@ -108,7 +108,7 @@ struct OpenOptions {
   std::uint32_t slots_max = 128;
   CommitClock clock = CommitClock::kAutomatic;
   /// When tables are merged by themselves, each until it gets a policy of its own.
-  MergePolicy merge_policy;
+  MergePolicy merge_policy = {};
   /// How much the thread that does so stands back for others, 0 to 19, as nice(1) has it: with 10
   /// it gets a tenth of what a busy thread gets, and all of an idle processor. Threads that it
   /// starts to merge with (MergePolicy::threads) do the same.
@@ -120,7 +120,7 @@ struct OpenOptions {
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;
   /// Called now and then while opening, from any thread, one call at a time. Must not throw.
-  std::function<void(const Progress&)> progress;
+  std::function<void(const Progress&)> progress = {};
 };
 
 /// Counters and sizes of an open database. Sizes in bytes, counters since it was opened.

@@ -46,7 +46,7 @@ struct MergeOptions {
   bool ends_old_transactions = false;
   /// Called now and then, one call at a time, from any thread; false ends the merge early: what has
   /// been merged stays so. Must not throw, and must not use the database.
-  std::function<bool(const MergeProgress&)> progress;
+  std::function<bool(const MergeProgress&)> progress = {};
 };
 
 /// What a merge did. Times are of the clock, in microseconds.

@@ -43,9 +43,9 @@ struct PoolCheckReport {
 };
 
 struct PoolCheckOptions {
-  std::string path;
+  std::string path = {};
   /// Called now and then, from the calling thread. Must not throw.
-  std::function<void(const Progress&)> progress;
+  std::function<void(const Progress&)> progress = {};
 };
 
 /// Audits a pool that nobody has open for writing, without changing a byte of the file: everything

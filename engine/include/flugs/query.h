@@ -24,7 +24,7 @@ struct RunOptions {
   /// Bytes that all operators and the result may hold at one time.
   std::uint64_t memory_bytes_max = std::uint64_t{4} << 30;
   /// A query that is asked to stop fails with kCancelled within some thousand rows per thread.
-  std::stop_token stop;
+  std::stop_token stop = {};
 };
 
 /// Columns or expressions that must be equal: of the left input, of the right one. NULL equals

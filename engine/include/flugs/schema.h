@@ -29,7 +29,7 @@ enum class Encoding : std::uint8_t {
 
 /// One column. Names are 1 to 63 bytes, without a zero byte, and unique within the table.
 struct ColumnSchema {
-  std::string name;
+  std::string name = {};
   Type type = Type::kInt64;
   bool nullable = true;
   Encoding encoding = Encoding::kAuto;
@@ -42,7 +42,7 @@ struct ColumnSchema {
   /// What Transaction::insert stores that is given no value for the column; without one NULL. A
   /// value of the column's type, or one that stands for it exactly: a smaller integer, an integer
   /// or decimal for a decimal, a date for a timestamp. Texts have up to 4096 bytes.
-  std::optional<Constant> default_value;
+  std::optional<Constant> default_value = {};
   /// Rows that are inserted without a value for the column, or with NULL, get a number of their
   /// own, from 1 on: an int32 or int64 column, which becomes NOT NULL, one in a table. Numbers have
   /// gaps and are not in the order of commits: each transaction slot takes up to 1024 at a time,
@@ -62,8 +62,8 @@ struct ColumnSchema {
 /// A unique key admits any number of rows in which one of its columns is NULL (the SQL rule);
 /// columns of a primary key must not be nullable.
 struct KeySchema {
-  std::string name;                  ///< 1 to 63 bytes, unique within the table
-  std::vector<std::string> columns;  ///< 1 to 16, in key order
+  std::string name = {};                  ///< 1 to 63 bytes, unique within the table
+  std::vector<std::string> columns = {};  ///< 1 to 16, in key order
   bool unique = false;
   /// NULL first, numbers by size with NaN last, strings and bytes byte by byte.
   bool ordered = false;
@@ -79,8 +79,8 @@ struct KeySchema {
 /// Constants as for ColumnSchema::default_value; columns that are compared have one type, integers
 /// may be of either size. At most 64 comparisons and combinations of them, 1024 constants in all.
 struct CheckSchema {
-  std::string name;  ///< 1 to 63 bytes, unique among the table's checks
-  Condition condition;
+  std::string name = {};  ///< 1 to 63 bytes, unique among the table's checks
+  Condition condition = {};
 };
 
 /// What becomes of rows that refer to one that is deleted, or whose key changes. The numeric values
@@ -100,10 +100,10 @@ enum class ReferenceAction : std::uint8_t {
 /// nobody deletes a row to which another transaction just lets one refer, commit looks at once
 /// more: of two such the later one fails with kConflict, at every level of isolation.
 struct ForeignKeySchema {
-  std::string name;                  ///< 1 to 63 bytes, unique among the table's foreign keys
-  std::vector<std::string> columns;  ///< 1 to 16, with the types and scales of the other key's
-  std::string table;                 ///< there already, or the table itself
-  std::string key = "primary";       ///< a unique key of it
+  std::string name = {};                  ///< 1 to 63 bytes, unique among the table's foreign keys
+  std::vector<std::string> columns = {};  ///< 1 to 16, with the types and scales of the other key's
+  std::string table = {};                 ///< there already, or the table itself
+  std::string key = "primary";            ///< a unique key of it
   ReferenceAction on_delete = ReferenceAction::kRestrict;
   ReferenceAction on_update = ReferenceAction::kRestrict;
   KeyId referenced = {};  ///< what the names mean; filled in by Database::create_table
@@ -122,6 +122,9 @@ struct TableSchema {
   std::vector<KeySchema> keys;                 ///< at most 16
   std::vector<CheckSchema> checks;             ///< at most 64
   std::vector<ForeignKeySchema> foreign_keys;  ///< at most 64
+  /// The first of the calls below that spoke of a column or key before there was one; empty: none.
+  /// create_table refuses such a schema.
+  std::string misplaced_call;
 
   TableSchema() = default;
   explicit TableSchema(std::string table_name) : name(std::move(table_name)) {}
@@ -134,32 +137,39 @@ struct TableSchema {
     columns.push_back(std::move(c));
     return *this;
   }
-  // The following seven speak of the column added last; there must be one.
+  // The following seven speak of the column added last. Without one, create_table is refused.
   TableSchema& not_null() {
+    if (columns.empty()) return misplace("not_null");
     columns.back().nullable = false;
     return *this;
   }
   TableSchema& direct() {
+    if (columns.empty()) return misplace("direct");
     columns.back().encoding = Encoding::kDirect;
     return *this;
   }
   TableSchema& dictionary() {
+    if (columns.empty()) return misplace("dictionary");
     columns.back().encoding = Encoding::kDictionary;
     return *this;
   }
   TableSchema& scale(std::uint8_t digits) {
+    if (columns.empty()) return misplace("scale");
     columns.back().scale = digits;
     return *this;
   }
   TableSchema& with_default(Constant value) {
+    if (columns.empty()) return misplace("with_default");
     columns.back().default_value = std::move(value);
     return *this;
   }
   TableSchema& auto_increment() {
+    if (columns.empty()) return misplace("auto_increment");
     columns.back().auto_increment = true;
     return *this;
   }
   TableSchema& expect_distinct(std::uint32_t values) {
+    if (columns.empty()) return misplace("expect_distinct");
     columns.back().expected_distinct = values;
     return *this;
   }
@@ -213,12 +223,20 @@ struct TableSchema {
   }
   /// Makes the key added last (or the primary key, if no other was) ordered as well as hashed.
   TableSchema& ordered() {
+    if (keys.empty()) return misplace("ordered");
     keys.back().ordered = true;
     return *this;
   }
   /// Hashes only the first `count` columns of the key added last.
   TableSchema& hash_prefix(std::uint8_t count) {
+    if (keys.empty()) return misplace("hash_prefix");
     keys.back().hashed_columns = count;
+    return *this;
+  }
+
+ private:
+  TableSchema& misplace(const char* call) {
+    if (misplaced_call.empty()) misplaced_call = call;
     return *this;
   }
 };

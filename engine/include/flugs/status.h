@@ -105,15 +105,22 @@ class [[nodiscard]] Result {
     if (!ok()) detail::bad_result_access(status_);
     return *value_;
   }
-  T&& value() && {
+  /// By value, so that `for (auto& c : database.schema(t).value().columns)` does not go through
+  /// what the Result took with it.
+  T value() && {
     if (!ok()) detail::bad_result_access(status_);
     return std::move(*value_);
   }
+  const T& value() const&& = delete;
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
+  T operator*() && { return std::move(*this).value(); }
+  const T& operator*() const&& = delete;
+  /// Of a Result that is kept: what `make()->member` refers to would be gone with the Result, so
+  /// write make().value().member.
+  T* operator->() & { return &value(); }
+  const T* operator->() const& { return &value(); }
+  const T* operator->() const&& = delete;
 
  private:
   Status status_;

@@ -94,8 +94,8 @@ class Row {
 
 /// A column and its new value.
 struct ColumnValue {
-  ColumnId column;
-  Value value;
+  ColumnId column = {};
+  Value value = {};
 };
 
 /// How long a call waits for a row that another transaction has locked, or is writing; 0: it fails
@@ -116,7 +116,7 @@ struct Upserted {
 ///     const std::array<Value, 1> from = {Value::int32(10)}, to = {Value::int32(20)};
 ///     transaction.range(key, {from, true}, {to, false}, visit);
 struct KeyBound {
-  std::span<const Value> values;  ///< empty: unbounded
+  std::span<const Value> values = {};  ///< empty: unbounded
   bool inclusive = true;
 };
 
