@@ -7,12 +7,14 @@
 #include <libpmemobj/ctl.h>
 #include <libpmemobj/pool_base.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "pmem/object_format.h"
 
@@ -32,6 +34,38 @@ struct Library {
   decltype(&pmemobj_ctl_get) ctl_get = nullptr;
   decltype(&pmemobj_ctl_set) ctl_set = nullptr;
   decltype(&pmemobj_errormsg) errormsg = nullptr;
+};
+
+/// Hides from libpmemobj and libpmem what the environment says to them: a setting that they do not
+/// understand ends the process, another one may have them take a disk for persistent memory. Other
+/// threads read one list of variables or the other, and both stay. One at a time.
+class HiddenSettings {
+ public:
+  HiddenSettings() : all_(environ) {
+    if (environ == nullptr) return;
+    auto shown = std::make_unique<std::vector<char*>>();
+    bool hides = false;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      const std::string_view text(*variable);
+      const bool is_setting = text.starts_with("PMEM") || text.starts_with("PMREORDER");
+      if (!is_setting) shown->push_back(*variable);
+      hides |= is_setting;
+    }
+    if (!hides) return;
+    shown->push_back(nullptr);
+    environ = shown.release()->data();  // for ever, as somebody may still be reading it
+    shown_ = environ;
+  }
+  // Unless somebody has set a variable meanwhile, which makes a new list.
+  ~HiddenSettings() {
+    if (shown_ != nullptr && environ == shown_) environ = all_;
+  }
+  HiddenSettings(const HiddenSettings&) = delete;
+  HiddenSettings& operator=(const HiddenSettings&) = delete;
+
+ private:
+  char** all_;
+  char** shown_ = nullptr;
 };
 
 template <typename Function>
@@ -94,8 +128,6 @@ using Objects = std::unique_ptr<PMEMobjpool, CloseObjects>;
 /// versions refuse media without a counter of unsafe shutdowns.
 Result<Objects> make_empty(const Library& library, const std::string& path,
                            const std::string& file) {
-  static std::mutex settings_mutex;  // held alone
-  const std::scoped_lock lock(settings_mutex);
   constexpr std::array<const char*, 2> kSettings = {"fallocate.at_create", "sds.at_create"};
   std::array<int, kSettings.size()> before{};
   for (std::size_t i = 0; i < kSettings.size(); ++i) {
@@ -156,6 +188,9 @@ Result<std::vector<ArenaRecord>> make_arenas(const Library& library, PMEMobjpool
 
 Result<std::vector<ArenaRecord>> make_objects(const std::string& file, const PoolOptions& options,
                                               std::uint64_t max_bytes) {
+  static std::mutex settings_mutex;  // of libpmemobj, and the environment; a leaf
+  const std::scoped_lock lock(settings_mutex);
+  const HiddenSettings hidden;
   const std::string& path = options.path;  // for messages
   const Result<Library> library = load_library(path);
   if (!library.ok()) return library.status();

@@ -53,6 +53,15 @@ int sharing_on(MediumKind kind) noexcept {
   return kind == MediumKind::kDax ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
 }
 
+/// A system call would take what stands before the zero for the path.
+Status check_path(const std::string& path) {
+  const std::size_t zero = path.find('\0');
+  if (zero == std::string::npos) return {};
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("{}: the path has a zero byte, at position {}: paths have none",
+                            path.substr(0, zero), zero));
+}
+
 std::string directory_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
@@ -67,6 +76,8 @@ Status PoolFile::failed(const char* what, int error) const {
 }
 
 Result<PoolFile> PoolFile::create(const std::string& path) {
+  if (Status s = check_path(path); !s.ok()) return s;
+  const ForkPause pause;
   PoolFile file(path, -1);
   struct stat info{};
   if (::lstat(path.c_str(), &info) == 0) return file.failed("cannot create", EEXIST);
@@ -109,7 +120,9 @@ Result<PoolFile> PoolFile::open_to_read(const std::string& path) {
 }
 
 Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
+  if (Status s = check_path(path); !s.ok()) return s;
   const bool writes = access == O_RDWR;
+  const ForkPause pause;
   // O_NONBLOCK, lest opening a named pipe waits for its other end.
   PoolFile file(path, ::open(path.c_str(), access | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (file.fd() < 0)
@@ -122,7 +135,6 @@ Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
   Status status = file.lock(writes ? F_WRLCK : F_RDLCK);
   if (!status.ok()) return status;
   return file;
-  const ForkPause pause;
 }
 
 PoolFile::Descriptor::~Descriptor() {
@@ -147,6 +159,9 @@ void PoolFile::Descriptor::close_in_child(void* descriptor) noexcept {
 /// leaves to it and map() takes: it is held from before the first byte is read or written, so
 /// nobody sees a pool half created.
 Status PoolFile::lock(short kind) const {
+  if (Status s = descriptor_->at_fork.enter(&Descriptor::close_in_child, descriptor_.get());
+      !s.ok())
+    return s;
   struct flock whole{};
   whole.l_type = kind;
   whole.l_whence = SEEK_SET;
@@ -159,9 +174,6 @@ Status PoolFile::lock(short kind) const {
 }
 
 Result<std::uint64_t> PoolFile::size() const {
-  if (Status s = descriptor_->at_fork.enter(&Descriptor::close_in_child, descriptor_.get());
-      !s.ok())
-    return s;
   struct stat info{};
   if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
   return static_cast<std::uint64_t>(info.st_size);

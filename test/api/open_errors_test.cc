@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "flugs/database.h"
+#include "flugs/opening_estimate.h"
+#include "flugs/pool_check.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -97,6 +99,22 @@ TEST_CASE("options out of range are refused", "[api]") {
   refuse([](OpenOptions& o) { o.segment_bytes = 5000; });
   refuse([](OpenOptions& o) { o.hint_interval = std::chrono::milliseconds(-1); });
   refuse([](OpenOptions& o) { o.hint_interval = std::chrono::milliseconds::max(); });
+}
+
+TEST_CASE("a path with a zero byte is refused, and nothing is made of what stands before it",
+          "[api]") {
+  const TemporaryPath path;
+  for (const OpenMode mode : {OpenMode::kOpen, OpenMode::kCreate, OpenMode::kOpenOrCreate}) {
+    OpenOptions options = at(path, mode);
+    options.path += std::string("\0rest", 5);
+    check_refused(options, StatusCode::kInvalidArgument);
+    CHECK(::access(path.string().c_str(), F_OK) != 0);
+  }
+  must(Database::open(at(path)));
+  const std::string longer = path.string() + std::string("\0rest", 5);
+  check_refused(small_options(longer), StatusCode::kInvalidArgument);
+  CHECK(check_pool({.path = longer}).code() == StatusCode::kInvalidArgument);
+  CHECK(estimate_opening({.path = longer}).code() == StatusCode::kInvalidArgument);
 }
 
 TEST_CASE("the number of slots may differ from one opening to the next", "[api]") {

@@ -6,6 +6,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -151,6 +152,29 @@ TEST_CASE("of many who create a pool at once one succeeds", "[pmem][pool]") {
     CHECK(std::count(codes.begin(), codes.end(), StatusCode::kOk) == 1);
     CHECK(std::count(codes.begin(), codes.end(), StatusCode::kAlreadyExists) == 3);
     CHECK(Pool::open(options_at(path.string())).ok());
+  }
+}
+
+TEST_CASE("a pool is created and opened", "[pmem][pool]") {
+  const TemporaryPath path;
+  CHECK(Pool::create(options_at(path.string())).ok());
+  CHECK(Pool::open(options_at(path.string())).ok());
+}
+
+// In programs that run the test above alone: libpmemobj reads most of its variables when it is
+// loaded.
+TEST_CASE("nothing in the environment of libpmemobj keeps a process from creating a pool",
+          "[pmem][pool]") {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  for (const std::string setting :
+       {"HARMLESS=1", "PMEMOBJ_CONF=garbage", "PMEMOBJ_CONF='heap.nothing=1;'",
+        "PMEMOBJ_CONF_FILE=/nowhere", "PMEM_IS_PMEM_FORCE=1", "PMEM_NO_CLWB=1", "PMEM_NO_FLUSH=1",
+        "PMEM_MOVNT_THRESHOLD=-1", "PMEMOBJ_LOG_LEVEL=garbage", "PMEMOBJ_NLANES=0",
+        "PMREORDER_EMIT_LOG=1"}) {
+    INFO(setting);
+    const std::string command =
+        setting + " '" + program + "' 'a pool is created and opened' >/dev/null 2>&1";
+    CHECK(std::system(command.c_str()) == 0);
   }
 }
 

@@ -74,8 +74,8 @@ enum class CommitClock : std::uint8_t {
 inline constexpr unsigned kProcessorsForClock = 32;
 
 struct OpenOptions {
-  /// A regular file, created with mode 0600; no symbolic link is followed.
-  std::string path;
+  /// A regular file, created with mode 0600; no symbolic link is followed. No zero byte.
+  std::string path = {};
   OpenMode mode = OpenMode::kOpenOrCreate;
   /// Largest size the pool can grow to, bytes, 8 MB to 16 TB; fixed at creation. The file has this
   /// length and is sparse: space is taken as it is needed.
