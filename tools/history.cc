@@ -147,11 +147,24 @@ bench::Json by_kind_json(const history::Report& report, bool forbidden) {
   return json;
 }
 
+/// The history in which a rule is broken has its own size, in which every rule shows, however small
+/// the run is.
+proof::HistoryPlan plan_to_break(const HistoryOptions& options) {
+  proof::HistoryPlan plan;
+  plan.operations = kOperationsOfBrokenRule;
+  plan.seed = options.plan.seed;
+  plan.workload = options.plan.workload;
+  plan.level = options.plan.level;
+  plan.merges = options.plan.merges;
+  plan.index_mode = options.plan.index_mode;
+  plan.clock = options.plan.clock;
+  return plan;
+}
+
 Status break_rules(const HistoryOptions& options, HistoryFigures& figures) {
   for (const proof::BrokenRule rule : proof::kBrokenRules) {
     if (!needs_rule(options.plan.level, rule)) continue;
-    proof::HistoryPlan plan = options.plan;
-    plan.operations = std::min(options.operations, kOperationsOfBrokenRule);
+    proof::HistoryPlan plan = plan_to_break(options);
     Result<PoolFile> pool = history_pool(options, plan);
     if (!pool.ok()) return std::move(pool).status();
     const Result<history::Report> report = proof::check_broken_rule(plan, rule);
