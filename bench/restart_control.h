@@ -24,6 +24,7 @@ struct RestartPlan {
   char pool_path[512] = {};
   std::uint64_t rows = 1'000'000;
   std::uint64_t distinct = 100'000;
+  std::uint32_t tables = 1;  ///< with as many rows each; all queries are of the first
   std::uint64_t seed = 1;
   Type type = Type::kInt32;
   bool killed = false;  ///< every life but the last ends with SIGKILL under load

@@ -99,8 +99,9 @@ Status load_rows(Database& database, TableId table, RestartControl& control, std
 
 }  // namespace
 
-Result<TableId> create_restart_table(Database& database, const RestartPlan& plan) {
-  TableSchema schema("r");
+Result<TableId> create_restart_table(Database& database, const RestartPlan& plan,
+                                     const std::string& name) {
+  TableSchema schema(name);
   for (std::size_t column = 1; column <= kRestartColumns; ++column) {
     schema.column("c" + std::to_string(column), plan.type).not_null().dictionary();
     schema.columns.back().encoding = Encoding::kDictionary;
@@ -130,6 +131,20 @@ Status insert_restart_rows(Transaction& transaction, TableId table, const Restar
   return {};
 }
 
+Status load_other_restart_tables(Database& database, const RestartPlan& plan) {
+  for (std::uint32_t i = 1; i < plan.tables; ++i) {
+    const Result<TableId> table = create_restart_table(database, plan, "r" + std::to_string(i));
+    if (!table.ok()) return table.status();
+    Result<Transaction> transaction = database.begin();
+    if (!transaction.ok()) return transaction.status();
+    Status loaded = insert_restart_rows(*transaction, *table, plan.data(), plan.keyed, 0, plan.rows,
+                                        [](std::uint64_t, const RestartRow&, RowId) {});
+    if (loaded.ok()) loaded = transaction->commit();
+    if (!loaded.ok()) return loaded;
+  }
+  return {};
+}
+
 Status load_restart_rows(Database& database, TableId table, RestartControl& control) {
   const RestartPlan& plan = control.plan();
   const std::uint64_t begin = monotonic_ns();
@@ -143,6 +158,7 @@ Status load_restart_rows(Database& database, TableId table, RestartControl& cont
     status = database.merge(table, everything).status();
   }
   if (status.ok()) status = load_rows(database, table, control, merged, plan.rows);
+  if (status.ok()) status = load_other_restart_tables(database, plan);
   control.status().load_seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
   return status;
 }

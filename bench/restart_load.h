@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "bench/restart_control.h"
 #include "flugs/database.h"
@@ -10,7 +11,12 @@ namespace flugs::bench {
 
 /// Creates r(c1, c2, c3, c4), dictionary-encoded, and if the plan wants a key id, the primary key.
 /// Fails as Database::create_table.
-Result<TableId> create_restart_table(Database& database, const RestartPlan& plan);
+Result<TableId> create_restart_table(Database& database, const RestartPlan& plan,
+                                     const std::string& name = "r");
+
+/// Creates and loads the other tables of the plan, r1, r2 and so on, a transaction each.
+/// Fails as create_restart_table and insert_restart_rows.
+Status load_other_restart_tables(Database& database, const RestartPlan& plan);
 
 /// Told of a row that was inserted: its number, its values, its RowId.
 using RestartRowSeen = std::function<void(std::uint64_t, const RestartRow&, RowId)>;

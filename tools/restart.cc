@@ -28,6 +28,7 @@ struct RestartOptions {
   std::string estimate;
   std::uint64_t rows = 1'000'000;
   std::uint64_t distinct = 100'000;
+  std::uint32_t tables = 1;
   std::string stop = "clean";
   std::uint32_t runs = 10;
   std::string type = "int32";
@@ -136,6 +137,7 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["guarantee"] = status.guarantee;
   json["rows"] = options.rows;
   json["distinct"] = options.distinct;
+  json["tables"] = options.tables;
   json["type"] = options.type;
   json["index"] = to_string(options.index_mode);
   json["side"] = options.side;
@@ -210,6 +212,7 @@ bench::RestartPlan plan_of(const RestartOptions& options) {
   bench::RestartPlan plan;
   plan.rows = options.rows;
   plan.distinct = options.distinct;
+  plan.tables = options.tables;
   plan.seed = options.seed;
   plan.type = options.type == "int64" ? Type::kInt64 : Type::kInt32;
   plan.killed = options.stop == "kill";
@@ -241,7 +244,7 @@ int run_figures(const CLI::App& command, RestartOptions options) {
     options.distinct = std::max(options.rows / 10, std::uint64_t{1});
   if (command.count("--stop") == 0) options.stop = "kill";
   for (const char* given :
-       {"--type", "--side", "--index", "--first-query", "--ready", "--pool", "--json"})
+       {"--type", "--side", "--index", "--tables", "--first-query", "--ready", "--pool", "--json"})
     if (command.count(given) != 0)
       return could_not_run(
           Status(StatusCode::kInvalidArgument, fmt::format("{} goes with no --figures", given)));
@@ -330,6 +333,11 @@ void add_restart(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--distinct", options->distinct, "Distinct values in each of its 4 columns")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{4'000'000'000}))
+      ->capture_default_str();
+  command
+      ->add_option("--tables", options->tables,
+                   "Tables, each with so many rows; the queries are of the first")
+      ->check(CLI::Range(1u, 511u))
       ->capture_default_str();
   command->add_option("--stop", options->stop, "How each process ends: closes, or dies under load")
       ->check(CLI::IsMember({"clean", "kill"}))

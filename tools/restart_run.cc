@@ -101,8 +101,11 @@ std::uint64_t restart_pool_bytes(const bench::RestartPlan& plan) {
   // ahead. A key takes 8 bytes in the row and at most 24 in its index; a merge has both.
   const std::uint64_t row_bytes =
       (plan.keyed ? 72u : 40u) + (plan.side == bench::RestartSide::kDelta ? 0u : 40u);
-  return row_bytes * plan.rows + bench::kRestartColumns * 48 * plan.distinct +
-         (std::uint64_t{768} << 20);
+  const std::uint64_t table_bytes =
+      row_bytes * plan.rows + bench::kRestartColumns * 48 * plan.distinct;
+  // The first chunks of a small table have room for more.
+  const std::uint64_t others_bytes = (plan.tables - 1) * (table_bytes + (std::uint64_t{256} << 10));
+  return table_bytes + others_bytes + (std::uint64_t{768} << 20);
 }
 
 }  // namespace flugs::tools
