@@ -81,6 +81,7 @@ void TableView::add_columns() {
     ColumnInfo info{now.columns[i].name, {column.type(), now.columns[i].scale}, nullptr};
     info.is_dropped = now.columns[i].dropped;
     info.edition = column.edition();
+    editions_ += column.mark();
     if (column.is_dictionary())
       info.domain = std::make_shared<DictionaryDomain>(column.dictionary(), column.type());
     schema_.push_back(std::move(info));
@@ -89,7 +90,7 @@ void TableView::add_columns() {
 
 // An edition that a chunk names stays as long as somebody reads the chunk.
 void TableView::add_formers(const columns::RowLayout& layout) {
-  if (layout.editions() == table_.columns().editions()) return;
+  if (layout.editions() == editions_) return;
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     ColumnInfo& info = schema_[i];
     const std::uint16_t edition = layout.edition(i);
@@ -121,16 +122,18 @@ void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t r
 TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibility)
     : table_(table) {
   const std::uint32_t end = table.rows().rows_end();
-  // Columns and segments of the same editions.
+  // Columns and segments of the same editions. A change stores the column first and the sum of
+  // editions then: the columns that were found are compared, not two sums, which may both be of
+  // before the change although a column is of after it.
   for (bool is_same = false; !is_same;) {
-    const std::uint64_t editions = table.columns().editions();
+    editions_ = 0;
     segments_.clear();
     schema_.clear();
     row_positions_ = 0;
     has_groups_ = false;
     add_columns();
     add_segments(visibility, end);
-    is_same = table.columns().editions() == editions;
+    is_same = table.columns().editions() == editions_;
   }
   // What a merge made of a chunk since then has nothing of a column that was dropped since then.
   for (std::size_t i = 0; i < schema_.size(); ++i)

@@ -31,6 +31,7 @@ class TableView {
 
   const engine::Table& table_;
   Schema schema_;
+  std::uint64_t editions_ = 0;  // of the columns in `schema_`, as ColumnArray::editions
   std::vector<std::unique_ptr<Segment>> segments_;
   std::uint64_t row_positions_ = 0;
   bool has_groups_ = false;
