@@ -7,6 +7,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -101,8 +102,7 @@ class AlteredWorld {
   }
 
   /// What is written says of no column but the first ones, unless `names_added` becomes true.
-  Status write(Transaction& t, Random& random, bool& names_added) {
-    const auto n = static_cast<std::int64_t>(random.below(kThings));
+  Status write(Transaction& t, std::int64_t n, Random& random, bool& names_added) {
     const auto at = static_cast<std::int64_t>(random.below(kThingPlaces));
     const Result<Row> found = t.find({thing, 0}, {Value::int64(n)});
     if (!found.ok())
@@ -185,10 +185,13 @@ class AlteredWorld {
     Result<Transaction> t =
         database->begin(AccessMode::kReadWrite, static_cast<Isolation>(random.below(3)));
     if (!complaint.expect(t.ok(), "begin: " + t.status().to_string())) return;
-    for (std::uint64_t left = 1 + random.below(4); left != 0; --left) {
+    const auto drawn = [&] { return static_cast<std::int64_t>(random.below(kThings)); };
+    const std::int64_t favourite = drawn();  // written more than once
+    for (std::uint64_t left = 1 + random.below(5); left != 0; --left) {
       const Result<Savepoint> before = t->savepoint();
       bool names_added = false;
-      Status s = write(*t, random, names_added);
+      Status s = write(*t, random.chance(60) ? favourite : drawn(), random, names_added);
+      steps.fetch_add(1, std::memory_order_relaxed);
       const bool is_known = s.ok() || s.code() == StatusCode::kConflict ||
                             s.code() == StatusCode::kNotFound ||  // read committed
                             (names_added && is_of_added(s)) ||
@@ -201,7 +204,7 @@ class AlteredWorld {
       if (!s.ok() || random.chance(30)) s = t->rollback_to(*before);
       complaint.expect(s.ok(), "rollback_to: " + s.to_string());
     }
-    if (random.chance(20)) return;
+    if (random.chance(25)) return;
     const Status s = t->commit();
     complaint.expect(s.ok() || s.code() == StatusCode::kConflict, "commit: " + s.to_string());
   }
@@ -239,27 +242,32 @@ class AlteredWorld {
           "change_type");
     if (column % 3 == 0)
       expect(database->rename_column(thing, kDoubled, fmt::format("twice{}", column)), "rename");
-    if (column % 5 == 0) change_keys(complaint, random);
     std::this_thread::sleep_for(std::chrono::microseconds(random.below(1500)));
     const std::size_t old = column - 2;
     if (old < kThingColumns) return;
     dropped[old].store(true);
-    expect(database->drop_column(thing, ColumnId(static_cast<std::uint16_t>(old))), "drop_column");
+    const Status gone = database->drop_column(thing, ColumnId(static_cast<std::uint16_t>(old)));
+    const bool is_in_key = gone.code() == StatusCode::kConstraintViolated;
+    complaint.expect(gone.ok() || is_in_key, "drop_column: " + gone.to_string());
     if (column != kThingColumns + 10) return;
     dropped[kThingSerial.value()].store(true);
     expect(database->drop_column(thing, kThingSerial), "drop_column");
   }
 
   void change_keys(Complaint& complaint, Random& random) {
-    KeySchema key;
-    key.name = fmt::format("k{}", column_count.load());
     const std::vector<ColumnSchema> columns = schema().columns;
-    key.columns = {columns[kDoubled.value()].name};
-    if (random.chance(50)) key.columns.push_back(columns[kThingNumber.value()].name);
-    key.unique = true;
+    KeySchema key;
+    key.name = fmt::format("k{}", columns.size());
+    key.columns = {columns[random.chance(50) ? kDoubled.value() : kThingNumber.value()].name};
+    const ColumnSchema& other = columns[random.below(columns.size())];
+    if (random.chance(60) && !other.dropped && other.name != key.columns[0])
+      key.columns.insert(key.columns.begin(), other.name);
+    key.unique = random.chance(80);
     key.ordered = random.chance(50);
     const Result<KeyId> added = database->add_key(thing, key);
-    const bool may_fail = added.code() == StatusCode::kBusy;
+    // A column may be called otherwise by now, or be gone.
+    const bool may_fail =
+        added.code() == StatusCode::kBusy || added.code() == StatusCode::kInvalidArgument;
     if (!complaint.expect(added.ok() || may_fail, "add_key: " + added.status().to_string())) return;
     if (!added.ok()) return;
     std::this_thread::sleep_for(std::chrono::microseconds(random.below(2000)));
@@ -297,49 +305,70 @@ class AlteredWorld {
   TableId thing;
   std::atomic<std::size_t> column_count{kThingColumns};
   std::array<std::atomic<bool>, kThingColumnsMax> dropped{};
+  std::atomic<std::uint64_t> steps{0};
 
  private:
   std::vector<std::string> texts_ = std::vector<std::string>(kThingColumnsMax);
 };
 
-}  // namespace
+void merge_again(AlteredWorld& world, Complaint& complaint) {
+  MergeOptions everything;
+  everything.scope = MergeScope::kEverything;
+  const auto merged = world.database->merge(world.thing, everything);
+  complaint.expect(merged.ok() || merged.code() == StatusCode::kBusy,
+                   "merge: " + merged.status().to_string());
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
 
-TEST_CASE("each statement goes by one definition, whatever is altered meanwhile", "[concurrency]") {
-  AlteredWorld world;
-  Complaint complaint;
+/// From one opening to the next: writers, a reader, merges, and keys, while columns are altered.
+void live(AlteredWorld& world, std::uint64_t seed, int alterations, Complaint& complaint) {
   std::atomic<bool> stops{false};
   std::vector<std::thread> threads;
-  for (std::uint64_t seed = 1; seed <= 3; ++seed)
-    threads.emplace_back([&, seed] {
-      Random random(seed);
-      while (!stops && !complaint.failed()) world.transact(random, complaint);
+  const auto repeat = [&](auto&& work) {
+    threads.emplace_back([&, work, number = threads.size()] {
+      Random random(seed * 16 + number);
+      while (!stops && !complaint.failed()) work(random);
     });
-  threads.emplace_back([&] {
-    while (!stops && !complaint.failed()) world.check(complaint);
-  });
-  threads.emplace_back([&] {
-    MergeOptions everything;
-    everything.scope = MergeScope::kEverything;
-    while (!stops && !complaint.failed()) {
-      const auto merged = world.database->merge(world.thing, everything);
-      complaint.expect(merged.ok() || merged.code() == StatusCode::kBusy,
-                       "merge: " + merged.status().to_string());
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-  });
-  Random random(77);
-  for (int i = 0; i < 15 * kEffort && !complaint.failed(); ++i) world.alter(complaint, random);
+  };
+  for (int writer = 0; writer < 3; ++writer)
+    repeat([&](Random& random) { world.transact(random, complaint); });
+  repeat([&](Random&) { world.check(complaint); });
+  repeat([&](Random&) { merge_again(world, complaint); });
+  repeat([&](Random& random) { world.change_keys(complaint, random); });
+  Random random(seed);
+  for (int i = 0; i < alterations && !complaint.failed(); ++i) world.alter(complaint, random);
   stops = true;
   for (std::thread& thread : threads) thread.join();
-  INFO(complaint.what());
+  INFO("seed " << seed << ": " << complaint.what());
   REQUIRE_FALSE(complaint.failed());
   must(world.database->verify());
-  world.check(complaint);
   world.database.reopen();
   must(world.database->verify());
   world.check(complaint);
   INFO(complaint.what());
-  CHECK_FALSE(complaint.failed());
+  REQUIRE_FALSE(complaint.failed());
+}
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* given = std::getenv(variable);
+  return given == nullptr ? otherwise : std::strtoull(given, nullptr, 10);
+}
+
+}  // namespace
+
+// For as long as one likes: FLUGS_OPERATIONS is the number of writes, FLUGS_SEED where to begin.
+TEST_CASE("each statement goes by one definition of its table", "[concurrency]") {
+  const std::uint64_t wanted = number_from("FLUGS_OPERATIONS", 1);
+  const int openings = wanted == 1 ? 3 : 8;
+  const int alterations = wanted == 1 ? 3 * kEffort : 80;
+  std::uint64_t seed = number_from("FLUGS_SEED", 1);
+  Complaint complaint;
+  for (std::uint64_t steps = 0; steps < wanted;) {
+    AlteredWorld world;
+    for (int i = 0; i < openings; ++i) live(world, seed++, alterations, complaint);
+    steps += world.steps;
+    if (wanted != 1) WARN(steps << " writes, next FLUGS_SEED=" << seed);
+  }
 }
 
 }  // namespace flugs::test
