@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bench/restart_data.h"
+#include "bench/scm_model.h"
 #include "bench/shared_file.h"
 #include "flugs/database.h"
 
@@ -37,8 +38,7 @@ struct RestartPlan {
   bool sums_first = false;    ///< the first query is sum(c1)
   bool to_full_speed = true;  ///< a second of point selects follows the first answer
   std::uint32_t writers = 2;  ///< of the load under which it is killed
-  std::uint32_t scm_read_ns = 0;
-  std::uint32_t scm_write_ns = 0;
+  ScmModel scm;
 
   RestartData data() const noexcept { return {distinct, seed, type}; }
   /// Of the table: c1 to c4, and id.

@@ -114,4 +114,9 @@ double TatpRunResult::per_write(std::uint64_t Statistics::* counter) const noexc
   return static_cast<double>(after.*counter - before.*counter) / static_cast<double>(writes);
 }
 
+double TatpRunResult::per_executed(std::uint64_t Statistics::* counter) const noexcept {
+  if (executed() == 0) return 0;
+  return static_cast<double>(after.*counter - before.*counter) / static_cast<double>(executed());
+}
+
 }  // namespace flugs::bench

@@ -76,6 +76,8 @@ struct TatpRunResult {
   double per_second(std::uint64_t count) const noexcept;
   /// A counter's growth within the sampling period for each committed write transaction; 0 without.
   double per_write(std::uint64_t Statistics::* counter) const noexcept;
+  /// The same for each executed transaction.
+  double per_executed(std::uint64_t Statistics::* counter) const noexcept;
 };
 
 TatpRunResult run_tatp(Database& database, const TatpTables& tables, const Population& population,

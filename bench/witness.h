@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "bench/scm_model.h"
 #include "bench/shared_file.h"
 #include "bench/tatp_state.h"
 #include "flugs/status.h"
@@ -54,8 +55,7 @@ struct CrashPlan {
   std::uint32_t load_threads = 1;
   TatpMix mix = TatpMix::kFull;
   TatpDistribution distribution = TatpDistribution::kNuRand;
-  std::uint32_t scm_read_ns = 0;
-  std::uint32_t scm_write_ns = 0;
+  ScmModel scm;
   std::uint64_t log_entries = 0;  ///< for each user
   // Of the pool that is made; 0: as OpenOptions has them.
   std::uint64_t pool_bytes_max = 0;

@@ -14,7 +14,7 @@ endfunction()
 #
 # One Catch2 program flugs_<name>_test, and for each source one ctest "<name>/<source>" that runs
 # the test cases of that file. Labels: fast, figures (compares numbers: sanitizers add nothing),
-# crash, concurrency, slow (tools/test says which of them runs where); the target tests_<label>
+# crash, concurrency, slow, scm (tools/test says which of them runs where); the target tests_<label>
 # builds what carries one. REBUILT names sources whose tests run once more with indexes in DRAM
 # (test/support/temporary_database.h), as "<name>_rebuilt/<source>". Tests run in parallel, so each
 # takes its pools from test/support, which gives every one a path of its own.
@@ -62,7 +62,7 @@ function(flugs_test name)
   endforeach()
 endfunction()
 
-foreach(label fast figures crash concurrency slow)
+foreach(label fast figures crash concurrency slow scm)
   add_custom_target(tests_${label})
 endforeach()
 set(FLUGS_TEST_ENVIRONMENT

@@ -212,7 +212,6 @@ std::uint64_t Dictionary::hash_of(const Value& value) const noexcept {
 std::int64_t Dictionary::integer(std::uint32_t code) const noexcept {
   const std::byte* address = entry(code);
   if (address == nullptr) return 0;
-  medium_.before_cold_read(address);
   if (entry_bytes_ == 8) return static_cast<std::int32_t>(load_word(address));
   return static_cast<std::int64_t>(load_word(address));
 }
@@ -231,7 +230,6 @@ std::vector<std::uint64_t> Dictionary::chunk_bases(std::uint32_t count) const {
 std::string_view Dictionary::text(std::uint32_t code) const noexcept {
   const std::byte* address = entry(code);
   if (address == nullptr) return {};
-  medium_.before_cold_read(address);
   return text_cell::view(address, medium_.base(), medium_.bytes());
 }
 

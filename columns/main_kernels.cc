@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "pmem/scm_reads.h"
+
 namespace flugs::columns {
 namespace {
 
@@ -15,7 +17,8 @@ KernelRoute best_route() noexcept {
       has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi");
-  if (has_avx512) return KernelRoute::kAvx512;
+  // Of gathers and masked loads, which only those have, a build that charges reads knows nothing.
+  if (has_avx512 && !pmem::kSeesScmReads) return KernelRoute::kAvx512;
   return has_avx2 ? KernelRoute::kAvx2 : KernelRoute::kPlain;
 }
 

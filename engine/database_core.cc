@@ -12,6 +12,7 @@
 #include "engine/schema_codec.h"
 #include "engine/table_merge.h"
 #include "pmem/check.h"
+#include "pmem/scm_reads.h"
 #include "pmem/warm_list.h"
 
 namespace flugs::engine {
@@ -116,6 +117,7 @@ Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
   if (isolation > Isolation::kReadCommitted)
     return Status(StatusCode::kInvalidArgument, fmt::format("isolation is {}, allowed are 0 to 2",
                                                             static_cast<unsigned>(isolation)));
+  pmem::begin_scm_task();
   Result<TransactionContext*> context = take_context(mode, isolation);
   if (!context.ok()) return std::move(context).status();
   Transaction transaction;
@@ -407,6 +409,9 @@ Statistics DatabaseCore::statistics() const {
   statistics.lines_flushed = counters.lines_flushed;
   statistics.fences = counters.fences;
   statistics.bytes_written = counters.bytes_written;
+  const pmem::ScmReads reads = medium.scm_reads();
+  statistics.scm_lines_read = reads.lines;
+  statistics.scm_lines_read_in_sequence = reads.sequential_lines;
   for (const auto& context : contexts_) {
     statistics.transactions_committed += context->commits.get();
     statistics.transactions_aborted += context->aborts.get();

@@ -43,6 +43,13 @@ Status check_options(const OpenOptions& options) {
   if (options.clock > CommitClock::kAutomatic)
     return Status(StatusCode::kInvalidArgument, fmt::format("clock is {}, allowed are 0 to 2",
                                                             static_cast<unsigned>(options.clock)));
+  if (options.scm_read_ns != 0 && !pmem::kSeesScmReads)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("scm_read_ns is {}, but this build of flugs cannot charge reads: use "
+                              "one with FLUGS_SCM (cmake --preset scm, build/scm/tools/flugs)",
+                              options.scm_read_ns));
+  if (options.scm_lines_in_flight == 0)
+    return Status(StatusCode::kInvalidArgument, "scm_lines_in_flight is 0, it must be 1 or more");
   if (options.clock == CommitClock::kProcessors)
     if (Status s = mvcc::Clock::check_processors(); !s.ok()) return s;
   return MergeRecord::check(options.merge_policy);
@@ -54,7 +61,10 @@ pmem::PoolOptions pool_options(const OpenOptions& options) {
   pool.max_bytes = options.max_bytes;
   pool.segment_bytes = options.segment_bytes;
   pool.grow_ahead_bytes = options.grow_ahead_bytes;
-  pool.latency = {options.scm_read_ns, options.scm_write_ns};
+  pool.latency = {.read_ns = options.scm_read_ns,
+                  .write_ns = options.scm_write_ns,
+                  .lines_in_flight = options.scm_lines_in_flight,
+                  .keeps_lines = options.scm_cache == ScmCache::kProcessor};
   return pool;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/database_core.h"
+#include "pmem/scm_reads.h"
 #include "words/thread.h"
 
 namespace flugs::engine {
@@ -28,6 +29,7 @@ void HintKeeper::run(const std::stop_token& stop) noexcept {
   pmem::Persister persister(pool_.medium());
   rest_.sleep(stop, std::min(interval_, kFirstRest));
   while (!stop.stop_requested()) {
+    pmem::begin_scm_task();
     while (core_.keep_hints(persister) && !stop.stop_requested())
       std::this_thread::sleep_for(kKeeperPause);
     rest_.sleep(stop, interval_);

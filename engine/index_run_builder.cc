@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 
+#include "pmem/scm_reads.h"
 #include "words/parallel_sort.h"
 
 namespace flugs::engine {
@@ -247,6 +248,7 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
   std::mutex mutex;  // protects parts_
   crew_.for_each(threads_, chunks.size(), [&](std::size_t i) {
     if (stops_()) return;
+    pmem::begin_scm_task();
     std::vector<KeyParts> parts(table_.keys().size());
     gather_chunk(chunks[i], parts);
     const std::lock_guard guard(mutex);

@@ -24,7 +24,6 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
         out = Value::null();
         return true;
       }
-      // Small dictionaries are in the caches: no latency of emulated SCM to charge.
       const bool narrow = kind == columns::DecodeKind::kCode8;
       const std::byte* entry = first + bits * (narrow ? 8 : 16);
       out = Value::from_raw(decoder.type.load(std::memory_order_relaxed),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/table.h"
+#include "pmem/scm_reads.h"
 #include "words/thread.h"
 
 namespace flugs::engine {
@@ -75,8 +76,7 @@ void Sweeper::run(const std::stop_token& stop) noexcept {
   wait_for_drops(stop);
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
   for (Table* table : tables_) {
-    while (!stop.stop_requested() && table->sweep_more()) {
-    }
+    while (!stop.stop_requested() && table->sweep_more()) pmem::begin_scm_task();
     if (!stop.stop_requested()) static_cast<void>(table->check_hints());
   }
 }

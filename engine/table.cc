@@ -170,7 +170,6 @@ std::uint32_t Table::visible_version(const KeyIndex& key, std::uint32_t head,
                                      const mvcc::Visibility& visibility) const noexcept {
   const bool is_part = values.size() < key.columns().size();
   for (std::uint32_t row = head; row != kNoRow; row = rows_.previous(row)) {
-    pool_.medium().before_cold_read(rows_.probe_address(row));
     if (!key.matches(row, values)) return kNoRow;
     if (is_part && row != head && !key.same_key(row, head)) return kNoRow;
     if (visibility.happened(rows_.version(row).deleted)) return kNoRow;

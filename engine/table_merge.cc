@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/index_run_builder.h"
+#include "pmem/scm_reads.h"
 #include "words/elapsed.h"
 
 namespace flugs::engine {
@@ -328,6 +329,7 @@ Status TableMerge::merge_all() {
 }
 
 Status TableMerge::merge_one(const Candidate& candidate) {
+  pmem::begin_scm_task();
   ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
   if (Status s = merge.run(patience_); !s.ok()) {
     // A group without rows takes less than the empty chunk that would be in its place.

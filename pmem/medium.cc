@@ -7,10 +7,6 @@
 
 namespace flugs::pmem {
 
-namespace {
-constexpr std::uint32_t kDramReadNs = 90;  // what SOFORT's latencies include; section 5.1
-}  // namespace
-
 std::string_view to_string(MediumKind kind) noexcept {
   switch (kind) {
     case MediumKind::kDax:
@@ -43,10 +39,15 @@ Medium::Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency late
     : kind_(kind), latency_(latency), base_(base), bytes_(bytes) {
   route_.instruction = flush_instruction();
   set_observer(nullptr);
-  if (latency.read_ns != 0 || latency.write_ns != 0) spin_ns(0);  // calibrate before it matters
+  if (latency.write_ns != 0) spin_ns(0);  // calibrate before it matters
+  FLUGS_CHECK(latency.lines_in_flight != 0);
+  if (kind != MediumKind::kMemory) enter_scm_range(base, bytes, latency);
 }
 
-Medium::~Medium() { FLUGS_CHECK(persisters_.empty()); }
+Medium::~Medium() {
+  FLUGS_CHECK(persisters_.empty());
+  if (kind_ != MediumKind::kMemory) leave_scm_range(base_, bytes_);
+}
 
 void Medium::set_observer(PersistObserver* observer) noexcept {
   observer_ = observer;
@@ -58,12 +59,6 @@ std::string_view Medium::flush_name() const noexcept {
   if (kind_ == MediumKind::kFile) return "msync";
   if (kind_ == MediumKind::kMemory) return "none";
   return to_string(route_.instruction);
-}
-
-void Medium::charge_read(const void* address) const noexcept {
-  if (latency_.read_ns > kDramReadNs && model_cache_miss(address)) {
-    spin_ns(latency_.read_ns - kDramReadNs);
-  }
 }
 
 void Medium::enter(const Persister& persister) {

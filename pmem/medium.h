@@ -8,6 +8,7 @@
 
 #include "flugs/status.h"
 #include "pmem/persist.h"
+#include "pmem/scm_reads.h"
 
 namespace flugs::pmem {
 
@@ -27,13 +28,16 @@ std::string_view guarantee_of(MediumKind kind) noexcept;
 
 /// Latency of the emulated SCM in nanoseconds; 0 leaves the machine's own.
 ///
-/// `read_ns` and `write_ns` are total latencies as in SOFORT, section 5.1, where DRAM is 90 ns: a
-/// modelled cache miss waits read_ns - 90 longer, a fence with flushed lines write_ns longer, and
-/// write_ns / 8 for each further line (eight lines in flight). Misses are modelled per thread by a
-/// direct-mapped table of 2^18 lines (16 MB); see docs/benchmarks.md.
+/// `read_ns` and `write_ns` are total latencies as in SOFORT, section 5.1, where DRAM has 90 ns. A
+/// task that touches a line for the first time waits read_ns - 90 longer, in a build that sees
+/// reads (kSeesScmReads). A fence with flushed lines waits write_ns longer. For each further line
+/// that is flushed, or read in sequence, a thread waits a `lines_in_flight`-th of that. The model
+/// is docs/decisions/0028-scm-reads.md.
 struct Latency {
   std::uint32_t read_ns = 0;
   std::uint32_t write_ns = 0;
+  std::uint32_t lines_in_flight = 8;
+  bool keeps_lines = false;  ///< touched lines stay so when a task begins
 };
 
 /// Sees every flush and fence; the crash-state explorer is one.
@@ -71,18 +75,15 @@ class Medium {
   /// nullptr to stop observing. While nobody flushes.
   void set_observer(PersistObserver* observer) noexcept;
 
-  /// To be called where a dependent load from the pool is likely to miss the caches (a row after an
-  /// index probe, a dictionary entry, a string). Free unless read latency is injected.
-  void before_cold_read(const void* address) const noexcept {
-    if (__builtin_expect(latency_.read_ns != 0, 0)) charge_read(address);
-  }
+  /// Lines that were charged for reads so far; none unless kSeesScmReads. Thread-safety: any
+  /// thread.
+  ScmReads scm_reads() const noexcept { return scm_reads_of(base_); }
 
   /// Sum over all Persisters of this medium, alive and gone. Thread-safety: any thread.
   PersistCounters counters() const noexcept;
 
  private:
   friend class Persister;
-  void charge_read(const void* address) const noexcept;
   void enter(const Persister& persister);
   void leave(const Persister& persister) noexcept;
 

@@ -115,8 +115,9 @@ void Persister::fence_indirect(Label label) noexcept {
     case MediumKind::kMemory:
       break;
   }
-  const std::uint64_t write_ns = medium_.latency_.write_ns;
-  if (write_ns != 0) spin_ns(write_ns + (unfenced_lines_ - 1) * write_ns / 8);
+  const Latency& latency = medium_.latency_;
+  const std::uint64_t write_ns = latency.write_ns;
+  if (write_ns != 0) spin_ns(write_ns + (unfenced_lines_ - 1) * write_ns / latency.lines_in_flight);
 }
 
 /// One msync from the first to the last page flushed: each costs a device flush of some 100 us

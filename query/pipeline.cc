@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "pmem/scm_reads.h"
+
 namespace flugs::query {
 
 void Pipeline::add(std::unique_ptr<Stage> stage) {
@@ -31,6 +33,7 @@ void Pipeline::run(RunContext& context, Sink& sink) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   context.crew.run(workers, [&](std::uint32_t worker) {
+    pmem::begin_scm_task();
     try {
       for (;;) {
         if (failed.load(std::memory_order_relaxed) || first.is_satisfied()) return;

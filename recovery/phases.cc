@@ -3,6 +3,7 @@
 #include <new>
 #include <thread>
 
+#include "pmem/scm_reads.h"
 #include "words/elapsed.h"
 
 namespace flugs::recovery {
@@ -19,6 +20,7 @@ Phases::Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction p
 
 Status Phases::run(const std::string& name, const std::function<Result<std::uint64_t>()>& work) {
   const Clock::time_point start = Clock::now();
+  pmem::begin_scm_task();
   Result<std::uint64_t> items = work();
   if (!items.ok()) return std::move(items).status();
   report_.phases.push_back({name, microseconds_since(start), *items});
@@ -38,6 +40,7 @@ Status Phases::run_parallel(const std::string& phase,
   begin_steps(phase, tasks.size());
   const auto run_one = [&](const std::function<Status()>& task) {
     if (failed.load(std::memory_order_relaxed)) return;
+    pmem::begin_scm_task();
     Status s = stopped();
     if (s.ok()) s = task();
     const std::lock_guard guard(mutex_);
@@ -59,6 +62,7 @@ Status Phases::run_in_turn(const std::string& phase,
                            const std::vector<std::function<Status()>>& tasks) {
   begin_steps(phase, tasks.size());
   for (const auto& task : tasks) {
+    pmem::begin_scm_task();
     if (Status s = stopped(); !s.ok()) return s;
     if (Status s = task(); !s.ok()) return s;
     tell_step(phase);

@@ -38,9 +38,8 @@ class CrashChild {
     witness_.begin_life();
     const bench::CrashPlan& plan = witness_.plan();
     set_stage(bench::Stage::kOpening);
-    OpenOptions options =
-        tatp_open_options(pool_path_, task_.populate ? OpenMode::kCreate : OpenMode::kOpen,
-                          plan.users, {plan.scm_read_ns, plan.scm_write_ns});
+    OpenOptions options = tatp_open_options(
+        pool_path_, task_.populate ? OpenMode::kCreate : OpenMode::kOpen, plan.users, plan.scm);
     options.index_mode = plan.index_mode;
     if (plan.pool_bytes_max != 0) options.max_bytes = plan.pool_bytes_max;
     if (plan.merge_interval_ms != 0)

@@ -106,7 +106,7 @@ void add_demo(CLI::App& app, Action& action) {
       ->check(real_range(0.1, 1e5))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all random numbers")->capture_default_str();
-  add_scm_latency_option(*command, options->latency);
+  add_scm_options(*command, options->scm);
   add_index_option(*command, options->index_mode);
   command->add_flag("--keep", options->keep, "Do not remove the pool");
   command->add_option("--json", *json, "Write the results to this file")->type_name("FILE");

@@ -128,8 +128,7 @@ Result<CrashRun> prepare_demo(const DemoOptions& options) {
   plan.users = options.users;
   plan.load_threads = default_load_threads();
   plan.index_mode = options.index_mode;
-  plan.scm_read_ns = options.latency.read_ns;
-  plan.scm_write_ns = options.latency.write_ns;
+  plan.scm = options.scm;
   plan.log_entries = static_cast<std::uint64_t>(
       kWritesPerSecondMax * (options.seconds_before + options.seconds_after + 1));
   return CrashRun::prepare(plan, options.pool, options.keep, options.program);

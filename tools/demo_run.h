@@ -21,7 +21,7 @@ struct DemoOptions {
   double seconds_before = 5;
   double seconds_after = 5;
   std::uint64_t seed = 1;
-  ScmLatency latency;
+  bench::ScmModel scm;
   IndexMode index_mode = kDefaultIndexMode;
   std::string program;  ///< of another engine (tools/peers); empty: flugs
   bool keep = false;

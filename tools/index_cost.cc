@@ -31,6 +31,7 @@ struct IndexCostOptions {
   std::uint32_t rounds = 5;
   std::uint64_t rows = 1'000'000;
   std::uint32_t load_threads = default_load_threads();
+  bench::ScmModel scm;
   std::string json;
 
   IndexCostOptions() {
@@ -111,7 +112,7 @@ class IndexCostCommand {
     if (!file.ok()) return file.status();
     side.file = *std::move(file);
     OpenOptions open = tatp_open_options(side.file.path(), OpenMode::kCreate,
-                                         options_.turns.run.users, ScmLatency());
+                                         options_.turns.run.users, options_.scm);
     open.index_mode = mode;
     Result<Database> database = Database::open(open);
     if (!database.ok()) return database.status();
@@ -212,6 +213,7 @@ bench::Json to_json(const IndexCostOptions& options, const ModeRound& mode) {
                       {"per_write_txn",
                        {{"fences", mode.run.per_write(&Statistics::fences)},
                         {"lines_flushed", mode.run.per_write(&Statistics::lines_flushed)}}},
+                      {"scm_lines_per_txn", scm_lines_json(mode.run)},
                       {"pool_bytes", mode.run.after.pool_allocated_bytes},
                       {"dram_index_bytes", mode.run.after.dram_index_bytes},
                       {"hint_index_bytes", mode.run.after.hint_index_bytes},
@@ -244,6 +246,7 @@ bench::Json to_json(const IndexCostOptions& options, const std::vector<CostRound
                       {"rows", options.rows},
                       {"seed", options.population.seed},
                       {"load_threads", options.load_threads},
+                      {"scm_latency_ns", scm_json(options.scm)},
                       {"hint_share_of_rebuild",
                        {{"mix", to_json(mix_share(rounds))},
                         {"load", to_json(load_share(rounds))},
@@ -341,6 +344,7 @@ void add_index_cost(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--seed", options->population.seed, "Of all random numbers")
       ->capture_default_str();
+  add_scm_options(*command, options->scm);
   command->add_option("--load-threads", options->load_threads, "Threads that load")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();

@@ -39,7 +39,7 @@ struct RestartOptions {
   std::string side = "delta";
   std::string first_query = "row";
   std::string ready = "first-answer";
-  ScmLatency latency;
+  bench::ScmModel scm;
   bool keep = false;
   std::string json;
 };
@@ -142,7 +142,7 @@ bench::Json figures_json(const RestartOptions& options, const RestartFigures& fi
   json["index"] = to_string(options.index_mode);
   json["side"] = options.side;
   json["ready"] = options.ready;
-  json["scm_latency_ns"] = {{"read", options.latency.read_ns}, {"write", options.latency.write_ns}};
+  json["scm_latency_ns"] = scm_json(options.scm);
   json["first_query_kind"] = first_query_kind(options);
   json["stop"] = options.stop;
   json["runs"] = figures.runs.size();
@@ -225,8 +225,7 @@ bench::RestartPlan plan_of(const RestartOptions& options) {
   plan.keyed = options.first_query == "key";
   plan.sums_first = options.first_query == "sum";
   plan.writers = plan.killed ? 2 : 0;
-  plan.scm_read_ns = options.latency.read_ns;
-  plan.scm_write_ns = options.latency.write_ns;
+  plan.scm = options.scm;
   return plan;
 }
 
@@ -355,7 +354,7 @@ void add_restart(CLI::App& app, Action& action) {
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
-  add_scm_latency_option(*command, options->latency);
+  add_scm_options(*command, options->scm);
   add_index_option(*command, options->index_mode);
   add_point_options(*command, *options);
   add_figures_options(*command, options->figures);

@@ -36,8 +36,7 @@ OpenOptions open_options(const bench::RestartPlan& plan, OpenMode mode) {
   options.recovery_threads = plan.recovery_threads;
   options.index_mode = plan.index_mode;
   options.ready = plan.ready;
-  options.scm_read_ns = plan.scm_read_ns;
-  options.scm_write_ns = plan.scm_write_ns;
+  plan.scm.put_into(options);
   return options;
 }
 

@@ -203,7 +203,7 @@ class RestartFiguresRun {
     json["threads"] = {
         {"load", plan_.load_threads},
         {"recovery", plan_.recovery_threads == 0 ? bench::usable_cores() : plan_.recovery_threads}};
-    json["scm_latency_ns"] = {{"read", plan_.scm_read_ns}, {"write", plan_.scm_write_ns}};
+    json["scm_latency_ns"] = scm_json(plan_.scm);
     json["paper"] = paper_restart();
     json["engines"] = bench::Json::array();
     for (std::size_t i = 0; i < engines_.size(); ++i) {
@@ -263,7 +263,7 @@ class RestartFiguresRun {
     demo.seed = plan_.seed;
     demo.index_mode = engine.index_mode;
     demo.program = engine.program;
-    if (engine.is_flugs()) demo.latency = {plan_.scm_read_ns, plan_.scm_write_ns};
+    if (engine.is_flugs()) demo.scm = plan_.scm;
     if (is_disk) demo.pool = file_pool(engine);
     Result<CrashRun> crash = prepare_demo(demo);
     if (!crash.ok()) return std::move(crash).status();

@@ -18,6 +18,7 @@
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
 #include "tools/query_report.h"
+#include "tools/tatp_options.h"
 #include "tools/text_table.h"
 
 namespace flugs::tools {
@@ -33,6 +34,7 @@ struct ScanCommandOptions {
   std::vector<std::string> queries;  ///< by name; empty: all
   std::uint32_t load_threads = default_load_threads();
   std::uint64_t seed = 1;
+  bench::ScmModel scm;
 
   std::uint64_t distinct_in_rows() const noexcept { return std::min(distinct, rows); }
   /// So many rows, the first ones, are merged before the others are loaded.
@@ -158,6 +160,7 @@ class ScanCommand {
     open.path = pool_->path();
     open.index_mode = options_.query.index_mode;
     open.max_bytes = std::max(open.max_bytes, 2 * bytes);
+    options_.scm.put_into(open);
     Result<Database> database = Database::open(open);
     if (!database.ok()) return std::move(database).status();
     database_ = std::move(*database);
@@ -280,6 +283,7 @@ bench::Json figures_json(const ScanCommandOptions& options, const ScanFigures& f
   json["side"] = options.side;
   json["encoding"] = options.encoding;
   json["seed"] = options.seed;
+  json["scm_latency_ns"] = scm_json(options.scm);
   json["queries"] = queries_json(figures.report);
   json["load_seconds"] = figures.load_seconds;
   json["load_rows_per_s"] = rows / std::max(figures.load_seconds, 1e-9);
@@ -395,6 +399,7 @@ void add_scan(CLI::App& app, Action& action) {
   command->add_option("--load-threads", options->load_threads, "Threads that load and merge")
       ->check(CLI::Range(1u, 256u))
       ->capture_default_str();
+  add_scm_options(*command, options->scm);
   command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }

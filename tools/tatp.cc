@@ -33,7 +33,7 @@ struct TatpOptions {
   double ramp_up = 2;
   bench::TatpMix mix = bench::TatpMix::kFull;
   bench::TatpDistribution distribution = bench::TatpDistribution::kNuRand;
-  ScmLatency latency;
+  bench::ScmModel scm;
   TatpMerge merge;
   IndexMode index_mode = kDefaultIndexMode;
   Isolation isolation = Isolation::kSnapshot;
@@ -125,7 +125,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["seed"] = options.population.seed;
   json["reference_end_time"] = options.population.reference_end_time;
   json["verify_t8"] = options.population.parity;
-  json["scm_latency_ns"] = {{"read", options.latency.read_ns}, {"write", options.latency.write_ns}};
+  json["scm_latency_ns"] = scm_json(options.scm);
   json["isolation"] = to_string(options.isolation);
   json["clock"] = to_string(run.after.clock);
   json["executed_tps"] = run.per_second(run.executed());
@@ -142,6 +142,7 @@ bench::Json figures_json(const TatpOptions& options, const TatpFigures& figures)
   json["per_write_txn"] = {{"fences", run.per_write(&Statistics::fences)},
                            {"lines_flushed", run.per_write(&Statistics::lines_flushed)},
                            {"bytes_written", run.per_write(&Statistics::bytes_written)}};
+  json["scm_lines_per_txn"] = scm_lines_json(run);
   json.update(merge_json(options, figures));
   json["invariants"] = invariants_json(figures.invariants);
   json["problems"] = figures.invariants.problems();
@@ -221,6 +222,10 @@ void print_figures(const TatpOptions& options, const TatpFigures& figures) {
   fmt::print("per write transaction     fences {:.2f}   lines flushed {:.2f}   bytes {:.0f}\n",
              run.per_write(&Statistics::fences), run.per_write(&Statistics::lines_flushed),
              run.per_write(&Statistics::bytes_written));
+  if (run.after.scm_lines_read != 0)
+    fmt::print("lines of SCM read         {:.2f} a transaction, {:.2f} more in sequence\n",
+               run.per_executed(&Statistics::scm_lines_read),
+               run.per_executed(&Statistics::scm_lines_read_in_sequence));
   if (run.committed_bytes() != 0)
     fmt::print(
         "written to the pool       {:.1f} bytes for each byte of values committed, {:.1f} in "
@@ -268,7 +273,7 @@ class TatpCommand {
       witness = std::move(made).value();
     }
     OpenOptions open =
-        tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.latency);
+        tatp_open_options(pool->path(), OpenMode::kOpenOrCreate, options_.users, options_.scm);
     open.merge_niceness = options_.merge.niceness;
     open.index_mode = options_.index_mode;
     open.clock = options_.clock;
@@ -386,7 +391,7 @@ void add_tatp(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_mix_option(*command, options->mix);
   add_distribution_option(*command, options->distribution);
-  add_scm_latency_option(*command, options->latency);
+  add_scm_options(*command, options->scm);
   add_merge_options(*command, options->merge);
   command->add_flag("--reference-end-time", options->population.reference_end_time,
                     "end_time - start_time up to 24 as the reference loader has it, not up to 8");

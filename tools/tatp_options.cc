@@ -19,6 +19,8 @@ const std::map<std::string, Isolation, std::less<>> kLevels = {
     {"snapshot", Isolation::kSnapshot},
     {"serializable", Isolation::kSerializable},
     {"read-committed", Isolation::kReadCommitted}};
+const std::map<std::string, ScmCache> kScmCaches = {{"task", ScmCache::kTask},
+                                                    {"processor", ScmCache::kProcessor}};
 const std::map<std::string, bool> kMergeModes = {{"auto", true}, {"off", false}};
 const std::map<std::string, bench::TatpDistribution> kDistributions = {
     {"nurand", bench::TatpDistribution::kNuRand}, {"uniform", bench::TatpDistribution::kUniform}};
@@ -108,21 +110,40 @@ Status merge_everything(Database& database) {
   return {};
 }
 
-void add_scm_latency_option(CLI::App& command, ScmLatency& latency) {
+void add_scm_options(CLI::App& command, bench::ScmModel& scm) {
   command
       .add_option_function<std::string>(
           "--scm-latency",
-          [&latency](const std::string& text) {
+          [&scm](const std::string& text) {
             const std::size_t colon = text.find(':');
             const std::string_view view = text;
-            if (colon == std::string::npos ||
-                !parse_number(view.substr(0, colon), latency.read_ns) ||
-                !parse_number(view.substr(colon + 1), latency.write_ns))
+            if (colon == std::string::npos || !parse_number(view.substr(0, colon), scm.read_ns) ||
+                !parse_number(view.substr(colon + 1), scm.write_ns))
               throw CLI::ValidationError("--scm-latency", "'" + text + "' is not READ_NS:WRITE_NS");
           },
-          "Latency of emulated SCM for reads and writes")
+          "Latency of emulated SCM for reads, which need a build with FLUGS_SCM, and writes")
       ->type_name("READ_NS:WRITE_NS")
       ->default_str("0:0");
+  add_named_option(command, "--scm-cache", kScmCaches, scm.cache,
+                   "Lines that are read without it: those that the task has touched, or among the "
+                   "latest 16 MB of the thread");
+  command
+      .add_option("--scm-in-flight", scm.lines_in_flight,
+                  "Lines in sequence that are read or flushed at a time")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
+}
+
+bench::Json scm_json(const bench::ScmModel& scm) {
+  return {{"read", scm.read_ns},
+          {"write", scm.write_ns},
+          {"lines_in_flight", scm.lines_in_flight},
+          {"cache", name_in(kScmCaches, scm.cache)}};
+}
+
+bench::Json scm_lines_json(const bench::TatpRunResult& run) {
+  return {{"whole", run.per_executed(&Statistics::scm_lines_read)},
+          {"in_sequence", run.per_executed(&Statistics::scm_lines_read_in_sequence)}};
 }
 
 std::string to_string(bench::TatpMix mix) { return name_in(kMixes, mix); }
@@ -220,13 +241,12 @@ std::string_view to_string(CommitClock clock) noexcept {
 }
 
 OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,
-                              ScmLatency latency) {
+                              const bench::ScmModel& scm) {
   OpenOptions options;
   options.path = path;
   options.mode = mode;
   options.slots_max = std::max(options.slots_max, 4 * users);
-  options.scm_read_ns = latency.read_ns;
-  options.scm_write_ns = latency.write_ns;
+  scm.put_into(options);
   return options;
 }
 

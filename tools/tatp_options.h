@@ -6,17 +6,13 @@
 #include <string_view>
 
 #include "bench/json.h"
+#include "bench/scm_model.h"
+#include "bench/tatp_driver.h"
 #include "bench/tatp_invariants.h"
 #include "bench/tatp_request.h"
 #include "flugs/database.h"
 
 namespace flugs::tools {
-
-/// Latencies of emulated SCM, as "READ_NS:WRITE_NS".
-struct ScmLatency {
-  std::uint32_t read_ns = 0;
-  std::uint32_t write_ns = 0;
-};
 
 /// Merging during a run of TATP, see docs/benchmarks.md.
 struct TatpMerge {
@@ -34,7 +30,11 @@ Status merge_everything(Database& database);
 // Options that several sub-commands have in common.
 void add_mix_option(CLI::App& command, bench::TatpMix& mix);
 void add_distribution_option(CLI::App& command, bench::TatpDistribution& distribution);
-void add_scm_latency_option(CLI::App& command, ScmLatency& latency);
+/// --scm-latency READ_NS:WRITE_NS, --scm-cache, --scm-in-flight (docs/benchmarks.md, section 5).
+void add_scm_options(CLI::App& command, bench::ScmModel& scm);
+bench::Json scm_json(const bench::ScmModel& scm);
+/// For each transaction executed: lines charged with the whole latency, and with a part of it.
+bench::Json scm_lines_json(const bench::TatpRunResult& run);
 
 std::string to_string(bench::TatpMix mix);
 std::string to_string(bench::TatpDistribution distribution);
@@ -59,7 +59,7 @@ std::string_view to_string(IndexMode mode) noexcept;
 
 /// How the runners open a pool for `users` users.
 OpenOptions tatp_open_options(const std::string& path, OpenMode mode, std::uint32_t users,
-                              ScmLatency latency);
+                              const bench::ScmModel& scm);
 
 /// One loader thread for each processor.
 std::uint32_t default_load_threads();

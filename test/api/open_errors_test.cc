@@ -16,6 +16,7 @@
 #include "flugs/database.h"
 #include "flugs/opening_estimate.h"
 #include "flugs/pool_check.h"
+#include "pmem/scm_reads.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -99,6 +100,23 @@ TEST_CASE("options out of range are refused", "[api]") {
   refuse([](OpenOptions& o) { o.segment_bytes = 5000; });
   refuse([](OpenOptions& o) { o.hint_interval = std::chrono::milliseconds(-1); });
   refuse([](OpenOptions& o) { o.hint_interval = std::chrono::milliseconds::max(); });
+  refuse([](OpenOptions& o) { o.scm_lines_in_flight = 0; });
+}
+
+TEST_CASE("a build that does not see reads refuses to charge them, and names the one that does",
+          "[api]") {
+  const TemporaryPath path;
+  OpenOptions options = at(path);
+  options.scm_write_ns = 100;
+  CHECK(Database::open(options).ok());
+  options.scm_read_ns = 200;
+  const Result<Database> database = Database::open(options);
+  if (pmem::kSeesScmReads) {
+    CHECK(database.ok());
+  } else {
+    CHECK(database.code() == StatusCode::kInvalidArgument);
+    CHECK(database.status().message().find("cmake --preset scm") != std::string::npos);
+  }
 }
 
 TEST_CASE("a path with a zero byte is refused, and nothing is made of what stands before it",

@@ -73,6 +73,12 @@ enum class CommitClock : std::uint8_t {
 /// (docs/scaling.md).
 inline constexpr unsigned kProcessorsForClock = 32;
 
+/// Which lines of emulated SCM a thread reads at the speed of its caches.
+enum class ScmCache : std::uint8_t {
+  kTask,       ///< those that its transaction, query, or task of recovery or a merge has touched
+  kProcessor,  ///< those that it has touched among 2^18 lines, a direct-mapped cache of 16 MB
+};
+
 struct OpenOptions {
   /// A regular file, created with mode 0600; no symbolic link is followed. No zero byte.
   std::string path = {};
@@ -116,9 +122,15 @@ struct OpenOptions {
   /// Threads that rebuild indexes at opening; 0: one per processor.
   std::uint32_t recovery_threads = 0;
   /// Total latency of emulated SCM for reads and writes, nanoseconds; 0: the machine's own. Reads
-  /// below 90, which DRAM is taken to have, change nothing. See docs/benchmarks.md.
+  /// below 90, which DRAM is taken to have, change nothing. Reads are charged in a build of flugs
+  /// with FLUGS_SCM only (preset "scm"); any other build refuses scm_read_ns. The model is
+  /// docs/decisions/0028-scm-reads.md.
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;
+  ScmCache scm_cache = ScmCache::kTask;
+  /// Of lines that are read or flushed one after the other, each but the first ones waits a so
+  /// manieth part of the latency, as a processor has so many under way at a time. 1: all of it.
+  std::uint32_t scm_lines_in_flight = 8;
   /// Called now and then while opening, from any thread, one call at a time. Must not throw.
   std::function<void(const Progress&)> progress = {};
 };
@@ -137,7 +149,12 @@ struct Statistics {
   std::uint64_t hint_index_bytes = 0;         ///< those in the pool
   std::uint64_t lines_flushed = 0;            ///< cache lines written back since open
   std::uint64_t fences = 0;
-  std::uint64_t bytes_written = 0;           ///< bytes handed to flush, before rounding to lines
+  std::uint64_t bytes_written = 0;  ///< bytes handed to flush, before rounding to lines
+  /// In a build that charges reads of SCM (OpenOptions::scm_read_ns), else 0: lines of the pool
+  /// that tasks touched for the first time, and of these charged with scm_read_ns, and with a part
+  /// of it.
+  std::uint64_t scm_lines_read = 0;
+  std::uint64_t scm_lines_read_in_sequence = 0;
   std::uint64_t transactions_committed = 0;  ///< that wrote something
   std::uint64_t transactions_aborted = 0;    ///< that had written something
   std::uint64_t conflicts = 0;               ///< calls that returned kConflict

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "flugs/database.h"
+
+namespace flugs::bench {
+
+/// What an emulated SCM costs, as OpenOptions has it: constant while a benchmark runs.
+struct ScmModel {
+  std::uint32_t read_ns = 0;
+  std::uint32_t write_ns = 0;
+  std::uint32_t lines_in_flight = 8;
+  ScmCache cache = ScmCache::kTask;
+
+  void put_into(OpenOptions& options) const noexcept {
+    options.scm_read_ns = read_ns;
+    options.scm_write_ns = write_ns;
+    options.scm_lines_in_flight = lines_in_flight;
+    options.scm_cache = cache;
+  }
+};
+
+}  // namespace flugs::bench
