@@ -260,7 +260,8 @@ class AlteredWorld {
     key.name = fmt::format("k{}", columns.size());
     key.columns = {columns[random.chance(50) ? kDoubled.value() : kThingNumber.value()].name};
     const ColumnSchema& other = columns[random.below(columns.size())];
-    if (random.chance(60) && !other.dropped && other.name != key.columns[0])
+    const bool stays = other.name != "serial";  // which no key may keep from being dropped
+    if (random.chance(60) && !other.dropped && stays && other.name != key.columns[0])
       key.columns.insert(key.columns.begin(), other.name);
     key.unique = random.chance(80);
     key.ordered = random.chance(50);
