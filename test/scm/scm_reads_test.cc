@@ -221,7 +221,7 @@ void check_writes(ScmAccounts& accounts) {
     });
   };
   const auto row = [&](Transaction& t, std::int64_t id) {
-    return t.find(accounts.id(), {Value::int64(id)})->id();
+    return t.find(accounts.id(), {Value::int64(id)}).value().id();
   };
   const auto update = [&](Transaction& t, std::int64_t id) {
     return t.update(accounts.table(), row(t, id), {{ColumnId(2), Value::int32(5)}}).status();
