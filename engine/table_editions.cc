@@ -14,6 +14,24 @@
 
 namespace flugs::engine {
 
+namespace {
+
+Constant constant_of_type(const Constant& constant, Type type) {
+  return {columns::with_type(constant.value(), type), constant.scale()};
+}
+
+/// The condition with the constants to which it compares `column` as values of the type.
+Condition with_constants_of_type(const Condition& condition, const std::string& column, Type type) {
+  std::vector<Condition::Node> nodes = condition.nodes();
+  for (Condition::Node& node : nodes) {
+    if (node.column != column) continue;
+    for (Constant& constant : node.constants) constant = constant_of_type(constant, type);
+  }
+  return Condition::of(std::move(nodes));
+}
+
+}  // namespace
+
 std::unique_ptr<columns::Column> Table::make_added(std::uint64_t offset, const std::string& called,
                                                    columns::Decoder& decoder) {
   auto& added = *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{offset});
@@ -153,8 +171,9 @@ Status Table::begin_edition(std::size_t number, Type type) {
   const Value constant =
       former.has_constant() ? columns::with_type(former.constant_value(), type) : Value::null();
   if (column.default_value.has_value())
-    column.default_value = Constant(columns::with_type(column.default_value->value(), type),
-                                    column.default_value->scale());
+    column.default_value = constant_of_type(*column.default_value, type);
+  for (CheckSchema& check : next.schema.checks)
+    check.condition = with_constants_of_type(check.condition, column.name, type);
   Result<TableSchema> complete = complete_schema(std::move(next.schema));
   if (!complete.ok()) return std::move(complete).status();
   next.schema = *std::move(complete);

@@ -217,6 +217,38 @@ TEST_CASE("numbers go on behind those of an int32 when it becomes an int64", "[e
   CHECK(t.find({table, 0}, {Value::int64(kLast + 1)}).ok());
 }
 
+TEST_CASE("the constants of a check get the type of their column", "[engine]") {
+  TemporaryDatabase database;
+  TableSchema schema("t");
+  schema.column("b", Type::kBytes).column("n", Type::kInt32);
+  schema.check(
+      "not x",
+      Condition::all_of(
+          {Condition::compare("b", Condition::Kind::kNotEqual, Constant(Value::bytes("x"))),
+           Condition::negated(Condition::starts_with("b", "y")),
+           Condition::in("n", {Constant(Value::int32(1)), Constant(Value::int32(2))})}));
+  const TableId table = must(database->create_table(schema));
+  const auto check = [&](Type text) {
+    Transaction t = must(database->begin());
+    const auto insert = [&](std::string_view b, std::int32_t n) {
+      return t.insert(table, {Value::from_bytes(text, b), Value::int32(n)}).code();
+    };
+    CHECK(insert("a", 1) == StatusCode::kOk);
+    CHECK(insert("x", 1) == StatusCode::kConstraintViolated);
+    CHECK(insert("yes", 1) == StatusCode::kConstraintViolated);
+    CHECK(insert("a", 3) == StatusCode::kConstraintViolated);
+    must(t.commit());
+  };
+  check(Type::kBytes);
+  must(database->change_type(table, ColumnId(0), Type::kString));
+  must(database->change_type(table, ColumnId(1), Type::kInt64));
+  check(Type::kString);
+  database.reopen();
+  check(Type::kString);
+  must(database->change_type(table, ColumnId(0), Type::kBytes));
+  check(Type::kBytes);
+}
+
 TEST_CASE("what no type can become is refused, with table and column", "[engine]") {
   TemporaryDatabase database;
   TableSchema parent("parent");
