@@ -22,7 +22,8 @@ inline constexpr std::uint32_t kRandomKeys = 40;
 std::string random_table_name(std::uint32_t user, std::uint32_t table);
 /// Columns owner and id, which are the primary key.
 inline constexpr std::size_t kRandomKeyColumns = 2;
-/// Those, and one to six of any type and encoding.
+/// Those, and one to eight of any type and encoding, with keys of any of them. A unique one has
+/// owner and id in it, so that no row is refused.
 TableSchema random_schema(std::string name, std::uint64_t seed);
 
 /// The value that `seed` stands for in a column; text lies in `texts`.
@@ -53,21 +54,45 @@ RandomStep random_step(std::uint64_t seed, std::uint32_t user, std::uint64_t num
 
 /// A change of a table.
 struct RandomAlteration {
-  enum class Kind : std::uint8_t { kNone, kAddColumn, kDropColumn, kChangeType, kAddKey, kDropKey };
+  enum class Kind : std::uint8_t {
+    kNone,
+    kAddColumn,
+    kDropColumn,
+    kChangeType,
+    kAddKey,
+    kDropKey,
+    kRenameColumn,
+    kRenameKey,
+  };
   Kind kind = Kind::kNone;
   std::uint16_t place = 0;   ///< of the column or key in its list
-  ColumnSchema column = {};  ///< of kAddColumn; its default is the value that `seed` stands for
+  std::string name = {};     ///< of kRenameColumn and kRenameKey
+  ColumnSchema column = {};  ///< of kAddColumn
   Type type = Type::kInt64;  ///< of kChangeType: what random_value makes of a seed is the same
   KeySchema key = {};        ///< of kAddKey
-  std::uint64_t seed = 0;    ///< what rows have in the column that were there
 };
 /// What `seed` stands for in a table that `schema` describes.
 RandomAlteration random_alteration(const TableSchema& schema, std::uint64_t seed);
 /// What becomes of a schema, but for the places of keys: those are the engine's to choose.
 void apply_alteration(const RandomAlteration& alteration, TableSchema& schema);
 
+/// The same under another type, as Database::change_type has it.
+Constant with_type(const Constant& constant, Type type);
+
+/// A row that is inserted. Columns that are not named get their default, or NULL.
+struct RandomRow {
+  std::vector<bool> named;
+  std::vector<Constant> values;  ///< of all columns
+};
+/// What `seed` stands for in a table that `schema` describes, but for owner and id.
+RandomRow random_row(std::uint64_t seed, const TableSchema& schema);
+
 /// Which columns of a row an update changes, one to three of those behind the key; some twice.
 std::vector<std::uint16_t> random_changes(std::uint64_t seed, const TableSchema& schema);
+/// One of `ways` that lead to the same.
+constexpr std::uint64_t random_way(std::uint64_t seed, std::uint64_t ways) noexcept {
+  return (seed * 0x94d049bb133111ebu >> 32) % ways;
+}
 /// The seed of one column's value.
 constexpr std::uint64_t column_seed(std::uint64_t seed, std::size_t column) noexcept {
   return (seed ^ (column * 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;

@@ -47,8 +47,18 @@ Status RandomUser::execute(std::uint64_t number) {
   if (step.kind == RandomStep::Kind::kAlter) return alter(step);
   Result<Transaction> transaction = database_.begin();
   if (!transaction.ok()) return std::move(transaction).status();
-  for (const RandomWrite& w : step.writes)
-    if (Status s = write(*transaction, w); !s.ok()) return s;
+  for (const RandomWrite& w : step.writes) {
+    // Now and then it is done twice, and taken back once.
+    const Result<Savepoint> before = transaction->savepoint();
+    if (!before.ok()) return before.status();
+    const bool is_twice = random_way(w.seed, 16) == 0;
+    for (int i = 0; i < (is_twice ? 2 : 1); ++i) {
+      if (Status s = write(*transaction, w); !s.ok()) return s;
+      if (is_twice && i == 0)
+        if (Status s = transaction->rollback_to(*before); !s.ok()) return s;
+    }
+    if (Status s = transaction->release(*before); !s.ok()) return s;
+  }
   if (step.kind == RandomStep::Kind::kCommit) return transaction->commit();
   transaction->abort();
   return {};
@@ -87,11 +97,22 @@ Status RandomUser::alter(const RandomStep& step) {
   const Result<TableSchema> schema = database_.schema(*table);
   if (!schema.ok()) return schema.status();
   const RandomAlteration made = random_alteration(*schema, step.schema_seed);
-  if (made.kind == Kind::kAddColumn) return database_.add_column(*table, made.column).status();
-  if (made.kind == Kind::kDropColumn) return database_.drop_column(*table, ColumnId(made.place));
-  if (made.kind == Kind::kChangeType)
-    return database_.change_type(*table, ColumnId(made.place), made.type);
-  if (made.kind == Kind::kNone) return {};
+  switch (made.kind) {
+    case Kind::kNone:
+      return {};
+    case Kind::kAddColumn:
+      return database_.add_column(*table, made.column).status();
+    case Kind::kDropColumn:
+      return database_.drop_column(*table, ColumnId(made.place));
+    case Kind::kChangeType:
+      return database_.change_type(*table, ColumnId(made.place), made.type);
+    case Kind::kRenameColumn:
+      return database_.rename_column(*table, ColumnId(made.place), made.name);
+    case Kind::kRenameKey:
+      return database_.rename_key({*table, made.place}, made.name);
+    default:
+      break;
+  }
   for (;;) {
     const Status done = made.kind == Kind::kAddKey ? database_.add_key(*table, made.key).status()
                                                    : database_.drop_key({*table, made.place});
@@ -104,27 +125,68 @@ Status RandomUser::write(Transaction& transaction, const RandomWrite& write) {
   if (!table.ok()) return {};
   const Result<TableSchema> schema = database_.schema(*table);
   if (!schema.ok()) return schema.status();
-  std::deque<std::string> texts;
   const Result<Row> found = transaction.find({*table, 0}, key_of(user_, write.id));
-  if (found.ok() && write.deletes) return transaction.remove(*table, found->id());
-  if (found.ok()) {
-    std::vector<ColumnValue> changes;
-    for (const std::uint16_t c : random_changes(write.seed, *schema))
-      changes.push_back(
-          {ColumnId(c), random_value(schema->columns[c], column_seed(write.seed, c), texts)});
-    const Result<RowId> changed = transaction.update(*table, found->id(), changes);
-    return changed.ok() ? Status() : changed.status();
-  }
+  if (found.ok())
+    return write.deletes ? remove(transaction, *found, *table, *schema, write)
+                         : change(transaction, *found, *table, *schema, write);
   if (found.code() != StatusCode::kNotFound) return found.status();
+  return insert(transaction, *table, *schema, write);
+}
+
+Status RandomUser::remove(Transaction& transaction, const Row& row, TableId table,
+                          const TableSchema& schema, const RandomWrite& write) const {
+  if (!schema.keys[0].ordered || random_way(write.seed, 2) == 0)
+    return transaction.remove(table, row.id());
+  const auto key = key_of(user_, write.id);
+  return transaction.remove_range({table, 0}, {key, true}, {key, true}).status();
+}
+
+Status RandomUser::change(Transaction& transaction, const Row& row, TableId table,
+                          const TableSchema& schema, const RandomWrite& write) const {
+  std::deque<std::string> texts;
+  std::vector<ColumnValue> changes;
+  for (const std::uint16_t c : random_changes(write.seed, schema))
+    changes.push_back(
+        {ColumnId(c), random_value(schema.columns[c], column_seed(write.seed, c), texts)});
+  const auto key = key_of(user_, write.id);
+  switch (random_way(write.seed, 3)) {
+    case 0:
+      return transaction.update(table, row.id(), changes).status();
+    case 1: {
+      const ColumnValue is{changes[0].column, row.get(changes[0].column)};
+      const Result<bool> set = transaction.compare_and_set({table, 0}, key, {&is, 1}, changes);
+      if (set.ok() && !*set)
+        return Status(StatusCode::kCorrupt, "compare_and_set: another value than just read");
+      return set.ok() ? Status() : set.status();
+    }
+    default: {
+      std::vector<Value> values(schema.columns.size());
+      row.get_all(values);
+      return transaction.upsert({table, 0}, values, changes).status();
+    }
+  }
+}
+
+Status RandomUser::insert(Transaction& transaction, TableId table, const TableSchema& schema,
+                          const RandomWrite& write) const {
+  const RandomRow row = random_row(write.seed, schema);
   const auto key = key_of(user_, write.id);
   std::vector<Value> values(key.begin(), key.end());
-  for (std::size_t c = kRandomKeyColumns; c < schema->columns.size(); ++c) {
-    const ColumnSchema& column = schema->columns[c];
-    values.push_back(column.dropped ? Value::null()
-                                    : random_value(column, column_seed(write.seed, c), texts));
+  std::vector<ColumnValue> given = {{ColumnId(0), key[0]}, {ColumnId(1), key[1]}};
+  for (std::size_t c = kRandomKeyColumns; c < row.values.size(); ++c) {
+    values.push_back(row.values[c].value());
+    if (row.named[c]) given.push_back({ColumnId(static_cast<std::uint16_t>(c)), values.back()});
   }
-  const Result<RowId> inserted = transaction.insert(*table, values);
-  return inserted.ok() ? Status() : inserted.status();
+  switch (random_way(write.seed, 4)) {
+    case 0:
+      return transaction.insert(table, values).status();
+    case 1:
+      return transaction.insert_rows(table, values);
+    case 2:
+      return transaction.upsert({table, 0}, values).status();
+    default:
+      return transaction.insert(table, given).status();
+  }
 }
 
 RandomModel::RandomModel(std::uint64_t seed, std::uint32_t user) : seed_(seed), user_(user) {
@@ -152,27 +214,31 @@ void RandomModel::apply(std::uint64_t number) {
 }
 
 void RandomModel::alter(Table& table, std::uint64_t seed) {
+  using Kind = RandomAlteration::Kind;
   const RandomAlteration made = random_alteration(table.schema, seed);
   apply_alteration(made, table.schema);
-  if (made.kind == RandomAlteration::Kind::kAddColumn)
-    for (auto& [id, seeds] : table.rows) seeds.push_back(made.seed);
+  for (auto& [id, values] : table.rows) {
+    if (made.kind == Kind::kAddColumn)
+      values.push_back(made.column.default_value.value_or(Constant()));
+    if (made.kind == Kind::kChangeType)
+      values[made.place] = with_type(values[made.place], made.type);
+  }
 }
 
 void RandomModel::write(Table& table, const RandomWrite& write) const {
   const auto row = table.rows.find(write.id);
-  if (row != table.rows.end() && write.deletes) {
+  if (row == table.rows.end()) {
+    table.rows[write.id] = random_row(write.seed, table.schema).values;
+    return;
+  }
+  if (write.deletes) {
     table.rows.erase(row);
     return;
   }
-  const std::size_t columns = table.schema.columns.size();
-  if (row != table.rows.end()) {
-    for (const std::uint16_t c : random_changes(write.seed, table.schema))
-      row->second[c] = column_seed(write.seed, c);
-    return;
-  }
-  std::vector<std::uint64_t>& seeds = table.rows[write.id];
-  seeds.resize(columns);
-  for (std::size_t c = kRandomKeyColumns; c < columns; ++c) seeds[c] = column_seed(write.seed, c);
+  std::deque<std::string> texts;
+  for (const std::uint16_t c : random_changes(write.seed, table.schema))
+    row->second[c] =
+        Constant(random_value(table.schema.columns[c], column_seed(write.seed, c), texts));
 }
 
 Status RandomModel::compare(Database& database) const {
@@ -200,13 +266,12 @@ Status RandomModel::compare_table(Database& database, TableId id, const Table& t
   Result<Transaction> transaction = database.begin(AccessMode::kReadOnly);
   if (!transaction.ok()) return std::move(transaction).status();
   // By key each row that must be there; by scan how many there are.
-  for (const auto& [row_id, seeds] : table.rows) {
+  for (const auto& [row_id, values] : table.rows) {
     const Result<Row> row = transaction->find({id, 0}, key_of(user_, row_id));
     if (!row.ok()) return differs(row_id, "expected that it exists, " + row.status().to_string());
-    for (std::size_t c = kRandomKeyColumns; c < seeds.size(); ++c) {
+    for (std::size_t c = kRandomKeyColumns; c < values.size(); ++c) {
       if (table.schema.columns[c].dropped) continue;
-      std::deque<std::string> texts;
-      const Value expected = random_value(table.schema.columns[c], seeds[c], texts);
+      const Value expected = values[c].value();
       const Value found = row->get(ColumnId(static_cast<std::uint16_t>(c)));
       if (!(found == expected))
         return differs(row_id,

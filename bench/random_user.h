@@ -29,6 +29,12 @@ class RandomUser {
   Status merge(const RandomStep& step);
   Status alter(const RandomStep& step);
   Status write(Transaction& transaction, const RandomWrite& write);
+  Status insert(Transaction& transaction, TableId table, const TableSchema& schema,
+                const RandomWrite& write) const;
+  Status change(Transaction& transaction, const Row& row, TableId table, const TableSchema& schema,
+                const RandomWrite& write) const;
+  Status remove(Transaction& transaction, const Row& row, TableId table, const TableSchema& schema,
+                const RandomWrite& write) const;
 
   Database& database_;
   std::uint64_t seed_;
@@ -47,7 +53,7 @@ class RandomModel {
  private:
   struct Table {
     TableSchema schema;
-    std::map<std::int64_t, std::vector<std::uint64_t>> rows;  ///< by id: the seed of each value
+    std::map<std::int64_t, std::vector<Constant>> rows;  ///< by id: the value of each column
   };
   static void alter(Table& table, std::uint64_t seed);
   void write(Table& table, const RandomWrite& write) const;
