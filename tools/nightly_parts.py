@@ -15,6 +15,7 @@ INPUTS_PER_STEP = 100_000
 ROUNDS_OF_KILLS_PER_STEP = 500
 OPERATIONS_PER_STEP = 50_000_000
 OPERATIONS_PER_KILL = 25_000
+MODEL_OPERATIONS_PER_STEP = 10_000_000
 HARNESSES = ("schema_codec", "cells", "persistent_pointers", "command_line")
 
 
@@ -126,9 +127,12 @@ def libfuzzer(programs, seconds, seed):
 
 
 def model(programs, operations, seed):
-    return [Step("0", [programs.test("model")],
-                 {"FLUGS_SEED": str(seed), "FLUGS_OPERATIONS": str(operations)},
-                 printed={"failures": r"(\d+) failed"})]
+    """Each step has tables of its own, in databases with either kind of index."""
+    return [Step(str(i), [programs.test("model")],
+                 {"FLUGS_SEED": str(seed + i), "FLUGS_OPERATIONS": str(max(size, 1000))},
+                 printed={"operations": r"(\d+) steps in", "schemas": r"steps in (\d+) schemas",
+                          "failures": r"(\d+) failed"})
+            for i, _, size in slices(operations, MODEL_OPERATIONS_PER_STEP)]
 
 
 def crash_tests(folder, pattern):
@@ -168,7 +172,8 @@ PARTS = (
     Part("fuzz_pool", "damaged pools", 1_000_000, "inputs", fuzz_pool, ("flugs_tool",)),
     Part("libfuzzer", "harnesses under the address sanitizer, each so long",
          900, "seconds", libfuzzer, ("fuzz_harnesses",), preset="libfuzzer"),
-    Part("model", "random operations against a model", 50_000_000, "operations", model,
+    Part("model", "random operations on random tables against a model",
+         50_000_000, "operations", model,
          ("flugs_model_test",), size_min=1000),
     Part("crash", "the crash tests, with so many times their states", 20, "times",
          crash_tests("crash", ()), ("flugs_crash_test",)),

@@ -1,94 +1,204 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "bench/random.h"
 #include "flugs/database.h"
+#include "flugs/query.h"
+#include "test/model/calls.h"
 #include "test/model/model_database.h"
 #include "test/model/random.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
 
-struct ExerciserOptions {
-  std::uint64_t records = 150;   ///< about as many live ones in a table
+/// What one world is like; drawn from its seed.
+struct WorldOptions {
+  std::uint64_t records = 60;    ///< about as many live ones in a table
   std::size_t transactions = 6;  ///< open at one time at most
-  std::uint64_t domain = 40;     ///< values that a column mostly takes
+  std::uint64_t domain = 20;     ///< values that a column mostly takes
+  std::size_t tables = 4;        ///< about as many
+  std::uint64_t rest_every = 5000;
+  bool crashes = false;  ///< no thread of the database's own writes, so that its file can be copied
+  IndexMode index_mode = kDefaultIndexMode;
+  std::uint64_t segment_bytes = std::uint64_t{1} << 20;
+};
+WorldOptions draw_world(std::uint64_t seed);
+
+/// How much was done.
+struct WorldFigures {
+  std::uint64_t steps = 0;
+  std::uint64_t schemas = 0;         ///< tables that were made
+  std::uint64_t schema_changes = 0;  ///< that succeeded
+  std::uint64_t openings = 0;
+  std::uint64_t crashes = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t merged_chunks = 0;
+  std::vector<std::uint64_t> outcomes = std::vector<std::uint64_t>(16);
+
+  void add(const WorldFigures& other);
+  std::string to_string() const;
 };
 
-/// Does one random operation after the other to a database and to its model.
+/// A database of random tables, and a model of it. Does one random operation after the other to
+/// both.
 class Exerciser {
  public:
-  explicit Exerciser(std::uint64_t seed, ExerciserOptions options = {});
+  explicit Exerciser(std::uint64_t seed);
+  ~Exerciser();
+  Exerciser(const Exerciser&) = delete;
+  Exerciser& operator=(const Exerciser&) = delete;
 
   void step();
-  /// Ends all transactions, verifies, perhaps makes or drops a table; closes and opens again.
-  void rest(bool reopens);
+  /// Ends all transactions, looks at everything, closes, and audits the pool.
+  void finish_world();
 
-  std::uint64_t steps() const { return steps_; }
   /// What differed first; empty as long as nothing did.
   const std::string& complaint() const { return complaint_; }
-  std::string summary() const;
+  const CallCounts& calls() const { return calls_; }
+  const WorldFigures& figures() const { return figures_; }
 
  private:
   struct Open {
-    Transaction real;
+    Transaction* real;
     ModelTransaction* model;
-    bool read_only;
-    struct Mark {
-      Savepoint real;
-      std::map<const ModelTable*, OwnRows> model;
-    };
-    std::vector<Mark> savepoints = {};
+    std::unique_ptr<Transaction> owned = {};
+    std::vector<Savepoint> savepoints = {};
   };
+  using Step = void (Exerciser::*)(Open& open, ModelTable& table);
+  struct WeighedStep {
+    unsigned weight;  // of a thousand
+    Step step;
+  };
+  static const std::vector<WeighedStep>& steps();
 
+  // exerciser.cc: the course of things.
   void begin();
-  void finish(std::size_t index, bool commits);
+  Outcomes finish(std::size_t index, bool commits);
+  void settle(Open& open, RowId id, const char* what);
+  void settle_cascades(Open& open);
+  void settle_numbers(Open& open, ModelTable& table, std::span<const RowId> ids);
+  void run(Open& open, ModelTable& table);
+  void savepoint(Open& open, ModelTable& table);
+  void misuse_savepoint(Open& open, ModelTable& table);
+
+  // exerciser_writes.cc
   void insert(Open& open, ModelTable& table);
+  void insert_named(Open& open, ModelTable& table);
+  void insert_rows(Open& open, ModelTable& table);
+  void insert_or_change(Open& open, ModelTable& table);
   void update(Open& open, ModelTable& table);
+  void add(Open& open, ModelTable& table);
+  void compare_and_set(Open& open, ModelTable& table);
   void remove(Open& open, ModelTable& table);
+  void remove_range(Open& open, ModelTable& table);
   void break_rules(Open& open, ModelTable& table);
-  void savepoint(Open& open);
-  void misuse_savepoint(Open& open);
+  void find_for_update(Open& open, ModelTable& table);
+  void do_update(Open& open, ModelTable& table, const SeenRow& seen,
+                 const std::vector<std::size_t>& named, const ModelRow& row, Outcomes otherwise,
+                 const std::function<Result<RowId>()>& call, const char* what);
+
+  // exerciser_reads.cc
   void read(Open& open, ModelTable& table);
   void find(Open& open, ModelTable& table);
   void find_all(Open& open, ModelTable& table);
   void range(Open& open, ModelTable& table);
   void scan(Open& open, ModelTable& table);
-  void merge();
   void compare_all(Open& open, ModelTable& table);
+  void read_row(const ModelTable& table, const SeenRow& expected, const Row& found);
+  void read_batch(const ModelTable& table, const ScanBatch& batch, std::span<const ColumnId> of);
 
-  void make_table(const TableSchema& schema);
+  // exerciser_queries.cc
+  void query(Open& open, ModelTable& table);
+  void query_totals(Open& open, ModelTable& table);
+  void query_groups(Open& open, ModelTable& table);
+  void query_order(Open& open, ModelTable& table);
+  void query_joins(Open& open, ModelTable& table);
+  std::optional<query::QueryResult> ask(Open& open, const query::Query& query, Outcomes expected,
+                                        const std::string& what);
+
+  // exerciser_schemas.cc
+  void change_schema(Open& open, ModelTable& table);
+  void change_schema_alone();
+  void make_table(bool refers);
+  void drop_table(ModelTable& table);
+  void rename(ModelTable& table);
+  void add_column(ModelTable& table);
+  void drop_column(ModelTable& table);
+  void change_type(ModelTable& table);
+  void add_key(ModelTable& table, bool expects_busy);
+  void drop_key(ModelTable& table);
+  void skip_numbers(ModelTable& table);
+  void compare_schema(const ModelTable& table);
+  std::string fresh_name(const char* prefix);
+  std::string odd_name(const std::string& fresh, Outcomes& expected, const std::string& taken);
+  void note_change(ModelTable& table, StatusCode code);
+
+  // exerciser_openings.cc
+  OpenOptions draw_options();
+  void open_database(const char* what);
+  void rest();
+  void reopen();
+  void crash();
+  void look_at_everything();
+  void audit();
+
+  // exerciser_watch.cc
+  void merge(Open& open, ModelTable& table);
+  void look_around(Open& open, ModelTable& table);
+  void look_at_statistics(ModelTable& table);
+  void look_names_up(ModelTable& table);
+  void set_policy(ModelTable& table);
+  void end_from_outside(Open& open, ModelTable& table);
+
+  // expectations.cc
   void expect(bool condition, const std::string& what);
-  void expect_code(StatusCode expected, StatusCode found, const std::string& what);
+  void expect_code(Outcomes expected, const Status& found, const std::string& what);
   void expect_row(const SeenRow& expected, const Row& found, const std::string& what);
   void expect_rows(const ModelTable& table, std::vector<SeenRow> expected,
                    const std::vector<Row>& found, const ModelKey* order, const std::string& what);
-  ModelRow random_row(const ModelTable& table);
+
+  // drawing.cc
+  ModelRow random_row(Open& open, ModelTable& table);
+  ModelValue random_cell(Open& open, ModelTable& table, std::size_t column);
+  void refer(Open& open, ModelTable& table, ModelRow& row);
   std::vector<Value> views(const ModelTable& table, const ModelRow& row);
-  ModelRow key_values(Open& open, const ModelTable& table, const ModelKey& key, std::size_t count);
-  const SeenRow* pick(Open& open, const ModelTable& table);
+  ModelRow key_values(Open& open, ModelTable& table, const ModelKey& key, std::size_t count);
+  std::optional<SeenRow> pick(Open& open, ModelTable& table);
+  std::optional<std::size_t> pick_key(const ModelTable& table, bool unique, bool ordered);
+  std::optional<std::size_t> pick_column(const ModelTable& table);
+  ModelTable& pick_table();
+  /// Values of the unique key of a row that is there, none of them NULL.
+  std::optional<std::pair<SeenRow, ModelRow>> pick_by_key(Open& open, ModelTable& table,
+                                                          std::size_t key);
+  std::optional<std::size_t> numbered(const ModelTable& table) const;
 
   Random random_;
-  ExerciserOptions options_;
-  TemporaryDatabase database_;
+  bench::Random schema_random_;
+  WorldOptions world_;
+  std::optional<TemporaryPath> path_;
+  std::optional<Database> database_;
+  OpenOptions opened_with_;
   ModelDatabase model_;
-  std::vector<Open> open_;
+  std::vector<std::unique_ptr<Open>> open_;
   std::vector<Savepoint> gone_;  // some that were released, rolled over, or whose transaction ended
-  std::uint64_t steps_ = 0;
   std::uint64_t last_commit_ = 0;
-  std::uint64_t tables_made_ = 0;
-  std::uint64_t merged_chunks_ = 0;
-  std::vector<std::uint64_t> outcomes_ = std::vector<std::uint64_t>(16);
-  SeenRow picked_{};
+  std::uint64_t names_made_ = 0;
+  std::uint64_t schema_changes_at_opening_ = 0;
+  std::vector<std::int64_t> pending_numbers_;  // of rows being inserted: what stands for a number
+  std::int64_t next_pending_ = 0;
+  CallCounts calls_;
+  WorldFigures figures_;
   std::string complaint_;
 };
-
-/// Tables with all types in both encodings, and keys of every kind with 1 to 3 columns.
-TableSchema wide_schema(const std::string& name);
-TableSchema pair_schema(const std::string& name);
-TableSchema triple_schema(const std::string& name);
-TableSchema keyless_schema(const std::string& name);
 
 }  // namespace flugs::test

@@ -1,23 +1,32 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "flugs/database.h"
+#include "test/model/outcomes.h"
 #include "test/support/model_value.h"
 
-// A database as it should be: plain maps with all versions that an open snapshot may need. It
+// A database as it should be: records with all versions that an open snapshot may need. It
 // foretells the outcome of every call, as far as one thread with several open transactions goes.
+//
+// Statements are done first in the model and then in the database. The model does not know which
+// RowId a new version gets: that is told afterwards (ModelDatabase::settle).
 
 namespace flugs::test {
 
 inline constexpr std::uint64_t kAlive = ~std::uint64_t{0};
+/// Of a version whose RowId nobody has told yet.
+inline constexpr RowId kUnknownRow{~std::uint32_t{0}};
+
+class ModelTransaction;
 
 /// A committed version of a record, visible to snapshots from `begin` on and before `end`.
 struct ModelVersion {
@@ -27,11 +36,22 @@ struct ModelVersion {
   ModelRow row;
 };
 
-class ModelTransaction;
+/// What the transaction that writes a record has made of it.
+struct OwnRow {
+  bool deleted = false;
+  RowId id;
+  ModelRow row;
+  std::vector<ModelRow> superseded;  ///< versions that it made and replaced: still in the indexes
+};
 
 struct ModelRecord {
-  std::vector<ModelVersion> versions;        // oldest first
-  const ModelTransaction* writer = nullptr;  // has updated or deleted the newest version
+  std::vector<ModelVersion> versions;        ///< oldest first; none: inserted by `writer`
+  ModelTransaction* writer = nullptr;        ///< has inserted, updated or deleted it
+  const ModelTransaction* locker = nullptr;  ///< has locked it
+  OwnRow own;                                ///< of the writer
+  std::vector<std::pair<std::uint16_t, std::uint64_t>> entries = {};  ///< in ModelTable::indexes
+  std::size_t place = 0;                                              ///< in ModelTable::records
+  bool waits_for_pruning = false;
 };
 
 struct ModelKey {
@@ -39,48 +59,80 @@ struct ModelKey {
   std::size_t hashed = 0;
   bool unique = false;
   bool ordered = false;
+  bool dropped = false;
+};
+
+struct ModelTable;
+
+struct ModelForeignKey {
+  std::vector<std::size_t> columns;
+  ModelTable* parent = nullptr;
+  std::size_t parent_key = 0;
+  std::size_t child_key = 0;  ///< by which its rows are found
+  ReferenceAction on_delete = ReferenceAction::kRestrict;
+  ReferenceAction on_update = ReferenceAction::kRestrict;
 };
 
 struct ModelTable {
-  TableSchema schema;
+  TableSchema schema;  ///< as it is now
   TableId id;
   std::vector<ModelKey> keys;
-  std::map<std::uint32_t, ModelRecord> records;
-  std::uint32_t next_record = 0;
-};
+  std::vector<ModelForeignKey> foreign_keys;
+  std::vector<std::pair<ModelTable*, std::size_t>> referrers;  ///< table and foreign key of it
+  std::vector<std::unique_ptr<ModelRecord>> records;
+  /// Of unique keys: records that have or had a row with the hash of the key's values.
+  std::vector<std::unordered_multimap<std::uint64_t, ModelRecord*>> indexes;
+  std::set<std::int64_t> numbers;   ///< that its auto-increment column was given
+  std::size_t columns_created = 0;  ///< rows may be given with no more than these
+  std::uint64_t changed_at = 0;     ///< the latest commit that wrote to it
+  bool had_rows = false;            ///< somebody has tried to insert
 
-/// What one transaction has done to a record.
-struct OwnRow {
-  bool deleted = false;
-  RowId id;
-  ModelRow row;
-  std::vector<ModelRow> superseded;  // versions that it made and took back: still in the indexes
+  bool is_related() const { return !foreign_keys.empty() || !referrers.empty(); }
+  std::size_t columns_there() const;
 };
 
 /// A row as a transaction sees it.
 struct SeenRow {
-  std::uint32_t record;
+  ModelRecord* record;
   RowId id;
   const ModelRow* row;
 };
 
-using OwnRows = std::map<std::uint32_t, OwnRow>;
+/// One write of a transaction, and how to undo it.
+struct ModelWrite {
+  ModelTable* table;
+  ModelRecord* record;
+  bool had_writer;              ///< the transaction had written the record before
+  OwnRow before;                ///< then this is what it had made of it
+  std::optional<ModelRow> old;  ///< what was replaced or deleted, in tables with foreign keys
+  std::optional<ModelRow> made;
+};
 
 class ModelTransaction {
  public:
-  explicit ModelTransaction(std::uint64_t snapshot) : snapshot_(snapshot) {}
+  ModelTransaction(std::uint64_t snapshot, Isolation isolation, bool read_only)
+      : snapshot_(snapshot), isolation_(isolation), read_only_(read_only) {}
 
   std::uint64_t snapshot() const { return snapshot_; }
-  bool has_written() const;
-  std::map<const ModelTable*, OwnRows>& own() { return own_; }
-  const OwnRows& own_in(const ModelTable& table) const;
-
-  std::optional<SeenRow> see(const ModelTable& table, std::uint32_t record) const;
-  std::vector<SeenRow> see_all(const ModelTable& table) const;
+  Isolation isolation() const { return isolation_; }
+  bool is_read_only() const { return read_only_; }
+  bool has_written() const { return !writes_.empty(); }
 
  private:
+  friend class ModelDatabase;
+  struct Mark {
+    std::size_t writes;
+    std::size_t locks;
+  };
   std::uint64_t snapshot_;
-  std::map<const ModelTable*, OwnRows> own_;
+  Isolation isolation_;
+  bool read_only_;
+  bool may_conflict_ = false;  // a serializable one: a schema that it may have read by has changed
+  std::vector<ModelWrite> writes_;
+  std::vector<ModelRecord*> locks_;
+  std::vector<Mark> savepoints_;
+  std::set<const ModelTable*> touched_;
+  std::vector<std::pair<const ModelTable*, ModelRecord*>> found_;
 };
 
 class ModelDatabase {
@@ -88,40 +140,134 @@ class ModelDatabase {
   ModelTable& add_table(const TableSchema& complete_schema, TableId id);
   void drop_table(const ModelTable& table);
   std::vector<std::unique_ptr<ModelTable>>& tables() { return tables_; }
+  ModelTable* find_table(TableId id);
 
-  ModelTransaction* begin(std::uint64_t snapshot);
+  // Transactions.
+  ModelTransaction* begin(std::uint64_t snapshot, Isolation isolation, bool read_only);
+  Outcomes foretell_commit(const ModelTransaction& transaction) const;
   void commit(ModelTransaction* transaction, std::uint64_t timestamp);
   void abort(ModelTransaction* transaction);
-  /// What the transaction had done is this again.
-  void roll_back(ModelTransaction& transaction, const std::map<const ModelTable*, OwnRows>& own);
+  void add_savepoint(ModelTransaction& transaction);
+  void roll_back_to(ModelTransaction& transaction, std::size_t savepoint);
+  void release(ModelTransaction& transaction, std::size_t savepoint);
+  std::uint64_t now() const { return now_; }
+  bool has_open() const { return !open_.empty(); }
 
-  /// What the call should return; kOk: then it is to be noted with `note_...`.
-  StatusCode foretell_insert(const ModelTable& table, const ModelTransaction& transaction,
-                             const ModelRow& row) const;
-  StatusCode foretell_change(const ModelTable& table, const ModelTransaction& transaction,
-                             std::uint32_t record) const;
-  StatusCode foretell_keys(const ModelTable& table, const ModelTransaction& transaction,
-                           const SeenRow& old, const ModelRow& row) const;
-  void note_insert(ModelTable& table, ModelTransaction& transaction, RowId id, ModelRow row);
-  void note_update(ModelTable& table, ModelTransaction& transaction, std::uint32_t record, RowId id,
-                   ModelRow row);
-  void note_remove(ModelTable& table, ModelTransaction& transaction, std::uint32_t record);
+  // What a transaction sees.
+  std::optional<SeenRow> see(const ModelTransaction& transaction, ModelRecord& record) const;
+  std::vector<SeenRow> see_all(const ModelTransaction& transaction, const ModelTable& table) const;
+  /// By a unique key; of keys with NULL any.
+  std::vector<SeenRow> find(const ModelTransaction& transaction, ModelTable& table, std::size_t key,
+                            std::span<const ModelValue> values) const;
+  /// A serializable transaction answers for what it has read at its commit.
+  void note_read(ModelTransaction& transaction, const ModelTable& table,
+                 ModelRecord* record = nullptr) const;
+
+  // Statements. If one may only succeed it has been done, and what it wrote waits for its RowIds.
+  Outcomes insert(ModelTransaction& transaction, ModelTable& table, std::vector<ModelRow> rows);
+  /// `named`: the columns that the call names. `row`: the whole row as it will be.
+  Outcomes update(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen,
+                  const std::vector<std::size_t>& named, const ModelRow& row);
+  Outcomes remove(ModelTransaction& transaction, ModelTable& table,
+                  const std::vector<SeenRow>& rows);
+  Outcomes lock(ModelTransaction& transaction, const SeenRow& seen);
+  /// Versions without a RowId, in the order in which they were written.
+  const std::vector<std::pair<ModelTable*, ModelRecord*>>& unsettled() const { return unsettled_; }
+  void settle(ModelTable& table, ModelRecord& record, RowId id);
+  void settle_number(ModelTable& table, ModelRecord& record, std::size_t column, std::int64_t raw);
+  void all_settled() { unsettled_.clear(); }
+
+  // Changes of a table that is there, which the database has made already.
+  void add_column(ModelTable& table, const ColumnSchema& column, const ModelValue& value);
+  void drop_column(ModelTable& table, std::size_t column);
+  void change_type(ModelTable& table, std::size_t column, Type type);
+  void add_key(ModelTable& table, std::size_t place, const KeySchema& key);
+  void drop_key(ModelTable& table, std::size_t place);
+  void rename_column(ModelTable& table, std::size_t column, const std::string& name);
+  void rename_key(ModelTable& table, std::size_t place, const std::string& name);
+  void rename_table(ModelTable& table, const std::string& name);
+  /// A serializable transaction that has read the table may be refused at its commit.
+  void note_schema_change(const ModelTable& table);
+  /// Foreign keys find their rows by the first key that serves, looked for at opening.
+  void note_opening();
+  /// Two rows that are there have the same values of these columns, none of them NULL.
+  bool has_duplicates(const ModelTable& table, const std::vector<std::size_t>& columns) const;
 
  private:
-  StatusCode judge(const ModelTable& table, const ModelKey& key,
-                   const ModelTransaction& transaction, const ModelRow& row) const;
-  StatusCode judge_in_flight(const ModelTable& table, const ModelKey& key,
-                             const ModelTransaction& transaction, const ModelRow& row) const;
+  struct Replaced {
+    ModelTable* table;
+    ModelRecord* record;
+    RowId id;
+    ModelRow row;
+  };
+  Outcomes judge(ModelTable& table, std::size_t key, const ModelTransaction& transaction,
+                 const ModelRow& row) const;
+  Outcomes judge_keys(ModelTable& table, const ModelTransaction& transaction, const ModelRow* old,
+                      const ModelRow& row) const;
+  Outcomes judge_change(const ModelTransaction& transaction, const ModelRecord& record) const;
+  Outcomes change_row(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen,
+                      const std::vector<std::size_t>& named, const ModelRow& row);
+  Outcomes remove_row(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen);
+  Outcomes finish_statement(ModelTransaction& transaction, std::size_t first_write);
+  Outcomes act_on_children(ModelTransaction& transaction, std::size_t write);
+  bool references_hold(const ModelTransaction& transaction, std::size_t first_write,
+                       std::uint64_t snapshot) const;
+  bool has_row(const ModelTransaction& transaction, const ModelTable& table, std::size_t key,
+               std::span<const ModelValue> values, std::uint64_t snapshot) const;
+  std::vector<SeenRow> children(const ModelTransaction& transaction, const ModelTable& child,
+                                const ModelForeignKey& foreign, std::span<const ModelValue> values,
+                                std::uint64_t snapshot) const;
+  std::optional<SeenRow> see_at(const ModelTransaction& transaction, ModelRecord& record,
+                                std::uint64_t snapshot) const;
+  std::uint64_t snapshot_of(const ModelTransaction& transaction) const;
+  ModelWrite& begin_write(ModelTransaction& transaction, ModelTable& table, ModelRecord& record);
+  void undo_since(ModelTransaction& transaction, std::size_t writes);
+  void unlock_since(ModelTransaction& transaction, std::size_t locks);
+  ModelRecord& add_record(ModelTable& table);
+  void remove_record(ModelTable& table, ModelRecord& record);
+  void enter(ModelTable& table, ModelRecord& record, const ModelRow& row);
+  void enter_again(ModelTable& table, ModelRecord& record);
   void forget(ModelTransaction* transaction);
   void prune();
+  template <typename Change>
+  void change_rows(ModelTable& table, Change&& change);
 
   std::vector<std::unique_ptr<ModelTable>> tables_;
   std::vector<std::unique_ptr<ModelTransaction>> open_;
+  std::vector<std::pair<ModelTable*, ModelRecord*>> unsettled_;
+  std::vector<Replaced> replaced_;  // by what is unsettled
+  std::vector<std::pair<ModelTable*, ModelRecord*>> to_prune_;
+  std::uint64_t now_ = 0;
 };
+
+inline ColumnId column_id(std::size_t column) {
+  return ColumnId(static_cast<std::uint16_t>(column));
+}
+inline KeyId key_id(const ModelTable& table, std::size_t key) {
+  return {table.id, static_cast<std::uint16_t>(key)};
+}
+inline bool is_integer(Type type) { return type == Type::kInt32 || type == Type::kInt64; }
+inline bool is_number(Type type) { return is_integer(type) || type == Type::kDecimal; }
+inline bool is_text(Type type) { return type == Type::kString || type == Type::kBytes; }
+/// Views, which live as long as the row.
+std::vector<Value> values_of(const ModelRow& row);
 
 bool same_key(const ModelKey& key, const ModelRow& a, const ModelRow& b);
 bool key_has_null(const ModelKey& key, const ModelRow& row);
 /// The row's first key columns against `values`.
 int compare_key(const ModelKey& key, const ModelRow& row, std::span<const ModelValue> values);
+ModelRow key_of(const std::vector<std::size_t>& columns, const ModelRow& row);
+/// Of a key's values, in the key's order.
+std::uint64_t hash_key(std::span<const ModelValue> values);
+/// The column of that name; the number of columns if there is none.
+std::size_t position_of(const TableSchema& schema, const std::string& column);
+/// Whether the check is fulfilled, as far as SQL's three truth values go.
+bool holds(const TableSchema& schema, const Condition& condition, const ModelRow& row);
+/// Whether a check of the schema looks at the column.
+bool looks_at(const TableSchema& schema, const Condition& condition, std::size_t column);
+/// ok, or why values are refused whatever the other rows are: NULL, or a check. With `named` only
+/// checks of these columns are asked.
+Outcomes judge_values(const ModelTable& table, const ModelRow& row,
+                      const std::vector<std::size_t>* named = nullptr);
 
 }  // namespace flugs::test

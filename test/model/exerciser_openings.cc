@@ -1,0 +1,162 @@
+// Closing and opening again, after a crash too.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "flugs/opening_estimate.h"
+#include "flugs/pool_check.h"
+#include "test/model/exerciser.h"
+
+namespace flugs::test {
+
+namespace {
+
+/// Copies a sparse file.
+bool copy_pool(const std::string& from, const std::string& to) {
+  const int in = ::open(from.c_str(), O_RDONLY);
+  const int out = ::open(to.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  bool is_done = in >= 0 && out >= 0 && ::ftruncate(out, ::lseek(in, 0, SEEK_END)) == 0;
+  std::vector<char> buffer(std::size_t{1} << 16);
+  for (off_t at = 0; is_done;) {
+    at = ::lseek(in, at, SEEK_DATA);
+    if (at < 0) break;  // nothing more
+    for (const off_t hole = ::lseek(in, at, SEEK_HOLE); is_done && at < hole;) {
+      const auto bytes = std::min(buffer.size(), static_cast<std::size_t>(hole - at));
+      const ssize_t got = ::pread(in, buffer.data(), bytes, at);
+      is_done = got > 0 && ::pwrite(out, buffer.data(), static_cast<std::size_t>(got), at) == got;
+      at += got;
+    }
+  }
+  if (in >= 0) ::close(in);
+  if (out >= 0) ::close(out);
+  return is_done;
+}
+
+}  // namespace
+
+OpenOptions Exerciser::draw_options() {
+  OpenOptions options = small_options(path_->string());
+  options.segment_bytes = world_.segment_bytes;
+  options.index_mode = world_.index_mode;
+  options.ready = random_.chance(50) ? Ready::kFirstAnswer : Ready::kIndexesBuilt;
+  options.recovery_threads = static_cast<std::uint32_t>(1 + random_.below(2));
+  options.sweeps_in_background = !world_.crashes && random_.chance(60);
+  options.hint_interval = std::chrono::milliseconds(world_.crashes || random_.chance(30) ? 0 : 10);
+  options.warm_bytes_max = random_.chance(80) ? 0 : std::uint64_t{1} << 30;
+  return options;
+}
+
+void Exerciser::open_database(const char* what) {
+  const OpenOptions options = draw_options();
+  calls_.add(Call::kOpen);
+  if (!options.sweeps_in_background) calls_.add(Call::kOpenUnswept);
+  calls_.add(options.ready == Ready::kFirstAnswer ? Call::kOpenFirstAnswer
+                                                  : Call::kOpenIndexesBuilt);
+  Result<Database> opened = Database::open(options);
+  expect_code({}, opened.status(), std::string("open: ") + what);
+  if (!opened.ok()) return;
+  database_.emplace(*std::move(opened));
+  opened_with_ = options;
+  schema_changes_at_opening_ = figures_.schema_changes;
+  ++figures_.openings;
+  calls_.add(Call::kDatabaseIsOpen);
+  calls_.add(Call::kPath);
+  calls_.add(Call::kRecoveryReport);
+  expect(database_->is_open() && database_->path() == path_->string(), "an open database is not");
+  expect(database_->recovery_report().created == (figures_.openings == 1),
+         "recovery_report: created or not");
+}
+
+void Exerciser::rest() {
+  if (world_.crashes && random_.chance(50)) return crash();
+  while (!open_.empty()) finish(open_.size() - 1, random_.chance(80));
+  if (!complaint_.empty()) return;
+  for (std::uint64_t i = random_.below(6); i > 0; --i) change_schema_alone();
+  look_at_everything();
+  if (complaint_.empty() && random_.chance(60)) reopen();
+}
+
+void Exerciser::look_at_everything() {
+  calls_.add(Call::kVerify);
+  expect_code({}, database_->verify(), "verify");
+  if (!complaint_.empty()) return;
+  begin();
+  if (open_.empty()) return;
+  for (const auto& table : model_.tables()) {
+    compare_schema(*table);
+    compare_all(*open_.back(), *table);
+  }
+  finish(open_.size() - 1, false);
+}
+
+void Exerciser::audit() {
+  if (random_.chance(20)) {
+    calls_.add(Call::kEstimateOpening);
+    expect_code({}, estimate_opening(opened_with_).status(), "estimate_opening");
+  }
+  if (!random_.chance(20)) return;
+  calls_.add(Call::kCheckPool);
+  const Result<PoolCheckReport> report = check_pool({path_->string(), {}});
+  expect_code({}, report.status(), "check_pool");
+  if (!report.ok()) return;
+  for (const PoolFinding& finding : report->findings)
+    if (finding.kind == PoolFinding::Kind::kDamage)
+      expect(false, "check_pool: " + finding.part + ": " + finding.message);
+}
+
+void Exerciser::reopen() {
+  calls_.add(Call::kFinishOpening);
+  expect_code({}, database_->finish_opening(), "finish_opening");
+  const std::uint64_t used = database_->statistics().pool_used_bytes;
+  const bool is_same_schema = schema_changes_at_opening_ == figures_.schema_changes;
+  database_.reset();
+  audit();
+  open_database("after closing");
+  if (!complaint_.empty()) return;
+  // What columns leave behind that were dropped, or got another type, is given back at opening.
+  const std::uint64_t again = database_->statistics().pool_used_bytes;
+  if (is_same_schema)
+    expect(used == again, "used before: " + std::to_string(used) + " bytes, after reopening " +
+                              std::to_string(again));
+  model_.note_opening();
+  look_at_everything();
+}
+
+// As if the process had been killed: the file as it is now is opened, all transactions are gone
+// that have not committed. (What was stored and not flushed is there, as the page cache keeps it.)
+void Exerciser::crash() {
+  TemporaryPath copy;
+  if (!copy_pool(path_->string(), copy.string())) return expect(false, "the pool cannot be copied");
+  for (const auto& open : open_) model_.abort(open->model);
+  open_.clear();
+  gone_.clear();
+  database_.reset();
+  if (::rename(copy.string().c_str(), path_->string().c_str()) != 0)
+    return expect(false, "the copy of the pool cannot be renamed");
+  ++figures_.crashes;
+  calls_.add(Call::kOpenAfterCrash);
+  audit();
+  open_database("after a crash");
+  if (!complaint_.empty()) return;
+  model_.note_opening();
+  look_at_everything();
+}
+
+void Exerciser::finish_world() {
+  while (!open_.empty()) finish(open_.size() - 1, random_.chance(80));
+  if (!complaint_.empty()) return;
+  look_at_everything();
+  if (!complaint_.empty()) return;
+  database_.reset();
+  calls_.add(Call::kCheckPool);
+  const Result<PoolCheckReport> report = check_pool({path_->string(), {}});
+  expect_code({}, report.status(), "check_pool");
+  if (!report.ok()) return;
+  for (const PoolFinding& finding : report->findings)
+    if (finding.kind == PoolFinding::Kind::kDamage)
+      expect(false, "check_pool: " + finding.part + ": " + finding.message);
+}
+
+}  // namespace flugs::test
