@@ -154,6 +154,7 @@ class Exerciser {
 
   // exerciser_watch.cc
   void merge(Open& open, ModelTable& table);
+  void merge_table(ModelTable& table);
   void look_around(Open& open, ModelTable& table);
   void look_at_statistics(ModelTable& table);
   void look_names_up(ModelTable& table);

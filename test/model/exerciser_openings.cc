@@ -74,6 +74,8 @@ void Exerciser::rest() {
   while (!open_.empty()) finish(open_.size() - 1, random_.chance(80));
   if (!complaint_.empty()) return;
   for (std::uint64_t i = random_.below(6); i > 0; --i) change_schema_alone();
+  for (const auto& table : model_.tables())
+    if (random_.chance(60)) merge_table(*table);
   look_at_everything();
   if (complaint_.empty() && random_.chance(60)) reopen();
 }

@@ -58,6 +58,8 @@ void Exerciser::change_schema(Open&, ModelTable& table) {
 void Exerciser::change_schema_alone() {
   const std::uint64_t what = random_.below(100);
   ModelTable& table = pick_table();
+  // Without anybody whom it would have to wait for a merge moves rows.
+  if (random_.chance(20)) return merge_table(table);
   if (what < 35) return add_key(table, false);
   if (what < 60) return drop_key(table);
   if (what < 75 && model_.tables().size() < world_.tables + 3) return make_table(true);
