@@ -202,7 +202,8 @@ void Exerciser::add(Open& open, ModelTable& table) {
   if (open.model->is_read_only()) otherwise = StatusCode::kReadOnly;
   ModelRow row = *seen.row;
   row[*column] = ModelValue::of(schema.type, Value::from_raw(schema.type, sum));
-  model_.note_read(*open.model, table, seen.record);
+  // An amount that cannot be added is refused before the row is looked for.
+  if (!amount.null) model_.note_read(*open.model, table, seen.record);
   const std::vector<Value> wanted = values_of(values);
   do_update(
       open, table, seen, {*column}, row, otherwise,
@@ -298,9 +299,9 @@ void Exerciser::insert_or_change(Open& open, ModelTable& table) {
     const std::vector<SeenRow> rows = model_.find(*open.model, table, *key, wanted);
     if (!rows.empty()) there = rows[0];
   }
-  model_.note_read(*open.model, table, there ? there->record : nullptr);
   const auto changed = pick_column(table);
   if (!changed) return;
+  model_.note_read(*open.model, table, there ? there->record : nullptr);
   const ModelValue change = random_cell(open, table, *changed);
   const ColumnValue changes{column_id(*changed), change.view()};
   Upserted upserted;
