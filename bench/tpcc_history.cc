@@ -40,9 +40,10 @@ class TpccTerminal {
         population.first_entry_us + kEntryStepUs * static_cast<std::int64_t>(population.orders());
   }
 
-  Status new_order(std::uint32_t w);
-  Status payment(std::uint32_t w);
-  Status delivery(std::uint32_t w);
+  // Not inline, so that tools/instructions can tell what each of them executes.
+  [[gnu::noinline]] Status new_order(std::uint32_t w);
+  [[gnu::noinline]] Status payment(std::uint32_t w);
+  [[gnu::noinline]] Status delivery(std::uint32_t w);
   TpccHistory& done() noexcept { return done_; }
 
  private:
