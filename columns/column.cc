@@ -308,10 +308,17 @@ Value Column::direct_value(const RowLayout& layout, const std::byte* row,
 
 bool Column::equals_in_general(const RowLayout& layout, const std::byte* row, std::size_t index,
                                const Value& value) const noexcept {
-  const bool null = is_null(layout, row, index);
+  const Column* former = former_of(layout, index);
+  return (former == nullptr ? this : former)->own_equals(layout, row, index, value);
+}
+
+bool Column::own_equals(const RowLayout& layout, const std::byte* row, std::size_t index,
+                        const Value& value) const noexcept {
+  const bool null = is_dictionary_ ? layout.load(row, index) == dictionary_.null_code()
+                                   : layout.load_null(row, index);
   if (null || value.is_null()) return null && value.is_null();
-  if (is_text_) return text(layout, row, index) == value.as_string();
-  return integer(layout, row, index) == value.raw();
+  if (is_text_) return own_text(layout, row, index) == value.as_string();
+  return own_integer(layout, row, index) == value.raw();
 }
 
 bool Column::is_plausible(const RowLayout& layout, const std::byte* row,

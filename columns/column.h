@@ -170,6 +170,11 @@ class Column {
   std::string_view text(const RowLayout& layout, const std::byte* row,
                         std::size_t index) const noexcept {
     if (const Column* former = former_of(layout, index)) return former->text(layout, row, index);
+    return own_text(layout, row, index);
+  }
+  /// The same for a cell of this edition.
+  std::string_view own_text(const RowLayout& layout, const std::byte* row,
+                            std::size_t index) const noexcept {
     if (is_dictionary_)
       return dictionary_.text(static_cast<std::uint32_t>(layout.load(row, index)));
     return text_cell::view(layout.text_cell(row, index), medium_.base(), medium_.bytes());
@@ -221,6 +226,8 @@ class Column {
   }
   bool equals_in_general(const RowLayout& layout, const std::byte* row, std::size_t index,
                          const Value& value) const noexcept;
+  bool own_equals(const RowLayout& layout, const std::byte* row, std::size_t index,
+                  const Value& value) const noexcept;
   Value direct_value(const RowLayout& layout, const std::byte* row,
                      std::size_t index) const noexcept;
   std::int64_t from_bits(std::uint64_t bits) const noexcept {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/key_index.h"
+#include "engine/key_compare.h"
 #include "engine/schema_checks.h"
 #include "words/shown.h"
 

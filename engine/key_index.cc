@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "columns/hash.h"
 #include "engine/key_prefix.h"
@@ -13,32 +12,6 @@
 #include "words/shown.h"
 
 namespace flugs::engine {
-
-namespace {
-
-template <typename T>
-int three_way(T a, T b) noexcept {
-  return a < b ? -1 : (b < a ? 1 : 0);
-}
-
-}  // namespace
-
-int compare_values(const Value& a, const Value& b) noexcept {
-  if (a.is_null() || b.is_null()) return (a.is_null() ? 0 : 1) - (b.is_null() ? 0 : 1);
-  switch (a.type()) {
-    case Type::kString:
-    case Type::kBytes:
-      return three_way(a.as_string().compare(b.as_string()), 0);
-    case Type::kDouble: {
-      const bool a_nan = std::isnan(a.as_double());
-      const bool b_nan = std::isnan(b.as_double());
-      if (a_nan || b_nan) return (a_nan ? 1 : 0) - (b_nan ? 1 : 0);
-      return three_way(a.as_double(), b.as_double());
-    }
-    default:
-      return three_way(a.raw(), b.raw());
-  }
-}
 
 KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std::string& table,
                    const RowStore& rows, const IndexRuns& runs, std::size_t number,
@@ -51,61 +24,46 @@ KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std:
       is_finished_(origin == Origin::kOpening),
       columns_(columns),
       name_(schema.name),
-      key_columns_(std::move(key_columns)),
+      compare_(columns, std::move(key_columns)),
       unique_(schema.unique),
       hashed_columns_(schema.hashed_columns) {
   if (hints != nullptr)
     hints_ = std::make_unique<columns::HintIndex>(
         pool, *hints, fmt::format("table {}, key {} index", table, name()));
-  for (const std::uint16_t column : key_columns_)
+  for (const std::uint16_t column : compare_.columns())
     if (columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64)
       set_needs_normalising();
   for (std::size_t i = 0; i < hashed_columns_; ++i)
-    hashes_nullable_ |= columns_[key_columns_[i]]->nullable();
+    hashes_nullable_ |= columns_[compare_.columns()[i]]->nullable();
   if (schema.ordered) ordered_ = std::make_unique<columns::OrderedIndex>(this);
 }
 
 std::string KeyIndex::describe(std::span<const Value> values) const {
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i)
-    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", columns_[key_columns_[i]]->name(),
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", columns_[columns()[i]]->name(),
                         shown(values[i]));
   return text;
 }
 
 std::string KeyIndex::describe(std::uint32_t row) const {
   std::array<Value, kKeyColumnsMax> values;
-  for (std::size_t i = 0; i < key_columns_.size(); ++i) values[i] = value(row, i);
-  return describe(std::span(values.data(), key_columns_.size()));
+  for (std::size_t i = 0; i < columns().size(); ++i) values[i] = value(row, i);
+  return describe(std::span(values.data(), columns().size()));
 }
 
 bool KeyIndex::has_column(std::size_t column) const noexcept {
-  return std::find(key_columns_.begin(), key_columns_.end(), column) != key_columns_.end();
+  return std::find(columns().begin(), columns().end(), column) != columns().end();
 }
 
 Value KeyIndex::value(std::uint32_t row, std::size_t key_position) const noexcept {
-  const std::uint16_t column = key_columns_[key_position];
+  const std::uint16_t column = columns()[key_position];
   return rows_.view(row).value(*columns_[column], column);
-}
-
-bool KeyIndex::matches(std::uint32_t row, std::span<const Value> values) const noexcept {
-  const RowView view = rows_.view(row);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint16_t column = key_columns_[i];
-    if (!view.equals(*columns_[column], column, values[i])) return false;
-  }
-  return true;
-}
-
-bool KeyIndex::same_key(std::uint32_t a, std::uint32_t b) const noexcept {
-  for (std::size_t i = 0; i < key_columns_.size(); ++i)
-    if (compare_values(value(a, i), value(b, i)) != 0) return false;
-  return true;
 }
 
 bool KeyIndex::has_null(std::uint32_t row) const noexcept {
   const RowView view = rows_.view(row);
-  for (const std::uint16_t column : key_columns_)
+  for (const std::uint16_t column : columns())
     if (columns_[column]->nullable() && view.is_null(*columns_[column], column)) return true;
   return false;
 }
@@ -115,7 +73,7 @@ bool KeyIndex::is_hashed(std::uint32_t row) const noexcept {
   if (!hashes_nullable_) return true;
   const RowView view = rows_.view(row);
   for (std::size_t i = 0; i < hashed_columns_; ++i)
-    if (view.is_null(*columns_[key_columns_[i]], key_columns_[i])) return false;
+    if (view.is_null(*columns_[columns()[i]], columns()[i])) return false;
   return true;
 }
 
@@ -129,7 +87,7 @@ inline std::uint64_t KeyIndex::hash_of(std::uint32_t row, std::size_t count) con
   const RowView view = rows_.view(row);
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint16_t position = key_columns_[i];
+    const std::uint16_t position = columns()[i];
     const columns::Column& column = *columns_[position];
     std::uint64_t part = columns::kHashOfNull;
     if (!column.nullable() || !view.is_null(column, position))
@@ -145,7 +103,7 @@ std::uint64_t KeyIndex::hash_of(std::uint32_t row) const noexcept {
 }
 
 std::uint64_t KeyIndex::record_hash(std::uint32_t row) const noexcept {
-  return hash_of(row, key_columns_.size());
+  return hash_of(row, columns().size());
 }
 
 std::uint64_t KeyIndex::hash_of(std::span<const Value> values) const noexcept {
@@ -154,7 +112,7 @@ std::uint64_t KeyIndex::hash_of(std::span<const Value> values) const noexcept {
     const Value& v = values[i];
     std::uint64_t part = columns::kHashOfNull;
     if (!v.is_null())
-      part = columns_[key_columns_[i]]->is_text() ? columns::hash_text(v.as_string())
+      part = columns_[columns()[i]]->is_text() ? columns::hash_text(v.as_string())
                                                   : columns::hash_integer(v.raw());
     hash = i == 0 ? part : columns::combine_hashes(hash, part);
   }
@@ -244,11 +202,11 @@ Status KeyIndex::insert_hint(std::uint32_t row, std::uint64_t hash,
                              const mvcc::Visibility& visibility, columns::Unflushed& unflushed,
                              pmem::Persister& persister) {
   const bool may_repeat = has_null(row);
+  const RowView view = rows_.view(row);
   Status found;
   const auto refuses = [&](std::uint32_t candidate) {
     if (may_repeat || !rows_.exists(candidate)) return false;
-    if (Status s = judge(candidate, visibility); !s.ok() && same_key(candidate, row))
-      found = std::move(s);
+    if (compare_.is_same(rows_.view(candidate), view)) found = judge(candidate, visibility);
     return !found.ok();
   };
   bool refused = false;
@@ -263,14 +221,16 @@ Status KeyIndex::insert_hint(std::uint32_t row, std::uint64_t hash,
 // With a key that may repeat, what was the version before may be another record by now.
 Status KeyIndex::replace_hint(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
                               columns::Unflushed& unflushed, pmem::Persister& persister) {
+  std::uint32_t previous = kNoRow;
   const auto is_obsolete = [&](std::uint32_t candidate) {
-    if (candidate != rows_.previous(row)) return false;
+    if (candidate != previous) return false;
     const mvcc::Stamp created = mvcc::load_stamp(rows_.version(row).created);
     const bool is_durable = created != mvcc::kNoStamp && !mvcc::is_tag(created);
     return is_durable && !has_null(row) && same_key(candidate, row);
   };
   bool found = false;
   Status s = hints_->edit(hash, persister, [&](columns::HintIndex::Editor& editor) {
+    previous = rows_.previous(row);
     return editor.succeed(row, replacement, is_obsolete, unflushed, found);
   });
   if (found) return s;
@@ -352,35 +312,28 @@ void KeyIndex::erase(std::uint32_t row) {
 }
 
 void KeyIndex::add_to(KeyPrefix& prefix, std::size_t i, const Value& value) const noexcept {
-  const columns::Column& column = *columns_[key_columns_[i]];
+  const columns::Column& column = *columns_[columns()[i]];
   prefix.add(value, column.nullable(), column.was_int32());
 }
 
 columns::OrderedEntry KeyIndex::ordered_entry(std::uint32_t row) const noexcept {
   KeyPrefix prefix;
-  for (std::size_t i = 0; i < key_columns_.size(); ++i) add_to(prefix, i, value(row, i));
+  for (std::size_t i = 0; i < columns().size(); ++i) add_to(prefix, i, value(row, i));
   return {prefix.bits(), row};
 }
 
 int KeyIndex::rows(std::uint32_t a, std::uint32_t b) const {
-  for (std::size_t i = 0; i < key_columns_.size(); ++i)
-    if (const int order = compare_values(value(a, i), value(b, i)); order != 0) return order;
-  return 0;
-}
-
-int KeyIndex::compare(std::uint32_t row, std::span<const Value> values) const noexcept {
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (const int order = compare_values(value(row, i), values[i]); order != 0) return order;
-  return 0;
+  return compare_.order(rows_.view(a), rows_.view(b));
 }
 
 int KeyIndex::place_of(std::uint32_t row, const KeyRange& range) const noexcept {
+  const RowView view = rows_.view(row);
   if (!range.lower.empty()) {
-    const int order = compare(row, range.lower);
+    const int order = compare_.order(view, range.lower);
     if (order < 0 || (order == 0 && !range.lower_inclusive)) return -1;
   }
   if (!range.upper.empty()) {
-    const int order = compare(row, range.upper);
+    const int order = compare_.order(view, range.upper);
     if (order > 0 || (order == 0 && !range.upper_inclusive)) return 1;
   }
   return 0;

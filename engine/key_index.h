@@ -13,6 +13,7 @@
 #include "columns/hint_index.h"
 #include "columns/ordered_index.h"
 #include "engine/index_runs.h"
+#include "engine/key_compare.h"
 #include "engine/late_rows.h"
 #include "engine/row_store.h"
 #include "flugs/schema.h"
@@ -70,7 +71,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// For messages: "a = 1, b = 'x'".
   std::string describe(std::span<const Value> values) const;
   std::string describe(std::uint32_t row) const;
-  std::span<const std::uint16_t> columns() const noexcept { return key_columns_; }
+  std::span<const std::uint16_t> columns() const noexcept { return compare_.columns(); }
   bool is_unique() const noexcept { return unique_; }
   bool is_ordered() const noexcept { return ordered_ != nullptr; }
   bool has_hints() const noexcept { return hints_ != nullptr; }
@@ -92,9 +93,13 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool is_served(std::uint32_t row) const noexcept { return uses_runs_ && runs_.serves(row); }
 
   /// Whether the values of the key's first columns equal `values` (checked and normalised).
-  bool matches(std::uint32_t row, std::span<const Value> values) const noexcept;
+  bool matches(std::uint32_t row, std::span<const Value> values) const noexcept {
+    return compare_.is_equal(rows_.view(row), values);
+  }
   /// Whether two rows have the same key (NULL equals NULL).
-  bool same_key(std::uint32_t a, std::uint32_t b) const noexcept;
+  bool same_key(std::uint32_t a, std::uint32_t b) const noexcept {
+    return compare_.is_same(rows_.view(a), rows_.view(b));
+  }
   bool has_null(std::uint32_t row) const noexcept;
   /// Whether the hash index has an entry for such a row, or for rows with such values.
   bool is_hashed(std::uint32_t row) const noexcept;
@@ -231,8 +236,6 @@ class KeyIndex final : public columns::OrderedIndexCompare {
                       columns::OrderedIndex::Visit visit) const;
   void add_to(KeyPrefix& prefix, std::size_t i, const Value& value) const noexcept;
   Value value(std::uint32_t row, std::size_t key_position) const noexcept;
-  /// The row's first columns against `values`.
-  int compare(std::uint32_t row, std::span<const Value> values) const noexcept;
   Status judge(std::uint32_t candidate, const mvcc::Visibility& visibility) const;
   Status insert_hint(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility,
                      columns::Unflushed& unflushed, pmem::Persister& persister);
@@ -251,7 +254,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   std::atomic<bool> is_finished_;
   const columns::ColumnArray& columns_;
   Published<std::string> name_;
-  std::vector<std::uint16_t> key_columns_;
+  const KeyCompare compare_;
   bool unique_;
   std::atomic<bool> needs_normalising_{false};
   bool hashes_nullable_ = false;
@@ -261,8 +264,5 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   std::unique_ptr<columns::HintIndex> hints_;
   std::unique_ptr<columns::OrderedIndex> ordered_;
 };
-
-/// Order of values of one type: NULL first, numbers by size (NaN last), text byte by byte.
-int compare_values(const Value& a, const Value& b) noexcept;
 
 }  // namespace flugs::engine

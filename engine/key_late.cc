@@ -19,7 +19,7 @@ void KeyIndex::leave_rows(std::uint32_t end, std::uint64_t opened_at) {
 void KeyIndex::for_each_late(const LateRows& late, std::span<const Value> values,
                              std::uint32_t like, FunctionRef<bool(std::uint32_t row)> visit) const {
   std::uint32_t first = late.entered();
-  KeyScan scan(rows_, columns_, key_columns_, values, like);
+  KeyScan scan(rows_, columns_, columns(), values, like);
   while (first < late.end()) {
     const std::uint32_t end = std::min(late.end(), rows_.end_of_chunk_with(first));
     if (!is_served(first) && !scan.visit(first, end, [&](std::uint32_t row) {
@@ -36,9 +36,9 @@ std::uint32_t KeyIndex::late_row_like(std::uint32_t row) const {
   const LateRows* rows = late();
   if (rows == nullptr) return kNoRow;
   std::array<Value, kKeyColumnsMax> values;
-  for (std::size_t i = 0; i < key_columns_.size(); ++i) values[i] = value(row, i);
+  for (std::size_t i = 0; i < columns().size(); ++i) values[i] = value(row, i);
   std::uint32_t found = kNoRow;
-  for_each_late(*rows, std::span(values.data(), key_columns_.size()), row,
+  for_each_late(*rows, std::span(values.data(), columns().size()), row,
                 [&](std::uint32_t other) {
                   found = other;
                   return false;
@@ -49,7 +49,7 @@ std::uint32_t KeyIndex::late_row_like(std::uint32_t row) const {
 bool KeyIndex::lookup(std::span<const Value> values, columns::Candidates& out) const {
   const LateRows* rows = late();
   if (__builtin_expect(rows == nullptr, 1)) return lookup(hash_of(values), out);
-  const bool is_one = values.size() == key_columns_.size() &&
+  const bool is_one = values.size() == columns().size() &&
                       std::none_of(values.begin(), values.end(),
                                    [](const Value& value) { return value.is_null(); });
   columns::Candidates late;
