@@ -187,6 +187,7 @@ class Table : public UnbuiltIndexes {
 
   /// Ends of a transaction, called by the database for what the context lists.
   void undo_index_change(const IndexChange& change);
+  void undo_index_changes(TransactionContext& context, std::size_t first);
   /// Whether garbage collection may unlink a row, which must be swept before: not while others are
   /// at it. Does it itself if nobody has, and `sweeps_left` is not 0 yet.
   bool may_unlink(std::uint32_t row, std::size_t& sweeps_left);
@@ -376,16 +377,15 @@ class Table : public UnbuiltIndexes {
   Status load_columns(bool dropped);
   Status load_dropped(std::size_t number);
   Row make_row(std::uint32_t row) const noexcept;
-  std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head,
-                                std::span<const Value> values,
+  using Values = std::span<const Value>;
+  using Changes = std::span<const ColumnValue>;
+  std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head, Values values,
                                 const mvcc::Visibility& visibility) const noexcept;
-  std::uint32_t find_late(TransactionContext& context, const KeyIndex& key,
-                          std::span<const Value> values) const;
-  void walk_unhashed(const KeyIndex& key, std::span<const Value> values,
-                     const mvcc::Visibility& visibility, FunctionRef<bool(const Row&)> visit) const;
-  void collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
-                      const columns::Candidates& heads, const mvcc::Visibility& visibility,
-                      std::vector<std::uint32_t>& out) const;
+  std::uint32_t find_late(TransactionContext& context, const KeyIndex& key, Values values) const;
+  void walk_unhashed(const KeyIndex& key, Values values, const mvcc::Visibility& visibility,
+                     FunctionRef<bool(const Row&)> visit) const;
+  void collect_hashed(const KeyIndex& key, Values wanted, const columns::Candidates& heads,
+                      const mvcc::Visibility& visibility, std::vector<std::uint32_t>& out) const;
   // table_ordered.cc
   void walk_key(const KeyIndex& key, const KeyRange& range, std::uint64_t oldest_snapshot,
                 FunctionRef<bool(std::uint32_t row)> is_wanted,
@@ -403,35 +403,37 @@ class Table : public UnbuiltIndexes {
     return look_at_value(now, column, value);
   }
   Status look_at_value(const TableDefinition& now, std::size_t column, const Value& value) const;
-  Status check_values(const TableDefinition& now, std::span<const Value> values) const;
+  Status check_values(const TableDefinition& now, Values values) const;
   Status check_width(const TableDefinition& now, std::size_t width) const;
-  std::size_t width_of(const TableDefinition& now, std::span<const Value> values,
+  std::size_t width_of(const TableDefinition& now, Values values,
                        std::span<const RowId> ids) const noexcept;
   Status default_of(const TableDefinition& now, std::size_t column, Value& value) const;
-  Status complete(const TableDefinition& now, TransactionContext& context,
-                  std::span<const Value>& values, std::size_t& width) const;
-  Status complete_row(const TableDefinition& now, std::span<const ColumnValue> given,
-                      std::vector<Value>& values) const;
-  Status check_keys_free(TransactionContext& context, std::span<const Value> values) const;
-  Status check_key_values(const KeyIndex& key, std::span<const Value> values) const;
+  Status complete(const TableDefinition& now, TransactionContext& context, Values& values,
+                  std::size_t& width) const;
+  Status complete_row(const TableDefinition& now, Changes given, std::vector<Value>& values) const;
+  Status check_keys_free(TransactionContext& context, Values values) const;
+  bool is_stored_last(std::size_t column, KeyMask kept) const noexcept;
+  Status encode_new_row(TransactionContext& context, Values values, KeyMask kept,
+                        bool& has_texts_left);
+  Status store_texts_left(TransactionContext& context, std::uint32_t row, Values values,
+                          KeyMask kept);
+  Status check_key_values(const KeyIndex& key, Values values) const;
   Result<RowId> insert_values(const TableDefinition& now, TransactionContext& context,
-                              std::span<const Value> values);
+                              Values values);
   Result<RowId> insert_constrained(const TableDefinition& now, TransactionContext& context,
-                                   std::span<const Value> values);
-  Result<RowId> insert_row(TransactionContext& context, std::span<const Value> values);
-  Status insert_values(const TableDefinition& now, TransactionContext& context,
-                       std::span<const Value> values, std::span<RowId> ids);
+                                   Values values);
+  Result<RowId> insert_row(TransactionContext& context, Values values);
+  Status insert_values(const TableDefinition& now, TransactionContext& context, Values values,
+                       std::span<RowId> ids);
   Status insert_constrained_rows(const TableDefinition& now, TransactionContext& context,
-                                 std::span<const Value> values, std::size_t width,
-                                 std::span<RowId> ids);
-  Status check_shape(std::span<const Value> values, std::size_t width,
-                     std::span<const RowId> ids) const;
-  Status insert_checked_rows(TransactionContext& context, std::span<const Value> values,
-                             std::size_t width, std::span<RowId> ids);
+                                 Values values, std::size_t width, std::span<RowId> ids);
+  Status check_shape(Values values, std::size_t width, std::span<const RowId> ids) const;
+  Status insert_checked_rows(TransactionContext& context, Values values, std::size_t width,
+                             std::span<RowId> ids);
   Result<RowId> update_row(const TableDefinition& now, TransactionContext& context, RowId row,
-                           std::span<const ColumnValue> changes);
+                           Changes changes);
   Result<RowId> update_constrained(const TableDefinition& now, TransactionContext& context,
-                                   RowId row, std::span<const ColumnValue> changes);
+                                   RowId row, Changes changes);
   Status remove_row(TransactionContext& context, RowId row);
   Status remove_constrained(TransactionContext& context, RowId row);
   static Status finish_statement(TransactionContext& context, const TransactionMark& mark);
@@ -439,9 +441,8 @@ class Table : public UnbuiltIndexes {
                      RowId row) const noexcept;
   Status prepare_related() noexcept;
   Status act_on_children(TransactionContext& context, std::size_t write);
-  Status act_on_child(TransactionContext& context, std::uint32_t row,
-                      std::span<const ColumnValue> changes);
-  Status collect(std::size_t key, std::span<const Value> wanted, const mvcc::Visibility& visibility,
+  Status act_on_child(TransactionContext& context, std::uint32_t row, Changes changes);
+  Status collect(std::size_t key, Values wanted, const mvcc::Visibility& visibility,
                  std::size_t rows_max, std::vector<std::uint32_t>& rows) const;
   bool keeps_reference(const ForeignKey& foreign, std::uint32_t row,
                        const mvcc::Visibility& visibility) const noexcept;
@@ -450,13 +451,11 @@ class Table : public UnbuiltIndexes {
   Result<bool> check_children(std::uint32_t row, const mvcc::Visibility& visibility,
                               ReadSet* reads) const;
   void set_referrers(std::vector<const ForeignKey*> referrers);
-  Status number_rows(const TableDefinition& now, TransactionContext& context,
-                     std::span<const Value>& values, std::size_t width);
-  Status check_new_row(const TableDefinition& now, std::span<const Value> values) const;
-  Status check_changed_row(const TableDefinition& now, std::uint32_t row,
-                           std::span<const ColumnValue> changes) const;
-  std::span<const Value> normalise(TransactionContext& context, const KeyIndex& key,
-                                   std::span<const Value> values) const;
+  Status number_rows(const TableDefinition& now, TransactionContext& context, Values& values,
+                     std::size_t width);
+  Status check_new_row(const TableDefinition& now, Values values) const;
+  Status check_changed_row(const TableDefinition& now, std::uint32_t row, Changes changes) const;
+  Values normalise(TransactionContext& context, const KeyIndex& key, Values values) const;
   Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
                           std::vector<Value>& values) const;
   bool refill(LocalRows& local);
@@ -470,9 +469,9 @@ class Table : public UnbuiltIndexes {
   void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
   Status write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
                        std::uint32_t& row);
-  Status try_insert_batch(TransactionContext& context, std::span<const Value> values,
-                          std::size_t width, std::span<columns::Cell> cells, std::span<RowId> ids);
-  Status insert_batch(TransactionContext& context, std::span<const Value> values, std::size_t width,
+  Status try_insert_batch(TransactionContext& context, Values values, std::size_t width,
+                          std::span<columns::Cell> cells, std::span<RowId> ids);
+  Status insert_batch(TransactionContext& context, Values values, std::size_t width,
                       std::span<columns::Cell> cells, std::span<RowId> ids);
   void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
   void undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes);
@@ -483,18 +482,15 @@ class Table : public UnbuiltIndexes {
   Status lock_row(TransactionContext& context, std::uint32_t row, mvcc::VersionLayout*& locked);
   void note_deleted(TransactionContext& context, std::uint32_t row, mvcc::VersionLayout* locked,
                     std::uint16_t keys);
-  Status encode_whole_row(TransactionContext& context, std::uint32_t row,
-                          std::span<const ColumnValue> changes);
-  Status check_changes(const TableDefinition& now, std::span<const ColumnValue> changes) const;
-  Status encode_changes(TransactionContext& context, std::uint32_t row,
-                        std::span<const ColumnValue> changes);
+  Status encode_whole_row(TransactionContext& context, std::uint32_t row, Changes changes);
+  Status check_changes(const TableDefinition& now, Changes changes) const;
+  Status encode_changes(TransactionContext& context, std::uint32_t row, Changes changes);
   bool fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept;
   Status changed_meanwhile(TransactionContext& context) const;
   void need_altered(TransactionContext& context, const columns::RowLayout& layout) const;
-  bool update_in_place(TransactionContext& context, std::uint32_t row,
-                       std::span<const ColumnValue> changes);
+  bool update_in_place(TransactionContext& context, std::uint32_t row, Changes changes);
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row,
-                                     std::span<const ColumnValue> changes);
+                                     Changes changes);
   Status sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
                      SweepMoment moment, const mvcc::TransactionSlots& slots,
                      pmem::Persister& persister, SweepCounts& counts) const;

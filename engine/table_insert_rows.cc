@@ -1,13 +1,15 @@
-// Many rows in one call: column by column, so that the cache misses of the dictionaries' indexes
-// overlap; then row by row.
+// Rows that are inserted: how their values become cells. Many rows in one call: column by column,
+// so that the cache misses of the dictionaries' indexes overlap; then row by row.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "engine/definition_of_now.h"
 #include "engine/table.h"
+#include "pmem/check.h"
 
 namespace flugs::engine {
 
@@ -16,20 +18,103 @@ namespace {
 // Rows encoded at a time: their cells stay in the second-level cache.
 constexpr std::size_t kRowsPerBatch = 64;
 
+bool is_long_text(const Value& value) noexcept {
+  return value.as_string().size() > columns::text_cell::kInlineBytesMax;
+}
+
 }  // namespace
 
 // Takes back what a call that failed in the middle has inserted.
 void Table::undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes) {
-  while (context.index_changes.size() > changes) {
-    undo_index_change(context.index_changes.back());
-    context.index_changes.pop_back();
-  }
+  undo_index_changes(context, changes);
   while (context.writes.size() > writes) {
     const mvcc::Write& write = context.writes.back();
     mvcc::store_stamp(write.version->created, mvcc::kNoStamp);
     give_back(context, write.row);
     context.pop_write();
   }
+}
+
+// A long text that was stored stays where it is, even if its row is refused; rows that are refused
+// again and again must not fill the pool. So most texts are stored when the row is in all indexes,
+// which refuse it no more. Those that the indexes need before, and those of dictionaries, whose
+// codes decide how wide the row's cells are, are stored when the keys have been found to be free.
+bool Table::is_stored_last(std::size_t column, KeyMask kept) const noexcept {
+  if (columns_[column]->is_dictionary()) return false;
+  const KeyPlaces keys(kept);
+  return std::none_of(keys.begin(), keys.end(),
+                      [&](std::size_t key) { return keys_[key]->has_column(column); });
+}
+
+// Of texts that are stored last: a cell of an empty one. `kept`: the keys that are going to have
+// it.
+Status Table::encode_new_row(TransactionContext& context, std::span<const Value> values,
+                             KeyMask kept, bool& has_texts_left) {
+  bool is_checked = false;
+  context.cells.clear();
+  context.bits.clear();
+  context.editions = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    columns::Column& column = *columns_[i];
+    context.editions += column.mark();
+    if (is_long_text(values[i])) {
+      if (is_stored_last(i, kept)) {
+        has_texts_left = true;
+        context.cells.push_back(columns::text_cell::make_inline({}));
+        context.bits.push_back(column.bits_for(context.cells.back()));
+        continue;
+      }
+      if (!std::exchange(is_checked, true))
+        if (Status s = check_keys_free(context, values); !s.ok()) return s;
+    }
+    Result<columns::Cell> cell = column.encode(columns::normalised(values[i], column.type()),
+                                               context.unflushed, context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context.cells.push_back(*cell);
+    context.bits.push_back(column.bits_for(*cell));
+  }
+  return {};
+}
+
+// Nobody else reads these cells of a row that is not committed.
+Status Table::store_texts_left(TransactionContext& context, std::uint32_t row,
+                               std::span<const Value> values, KeyMask kept) {
+  const columns::RowLayout& layout = rows_.layout(row);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!is_long_text(values[i]) || !is_stored_last(i, kept)) continue;
+    if (layout.bits(i) == 0) continue;  // dropped meanwhile
+    columns::Column* column = columns_[i];
+    while (column != nullptr && column->edition() != layout.edition(i)) column = column->former();
+    FLUGS_CHECK(column != nullptr);
+    Result<columns::Cell> cell =
+        column->encode(values[i], context.unflushed, context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    layout.store(rows_.address(row), i, *cell);
+  }
+  return {};
+}
+
+Status Table::check_keys_free(TransactionContext& context, std::span<const Value> values) const {
+  std::array<Value, kKeyColumnsMax> wanted;
+  for (const KeyIndex* key : keys_) {
+    const std::size_t count = key->columns().size();
+    // One of a column that has come since the call began is asked when the row is there.
+    if (*std::max_element(key->columns().begin(), key->columns().end()) >= values.size()) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint16_t column = key->columns()[i];
+      wanted[i] = columns::normalised(values[column], columns_[column]->type());
+    }
+    if (Status s = key->check_free(std::span(wanted.data(), count), context.visibility,
+                                   context.candidates);
+        !s.ok()) {
+      if (s.code() == StatusCode::kConflict) context.conflicts.add();
+      return Status(s.code(), s.code() == StatusCode::kAlreadyExists
+                                  ? fmt::format("table {}, key {}: {} exists", name(), key->name(),
+                                                key->describe(std::span(wanted.data(), count)))
+                                  : fmt::format("table {}, key {}", name(), key->name()));
+    }
+  }
+  return {};
 }
 
 Status Table::insert_rows(TransactionContext& context, std::span<const Value> values,
@@ -68,8 +153,11 @@ Status Table::insert_checked_rows(TransactionContext& context, std::span<const V
                                   std::size_t width, std::span<RowId> ids) {
   context.inserted = values;
   context.inserted_width = width;
-  for (std::size_t i = 0; i < values.size(); i += width)
-    if (Status s = check_keys_free(context, values.subspan(i, width)); !s.ok()) return s;
+  for (std::size_t i = 0; i < values.size(); i += width) {
+    const std::span<const Value> row = values.subspan(i, width);
+    if (std::any_of(row.begin(), row.end(), is_long_text))
+      if (Status s = check_keys_free(context, row); !s.ok()) return s;
+  }
 
   const std::size_t writes = context.writes.size();
   const std::size_t changes = context.index_changes.size();

@@ -180,10 +180,7 @@ Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std:
       outcome = keys_[i]->insert(row, hashes[i], context.visibility, context.unflushed, persister);
     }
     if (!outcome.ok()) {
-      while (context.index_changes.size() > first_change) {
-        undo_index_change(context.index_changes.back());
-        context.index_changes.pop_back();
-      }
+      undo_index_changes(context, first_change);
       if (outcome.code() == StatusCode::kConflict) context.conflicts.add();
       if (outcome.code() == StatusCode::kAlreadyExists)
         return Status(outcome.code(), fmt::format("table {}, key {}: {} exists", name(),
@@ -195,6 +192,14 @@ Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std:
     context.index_changes.push_back({this, row, keeps && !is_first ? replaced : kNoRow, key});
   }
   return {};
+}
+
+// From there on, which are all this table's.
+void Table::undo_index_changes(TransactionContext& context, std::size_t first) {
+  while (context.index_changes.size() > first) {
+    undo_index_change(context.index_changes.back());
+    context.index_changes.pop_back();
+  }
 }
 
 void Table::undo_index_change(const IndexChange& change) {
@@ -209,35 +214,6 @@ void Table::undo_index_change(const IndexChange& change) {
 void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
   context.add_write(
       {&rows_.version(row), layout_.table_id, row, rows_.layout(row).row_bytes(), false});
-}
-
-// A long text that was stored stays where it is, even if its row is refused. So look first: that
-// rows with long texts which are refused again and again do not fill the pool.
-Status Table::check_keys_free(TransactionContext& context, std::span<const Value> values) const {
-  const bool has_long_text = std::any_of(values.begin(), values.end(), [](const Value& value) {
-    return value.as_string().size() > columns::text_cell::kInlineBytesMax;
-  });
-  if (!has_long_text) return {};
-  std::array<Value, kKeyColumnsMax> wanted;
-  for (const KeyIndex* key : keys_) {
-    const std::size_t count = key->columns().size();
-    // One of a column that has come since the call began is asked when the row is there.
-    if (*std::max_element(key->columns().begin(), key->columns().end()) >= values.size()) continue;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint16_t column = key->columns()[i];
-      wanted[i] = columns::normalised(values[column], columns_[column]->type());
-    }
-    if (Status s = key->check_free(std::span(wanted.data(), count), context.visibility,
-                                   context.candidates);
-        !s.ok()) {
-      if (s.code() == StatusCode::kConflict) context.conflicts.add();
-      return Status(s.code(), s.code() == StatusCode::kAlreadyExists
-                                  ? fmt::format("table {}, key {}: {} exists", name(), key->name(),
-                                                key->describe(std::span(wanted.data(), count)))
-                                  : fmt::format("table {}, key {}", name(), key->name()));
-    }
-  }
-  return {};
 }
 
 Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
@@ -267,28 +243,23 @@ Result<RowId> Table::insert_values(const TableDefinition& now, TransactionContex
 Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
   context.inserted = values;
   context.inserted_width = values.size();
-  if (Status s = check_keys_free(context, values); !s.ok()) return s;
-  context.cells.clear();
-  context.bits.clear();
-  context.editions = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    columns::Column& column = *columns_[i];
-    Result<columns::Cell> cell = column.encode(columns::normalised(values[i], column.type()),
-                                               context.unflushed, context.slot->persister());
-    if (!cell.ok()) return std::move(cell).status();
-    context.cells.push_back(*cell);
-    context.bits.push_back(column.bits_for(*cell));
-    context.editions += column.mark();
-  }
+  const KeyMask kept = keys_.kept();
+  bool has_texts_left = false;
+  if (Status s = encode_new_row(context, values, kept, has_texts_left); !s.ok()) return s;
   std::uint32_t row = kNoRow;
   if (Status s = write_new_row(context, context.cells, row); !s.ok()) return s;
-  const KeyMask kept = keys_.kept();
   KeyHashes hashes{};
   hash_keys(row, kept, hashes);
-  if (Status s = enter_indexes(context, row, kNoRow, kept, kept, hashes); !s.ok()) {
+  const std::size_t first_change = context.index_changes.size();
+  Status entered = enter_indexes(context, row, kNoRow, kept, kept, hashes);
+  if (entered.ok() && has_texts_left) {
+    entered = store_texts_left(context, row, values, kept);
+    if (!entered.ok()) undo_index_changes(context, first_change);
+  }
+  if (!entered.ok()) {
     mvcc::store_stamp(rows_.version(row).created, mvcc::kNoStamp);
     give_back(context, row);
-    return s;
+    return entered;
   }
   note_inserted(context, row);
   return RowId(row);
