@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -228,10 +229,14 @@ class Dictionary {
   void mark_durable(std::uint32_t first, std::uint32_t end) noexcept;
   bool is(std::uint32_t id, const Value& value) const noexcept;
   bool is_hinted(std::uint32_t id, const Value& value) const noexcept;
+  bool is_certain(std::uint32_t id, std::int64_t raw) const noexcept;
   Status recover_null(std::uint32_t durable_end);
   Status check_youngest_texts(std::uint32_t end) const;
   std::uint64_t kept_end() const noexcept;
   std::uint64_t hash_of(const Value& value) const noexcept;
+  std::atomic<std::uint32_t>& guess(std::int64_t raw) const noexcept {
+    return guesses_[static_cast<std::uint64_t>(raw) % kGuesses];
+  }
   std::uint32_t find(const Value& value, std::uint64_t hash) const;
 
   pmem::Pool& pool_;
@@ -245,7 +250,11 @@ class Dictionary {
   bool is_exact_;  // the index in DRAM tells values apart by their hashes alone
   std::string owner_;
   StableArray<std::byte*> chunks_in_dram_;  // written under grow_mutex_, before count_ passes it
-  HashIndex index_;                         // empty when there are hints; in use when is_indexed_
+  // By the lowest bits of a number, the ValueID that was found last. Small numbers that come again
+  // and again need no look-up. Null for texts, and as long as there is no entry.
+  static constexpr std::size_t kGuesses = 128;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> guesses_;
+  HashIndex index_;  // empty when there are hints; in use when is_indexed_
   std::atomic<bool> is_indexed_{true};
   std::uint32_t rebuild_end_ = 0;  // those that were there at opening; constant after begin_rebuild
   std::unique_ptr<HintIndex> hints_;

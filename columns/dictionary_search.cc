@@ -1,10 +1,71 @@
-// What a dictionary does whose index is not there yet, or lacks hints: its entries are the truth.
+// How the ValueID of a value is found: by the index, or, where that is not there yet or lacks
+// hints, among the entries, which are the truth.
 
 #include <mutex>
 
 #include "columns/dictionary.h"
 
 namespace flugs::columns {
+
+// A hint may name what is no entry yet, or half of one. NULL's, of which null_code() may not know
+// yet, looks like 0 or an empty text but for its proof.
+bool Dictionary::is_hinted(std::uint32_t id, const Value& value) const noexcept {
+  if (id >= count()) return false;
+  std::uint64_t hash = 0;
+  if (is_text_)
+    return (value.as_string().empty() ? prove(id, hash) == Proof::kValue : is_present(id)) &&
+           text(id) == value.as_string();
+  if (integer(id) != value.raw()) return false;
+  // Zeros are where no entry is; another word of eight bytes is whole, and so is what is durable.
+  const bool is_whole = entry_bytes_ == 8 || id < durable_.load(std::memory_order_acquire);
+  return (is_whole && value.raw() != 0) || prove(id, hash) == Proof::kValue;
+}
+
+// A candidate of the index: with exact hashes it is the value, and its entry, which is likely to be
+// out of the caches, need not be read.
+bool Dictionary::is(std::uint32_t id, const Value& value) const noexcept {
+  if (is_exact_) return true;
+  if (hints_ != nullptr) return is_hinted(id, value);
+  return is_text_ ? text(id) == value.as_string() : integer(id) == value.raw();
+}
+
+// Whether the entry is a value's, and whole, and the number is that.
+bool Dictionary::is_certain(std::uint32_t id, std::int64_t raw) const noexcept {
+  if (id >= count() || integer(id) != raw) return false;
+  std::uint64_t hash = 0;
+  return (raw != 0 && id < durable_.load(std::memory_order_acquire)) ||
+         prove(id, hash) == Proof::kValue;
+}
+
+std::uint32_t Dictionary::find(const Value& value) const {
+  if (value.is_null()) return null_code();
+  const bool may_guess = !is_text_ && count() != 0;
+  if (may_guess) {
+    const std::uint32_t id = guess(value.raw()).load(std::memory_order_relaxed);
+    if (is_certain(id, value.raw())) return id;
+  }
+  const std::uint32_t id =
+      __builtin_expect(is_indexed(), 1) ? find(value, hash_of(value)) : search(value, 0, count());
+  if (may_guess && id != kNone) guess(value.raw()).store(id, std::memory_order_relaxed);
+  return id;
+}
+
+std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
+  // Before the look-up: what gets its hint after that is searched for.
+  const std::uint32_t left_end = hints_left_end_.load(std::memory_order_acquire);
+  const auto left = left_end == 0 ? 0 : static_cast<std::uint32_t>(kept_end());
+  Candidates candidates;
+  const bool is_found_out = lookup(hash, candidates);
+  for (const std::uint32_t id : candidates.view())
+    if (is(id, value)) return id;
+  if (__builtin_expect(left < left_end, 0))
+    if (const std::uint32_t id = search(value, left, left_end); id != kNone) return id;
+  // Without their index the entries are still the truth.
+  if (!is_found_out)
+    for (std::uint32_t id = 0; id < count(); ++id)
+      if (is(id, value)) return id;
+  return kNone;
+}
 
 // Calls is_wanted(words) with each entry's words, of ValueIDs from `first` to before `end`, which
 // is at most count(), until it is.
