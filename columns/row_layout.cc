@@ -121,6 +121,7 @@ Result<RowLayout> RowLayout::from_pool(std::span<const CellLayout> cells, std::u
 
 RowLayout::RowLayout(const RowLayout& other)
     : cells_(other.cells_),
+      cell_bits_(other.cell_bits_),
       access_(other.access_),
       first_access_(access_.data()),
       row_bytes_(other.row_bytes_),
@@ -128,6 +129,7 @@ RowLayout::RowLayout(const RowLayout& other)
 
 void RowLayout::derive_access() {
   access_.clear();
+  cell_bits_.clear();
   editions_ = 0;
   access_.reserve(cells_.size());
   for (const CellLayout& cell : cells_) {
@@ -141,6 +143,7 @@ void RowLayout::derive_access() {
     a.kind = static_cast<CellKind>(cell.kind);
     if (cell.bits != 0) editions_ += edition_mark(access_.size(), cell.edition);
     access_.push_back(a);
+    cell_bits_.push_back(cell.bits);
   }
   first_access_ = access_.data();
 }
@@ -162,24 +165,6 @@ void RowLayout::add_constant(CellKind kind, const Cell& constant, std::uint16_t 
   former_.push_back(std::move(access_));
   access_ = std::move(larger);
   __atomic_store_n(&first_access_, access_.data(), __ATOMIC_RELEASE);
-}
-
-void RowLayout::store(std::byte* row, std::size_t column, const Cell& cell) const noexcept {
-  const Access& a = access()[column];
-  if (!a.has_cell()) return;
-  if (a.kind == CellKind::kText) {
-    store_word(row, a.word, cell.low);
-    store_word(row, a.word + 1u, cell.high);
-  } else {
-    FLUGS_DCHECK((cell.low & ~a.mask) == 0);
-    const std::uint64_t others = load_word(row, a.word) & ~(a.mask << a.shift);
-    store_word(row, a.word, others | (cell.low << a.shift));
-  }
-  if (a.null_word != 0) {
-    const std::uint64_t bit = std::uint64_t{1} << a.null_shift;
-    const std::uint64_t others = load_word(row, a.null_word) & ~bit;
-    store_word(row, a.null_word, cell.is_null ? others | bit : others);
-  }
 }
 
 Cell RowLayout::load_cell(const std::byte* row, std::size_t column) const noexcept {

@@ -11,6 +11,7 @@
 #include "columns/cell.h"
 #include "columns/hash.h"
 #include "flugs/status.h"
+#include "pmem/check.h"
 
 namespace flugs::columns {
 
@@ -79,6 +80,16 @@ class RowLayout {
   std::size_t column_count() const noexcept { return access_.size(); }
   /// 0: a cell that cannot be written.
   std::uint8_t bits(std::size_t column) const noexcept { return access()[column].bits; }
+  /// Whether each cell has at least so many bits: of the first columns.
+  bool has_room(std::span<const std::uint8_t> bits) const noexcept {
+    const std::size_t cells = std::min(bits.size(), cell_bits_.size());
+    bool has_room = true;
+    for (std::size_t i = 0; i < cells; ++i) has_room &= cell_bits_[i] >= bits[i];
+    for (std::size_t i = cells; i < bits.size(); ++i) has_room &= bits[i] == 0;
+    return has_room;
+  }
+  /// How wide the cells are, of all columns that there were when the chunk was made.
+  std::span<const std::uint8_t> cell_bits() const noexcept { return cell_bits_; }
   /// Of the column whose cells these are, or whose constant.
   std::uint16_t edition(std::size_t column) const noexcept {
     return column < cells_.size() ? cells_[column].edition : access()[column].null_shift;
@@ -136,7 +147,22 @@ class RowLayout {
   CellKind kind(std::size_t column) const noexcept { return access()[column].kind; }
 
   /// Puts a cell into a row that only the caller writes. Nothing without one.
-  void store(std::byte* row, std::size_t column, const Cell& cell) const noexcept;
+  void store(std::byte* row, std::size_t column, const Cell& cell) const noexcept {
+    const Access& a = access()[column];
+    if (!a.has_cell()) return;
+    if (a.kind == CellKind::kText) {
+      store_word(row, a.word, cell.low);
+      store_word(row, a.word + 1u, cell.high);
+    } else {
+      FLUGS_DCHECK((cell.low & ~a.mask) == 0);
+      const std::uint64_t others = load_word(row, a.word) & ~(a.mask << a.shift);
+      store_word(row, a.word, others | (cell.low << a.shift));
+    }
+    if (a.null_word == 0) return;
+    const std::uint64_t bit = std::uint64_t{1} << a.null_shift;
+    const std::uint64_t others = load_word(row, a.null_word) & ~bit;
+    store_word(row, a.null_word, cell.is_null ? others | bit : others);
+  }
   Cell load_cell(const std::byte* row, std::size_t column) const noexcept;
 
  private:
@@ -151,6 +177,7 @@ class RowLayout {
   alignas(8) static constexpr std::byte kEmptyText[16] = {};
 
   std::vector<CellLayout> cells_;
+  std::vector<std::uint8_t> cell_bits_;  // of cells_
   std::vector<Access> access_;
   const Access* first_access_ = nullptr;     // of access_, for who reads while it grows
   std::vector<std::vector<Access>> former_;  // that somebody may be reading

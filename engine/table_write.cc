@@ -68,9 +68,8 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   LocalRows& local = context.local_rows_of(*this);
   const columns::RowLayout* layout = rows_.current_layout();
   const auto fits = [&](const columns::RowLayout& l) {
-    for (std::size_t i = 0; i < context.bits.size(); ++i)
-      if (l.bits(i) < context.bits[i]) return false;
-    return l.editions() == context.editions && fits_constants(l, context.bits.size());
+    return l.editions() == context.editions && l.has_room(context.bits) &&
+           fits_constants(l, context.bits.size());
   };
   const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
     return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
@@ -272,8 +271,9 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
   if (!taken.ok()) return std::move(taken).status();
   row = *taken;
   const columns::RowLayout& layout = rows_.layout(row);
-  note_cells(rows_.address(row), layout.row_bytes());
-  for (std::size_t i = 0; i < cells.size(); ++i) layout.store(rows_.address(row), i, cells[i]);
+  std::byte* const target = rows_.address(row);
+  note_cells(target, layout.row_bytes());
+  for (std::size_t i = 0; i < cells.size(); ++i) layout.store(target, i, cells[i]);
   // Columns that were added while the row was made ready.
   for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
     if (!columns_[i]->has_constant()) {
@@ -281,8 +281,7 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
       return changed_meanwhile(context);
     }
     // Of one that is dropped by now nobody has asked whether it fits.
-    layout.store(rows_.address(row), i,
-                 is_dropped_column(i) ? columns::Cell{} : columns_[i]->constant());
+    layout.store(target, i, is_dropped_column(i) ? columns::Cell{} : columns_[i]->constant());
   }
   mvcc::VersionLayout& version = rows_.version(row);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
@@ -376,8 +375,8 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
                              std::span<const ColumnValue> changes) {
   const columns::RowLayout& layout = rows_.layout(row);
   const std::size_t count = columns_.size();
+  context.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
   context.bits.resize(count);
-  for (std::size_t i = 0; i < count; ++i) context.bits[i] = layout.bits(i);
   if (is_any(kAltered)) need_altered(context, layout);
   context.cells.clear();
   context.editions = layout.editions();
