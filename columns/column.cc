@@ -132,7 +132,6 @@ void Column::set_former(std::unique_ptr<Column> former, std::size_t number,
                         std::uint16_t edition) noexcept {
   edition_ = edition;
   mark_ = edition_mark(number, edition_);
-  was_int32_ = type_ == Type::kInt64 && (former->was_int32_ || former->type_ == Type::kInt32);
   owned_former_ = std::move(former);
   former_.store(owned_former_.get(), std::memory_order_release);
   decoder_.kind.store(DecodeKind::kChanged, std::memory_order_relaxed);

@@ -96,8 +96,6 @@ class Column {
   const Column* at_edition(std::uint16_t edition) const noexcept;
   /// What of edition_mark it adds; 0 when it was dropped.
   std::uint64_t mark() const noexcept { return is_dropped() ? 0 : mark_; }
-  /// Whether it was int32 once: its place in ordered keys is by that (KeyPrefix).
-  bool was_int32() const noexcept { return was_int32_; }
   /// Whether a row may be of this edition: what it owns has been claimed.
   bool is_used() const noexcept { return used_.load(std::memory_order_acquire); }
   void set_used(bool used) noexcept { used_.store(used, std::memory_order_release); }
@@ -253,7 +251,6 @@ class Column {
   bool is_text_;
   bool is_narrow_;
   std::atomic<bool> dropped_{false};
-  bool was_int32_ = false;
   // About so many codes have 16 bits, and their entries are half of a second-level cache. A little
   // before more are there, as dictionary and index double then.
   std::atomic<std::uint32_t> judged_from_{(1u << kSmallCodeBits) - (1u << 11)};

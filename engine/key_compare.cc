@@ -42,8 +42,7 @@ bool is_same_cell(const Column& column, const RowView& a, const RowView& b,
                   std::size_t i) noexcept {
   const Column* edition = shared_edition(column, a, b, i);
   if (edition == nullptr) return compare_values(a.value(column, i), b.value(column, i)) == 0;
-  if (edition->is_dictionary())
-    return a.layout->load(a.cells, i) == b.layout->load(b.cells, i);
+  if (edition->is_dictionary()) return a.layout->load(a.cells, i) == b.layout->load(b.cells, i);
   if (edition->nullable() && is_null_cell(a, i) != is_null_cell(b, i)) return false;
   if (edition->is_text())
     return edition->own_text(*a.layout, a.cells, i) == edition->own_text(*b.layout, b.cells, i);
@@ -73,17 +72,16 @@ int order_of_cells(const Column& column, const RowView& a, const RowView& b,
     if (a_null || b_null) return (a_null ? 0 : 1) - (b_null ? 0 : 1);
   }
   if (edition->is_text())
-    return three_way(edition->own_text(*a.layout, a.cells, i)
-                         .compare(edition->own_text(*b.layout, b.cells, i)),
-                     0);
+    return three_way(
+        edition->own_text(*a.layout, a.cells, i).compare(edition->own_text(*b.layout, b.cells, i)),
+        0);
   return compare_payloads(edition->type(), edition->own_integer(*a.layout, a.cells, i),
                           edition->own_integer(*b.layout, b.cells, i));
 }
 
 int order_of_value(const Column& column, const RowView& row, std::size_t i,
                    const Value& value) noexcept {
-  if (row.is_in_group() || column.is_dropped())
-    return compare_values(row.value(column, i), value);
+  if (row.is_in_group() || column.is_dropped()) return compare_values(row.value(column, i), value);
   const bool is_null = column.nullable() && row.is_null(column, i);
   if (is_null || value.is_null()) return (is_null ? 0 : 1) - (value.is_null() ? 0 : 1);
   if (column.is_text()) return three_way(row.text(column, i).compare(value.as_string()), 0);
@@ -107,12 +105,6 @@ int compare_values(const Value& a, const Value& b) noexcept {
 bool KeyCompare::is_same(const RowView& a, const RowView& b) const noexcept {
   for (std::size_t i = key_columns_.size(); i-- > 0;)
     if (!is_same_cell(*columns_[key_columns_[i]], a, b, key_columns_[i])) return false;
-  return true;
-}
-
-bool KeyCompare::is_equal(const RowView& row, std::span<const Value> values) const noexcept {
-  for (std::size_t i = values.size(); i-- > 0;)
-    if (!row.equals(*columns_[key_columns_[i]], key_columns_[i], values[i])) return false;
   return true;
 }
 

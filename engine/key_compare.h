@@ -28,7 +28,11 @@ class KeyCompare {
   /// Whether two rows have the same key (NULL equals NULL).
   bool is_same(const RowView& a, const RowView& b) const noexcept;
   /// Whether the values of the key's first columns equal `values` (checked and normalised).
-  bool is_equal(const RowView& row, std::span<const Value> values) const noexcept;
+  bool is_equal(const RowView& row, std::span<const Value> values) const noexcept {
+    for (std::size_t i = values.size(); i-- > 0;)
+      if (!row.equals(*columns_[key_columns_[i]], key_columns_[i], values[i])) return false;
+    return true;
+  }
   /// <0, 0, >0 as the key of `a` is before, the same as, or behind that of `b`.
   int order(const RowView& a, const RowView& b) const noexcept;
   /// The same for the first columns of a row's key and `values`.

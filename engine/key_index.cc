@@ -13,6 +13,25 @@
 
 namespace flugs::engine {
 
+namespace {
+
+/// -1, 0, 1 as a key is before the range, inside, behind it. `of_lower` and `of_upper` compare it
+/// with the bounds.
+template <typename OfLower, typename OfUpper>
+int place_in(const KeyRange& range, OfLower&& of_lower, OfUpper&& of_upper) {
+  if (!range.lower.empty()) {
+    const int order = of_lower();
+    if (order < 0 || (order == 0 && !range.lower_inclusive)) return -1;
+  }
+  if (!range.upper.empty()) {
+    const int order = of_upper();
+    if (order > 0 || (order == 0 && !range.upper_inclusive)) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
 KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std::string& table,
                    const RowStore& rows, const IndexRuns& runs, std::size_t number,
                    const columns::ColumnArray& columns, const KeySchema& schema,
@@ -113,7 +132,7 @@ std::uint64_t KeyIndex::hash_of(std::span<const Value> values) const noexcept {
     std::uint64_t part = columns::kHashOfNull;
     if (!v.is_null())
       part = columns_[columns()[i]]->is_text() ? columns::hash_text(v.as_string())
-                                                  : columns::hash_integer(v.raw());
+                                               : columns::hash_integer(v.raw());
     hash = i == 0 ? part : columns::combine_hashes(hash, part);
   }
   return hash;
@@ -311,15 +330,19 @@ void KeyIndex::erase(std::uint32_t row) {
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
-void KeyIndex::add_to(KeyPrefix& prefix, std::size_t i, const Value& value) const noexcept {
-  const columns::Column& column = *columns_[columns()[i]];
-  prefix.add(value, column.nullable(), column.was_int32());
-}
-
 columns::OrderedEntry KeyIndex::ordered_entry(std::uint32_t row) const noexcept {
   KeyPrefix prefix;
-  for (std::size_t i = 0; i < columns().size(); ++i) add_to(prefix, i, value(row, i));
+  const RowView view = rows_.view(row);
+  for (const std::uint16_t i : columns())
+    prefix.add(view.value(*columns_[i], i), columns_[i]->type());
   return {prefix.bits(), row};
+}
+
+KeyPrefix KeyIndex::prefix_of(std::span<const Value> values) const noexcept {
+  KeyPrefix prefix;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    prefix.add(values[i], columns_[columns()[i]]->type());
+  return prefix;
 }
 
 int KeyIndex::rows(std::uint32_t a, std::uint32_t b) const {
@@ -328,15 +351,22 @@ int KeyIndex::rows(std::uint32_t a, std::uint32_t b) const {
 
 int KeyIndex::place_of(std::uint32_t row, const KeyRange& range) const noexcept {
   const RowView view = rows_.view(row);
-  if (!range.lower.empty()) {
-    const int order = compare_.order(view, range.lower);
-    if (order < 0 || (order == 0 && !range.lower_inclusive)) return -1;
-  }
-  if (!range.upper.empty()) {
-    const int order = compare_.order(view, range.upper);
-    if (order > 0 || (order == 0 && !range.upper_inclusive)) return 1;
-  }
-  return 0;
+  return place_in(
+      range, [&] { return compare_.order(view, range.lower); },
+      [&] { return compare_.order(view, range.upper); });
+}
+
+// The prefix says it, or, of a bound that it has not room for, the row: an entry's prefix is that
+// of its row's key.
+int KeyIndex::place_of(const columns::OrderedEntry& entry, const KeyRange& range,
+                       const KeyPrefix& lower, const KeyPrefix& upper) const noexcept {
+  const auto order = [&](const KeyPrefix& prefix, std::span<const Value> bound) {
+    if (entry.prefix < prefix.bits()) return -1;
+    if (entry.prefix > prefix.greatest()) return 1;
+    return prefix.is_whole() ? 0 : compare_.order(rows_.view(entry.row), bound);
+  };
+  return place_in(
+      range, [&] { return order(lower, range.lower); }, [&] { return order(upper, range.upper); });
 }
 
 void KeyIndex::sort(std::vector<columns::OrderedEntry>& entries) const {
@@ -357,16 +387,20 @@ void KeyIndex::visit_in_order(std::vector<columns::OrderedEntry>& entries,
 
 void KeyIndex::walk(const KeyRange& range, FunctionRef<bool(std::uint32_t row)> visit,
                     std::vector<columns::OrderedEntry>* in_dram) const {
-  KeyPrefix prefix;
-  for (std::size_t i = 0; i < range.lower.size(); ++i) add_to(prefix, i, range.lower[i]);
-  const auto probe = [&](const columns::OrderedEntry& entry) { return place_of(entry.row, range); };
+  const KeyPrefix lower = prefix_of(range.lower);
+  const KeyPrefix upper = prefix_of(range.upper);
   const auto scan = [&](columns::OrderedIndex::Visit visit_entry) {
     if (in_dram != nullptr) return visit_in_order(*in_dram, visit_entry);
-    ordered_->scan(prefix.bits(), probe, visit_entry);
+    ordered_->scan(
+        lower.bits(),
+        [&](const columns::OrderedEntry& entry) { return place_of(entry, range, lower, upper); },
+        visit_entry);
   };
   const auto visit_entry = [&](const columns::OrderedEntry& entry) { return visit(entry.row); };
   if (!uses_runs_ || !runs_.serves_any()) return scan(visit_entry);
-  RunWalk runs(runs_, number_, *this, prefix.bits(), probe);
+  // Prefixes that come from the pool are not relied on.
+  const auto probe = [&](const columns::OrderedEntry& entry) { return place_of(entry.row, range); };
+  RunWalk runs(runs_, number_, *this, lower.bits(), probe);
   bool goes_on = true;
   scan([&](const columns::OrderedEntry& entry) {
     goes_on = runs.visit_before(&entry, visit_entry) && visit(entry.row);

@@ -234,7 +234,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   void sort(std::vector<columns::OrderedEntry>& entries) const;
   void visit_in_order(std::vector<columns::OrderedEntry>& entries,
                       columns::OrderedIndex::Visit visit) const;
-  void add_to(KeyPrefix& prefix, std::size_t i, const Value& value) const noexcept;
+  KeyPrefix prefix_of(std::span<const Value> values) const noexcept;
+  int place_of(const columns::OrderedEntry& entry, const KeyRange& range, const KeyPrefix& lower,
+               const KeyPrefix& upper) const noexcept;
   Value value(std::uint32_t row, std::size_t key_position) const noexcept;
   Status judge(std::uint32_t candidate, const mvcc::Visibility& visibility) const;
   Status insert_hint(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility,

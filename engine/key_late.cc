@@ -38,11 +38,10 @@ std::uint32_t KeyIndex::late_row_like(std::uint32_t row) const {
   std::array<Value, kKeyColumnsMax> values;
   for (std::size_t i = 0; i < columns().size(); ++i) values[i] = value(row, i);
   std::uint32_t found = kNoRow;
-  for_each_late(*rows, std::span(values.data(), columns().size()), row,
-                [&](std::uint32_t other) {
-                  found = other;
-                  return false;
-                });
+  for_each_late(*rows, std::span(values.data(), columns().size()), row, [&](std::uint32_t other) {
+    found = other;
+    return false;
+  });
   return found;
 }
 

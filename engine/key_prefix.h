@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -9,83 +11,94 @@
 
 namespace flugs::engine {
 
-/// The first eight bytes of a key in a form whose byte order is the order of keys: per nullable
-/// column a byte that puts NULL first, then integers big-endian with the sign bit turned, doubles
-/// likewise, text with 0 escaped. What does not fit is left to the full comparison. Stored in index
-/// runs: what it gives for a key never changes.
+/// The first eight bytes of a key in a form whose byte order is the order of keys: its columns one
+/// after the other, none of which is the beginning of another value of the column. Numbers near 0
+/// are short, so that a key of several small numbers is there whole (docs/format.md §10). What does
+/// not fit is left to the full comparison. Stored in index runs: what it gives for a key never
+/// changes, nor when a column's type does (columns::keeps_payloads).
 class KeyPrefix {
  public:
-  /// `was_int32`: the column has become int64 since; what is stored is of before.
-  void add(const Value& v, bool nullable, bool was_int32) noexcept {
-    if (nullable) byte(v.is_null() ? 0 : 1);
-    if (v.is_null()) return;
-    switch (v.type()) {
-      case Type::kBool:
-        byte(static_cast<std::uint8_t>(v.raw()));
-        break;
-      case Type::kInt32:
-      case Type::kDate:
-        integer(static_cast<std::uint64_t>(v.raw()) ^ 0x80000000u, 4);
-        break;
+  /// A column of that type, its value checked and normalised.
+  void add(const Value& v, Type column) noexcept {
+    switch (column) {
       case Type::kDouble:
-        real(v);
+        put(v.is_null() ? 0 : ordered(v.raw()), 8);
         break;
       case Type::kString:
       case Type::kBytes:
-        text(v.as_string());
+        v.is_null() ? put(0, 1) : add_text(v.as_string());
         break;
-      case Type::kInt64:
-        if (was_int32) return narrowed(v.raw());
-        [[fallthrough]];
       default:
-        integer(static_cast<std::uint64_t>(v.raw()) ^ (std::uint64_t{1} << 63), 8);
+        v.is_null() ? put(0, 1) : add_integer(v.raw());
     }
   }
-  std::uint64_t bits() const noexcept {
-    return used_ == 0 ? 0 : bits_ << (8 * (kPrefixBytes - used_));
+  void add_integer(std::int64_t v) noexcept {
+    // Numbers from 0 up, and from -1 down, are in classes by their length.
+    static constexpr Leads kUp = {96, 96, 32, 8, 1, 1, 1, 1, 1};
+    static constexpr Leads kDown = {4, 4, 4, 1, 1, 1, 1, 1, 1};
+    static constexpr std::uint64_t kFirstUp = 19;  // below: 0 for NULL, 18 for those below 0
+    if (v >= 0) return put_in_class(static_cast<std::uint64_t>(v), kUp, kFirstUp, 0);
+    put_in_class(~static_cast<std::uint64_t>(v), kDown, kFirstUp - 1, ~std::uint64_t{0});
   }
+  void add_text(std::string_view text) noexcept {
+    for (const char c : text) {
+      if (used_ >= kPrefixBytes) break;
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte <= kEscape) put(kEscape, 1);
+      put(byte, 1);
+    }
+    put(kEnd, 1);
+  }
+
+  /// Of a whole key. Of its first columns: the least that such a key can have.
+  std::uint64_t bits() const noexcept { return bits_; }
+  /// The greatest prefix of keys that begin so.
+  std::uint64_t greatest() const noexcept {
+    return used_ >= kPrefixBytes ? bits_ : bits_ | (~std::uint64_t{0} >> (8 * used_));
+  }
+  /// Whether nothing was left out: keys that begin so have the prefixes from bits() to greatest(),
+  /// and no others.
+  bool is_whole() const noexcept { return used_ <= kPrefixBytes; }
 
  private:
+  /// How many first bytes there are for numbers of one byte, of two and so on.
+  using Leads = std::array<std::uint8_t, 9>;
   static constexpr std::size_t kPrefixBytes = 8;
+  // Of texts: 0 is NULL, then what ends one, then what stands before bytes from 0 to itself.
+  static constexpr std::uint8_t kEnd = 1;
+  static constexpr std::uint8_t kEscape = 2;
 
-  void byte(std::uint8_t b) noexcept {
-    if (used_ == kPrefixBytes) return;
-    bits_ = (bits_ << 8) | b;
-    ++used_;
+  /// `bytes` from 1 to 8; more than they hold is 0.
+  void put(std::uint64_t value, std::size_t bytes) noexcept {
+    const std::size_t room = used_ < kPrefixBytes ? kPrefixBytes - used_ : 0;
+    used_ += bytes;
+    if (room == 0) return;
+    bits_ |= bytes <= room ? value << (8 * (room - bytes)) : value >> (8 * (bytes - room));
   }
-  void integer(std::uint64_t v, int bytes) noexcept {
-    for (int i = bytes - 1; i >= 0; --i) byte(static_cast<std::uint8_t>(v >> (8 * i)));
-  }
-  // As an int32's. What is beyond these is behind, or before, all that begin with the last of them.
-  void narrowed(std::int64_t v) noexcept {
-    if (v == static_cast<std::int32_t>(v)) {
-      integer(static_cast<std::uint64_t>(v) ^ 0x80000000u, 4);
-    } else {
-      integer(v < 0 ? 0 : ~std::uint64_t{0}, static_cast<int>(kPrefixBytes));
+  // `v` counted from where its class begins, all bits turned by `turn` for numbers below 0, whose
+  // first bytes go down.
+  void put_in_class(std::uint64_t v, const Leads& leads, std::uint64_t first,
+                    std::uint64_t turn) noexcept {
+    std::uint64_t lead = 0;
+    std::size_t rest = 0;
+    for (; rest < 8 && v >> (8 * rest) >= leads[rest]; ++rest) {
+      v -= std::uint64_t{leads[rest]} << (8 * rest);
+      lead += leads[rest];
     }
+    const std::uint64_t kept = rest == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * rest)) - 1;
+    if (rest < 8) lead += v >> (8 * rest);
+    put(turn == 0 ? first + lead : first - lead, 1);
+    if (rest > 0) put((v ^ turn) & kept, rest);
   }
-  void real(const Value& v) noexcept {
-    auto bits = static_cast<std::uint64_t>(v.raw());
-    if (std::isnan(v.as_double()))
-      bits = ~std::uint64_t{0};
-    else if ((bits >> 63) != 0)
-      bits = ~bits;
-    else
-      bits |= std::uint64_t{1} << 63;
-    integer(bits, 8);
-  }
-  void text(std::string_view t) noexcept {
-    for (const char c : t) {
-      if (used_ == kPrefixBytes) return;
-      byte(static_cast<std::uint8_t>(c));
-      if (c == 0) byte(0xFF);
-    }
-    byte(0);
-    byte(0);
+  // The sign bit turned, and all others of numbers below 0; NaN is behind all. Never 0.
+  static std::uint64_t ordered(std::int64_t raw) noexcept {
+    const auto bits = static_cast<std::uint64_t>(raw);
+    if (std::isnan(std::bit_cast<double>(raw))) return ~std::uint64_t{0};
+    return (bits >> 63) != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
   }
 
-  std::uint64_t bits_ = 0;
-  std::size_t used_ = 0;
+  std::uint64_t bits_ = 0;  // what there is, from the uppermost byte on
+  std::size_t used_ = 0;    // bytes that there would be with room for all
 };
 
 }  // namespace flugs::engine

@@ -117,8 +117,9 @@ Result<PoolHeader> choose_header(const std::array<PoolHeader, 2>& copies, std::u
   }
   if (best->format_version != kFormatVersion) {
     return Status(StatusCode::kIncompatible,
-                  fmt::format("{}: format version {}, but this program reads version {}", where,
-                              best->format_version, kFormatVersion));
+                  fmt::format("{}: format version {}, but this program reads version {}: use the "
+                              "flugs that made it, or a newer one if its version is greater",
+                              where, best->format_version, kFormatVersion));
   }
   const std::uint64_t unknown = best->incompat_features & ~kKnownIncompatFeatures;
   if (unknown != 0) {

@@ -15,7 +15,7 @@ namespace flugs::pmem {
 // lies at offset 0, in a file in the root object of libpmemobj. docs/format.md draws it.
 
 inline constexpr std::array<char, 8> kPoolMagic = {'f', 'l', 'u', 'g', 's', 'P', 'L', '\n'};
-inline constexpr std::uint32_t kFormatVersion = 6;
+inline constexpr std::uint32_t kFormatVersion = 7;
 /// Feature bits this version knows. An unknown compatible bit is ignored, an unknown incompatible
 /// one means that the pool must not be opened.
 inline constexpr std::uint64_t kKnownIncompatFeatures = 0;
