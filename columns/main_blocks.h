@@ -34,6 +34,11 @@ inline void clear_bits(std::uint64_t* words, std::size_t first, std::size_t coun
 inline std::size_t count_bits(const std::uint64_t* words, std::size_t first, std::size_t count) {
   if (words == nullptr) return count;
   std::size_t found = 0;
+  if (first % 64 == 0 && count >= 512) {
+    found = kernels().bits_set(words + first / 64, count / 64);
+    first += count / 64 * 64;
+    count %= 64;
+  }
   for_words(first, count, [&](std::size_t i, std::uint64_t bits) {
     found += static_cast<unsigned>(std::popcount(words[i] & bits));
   });

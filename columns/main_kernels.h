@@ -77,6 +77,8 @@ struct MainKernels {
   /// values[i] = fill where bit i of the mask is clear; values need no alignment.
   void (*fill_clear)(const std::uint64_t* mask, std::size_t count, std::int64_t fill,
                      std::int64_t* values);
+  /// How many bits are set.
+  std::size_t (*bits_set)(const std::uint64_t* words, std::size_t count);
 };
 
 /// One per instruction set, each in its file.

@@ -107,8 +107,14 @@ void fill_clear(const std::uint64_t* mask, std::size_t count, std::int64_t fill,
       values[std::countr_zero(clear)] = fill;
 }
 
-constexpr MainKernels kKernels = {"plain", codes, values,   decode,    filter,
-                                  members, sum,   extremes, fill_clear};
+std::size_t bits_set(const std::uint64_t* words, std::size_t count) {
+  std::size_t bits = 0;
+  for (std::size_t i = 0; i < count; ++i) bits += static_cast<unsigned>(std::popcount(words[i]));
+  return bits;
+}
+
+constexpr MainKernels kKernels = {"plain", codes, values,   decode,     filter,
+                                  members, sum,   extremes, fill_clear, bits_set};
 
 }  // namespace
 

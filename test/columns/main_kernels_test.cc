@@ -173,6 +173,8 @@ TEST_CASE("every route fills values as the plain one", "[columns]") {
       mask[3] = ~std::uint64_t{0};
       std::vector<std::int64_t> filled = values;
       std::vector<std::int64_t> plain_filled = values;
+      CHECK(kernels->bits_set(mask.data(), kBlocks) ==
+            columns::plain_kernels().bits_set(mask.data(), kBlocks));
       kernels->fill_clear(mask.data(), kBlocks, -7, filled.data());
       columns::plain_kernels().fill_clear(mask.data(), kBlocks, -7, plain_filled.data());
       INFO(kernels->name);
