@@ -226,6 +226,10 @@ void DatabaseCore::undo(TransactionContext& context) noexcept {
     for (auto change = context.index_changes.rbegin(); change != context.index_changes.rend();
          ++change)
       change->table->undo_index_change(*change);
+    for (const mvcc::Write& write : context.writes)
+      if (write.deletes)
+        if (Table* owner = known_table(TableId(write.table)); owner != nullptr)
+          owner->rows().take_mark_back(write.row);
     mvcc::Commit(*slots_).undo(*context.slot, context.writes);
     for (const mvcc::Write& write : context.writes)
       if (!write.deletes)

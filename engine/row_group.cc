@@ -183,6 +183,7 @@ Status RowGroup::load_blocks(bool claims) {
       return corrupt("version block inside the pool of bytes", pool_bytes, block);
     if (claims)
       if (Status s = pool_.allocator().claim({block, block_bytes()}, owner_); !s.ok()) return s;
+    if (marks_ == nullptr) marks_ = std::make_unique<DeletionMarks>(layout_.stored_rows);
     blocks_[i] = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{block});
     ++block_total_;
   }
@@ -245,6 +246,10 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
     return there + offset % RowGroupLayout::kBlockRows;
   const std::lock_guard guard(block_mutex_);
   if (block_with(offset) == nullptr) {
+    if (marks_ == nullptr) {  // the first block: there is no stamp yet
+      marks_ = std::make_unique<DeletionMarks>(layout_.stored_rows);
+      marks_->set_found();
+    }
     Result<std::uint64_t> made = make_block(block, persister);
     if (!made.ok()) {
       persister.fence("version_block/1");  // no flush may stay behind unfenced

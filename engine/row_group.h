@@ -13,9 +13,11 @@
 #include "columns/main_column.h"
 #include "columns/main_records.h"
 #include "engine/catalog_layout.h"
+#include "engine/deletion_marks.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "mvcc/stamps.h"
+#include "mvcc/visibility.h"
 #include "pmem/mutex.h"
 #include "pmem/pool.h"
 
@@ -129,7 +131,18 @@ class RowGroup {
   bool has_deletions() const noexcept {
     return __atomic_load_n(&block_total_, __ATOMIC_ACQUIRE) != 0;
   }
-  bool has_deletions(std::uint32_t offset) const noexcept { return block_with(offset) != nullptr; }
+  /// The row's entry bears its writer's tag: scans will read it from now on, or no longer.
+  void mark_deleted(std::uint32_t offset) noexcept {
+    if (marks_ != nullptr) marks_->mark(place_of(offset));
+  }
+  void take_mark_back(std::uint32_t offset) noexcept {
+    if (marks_ != nullptr) marks_->take_back(place_of(offset));
+  }
+  /// Sets bit i of `mask` if `visibility` sees the row at place `first + i`, a multiple of 64,
+  /// clears it if not; words are written whole. Returns how many MVCC entries it has read: those of
+  /// rows that are being deleted, or that were deleted since an earlier call saw that they are.
+  std::uint64_t visible(std::uint32_t first, std::size_t count, const mvcc::Visibility& visibility,
+                        std::uint64_t* mask) const noexcept;
   std::uint64_t version_bytes() const noexcept {
     return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
   }
@@ -183,6 +196,11 @@ class RowGroup {
   mvcc::VersionLayout* block_with(std::uint32_t offset) const noexcept {
     return __atomic_load_n(&blocks_[offset / RowGroupLayout::kBlockRows], __ATOMIC_ACQUIRE);
   }
+  class Doubtful;
+  /// Of a stored row.
+  std::uint32_t offset_of(std::uint32_t place) const noexcept;
+  /// Marks the rows whose stamps were there when the group was loaded.
+  void mark_found() const noexcept;
   std::uint64_t block_bytes() const noexcept;
   /// A version block as it is made: every stored row there, none deleted; flushed, not fenced.
   Result<std::uint64_t> make_block(std::uint32_t block, pmem::Persister& persister) const;
@@ -213,7 +231,8 @@ class RowGroup {
   std::uint32_t record_bytes_ = 0;
   std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
   std::uint64_t block_total_ = 0;
-  pmem::Mutex block_mutex_;  // makes blocks; a leaf
+  std::unique_ptr<DeletionMarks> marks_;  // made before the first block is published
+  pmem::Mutex block_mutex_;               // makes blocks; a leaf
   std::atomic<std::size_t> own_end_{0};
   mutable std::atomic<const MadeColumns*> made_{nullptr};
   mutable std::mutex made_mutex_;  // protects the two below; a leaf

@@ -125,6 +125,18 @@ class RowStore {
       return group->stamped_version(row - chunk.first_row);
     return reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
   }
+  /// The caller's tag is in the row's deleted word: scans of main are told, or told that it will be
+  /// taken back. A scan of a chunk reads every entry anyway.
+  void mark_deleted(std::uint32_t row) noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      group->mark_deleted(row - chunk.first_row);
+  }
+  void take_mark_back(std::uint32_t row) noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      group->take_mark_back(row - chunk.first_row);
+  }
   /// Starts fetching what a reader will look at first.
   void prefetch(std::uint32_t row) const noexcept { __builtin_prefetch(probe_address(row)); }
   const void* probe_address(std::uint32_t row) const noexcept {

@@ -57,9 +57,10 @@ void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
     index_changes.back().table->undo_index_change(index_changes.back());
   for (; writes.size() > mark.writes; pop_write()) {
     const mvcc::Write& write = writes.back();
+    Table* owner = table_of(write.table);
+    if (write.deletes && owner != nullptr) owner->rows().take_mark_back(write.row);
     mvcc::Commit::take_back(*slot, write);
-    if (write.deletes) continue;
-    if (Table* owner = table_of(write.table); owner != nullptr)
+    if (!write.deletes && owner != nullptr)
       unreachable.push({owner, ~std::uint64_t{0}, 0, write.row, 0});
   }
   while (dying.size() > mark.dying) dying.pop_back();

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 
+#include "columns/main_blocks.h"
 #include "query/failure.h"
 
 namespace flugs::query {
@@ -18,6 +20,8 @@ using columns::Match;
 
 // With fewer rows than that of a range, they are read one by one.
 constexpr std::size_t kSparseRows = 16;
+// Reading a value by itself takes about as long as a scan takes for that many.
+constexpr std::size_t kRowsPerLeftOut = 128;
 
 std::size_t extent_of(const RowSelection& rows) noexcept {
   if (rows.positions == nullptr || rows.count == 0) return rows.count;
@@ -85,14 +89,13 @@ std::optional<Value> bound_of(const std::optional<Value>& value, Type type, bool
 }  // namespace
 
 MainSegment::MainSegment(std::string table, const Schema& schema,
-                         std::vector<const MainColumn*> columns, std::uint32_t rows,
-                         Visible visible, std::function<bool()> sees_all)
+                         std::vector<const MainColumn*> columns, std::uint32_t row_count,
+                         std::unique_ptr<Rows> rows)
     : table_(std::move(table)),
       schema_(schema),
       columns_(std::move(columns)),
-      rows_(rows),
-      visible_(std::move(visible)),
-      sees_all_(std::move(sees_all)),
+      row_count_(row_count),
+      rows_(std::move(rows)),
       translations_(std::make_unique<Translation[]>(columns_.size())) {}
 
 ColumnView MainSegment::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
@@ -136,7 +139,7 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
   const MainColumn& from = *columns_[column];
   const std::uint64_t local_codes = from.code_count();
   // Not for payloads without codes, nor where most codes in the range are no row's.
-  if (local_codes == 0 || local_codes > std::uint64_t{rows_} * 4 + 65536)
+  if (local_codes == 0 || local_codes > std::uint64_t{row_count_} * 4 + 65536)
     return codes_by_value(column, rows, out);
   Translation& translation = translations_[column];
   std::call_once(translation.once,
@@ -180,7 +183,7 @@ MainRange MainSegment::range_of(const RangeCondition& range) const {
 Segment::Reach MainSegment::reach(const RangeCondition& range) const {
   if (range.kind == RangeCondition::Kind::kIsNull) {
     const std::uint32_t nulls = columns_[range.column]->null_count();
-    return nulls == 0 ? Reach::kNone : nulls == rows_ ? Reach::kAll : Reach::kSome;
+    return nulls == 0 ? Reach::kNone : nulls == row_count_ ? Reach::kAll : Reach::kSome;
   }
   const Match match = range_of(range).match;
   return match == Match::kNone ? Reach::kNone : match == Match::kAll ? Reach::kAll : Reach::kSome;
@@ -237,7 +240,7 @@ const MainSegment::Wanted& MainSegment::wanted(const BoundExpr& condition, std::
   if (known) return *known;
   known = std::make_unique<Wanted>();
   const std::uint64_t entries = columns_[column]->code_count();
-  known->by_value = entries == 0 || entries > std::uint64_t{rows_} / 2;
+  known->by_value = entries == 0 || entries > std::uint64_t{row_count_} / 2;
   if (known->by_value) return *known;
   try {
     evaluate_entries(condition, column, slots, *known);
@@ -271,10 +274,26 @@ bool MainSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t 
   return true;
 }
 
+// Whether few rows are left out, and none of them has the least or the greatest value of all rows.
+bool MainSegment::keeps_extremes(const MainColumn& column, const std::uint64_t* mask) const {
+  const std::size_t left_out = row_count_ - columns::count_bits(mask, 0, row_count_);
+  if (left_out * kRowsPerLeftOut > row_count_) return false;
+  const Value least = column.min();
+  const Value greatest = column.max();
+  for (std::uint32_t first = 0; first < row_count_; first += 64) {
+    std::uint64_t bits = ~mask[first / 64] & columns::low_bits(row_count_ - first);
+    for (; bits != 0; bits &= bits - 1) {
+      const Value value = column.value(first + static_cast<std::uint32_t>(std::countr_zero(bits)));
+      if (value == least || value == greatest) return false;
+    }
+  }
+  return true;
+}
+
 bool MainSegment::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
                            const std::uint64_t* mask, Value& least, Value& greatest) const {
   const MainColumn& from = *columns_[column];
-  if (mask == nullptr && count == rows_) {
+  if (count == row_count_ && (mask == nullptr || keeps_extremes(from, mask))) {
     least = from.min();
     greatest = from.max();
     return true;

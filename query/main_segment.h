@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,22 +18,32 @@ namespace flugs::query {
 /// the group that is met.
 class MainSegment : public Segment {
  public:
-  /// As Segment::visible, for places.
-  using Visible = std::function<std::size_t(std::uint32_t, std::size_t, std::uint64_t*)>;
+  /// Which rows the transaction sees, by their places. Thread-safety: any thread.
+  class Rows {
+   public:
+    virtual ~Rows() = default;
+    /// As Segment::visible.
+    virtual std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) = 0;
+    /// As Segment::sees_all.
+    virtual bool are_all_visible() const noexcept = 0;
+    /// As Segment::entries_read.
+    virtual std::uint64_t entries_read() const noexcept = 0;
+  };
 
   /// `columns` in the order of the table's `schema`, each of `rows` rows; all outlive the segment.
-  /// `sees_all`: see Segment.
   MainSegment(std::string table, const Schema& schema,
-              std::vector<const columns::MainColumn*> columns, std::uint32_t rows, Visible visible,
-              std::function<bool()> sees_all);
+              std::vector<const columns::MainColumn*> columns, std::uint32_t row_count,
+              std::unique_ptr<Rows> rows);
 
-  std::uint32_t row_count() const noexcept override { return rows_; }
+  std::uint32_t row_count() const noexcept override { return row_count_; }
   std::uint32_t block_rows() const noexcept override { return kBlockRowsMax; }
   std::size_t visible(std::uint32_t first, std::size_t count,
                       std::uint64_t* mask) const noexcept override {
-    return visible_(first, count, mask);
+    return rows_->visible(first, count, mask);
   }
-  bool sees_all() const noexcept override { return sees_all_(); }
+  bool answers_whole() const noexcept override { return true; }
+  bool sees_all() const noexcept override { return rows_->are_all_visible(); }
+  std::uint64_t entries_read() const noexcept override { return rows_->entries_read(); }
   bool may_be_null(std::uint32_t column) const noexcept override {
     return columns_[column]->has_nulls();
   }
@@ -72,6 +81,7 @@ class MainSegment : public Segment {
     std::vector<std::uint64_t> bits;
   };
 
+  bool keeps_extremes(const columns::MainColumn& column, const std::uint64_t* mask) const;
   columns::MainRange range_of(const RangeCondition& range) const;
   ColumnView codes_by_value(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   const Wanted& wanted(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots) const;
@@ -81,9 +91,8 @@ class MainSegment : public Segment {
   std::string table_;
   const Schema& schema_;
   std::vector<const columns::MainColumn*> columns_;
-  std::uint32_t rows_;
-  Visible visible_;
-  std::function<bool()> sees_all_;
+  std::uint32_t row_count_;
+  std::unique_ptr<Rows> rows_;
   std::unique_ptr<Translation[]> translations_;  // one per column
   mutable std::mutex wanted_mutex_;              // protects wanted_; a leaf
   mutable std::unordered_map<const BoundExpr*, std::unique_ptr<Wanted>> wanted_;

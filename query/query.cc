@@ -171,7 +171,7 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     data->statistics = {context.rows_scanned, context.rows_skipped,  context.rows_selected,
                         context.batches,      context.budget.peak(), context.threads,
-                        seconds.count()};
+                        seconds.count(),      context.entries_read};
     data->explain = to_text(*explain) + summary(data->statistics);
     return QueryResult(std::move(data));
   });

@@ -127,6 +127,7 @@ struct RunContext {
   bool is_dry = false;  ///< explain only: plans are made, nothing is read
   std::atomic<std::uint64_t> rows_scanned{0};
   std::atomic<std::uint64_t> rows_skipped{0};
+  std::atomic<std::uint64_t> entries_read{0};
   std::atomic<std::uint64_t> rows_selected{0};
   std::atomic<std::uint64_t> batches{0};
 

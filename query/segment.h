@@ -55,12 +55,16 @@ class Segment {
   /// Rows for which masks are made together; a multiple of 64, kBlockRowsMax at most.
   virtual std::uint32_t block_rows() const noexcept { return kBatchRows; }
   static constexpr std::uint32_t kBlockRowsMax = 8 * kBatchRows;
+  /// Whether it may know of all its rows together what it would have to look for in parts of them.
+  virtual bool answers_whole() const noexcept { return false; }
   /// Whether the transaction sees every row, as far as that is known without a look at them.
   virtual bool sees_all() const noexcept { return false; }
   /// Sets bit i of `mask` if the transaction sees row `first + i`, clears it if not; returns how
   /// many it sees. Words are written whole.
   virtual std::size_t visible(std::uint32_t first, std::size_t count,
                               std::uint64_t* mask) const noexcept = 0;
+  /// How many MVCC entries `visible` has read one by one, in main.
+  virtual std::uint64_t entries_read() const noexcept { return 0; }
   /// Values of a column, in the lane of its type.
   virtual ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
   /// The same as codes of the column's domain. Fails with kCorrupt.

@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include "columns/main_blocks.h"
+
 namespace flugs::query {
 
 namespace {
@@ -34,13 +36,6 @@ std::size_t positions_of(const std::uint64_t* mask, std::size_t count, std::uint
       positions[n++] =
           static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(std::countr_zero(bits));
   return n;
-}
-
-std::size_t bits_in(const std::uint64_t* mask, std::size_t count) {
-  std::size_t bits = 0;
-  for (std::size_t word = 0; word < (count + 63) / 64; ++word)
-    bits += static_cast<std::size_t>(std::popcount(mask[word]));
-  return bits;
 }
 
 }  // namespace
@@ -124,12 +119,11 @@ bool TableScan::is_ruled_out(const Segment& segment) const {
   });
 }
 
-// Whether a look at visibility and filters is needless: the transaction sees all rows of the
-// segment, and all fulfil the filters.
-bool TableScan::selects_all(const Segment& segment) const {
-  return segment.sees_all() && std::all_of(filters_.begin(), filters_.end(), [&](const auto& f) {
-           return f->range && segment.reach(*f->range) == Segment::Reach::kAll;
-         });
+// Whether all rows of a segment fulfil the filters.
+bool TableScan::needs_no_filter(const Segment& segment) const {
+  return std::all_of(filters_.begin(), filters_.end(), [&](const auto& f) {
+    return f->range && segment.reach(*f->range) == Segment::Reach::kAll;
+  });
 }
 
 // The segments in the order of their best values; those that do not know them at the end.
@@ -163,8 +157,9 @@ void TableScan::begin(const Sink& sink) {
   for (const std::uint32_t s : best_first()) {
     const Segment& segment = *table_->segments()[s];
     const std::uint32_t rows = segment.row_count();
-    const std::uint32_t step =
-        sink.takes_segments() && selects_all(segment) ? std::max(rows, 1u) : kScanRows;
+    const bool is_whole =
+        sink.takes_segments() && segment.answers_whole() && needs_no_filter(segment);
+    const std::uint32_t step = is_whole ? std::max(rows, 1u) : kScanRows;
     for (std::uint32_t first = 0; first < rows; first += step)
       morsels_.push_back({s, first, std::min(step, rows - first)});
   }
@@ -203,15 +198,30 @@ std::optional<RangeCondition> TableScan::still_wanted(const Segment& segment,
   return range;
 }
 
+// All visible rows of a segment at once.
 bool TableScan::run_whole(const Segment& segment, std::uint32_t worker, Sink& sink) {
   const std::uint32_t rows = segment.row_count();
-  if (!sink.push_masked(segment, output_columns_, 0, rows, nullptr, rows, worker)) return false;
+  std::size_t seen = rows;
+  const std::uint64_t* mask = nullptr;
+  if (!segment.sees_all()) {
+    std::vector<std::uint64_t>& words = local_of(worker).mask;
+    words.resize(std::max(words.size(), (std::size_t{rows} + 63) / 64));
+    seen = segment.visible(0, rows, words.data());
+    if (seen != rows) mask = words.data();
+  }
+  if (seen != 0 && !sink.push_masked(segment, output_columns_, 0, rows, mask, seen, worker))
+    return false;
   scanned_.fetch_add(rows, std::memory_order_relaxed);
-  visible_.fetch_add(rows, std::memory_order_relaxed);
-  selected_.fetch_add(rows, std::memory_order_relaxed);
+  visible_.fetch_add(seen, std::memory_order_relaxed);
+  selected_.fetch_add(seen, std::memory_order_relaxed);
   whole_.fetch_add(1, std::memory_order_relaxed);
   context_.batches.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+TableScan::Local& TableScan::local_of(std::uint32_t worker) {
+  if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
+  return *locals_[worker];
 }
 
 void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
@@ -229,10 +239,9 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
   }
   context_.check_stop();
   if (part.rows == segment.row_count() && part.rows > 0 && sink.takes_segments() &&
-      selects_all(segment) && run_whole(segment, worker, sink))
+      segment.answers_whole() && needs_no_filter(segment) && run_whole(segment, worker, sink))
     return;
-  if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
-  Local& local = *locals_[worker];
+  Local& local = local_of(worker);
   const std::uint32_t block = segment.block_rows();
   for (std::uint32_t done = 0; done < part.rows; done += block) {
     context_.check_stop();
@@ -300,11 +309,11 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
   if (left == 0) return;
   if (const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
       wanted && segment.narrow(*wanted, first, count, mask)) {
-    left = bits_in(mask, count);
+    left = columns::count_bits(mask, 0, count);
     if (left == 0) return;
   }
   const std::uint64_t narrowed = narrow(segment, first, count, mask);
-  if (narrowed != 0) left = bits_in(mask, count);
+  if (narrowed != 0) left = columns::count_bits(mask, 0, count);
   if (left == 0) return;
   if (static_cast<std::size_t>(std::popcount(narrowed)) == filters_.size() &&
       sink.push_masked(segment, output_columns_, first, count, left == count ? nullptr : mask, left,
@@ -315,7 +324,7 @@ void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size
   }
   for (std::size_t done = 0; done < count; done += kBatchRows) {
     const std::size_t part = std::min(kBatchRows, count - done);
-    const std::size_t rows = left == count ? part : bits_in(mask + done / 64, part);
+    const std::size_t rows = left == count ? part : columns::count_bits(mask, done, part);
     if (rows == 0) continue;
     RowSelection selection{first + static_cast<std::uint32_t>(done), nullptr, rows};
     if (rows != part) {
@@ -368,12 +377,17 @@ void TableScan::finish() {
   context_.rows_scanned += scanned_;
   context_.rows_skipped += skipped_;
   context_.rows_selected += selected_;
+  std::uint64_t entries_read = 0;
+  for (const auto& segment : table_->segments()) entries_read += segment->entries_read();
+  context_.entries_read += entries_read;
   explain_->details.push_back(fmt::format("scanned {}, skipped {}, visible {}, selected {}",
                                           scanned_.load(), skipped_.load(), visible_.load(),
                                           selected_.load()));
   if (whole_ != 0)
+    explain_->details.push_back(fmt::format("{} row groups as a whole", whole_.load()));
+  if (entries_read != 0)
     explain_->details.push_back(
-        fmt::format("{} row groups as a whole, without a look at visibility", whole_.load()));
+        fmt::format("{} MVCC entries of deleted rows in main read", entries_read));
   if (first_rows_)
     explain_->details.push_back(fmt::format(
         "row groups in the order of their best values; {} row positions skipped, behind "

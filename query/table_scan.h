@@ -71,10 +71,11 @@ class TableScan : public Source {
   void add_filter(const Expr& condition);
   std::optional<std::size_t> join_ranges(const RangeCondition& range);
   bool is_ruled_out(const Segment& segment) const;
-  bool selects_all(const Segment& segment) const;
+  bool needs_no_filter(const Segment& segment) const;
   std::vector<std::uint32_t> best_first() const;
   std::optional<RangeCondition> still_wanted(const Segment& segment, const Sink& sink) const;
   bool run_whole(const Segment& segment, std::uint32_t worker, Sink& sink);
+  Local& local_of(std::uint32_t worker);
   void run_block(const Segment& segment, std::uint32_t first, std::size_t count, Local& local,
                  std::uint32_t worker, Sink& sink);
   void run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed, Local& local,

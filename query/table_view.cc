@@ -1,9 +1,9 @@
 #include "query/table_view.h"
 
 #include <algorithm>
-#include <bit>
-#include <mutex>
+#include <atomic>
 
+#include "columns/main_blocks.h"
 #include "query/delta_segment.h"
 #include "query/main_segment.h"
 
@@ -12,49 +12,25 @@ namespace flugs::query {
 namespace {
 
 /// Which rows of a group a transaction sees, by their places in its columns.
-class GroupVisibility {
+class GroupRows : public MainSegment::Rows {
  public:
-  GroupVisibility(const engine::RowGroup& group, const mvcc::Visibility& visibility) noexcept
+  GroupRows(const engine::RowGroup& group, const mvcc::Visibility& visibility) noexcept
       : group_(group), visibility_(visibility) {}
 
-  std::size_t operator()(std::uint32_t first, std::size_t count, std::uint64_t* mask) {
-    std::size_t seen = 0;
-    const bool has_deletions = group_.has_deletions();
-    for (std::size_t begin = 0; begin < count; begin += 64, ++mask) {
-      const std::size_t n = std::min<std::size_t>(64, count - begin);
-      *mask = n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
-      if (has_deletions) *mask &= living(first + static_cast<std::uint32_t>(begin), n);
-      seen += static_cast<std::size_t>(std::popcount(*mask));
-    }
-    return seen;
+  std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) override {
+    const std::uint64_t read = group_.visible(first, count, visibility_, mask);
+    if (read != 0) entries_read_.fetch_add(read, std::memory_order_relaxed);
+    return columns::count_bits(mask, 0, count);
+  }
+  bool are_all_visible() const noexcept override { return !group_.has_deletions(); }
+  std::uint64_t entries_read() const noexcept override {
+    return entries_read_.load(std::memory_order_relaxed);
   }
 
  private:
-  std::uint64_t living(std::uint32_t place, std::size_t count) {
-    // A block of entries holds a multiple of 64 rows.
-    if (group_.stores_every_row() && !group_.has_deletions(place)) return ~std::uint64_t{0};
-    std::uint64_t bits = 0;
-    for (std::uint32_t i = 0; i < count; ++i)
-      bits |= std::uint64_t{visibility_.sees(group_.version(offset_of(place + i)))} << i;
-    return bits;
-  }
-  std::uint32_t offset_of(std::uint32_t place) {
-    if (group_.stores_every_row()) return place;
-    std::call_once(offsets_once_, [&] {
-      offsets_.reserve(group_.stored_rows());
-      for (std::uint32_t offset = 0; offset < group_.row_count(); offset += 64)
-        for (std::uint64_t bits = group_.stored_mask(offset); bits != 0; bits &= bits - 1)
-          offsets_.push_back(offset + static_cast<std::uint32_t>(std::countr_zero(bits)));
-      // Damaged places: whatever row it is, it is one of the group.
-      offsets_.resize(group_.stored_rows());
-    });
-    return offsets_[place];
-  }
-
   const engine::RowGroup& group_;
   const mvcc::Visibility& visibility_;
-  std::once_flag offsets_once_;
-  std::vector<std::uint32_t> offsets_;  // by place
+  std::atomic<std::uint64_t> entries_read_{0};
 };
 
 }  // namespace
@@ -63,13 +39,9 @@ void TableView::add_group(const engine::RowGroup& group, const mvcc::Visibility&
   std::vector<const columns::MainColumn*> columns;
   columns.reserve(schema_.size());
   for (std::size_t c = 0; c < schema_.size(); ++c) columns.push_back(&group.column(c));
-  const auto places = std::make_shared<GroupVisibility>(group, visibility);
-  segments_.push_back(std::make_unique<MainSegment>(
-      table_.name(), schema_, std::move(columns), group.stored_rows(),
-      [places](std::uint32_t first, std::size_t count, std::uint64_t* mask) {
-        return (*places)(first, count, mask);
-      },
-      [&group] { return !group.has_deletions(); }));
+  segments_.push_back(
+      std::make_unique<MainSegment>(table_.name(), schema_, std::move(columns), group.stored_rows(),
+                                    std::make_unique<GroupRows>(group, visibility)));
   row_positions_ += group.stored_rows();
   has_groups_ = true;
 }

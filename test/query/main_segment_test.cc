@@ -18,6 +18,16 @@ namespace {
 
 constexpr std::size_t kGroupRows = 5000;
 
+class EveryRow : public MainSegment::Rows {
+ public:
+  std::size_t visible(std::uint32_t, std::size_t count, std::uint64_t* mask) override {
+    std::fill_n(mask, (count + 63) / 64, ~std::uint64_t{0});
+    return count;
+  }
+  bool are_all_visible() const noexcept override { return true; }
+  std::uint64_t entries_read() const noexcept override { return 0; }
+};
+
 /// A table whose values stand in a row group as well: integers, a date, a double, two texts.
 class GroupWorld {
  public:
@@ -45,13 +55,9 @@ class GroupWorld {
     }
     for (const ColumnInfo& column : view_->schema())
       plain_.push_back({column.name, column.type, nullptr});
-    segment_ = std::make_unique<MainSegment>(
-        "t", view_->schema(), columns, static_cast<std::uint32_t>(kGroupRows),
-        [](std::uint32_t, std::size_t count, std::uint64_t* mask) {
-          std::fill_n(mask, (count + 63) / 64, ~std::uint64_t{0});
-          return count;
-        },
-        [] { return true; });
+    segment_ = std::make_unique<MainSegment>("t", view_->schema(), columns,
+                                             static_cast<std::uint32_t>(kGroupRows),
+                                             std::make_unique<EveryRow>());
   }
 
   const MainSegment& segment() const { return *segment_; }

@@ -32,6 +32,9 @@ struct QueryStatistics {
   std::uint64_t memory_bytes_peak = 0;
   std::uint32_t threads = 0;  ///< at most; fewer when the system refused to start some
   double seconds = 0;
+  /// MVCC entries of rows in main that were read one by one: of rows that are being deleted, or
+  /// that no earlier query has found deleted for good.
+  std::uint64_t main_entries_read = 0;
 };
 
 /// Some rows of a result, columnar. A view: valid as long as a QueryResult of the query is there.
