@@ -17,6 +17,7 @@ double median(std::vector<double> values);
 struct QueryFigures {
   std::string_view name;
   std::string_view question;
+  double first_ms = 0;         ///< of the run that is not counted
   std::vector<double> ms;      ///< of each run: the whole result in memory
   std::vector<double> cpu_ms;  ///< of each run, on all processors together
   std::uint64_t checksum = 0;

@@ -17,6 +17,8 @@ class ScanTotals {
   explicit ScanTotals(const ScanData& data) noexcept : data_(&data) {}
 
   void add(const ScanRow& row);
+  /// The d of a row has become greater by so much.
+  void change_sum_of_d(std::int64_t difference) noexcept { sums_[3].sum += difference; }
   /// Of other rows of the same data.
   void add(const ScanTotals& other);
 

@@ -60,9 +60,15 @@ Result<DuckdbAnswer> read_answer(const std::string& path, std::size_t queries) {
   answer.version = json.value("version", "unknown");
   answer.load_seconds = json.value("load_seconds", 0.0);
   answer.file_bytes = json.value("file_bytes", std::uint64_t{0});
-  for (const bench::Json& query : json["queries"])
-    answer.queries.push_back({query["ms"].get<std::vector<double>>(),
-                              query["cpu_ms"].get<std::vector<double>>(), query["rows"]});
+  const auto take = [&](const char* name, std::vector<DuckdbAnswer::Query>& into) {
+    if (!json.contains(name)) return;
+    for (const bench::Json& query : json[name])
+      into.push_back({query["first_ms"].get<double>(), query["ms"].get<std::vector<double>>(),
+                      query["cpu_ms"].get<std::vector<double>>(), query["rows"]});
+  };
+  take("queries", answer.queries);
+  take("updated", answer.updated);
+  take("merged", answer.merged);
   return answer;
 }
 
@@ -89,12 +95,10 @@ Result<DuckdbProcess> DuckdbProcess::start(const Database& database, const Duckd
     process.files_.emplace_back(prefix + "-" + name);
     return process.files_.back().path();
   };
-  bench::Json json = {{"database", file("database")},
-                      {"threads", job.threads},
-                      {"runs", job.runs},
-                      {"parameters", job.parameters},
-                      {"tables", bench::Json::array()},
-                      {"queries", bench::Json::array()}};
+  bench::Json json = {
+      {"database", file("database")},   {"threads", job.threads}, {"runs", job.runs},
+      {"parameters", job.parameters},   {"update", job.update},   {"tables", bench::Json::array()},
+      {"queries", bench::Json::array()}};
   file("database.wal");
   for (const DuckdbJob::Table& table : job.tables) {
     Result<bench::Json> words = describe_table(database, table);

@@ -32,6 +32,9 @@ struct DuckdbJob {
   std::uint64_t file_bytes = std::uint64_t{2} << 30;  ///< what its file should not exceed
   std::vector<Table> tables;
   std::vector<Query> queries;
+  /// Is executed when all queries have been run: they are run once more then, and, after a
+  /// checkpoint, again. Empty: nothing.
+  std::string update;
   bench::Json parameters;  ///< integers and texts, which the SQL names as $name
 };
 
@@ -40,6 +43,7 @@ struct DuckdbAnswer {
   double load_seconds = 0;
   std::uint64_t file_bytes = 0;  ///< of the database, loaded
   struct Query {
+    double first_ms = 0;         ///< of the run that is not counted
     std::vector<double> ms;      ///< of each run: all rows fetched
     std::vector<double> cpu_ms;  ///< of each run, on all processors together
     bench::Json rows;            ///< an array of rows, which are arrays
@@ -48,6 +52,9 @@ struct DuckdbAnswer {
     double median_cpu_ms() const { return bench::median(cpu_ms); }
   };
   std::vector<Query> queries;  ///< in the order of the job's
+  /// The same after DuckdbJob::update, and after a checkpoint; empty without an update.
+  std::vector<Query> updated;
+  std::vector<Query> merged;
 };
 
 /// DuckDB in another process, with a database in a file beside our pools. Decimals, dates and

@@ -13,11 +13,13 @@
 #include "bench/merge_load.h"
 #include "bench/scan_load.h"
 #include "bench/scan_queries.h"
+#include "bench/scan_updates.h"
 #include "flugs/merge.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
 #include "tools/query_report.h"
+#include "tools/scan_updates.h"
 #include "tools/tatp_options.h"
 #include "tools/text_table.h"
 
@@ -27,6 +29,7 @@ namespace {
 
 struct ScanCommandOptions {
   QueryOptions query;
+  ScanUpdateOptions updates;
   std::uint64_t rows = 10'000'000;
   std::uint64_t distinct = 10'000'000;
   std::string side = "main";
@@ -53,10 +56,12 @@ struct ScanFigures {
   double load_seconds = 0;
   std::optional<MergeReport> merge;
   QueryReport report;
+  ScanUpdateFigures updates;
   Statistics statistics;
   TableStatistics table;
   std::uint64_t dram_bytes = 0;
 
+  bool have_held() const noexcept { return report.all_held() && updates.differences.empty(); }
   std::uint64_t dictionary_bytes() const {
     std::uint64_t bytes = 0;
     for (const ColumnStatistics& column : table.columns) bytes += column.dictionary_bytes;
@@ -138,6 +143,7 @@ class ScanCommand {
     if (status.ok()) status = fill(figures);
     if (status.ok()) status = query(figures);
     if (status.ok() && !options_.query.duckdb.empty()) status = copy_to_duckdb();
+    if (status.ok() && options_.updates.is_asked()) status = update(figures.updates);
     if (status.ok()) status = measure(figures);
     // What DuckDB computes with should not have to be shared with a pool that nobody reads any
     // more.
@@ -176,7 +182,7 @@ class ScanCommand {
     table_ = *table;
     const std::uint64_t merged = options_.rows_merged();
     Status status = load(0, merged, figures);
-    if (status.ok() && merged > 0) status = merge(figures);
+    if (status.ok() && merged > 0) status = merge(figures.merge);
     if (status.ok()) status = load(merged, options_.rows, figures);
     return status;
   }
@@ -192,7 +198,7 @@ class ScanCommand {
     return status;
   }
 
-  Status merge(ScanFigures& figures) {
+  Status merge(std::optional<MergeReport>& merged) {
     MergeOptions merge;
     merge.scope = MergeScope::kEverything;
     merge.threads = options_.load_threads;
@@ -202,23 +208,55 @@ class ScanCommand {
     };
     Result<MergeReport> report = database_.merge(table_, merge);
     if (!report.ok()) return std::move(report).status();
-    figures.merge = *report;
+    merged = *report;
     return {};
   }
 
   Status query(ScanFigures& figures) {
+    return run_all(figures.report.queries, figures.report.differences);
+  }
+
+  // Each query's times, and how what it found differs from what it should find.
+  Status run_all(std::vector<bench::QueryFigures>& times, std::vector<std::string>& differences) {
     const bench::Json expected = totals_.expected();
     for (const bench::ScanQuery& query : queries_) {
-      bar_.update("queries", figures.report.queries.size(), queries_.size());
+      bar_.update("queries", times.size(), queries_.size());
       Result<bench::QueryFigures> result =
           bench::run_query(database_, query.name, query.question, query.query, options_.query.run);
       if (!result.ok()) return std::move(result).status();
-      figures.report.queries.push_back(std::move(*result));
-      figures.report.differences.push_back(difference(*figures.report.queries.back().result,
-                                                      expected.at(std::string(query.name)),
-                                                      "as loaded"));
+      times.push_back(std::move(*result));
+      differences.push_back(
+          difference(*times.back().result, expected.at(std::string(query.name)), "as loaded"));
     }
     return {};
+  }
+
+  // The same after updates, beside more of them, and after a merge.
+  Status update(ScanUpdateFigures& figures) {
+    bar_.update("updating", 0, 0);
+    Result<std::uint64_t> rows =
+        bench::update_scan_rows(database_, table_, data_, options_.updates.every(), totals_);
+    if (!rows.ok()) return std::move(rows).status();
+    figures.rows = *rows;
+    std::vector<std::string>& differences = figures.differences;
+    Status status = run_all(figures.updated, differences);
+    if (status.ok() && options_.updates.updater != 0) status = run_beside_updater(figures);
+    std::optional<MergeReport> merged;
+    if (status.ok()) status = merge(merged);
+    if (status.ok()) status = run_all(figures.merged, differences);
+    if (merged.has_value()) figures.merge_seconds = merged->merge_us * 1e-6;
+    std::erase(differences, std::string());
+    return status;
+  }
+
+  Status run_beside_updater(ScanUpdateFigures& figures) {
+    auto updater = bench::ScanUpdater::start(database_, table_, options_.updates.updater);
+    if (!updater.ok()) return std::move(updater).status();
+    Status status = run_all(figures.beside, figures.differences);
+    Result<std::uint64_t> updated = (*updater)->stop();
+    if (!updated.ok()) return std::move(updated).status();
+    figures.rows_beside = *updated;
+    return status;
   }
 
   Status copy_to_duckdb() {
@@ -227,6 +265,10 @@ class ScanCommand {
     job.file_bytes = ScanSpace(options_).duckdb_file;
     job.tables = {{"r", {"a", "b", "c", "d", "lc", "s"}}};
     job.parameters = bench::scan_parameters(data_);
+    if (options_.updates.is_asked()) {
+      job.update = bench::scan_update_sql();
+      job.parameters.update(bench::scan_update_parameters(data_, options_.updates.every()));
+    }
     for (const bench::ScanQuery& query : queries_)
       job.queries.push_back({std::string(query.name), std::string(query.sql)});
     Result<DuckdbProcess> process = DuckdbProcess::start(database_, job);
@@ -251,6 +293,12 @@ class ScanCommand {
     Result<DuckdbAnswer> answer = duckdb_->answer();
     if (!answer.ok()) return std::move(answer).status();
     figures.report.compare(std::move(*answer));
+    const std::vector<DuckdbAnswer::Query>& theirs = figures.report.duckdb.updated;
+    for (std::size_t i = 0; i < std::min(theirs.size(), figures.updates.updated.size()); ++i)
+      if (std::string differs =
+              difference(*figures.updates.updated[i].result, theirs[i].rows, "DuckDB");
+          !differs.empty())
+        figures.updates.differences.push_back(std::move(differs));
     return {};
   }
 
@@ -289,6 +337,8 @@ bench::Json figures_json(const ScanCommandOptions& options, const ScanFigures& f
   json["load_rows_per_s"] = rows / std::max(figures.load_seconds, 1e-9);
   json["load_threads"] = options.load_threads;
   if (figures.merge.has_value()) json["merge"] = merge_json(*figures.merge);
+  if (options.updates.is_asked())
+    json["updates"] = scan_updates_json(options.updates, figures.updates);
   if (figures.report.has_duckdb())
     json["duckdb"] = {
         {"version", figures.report.duckdb.version},
@@ -356,8 +406,13 @@ void print_figures(const ScanCommandOptions& options, const ScanFigures& figures
       static_cast<double>(figures.statistics.hint_index_bytes) / rows);
   fmt::print("DRAM {} ({} indexes)\n", format_bytes(figures.dram_bytes),
              format_bytes(figures.statistics.dram_index_bytes));
-  fmt::print("results: {}\n", figures.report.all_held() ? "as they should be" : "WRONG");
+  if (options.updates.is_asked())
+    print_scan_updates(options.updates, figures.report.queries, figures.updates,
+                       figures.report.duckdb);
+  fmt::print("results: {}\n", figures.have_held() ? "as they should be" : "WRONG");
   print_query_problems(figures.report);
+  for (const std::string& difference : figures.updates.differences)
+    fmt::print(stderr, "flugs: after updates: {}\n", difference);
 }
 
 int run_command(const ScanCommandOptions& options) {
@@ -366,7 +421,7 @@ int run_command(const ScanCommandOptions& options) {
   if (!status.ok()) return could_not_run(status);
   print_figures(options, figures);
   return finish_with_json(options.query.json, figures_json(options, figures),
-                          figures.report.all_held() ? kExitOk : kExitCheckFailed);
+                          figures.have_held() ? kExitOk : kExitCheckFailed);
 }
 
 }  // namespace
@@ -401,6 +456,7 @@ void add_scan(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_scm_options(*command, options->scm);
   command->add_option("--seed", options->seed, "Of all values")->capture_default_str();
+  add_scan_update_options(*command, options->updates);
   run_when_chosen(*command, action, [options] { return run_command(*options); });
 }
 

@@ -6,6 +6,7 @@
 #include "bench/query_run.h"
 #include "bench/scan_load.h"
 #include "bench/scan_queries.h"
+#include "bench/scan_updates.h"
 #include "flugs/merge.h"
 #include "test/support/temporary_database.h"
 
@@ -88,6 +89,29 @@ TEST_CASE("the scan benchmark's queries find what was loaded, in main and in del
     INFO(name);
     CHECK(other[name] != totals.expected()[name]);
   }
+}
+
+TEST_CASE("the scan benchmark's queries find the updated rows, and while others are", "[api]") {
+  const ScanData data(kRows, kDistinct, 4);
+  test::TemporaryDatabase temporary;
+  Database& database = *temporary;
+  const TableId table = test::must(create_scan_table(database));
+  ScanTotals totals(data);
+  test::must(load_scan_rows(database, table, data, {0, kRows, 2, {}}, totals));
+  MergeOptions merge;
+  merge.scope = MergeScope::kEverything;
+  test::must(database.merge(table, merge));
+  const Json loaded = totals.expected();
+  const std::uint64_t updated = test::must(update_scan_rows(database, table, data, 50, totals));
+  CHECK(updated > kRows / 60);
+  CHECK(updated < kRows / 40);
+  CHECK(totals.expected()["sum4"] != loaded["sum4"]);
+  CHECK(answers(database, data) == totals.expected());
+  const auto updater = test::must(ScanUpdater::start(database, table, 20'000));
+  CHECK(answers(database, data) == totals.expected());
+  CHECK(test::must(updater->stop()) > 0);
+  test::must(database.merge(table, merge));
+  CHECK(answers(database, data) == totals.expected());
 }
 
 TEST_CASE("the scan benchmark's columns have the distinct values that were asked for", "[api]") {
