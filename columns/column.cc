@@ -331,6 +331,15 @@ bool Column::is_plausible(const RowLayout& layout, const std::byte* row,
   return text_cell::is_plausible(cell.low, cell.high, pool_.medium().bytes());
 }
 
+bool Column::has_whole_entry(const RowLayout& layout, const std::byte* row,
+                             std::size_t index) const noexcept {
+  if (is_dropped()) return true;
+  if (const Column* former = former_of(layout, index))
+    return former->has_whole_entry(layout, row, index);
+  return !is_dictionary_ ||
+         dictionary_.is_present(static_cast<std::uint32_t>(layout.load(row, index)));
+}
+
 bool Column::was_plausible_at_opening(const RowLayout& layout, const std::byte* row,
                                       std::size_t index) const noexcept {
   if (!layout.access()[index].has_cell()) return true;  // see has_plausible_constant
@@ -354,14 +363,20 @@ std::size_t Column::first_implausible(const RowLayout& layout,
     return former->first_implausible(layout, rows, index);
   if (!is_dictionary_ && !is_text_) return rows.size();
   const std::uint32_t codes_end = dictionary_.count();
+  // Entries that opening has dropped were torn, and are nobody's; or they were damaged.
+  const bool has_dropped = is_dictionary_ && dictionary_.has_dropped();
   // As the columns of few values are whose values have all come.
-  if (is_dictionary_ && cell.mask < codes_end) return rows.size();
+  if (is_dictionary_ && !has_dropped && cell.mask < codes_end) return rows.size();
   // Of most texts, which stand in their cells, the upper words say enough.
   const RowLayout::Access upper{
       ~std::uint64_t{0},  0, static_cast<std::uint16_t>(cell.word + 1), 0, 0, 0,
       CellKind::kInteger, 64};
   const auto is_wrong = [&](const std::byte* row) {
-    if (is_dictionary_) return RowLayout::load(row, cell) >= codes_end;
+    if (is_dictionary_) {
+      const std::uint64_t code = RowLayout::load(row, cell);
+      return code >= codes_end ||
+             (has_dropped && !dictionary_.is_present(static_cast<std::uint32_t>(code)));
+    }
     return text_cell::tag_of(RowLayout::load(row, upper)) > text_cell::kInlineBytesMax &&
            !was_plausible_at_opening(layout, row, index);
   };

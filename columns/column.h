@@ -190,7 +190,12 @@ class Column {
   /// the pool. For audits.
   bool is_plausible(const RowLayout& layout, const std::byte* row,
                     std::size_t index) const noexcept;
-  /// The same for a row that was there at opening: text where strings of this column stood then.
+  /// Whether the entry that a plausible cell names, if it names one, is there. For audits, when the
+  /// dictionary is indexed.
+  bool has_whole_entry(const RowLayout& layout, const std::byte* row,
+                       std::size_t index) const noexcept;
+  /// The same as is_plausible for a row that was there at opening: text where strings of this
+  /// column stood then.
   bool was_plausible_at_opening(const RowLayout& layout, const std::byte* row,
                                 std::size_t index) const noexcept;
   /// The first of `rows`, all of one layout, of which that does not hold; their number: none.

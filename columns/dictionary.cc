@@ -194,6 +194,7 @@ void Dictionary::clear_torn(std::uint32_t id) noexcept {
 
 Status Dictionary::finish_rebuild(const RebuildCounts& counts) {
   if (Status s = check_rebuilt(counts); !s.ok()) return s;
+  has_dropped_.store(counts.dropped != 0, std::memory_order_release);
   // With hints, what `recover` has left; else all that rebuild_range has flushed.
   const std::uint32_t end = hints_ != nullptr ? count() : rebuild_end_;
   std::uint32_t durable = durable_.load(std::memory_order_relaxed);
@@ -499,31 +500,6 @@ void Dictionary::mark_durable(std::uint32_t first, std::uint32_t end) noexcept {
   while (first <= durable && durable < end &&
          !durable_.compare_exchange_weak(durable, end, std::memory_order_acq_rel)) {
   }
-}
-
-Status Dictionary::verify() const {
-  const std::uint32_t end = count();
-  std::uint64_t values = 0;
-  for (std::uint32_t id = 0; id < end; ++id) {
-    std::uint64_t hash = 0;
-    const Proof proof = prove(id, hash);
-    if (proof == Proof::kTorn)
-      return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: {}: ValueID {}: an entry whose proof does not fit",
-                                pool_.path(), owner_, id));
-    if (proof == Proof::kValue) {
-      ++values;
-      if (const std::uint32_t found = find(value(id), hash); found != id)
-        return Status(StatusCode::kCorrupt,
-                      fmt::format("{}: {}: the value {} of ValueID {} is indexed under ValueID {}",
-                                  pool_.path(), owner_, value(id).to_string(), id, found));
-    }
-  }
-  if (hints_ != nullptr) return {};
-  if (const std::size_t indexed = index_.size(); indexed != values)
-    return Status(StatusCode::kCorrupt, fmt::format("{}: {}: {} entries, but {} in the index",
-                                                    pool_.path(), owner_, values, indexed));
-  return {};
 }
 
 void Dictionary::release_all() {

@@ -92,6 +92,16 @@ class Dictionary {
   bool has_much_to_check() const noexcept {
     return hints_ != nullptr && hints_->has_much_to_check();
   }
+  /// Proves up to `at_most` of the entries that opening has not looked at, as their hints are
+  /// durable; `has_more`: some are left. Fails with kCorrupt, and then each time. One thread at a
+  /// time.
+  Status check_entries(std::uint32_t at_most, bool& has_more);
+  bool has_entries_to_check() const noexcept {
+    return unchecked_.load(std::memory_order_acquire) < unchecked_end_;
+  }
+  /// Whether opening has put zeros over entries that were torn. A row that was committed names none
+  /// of these, unless the entry was damaged.
+  bool has_dropped() const noexcept { return has_dropped_.load(std::memory_order_acquire); }
   /// From so many entries on whose hints are not known to be durable, who commits makes them so.
   void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
   /// Makes the hints of some durable entries durable, and entries that nobody knows to be if they
@@ -190,6 +200,7 @@ class Dictionary {
   void put_chunk(std::size_t chunk, std::byte* entries) noexcept;
   bool is_misplaced(std::uint32_t id) const noexcept;
   Status check_rebuilt(const RebuildCounts& counts) const;
+  Status torn_entry(std::uint32_t id) const;
   Status find_null();
   void index_late_entries();
   /// Opening: proves entries, puts zeros over those that are torn, counts the others, and calls
@@ -257,6 +268,9 @@ class Dictionary {
   HashIndex index_;  // empty when there are hints; in use when is_indexed_
   std::atomic<bool> is_indexed_{true};
   std::uint32_t rebuild_end_ = 0;  // those that were there at opening; constant after begin_rebuild
+  std::atomic<bool> has_dropped_{false};
+  std::atomic<std::uint32_t> unchecked_{0};  // entries from it on to unchecked_end_ are not proven
+  std::uint32_t unchecked_end_ = 0;          // constant after recover
   std::unique_ptr<HintIndex> hints_;
   std::atomic<std::uint32_t> hint_tail_max_{kHintTailMax};
   // Entries from durable_end to before it may lack hints, since opening; 0: none does. Set to 0,

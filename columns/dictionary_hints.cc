@@ -174,6 +174,7 @@ Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
   const auto first = static_cast<std::uint32_t>(layout.durable_end);
   if (Status s = recover_null(first); !s.ok()) return s;
   if (Status s = check_youngest_texts(first); !s.ok()) return s;
+  unchecked_end_ = first;
   counts.end = first;
   prove_range(first, end, counts, [](std::uint32_t, std::uint64_t) {});
   if (const std::uint32_t null = null_code(); null != kNone) layout.null_code = null + 1;

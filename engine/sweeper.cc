@@ -77,6 +77,7 @@ void Sweeper::run(const std::stop_token& stop) noexcept {
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
   for (Table* table : tables_) {
     while (!stop.stop_requested() && table->sweep_more()) pmem::begin_scm_task();
+    while (!stop.stop_requested() && table->check_more_entries()) pmem::begin_scm_task();
     if (!stop.stop_requested()) static_cast<void>(table->check_hints());
   }
 }

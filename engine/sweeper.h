@@ -14,8 +14,8 @@ class Table;
 
 /// Makes the indexes that opening left (Table::build_indexes), in a thread of its own, in the order
 /// in which they are wanted; then sweeps what it left unswept (Table::sweep_more), and reads what
-/// it has not read of indexes in the pool, standing back for all other threads; and ends.
-/// Thread-safety: creating and destroying only.
+/// it has not read of indexes in the pool and of dictionary entries, standing back for all other
+/// threads; and ends. Thread-safety: creating and destroying only.
 class Sweeper {
  public:
   /// The tables are used until the object is gone. Without a thread nothing is lost: rows are swept

@@ -332,8 +332,9 @@ class Table : public UnbuiltIndexes {
   std::uint64_t hint_bytes() const noexcept;
   /// Opening: everything that transactions and queries read.
   void add_pages(pmem::WarmList& pages) const;
-  /// Checks what opening has not looked at of indexes in the pool. Fails with kCorrupt.
+  /// Checks what opening has not: entries, some of them by check_more_entries, and hints. kCorrupt.
   Status check_hints();
+  bool check_more_entries();
   bool has_much_to_check() const noexcept;
   /// Full audit of a quiet table: rows, dictionaries, indexes.
   Status verify(const mvcc::Visibility& visibility) const;
@@ -539,8 +540,8 @@ class Table : public UnbuiltIndexes {
   std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;
   std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};
   std::vector<std::unique_ptr<const std::vector<const ForeignKey*>>> referrer_lists_;
-  /// What rows are asked besides types, NULL and unique keys: Constraint's bits, mostly none.
-  /// kAltered: columns were added or dropped since the table was made.
+  /// What rows are asked besides types, NULL and unique keys, mostly nothing. kAltered: columns
+  /// were added or dropped since the table was made.
   enum Constraint : std::uint8_t {
     kChecked = 1,
     kNumbered = 2,

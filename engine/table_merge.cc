@@ -245,6 +245,9 @@ Status TableMerge::sweep() {
   while (table_.sweep_more())
     if (is_stopped()) return too_old();
   if (Status swept = table_.sweep_all(); !swept.ok()) return swept;
+  // A group has a checksum of its own: what is damaged must not get a good one.
+  while (table_.check_more_entries())
+    if (is_stopped()) return too_old();
   return table_.check_hints();
 }
 

@@ -278,20 +278,42 @@ std::uint64_t Table::hint_bytes() const noexcept {
 
 bool Table::has_much_to_check() const noexcept {
   bool has_much = false;
-  columns_.for_each_used(
-      [&](columns::Column& column) { has_much |= column.dictionary().has_much_to_check(); });
+  columns_.for_each_used([&](columns::Column& column) {
+    const columns::Dictionary& dictionary = column.dictionary();
+    has_much |= dictionary.has_entries_to_check() || dictionary.has_much_to_check();
+  });
   return has_much || std::any_of(keys_.begin(), keys_.end(),
                                  [](const auto& key) { return key->has_much_to_check(); });
 }
 
+// Some milliseconds' work, as who drops the table waits for it. What is found wrong is found again
+// by check_hints.
+bool Table::check_more_entries() {
+  constexpr std::uint32_t kAtATime = 1u << 16;
+  const std::lock_guard guard(build_mutex_);
+  bool has_more = false;
+  if (is_dropped()) return false;
+  columns_.for_each_used([&](columns::Column& column) {
+    if (!has_more) static_cast<void>(column.dictionary().check_entries(kAtATime, has_more));
+  });
+  return has_more;
+}
+
 // Not while one of them goes (DatabaseCore::retire_key).
 Status Table::check_hints() {
+  while (check_more_entries()) {
+  }
   const std::lock_guard guard(build_mutex_);
   Status first;
+  if (is_dropped()) return first;
   const auto note = [&](Status status) {
     if (first.ok()) first = std::move(status);
   };
-  columns_.for_each_used([&](columns::Column& column) { note(column.dictionary().check_hints()); });
+  bool has_more = false;
+  columns_.for_each_used([&](columns::Column& column) {
+    note(column.dictionary().check_entries(1, has_more));
+    note(column.dictionary().check_hints());
+  });
   for (KeyIndex* key : keys_) note(key->check_hints());
   return first;
 }

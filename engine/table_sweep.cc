@@ -169,18 +169,23 @@ Status Table::verify_row(std::uint32_t row) const {
   const columns::RowLayout& layout = rows_.layout(row);
   const std::byte* cells = rows_.address(row);
   for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (!columns_[i]->is_plausible(layout, cells, i)) return implausible_cell(row, i);
+    if (!columns_[i]->is_plausible(layout, cells, i) ||
+        !columns_[i]->has_whole_entry(layout, cells, i))
+      return implausible_cell(row, i);
   return {};
 }
 
 Status Table::implausible_cell(std::uint32_t row, std::size_t column) const {
   const columns::Column* edition = columns_[column]->at_edition(rows_.layout(row).edition(column));
+  const std::uint64_t found = rows_.layout(row).load_cell(rows_.address(row), column).low;
+  const std::uint32_t count = edition == nullptr ? 0 : edition->dictionary().count();
+  const std::string expected =
+      edition != nullptr && edition->is_dictionary() && found < count
+          ? "a ValueID whose entry is whole"
+          : fmt::format("a ValueID below {} or text inside the pool", count);
   return Status(StatusCode::kCorrupt,
-                fmt::format("{}: table {}, row {}, column {}: expected a ValueID below {} or "
-                            "text inside the pool, found {}",
-                            pool_.path(), name(), row, columns_[column]->name(),
-                            edition == nullptr ? 0 : edition->dictionary().count(),
-                            rows_.layout(row).load_cell(rows_.address(row), column).low));
+                fmt::format("{}: table {}, row {}, column {}: expected {}, found {}", pool_.path(),
+                            name(), row, columns_[column]->name(), expected, found));
 }
 
 // Of a block that was taken. What is wrong is kept for whoever asks; dead rows of a damaged block

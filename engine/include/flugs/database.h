@@ -448,6 +448,7 @@ class Database {
   /// A table with such is not merged, and dead rows beside the damage are not used again; if an
   /// index could not be made, nothing is written to the table any more).
   /// Hints in the pool for which there is no room stay left: their values are searched for.
+  /// Until it has returned ok, damage in a dictionary entry may be read as another value.
   Status finish_opening();
   /// What opening found and did. Valid while the database is open.
   const RecoveryReport& recovery_report() const noexcept;
