@@ -170,42 +170,39 @@ Cell converted(Cell cell, DataType to) {
   if (cell.null) return null_of(to);
   if (to.type == Type::kDouble) return real(as_real(cell));
   if (to.type == Type::kDecimal) return number(scaled(cell, to.scale), to);
+  if (to.type == Type::kTimestamp) return number(as_instant(cell), to);
   cell.type = to;
   return cell;
 }
 
-Cell case_when(const ExprNode& node, const Relation& relation, const std::vector<Cell>& row) {
-  // The type is that of all branches together: doubles win, then the largest scale.
-  DataType type;
-  bool has_type = false;
-  const auto is_value = [&](std::size_t i) { return i % 2 == 1 || i + 1 == node.args.size(); };
-  std::vector<Cell> cells;
-  std::size_t taken = node.args.size();
-  for (std::size_t i = 0; i < node.args.size(); ++i) {
-    cells.emplace_back();
-    try {
-      cells.back() = evaluate(node.args[i], relation, row);
-    } catch (const NaiveOverflow&) {
-      const bool decides = !is_value(i) && taken == node.args.size();
-      if (decides || i == taken) throw;
-      continue;
-    }
-    const bool is_condition = !is_value(i);
-    if (is_condition && taken == node.args.size() && !cells[i].null && cells[i].i != 0)
-      taken = i + 1;
-    const ExprNode& arg = *node.args[i].node();
-    if (is_condition || (arg.op == Op::kConstant && arg.literal.is_untyped_null)) continue;
-    if (!has_type) {
-      type = cells[i].type;
-    } else if (query::is_number(type) && query::is_number(cells[i].type)) {
-      if (!query::is_exact(type) || !query::is_exact(cells[i].type))
-        type = {Type::kDouble, 0};
-      else if (!query::is_integer(type) || !query::is_integer(cells[i].type))
-        type = {Type::kDecimal, std::max(type.scale, cells[i].type.scale)};
-    }
-    has_type = true;
+bool is_untyped_null(const ExprNode& node) {
+  if (node.op == Op::kConstant) return node.literal.is_untyped_null;
+  if (node.op != Op::kCase) return false;
+  for (std::size_t i = 0; i < node.args.size(); ++i)
+    if ((i % 2 == 1 || i + 1 == node.args.size()) && !is_untyped_null(*node.args[i].node()))
+      return false;
+  return true;
+}
+
+// Doubles and timestamps win, then the largest scale.
+DataType type_of_both(DataType a, DataType b) {
+  if (query::is_time(a) && a.type != b.type) return {Type::kTimestamp, 0};
+  if (!query::is_number(a) || a == b) return a;
+  if (!query::is_exact(a) || !query::is_exact(b)) return {Type::kDouble, 0};
+  if (query::is_integer(a) && query::is_integer(b)) return {Type::kInt64, 0};
+  return {Type::kDecimal, std::max(a.scale, b.scale)};
+}
+
+Cell case_when(const query::Expr& expr, const Relation& relation, const std::vector<Cell>& row) {
+  const ExprNode& node = *expr.node();
+  std::size_t taken = node.args.size() - 1;
+  for (std::size_t i = 0; i + 1 < node.args.size(); i += 2) {
+    const Cell condition = evaluate(node.args[i], relation, row);
+    if (condition.null || condition.i == 0) continue;
+    taken = i + 1;
+    break;
   }
-  return converted(cells[std::min(taken, node.args.size() - 1)], type);
+  return converted(evaluate(node.args[taken], relation, row), type_of(expr, relation));
 }
 
 Cell membership(const ExprNode& node, const Relation& relation, const std::vector<Cell>& row) {
@@ -240,7 +237,13 @@ std::string Cell::to_text() const {
     case Lane::kInt:
       break;
   }
-  return fmt::format("{}e-{}", i, type.scale);
+  std::int64_t units = i;
+  unsigned scale = type.scale;
+  for (; scale > 0 && units % 10 == 0; --scale) units /= 10;
+  constexpr std::int64_t kDigits = 1'000'000'000;
+  if (units > -kDigits && units < kDigits)
+    return fmt::format("{:.9g}", static_cast<double>(units) / std::pow(10.0, scale));
+  return fmt::format("{}e-{}", units, scale);
 }
 
 int compare(const Cell& a, const Cell& b) {
@@ -265,6 +268,45 @@ std::size_t Relation::find(const std::string& name) const {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == name) return i;
   throw std::out_of_range("no column " + name);
+}
+
+DataType type_of(const query::Expr& expr, const Relation& relation) {
+  const ExprNode& node = *expr.node();
+  const auto arg = [&](std::size_t i) { return type_of(node.args[i], relation); };
+  switch (node.op) {
+    case Op::kColumn:
+      return relation.types[relation.find(node.text)];
+    case Op::kConstant:
+      return node.literal.type;
+    case Op::kAdd:
+    case Op::kSubtract:
+    case Op::kMultiply:
+    case Op::kDivide:
+    case Op::kRemainder:
+      return arithmetic(node.op, null_of(arg(0)), null_of(arg(1))).type;
+    case Op::kYear:
+    case Op::kMonth:
+    case Op::kDay:
+    case Op::kFirstByte:
+      return {Type::kInt64, 0};
+    case Op::kToDouble:
+      return {Type::kDouble, 0};
+    case Op::kSubstring:
+      return is_untyped_null(*node.args[0].node()) ? DataType{Type::kString, 0} : arg(0);
+    case Op::kCase: {
+      DataType type;
+      bool has_type = false;
+      for (std::size_t i = 0; i < node.args.size(); ++i) {
+        const bool is_value = i % 2 == 1 || i + 1 == node.args.size();
+        if (!is_value || is_untyped_null(*node.args[i].node())) continue;
+        type = has_type ? type_of_both(type, arg(i)) : arg(i);
+        has_type = true;
+      }
+      return type;
+    }
+    default:
+      return {Type::kBool, 0};
+  }
 }
 
 Cell evaluate(const query::Expr& expr, const Relation& relation, const std::vector<Cell>& row) {
@@ -306,7 +348,7 @@ Cell evaluate(const query::Expr& expr, const Relation& relation, const std::vect
     case Op::kToDouble:
       return converted(arg(0), {Type::kDouble, 0});
     case Op::kCase:
-      return case_when(node, relation, row);
+      return case_when(expr, relation, row);
     default:
       return text_function(node, arg(0));
   }

@@ -21,7 +21,7 @@ struct Cell {
   std::string s;
 
   static Cell of(query::DataType type, const Value& value);
-  /// Two cells with the same text are the same value. Doubles to nine digits.
+  /// Two cells with the same text are the same value, of whatever scale. Doubles to nine digits.
   std::string to_text() const;
 };
 /// NULL first, NaN last, numbers of different scales by size.
@@ -32,6 +32,7 @@ int compare(const Cell& a, const Cell& b);
 struct Relation {
   std::vector<std::string> names;
   std::vector<std::vector<Cell>> rows;
+  std::vector<query::DataType> types;  ///< of the columns, also where all are NULL
 
   std::size_t find(const std::string& name) const;
 };
@@ -39,6 +40,8 @@ struct Relation {
 /// A computation overflowed: the query must fail with kOverflow.
 struct NaiveOverflow {};
 
+/// The type of an expression, whatever its values are.
+query::DataType type_of(const query::Expr& expr, const Relation& relation);
 /// The value of an expression for one row. Throws NaiveOverflow.
 Cell evaluate(const query::Expr& expr, const Relation& relation, const std::vector<Cell>& row);
 

@@ -24,8 +24,23 @@ bool is_true(const Expr& condition, const Relation& relation, const std::vector<
   return !cell.null && cell.i != 0;
 }
 
+DataType type_of_result(const query::Aggregate& aggregate, const Relation& input) {
+  if (aggregate.kind <= AggregateKind::kCountDistinct) return {Type::kInt64, 0};
+  if (aggregate.kind >= AggregateKind::kAvg) return {Type::kDouble, 0};
+  const DataType type = type_of(aggregate.of, input);
+  const bool is_sum = aggregate.kind == AggregateKind::kSum;
+  return is_sum && query::is_integer(type) ? DataType{Type::kInt64, 0} : type;
+}
+
+Cell null_cell(DataType type) {
+  Cell null;
+  null.type = type;
+  return null;
+}
+
 Cell aggregate_of(const query::Aggregate& aggregate, const std::vector<Cell>& values,
-                  std::size_t row_count) {
+                  std::size_t row_count, DataType type) {
+  const Cell null = null_cell(type);
   Cell out;
   out.null = false;
   std::set<std::string> distinct;
@@ -54,16 +69,16 @@ Cell aggregate_of(const query::Aggregate& aggregate, const std::vector<Cell>& va
       out.i = static_cast<std::int64_t>(distinct.size());
       return out;
     case AggregateKind::kMin:
-      return least;
+      return values.empty() ? null : least;
     case AggregateKind::kMax:
-      return greatest;
+      return values.empty() ? null : greatest;
     default:
       break;
   }
-  if (values.empty()) return Cell();
+  if (values.empty()) return null;
   if (aggregate.kind == AggregateKind::kSum && values[0].type.type != Type::kDouble) {
     if (sum != static_cast<std::int64_t>(sum)) throw NaiveOverflow{};
-    out.type = values[0].type;
+    out.type = type;
     out.i = static_cast<std::int64_t>(sum);
     return out;
   }
@@ -71,7 +86,7 @@ Cell aggregate_of(const query::Aggregate& aggregate, const std::vector<Cell>& va
   out.r = real_sum;
   if (aggregate.kind == AggregateKind::kAvg) out.r = real_sum / n;
   if (aggregate.kind < AggregateKind::kVariance) return out;
-  if (values.size() < 2) return Cell();
+  if (values.size() < 2) return null;
   double deviations = 0;
   for (const Cell& cell : values) {
     const double value = cell.type.type == Type::kDouble
@@ -81,6 +96,15 @@ Cell aggregate_of(const query::Aggregate& aggregate, const std::vector<Cell>& va
   }
   out.r = deviations / (n - 1);
   if (aggregate.kind == AggregateKind::kStddev) out.r = std::sqrt(out.r);
+  return out;
+}
+
+Relation outputs_of(const std::vector<query::Item>& items, const Relation& input) {
+  Relation out;
+  for (const query::Item& item : items) {
+    out.names.push_back(query::output_name(item.expr()));
+    out.types.push_back(type_of(item.expr(), input));
+  }
   return out;
 }
 
@@ -110,34 +134,52 @@ Relation group(const Relation& input, const std::vector<query::Item>& items,
       if (!cell.null) group.values[a].push_back(std::move(cell));
     }
   }
-  Relation out;
-  for (const query::Item& item : items) out.names.push_back(query::output_name(item.expr()));
-  for (const query::Aggregate& aggregate : aggregates)
+  Relation out = outputs_of(items, input);
+  for (const query::Aggregate& aggregate : aggregates) {
     out.names.push_back(query::output_name(aggregate));
+    out.types.push_back(type_of_result(aggregate, input));
+  }
   for (auto& [text, group] : groups) {
     std::vector<Cell> row = group.keys;
     for (std::size_t a = 0; a < aggregates.size(); ++a)
-      row.push_back(aggregate_of(aggregates[a], group.values[a], group.rows));
+      row.push_back(
+          aggregate_of(aggregates[a], group.values[a], group.rows, out.types[items.size() + a]));
     out.rows.push_back(std::move(row));
   }
   return out;
 }
 
+// The keys of every row of a side, also where the other side has none.
+Rows keys_of(const QueryNode& node, const Relation& side, bool is_left) {
+  Rows all;
+  for (const std::vector<Cell>& row : side.rows) {
+    all.emplace_back();
+    for (const query::JoinKey& key : node.join_keys)
+      all.back().push_back(evaluate((is_left ? key.left : key.right).expr(), side, row));
+  }
+  return all;
+}
+
 Relation join(const QueryNode& node, const Relation& left, const Relation& right) {
+  const Rows left_keys = keys_of(node, left, true);
+  const Rows right_keys = keys_of(node, right, false);
   Relation both = left;
   both.names.insert(both.names.end(), right.names.begin(), right.names.end());
+  both.types.insert(both.types.end(), right.types.begin(), right.types.end());
   both.rows.clear();
   const bool pairs = node.join == JoinKind::kInner || node.join == JoinKind::kLeft;
   Relation out = pairs ? both : left;
   out.rows.clear();
-  for (const std::vector<Cell>& l : left.rows) {
+  for (std::size_t i = 0; i < left.rows.size(); ++i) {
+    const std::vector<Cell>& l = left.rows[i];
     bool matched = false;
-    for (const std::vector<Cell>& r : right.rows) {
+    for (std::size_t j = 0; j < right.rows.size(); ++j) {
+      const std::vector<Cell>& r = right.rows[j];
       bool equal = true;
-      for (const query::JoinKey& key : node.join_keys) {
-        const Cell a = evaluate(key.left.expr(), left, l);
-        const Cell b = evaluate(key.right.expr(), right, r);
-        equal = equal && !a.null && !b.null && compare(a, b) == 0;
+      for (std::size_t k = 0; k < left_keys[i].size() && equal; ++k) {
+        const Cell& a = left_keys[i][k];
+        const Cell& b = right_keys[j][k];
+        equal = !a.null && !b.null && compare(a, b) == 0;
       }
       if (!equal) continue;
       std::vector<Cell> row = l;
@@ -148,7 +190,8 @@ Relation join(const QueryNode& node, const Relation& left, const Relation& right
     }
     if (!matched && node.join == JoinKind::kLeft) {
       std::vector<Cell> row = l;
-      row.resize(out.names.size());
+      for (std::size_t c = l.size(); c < out.names.size(); ++c)
+        row.push_back(null_cell(out.types[c]));
       out.rows.push_back(std::move(row));
     }
     if (!pairs && matched == (node.join == JoinKind::kSemi)) out.rows.push_back(l);
@@ -157,6 +200,9 @@ Relation join(const QueryNode& node, const Relation& left, const Relation& right
 }
 
 Relation order(const QueryNode& node, Relation input) {
+  // Also of a row that has nothing to be compared with.
+  for (const std::vector<Cell>& row : input.rows)
+    for (const query::SortKey& key : node.sort_keys) evaluate(key.item.expr(), input, row);
   std::stable_sort(input.rows.begin(), input.rows.end(), [&](const auto& a, const auto& b) {
     for (const query::SortKey& key : node.sort_keys) {
       const int order =
@@ -178,8 +224,7 @@ Relation limit(const QueryNode& node, Relation input) {
 }
 
 Relation select(const QueryNode& node, const Relation& input) {
-  Relation out;
-  for (const query::Item& item : node.items) out.names.push_back(query::output_name(item.expr()));
+  Relation out = outputs_of(node.items, input);
   for (const std::vector<Cell>& row : input.rows) {
     std::vector<Cell> made;
     for (const query::Item& item : node.items) made.push_back(evaluate(item.expr(), input, row));
@@ -196,7 +241,7 @@ Relation run_naively(const QueryNode& node, const Tables& table) {
   Relation input = run_naively(*node.input, table);
   switch (node.step) {
     case QueryNode::Step::kWhere: {
-      Relation out{input.names, {}};
+      Relation out{input.names, {}, input.types};
       for (const std::vector<Cell>& row : input.rows)
         if (is_true(node.condition, input, row)) out.rows.push_back(row);
       return out;
@@ -221,7 +266,10 @@ Relation run_naively(const QueryNode& node, const Tables& table) {
 
 Relation relation_of(const query::QueryResult& result) {
   Relation relation;
-  for (const query::ResultColumn& column : result.columns()) relation.names.push_back(column.name);
+  for (const query::ResultColumn& column : result.columns()) {
+    relation.names.push_back(column.name);
+    relation.types.push_back({column.type, column.scale});
+  }
   for (std::size_t row = 0; row < result.row_count(); ++row) {
     std::vector<Cell> cells;
     for (std::size_t c = 0; c < result.columns().size(); ++c) {

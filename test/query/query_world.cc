@@ -50,8 +50,8 @@ Value QueryWorld::random_value(const ColumnSchema& column) {
         return Value::int64(std::numeric_limits<std::int64_t>::max() - std::abs(small));
       return Value::int64(small * 1'000);
     case Type::kDouble:
-      return Value::real(random_.chance(3) ? std::numeric_limits<double>::quiet_NaN()
-                                           : small * 0.25);
+      return Value::real(random_.chance(3) && !finite_ ? std::numeric_limits<double>::quiet_NaN()
+                                                       : small * 0.25);
     case Type::kDecimal:
       return Value::decimal(small * 25);
     case Type::kDate:
@@ -62,7 +62,7 @@ Value QueryWorld::random_value(const ColumnSchema& column) {
     case Type::kBytes:
       break;
   }
-  return Value::from_bytes(column.type, texts_[random_.below(texts_.size())]);
+  return Value::from_bytes(column.type, some_text());
 }
 
 std::vector<Value> QueryWorld::random_row(const TableSchema& schema, std::int64_t id) {
@@ -112,7 +112,10 @@ void QueryWorld::add_columns(TableId table, const TableSchema& all, TableSchema&
 
 void QueryWorld::note(const TableSchema& schema, const Rows& rows) {
   Relation relation;
-  for (const ColumnSchema& column : schema.columns) relation.names.push_back(column.name);
+  for (const ColumnSchema& column : schema.columns) {
+    relation.names.push_back(column.name);
+    relation.types.push_back({column.type, column.scale});
+  }
   for (const auto& [key, row] : rows) {
     std::vector<Cell> cells;
     for (std::size_t c = 0; c < row.values.size(); ++c)
@@ -122,7 +125,8 @@ void QueryWorld::note(const TableSchema& schema, const Rows& rows) {
   tables_[schema.name] = std::move(relation);
 }
 
-QueryWorld::QueryWorld(std::uint64_t seed, std::size_t rows) : random_(seed) {
+QueryWorld::QueryWorld(std::uint64_t seed, std::size_t rows, bool finite)
+    : random_(seed), finite_(finite) {
   for (const char* text : {"", "a", "ab", "abc", "PROMO", "PR", "xyz b", "b",
                            "a text that is too long for a cell of sixteen bytes",
                            "a text that is too long, and ends with b"})

@@ -17,11 +17,13 @@ namespace flugs::test {
 class QueryWorld {
  public:
   /// With an odd seed most of the rows are in main; with every second pair of seeds table t gets
-  /// most of its columns when it has rows.
-  QueryWorld(std::uint64_t seed, std::size_t rows);
+  /// most of its columns when it has rows. `finite`: no NaN.
+  QueryWorld(std::uint64_t seed, std::size_t rows, bool finite = false);
 
   const Transaction& reader() const noexcept { return *reader_; }
   Relation table(const std::string& name) const { return tables_.at(name); }
+  /// One of the texts that columns have.
+  const std::string& some_text() { return texts_[random_.below(texts_.size())]; }
   Random& random() noexcept { return random_; }
   TemporaryDatabase& database() noexcept { return database_; }
 
@@ -52,6 +54,7 @@ class QueryWorld {
 
   TemporaryDatabase database_;
   Random random_;
+  bool finite_;
   std::vector<std::string> texts_;
   std::optional<Transaction> reader_;
   std::optional<Transaction> beside_;

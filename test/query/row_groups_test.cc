@@ -30,7 +30,10 @@ class GroupedTable {
     schema_.column("x", Type::kDecimal).scale(2).column("day", Type::kDate).not_null();
     schema_.column("u", Type::kString).direct().primary_key({"id"});
     table_ = must(database_->create_table(schema_));
-    for (const ColumnSchema& column : schema_.columns) relation_.names.push_back(column.name);
+    for (const ColumnSchema& column : schema_.columns) {
+      relation_.names.push_back(column.name);
+      relation_.types.push_back({column.type, column.scale});
+    }
     for (int i = 0; i < 12; ++i)
       texts_.push_back((i % 2 == 0 ? "text " : "a text of more than fifteen bytes ") +
                        std::to_string(i));

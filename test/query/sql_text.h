@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "query/data_type.h"
+#include "query/query_node.h"
+
+namespace flugs::test {
+
+/// A query in SQL, with what it gives. Decimals are units, dates and timestamps what they are
+/// counted in, bytes are text: only SQLite's integers, reals and texts.
+struct SqlQuery {
+  struct Column {
+    std::string name;
+    query::DataType type;
+  };
+  std::string sql;
+  std::vector<Column> columns;
+
+  const Column& column(const std::string& name) const;
+};
+
+/// Of results that are inputs: the query that gave each.
+using SqlResults = std::map<const query::ResultData*, SqlQuery>;
+using SqlTables = std::map<std::string, std::vector<SqlQuery::Column>>;
+
+/// Written from the definitions in flugs/expression.h and flugs/query.h, by types of its own: it
+/// has nothing in common with the Binder. Of what flugs knows, variances and NaN are missing.
+SqlQuery to_sql(const query::QueryNode& node, const SqlTables& tables, const SqlResults& results);
+/// A value as SQL writes it.
+std::string sql_literal(query::DataType type, const Value& value);
+
+}  // namespace flugs::test
