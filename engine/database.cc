@@ -29,7 +29,9 @@ Database& Database::operator=(Database&& other) noexcept {
   return *this;
 }
 Database::~Database() {
-  if (core_ != nullptr && core_->is_forked()) static_cast<void>(core_.release());
+  // A forked child has no threads to join, and the pool is its parent's.
+  [[maybe_unused]] const engine::DatabaseCore* left =
+      core_ != nullptr && core_->is_forked() ? core_.release() : nullptr;
 }
 
 Result<Database> Database::open(const OpenOptions& options) {

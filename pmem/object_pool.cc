@@ -132,7 +132,9 @@ Status ObjectPool::map(std::uint64_t bytes) {
 void ObjectPool::cover_in_child(void* pool) noexcept {
   const std::span<std::byte> mapping = static_cast<ObjectPool*>(pool)->mapping_;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-  ::mmap(mapping.data(), mapping.size(), PROT_READ, kFlags, -1, 0);
+  // Without memory for it the range stays unmapped, as MADV_DONTFORK has left it.
+  [[maybe_unused]] const void* zeros =
+      ::mmap(mapping.data(), mapping.size(), PROT_READ, kFlags, -1, 0);
 }
 
 /// A forked child would write past the lock.

@@ -208,7 +208,7 @@ TEST_CASE("conditions and defaults that fit no column are refused with the reaso
       {col("age") == query::constant(Value::null()), "never false"},
       {col("age").in({}), "0 constants"},
       {col("age"), "bool true does not fit"},
-      {query::date(2024, 2, 30) == col("born"), "is not a comparison"},
+      {query::date(2024, 2, 30) == col("born"), "there is no date 2024-2-30"},
       {Condition(), "0 comparisons"},
       {Condition::of({{Condition::Kind::kAll, 2, {}, {}, {}}}), "2 parts are missing"},
       {Condition::of({{Condition::Kind::kAll, 0, {}, {}, {}}}), "combination of 0 parts"},
@@ -240,7 +240,7 @@ TEST_CASE("conditions and defaults that fit no column are refused with the reaso
   Condition deep = col("age") == 1;
   for (int i = 0; i < 70; ++i) deep = Condition::negated(deep);
   TableSchema schema = people();
-  CHECK(engine::complete_schema(schema.check("new", deep)).status().message().find("71") !=
+  CHECK(engine::complete_schema(schema.check("new", deep)).status().message().find("65") !=
         std::string_view::npos);
   schema = people();
   CHECK(engine::complete_schema(schema.check("grown", col("age") == 1)).status().message() ==

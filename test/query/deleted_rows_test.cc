@@ -124,7 +124,10 @@ class ChangingTable {
   /// Runs every query twice. The most MVCC entries that one of them read.
   std::uint64_t check(const Transaction& transaction, const Rows& rows) {
     Relation relation;
-    for (const ColumnSchema& column : schema_.columns) relation.names.push_back(column.name);
+    for (const ColumnSchema& column : schema_.columns) {
+      relation.names.push_back(column.name);
+      relation.types.push_back({column.type, column.scale});
+    }
     for (const auto& [id, cells] : rows) relation.rows.push_back(cells);
     std::uint64_t most = 0;
     for (const auto& [query, ordered] : queries_of_all_kinds()) {
