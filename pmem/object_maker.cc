@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <forward_list>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -43,17 +44,17 @@ class HiddenSettings {
  public:
   HiddenSettings() : all_(environ) {
     if (environ == nullptr) return;
-    auto shown = std::make_unique<std::vector<char*>>();
+    std::vector<char*> shown;
     bool hides = false;
     for (char** variable = environ; *variable != nullptr; ++variable) {
       const std::string_view text(*variable);
       const bool is_setting = text.starts_with("PMEM") || text.starts_with("PMREORDER");
-      if (!is_setting) shown->push_back(*variable);
+      if (!is_setting) shown.push_back(*variable);
       hides |= is_setting;
     }
     if (!hides) return;
-    shown->push_back(nullptr);
-    environ = shown.release()->data();  // for ever, as somebody may still be reading it
+    shown.push_back(nullptr);
+    environ = kept(std::move(shown)).data();
     shown_ = environ;
   }
   // Unless somebody has set a variable meanwhile, which makes a new list.
@@ -64,6 +65,12 @@ class HiddenSettings {
   HiddenSettings& operator=(const HiddenSettings&) = delete;
 
  private:
+  /// The list stays for ever, as somebody may still be reading it.
+  static std::vector<char*>& kept(std::vector<char*> list) {
+    static auto* const lists = new std::forward_list<std::vector<char*>>;
+    return lists->emplace_front(std::move(list));
+  }
+
   char** all_;
   char** shown_ = nullptr;
 };
