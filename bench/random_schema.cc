@@ -173,7 +173,7 @@ KeySchema draw_key(std::string name, const TableSchema& schema, Random& random) 
 }
 
 CheckSchema draw_check(std::string name, const TableSchema& schema, Random& random) {
-  // Of a number that the database chooses nobody knows whether it fulfils a check.
+  // The database chooses the number, so no one can foretell whether it fulfils a check.
   std::vector<std::size_t> there = columns_there(schema);
   std::erase_if(there, [&](std::size_t i) { return schema.columns[i].auto_increment; });
   const auto one = [&] {

@@ -21,8 +21,8 @@ Result<std::uint64_t> update_scan_rows(Database& database, TableId table, const 
 const char* scan_update_sql() noexcept;
 Json scan_update_parameters(const ScanData& data, std::uint64_t every);
 
-/// A thread that updates so many rows a second, one in a transaction, and leaves all values as they
-/// are. It ends with the object.
+/// A thread that updates a given number of rows a second, one in each transaction, and leaves all
+/// values as they are. It ends with the object.
 class ScanUpdater {
  public:
   /// Fails as Transaction::scan.

@@ -80,7 +80,7 @@ class RowLayout {
   std::size_t column_count() const noexcept { return access_.size(); }
   /// 0: a cell that cannot be written.
   std::uint8_t bits(std::size_t column) const noexcept { return access()[column].bits; }
-  /// Whether each cell has at least so many bits: of the first columns.
+  /// Whether each cell of the first columns is at least as wide as `bits` says.
   bool has_room(std::span<const std::uint8_t> bits) const noexcept {
     const std::size_t cells = std::min(bits.size(), cell_bits_.size());
     bool has_room = true;

@@ -11,8 +11,9 @@
 namespace flugs::engine {
 
 /// In DRAM, a bit per row of a row group that was deleted or is being deleted, by the row's place:
-/// a scan reads the MVCC entries of these rows only. Of the rows that were deleted for good it
-/// notes a second bit, and reads their entries no more. `docs/concurrency.md` has the orders.
+/// a scan reads the MVCC entries of these rows only. A second bit marks the rows
+/// that are deleted for good; no scan reads their entries again. `docs/concurrency.md` has the
+/// orders.
 ///
 /// Thread-safety: any thread. The writer whose tag is in a row's deleted word is the only one that
 /// marks the row or takes the mark back.

@@ -50,7 +50,7 @@ class KeyPrefix {
     put(kEnd, 1);
   }
 
-  /// Of a whole key. Of its first columns: the least that such a key can have.
+  /// The prefix of a whole key; for the first columns alone, the least prefix of such keys.
   std::uint64_t bits() const noexcept { return bits_; }
   /// The greatest prefix of keys that begin so.
   std::uint64_t greatest() const noexcept {

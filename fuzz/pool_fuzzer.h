@@ -13,7 +13,7 @@ struct PoolFuzzOptions {
   std::uint64_t inputs = 20000;
   std::uint64_t seed = 1;
   std::uint64_t first = 0;       ///< number of the first input
-  std::uint64_t file_every = 0;  ///< each so manieth input is a pool in a file; 0: none
+  std::uint64_t file_every = 0;  ///< every Nth input is a pool in a file; 0: none
   std::uint32_t hang_seconds = 20;
   std::string file;  ///< where that pool lies
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;

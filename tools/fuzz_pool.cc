@@ -89,7 +89,7 @@ void add_fuzz_pool(CLI::App& app, Action& action) {
       ->capture_default_str();
   command
       ->add_option("--file-every", options->fuzz.file_every,
-                   "Each so manieth pool lies in a file instead of in memory; 0: none")
+                   "Every Nth pool lies in a file instead of in memory; 0: none")
       ->capture_default_str();
   command->add_option("--hang-seconds", options->fuzz.hang_seconds, "What one input may take")
       ->check(CLI::Range(1u, 3600u))

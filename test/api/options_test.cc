@@ -19,7 +19,7 @@ namespace {
 
 using Strings = Result<std::vector<std::string>>;
 
-// Of a Result that nobody keeps the value comes out whole, or not at all.
+// A temporary Result gives its value whole, or not at all.
 static_assert(std::same_as<decltype(std::declval<Strings>().value()), std::vector<std::string>>);
 static_assert(std::same_as<decltype(*std::declval<Strings>()), std::vector<std::string>>);
 static_assert(std::same_as<decltype(std::declval<Strings&>().value()), std::vector<std::string>&>);

@@ -128,8 +128,8 @@ struct OpenOptions {
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;
   ScmCache scm_cache = ScmCache::kTask;
-  /// Of lines that are read or flushed one after the other, each but the first ones waits a so
-  /// manieth part of the latency, as a processor has so many under way at a time. 1: all of it.
+  /// When lines are read or flushed one after the other, each but the first ones waits
+  /// the latency divided by this number, as a processor fetches that many at a time. 1: all of it.
   std::uint32_t scm_lines_in_flight = 8;
   /// Called now and then while opening, from any thread, one call at a time. Must not throw.
   std::function<void(const Progress&)> progress = {};

@@ -116,8 +116,8 @@ class [[nodiscard]] Result {
   const T& operator*() const& { return value(); }
   T operator*() && { return std::move(*this).value(); }
   const T& operator*() const&& = delete;
-  /// Of a Result that is kept: what `make()->member` refers to would be gone with the Result, so
-  /// write make().value().member.
+  /// For a Result that is kept. `make()->member` would refer to a value that is gone with the
+  /// Result: write make().value().member.
   T* operator->() & { return &value(); }
   const T* operator->() const& { return &value(); }
   const T* operator->() const&& = delete;
