@@ -496,7 +496,7 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
   const std::uint32_t row = row_id.value();
   if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
     return Status(StatusCode::kNotFound);
-  const KeyMask kept = keys_.kept();
+  KeyMask kept = keys_.kept();
   KeyHashes hashes{};
   hash_keys(row, kept, hashes);
   if (Status s = check_changes(now, changes); !s.ok()) return s;
@@ -509,6 +509,13 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
   if (!is_whole && update_in_place(context, row, changes)) return row_id;
   mvcc::VersionLayout* locked = nullptr;
   if (Status s = lock_row(context, row, locked); !s.ok()) return s;
+  // A key may have been begun since the look above, and its index may have the row: another
+  // transaction updated the row and was undone (KeyIndex::undo_replace). This update must then put
+  // the new version in the row's place. From here on nobody else can enter the row.
+  if (const KeyMask now_kept = keys_.kept(); __builtin_expect(now_kept != kept, 0)) {
+    kept = now_kept;
+    hash_keys(row, kept, hashes);
+  }
   const auto unlock = [&] { mvcc::store_stamp(locked->deleted, mvcc::kNoStamp); };
   std::uint32_t fresh = kNoRow;
   Status written;
