@@ -138,7 +138,10 @@ Status DatabaseCore::prepare_write(TransactionContext* context) {
   return {};
 }
 
+// Locks go first: collecting lets go of the snapshot that holds back the rows whose ids are names
+// of locks (Table::lock_name).
 void DatabaseCore::clear(TransactionContext& context) noexcept {
+  if (__builtin_expect(!context.locks.empty(), 0)) unlock_since(context, 0);
   if (context.is_writing) collect_garbage(context);
   context.writes.clear();
   context.index_changes.clear();
@@ -146,7 +149,6 @@ void DatabaseCore::clear(TransactionContext& context) noexcept {
   context.dying.clear();
   context.unflushed.clear();
   context.savepoints.clear();
-  if (__builtin_expect(!context.locks.empty(), 0)) unlock_since(context, 0);
   if (context.notes_reads()) context.reads.clear();
   context.asks_references = false;
 }

@@ -16,8 +16,8 @@
 
 namespace flugs::engine {
 
-/// Names a record for locking: table, and a hash of the record's first unique key, which its later
-/// versions have as well. Two records with the same name are locked together.
+/// Names a record for locking: its table, and a number that Table::lock_name makes. Two records
+/// with the same name are locked together.
 struct LockName {
   std::uint32_t table = 0;
   std::uint64_t record = 0;

@@ -66,7 +66,6 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
     keys_.add(i, std::make_unique<KeyIndex>(
                      pool, is_hinted ? hints_of(layout, layout.column_count + i) : nullptr, name(),
                      rows_, runs_, i, columns_, keys[i], positions_of(schema(), keys[i])));
-    if (keys[i].unique) naming_keys_.push_back(keys_[i]);
   }
   std::uint8_t constraints = definition().checks.empty() ? 0 : kChecked;
   for (std::size_t i = 0; i < columns_.size(); ++i) {

@@ -131,7 +131,7 @@ class Table : public UnbuiltIndexes {
   Status finish_removal(TransactionContext& context, const TransactionMark& mark) {
     return is_any(kReferenced) ? finish_statement(context, mark) : Status();
   }
-  /// By which the record, of which this is a version, is locked.
+  /// Names the record of this version in RowLocks.
   LockName lock_name(std::uint32_t row) const noexcept;
   /// Before one of its rows is locked in RowLocks for the first time; seq_cst, as the lock itself.
   /// From then on who writes a row looks there; who writes to other tables never does.
@@ -534,8 +534,7 @@ class Table : public UnbuiltIndexes {
   RowStore rows_;
   IndexRuns runs_;
   TableKeys keys_;
-  std::vector<const KeyIndex*> naming_keys_;  // unique ones by which records are locked
-  std::unique_ptr<AutoIncrement> numbers_;    // of the column numbered_; null: there is none
+  std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
   std::size_t numbered_ = 0;
   std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;
   std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};

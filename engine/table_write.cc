@@ -342,10 +342,21 @@ Status Table::respect_lock(TransactionContext& context, std::uint32_t row,
                 fmt::format("table {}: another transaction has locked the row", name()));
 }
 
+// A record must have one name for everybody as long as a lock on it is held, whatever keys are
+// added or dropped meanwhile. So the name is made of what no change of the schema touches.
+//
+// In a table with a primary key the name is the hash of that key. A table gets its primary key when
+// it is created, and keeps the key and its columns. All versions with one key have one name.
+//
+// In any other table the name is the row id of the version. While the lock is held only its holder
+// writes the record, so others go on to find that version as the newest. No other row gets the id,
+// because the holder's snapshot holds it back.
+//
+// Another unique key names nothing: when it is dropped, two records may have equal values in it.
 LockName Table::lock_name(std::uint32_t row) const noexcept {
-  for (const KeyIndex* key : naming_keys_)
-    if (!key->has_null(row)) return {layout_.table_id, key->record_hash(row)};
-  return {layout_.table_id, columns::hash_integer(row)};
+  const bool has_primary_key = schema().has_primary_key;
+  return {layout_.table_id,
+          has_primary_key ? keys_[0]->record_hash(row) : columns::hash_integer(row)};
 }
 
 void Table::note_deleted(TransactionContext& context, std::uint32_t row,

@@ -19,17 +19,24 @@ constexpr LockWait kLong{std::chrono::milliseconds(60'000)};
 
 struct Tills {
   TemporaryDatabase database;
-  TableId table = must(database->create_table([] {
-    TableSchema schema("tills");
-    schema.column("id", Type::kInt64).column("coins", Type::kInt64).primary_key({"id"});
-    return schema;
-  }()));
-  KeyId id{table, 0};
+  TableId table;
+  KeyId id;
+  KeyId by_place;  // there are two keys if `has_places`, and neither is the primary key
 
-  Tills() {
+  explicit Tills(bool has_places = false) {
+    TableSchema schema("tills");
+    schema.column("id", Type::kInt64).column("coins", Type::kInt64).column("place", Type::kInt64);
+    if (has_places) {
+      schema.unique_key("by_place", {"place"}).unique_key("by_id", {"id"});
+    } else {
+      schema.primary_key({"id"});
+    }
+    table = must(database->create_table(schema));
+    id = {table, static_cast<std::uint16_t>(has_places ? 1 : 0)};
+    by_place = {table, 0};
     Transaction t = must(database->begin());
     for (std::int64_t i = 0; i < kTills; ++i)
-      must(t.insert(table, {Value::int64(i), Value::int64(0)}));
+      must(t.insert(table, {Value::int64(i), Value::int64(0), Value::int64(i)}));
     must(t.commit());
   }
   std::int64_t sum() {
@@ -43,8 +50,41 @@ struct Tills {
 
 }  // namespace
 
+namespace {
+
+void merge_tills(Tills& tills) {
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  options.dead_percent = 1;
+  options.patience = std::chrono::milliseconds(20);
+  static_cast<void>(tills.database->merge(tills.table, options));
+}
+
+/// Drops the key of places, or adds it again.
+void change_place_key(Tills& tills, bool& is_there, Complaint& complaint) {
+  if (is_there) {
+    const Status dropped = tills.database->drop_key(tills.by_place);
+    complaint.expect(dropped.ok(), "drop_key: " + dropped.to_string());
+    is_there = false;
+    return;
+  }
+  KeySchema key;
+  key.name = "by_place";
+  key.columns = {"place"};
+  key.unique = true;
+  const Result<KeyId> added = tills.database->add_key(tills.table, key);
+  complaint.expect(added.ok() || added.code() == StatusCode::kBusy,
+                   "add_key: " + added.status().to_string());
+  is_there = added.ok();
+}
+
+}  // namespace
+
+// With a primary key, and without one while a unique key comes and goes.
 TEST_CASE("who locks rows before writing them never has to try again", "[engine]") {
-  Tills tills;
+  const bool changes_keys = GENERATE(false, true);
+  Tills tills(changes_keys);
+  bool has_place_key = changes_keys;
   Complaint complaint;
   constexpr int kThreads = 3;
   const int rounds = 300 * kEffort;
@@ -89,11 +129,8 @@ TEST_CASE("who locks rows before writing them never has to try again", "[engine]
     }
   });
   while (left.load() != 0 && !complaint.failed()) {
-    MergeOptions options;
-    options.scope = MergeScope::kEverything;
-    options.dead_percent = 1;
-    options.patience = std::chrono::milliseconds(20);
-    static_cast<void>(tills.database->merge(tills.table, options));
+    merge_tills(tills);
+    if (changes_keys) change_place_key(tills, has_place_key, complaint);
   }
   ends = true;
   for (std::thread& thread : running) thread.join();

@@ -233,8 +233,8 @@ class Transaction {
   }
   /// The same, and locks the row: until this transaction ends, or goes back to a savepoint from
   /// before, nobody else may write it, nor lock it (their writes fail with kConflict at once).
-  /// Reads go on. Who wants the lock while another one has it waits in the order of coming. What is
-  /// locked is the record, by its first unique key.
+  /// Reads go on. A transaction that wants the lock while another one has it waits in the order of
+  /// coming; without a primary key, behind those only that wait for the same version of the row.
   ///
   /// Who has waited sees: with kSnapshot and kSerializable kConflict, if the row was changed, since
   /// its snapshot is older; with kReadCommitted the newer version, so that what it writes rests on
