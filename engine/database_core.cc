@@ -151,6 +151,7 @@ void DatabaseCore::clear(TransactionContext& context) noexcept {
   context.savepoints.clear();
   if (context.notes_reads()) context.reads.clear();
   context.asks_references = false;
+  context.deletes_in_main = false;
 }
 
 Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
@@ -171,6 +172,8 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
     return timestamp;
   }
   context.unflushed.keep_hints(context.slot->persister());
+  if (context.deletes_in_main)
+    for (const DeadRow& dead : context.dying) dead.table->rows().note_deleted(dead.row, *timestamp);
   for (const DeadRow& dead : context.dying) context.dead.push(dead, *timestamp);
   context.commits.add();
   clear(context);

@@ -1,77 +1,100 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 
-#include "words/shared_words.h"
+#include "pmem/spin_lock.h"
 
 namespace flugs::engine {
 
-/// In DRAM, a bit per row of a row group that was deleted or is being deleted, by the row's place:
-/// a scan reads the MVCC entries of these rows only. A second bit marks the rows
-/// that are deleted for good; no scan reads their entries again. `docs/concurrency.md` has the
-/// orders.
+/// In DRAM, which rows of a row group were deleted or are being deleted, by the row's place: a scan
+/// need not look at the MVCC entries in the pool. A row goes through three states:
+///   in doubt   from before the deletion's commit begins: the row's MVCC entry decides
+///   recent     the deletion has committed: its time-stamp stands in a short list
+///   settled    a bit; every snapshot from `settled_at_` on is without the row
+/// `docs/concurrency.md` has the orders.
 ///
-/// Thread-safety: any thread. The writer whose tag is in a row's deleted word is the only one that
-/// marks the row or takes the mark back.
+/// Thread-safety: any thread. Writers take the lock, readers take none. The writer whose tag is in
+/// a row's deleted word is the only one that changes the row's state.
 class DeletionMarks {
  public:
   explicit DeletionMarks(std::uint32_t places)
-      : word_count_((places + 63) / 64), words_(std::make_unique<Word[]>(word_count_)) {}
+      : word_count_((places + 63) / 64), words_(std::make_unique<Word[]>(2 * word_count_)) {}
 
-  /// Before the deletion's commit begins.
-  void mark(std::uint32_t place) noexcept {
-    if (place / 64 >= word_count_) return;
-    note_write(SharedWord::kRowStamps, &words_[place / 64]);
-    words_[place / 64].marked.fetch_or(bit_of(place), std::memory_order_release);
-  }
-  /// Before the tag is taken back from the deleted word.
-  void take_back(std::uint32_t place) noexcept {
-    if (place / 64 >= word_count_) return;
-    note_write(SharedWord::kRowStamps, &words_[place / 64]);
-    words_[place / 64].marked.fetch_and(~bit_of(place), std::memory_order_release);
-  }
+  /// The row is in doubt. Before the deletion's commit begins.
+  void mark(std::uint32_t place) noexcept;
+  /// The row is not deleted. Before the tag is taken back from the deleted word.
+  void take_back(std::uint32_t place) noexcept;
+  /// The row is deleted in every snapshot from `timestamp` on. Behind the commit.
+  void note(std::uint32_t place, std::uint64_t timestamp) noexcept;
 
-  /// Rows of 64 places.
-  struct Rows {
-    std::uint64_t gone = 0;      ///< deleted in the snapshot, and in every later one
-    std::uint64_t doubtful = 0;  ///< their entries decide
-  };
-  Rows rows(std::size_t word, std::uint64_t snapshot) const noexcept {
-    const std::uint64_t marked = words_[word].marked.load(std::memory_order_acquire);
-    if (marked == 0) return {};
-    // The bits before the time-stamp: pairs with settle.
-    std::uint64_t settled = words_[word].settled.load(std::memory_order_acquire);
-    if (settled != 0 && settled_at_.load(std::memory_order_acquire) > snapshot) settled = 0;
-    return {settled, marked & ~settled};
+  /// Calls `visit(place)` for the rows in doubt among those of `count` words. Comes before the two
+  /// functions below, so that no row escapes that changes its state meanwhile.
+  template <typename Visit>
+  void for_doubtful(std::size_t first_word, std::size_t count, const Visit& visit) const {
+    if (doubtful_.load(std::memory_order_acquire) != 0)
+      for_set(words_.get(), first_word, count, visit);
   }
-  /// Whether every marked row of `count` words is deleted for good in the snapshot. If so, their
-  /// bits in `mask`, which begins with the first of these words, are cleared; if not, some may be.
-  bool clear_settled(std::size_t first_word, std::size_t count, std::uint64_t snapshot,
+  /// Clears the bits of rows whose deletion had committed in the snapshot; `mask` begins with the
+  /// first of these words. Returns false if that is not known of all rows: the snapshot is older
+  /// than a settled deletion, or rows are being settled. Then `mask` is of no use.
+  bool clear_deleted(std::size_t first_word, std::size_t count, std::uint64_t snapshot,
                      std::uint64_t* mask) const noexcept;
-  /// Rows that are deleted in every snapshot from `timestamp` on, by their places, ascending.
-  void settle(std::span<const std::uint32_t> places, std::uint64_t timestamp) noexcept;
+  /// Calls `visit(place)`, perhaps twice, for rows whose deletion has committed, and for those that
+  /// are settled meanwhile.
+  template <typename Visit>
+  void for_deleted(std::size_t first_word, std::size_t count, const Visit& visit) const {
+    const std::size_t recent = recent_count_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < recent; ++i)
+      if (const std::uint32_t place = recent_[i].place.load(std::memory_order_acquire);
+          place / 64 - first_word < count)
+        visit(place);
+    for_set(settled_words(), first_word, count, visit);
+  }
 
-  /// Whether the stamps that were in the pool when the group was loaded have been marked.
+  /// Whether the deletions that were in the pool when the group was loaded are known.
   bool has_found() const noexcept { return has_found_.load(std::memory_order_acquire); }
   void set_found() noexcept { has_found_.store(true, std::memory_order_release); }
 
+  /// So many deletions are recent at most; then the older half is settled.
+  static constexpr std::size_t kRecentMax = 64;
+
  private:
-  struct Word {
-    std::atomic<std::uint64_t> marked{0};
-    std::atomic<std::uint64_t> settled{0};
+  using Word = std::atomic<std::uint64_t>;
+  struct Recent {
+    std::atomic<std::uint64_t> timestamp{0};
+    std::atomic<std::uint32_t> place{0};
   };
+
   static std::uint64_t bit_of(std::uint32_t place) noexcept {
     return std::uint64_t{1} << (place % 64);
   }
+  template <typename Visit>
+  static void for_set(const Word* words, std::size_t first_word, std::size_t count,
+                      const Visit& visit) {
+    for (std::size_t w = first_word; w < first_word + count; ++w)
+      for (std::uint64_t bits = words[w].load(std::memory_order_acquire); bits != 0;
+           bits &= bits - 1)
+        visit(static_cast<std::uint32_t>(w * 64) +
+              static_cast<std::uint32_t>(std::countr_zero(bits)));
+  }
+  Word* settled_words() const noexcept { return words_.get() + word_count_; }
+  void set_doubt(std::uint32_t place, bool is_doubtful) noexcept;
+  void settle_older_half() noexcept;
 
   const std::size_t word_count_;
-  const std::unique_ptr<Word[]> words_;
+  const std::unique_ptr<Word[]> words_;  // a bit per place: in doubt; behind them: settled
+  pmem::SpinLock lock_;                  // for what follows and the words; a leaf
+  std::atomic<std::uint32_t> doubtful_{0};
+  std::atomic<std::uint32_t> recent_count_{0};
+  std::atomic<std::uint64_t> settlings_{0};   // twice their number; odd: one is under way
   std::atomic<std::uint64_t> settled_at_{0};  // the latest time-stamp of a settled deletion
   std::atomic<bool> has_found_{false};
+  std::array<Recent, kRecentMax> recent_;
 };
 
 }  // namespace flugs::engine

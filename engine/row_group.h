@@ -138,9 +138,14 @@ class RowGroup {
   void take_mark_back(std::uint32_t offset) noexcept {
     if (marks_ != nullptr) marks_->take_back(place_of(offset));
   }
+  /// The deletion has committed: scans need not read the entry.
+  void note_deleted(std::uint32_t offset, std::uint64_t timestamp) noexcept {
+    if (marks_ != nullptr) marks_->note(place_of(offset), timestamp);
+  }
   /// Sets bit i of `mask` if `visibility` sees the row at place `first + i`, a multiple of 64,
   /// clears it if not; words are written whole. Returns how many MVCC entries it has read: those of
-  /// rows that are being deleted, or that were deleted since an earlier call saw that they are.
+  /// rows that are being deleted; of all deleted ones if the snapshot is older than some of these
+  /// deletions; and once those of deletions from before the group was loaded.
   std::uint64_t visible(std::uint32_t first, std::size_t count, const mvcc::Visibility& visibility,
                         std::uint64_t* mask) const noexcept;
   std::uint64_t version_bytes() const noexcept {
@@ -196,11 +201,13 @@ class RowGroup {
   mvcc::VersionLayout* block_with(std::uint32_t offset) const noexcept {
     return __atomic_load_n(&blocks_[offset / RowGroupLayout::kBlockRows], __ATOMIC_ACQUIRE);
   }
-  class Doubtful;
+  class Entries;
   /// Of a stored row.
   std::uint32_t offset_of(std::uint32_t place) const noexcept;
-  /// Marks the rows whose stamps were there when the group was loaded.
-  void mark_found() const noexcept;
+  /// Tells the marks about a row as it was when the group was loaded: whether it was deleted.
+  bool note_found(std::uint32_t place, const mvcc::VersionLayout& version) const noexcept;
+  /// The same for all rows: how many were deleted.
+  std::uint64_t note_all_found() const noexcept;
   std::uint64_t block_bytes() const noexcept;
   /// A version block as it is made: every stored row there, none deleted; flushed, not fenced.
   Result<std::uint64_t> make_block(std::uint32_t block, pmem::Persister& persister) const;
@@ -232,7 +239,7 @@ class RowGroup {
   std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
   std::uint64_t block_total_ = 0;
   std::unique_ptr<DeletionMarks> marks_;  // made before the first block is published
-  pmem::Mutex block_mutex_;               // makes blocks; a leaf
+  pmem::Mutex block_mutex_;                                   // makes blocks; a leaf
   std::atomic<std::size_t> own_end_{0};
   mutable std::atomic<const MadeColumns*> made_{nullptr};
   mutable std::mutex made_mutex_;  // protects the two below; a leaf

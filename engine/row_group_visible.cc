@@ -11,23 +11,6 @@ namespace flugs::engine {
 
 namespace {
 
-bool is_stamped(const mvcc::VersionLayout& version) noexcept {
-  return mvcc::load_stamp(version.created) != 1 ||
-         mvcc::load_stamp(version.deleted) != mvcc::kNoStamp;
-}
-
-// Whether a row that a transaction does not see is deleted in every later snapshot as well; then
-// `latest` is at least the time-stamp of its deletion. Of a row that has left the indexes no
-// snapshot is left that sees it.
-bool is_gone_for_good(const mvcc::VersionLayout& version, std::uint64_t& latest) noexcept {
-  const mvcc::Stamp created = mvcc::load_stamp(version.created);
-  if (created == mvcc::kNoStamp) return true;
-  const mvcc::Stamp deleted = mvcc::load_stamp(version.deleted);
-  if (created != 1 || deleted == mvcc::kNoStamp || mvcc::is_tag(deleted)) return false;
-  latest = std::max(latest, deleted);
-  return true;
-}
-
 // Of the rows that a word of places stores, the one that comes after `before` others.
 std::uint32_t stored_bit(std::uint64_t stored, std::uint32_t before) noexcept {
   for (; before != 0 && stored != 0; --before) stored &= stored - 1;
@@ -37,10 +20,10 @@ std::uint32_t stored_bit(std::uint64_t stored, std::uint32_t before) noexcept {
 }  // namespace
 
 /// MVCC entries that are read together, so that the processor waits for all of them at once.
-class RowGroup::Doubtful {
+class RowGroup::Entries {
  public:
-  Doubtful(const RowGroup& group, const mvcc::Visibility& visibility, std::uint32_t first,
-           std::uint64_t* mask) noexcept
+  Entries(const RowGroup& group, const mvcc::Visibility& visibility, std::uint32_t first,
+          std::uint64_t* mask) noexcept
       : group_(group), visibility_(visibility), first_(first), mask_(mask) {}
 
   void add(std::uint32_t place) noexcept {
@@ -53,19 +36,14 @@ class RowGroup::Doubtful {
   }
   /// Clears the bits of rows that the transaction does not see.
   void read() noexcept {
-    std::array<std::uint32_t, kTogether> gone;
-    std::size_t gone_count = 0;
-    std::uint64_t latest = 0;
     for (std::size_t i = 0; i < count_; ++i) {
       if (visibility_.sees(*versions_[i])) continue;
       const std::uint32_t at = places_[i] - first_;
       mask_[at / 64] &= ~(std::uint64_t{1} << (at % 64));
-      if (is_gone_for_good(*versions_[i], latest)) gone[gone_count++] = places_[i];
     }
-    if (gone_count != 0) group_.marks_->settle(std::span(gone).first(gone_count), latest);
-    entries_read_ += std::exchange(count_, 0);
+    read_ += std::exchange(count_, 0);
   }
-  std::uint64_t entries_read() const noexcept { return entries_read_; }
+  std::uint64_t count_read() const noexcept { return read_; }
 
  private:
   static constexpr std::size_t kTogether = 64;
@@ -75,7 +53,7 @@ class RowGroup::Doubtful {
   const std::uint32_t first_;
   std::uint64_t* const mask_;
   std::size_t count_ = 0;
-  std::uint64_t entries_read_ = 0;
+  std::uint64_t read_ = 0;
   std::array<std::uint32_t, kTogether> places_;
   std::array<const mvcc::VersionLayout*, kTogether> versions_;
 };
@@ -94,21 +72,40 @@ std::uint32_t RowGroup::offset_of(std::uint32_t place) const noexcept {
                   layout_.row_count - 1);
 }
 
-// What is marked twice, by other readers or by a writer, is marked once.
-void RowGroup::mark_found() const noexcept {
+// A row that has left the indexes (created 0) is seen by no snapshot. A tag is none of a committed
+// transaction's, whose stamps opening has completed, or of one of this process, which marks the row
+// itself.
+bool RowGroup::note_found(std::uint32_t place, const mvcc::VersionLayout& version) const noexcept {
+  const mvcc::Stamp created = mvcc::load_stamp(version.created);
+  const mvcc::Stamp deleted = mvcc::load_stamp(version.deleted);
+  if (created == mvcc::kNoStamp)
+    marks_->note(place, 0);
+  else if (deleted != mvcc::kNoStamp && !mvcc::is_tag(deleted))
+    marks_->note(place, deleted);
+  else if (created != 1)
+    marks_->mark(place);  // damage: the entry decides
+  else
+    return false;
+  return true;
+}
+
+// What is noted twice, by other readers or by a writer, is noted once.
+std::uint64_t RowGroup::note_all_found() const noexcept {
   std::uint32_t place = 0;
+  std::uint64_t found = 0;
   for (std::uint32_t offset = 0; offset < layout_.row_count; offset += 64) {
     const std::uint64_t stored = stored_mask(offset);
     if (const mvcc::VersionLayout* block = block_with(offset); block != nullptr) {
       const mvcc::VersionLayout* versions = block + offset % RowGroupLayout::kBlockRows;
       for (std::uint64_t bits = stored; bits != 0; bits &= bits - 1)
-        if (is_stamped(versions[std::countr_zero(bits)]))
-          marks_->mark(place +
-                       static_cast<std::uint32_t>(std::popcount(stored & ((bits & -bits) - 1))));
+        found += note_found(
+            place + static_cast<std::uint32_t>(std::popcount(stored & ((bits & -bits) - 1))),
+            versions[std::countr_zero(bits)]);
     }
     place += static_cast<std::uint32_t>(std::popcount(stored));
   }
   marks_->set_found();
+  return found;
 }
 
 std::uint64_t RowGroup::visible(std::uint32_t first, std::size_t count,
@@ -121,19 +118,18 @@ std::uint64_t RowGroup::visible(std::uint32_t first, std::size_t count,
   };
   fill();
   if (!has_deletions()) return 0;
-  if (!marks_->has_found()) mark_found();
-  if (marks_->clear_settled(first / 64, words, visibility.snapshot(), mask)) return 0;
-  fill();
-  Doubtful doubtful(*this, visibility, first, mask);
-  for (std::size_t w = 0; w < words; ++w) {
-    const DeletionMarks::Rows rows = marks_->rows(first / 64 + w, visibility.snapshot());
-    for (std::uint64_t bits = rows.doubtful & mask[w]; bits != 0; bits &= bits - 1)
-      doubtful.add(first + static_cast<std::uint32_t>(w * 64) +
-                   static_cast<std::uint32_t>(std::countr_zero(bits)));
-    mask[w] &= ~rows.gone;
+  const std::uint64_t found = marks_->has_found() ? 0 : note_all_found();
+  Entries entries(*this, visibility, first, mask);
+  const auto add = [&](std::uint32_t place) { entries.add(place); };
+  marks_->for_doubtful(first / 64, words, add);
+  entries.read();
+  if (!marks_->clear_deleted(first / 64, words, visibility.snapshot(), mask)) {
+    fill();
+    marks_->for_doubtful(first / 64, words, add);
+    marks_->for_deleted(first / 64, words, add);
+    entries.read();
   }
-  doubtful.read();
-  return doubtful.entries_read();
+  return found + entries.count_read();
 }
 
 }  // namespace flugs::engine

@@ -126,11 +126,20 @@ class RowStore {
     return reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
   }
   /// The caller's tag is in the row's deleted word: scans of main are told, or told that it will be
-  /// taken back. A scan of a chunk reads every entry anyway.
-  void mark_deleted(std::uint32_t row) noexcept {
+  /// taken back. A scan of a chunk reads every entry anyway. Returns whether the row is in main.
+  bool mark_deleted(std::uint32_t row) noexcept {
     const Chunk& chunk = chunk_with(row);
-    if (RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
-      group->mark_deleted(row - chunk.first_row);
+    RowGroup* group = group_of(chunk);
+    if (__builtin_expect(group == nullptr, 1)) return false;
+    group->mark_deleted(row - chunk.first_row);
+    return true;
+  }
+  /// The deletion has committed, and its transaction is still open, so that a group which a merge
+  /// has replaced since is still there.
+  void note_deleted(std::uint32_t row, std::uint64_t timestamp) noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (RowGroup* group = group_of(chunk); group != nullptr)
+      group->note_deleted(row - chunk.first_row, timestamp);
   }
   void take_mark_back(std::uint32_t row) noexcept {
     const Chunk& chunk = chunk_with(row);

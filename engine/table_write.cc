@@ -361,7 +361,7 @@ LockName Table::lock_name(std::uint32_t row) const noexcept {
 
 void Table::note_deleted(TransactionContext& context, std::uint32_t row,
                          mvcc::VersionLayout* locked, std::uint16_t keys) {
-  rows_.mark_deleted(row);
+  if (rows_.mark_deleted(row)) context.deletes_in_main = true;
   context.dying.push_back({this, 0, 0, row, keys});
   context.add_write({locked, layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
 }

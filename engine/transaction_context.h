@@ -189,6 +189,7 @@ class alignas(128) TransactionContext {
   Isolation isolation = Isolation::kSnapshot;
   bool is_writing = false;
   bool asks_references = false;  ///< commit asks again what foreign keys say
+  bool deletes_in_main = false;  ///< has deleted a row of main, or had
   Status refusal;                ///< why it refused, when it has to be said
   std::uint64_t begun_at = 0;    ///< its first snapshot, which holds rows back until it ends
   std::uint64_t opened = 0;      ///< transactions so far

@@ -1,0 +1,133 @@
+#include "engine/deletion_marks.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace flugs::engine {
+namespace {
+
+constexpr std::uint32_t kPlaces = 200;
+constexpr std::size_t kWords = 4;
+constexpr auto kRecentMax = static_cast<std::uint32_t>(DeletionMarks::kRecentMax);
+
+using Places = std::vector<std::uint32_t>;
+
+/// The rows of some words that are deleted in a snapshot, if the marks know that.
+std::optional<Places> deleted(const DeletionMarks& marks, std::uint64_t snapshot,
+                              std::size_t first_word = 0, std::size_t count = kWords) {
+  std::vector<std::uint64_t> mask(count, ~std::uint64_t{0});
+  if (!marks.clear_deleted(first_word, count, snapshot, mask.data())) return std::nullopt;
+  Places places;
+  for (std::uint32_t i = 0; i < count * 64; ++i)
+    if ((mask[i / 64] >> (i % 64) & 1) == 0)
+      places.push_back(static_cast<std::uint32_t>(first_word) * 64 + i);
+  return places;
+}
+
+Places doubtful(const DeletionMarks& marks, std::size_t first_word = 0,
+                std::size_t count = kWords) {
+  Places places;
+  marks.for_doubtful(first_word, count, [&](std::uint32_t place) { places.push_back(place); });
+  return places;
+}
+
+Places all_deleted(const DeletionMarks& marks, std::size_t first_word = 0,
+                   std::size_t count = kWords) {
+  Places places;
+  marks.for_deleted(first_word, count, [&](std::uint32_t place) { places.push_back(place); });
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
+}  // namespace
+
+TEST_CASE("a row is in doubt from its mark until the deletion is noted or taken back") {
+  DeletionMarks marks(kPlaces);
+  CHECK(doubtful(marks).empty());
+  marks.mark(3);
+  marks.mark(70);
+  marks.mark(70);
+  marks.mark(199);
+  CHECK(doubtful(marks) == Places{3, 70, 199});
+  CHECK(doubtful(marks, 1, 2) == Places{70});
+  CHECK(deleted(marks, 100) == Places{});
+  marks.take_back(70);
+  marks.take_back(71);
+  CHECK(doubtful(marks) == Places{3, 199});
+  marks.note(3, 10);
+  CHECK(doubtful(marks) == Places{199});
+  marks.take_back(199);
+  CHECK(doubtful(marks).empty());
+  marks.mark(3);
+  CHECK(doubtful(marks) == Places{3});
+}
+
+TEST_CASE("a deletion counts in the snapshots from its time-stamp on") {
+  DeletionMarks marks(kPlaces);
+  marks.note(5, 10);
+  marks.note(130, 12);
+  marks.note(64, 0);
+  CHECK(deleted(marks, 9) == Places{64});
+  CHECK(deleted(marks, 10) == Places{5, 64});
+  CHECK(deleted(marks, 12) == Places{5, 64, 130});
+  CHECK(deleted(marks, 12, 1, 1) == Places{64});
+  CHECK(deleted(marks, 12, 2, 2) == Places{130});
+  CHECK(all_deleted(marks) == Places{5, 64, 130});
+  CHECK(all_deleted(marks, 1, 2) == Places{64, 130});
+}
+
+TEST_CASE("when deletions are many the older half is settled") {
+  DeletionMarks marks(kPlaces);
+  Places places;
+  for (std::uint32_t i = 0; i < kRecentMax; ++i) {
+    marks.note(2 * i, 100 + i);
+    places.push_back(2 * i);
+  }
+  // Each snapshot is known still.
+  CHECK(deleted(marks, 99) == Places{});
+  CHECK(deleted(marks, 100) == Places{0});
+  CHECK(deleted(marks, 1000) == places);
+  marks.note(199, 100 + kRecentMax);
+  places.push_back(199);
+  CHECK(all_deleted(marks) == places);
+  CHECK(deleted(marks, 1000) == places);
+  const std::uint64_t settled_at = 100 + kRecentMax / 2 - 1;
+  CHECK(deleted(marks, settled_at - 1) == std::nullopt);
+  CHECK(deleted(marks, 99) == std::nullopt);
+  CHECK(deleted(marks, settled_at) ==
+        Places(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(kRecentMax / 2)));
+  CHECK(deleted(marks, settled_at + 1)->size() == kRecentMax / 2 + 1);
+  CHECK(all_deleted(marks, 0, 1).size() == 32);
+}
+
+TEST_CASE(
+    "the latest deletion that was settled bounds the snapshots, in whatever order they came") {
+  DeletionMarks marks(kPlaces);
+  marks.note(0, 500);
+  for (std::uint32_t i = 1; i < 3 * kRecentMax; ++i) marks.note(i, 7);
+  CHECK(deleted(marks, 499) == std::nullopt);
+  CHECK(deleted(marks, 500)->size() == 3 * kRecentMax);
+}
+
+TEST_CASE("places that a group does not have are left alone") {
+  DeletionMarks marks(kPlaces);
+  for (const std::uint32_t place : {256u, 0xFFFFFFFFu}) {
+    marks.mark(place);
+    marks.take_back(place);
+    marks.note(place, 1);
+  }
+  CHECK(doubtful(marks).empty());
+  CHECK(all_deleted(marks).empty());
+}
+
+TEST_CASE("what was found by opening is said once") {
+  DeletionMarks marks(kPlaces);
+  CHECK_FALSE(marks.has_found());
+  marks.set_found();
+  CHECK(marks.has_found());
+}
+
+}  // namespace flugs::engine
