@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -52,6 +53,14 @@ struct MainRealSum {
 struct MainExtremes {
   Value min;
   Value max;
+};
+
+/// Rows that have the least and the greatest value of a column, as far as somebody has looked for
+/// them. Thread-safety: any thread.
+struct ExtremePlaces {
+  static constexpr std::uint32_t kUnknown = 0xFFFFFFFFu;
+  std::atomic<std::uint32_t> least{kUnknown};
+  std::atomic<std::uint32_t> greatest{kUnknown};
 };
 
 /// Whose column it is, for messages; and what it must be.
@@ -198,6 +207,8 @@ class MainColumn {
   void filter_codes(std::uint32_t first, std::uint32_t count, const std::uint64_t* wanted,
                     std::uint64_t* mask) const;
   void filter_is_null(std::uint32_t first, std::uint32_t count, std::uint64_t* mask) const;
+  /// The first row that has the value, of those of the group whose bits are set.
+  std::optional<std::uint32_t> find(const Value& value, const std::uint64_t* mask) const;
 
   // Aggregates over the rows whose bits are set, or all without a mask.
   /// Not for text; of a double column, of its payloads, which nobody wants.

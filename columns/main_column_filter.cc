@@ -1,3 +1,5 @@
+#include <array>
+#include <bit>
 #include <limits>
 
 #include "columns/column.h"
@@ -207,6 +209,23 @@ void MainColumn::filter_codes(std::uint32_t first, std::uint32_t count, const st
   const KeepTail tail(mask, count);
   const auto limit = static_cast<std::uint32_t>(code_count_ - 1);
   kernels().members(packed(), first / 64, (std::size_t{count} + 63) / 64, wanted, limit, mask);
+}
+
+std::optional<std::uint32_t> MainColumn::find(const Value& value, const std::uint64_t* mask) const {
+  constexpr std::uint32_t kStep = 32 * 64;
+  const MainRange range = within(ValueBounds::equal(value));
+  if (range.match == Match::kNone) return std::nullopt;
+  std::array<std::uint64_t, kStep / 64> found;
+  for (std::uint32_t first = 0; first < row_count_; first += kStep) {
+    const std::uint32_t count = std::min(kStep, row_count_ - first);
+    std::copy_n(mask + first / 64, (count + 63) / 64, found.data());
+    if (count % 64 != 0) found[count / 64] &= low_bits(count % 64);
+    if (range.match == Match::kSome) filter(first, count, range, found.data());
+    for (std::uint32_t w = 0; w < (count + 63) / 64; ++w)
+      if (found[w] != 0)
+        return first + w * 64 + static_cast<std::uint32_t>(std::countr_zero(found[w]));
+  }
+  return std::nullopt;
 }
 
 void MainColumn::filter_is_null(std::uint32_t first, std::uint32_t count,

@@ -171,6 +171,11 @@ Status RowGroup::load_records() {
   return {};
 }
 
+void RowGroup::make_marks() {
+  marks_ = std::make_unique<DeletionMarks>(layout_.stored_rows);
+  extreme_places_ = std::make_unique<columns::ExtremePlaces[]>(columns_.size());
+}
+
 Status RowGroup::load_blocks(bool claims) {
   const std::uint64_t blocks = block_count(layout_.row_count);
   blocks_ = std::make_unique<mvcc::VersionLayout*[]>(blocks);
@@ -183,7 +188,7 @@ Status RowGroup::load_blocks(bool claims) {
       return corrupt("version block inside the pool of bytes", pool_bytes, block);
     if (claims)
       if (Status s = pool_.allocator().claim({block, block_bytes()}, owner_); !s.ok()) return s;
-    if (marks_ == nullptr) marks_ = std::make_unique<DeletionMarks>(layout_.stored_rows);
+    if (marks_ == nullptr) make_marks();
     blocks_[i] = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{block});
     ++block_total_;
   }
@@ -247,7 +252,7 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
   const std::lock_guard guard(block_mutex_);
   if (block_with(offset) == nullptr) {
     if (marks_ == nullptr) {  // the first block: there is no stamp yet
-      marks_ = std::make_unique<DeletionMarks>(layout_.stored_rows);
+      make_marks();
       marks_->set_found();
     }
     Result<std::uint64_t> made = make_block(block, persister);

@@ -148,6 +148,11 @@ class RowGroup {
   /// deletions; and once those of deletions from before the group was loaded.
   std::uint64_t visible(std::uint32_t first, std::size_t count, const mvcc::Visibility& visibility,
                         std::uint64_t* mask) const noexcept;
+  /// Where the least and the greatest value of a column stand; null if that is not kept. Only if
+  /// has_deletions().
+  columns::ExtremePlaces* extreme_places(std::size_t column) const noexcept {
+    return column < columns_.size() ? &extreme_places_[column] : nullptr;
+  }
   std::uint64_t version_bytes() const noexcept {
     return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
   }
@@ -202,6 +207,8 @@ class RowGroup {
     return __atomic_load_n(&blocks_[offset / RowGroupLayout::kBlockRows], __ATOMIC_ACQUIRE);
   }
   class Entries;
+  /// Before the first version block.
+  void make_marks();
   /// Of a stored row.
   std::uint32_t offset_of(std::uint32_t place) const noexcept;
   /// Tells the marks about a row as it was when the group was loaded: whether it was deleted.
@@ -239,6 +246,7 @@ class RowGroup {
   std::unique_ptr<mvcc::VersionLayout*[]> blocks_;  // addresses; null: none
   std::uint64_t block_total_ = 0;
   std::unique_ptr<DeletionMarks> marks_;  // made before the first block is published
+  std::unique_ptr<columns::ExtremePlaces[]> extreme_places_;  // by column, made with the marks
   pmem::Mutex block_mutex_;                                   // makes blocks; a leaf
   std::atomic<std::size_t> own_end_{0};
   mutable std::atomic<const MadeColumns*> made_{nullptr};

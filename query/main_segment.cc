@@ -20,8 +20,8 @@ using columns::Match;
 
 // With fewer rows than that of a range, they are read one by one.
 constexpr std::size_t kSparseRows = 16;
-// Reading a value by itself takes about as long as a scan takes for that many.
-constexpr std::size_t kRowsPerLeftOut = 128;
+// One in so many rows of a group.
+constexpr std::uint32_t kFewRows = 8;
 
 std::size_t extent_of(const RowSelection& rows) noexcept {
   if (rows.positions == nullptr || rows.count == 0) return rows.count;
@@ -274,26 +274,28 @@ bool MainSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t 
   return true;
 }
 
-// Whether few rows are left out, and none of them has the least or the greatest value of all rows.
-bool MainSegment::keeps_extremes(const MainColumn& column, const std::uint64_t* mask) const {
-  const std::size_t left_out = row_count_ - columns::count_bits(mask, 0, row_count_);
-  if (left_out * kRowsPerLeftOut > row_count_) return false;
-  const Value least = column.min();
-  const Value greatest = column.max();
-  for (std::uint32_t first = 0; first < row_count_; first += 64) {
-    std::uint64_t bits = ~mask[first / 64] & columns::low_bits(row_count_ - first);
-    for (; bits != 0; bits &= bits - 1) {
-      const Value value = column.value(first + static_cast<std::uint32_t>(std::countr_zero(bits)));
-      if (value == least || value == greatest) return false;
-    }
-  }
-  return true;
+// Whether few rows are left out, and rows with the least and with the greatest value of all are
+// among the others. One of each is looked for once, and again when it is gone.
+bool MainSegment::sees_extremes(std::uint32_t column, const std::uint64_t* mask) const {
+  columns::ExtremePlaces* places = rows_->extreme_places(column);
+  if (places == nullptr) return false;
+  if (columns::count_bits(mask, 0, row_count_) < row_count_ - row_count_ / kFewRows) return false;
+  const auto sees = [&](std::atomic<std::uint32_t>& known, const Value& value) {
+    if (value.is_null()) return true;
+    const std::uint32_t place = known.load(std::memory_order_relaxed);
+    if (place < row_count_ && (mask[place / 64] >> (place % 64) & 1) != 0) return true;
+    const std::optional<std::uint32_t> found = columns_[column]->find(value, mask);
+    if (found) known.store(*found, std::memory_order_relaxed);
+    return found.has_value();
+  };
+  return sees(places->least, columns_[column]->min()) &&
+         sees(places->greatest, columns_[column]->max());
 }
 
 bool MainSegment::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
                            const std::uint64_t* mask, Value& least, Value& greatest) const {
   const MainColumn& from = *columns_[column];
-  if (count == row_count_ && (mask == nullptr || keeps_extremes(from, mask))) {
+  if (count == row_count_ && (mask == nullptr || sees_extremes(column, mask))) {
     least = from.min();
     greatest = from.max();
     return true;

@@ -24,6 +24,11 @@ class MainSegment : public Segment {
     virtual ~Rows() = default;
     /// As Segment::visible.
     virtual std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) = 0;
+    /// Where the least and the greatest value of a column stand, kept from query to query; null:
+    /// nowhere.
+    virtual columns::ExtremePlaces* extreme_places(std::uint32_t /*column*/) const noexcept {
+      return nullptr;
+    }
     /// As Segment::sees_all.
     virtual bool are_all_visible() const noexcept = 0;
     /// As Segment::entries_read.
@@ -81,7 +86,7 @@ class MainSegment : public Segment {
     std::vector<std::uint64_t> bits;
   };
 
-  bool keeps_extremes(const columns::MainColumn& column, const std::uint64_t* mask) const;
+  bool sees_extremes(std::uint32_t column, const std::uint64_t* mask) const;
   columns::MainRange range_of(const RangeCondition& range) const;
   ColumnView codes_by_value(std::uint32_t column, const RowSelection& rows, Vec& out) const;
   const Wanted& wanted(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots) const;

@@ -22,6 +22,9 @@ class GroupRows : public MainSegment::Rows {
     if (read != 0) entries_read_.fetch_add(read, std::memory_order_relaxed);
     return columns::count_bits(mask, 0, count);
   }
+  columns::ExtremePlaces* extreme_places(std::uint32_t column) const noexcept override {
+    return group_.has_deletions() ? group_.extreme_places(column) : nullptr;
+  }
   bool are_all_visible() const noexcept override { return !group_.has_deletions(); }
   std::uint64_t entries_read() const noexcept override {
     return entries_read_.load(std::memory_order_relaxed);

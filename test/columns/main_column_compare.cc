@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "test/support/main_column_group.h"
 
@@ -32,6 +33,7 @@ class Comparison {
       for (int j = 0; j < 4; ++j)
         if (!range_filters()) return "range " + place_;
       if (!other_filters()) return "filter " + place_;
+      if (!first_found()) return "find " + place_;
     }
     return {};
   }
@@ -227,6 +229,21 @@ class Comparison {
       return bit(wanted, *column_.code_of(x.view()));
     };
     return filtered(mask, is_wanted, "codes");
+  }
+
+  // The value of some row, among more or fewer rows of the group.
+  bool first_found() {
+    std::vector<std::uint64_t> mask(values_.size() / 64 + 1);
+    const bool is_sparse = random_.chance(50);
+    for (std::uint64_t& word : mask)
+      word = is_sparse ? random_.next() & random_.next() & random_.next() : random_.next();
+    const ModelValue& wanted = values_[random_.below(values_.size())];
+    if (wanted.null) return true;
+    std::optional<std::uint32_t> first;
+    for (std::uint32_t row = 0; row < values_.size() && !first; ++row)
+      if (bit(mask, row) && !values_[row].null && compare(values_[row], wanted) == 0) first = row;
+    if (column_.find(wanted.view(), mask.data()) == first) return true;
+    return differs(first.value_or(0), "find");
   }
 
   const std::vector<ModelValue>& values_;
