@@ -162,6 +162,16 @@ TEST_CASE("every route aggregates as the plain one", "[columns]") {
   });
 }
 
+TEST_CASE("every route counts the bits of any number of words", "[columns]") {
+  Random random(27);
+  for (const MainKernels* kernels : vector_routes())
+    for (std::size_t count = 0; count < 40; ++count) {
+      const std::vector<std::uint64_t> words = random_words(count, random);
+      CHECK(kernels->bits_set(words.data(), count) ==
+            columns::plain_kernels().bits_set(words.data(), count));
+    }
+}
+
 TEST_CASE("every route fills values as the plain one", "[columns]") {
   Random random(26);
   const std::vector<std::uint64_t> words = random_words(kKernelRows, random);
