@@ -19,55 +19,18 @@
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
 #include "tools/query_report.h"
+#include "tools/scan_figures.h"
 #include "tools/scan_updates.h"
 #include "tools/tatp_options.h"
-#include "tools/text_table.h"
 
 namespace flugs::tools {
 
 namespace {
 
-struct ScanCommandOptions {
-  QueryOptions query;
-  ScanUpdateOptions updates;
-  std::uint64_t rows = 10'000'000;
-  std::uint64_t distinct = 10'000'000;
-  std::string side = "main";
-  std::string encoding = "auto";
-  std::vector<std::string> queries;  ///< by name; empty: all
-  std::uint32_t load_threads = default_load_threads();
-  std::uint64_t seed = 1;
-  bench::ScmModel scm;
-
-  std::uint64_t distinct_in_rows() const noexcept { return std::min(distinct, rows); }
-  /// So many rows, the first ones, are merged before the others are loaded.
-  std::uint64_t rows_merged() const noexcept {
-    return side == "delta" ? 0 : side == "half" ? rows / 2 : rows;
-  }
-};
-
 Encoding encoding_of(const std::string& name) {
   if (name == "auto") return Encoding::kAuto;
   return name == "direct" ? Encoding::kDirect : Encoding::kDictionary;
 }
-
-struct ScanFigures {
-  std::string pool_path;
-  double load_seconds = 0;
-  std::optional<MergeReport> merge;
-  QueryReport report;
-  ScanUpdateFigures updates;
-  Statistics statistics;
-  TableStatistics table;
-  std::uint64_t dram_bytes = 0;
-
-  bool have_held() const noexcept { return report.all_held() && updates.differences.empty(); }
-  std::uint64_t dictionary_bytes() const {
-    std::uint64_t bytes = 0;
-    for (const ColumnStatistics& column : table.columns) bytes += column.dictionary_bytes;
-    return bytes;
-  }
-};
 
 /// What a run takes of memory at most, roughly.
 struct ScanSpace {
@@ -75,7 +38,7 @@ struct ScanSpace {
   std::uint64_t duckdb_file = 0;
   std::uint64_t dram = 0;
 
-  explicit ScanSpace(const ScanCommandOptions& options) {
+  explicit ScanSpace(const ScanOptions& options) {
     constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
     const std::uint64_t distinct = bench::kScanIntegers * options.distinct_in_rows();
     // A row of delta has 64 bytes at most, one of main 20 at most, and chunk by chunk the one takes
@@ -108,7 +71,7 @@ double seconds_from(std::uint64_t begin_ns) {
 }
 
 /// Swapping, or an end by the kernel's hand in the middle of a run, helps nobody.
-Status check_memory(const ScanCommandOptions& options) {
+Status check_memory(const ScanOptions& options) {
   const ScanSpace space(options);
   const std::uint64_t free = shared_memory_free_bytes();
   if (options.query.pool.empty() && free < space.pool + space.duckdb_file)
@@ -129,7 +92,7 @@ Status check_memory(const ScanCommandOptions& options) {
 
 class ScanCommand {
  public:
-  explicit ScanCommand(const ScanCommandOptions& options)
+  explicit ScanCommand(const ScanOptions& options)
       : options_(options),
         data_(options.rows, options.distinct_in_rows(), options.seed),
         totals_(data_) {}
@@ -302,7 +265,7 @@ class ScanCommand {
     return {};
   }
 
-  const ScanCommandOptions& options_;
+  const ScanOptions& options_;
   bench::ScanData data_;
   bench::ScanTotals totals_;
   std::vector<bench::ScanQuery> queries_;
@@ -313,121 +276,19 @@ class ScanCommand {
   ProgressBar bar_;
 };
 
-bench::Json merge_json(const MergeReport& merge) {
-  return {{"rows", merge.rows},
-          {"seconds", merge.merge_us * 1e-6},
-          {"codes_per_s_per_core", bench::codes_per_s_per_core(merge)},
-          {"bytes_before", merge.bytes_before},
-          {"bytes_after", merge.bytes_after},
-          {"bytes_after_per_row",
-           static_cast<double>(merge.bytes_after) / static_cast<double>(merge.rows)}};
-}
-
-bench::Json figures_json(const ScanCommandOptions& options, const ScanFigures& figures) {
-  const auto rows = static_cast<double>(options.rows);
-  bench::Json json = query_header(options.query, figures.statistics);
-  json["rows"] = options.rows;
-  json["distinct"] = options.distinct_in_rows();
-  json["side"] = options.side;
-  json["encoding"] = options.encoding;
-  json["seed"] = options.seed;
-  json["scm_latency_ns"] = scm_json(options.scm);
-  json["queries"] = queries_json(figures.report);
-  json["load_seconds"] = figures.load_seconds;
-  json["load_rows_per_s"] = rows / std::max(figures.load_seconds, 1e-9);
-  json["load_threads"] = options.load_threads;
-  if (figures.merge.has_value()) json["merge"] = merge_json(*figures.merge);
-  if (options.updates.is_asked())
-    json["updates"] = scan_updates_json(options.updates, figures.updates);
-  if (figures.report.has_duckdb())
-    json["duckdb"] = {
-        {"version", figures.report.duckdb.version},
-        {"load_seconds", figures.report.duckdb.load_seconds},
-        {"file_bytes", figures.report.duckdb.file_bytes},
-        {"file_bytes_per_row", static_cast<double>(figures.report.duckdb.file_bytes) / rows}};
-  json["pool_bytes"] = figures.statistics.pool_allocated_bytes;
-  json["pool_used_bytes"] = figures.statistics.pool_used_bytes;
-  json["pool_bytes_per_row"] = static_cast<double>(figures.table.chunk_bytes) / rows;
-  json["dictionary_bytes_per_row"] = static_cast<double>(figures.dictionary_bytes()) / rows;
-  json["hint_index_bytes_per_row"] =
-      static_cast<double>(figures.statistics.hint_index_bytes) / rows;
-  json["groups"] = figures.table.groups;
-  json["group_rows"] = figures.table.group_rows;
-  json["dram_bytes"] = figures.dram_bytes;
-  json["dram_index_bytes"] = figures.statistics.dram_index_bytes;
-  json["machine"] = bench::to_json(bench::environment());
-  return json;
-}
-
-std::vector<ReportColumn> scan_columns(const ScanCommandOptions& options) {
-  const double thread_ns_per_ms =
-      1e6 * options.query.run.threads / static_cast<double>(options.rows);
-  return {{"ns/row, thread",
-           [thread_ns_per_ms](const bench::QueryFigures& query) {
-             return fmt::format("{:.3f}", query.median_ms() * thread_ns_per_ms);
-           }},
-          {"scanned",
-           [](const bench::QueryFigures& query) {
-             return format_count(static_cast<double>(query.result->statistics().rows_scanned));
-           }},
-          {"skipped", [](const bench::QueryFigures& query) {
-             return format_count(static_cast<double>(query.result->statistics().rows_skipped));
-           }}};
-}
-
-void print_figures(const ScanCommandOptions& options, const ScanFigures& figures) {
-  const auto rows = static_cast<double>(options.rows);
-  fmt::print("scan: {} rows, {} distinct integers in each of 4 columns, {}, {} thread{}\n",
-             options.rows, options.distinct_in_rows(),
-             options.side == "half" ? "half in main, half in delta" : "all in " + options.side,
-             options.query.run.threads, options.query.run.threads == 1 ? "" : "s");
-  fmt::print("pool: {}, medium {}: {}\n", figures.pool_path, figures.statistics.medium,
-             figures.statistics.guarantee);
-  fmt::print("loaded in {:.2f} s ({} rows/s, {} threads)", figures.load_seconds,
-             format_count(rows / std::max(figures.load_seconds, 1e-9)), options.load_threads);
-  if (figures.merge.has_value())
-    fmt::print("; {} rows merged in {:.2f} s ({} codes/s and core)", figures.merge->rows,
-               figures.merge->merge_us * 1e-6,
-               format_count(bench::codes_per_s_per_core(*figures.merge)));
-  fmt::print("\n");
-  print_queries(options.query, figures.report, scan_columns(options));
-  if (figures.report.has_duckdb())
-    fmt::print("DuckDB {}: a file of {}, {:.1f} bytes a row; copied and loaded in {:.1f} s\n",
-               figures.report.duckdb.version, format_bytes(figures.report.duckdb.file_bytes),
-               static_cast<double>(figures.report.duckdb.file_bytes) / rows,
-               figures.report.duckdb.load_seconds);
-  fmt::print(
-      "pool {} ({} used): {:.1f} bytes a row, and for the delta {:.1f} in dictionaries and "
-      "{:.1f} in their indexes; ",
-      format_bytes(figures.statistics.pool_allocated_bytes),
-      format_bytes(figures.statistics.pool_used_bytes),
-      static_cast<double>(figures.table.chunk_bytes) / rows,
-      static_cast<double>(figures.dictionary_bytes()) / rows,
-      static_cast<double>(figures.statistics.hint_index_bytes) / rows);
-  fmt::print("DRAM {} ({} indexes)\n", format_bytes(figures.dram_bytes),
-             format_bytes(figures.statistics.dram_index_bytes));
-  if (options.updates.is_asked())
-    print_scan_updates(options.updates, figures.report.queries, figures.updates,
-                       figures.report.duckdb);
-  fmt::print("results: {}\n", figures.have_held() ? "as they should be" : "WRONG");
-  print_query_problems(figures.report);
-  for (const std::string& difference : figures.updates.differences)
-    fmt::print(stderr, "flugs: after updates: {}\n", difference);
-}
-
-int run_command(const ScanCommandOptions& options) {
+int run_command(const ScanOptions& options) {
   ScanFigures figures;
   Status status = ScanCommand(options).run(figures);
   if (!status.ok()) return could_not_run(status);
-  print_figures(options, figures);
-  return finish_with_json(options.query.json, figures_json(options, figures),
+  print_scan(options, figures);
+  return finish_with_json(options.query.json, scan_json(options, figures),
                           figures.have_held() ? kExitOk : kExitCheckFailed);
 }
 
 }  // namespace
 
 void add_scan(CLI::App& app, Action& action) {
-  auto options = std::make_shared<ScanCommandOptions>();
+  auto options = std::make_shared<ScanOptions>();
   CLI::App* command = app.add_subcommand(
       "scan", "Scan benchmark: sums, filters, groups, look-ups on one large table, checked");
   add_query_options(*command, options->query);

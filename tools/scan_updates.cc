@@ -60,15 +60,15 @@ void print_scan_updates(const ScanUpdateOptions& options,
                         const std::vector<bench::QueryFigures>& clean,
                         const ScanUpdateFigures& figures, const DuckdbAnswer& duckdb) {
   const bool has_duckdb = !duckdb.updated.empty();
-  std::vector<std::string> header = {"query, ms", "clean", "first after", "next"};
+  std::vector<std::string> header = {"query, ms", "first clean", "next", "first after", "next"};
   if (!figures.beside.empty()) header.emplace_back("beside updater");
   header.emplace_back("merged");
   if (has_duckdb)
     header.insert(header.end(), {"DuckDB clean", "first after", "next", "checkpoint"});
   TextTable table(std::move(header));
   for (std::size_t i = 0; i < clean.size(); ++i) {
-    std::vector<std::string> cells = {std::string(clean[i].name), ms(clean[i].median_ms()),
-                                      ms(figures.updated[i].first_ms),
+    std::vector<std::string> cells = {std::string(clean[i].name), ms(clean[i].first_ms),
+                                      ms(clean[i].median_ms()), ms(figures.updated[i].first_ms),
                                       ms(figures.updated[i].median_ms())};
     if (!figures.beside.empty()) cells.push_back(ms(figures.beside[i].median_ms()));
     cells.push_back(ms(figures.merged[i].median_ms()));
