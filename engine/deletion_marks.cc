@@ -77,6 +77,11 @@ void DeletionMarks::settle_older_half() noexcept {
   store(settlings_, load(settlings_) + 1);
 }
 
+void DeletionMarks::set_bits(std::uint64_t* mask, std::size_t count) noexcept {
+  std::fill_n(mask, (count + 63) / 64, ~std::uint64_t{0});
+  if (count % 64 != 0) mask[count / 64] = (std::uint64_t{1} << (count % 64)) - 1;
+}
+
 // Without a branch per word: which words have marks is anybody's guess.
 bool DeletionMarks::clear_deleted(std::size_t first_word, std::size_t count, std::uint64_t snapshot,
                                   std::uint64_t* mask) const noexcept {

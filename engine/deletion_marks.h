@@ -32,8 +32,26 @@ class DeletionMarks {
   /// The row is deleted in every snapshot from `timestamp` on. Behind the commit.
   void note(std::uint32_t place, std::uint64_t timestamp) noexcept;
 
-  /// Calls `visit(place)` for the rows in doubt among those of `count` words. Comes before the two
-  /// functions below, so that no row escapes that changes its state meanwhile.
+  /// Sets the bits of `count` places from `first` on, a multiple of 64, and clears those of rows
+  /// that were deleted in the snapshot. Calls `ask(place)`, perhaps more than once, for rows whose
+  /// MVCC entry decides: it clears the row's bit, now or later, if the row is not seen.
+  template <typename Ask>
+  void clear_unseen(std::uint32_t first, std::size_t count, std::uint64_t snapshot,
+                    std::uint64_t* mask, const Ask& ask) const {
+    const std::size_t first_word = first / 64;
+    const std::size_t words = (count + 63) / 64;
+    set_bits(mask, count);
+    for_doubtful(first_word, words, ask);  // first: a row that changes its state is met later, too
+    if (clear_deleted(first_word, words, snapshot, mask)) return;
+    set_bits(mask, count);
+    for_doubtful(first_word, words, ask);
+    for_deleted(first_word, words, ask);
+  }
+  /// Sets the first `count` bits of `mask`, and clears the others of its last word.
+  static void set_bits(std::uint64_t* mask, std::size_t count) noexcept;
+
+  // What clear_unseen consists of.
+  /// Calls `visit(place)` for the rows in doubt among those of `count` words.
   template <typename Visit>
   void for_doubtful(std::size_t first_word, std::size_t count, const Visit& visit) const {
     if (doubtful_.load(std::memory_order_acquire) != 0)
@@ -45,11 +63,11 @@ class DeletionMarks {
   bool clear_deleted(std::size_t first_word, std::size_t count, std::uint64_t snapshot,
                      std::uint64_t* mask) const noexcept;
   /// Calls `visit(place)`, perhaps twice, for rows whose deletion has committed, and for those that
-  /// are settled meanwhile.
+  /// are settled meanwhile. From the end of the list, as rows only move to its beginning, and from
+  /// there to the bits.
   template <typename Visit>
   void for_deleted(std::size_t first_word, std::size_t count, const Visit& visit) const {
-    const std::size_t recent = recent_count_.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < recent; ++i)
+    for (std::size_t i = recent_count_.load(std::memory_order_acquire); i-- > 0;)
       if (const std::uint32_t place = recent_[i].place.load(std::memory_order_acquire);
           place / 64 - first_word < count)
         visit(place);

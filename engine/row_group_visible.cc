@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 
-#include "columns/main_blocks.h"
 #include "engine/row_group.h"
 
 namespace flugs::engine {
@@ -111,24 +110,15 @@ std::uint64_t RowGroup::note_all_found() const noexcept {
 std::uint64_t RowGroup::visible(std::uint32_t first, std::size_t count,
                                 const mvcc::Visibility& visibility,
                                 std::uint64_t* mask) const noexcept {
-  const std::size_t words = (count + 63) / 64;
-  const auto fill = [&] {
-    std::fill_n(mask, words, ~std::uint64_t{0});
-    if (count % 64 != 0) mask[words - 1] = columns::low_bits(count % 64);
-  };
-  fill();
-  if (!has_deletions()) return 0;
+  if (!has_deletions()) {
+    DeletionMarks::set_bits(mask, count);
+    return 0;
+  }
   const std::uint64_t found = marks_->has_found() ? 0 : note_all_found();
   Entries entries(*this, visibility, first, mask);
-  const auto add = [&](std::uint32_t place) { entries.add(place); };
-  marks_->for_doubtful(first / 64, words, add);
+  marks_->clear_unseen(first, count, visibility.snapshot(), mask,
+                       [&](std::uint32_t place) { entries.add(place); });
   entries.read();
-  if (!marks_->clear_deleted(first / 64, words, visibility.snapshot(), mask)) {
-    fill();
-    marks_->for_doubtful(first / 64, words, add);
-    marks_->for_deleted(first / 64, words, add);
-    entries.read();
-  }
   return found + entries.count_read();
 }
 

@@ -1,6 +1,7 @@
 #include "engine/deletion_marks.h"
 
 #include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <optional>
@@ -110,6 +111,35 @@ TEST_CASE(
   for (std::uint32_t i = 1; i < 3 * kRecentMax; ++i) marks.note(i, 7);
   CHECK(deleted(marks, 499) == std::nullopt);
   CHECK(deleted(marks, 500)->size() == 3 * kRecentMax);
+}
+
+TEST_CASE("all that a snapshot does not see is cleared or asked about") {
+  DeletionMarks marks(kPlaces);
+  const auto left = [&](std::uint64_t snapshot, Places& asked) {
+    std::vector<std::uint64_t> mask(2, 0);
+    marks.clear_unseen(64, 100, snapshot, mask.data(),
+                       [&](std::uint32_t place) { asked.push_back(place); });
+    CHECK((mask[1] >> 36) == 0);
+    std::sort(asked.begin(), asked.end());
+    return std::popcount(mask[0]) + std::popcount(mask[1]);
+  };
+  marks.mark(70);
+  marks.note(71, 10);
+  Places asked;
+  CHECK(left(10, asked) == 99);
+  CHECK(asked == Places{70});
+  asked.clear();
+  CHECK(left(9, asked) == 100);
+  CHECK(asked == Places{70});
+  // Both snapshots are older than what is settled then: all rows may be seen, and are asked about.
+  for (std::uint32_t i = 0; i < 2 * kRecentMax; ++i) marks.note(72 + i % 8, 20);
+  asked.clear();
+  CHECK(left(19, asked) == 100);
+  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+  CHECK(asked == Places{70, 71, 72, 73, 74, 75, 76, 77, 78, 79});
+  asked.clear();
+  CHECK(left(20, asked) == 91);
+  CHECK(asked == Places{70});
 }
 
 TEST_CASE("places that a group does not have are left alone") {
