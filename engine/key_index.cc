@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "columns/hash.h"
 #include "engine/key_prefix.h"
@@ -240,16 +241,16 @@ Status KeyIndex::insert_hint(std::uint32_t row, std::uint64_t hash,
 // With a key that may repeat, what was the version before may be another record by now.
 Status KeyIndex::replace_hint(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
                               columns::Unflushed& unflushed, pmem::Persister& persister) {
-  std::uint32_t previous = kNoRow;
+  std::optional<std::uint32_t> previous;  // far from the row: asked for when there is a candidate
   const auto is_obsolete = [&](std::uint32_t candidate) {
-    if (candidate != previous) return false;
+    if (!previous) previous = rows_.previous(row);
+    if (candidate != *previous) return false;
     const mvcc::Stamp created = mvcc::load_stamp(rows_.version(row).created);
     const bool is_durable = created != mvcc::kNoStamp && !mvcc::is_tag(created);
     return is_durable && !has_null(row) && same_key(candidate, row);
   };
   bool found = false;
   Status s = hints_->edit(hash, persister, [&](columns::HintIndex::Editor& editor) {
-    previous = rows_.previous(row);
     return editor.succeed(row, replacement, is_obsolete, unflushed, found);
   });
   if (found) return s;
