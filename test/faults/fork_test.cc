@@ -278,12 +278,15 @@ TEST_CASE("a child opens the pool anew once the parent has closed it", "[fork]")
   for (const char* folder : kFolders) {
     const TemporaryPath path(folder);
     const OpenOptions options = threads_at(path.string());
+    const Signal tried;
     const Signal closed;
     std::optional<Database> database(must(Database::open(options)));
     const TableId table = must(database->create_table(forked_schema()));
     must(put(*database, table, 0, kForkRows));
     Child child([&] {
-      if (Database::open(options).code() != StatusCode::kBusy) return 1;
+      const StatusCode while_open = Database::open(options).code();
+      tried.give();
+      if (while_open != StatusCode::kBusy) return 1;
       if (!closed.wait()) return 2;
       Result<Database> own = Database::open(options);
       if (!own.ok()) return 3;
@@ -297,6 +300,7 @@ TEST_CASE("a child opens the pool anew once the parent has closed it", "[fork]")
       if (!rows.ok() || rows->row_count() != kForkRows + 10) return 5;
       return database->verify().ok() ? 0 : 6;
     });
+    CHECK(tried.wait());
     database.reset();
     closed.give();
     CHECK(child.wait() == 0);
