@@ -190,15 +190,16 @@ def crash(data):
                       "again, on a logarithmic scale: " + "; ".join(
                           f"{ENGINES[e['key']][0]} {count(e['before_tps'])}/s before, first answer "
                           f"{e['first_answer_ms']:.0f} ms after" for e in data["engines"]))
-    picture.text(8, 22, "Transactions a second through a SIGKILL", "title")
+    picture.text(8, 22, "TATP transactions a second, killed at 0", "title")
     across = Axis(-200, 600, 52, 372, False)
     up = Axis(100, 1e7, 330, 50, True)
     for tick in (100, 1e3, 1e4, 1e5, 1e6, 1e7):
         picture.path([(52, up.at(tick)), (372, up.at(tick))], "grid")
-        picture.text(46, up.at(tick) + 5, count(tick), "small quiet", "end")
+        picture.text(46, up.at(tick) + 5, count(tick) if tick > 100 else "< 100",
+                     "small quiet", "end")
     for tick in (-200, 0, 200, 400, 600):
         picture.text(across.at(tick), 350, str(tick), "small quiet", "middle")
-    picture.text(212, 368, "milliseconds after the SIGKILL", "small quiet", "middle")
+    picture.text(212, 368, "ms after the SIGKILL (right: first answer)", "small quiet", "middle")
     picture.path([(across.at(0), 44), (across.at(0), 330)], "axis")
     picture.text(across.at(0) + 4, 60, "SIGKILL", "small quiet")
     ends = {}
@@ -208,7 +209,8 @@ def crash(data):
                      f"line {engine['key']}")
         ends[engine["key"]] = up.at(max(1, curve[-1][1])) + 5
     for key, y in spread(ends, 18).items():
-        picture.text(378, y, ENGINES[key][0], f"small {key}-text")
+        first = next(e for e in data["engines"] if e["key"] == key)["first_answer_ms"]
+        picture.text(378, y, f"{ENGINES[key][0]} {first:.0f}", f"small {key}-text")
     footnote(picture, data, 394)
     return picture.svg()
 
@@ -223,33 +225,33 @@ def engine():
     picture.text(240, 41, "your program: transactions and queries", "", "middle")
     picture.box(10, 92, 460, 96)
     picture.text(56, 122, "DRAM", "title")
-    picture.text(56, 144, "what may be lost", "small quiet")
-    picture.text(56, 162, "at any moment", "small quiet")
+    picture.text(56, 144, "lost in a crash,", "small quiet")
+    picture.text(56, 162, "made again", "small quiet")
     picture.box(176, 104, 118, 72, "room")
-    picture.text(235, 135, "snapshots,", "small", "middle")
-    picture.text(235, 153, "slot mirror", "small", "middle")
+    picture.text(235, 135, "snapshots, state", "small", "middle")
+    picture.text(235, 153, "of transactions", "small", "middle")
     picture.box(304, 104, 118, 72, "room")
     picture.text(363, 135, "ordered keys", "small", "middle")
     picture.text(363, 153, "of the delta", "small", "middle")
     picture.box(10, 222, 460, 328)
     picture.text(56, 246, "pool: one file", "title")
-    picture.text(56, 266, "persistent memory, tmpfs, disk", "small quiet")
+    picture.text(56, 266, "on NVDIMM, tmpfs or disk", "small quiet")
     picture.box(24, 282, 206, 254, "room")
     picture.text(36, 304, "delta", "title")
-    for y, words in ((326, "new rows, side by side"), (346, "stamps of every version"),
+    for y, words in ((326, "new rows, row by row"), (346, "times of every version"),
                      (366, "dictionaries"), (386, "hash indexes")):
         picture.text(36, y, words, "small")
     picture.box(36, 404, 182, 118)
     picture.text(46, 425, "transaction slots", "small")
-    picture.text(46, 447, "1  rows and list of writes", "small way-text")
+    picture.text(46, 447, "1. rows, list of writes", "small way-text")
     picture.text(60, 465, "first fence", "small way-text")
-    picture.text(46, 487, "2  commit record", "small way-text")
+    picture.text(46, 487, "2. commit record", "small way-text")
     picture.text(60, 505, "second fence: durable", "small way-text")
     picture.box(286, 282, 172, 254, "room")
     picture.text(298, 304, "main", "title")
-    for y, words in ((326, "columns, packed"), (346, "minimum, maximum"),
-                     (366, "sorted dictionaries"), (386, "its key indexes"),
-                     (406, "stamps of deleted rows")):
+    for y, words in ((326, "columns, packed"), (346, "min, max of each group"),
+                     (366, "sorted dictionaries"), (386, "key indexes"),
+                     (406, "times of deletion")):
         picture.text(298, y, words, "small")
     picture.arrow([(232, 470), (282, 470)], "axis")
     picture.text(257, 460, "merge", "small quiet", "middle")
@@ -285,8 +287,9 @@ def restart_data(data):
         {"rows": point["rows"], "ms": round(point["first_answer_ms"]["median"], 2)}
         for point in engine["points"]]} for engine in data["engines"] if engine["key"] in ENGINES]
     distinct = count(data["engines"][0]["points"][0]["distinct"])
-    return common(data) | {"conditions": f"From exec to a right point select by key; {distinct} "
-                           f"distinct values in each of 4 columns; median of {data['runs']}.",
+    return common(data) | {"conditions": "From the start of a process to a right look-up by key; "
+                           f"{distinct} distinct values in each of 4 columns; "
+                           f"median of {data['runs']}.",
                            "engines": engines}
 
 
@@ -301,7 +304,7 @@ def crash_data(data):
                             "curve": smoothed(curve["curve"])})
     first = data["curves"][0]
     return common(data) | {"conditions": f"TATP, {count(first['subscribers'])} subscribers, "
-                           f"{first['users']} users, every commit synced; mean of 20 ms.",
+                           f"{first['users']} users, every commit synced; 20 ms a point.",
                            "engines": engines}
 
 
