@@ -191,15 +191,16 @@ def crash(data):
                           f"{ENGINES[e['key']][0]} {count(e['before_tps'])}/s before, first answer "
                           f"{e['first_answer_ms']:.0f} ms after" for e in data["engines"]))
     picture.text(8, 22, "TATP transactions a second, killed at 0", "title")
-    across = Axis(-200, 600, 52, 372, False)
+    across = Axis(-200, 600, 52, 356, False)
     up = Axis(100, 1e7, 330, 50, True)
     for tick in (100, 1e3, 1e4, 1e5, 1e6, 1e7):
-        picture.path([(52, up.at(tick)), (372, up.at(tick))], "grid")
+        picture.path([(52, up.at(tick)), (356, up.at(tick))], "grid")
         picture.text(46, up.at(tick) + 5, count(tick) if tick > 100 else "< 100",
                      "small quiet", "end")
     for tick in (-200, 0, 200, 400, 600):
         picture.text(across.at(tick), 350, str(tick), "small quiet", "middle")
-    picture.text(212, 368, "ms after the SIGKILL (right: first answer)", "small quiet", "middle")
+    picture.text(204, 368, "ms after the SIGKILL (at the lines: first answer)", "small quiet",
+                 "middle")
     picture.path([(across.at(0), 44), (across.at(0), 330)], "axis")
     picture.text(across.at(0) + 4, 60, "SIGKILL", "small quiet")
     ends = {}
@@ -210,7 +211,7 @@ def crash(data):
         ends[engine["key"]] = up.at(max(1, curve[-1][1])) + 5
     for key, y in spread(ends, 18).items():
         first = next(e for e in data["engines"] if e["key"] == key)["first_answer_ms"]
-        picture.text(378, y, f"{ENGINES[key][0]} {first:.0f}", f"small {key}-text")
+        picture.text(362, y, f"{ENGINES[key][0]} {first:.0f} ms", f"small {key}-text")
     footnote(picture, data, 394)
     return picture.svg()
 
