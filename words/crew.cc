@@ -10,10 +10,25 @@
 
 namespace flugs {
 
+namespace {
+
+// Calls follow one another within microseconds, or not for long. To wake a thread that sleeps takes
+// the kernel some 50 us, as long as a small query. So a thread looks again for about as long before
+// it sleeps.
+constexpr int kLooks = 1000;
+
+template <typename Condition>
+void look_for(Condition holds) noexcept {
+  for (int look = 0; look < kLooks && !holds(); ++look) __builtin_ia32_pause();
+}
+
+}  // namespace
+
 Crew::~Crew() {
   {
     const std::lock_guard guard(mutex_);
     stops_ = true;
+    ++offers_;
   }
   changed_.notify_all();
 }
@@ -41,24 +56,33 @@ void Crew::for_each(std::uint32_t workers, std::size_t count, FunctionRef<void(s
 }
 
 void Crew::offer(Job& job) {
-  const std::lock_guard guard(mutex_);
-  job.next = std::exchange(offered_, &job);
-  wanted_ += job.workers - 1;
-  while (waiting_ < wanted_ && start_thread()) {
+  {
+    const std::lock_guard guard(mutex_);
+    job.next = std::exchange(offered_, &job);
+    wanted_ += job.workers - 1;
+    while (waiting_ < wanted_ && start_thread()) {
+    }
+    ++offers_;
   }
   changed_.notify_all();
 }
 
-// Nobody begins with the job any more; those who have begun are waited for.
+// No thread begins with the job any more; the calls that have begun are waited for.
 void Crew::withdraw(Job& job) {
+  take_back(job);
+  look_for([&job] { return job.running.load(std::memory_order_acquire) == 0; });
   std::unique_lock lock(mutex_);
+  job.ended.wait(lock, [&job] { return job.running == 0; });
+}
+
+void Crew::take_back(Job& job) {
+  const std::lock_guard guard(mutex_);
   for (Job** place = &offered_; *place != nullptr; place = &(*place)->next) {
     if (*place != &job) continue;
     *place = job.next;
     wanted_ -= job.workers - job.begun;
     break;
   }
-  job.ended.wait(lock, [&job] { return job.running == 0; });
 }
 
 void Crew::call(Job& job, std::uint32_t worker) noexcept {
@@ -88,6 +112,12 @@ bool Crew::start_thread() noexcept {
 void Crew::help() noexcept {
   std::unique_lock lock(mutex_);
   for (;;) {
+    const std::uint64_t seen = offers_;
+    if (!stops_ && offered_ == nullptr) {
+      lock.unlock();
+      look_for([&] { return offers_.load(std::memory_order_relaxed) != seen; });
+      lock.lock();
+    }
     changed_.wait(lock, [this] { return stops_ || offered_ != nullptr; });
     if (stops_) return;
     Job& job = *offered_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -42,10 +43,12 @@ class Crew {
  private:
   /// A call of run that wants more workers. It lives on the caller's stack.
   struct Job {
+    Job(Work does, std::uint32_t wants) noexcept : work(does), workers(wants) {}
+
     Work work;
     std::uint32_t workers;
-    std::uint32_t begun = 1;    // workers that have been given a number
-    std::uint32_t running = 0;  // threads of the crew that are at work on it
+    std::uint32_t begun = 1;                 // workers that have been given a number
+    std::atomic<std::uint32_t> running = 0;  // threads of the crew at work on it; mutex_ to write
     std::exception_ptr failure = nullptr;
     std::condition_variable ended = {};  // with mutex_: `running` has become 0
     Job* next = nullptr;
@@ -53,14 +56,16 @@ class Crew {
 
   void offer(Job& job);
   void withdraw(Job& job);
+  void take_back(Job& job);
   void call(Job& job, std::uint32_t worker) noexcept;
   bool start_thread() noexcept;
   void help() noexcept;
 
-  std::mutex mutex_;           // protects what follows, and jobs; a leaf
-  Job* offered_ = nullptr;     // jobs with numbers that nobody has taken
-  std::uint64_t wanted_ = 0;   // such numbers
-  std::uint64_t waiting_ = 0;  // threads that are not at work
+  std::mutex mutex_;                       // protects what follows, and jobs; a leaf
+  Job* offered_ = nullptr;                 // jobs with numbers that nobody has taken
+  std::uint64_t wanted_ = 0;               // such numbers
+  std::uint64_t waiting_ = 0;              // threads that are not at work
+  std::atomic<std::uint64_t> offers_ = 0;  // jobs so far, and one for the end; mutex_ to write
   bool stops_ = false;
   std::condition_variable changed_;    // `offered_` or `stops_`
   std::vector<std::jthread> threads_;  // last: they use all of the above
