@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -164,6 +165,7 @@ class ModelDatabase {
                  ModelRecord* record = nullptr) const;
 
   // Statements. If one may only succeed it has been done, and what it wrote waits for its RowIds.
+  // Untold: what its cascades do depends on the order in which they come to rows.
   Outcomes insert(ModelTransaction& transaction, ModelTable& table, std::vector<ModelRow> rows);
   /// `named`: the columns that the call names. `row`: the whole row as it will be.
   Outcomes update(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen,
@@ -208,8 +210,17 @@ class ModelDatabase {
   Outcomes change_row(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen,
                       const std::vector<std::size_t>& named, const ModelRow& row);
   Outcomes remove_row(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen);
+  /// A row to which cascades come.
+  struct Reached {
+    std::size_t from;      ///< the write from which the first one comes
+    bool several = false;  ///< others come from another write
+    bool changes = false;  ///< one of them changes the row, and does not delete it
+  };
+  using ReachedRows = std::map<const ModelRecord*, Reached>;
   Outcomes finish_statement(ModelTransaction& transaction, std::size_t first_write);
   Outcomes act_on_children(ModelTransaction& transaction, std::size_t write);
+  void note_reached(const ModelTransaction& transaction, std::size_t first_write,
+                    std::size_t cascades_begin, std::size_t write, ReachedRows& reached) const;
   bool references_hold(const ModelTransaction& transaction, std::size_t first_write,
                        std::uint64_t snapshot) const;
   bool has_row(const ModelTransaction& transaction, const ModelTable& table, std::size_t key,

@@ -225,22 +225,61 @@ void ModelDatabase::settle(ModelTable& table, ModelRecord& record, RowId id) {
 
 // Follows foreign keys from what the statement has written, and from what that has written in turn.
 // Rows are asked at the end, when all is done that is to be done.
+//
+// The database follows the list of writes as well, but in which order it finds the rows that refer
+// to one is its own affair. That matters when two writes reach the same row and one of them changes
+// it: a NULL in a column of both foreign keys hides the row from the other one's deletion.
 Outcomes ModelDatabase::finish_statement(ModelTransaction& transaction, std::size_t first_write) {
   Outcomes done;
+  ReachedRows reached;
+  const std::size_t cascades_begin = transaction.writes_.size();
   for (std::size_t i = first_write; i < transaction.writes_.size() && done.ok(); ++i) {
     const ModelTable& table = *transaction.writes_[i].table;
     for (const auto& referrer : table.referrers) note_read(transaction, *referrer.first);
     for (const auto& foreign : table.foreign_keys) note_read(transaction, *foreign.parent);
-    if (transaction.writes_[i].old && !table.referrers.empty())
-      done = act_on_children(transaction, i);
+    if (!transaction.writes_[i].old || table.referrers.empty()) continue;
+    note_reached(transaction, first_write, cascades_begin, i, reached);
+    done = act_on_children(transaction, i);
   }
   if (done.ok() && !references_hold(transaction, first_write, snapshot_of(transaction)))
     done = StatusCode::kConstraintViolated;
+  if (std::any_of(reached.begin(), reached.end(),
+                  [](const auto& row) { return row.second.several && row.second.changes; }))
+    done = Outcomes::untold();
   if (done.ok()) return done;
   undo_since(transaction, first_write);
   unsettled_.clear();
   replaced_.clear();
   return done;
+}
+
+// Rows that refer to what the write has deleted or replaced, or did at any time in this statement.
+void ModelDatabase::note_reached(const ModelTransaction& transaction, std::size_t first_write,
+                                 std::size_t cascades_begin, std::size_t number,
+                                 ReachedRows& reached) const {
+  const std::vector<ModelWrite>& writes = transaction.writes_;
+  const ModelTable& table = *writes[number].table;
+  for (const auto& [child, index] : table.referrers) {
+    const ModelForeignKey& foreign = child->foreign_keys[index];
+    const ReferenceAction action = writes[number].made ? foreign.on_update : foreign.on_delete;
+    const ModelKey& key = table.keys[foreign.parent_key];
+    if (action == ReferenceAction::kRestrict || key_has_null(key, *writes[number].old)) continue;
+    const ModelRow values = key_of(key.columns, *writes[number].old);
+    if (writes[number].made && key_of(key.columns, *writes[number].made) == values) continue;
+    const auto note = [&](const ModelRecord* record, const ModelRow& row) {
+      if (key_of(foreign.columns, row) != values) return;
+      Reached& one = reached.try_emplace(record, Reached{number}).first->second;
+      one.several |= one.from != number;
+      one.changes |= action == ReferenceAction::kSetNull || writes[number].made;
+    };
+    for (const SeenRow& seen : see_all(transaction, *child)) note(seen.record, *seen.row);
+    for (std::size_t i = first_write; i < writes.size(); ++i) {
+      // Cascades do not come to what the statement itself has deleted.
+      const bool is_gone = i < cascades_begin && !writes[i].made;
+      if (writes[i].table == child && writes[i].old && !is_gone)
+        note(writes[i].record, *writes[i].old);
+    }
+  }
 }
 
 Outcomes ModelDatabase::act_on_children(ModelTransaction& transaction, std::size_t number) {

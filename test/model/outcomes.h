@@ -18,6 +18,13 @@ class Outcomes {
     both.codes_ = codes_ | other.codes_;
     return both;
   }
+  /// Nobody can tell: the call is not to be made.
+  static Outcomes untold() {
+    Outcomes none;
+    none.codes_ = 0;
+    return none;
+  }
+  bool is_untold() const { return codes_ == 0; }
   bool admits(StatusCode code) const { return (codes_ & bit(code)) != 0; }
   /// It succeeds, and cannot fail.
   bool ok() const { return codes_ == bit(StatusCode::kOk); }

@@ -83,8 +83,10 @@ struct CheckSchema {
   Condition condition = {};
 };
 
-/// What becomes of rows that refer to one that is deleted, or whose key changes. The numeric values
-/// are part of the pool format.
+/// What becomes of rows that refer to one that is deleted, or whose key changes. In which order a
+/// statement comes to rows is not promised: it matters when it comes to a row from two others, and
+/// a change hides the row from the other foreign key. The numeric values are part of the pool
+/// format.
 enum class ReferenceAction : std::uint8_t {
   kRestrict = 0,  ///< nothing: refused, if there are such at the end of the statement
   kCascade = 1,   ///< they are deleted, too, or refer to the new values
