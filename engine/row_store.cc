@@ -457,6 +457,8 @@ Status RowStore::widen(std::span<const std::uint8_t> bits, pmem::Persister& pers
     Result<columns::RowLayout> layout = roomy_layout(widths_after(last, bits));
     if (!layout.ok()) return std::move(layout).status();
     if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
+    // Columns have changed since the layout was planned: there is no chunk. The caller plans again.
+    if (index >= chunk_count()) return {};
     if (!can_take(index)) return {};  // somebody else's, made ahead
   }
   current_layout_.store(chunks_in_dram_[index].layout, std::memory_order_release);
