@@ -62,7 +62,9 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, HintIndexLayo
       chunks_in_dram_(kChunkBitsMax - kFirstChunkBits + 1 + (kEntriesMax >> kChunkBitsMax) + 1),
       hints_(hints == nullptr ? nullptr
                               : std::make_unique<HintIndex>(pool, *hints, owner_ + " index")),
-      chunks_(pool, layout.chunks, owner_) {}
+      chunks_(pool, layout.chunks, owner_) {
+  if (hints == nullptr) index_.emplace();
+}
 
 void Dictionary::put_chunk(std::size_t chunk, std::byte* entries) noexcept {
   chunks_in_dram_.begin(chunk) = entries;
@@ -259,7 +261,7 @@ Result<std::uint32_t> Dictionary::encode(const Value& value, Unflushed& unflushe
 Result<std::uint32_t> Dictionary::encode_new(const Value& value, std::uint64_t hash,
                                              pmem::Persister& persister) {
   if (hints_ != nullptr) return encode_new_hinted(value, hash, persister);
-  return index_.edit(hash, [&](HashIndex::Editor& editor) -> Result<std::uint32_t> {
+  return index_->edit(hash, [&](HashIndex::Editor& editor) -> Result<std::uint32_t> {
     std::uint32_t found = kNone;
     editor.any([&](std::uint32_t candidate) {
       if (!is(candidate, value)) return false;
@@ -506,7 +508,7 @@ void Dictionary::release_all() {
   chunks_.release_all(
       [&](std::size_t chunk, std::uint64_t) { return entries_in(chunk) * entry_bytes_; });
   if (hints_ != nullptr) hints_->release_all();
-  index_.release_memory();
+  if (index_) index_->release_memory();
 }
 
 void Unflushed::flush(pmem::Persister& persister, pmem::Label label) const noexcept {

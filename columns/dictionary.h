@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -71,7 +72,8 @@ class Dictionary {
   std::uint32_t rebuild_end() const noexcept { return rebuild_end_; }
   void rebuild_range(std::uint32_t first, std::uint32_t end, HashIndexBuilder::Source& source,
                      RebuildCounts& counts, pmem::Persister& persister);
-  HashIndex& index() noexcept { return index_; }
+  /// When it is in DRAM.
+  HashIndex& index() noexcept { return *index_; }
   /// `counts`: of all ranges. Fails with kCorrupt when one had an entry that must not be used: then
   /// the index is not used either.
   Status finish_rebuild(const RebuildCounts& counts);
@@ -156,7 +158,7 @@ class Dictionary {
     return bytes_in_pool_.load(std::memory_order_relaxed);
   }
   /// In DRAM.
-  std::size_t index_bytes() const noexcept { return hints_ == nullptr ? index_.memory_bytes() : 0; }
+  std::size_t index_bytes() const noexcept { return index_ ? index_->memory_bytes() : 0; }
   std::uint64_t hint_bytes() const noexcept {
     return hints_ == nullptr ? 0 : hints_->bytes_in_pool();
   }
@@ -222,13 +224,13 @@ class Dictionary {
   /// False: the index is damaged there.
   bool lookup(std::uint64_t hash, Candidates& out) const {
     if (hints_ != nullptr) return hints_->lookup(hash, out);
-    index_.lookup(hash, out);
+    index_->lookup(hash, out);
     return true;
   }
   void prefetch_index(std::uint64_t hash) const noexcept {
     if (!is_indexed()) return;
     if (hints_ != nullptr) return hints_->prefetch(hash);
-    index_.prefetch(hash);
+    index_->prefetch(hash);
   }
   void rely_on(std::uint32_t id, Unflushed& unflushed);
   bool keep_entries(pmem::Persister& persister, std::uint32_t at_most) noexcept;
@@ -265,7 +267,7 @@ class Dictionary {
   // and again need no look-up. Null for texts, and as long as there is no entry.
   static constexpr std::size_t kGuesses = 128;
   std::unique_ptr<std::atomic<std::uint32_t>[]> guesses_;
-  HashIndex index_;  // empty when there are hints; in use when is_indexed_
+  std::optional<HashIndex> index_;  // none when there are hints; in use when is_indexed_
   std::atomic<bool> is_indexed_{true};
   std::uint32_t rebuild_end_ = 0;  // those that were there at opening; constant after begin_rebuild
   std::atomic<bool> has_dropped_{false};

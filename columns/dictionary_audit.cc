@@ -45,7 +45,7 @@ Status Dictionary::verify() const {
     }
   }
   if (hints_ != nullptr) return {};
-  if (const std::size_t indexed = index_.size(); indexed != values)
+  if (const std::size_t indexed = index_->size(); indexed != values)
     return Status(StatusCode::kCorrupt, fmt::format("{}: {}: {} entries, but {} in the index",
                                                     pool_.path(), owner_, values, indexed));
   return {};

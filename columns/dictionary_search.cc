@@ -145,7 +145,7 @@ void Dictionary::index_late_entries() {
   for (std::uint32_t id = rebuild_end_; id < end; ++id) {
     std::uint64_t hash = 0;
     if (prove(id, hash) == Proof::kValue)
-      index_.edit(hash, [&](HashIndex::Editor& editor) { editor.insert(id); });
+      index_->edit(hash, [&](HashIndex::Editor& editor) { editor.insert(id); });
   }
   is_indexed_.store(true, std::memory_order_release);
 }

@@ -47,9 +47,12 @@ KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std:
       compare_(columns, std::move(key_columns)),
       unique_(schema.unique),
       hashed_columns_(schema.hashed_columns) {
-  if (hints != nullptr)
+  if (hints == nullptr) {
+    hash_.emplace();
+  } else {
     hints_ = std::make_unique<columns::HintIndex>(
         pool, *hints, fmt::format("table {}, key {} index", table, name()));
+  }
   for (const std::uint16_t column : compare_.columns())
     if (columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64)
       set_needs_normalising();
@@ -193,7 +196,7 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
     const bool may_repeat = has_null(row);
     const bool is_late = !may_repeat && late() != nullptr;
     const std::uint32_t unindexed = is_late ? late_row_like(row) : kNoRow;
-    outcome = hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
+    outcome = hash_->edit(hash, [&](columns::HashIndex::Editor& editor) {
       Status found;
       const auto refuses = [&](std::uint32_t candidate) {
         if (same_key(candidate, row)) found = judge(candidate, visibility);
@@ -285,7 +288,7 @@ Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint
   }
   const bool is_in_run = is_served(row);
   const bool replaced =
-      !is_hashed(row) || hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
+      !is_hashed(row) || hash_->edit(hash, [&](columns::HashIndex::Editor& editor) {
         if (!is_in_run && editor.replace(row, replacement)) return true;
         if (!is_in_run && is_finished_.load(std::memory_order_acquire)) return false;
         is_first = mvcc::load_stamp(rows_.version(row).created) == own_tag;
@@ -303,7 +306,7 @@ void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
     if (is_hashed(row))
       columns::HintIndex::Editor(*hints_, hash_of(row)).take_back(row, replacement);
   } else if (is_hashed(row)) {
-    hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
+    hash_->edit(hash_of(row), [&](columns::HashIndex::Editor& editor) {
       return is_in_run ? editor.erase(replacement) : editor.replace(replacement, row);
     });
   }
@@ -327,7 +330,7 @@ void KeyIndex::erase(std::uint32_t row) {
   if (hints_ != nullptr) erase_hint(row, row, {});
   if (is_served(row)) return;
   if (hints_ == nullptr && is_hashed(row))
-    hash_.edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });
+    hash_->edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
@@ -414,7 +417,7 @@ void KeyIndex::add_existing(std::uint32_t row, std::uint64_t hash,
                             FunctionRef<bool(std::uint32_t newer)> leads_to,
                             FunctionRef<void(std::uint32_t other)> meet) {
   if (!is_hashed(row)) return;
-  hash_.edit(hash, [&](columns::HashIndex::Editor& editor) {
+  hash_->edit(hash, [&](columns::HashIndex::Editor& editor) {
     bool is_in = false;
     editor.any([&](std::uint32_t candidate) {
       if (candidate == row) {
@@ -455,13 +458,13 @@ Status KeyIndex::check_ordered(std::size_t expected_entries) const {
 }
 
 void KeyIndex::release_memory() {
-  hash_.release_memory();
+  if (hash_) hash_->release_memory();
   if (hints_ != nullptr) hints_->release_all();
   if (ordered_ != nullptr) ordered_->clear();
 }
 
 std::size_t KeyIndex::memory_bytes() const noexcept {
-  return (hints_ == nullptr ? hash_.memory_bytes() : 0) +
+  return (hash_ ? hash_->memory_bytes() : 0) +
          (ordered_ != nullptr ? ordered_->memory_bytes() : 0);
 }
 

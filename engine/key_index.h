@@ -140,7 +140,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// The same in two parts, as most look-ups need but one.
   bool lookup_outside_runs(std::uint64_t hash, columns::Candidates& out) const {
     if (hints_ == nullptr) {
-      hash_.lookup(hash, out);
+      hash_->lookup(hash, out);
       return true;
     }
     const bool is_whole = hints_->lookup(hash, out);
@@ -153,16 +153,16 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   }
   void prefetch(std::uint64_t hash) const noexcept {
     if (hints_ != nullptr) return hints_->prefetch(hash);
-    hash_.prefetch(hash);
+    hash_->prefetch(hash);
     runs_.prefetch(number_, hash);
   }
   void prefetch_for_edit(std::uint64_t hash) noexcept {
     if (hints_ != nullptr) return hints_->prefetch_for_edit(hash);
-    hash_.prefetch_for_edit(hash);
+    hash_->prefetch_for_edit(hash);
   }
   void prefetch_for_erase(std::uint64_t hash) noexcept {
     if (hints_ != nullptr) return hints_->prefetch_for_erase(hash);
-    hash_.prefetch_for_edit(hash);
+    hash_->prefetch_for_edit(hash);
   }
 
   /// Opening, when there are hints: claims them; then, after claims are finished, makes them whole.
@@ -170,8 +170,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   void recover(pmem::Persister& persister) {
     if (hints_ != nullptr) hints_->recover(persister);
   }
-  /// For rebuilding.
-  columns::HashIndex& hash() noexcept { return hash_; }
+  /// For rebuilding, when there are no hints.
+  columns::HashIndex& hash() noexcept { return *hash_; }
 
   // Of rows that were there at opening, made later: until `finish` the hash index may lack those
   // that are not entered and have not been replaced. See engine/key_late.cc.
@@ -262,7 +262,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool hashes_nullable_ = false;
   std::unique_ptr<LateRows> late_;  // null: the index was whole when it was opened, or made
   std::size_t hashed_columns_;
-  columns::HashIndex hash_;  // empty when there are hints
+  std::optional<columns::HashIndex> hash_;  // none when there are hints
   std::unique_ptr<columns::HintIndex> hints_;
   std::unique_ptr<columns::OrderedIndex> ordered_;
 };
