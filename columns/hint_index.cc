@@ -7,7 +7,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdlib>
+#include <new>
 #include <thread>
+#include <type_traits>
 
 #include "pmem/check.h"
 
@@ -29,28 +31,43 @@ std::size_t HintIndex::lock_count() noexcept {
   return count;
 }
 
+HintIndex::Lock* HintIndex::take_locks() {
+  static_assert(std::is_trivially_destructible_v<Lock>);
+  void* memory = try_take_zeroed(lock_count() * sizeof(Lock));
+  if (memory == nullptr) throw std::bad_alloc();
+  return static_cast<Lock*>(memory);
+}
+
+void HintIndex::GiveLocksBack::operator()(Lock* locks) const noexcept {
+  give_back_zeroed(locks, lock_count() * sizeof(Lock), 0);  // all are free, so all is zero
+}
+
 std::uint64_t HintIndex::checksum_of(const HintIndexLayout::Change& change) noexcept {
   return XXH3_64bits(&change, offsetof(HintIndexLayout::Change, checksum));
 }
 
 // So that a word of the directory is checked without a search: which slabs begin or go on in each
-// 2 MB of the pool.
+// 2 MB of the pool. Only where this index has slabs: of hundreds of indexes few have any far apart.
 void HintIndex::map_slabs() {
   std::sort(slabs_in_order_.begin(), slabs_in_order_.end(),
             [](const auto& a, const auto& b) { return a.offset < b.offset; });
   slab_at_.clear();
+  if (slabs_in_order_.empty()) return;
+  const std::uint64_t end = slabs_in_order_.back().offset + slabs_in_order_.back().bytes;
+  first_slab_at_ = slabs_in_order_.front().offset >> kSlabMapShift;
+  slab_at_.reserve(((end - 1) >> kSlabMapShift) - first_slab_at_ + 1);
   std::uint32_t slab = 0;
-  const std::uint64_t end =
-      slabs_in_order_.empty() ? 0 : slabs_in_order_.back().offset + slabs_in_order_.back().bytes;
-  for (std::uint64_t at = 0; at < end; at += std::uint64_t{1} << kSlabMapShift) {
+  for (std::uint64_t at = first_slab_at_ << kSlabMapShift; at < end;
+       at += std::uint64_t{1} << kSlabMapShift) {
     while (slabs_in_order_[slab].offset + slabs_in_order_[slab].bytes <= at) ++slab;
     slab_at_.push_back({slabs_in_order_[slab].offset, slabs_in_order_[slab].bytes, slab});
   }
 }
 
 bool HintIndex::is_segment(std::uint64_t offset) const noexcept {
-  if (offset >> kSlabMapShift >= slab_at_.size()) return false;
-  const SlabAt& first = slab_at_[offset >> kSlabMapShift];
+  const std::uint64_t place = (offset >> kSlabMapShift) - first_slab_at_;  // before them: huge
+  if (place >= slab_at_.size()) return false;
+  const SlabAt& first = slab_at_[place];
   if (offset - first.begin < first.bytes)  // also when it lies before
     return (offset - first.begin) % kSegmentBytes == 0;
   for (std::size_t i = first.number; i < slabs_in_order_.size(); ++i) {
@@ -69,8 +86,8 @@ void HintIndex::put_slab(pmem::Extent slab) {
 // Holds structure_mutex_.
 void HintIndex::put_new_slab(pmem::Extent slab) {
   put_slab(slab);
-  new_slabs_.push_back({slab, newest_slab_.load(std::memory_order_relaxed)});
-  newest_slab_.store(&new_slabs_.back(), std::memory_order_release);
+  new_slabs_.push_front({slab, newest_slab_.load(std::memory_order_relaxed)});
+  newest_slab_.store(&new_slabs_.front(), std::memory_order_release);
 }
 
 // A large one that is filled at once: each small page would be a fault, and afterwards a TLB miss.

@@ -3,7 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <forward_list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -151,7 +151,7 @@ class HintIndex {
 
  private:
   using Segment = HintSegmentLayout;
-  struct alignas(64) Lock : pmem::SpinLock {};
+  struct alignas(64) Lock : pmem::SpinLock {};  // free when all of it is zero
   static constexpr std::uint64_t kSegmentBytes = sizeof(Segment);
   /// 16 per processor, so that two that write to different segments seldom meet.
   static std::size_t lock_count() noexcept;
@@ -343,28 +343,33 @@ class HintIndex {
   // were taken in vain. Forgotten at the end, and then unused until the table is dropped.
   Segments unnamed_;
   std::atomic<bool> is_all_read_{false};
-  // Those that were found at opening, in the order of their offsets, and for each 2 MB of the pool
-  // the first that ends behind its beginning.
+  // Those that were found at opening, in the order of their offsets.
   std::vector<pmem::Extent> slabs_in_order_;
-  /// For each 2 MB of the pool: the slab that begins first of those in it, or goes on, and its
-  /// number in `slabs_in_order_`.
+  /// For each 2 MB of the pool, from those with the first slab to those with the last: the slab that
+  /// begins first of those in it, or goes on, and its number in `slabs_in_order_`.
   struct SlabAt {
     std::uint64_t begin = 0;
     std::uint64_t bytes = 0;
     std::size_t number = 0;
   };
   std::vector<SlabAt> slab_at_;
+  std::uint64_t first_slab_at_ = 0;  // of how many 2 MB before them there is none
   /// Those that came after opening, the newest first: read without a lock.
   struct NewSlab {
     pmem::Extent extent;
     const NewSlab* older;
   };
-  std::deque<NewSlab> new_slabs_;
+  std::forward_list<NewSlab> new_slabs_;
   std::atomic<const NewSlab*> newest_slab_{nullptr};
   std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may be in them
-  // Each of segments that share it; innermost, one at a time.
+  // Each of segments that share it; innermost, one at a time. As there are many indexes, of which
+  // few are written to, a page of locks takes memory when the first of them is taken.
+  struct GiveLocksBack {
+    void operator()(Lock* locks) const noexcept;
+  };
+  static Lock* take_locks();
   const std::size_t lock_mask_ = lock_count() - 1;
-  const std::unique_ptr<Lock[]> locks_ = std::make_unique<Lock[]>(lock_count());
+  const std::unique_ptr<Lock[], GiveLocksBack> locks_{take_locks()};
 };
 
 template <typename F>

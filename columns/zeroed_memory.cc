@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "pmem/check.h"
@@ -15,6 +16,10 @@ namespace flugs::columns {
 
 namespace {
 
+constexpr std::size_t kPageBytes = 4096;
+// Pieces of up to a 32nd of it are cut from a reserve. It costs a system call and nothing else.
+constexpr std::size_t kReserveBytes = std::size_t{2} << 20;
+constexpr std::size_t kCutBytesMax = kReserveBytes / 32;
 // Beyond, the kernel's zeros are cheaper.
 constexpr std::size_t kTouchedBytesKept = std::size_t{64} << 10;
 
@@ -32,6 +37,48 @@ constexpr std::size_t whole_huge_pages(std::size_t bytes) noexcept {
   return (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
 }
 
+void* map_zeroed(std::size_t bytes) noexcept {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+// Address space of one thread, which nobody has touched. Without a lock, so that a forked child
+// never waits for a thread that it does not have. Pieces are unmapped by themselves.
+class Reserve {
+ public:
+  Reserve() = default;
+  ~Reserve() { drop(); }
+  Reserve(const Reserve&) = delete;
+  Reserve& operator=(const Reserve&) = delete;
+
+  /// `bytes` are whole pages, kCutBytesMax at most. Null when the kernel refuses.
+  void* cut(std::size_t bytes) noexcept {
+    if (left_ < bytes) {
+      void* fresh = map_zeroed(kReserveBytes);
+      if (fresh == nullptr) return map_zeroed(bytes);
+      drop();
+      next_ = static_cast<std::byte*>(fresh);
+      left_ = kReserveBytes;
+    }
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
+  }
+
+ private:
+  void drop() noexcept {
+    if (left_ != 0) ::munmap(next_, left_);
+  }
+
+  std::byte* next_ = nullptr;
+  std::size_t left_ = 0;
+};
+thread_local Reserve reserve;
+
+constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 void* take_kept(std::size_t bytes) noexcept {
   const std::lock_guard guard(kept().mutex);
   const auto found = kept().pieces.find(bytes);
@@ -43,12 +90,16 @@ void* take_kept(std::size_t bytes) noexcept {
 
 }  // namespace
 
-void* take_zeroed(std::size_t bytes) {
+void* try_take_zeroed(std::size_t bytes) noexcept {
   if (pieces_kept_max.load(std::memory_order_relaxed) != 0)
     if (void* memory = take_kept(bytes); memory != nullptr) return memory;
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  FLUGS_CHECK(memory != MAP_FAILED);  // address space, not memory: only a bug exhausts it
+  const std::size_t whole = whole_pages(bytes);
+  return whole <= kCutBytesMax ? reserve.cut(whole) : map_zeroed(whole);
+}
+
+void* take_zeroed(std::size_t bytes) {
+  void* memory = try_take_zeroed(bytes);
+  FLUGS_CHECK(memory != nullptr);  // address space, not memory: only a bug exhausts it
   return memory;
 }
 
@@ -63,7 +114,7 @@ void give_back_zeroed(void* memory, std::size_t bytes, std::size_t touched_bytes
       return;
     }
   }
-  ::munmap(memory, bytes);
+  ::munmap(memory, whole_pages(bytes));
 }
 
 void* take_huge_pages(std::size_t bytes) {

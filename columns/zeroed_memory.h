@@ -7,8 +7,11 @@ namespace flugs::columns {
 /// Indexes of that size and more ask the kernel for huge pages.
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-/// DRAM for an index, all zero, page by page from the kernel when it is touched.
+/// DRAM for an index, all zero, page by page from the kernel when it is touched: whole pages, which
+/// nobody else has. Address space for small pieces is taken from the kernel many at a time.
 void* take_zeroed(std::size_t bytes);
+/// The same; null when the kernel refuses.
+void* try_take_zeroed(std::size_t bytes) noexcept;
 /// Gives it back, of which only the first `touched_bytes` may be other than zero.
 void give_back_zeroed(void* memory, std::size_t bytes, std::size_t touched_bytes) noexcept;
 
