@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "columns/column.h"
+#include "columns/stable_array.h"
 #include "flugs/function_ref.h"
 #include "pmem/check.h"
 
@@ -36,9 +38,7 @@ class ColumnArray {
     const std::atomic<Column*>* at_;
   };
 
-  ColumnArray()
-      : columns_(std::make_unique<std::atomic<Column*>[]>(kColumnsMax)),
-        owned_(std::make_unique<std::unique_ptr<Column>[]>(kColumnsMax)) {}
+  ColumnArray() : columns_(kColumnsMax) {}
   ColumnArray(const ColumnArray&) = delete;
   ColumnArray& operator=(const ColumnArray&) = delete;
   ~ColumnArray() = default;
@@ -47,6 +47,7 @@ class ColumnArray {
   void add(std::unique_ptr<Column> column) {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     FLUGS_CHECK(count < kColumnsMax);
+    owned_.emplace_back();
     put(count, std::move(column));
     count_.store(count + 1, std::memory_order_release);
     sum_editions();
@@ -87,12 +88,12 @@ class ColumnArray {
   void for_each_used(FunctionRef<void(Column&)> visit) const {
     for (Column* column : *this) column->for_each_used(visit);
   }
-  Iterator begin() const noexcept { return Iterator(columns_.get()); }
-  Iterator end() const noexcept { return Iterator(columns_.get() + size()); }
+  Iterator begin() const noexcept { return Iterator(&columns_[0]); }
+  Iterator end() const noexcept { return Iterator(&columns_[0] + size()); }
 
  private:
   std::unique_ptr<Column> put(std::size_t i, std::unique_ptr<Column> column) noexcept {
-    columns_[i].store(column.get(), std::memory_order_release);
+    columns_.begin(i).store(column.get(), std::memory_order_release);
     return std::exchange(owned_[i], std::move(column));
   }
   void sum_editions() noexcept {
@@ -101,8 +102,8 @@ class ColumnArray {
     editions_.store(sum, std::memory_order_release);
   }
 
-  std::unique_ptr<std::atomic<Column*>[]> columns_;
-  std::unique_ptr<std::unique_ptr<Column>[]> owned_;
+  StableArray<std::atomic<Column*>> columns_;
+  std::vector<std::unique_ptr<Column>> owned_;
   std::atomic<std::size_t> count_{0};
   std::atomic<std::uint64_t> editions_{0};
 };

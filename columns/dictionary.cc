@@ -59,7 +59,6 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, HintIndexLayo
       entry_bytes_(entry_bytes_of(type)),
       is_exact_(entry_bytes_ == 8 && hints == nullptr),
       owner_(owner + ", dictionary"),
-      chunks_in_dram_(kChunkBitsMax - kFirstChunkBits + 1 + (kEntriesMax >> kChunkBitsMax) + 1),
       hints_(hints == nullptr ? nullptr
                               : std::make_unique<HintIndex>(pool, *hints, owner_ + " index")),
       chunks_(pool, layout.chunks, owner_) {
@@ -67,8 +66,9 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, HintIndexLayo
 }
 
 void Dictionary::put_chunk(std::size_t chunk, std::byte* entries) noexcept {
-  chunks_in_dram_.begin(chunk) = entries;
+  chunks_in_dram_.put(chunk, entries);
   if (chunk == 0 && !is_text_) guesses_ = std::make_unique<std::atomic<std::uint32_t>[]>(kGuesses);
+  entries_end_.store(std::min(first_id_of(chunk + 1), kEntriesMax), std::memory_order_release);
   if (chunk == 0) decoder_.first_entries.store(entries, std::memory_order_release);
 }
 
@@ -77,7 +77,7 @@ Status Dictionary::load() {
                                    std::uint64_t offset) -> Result<std::uint64_t> {
     const std::uint64_t bytes = entries_in(chunk) * entry_bytes_;
     const std::uint64_t pool_bytes = pool_.medium().bytes();
-    if (chunk >= chunks_in_dram_.capacity() || bytes > pool_bytes || offset > pool_bytes - bytes)
+    if (chunk >= kChunksMax || bytes > pool_bytes || offset > pool_bytes - bytes)
       return Status(StatusCode::kCorrupt,
                     fmt::format("{}: {}: chunk {} of {} bytes at offset {} lies outside the pool",
                                 pool_.path(), owner_, chunk, bytes, offset));
@@ -222,12 +222,10 @@ std::int64_t Dictionary::integer(std::uint32_t code) const noexcept {
 
 std::vector<std::uint64_t> Dictionary::chunk_bases(std::uint32_t count) const {
   std::vector<std::uint64_t> bases;
-  if (is_text_ || count == 0 || count > kEntriesMax) return bases;
-  for (std::size_t chunk = 0; chunk <= chunk_of(count - 1); ++chunk) {
-    if (chunks_in_dram_[chunk] == nullptr) return {};
+  if (is_text_ || count == 0 || count > entries_end_.load(std::memory_order_acquire)) return bases;
+  for (std::size_t chunk = 0; chunk <= chunk_of(count - 1); ++chunk)
     bases.push_back(reinterpret_cast<std::uint64_t>(chunks_in_dram_[chunk]) -
                     std::uint64_t{first_id_of(chunk)} * entry_bytes_);
-  }
   return bases;
 }
 

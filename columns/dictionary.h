@@ -13,10 +13,10 @@
 #include "columns/chunk_geometry.h"
 #include "columns/column_layout.h"
 #include "columns/decoder.h"
+#include "columns/growing_array.h"
 #include "columns/hash_index.h"
 #include "columns/hash_index_builder.h"
 #include "columns/hint_index.h"
-#include "columns/stable_array.h"
 #include "columns/string_heap.h"
 #include "columns/unflushed.h"
 #include "flugs/function_ref.h"
@@ -183,8 +183,10 @@ class Dictionary {
   /// Null when there is no such chunk: ValueIDs in rows are not checked one by one.
   std::byte* entry(std::uint32_t id) const noexcept {
     const std::size_t chunk = chunk_of(id);
-    if (id >= kEntriesMax || chunks_in_dram_[chunk] == nullptr) return nullptr;
-    return chunks_in_dram_[chunk] + std::size_t{id - first_id_of(chunk)} * entry_bytes_;
+    if (chunk >= kSmallChunks && id >= entries_end_.load(std::memory_order_acquire)) return nullptr;
+    std::byte* const first = chunks_in_dram_[chunk];
+    if (first == nullptr) return nullptr;
+    return first + std::size_t{id - first_id_of(chunk)} * entry_bytes_;
   }
 
   /// Calls announce(id) before the entry is written.
@@ -262,7 +264,11 @@ class Dictionary {
   std::uint32_t entry_bytes_;
   bool is_exact_;  // the index in DRAM tells values apart by their hashes alone
   std::string owner_;
-  StableArray<std::byte*> chunks_in_dram_;  // written under grow_mutex_, before count_ passes it
+  static constexpr std::size_t kSmallChunks = kChunkBitsMax - kFirstChunkBits + 1;
+  static constexpr std::size_t kChunksMax = kSmallChunks + (kEntriesMax >> kChunkBitsMax) + 1;
+  // Written under grow_mutex_, before count_ passes it.
+  GrowingArray<std::byte*, kSmallChunks> chunks_in_dram_;
+  std::atomic<std::uint32_t> entries_end_{0};  // chunks have room for those below it; see entry
   // By the lowest bits of a number, the ValueID that was found last. Small numbers that come again
   // and again need no look-up. Null for texts, and as long as there is no entry.
   static constexpr std::size_t kGuesses = 128;

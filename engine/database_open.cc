@@ -277,8 +277,8 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
       return s;
     });
   if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
-  for (const Swept& part : parts) {
-    part.table->add_free_rows(part.free);
+  for (Swept& part : parts) {
+    part.table->add_free_rows(std::move(part.free));
     report_.rows_live += part.table->keys().empty() ? 0 : part.counts.live;
     report_.rows_recycled += part.counts.recycled;
   }

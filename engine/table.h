@@ -265,6 +265,7 @@ class Table : public UnbuiltIndexes {
   /// looked at belong to whoever has been given them then.
   void forget_emptied(LocalRows& local) const noexcept;
   void add_free_rows(const std::vector<std::uint32_t>& rows);
+  void add_free_rows(std::vector<std::uint32_t>&& rows);
   /// For the merge: none of them will be given out.
   void forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken);
   /// Positions of rows that the key does not find through a run.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "engine/added_column.h"
 #include "engine/index_run_audit.h"
@@ -156,6 +157,14 @@ void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
   note_write(SharedWord::kFreeRows, &free_count_);
   free_rows_.insert(free_rows_.end(), rows.begin(), rows.end());
   free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+}
+
+void Table::add_free_rows(std::vector<std::uint32_t>&& rows) {
+  {
+    const std::lock_guard guard(free_mutex_);
+    if (free_rows_.empty()) free_rows_.swap(rows);
+  }
+  add_free_rows(std::as_const(rows));
 }
 
 void Table::forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken) {

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace flugs::columns {
+
+/// A DRAM array for what mostly stays short, of which there are thousands: it takes little more than
+/// its elements need. The first `kFirst` elements are there from the beginning, as zeros. Readers
+/// index it without a lock while it grows: a longer copy takes its place, and those before are kept,
+/// as readers may be in them. So an element that was given to readers must not change, else some
+/// would go on reading the former value.
+///
+/// Thread-safety: `put` one thread at a time. An element behind the first `kFirst` is read by those
+/// only who have learned that it is there: through a store with release that came after `put`, and
+/// a load with acquire.
+template <typename T, std::size_t kFirst>
+class GrowingArray {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  GrowingArray() = default;
+  GrowingArray(const GrowingArray&) = delete;
+  GrowingArray& operator=(const GrowingArray&) = delete;
+
+  void put(std::size_t index, T value) {
+    if (index >= capacity_) grow(index + 1);
+    elements_.load(std::memory_order_relaxed)[index] = value;
+  }
+  T operator[](std::size_t index) const noexcept {
+    return elements_.load(std::memory_order_relaxed)[index];
+  }
+
+ private:
+  void grow(std::size_t wanted) {
+    const std::size_t capacity = std::max(wanted, capacity_ * 2);
+    auto longer = std::make_unique<T[]>(capacity);
+    std::copy_n(elements_.load(std::memory_order_relaxed), capacity_, longer.get());
+    kept_.push_back(std::move(longer));
+    elements_.store(kept_.back().get(), std::memory_order_relaxed);
+    capacity_ = capacity;
+  }
+
+  std::array<T, kFirst> first_{};
+  std::atomic<T*> elements_{first_.data()};
+  std::size_t capacity_ = kFirst;
+  std::vector<std::unique_ptr<T[]>> kept_;  // elements_ is the last one, or first_
+};
+
+}  // namespace flugs::columns
