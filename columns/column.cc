@@ -94,8 +94,9 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, D
       is_text_(type_ == Type::kString || type_ == Type::kBytes),
       is_narrow_(type_ == Type::kInt32 || type_ == Type::kDate),
       heap_(pool, layout.heap, owner()),
-      dictionary_(pool, layout.dictionary, is_dictionary_ ? hints : nullptr, heap_, type_, decoder,
-                  owner()) {
+      dictionary_(pool, layout.dictionary,
+                  is_dictionary_ ? Dictionary::Use::kValues : Dictionary::Use::kNone,
+                  is_dictionary_ ? hints : nullptr, heap_, type_, decoder, owner()) {
   decoder.type.store(type_, std::memory_order_relaxed);
   decoder.kind.store(decode_kind(type_, is_dictionary_), std::memory_order_relaxed);
 }

@@ -47,7 +47,7 @@ void store_word(std::byte* address, std::uint64_t word) noexcept {
 
 }  // namespace
 
-Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, HintIndexLayout* hints,
+Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, Use use, HintIndexLayout* hints,
                        StringHeap& heap, Type type, Decoder& decoder, const std::string& owner)
     : pool_(pool),
       medium_(pool.medium()),
@@ -62,7 +62,7 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, HintIndexLayo
       hints_(hints == nullptr ? nullptr
                               : std::make_unique<HintIndex>(pool, *hints, owner_ + " index")),
       chunks_(pool, layout.chunks, owner_) {
-  if (hints == nullptr) index_.emplace();
+  if (use != Use::kNone && hints == nullptr) index_.emplace();
 }
 
 void Dictionary::put_chunk(std::size_t chunk, std::byte* entries) noexcept {

@@ -52,9 +52,11 @@ class Dictionary {
   /// Entries that opening looks at, at most and about, when no thread keeps hints.
   static constexpr std::uint32_t kHintTailMax = 64;
 
-  /// `hints`: null for an index in DRAM. `decoder` is kept up to date for whoever reads rows.
-  Dictionary(pmem::Pool& pool, DictionaryLayout& layout, HintIndexLayout* hints, StringHeap& heap,
-             Type type, Decoder& decoder, const std::string& owner);
+  enum class Use : std::uint8_t { kNone, kValues };
+  /// `use` kNone: the column holds its values directly, nothing is looked up or added. `hints`: null
+  /// for an index in DRAM. `decoder` is kept up to date for whoever reads rows.
+  Dictionary(pmem::Pool& pool, DictionaryLayout& layout, Use use, HintIndexLayout* hints,
+             StringHeap& heap, Type type, Decoder& decoder, const std::string& owner);
 
   /// Opening, step 1: claims the chunks and finds how many ValueIDs may be in use.
   Status load();
@@ -273,7 +275,7 @@ class Dictionary {
   // and again need no look-up. Null for texts, and as long as there is no entry.
   static constexpr std::size_t kGuesses = 128;
   std::unique_ptr<std::atomic<std::uint32_t>[]> guesses_;
-  std::optional<HashIndex> index_;  // none when there are hints; in use when is_indexed_
+  std::optional<HashIndex> index_;  // none beside hints, or without use; in use when is_indexed_
   std::atomic<bool> is_indexed_{true};
   std::uint32_t rebuild_end_ = 0;  // those that were there at opening; constant after begin_rebuild
   std::atomic<bool> has_dropped_{false};

@@ -44,7 +44,7 @@ Status Dictionary::verify() const {
                                   pool_.path(), owner_, value(id).to_string(), id, found));
     }
   }
-  if (hints_ != nullptr) return {};
+  if (!index_) return {};
   if (const std::size_t indexed = index_->size(); indexed != values)
     return Status(StatusCode::kCorrupt, fmt::format("{}: {}: {} entries, but {} in the index",
                                                     pool_.path(), owner_, values, indexed));
