@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/shared_words.h"
 #include "bench/histogram.h"
 #include "bench/tatp_transactions.h"
 #include "bench/witness.h"
 #include "flugs/database.h"
-#include "words/shared_words.h"
 
 namespace flugs::bench {
 

@@ -47,7 +47,7 @@ function(flugs_settings target)
   target_link_options(${target} PRIVATE ${flags})
 endfunction()
 
-# One folder of the library: flugs_layer(columns SOURCES column.cc ... USES words pmem fmt::fmt).
+# One folder of the library: flugs_layer(columns SOURCES column.cc ... USES base pmem fmt::fmt).
 # USES names the layers below, which must exist already, and packages; tools/tidy.py holds every
 # #include to the same order.
 function(flugs_layer name)
@@ -58,7 +58,7 @@ function(flugs_layer name)
   endif()
   add_library(flugs_${name} OBJECT ${arg_SOURCES})
   target_include_directories(flugs_${name} PRIVATE ${PROJECT_SOURCE_DIR}
-                                                   ${PROJECT_SOURCE_DIR}/engine/include)
+                                                   ${PROJECT_SOURCE_DIR}/include)
   foreach(used IN LISTS arg_USES)
     if(used MATCHES "::")
       target_link_libraries(flugs_${name} PRIVATE ${used})

@@ -7,8 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "columns/hash.h"
-#include "words/shown.h"
+#include "base/hash.h"
+#include "base/shown.h"
 
 namespace flugs::columns {
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/published.h"
 #include "columns/cell.h"
 #include "columns/column_layout.h"
 #include "columns/dictionary.h"
@@ -20,7 +21,6 @@
 #include "flugs/value.h"
 #include "pmem/pool.h"
 #include "pmem/warm_list.h"
-#include "words/published.h"
 
 namespace flugs::columns {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+#include "base/stable_array.h"
 #include "columns/column.h"
-#include "columns/stable_array.h"
 #include "flugs/function_ref.h"
-#include "pmem/check.h"
 
 namespace flugs::columns {
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstring>
 
+#include "base/check.h"
+#include "base/hash.h"
 #include "columns/cell.h"
-#include "columns/hash.h"
-#include "pmem/check.h"
 #include "pmem/flush_run.h"
 
 namespace flugs::columns {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "columns/cell.h"
 #include "columns/chunk_geometry.h"
 #include "columns/column_layout.h"
@@ -22,7 +23,6 @@
 #include "flugs/function_ref.h"
 #include "flugs/value.h"
 #include "pmem/chunk_list.h"
-#include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "pmem/warm_list.h"
 
@@ -53,8 +53,8 @@ class Dictionary {
   static constexpr std::uint32_t kHintTailMax = 64;
 
   enum class Use : std::uint8_t { kNone, kValues };
-  /// `use` kNone: the column holds its values directly, nothing is looked up or added. `hints`: null
-  /// for an index in DRAM. `decoder` is kept up to date for whoever reads rows.
+  /// `use` kNone: the column holds its values directly, nothing is looked up or added. `hints`:
+  /// null for an index in DRAM. `decoder` is kept up to date for whoever reads rows.
   Dictionary(pmem::Pool& pool, DictionaryLayout& layout, Use use, HintIndexLayout* hints,
              StringHeap& heap, Type type, Decoder& decoder, const std::string& owner);
 
@@ -286,16 +286,15 @@ class Dictionary {
   // Entries from durable_end to before it may lack hints, since opening; 0: none does. Set to 0,
   // under keep_mutex_, when all have theirs.
   std::atomic<std::uint32_t> hints_left_end_{0};
-  pmem::Mutex keep_mutex_;         // of keep_hints; rank: before a HintIndex
+  Mutex keep_mutex_;               // of keep_hints; rank: before a HintIndex
   std::uint32_t quiet_count_ = 0;  // under it: what `count` was at the last call of keep_entries
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable
   std::atomic<std::size_t> chunk_count_{0};
   std::atomic<std::uint64_t> bytes_in_pool_{0};
-  pmem::Mutex null_mutex_;  // makes NULL's entry once; rank: before grow_mutex_
-  pmem::Mutex
-      late_mutex_;  // held to add a value until is_indexed_; rank: before a HashIndex bucket
-  pmem::Mutex grow_mutex_;  // protects chunks_; rank: after a HashIndex bucket
+  Mutex null_mutex_;  // makes NULL's entry once; rank: before grow_mutex_
+  Mutex late_mutex_;  // held to add a value until is_indexed_; rank: before a HashIndex bucket
+  Mutex grow_mutex_;  // protects chunks_; rank: after a HashIndex bucket
   pmem::ChunkList chunks_;
 };
 

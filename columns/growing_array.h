@@ -11,11 +11,11 @@
 
 namespace flugs::columns {
 
-/// A DRAM array for what mostly stays short, of which there are thousands: it takes little more than
-/// its elements need. The first `kFirst` elements are there from the beginning, as zeros. Readers
-/// index it without a lock while it grows: a longer copy takes its place, and those before are kept,
-/// as readers may be in them. So an element that was given to readers must not change, else some
-/// would go on reading the former value.
+/// A DRAM array for what mostly stays short, of which there are thousands: it takes little more
+/// than its elements need. The first `kFirst` elements are there from the beginning, as zeros.
+/// Readers index it without a lock while it grows: a longer copy takes its place, and those before
+/// are kept, as readers may be in them. So an element that was given to readers must not change,
+/// else some would go on reading the former value.
 ///
 /// Thread-safety: `put` one thread at a time. An element behind the first `kFirst` is read by those
 /// only who have learned that it is there: through a store with release that came after `put`, and

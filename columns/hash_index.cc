@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "columns/zeroed_memory.h"
+#include "base/zeroed_memory.h"
 
 namespace flugs::columns {
 

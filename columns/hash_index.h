@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "pmem/check.h"
-#include "pmem/mutex.h"
-#include "pmem/spin_lock.h"
-#include "words/shared_words.h"
+#include "base/check.h"
+#include "base/mutex.h"
+#include "base/shared_words.h"
+#include "base/spin_lock.h"
 
 namespace flugs::columns {
 
@@ -232,7 +232,7 @@ class HashIndex {
     }
     void lock() noexcept {
       note_write(SharedWord::kKeyBucket, this);
-      pmem::SpinWait wait;
+      SpinWait wait;
       for (;;) {
         std::uintptr_t seen = link.load(std::memory_order_relaxed);
         if ((seen & kLocked) == 0 &&
@@ -319,10 +319,10 @@ class HashIndex {
 
   std::atomic<Directory*> directory_;
   // Protects directory changes, segments_ and depths; rank: before a bucket's lock.
-  mutable pmem::Mutex structure_mutex_;
+  mutable Mutex structure_mutex_;
   std::vector<std::unique_ptr<Directory>> directories_;  // old ones too: readers may be in them
   std::vector<Segment*> segments_;
-  pmem::SpinLock memory_lock_;  // protects the slab below; rank: after a bucket's lock
+  SpinLock memory_lock_;  // protects the slab below; rank: after a bucket's lock
   struct Slab {
     void* memory;
     std::size_t bytes;

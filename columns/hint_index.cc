@@ -11,7 +11,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "pmem/check.h"
+#include "base/check.h"
 
 namespace flugs::columns {
 

@@ -10,18 +10,18 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/shared_words.h"
+#include "base/spin_lock.h"
+#include "base/zeroed_memory.h"
 #include "columns/chunk_geometry.h"
 #include "columns/hash_index.h"
 #include "columns/hint_index_layout.h"
 #include "columns/hint_line.h"
 #include "columns/unflushed.h"
-#include "columns/zeroed_memory.h"
 #include "pmem/chunk_list.h"
-#include "pmem/mutex.h"
 #include "pmem/pool.h"
-#include "pmem/spin_lock.h"
 #include "pmem/warm_list.h"
-#include "words/shared_words.h"
 
 namespace flugs::columns {
 
@@ -117,7 +117,7 @@ class HintIndex {
 
     HintIndex& index_;
     std::uint32_t fingerprint_;
-    pmem::SpinLock* lock_;
+    SpinLock* lock_;
     std::uint64_t word_;  // of the directory
   };
 
@@ -151,7 +151,7 @@ class HintIndex {
 
  private:
   using Segment = HintSegmentLayout;
-  struct alignas(64) Lock : pmem::SpinLock {};  // free when all of it is zero
+  struct alignas(64) Lock : SpinLock {};  // free when all of it is zero
   static constexpr std::uint64_t kSegmentBytes = sizeof(Segment);
   /// 16 per processor, so that two that write to different segments seldom meet.
   static std::size_t lock_count() noexcept;
@@ -336,7 +336,7 @@ class HintIndex {
   mutable std::atomic<std::uint64_t> found_there_{0};
   std::atomic<std::uint64_t> bytes_in_pool_{0};
   // Protects everything below and changes of the directory; rank: before locks_.
-  pmem::Mutex structure_mutex_;
+  Mutex structure_mutex_;
   pmem::ChunkList slabs_;
   std::vector<std::uint64_t> slab_offsets_;
   // Nothing in the pool leads to these, nor does recovery: those of a chain but the first, or that
@@ -345,8 +345,8 @@ class HintIndex {
   std::atomic<bool> is_all_read_{false};
   // Those that were found at opening, in the order of their offsets.
   std::vector<pmem::Extent> slabs_in_order_;
-  /// For each 2 MB of the pool, from those with the first slab to those with the last: the slab that
-  /// begins first of those in it, or goes on, and its number in `slabs_in_order_`.
+  /// For each 2 MB of the pool, from those with the first slab to those with the last: the slab
+  /// that begins first of those in it, or goes on, and its number in `slabs_in_order_`.
   struct SlabAt {
     std::uint64_t begin = 0;
     std::uint64_t bytes = 0;

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/shared_words.h"
 #include "columns/hint_index_layout.h"
-#include "words/shared_words.h"
 
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
 #include <emmintrin.h>

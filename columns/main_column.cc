@@ -1,7 +1,7 @@
 #include "columns/main_column.h"
 
+#include "base/check.h"
 #include "columns/main_blocks.h"
-#include "pmem/check.h"
 
 namespace flugs::columns {
 namespace {

@@ -1,8 +1,8 @@
 #include <limits>
 
+#include "base/check.h"
 #include "columns/main_blocks.h"
 #include "columns/main_column.h"
-#include "pmem/check.h"
 
 namespace flugs::columns {
 namespace {

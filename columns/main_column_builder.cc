@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/check.h"
 #include "columns/main_blocks.h"
 #include "columns/main_distinct.h"
 #include "columns/main_kernels.h"
-#include "pmem/check.h"
 
 namespace flugs::columns {
 

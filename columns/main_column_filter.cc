@@ -2,10 +2,10 @@
 #include <bit>
 #include <limits>
 
+#include "base/check.h"
 #include "columns/column.h"
 #include "columns/main_blocks.h"
 #include "columns/main_column.h"
-#include "pmem/check.h"
 
 namespace flugs::columns {
 namespace {

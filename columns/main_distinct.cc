@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "columns/hash.h"
+#include "base/hash.h"
 
 namespace flugs::columns {
 namespace {

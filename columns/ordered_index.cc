@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "columns/ordered_index_search.h"
-#include "pmem/check.h"
 
 namespace flugs::columns {
 
@@ -74,12 +74,12 @@ OrderedIndex::Descent OrderedIndex::descend(const Target& target, Path& path) co
 // ---- insert
 
 void OrderedIndex::insert(const OrderedEntry& entry) {
-  pmem::SpinWait wait;
+  SpinWait wait;
   while (try_insert(entry, false) == Outcome::kAgain) wait.once();
 }
 
 bool OrderedIndex::insert_unless_there(const OrderedEntry& entry) {
-  pmem::SpinWait wait;
+  SpinWait wait;
   for (;;) {
     const Outcome outcome = try_insert(entry, true);
     if (outcome != Outcome::kAgain) return outcome == Outcome::kDone;
@@ -165,7 +165,7 @@ OrderedEntry OrderedIndex::split_inner(Inner& left, Node*& right_out, bool at_ri
 // ---- erase
 
 bool OrderedIndex::erase(const OrderedEntry& entry) {
-  pmem::SpinWait wait;
+  SpinWait wait;
   for (;;) {
     const Outcome outcome = try_erase(entry);
     if (outcome != Outcome::kAgain) return outcome == Outcome::kDone;
@@ -309,7 +309,7 @@ void OrderedIndex::join_inners(Inner& parent, std::uint32_t i, Inner& left, Inne
 void OrderedIndex::scan(std::uint64_t lower_prefix, Probe probe, Visit visit) const {
   OrderedEntry last{};
   bool has_last = false;
-  pmem::SpinWait wait;
+  SpinWait wait;
   for (;;) {
     Path path;
     std::uint32_t first = kChanged;

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "columns/ordered_index.h"
 #include "columns/ordered_index_search.h"
-#include "pmem/check.h"
 
 // An ordered index as a whole: built, emptied, counted, audited.
 namespace flugs::columns {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <new>
 
-#include "columns/zeroed_memory.h"
+#include "base/zeroed_memory.h"
 
 namespace flugs::columns {
 

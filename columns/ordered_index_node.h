@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "pmem/spin_lock.h"
-#include "words/shared_words.h"
+#include "base/shared_words.h"
+#include "base/spin_lock.h"
 
 // The nodes of columns/ordered_index.h, and where their memory comes from.
 //
@@ -36,7 +36,7 @@ class VersionLock {
  public:
   /// Waits until no writer is at work.
   std::uint64_t read() const noexcept {
-    pmem::SpinWait wait;
+    SpinWait wait;
     for (;;) {
       note_read(SharedWord::kKeyNode, this);
       const std::uint64_t version = word_.load(std::memory_order_acquire);
@@ -213,7 +213,7 @@ class NodeStore {
   };
   void* allocate(std::size_t bytes);
 
-  pmem::SpinLock lock_;  // protects all below; innermost
+  SpinLock lock_;  // protects all below; innermost
   std::vector<Leaf*> free_leaves_;
   std::vector<Inner*> free_inners_;
   std::vector<Slab> slabs_;

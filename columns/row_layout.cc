@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "pmem/check.h"
+#include "base/check.h"
 
 namespace flugs::columns {
 

@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
+#include "base/hash.h"
 #include "columns/cell.h"
-#include "columns/hash.h"
 #include "flugs/status.h"
-#include "pmem/check.h"
 
 namespace flugs::columns {
 

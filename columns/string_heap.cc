@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "columns/hash.h"
-#include "pmem/check.h"
+#include "base/check.h"
+#include "base/hash.h"
 
 namespace flugs::columns {
 

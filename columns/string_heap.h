@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "columns/cell.h"
 #include "columns/column_layout.h"
 #include "flugs/status.h"
 #include "pmem/chunk_list.h"
-#include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "pmem/warm_list.h"
 
@@ -52,7 +52,7 @@ class StringHeap {
   pmem::Pool& pool_;
   StringHeapLayout& layout_;
   std::string owner_;
-  mutable pmem::Mutex mutex_;  // protects everything below; rank: after a HashIndex bucket
+  mutable Mutex mutex_;  // protects everything below; rank: after a HashIndex bucket
   pmem::ChunkList chunks_;
   std::uint64_t current_offset_ = 0;  // of the chunk that is being filled; 0: none
   std::uint64_t current_index_ = 0;

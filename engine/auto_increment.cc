@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "words/shared_words.h"
+#include "base/shared_words.h"
 
 namespace flugs::engine {
 

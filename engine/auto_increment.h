@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <string>
 
+#include "base/mutex.h"
+#include "base/published.h"
 #include "flugs/status.h"
 #include "flugs/value.h"
-#include "pmem/mutex.h"
 #include "pmem/persist.h"
 #include "pmem/pool.h"
-#include "words/published.h"
 
 namespace flugs::engine {
 
@@ -64,7 +64,7 @@ class AutoIncrement {
   std::uint64_t& last_taken_;
   std::atomic<std::int64_t> max_;
   Published<std::string> owner_;
-  pmem::Mutex mutex_;  // protects last_taken_; a leaf
+  Mutex mutex_;  // protects last_taken_; a leaf
   std::atomic<std::int64_t> skipped_{
       0};  // slots give nothing up to it of the blocks that they have
 };

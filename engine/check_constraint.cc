@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/shown.h"
 #include "engine/key_compare.h"
 #include "engine/schema_checks.h"
-#include "words/shown.h"
 
 namespace flugs::engine {
 

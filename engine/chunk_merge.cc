@@ -8,8 +8,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/elapsed.h"
 #include "pmem/extent_allocator.h"
-#include "words/elapsed.h"
 
 namespace flugs::engine {
 

@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/schema_codec.h"
 #include "engine/table_merge.h"
-#include "pmem/check.h"
 #include "pmem/scm_reads.h"
 #include "pmem/warm_list.h"
 

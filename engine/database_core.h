@@ -11,7 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "columns/stable_array.h"
+#include "base/crew.h"
+#include "base/fork.h"
+#include "base/mutex.h"
+#include "base/stable_array.h"
 #include "engine/catalog.h"
 #include "engine/hint_keeper.h"
 #include "engine/merger.h"
@@ -27,11 +30,8 @@
 #include "flugs/retry.h"
 #include "mvcc/transaction_slots.h"
 #include "pmem/found_words.h"
-#include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "recovery/phases.h"
-#include "words/crew.h"
-#include "words/fork.h"
 
 namespace flugs::engine {
 
@@ -181,7 +181,7 @@ class DatabaseCore {
                           std::chrono::milliseconds patience = kPatience) noexcept;
   Status resolve_foreign_keys(TableSchema& schema) const;
   Status link_foreign_keys();
-  Status introduce(Table& table, std::unique_lock<pmem::Mutex>& guard);
+  Status introduce(Table& table, std::unique_lock<Mutex>& guard);
   Status check_unreferenced(const Table& table) const;
   static void name_referrers(const Table& parent);
   Result<std::size_t> place_for_key(Table& table, const KeySchema& key);
@@ -197,9 +197,9 @@ class DatabaseCore {
   RecoveryReport report_;
   std::unique_ptr<mvcc::TransactionSlots> slots_;
   std::vector<std::unique_ptr<TransactionContext>> contexts_;  // by slot
-  mutable pmem::Mutex ddl_mutex_;  // protects the catalogue and owned_tables_; rank: outermost
+  mutable Mutex ddl_mutex_;  // protects the catalogue and owned_tables_; rank: outermost
   std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
-  columns::StableArray<Table*> tables_by_id_;
+  StableArray<Table*> tables_by_id_;
   std::uint32_t next_table_id_ = 1;
   std::atomic<bool> closing_{false};
   std::atomic<bool> is_forked_{false};

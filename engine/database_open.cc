@@ -6,11 +6,11 @@
 #include <atomic>
 #include <limits>
 
+#include "base/elapsed.h"
 #include "engine/catalog.h"
 #include "engine/database_core.h"
 #include "engine/schema_codec.h"
 #include "recovery/rebuild_dictionaries.h"
-#include "words/elapsed.h"
 
 namespace flugs::engine {
 

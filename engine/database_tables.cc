@@ -116,7 +116,7 @@ Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
 
 // Tells the tables that a new one refers to. Who has deleted rows of them without asking it must
 // have ended before it can have rows; who deletes some meanwhile gets kConflict.
-Status DatabaseCore::introduce(Table& table, std::unique_lock<pmem::Mutex>& guard) {
+Status DatabaseCore::introduce(Table& table, std::unique_lock<Mutex>& guard) {
   bool has_others = false;
   for (std::size_t i = 0; i < table.schema().foreign_keys.size(); ++i) {
     const TableId parent = table.schema().foreign_keys[i].referenced.table;
@@ -150,8 +150,8 @@ bool DatabaseCore::wait_for_snapshots(std::uint64_t since,
                                       std::chrono::milliseconds patience) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (slots_->oldest_snapshot() < since) {
-    if (pmem::wait_observer != nullptr) {  // patience is for the clock of the machine
-      pmem::wait_observer->on_wait();
+    if (wait_observer != nullptr) {  // patience is for the clock of the machine
+      wait_observer->on_wait();
       continue;
     }
     if (std::chrono::steady_clock::now() >= deadline) return false;

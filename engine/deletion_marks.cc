@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "words/shared_words.h"
+#include "base/shared_words.h"
 
 namespace flugs::engine {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "pmem/spin_lock.h"
+#include "base/spin_lock.h"
 
 namespace flugs::engine {
 
@@ -106,7 +106,7 @@ class DeletionMarks {
 
   const std::size_t word_count_;
   const std::unique_ptr<Word[]> words_;  // a bit per place: in doubt; behind them: settled
-  pmem::SpinLock lock_;                  // for what follows and the words; a leaf
+  SpinLock lock_;                        // for what follows and the words; a leaf
   std::atomic<std::uint32_t> doubtful_{0};
   std::atomic<std::uint32_t> recent_count_{0};
   std::atomic<std::uint64_t> settlings_{0};   // twice their number; odd: one is under way

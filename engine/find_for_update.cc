@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/deadline.h"
 #include "engine/database_core.h"
 #include "flugs/transaction.h"
 #include "mvcc/asymmetric_barrier.h"
-#include "words/deadline.h"
 
 namespace flugs {
 

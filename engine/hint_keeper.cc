@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/thread.h"
 #include "engine/database_core.h"
 #include "pmem/scm_reads.h"
-#include "words/thread.h"
 
 namespace flugs::engine {
 

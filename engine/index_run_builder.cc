@@ -4,8 +4,8 @@
 #include <functional>
 #include <mutex>
 
+#include "base/parallel_sort.h"
 #include "pmem/scm_reads.h"
-#include "words/parallel_sort.h"
 
 namespace flugs::engine {
 

@@ -4,13 +4,13 @@
 #include <span>
 #include <vector>
 
+#include "base/crew.h"
 #include "columns/ordered_index.h"
 #include "engine/index_runs.h"
 #include "engine/table.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "pmem/pool.h"
-#include "words/crew.h"
 
 namespace flugs::engine {
 

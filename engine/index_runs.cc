@@ -7,7 +7,7 @@
 #include <bit>
 #include <utility>
 
-#include "pmem/check.h"
+#include "base/check.h"
 
 namespace flugs::engine {
 

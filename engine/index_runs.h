@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/catalog_layout.h"
 #include "engine/chunk_set.h"
 #include "engine/index_run.h"
 #include "engine/row_store.h"
 #include "flugs/status.h"
-#include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "pmem/warm_list.h"
 
@@ -168,7 +168,7 @@ class IndexRuns {
   std::string owner_;
   std::atomic<const List*> list_;
   std::array<KeyTargets, kKeysMax> targets_;  // by key
-  mutable pmem::Mutex mutex_;  // protects what follows, and changing the list; before the allocator
+  mutable Mutex mutex_;  // protects what follows, and changing the list; before the allocator
   std::vector<Replaced> replaced_;
   std::vector<std::size_t> emptied_;
 };

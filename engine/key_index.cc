@@ -6,11 +6,11 @@
 #include <array>
 #include <optional>
 
-#include "columns/hash.h"
+#include "base/hash.h"
+#include "base/shown.h"
 #include "engine/key_prefix.h"
 #include "engine/run_walk.h"
 #include "engine/schema_codec.h"
-#include "words/shown.h"
 
 namespace flugs::engine {
 
@@ -112,11 +112,11 @@ inline std::uint64_t KeyIndex::hash_of(std::uint32_t row, std::size_t count) con
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint16_t position = columns()[i];
     const columns::Column& column = *columns_[position];
-    std::uint64_t part = columns::kHashOfNull;
+    std::uint64_t part = kHashOfNull;
     if (!column.nullable() || !view.is_null(column, position))
-      part = column.is_text() ? columns::hash_text(view.text(column, position))
-                              : columns::hash_integer(view.integer(column, position));
-    hash = i == 0 ? part : columns::combine_hashes(hash, part);
+      part = column.is_text() ? hash_text(view.text(column, position))
+                              : hash_integer(view.integer(column, position));
+    hash = i == 0 ? part : combine_hashes(hash, part);
   }
   return hash;
 }
@@ -133,11 +133,10 @@ std::uint64_t KeyIndex::hash_of(std::span<const Value> values) const noexcept {
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < hashed_columns_; ++i) {
     const Value& v = values[i];
-    std::uint64_t part = columns::kHashOfNull;
+    std::uint64_t part = kHashOfNull;
     if (!v.is_null())
-      part = columns_[columns()[i]]->is_text() ? columns::hash_text(v.as_string())
-                                               : columns::hash_integer(v.raw());
-    hash = i == 0 ? part : columns::combine_hashes(hash, part);
+      part = columns_[columns()[i]]->is_text() ? hash_text(v.as_string()) : hash_integer(v.raw());
+    hash = i == 0 ? part : combine_hashes(hash, part);
   }
   return hash;
 }
@@ -330,7 +329,8 @@ void KeyIndex::erase(std::uint32_t row) {
   if (hints_ != nullptr) erase_hint(row, row, {});
   if (is_served(row)) return;
   if (hints_ == nullptr && is_hashed(row))
-    hash_->edit(hash_of(row), [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });
+    hash_->edit(hash_of(row),
+                [&](columns::HashIndex::Editor& editor) { return editor.erase(row); });
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(row));
 }
 
@@ -464,8 +464,7 @@ void KeyIndex::release_memory() {
 }
 
 std::size_t KeyIndex::memory_bytes() const noexcept {
-  return (hash_ ? hash_->memory_bytes() : 0) +
-         (ordered_ != nullptr ? ordered_->memory_bytes() : 0);
+  return (hash_ ? hash_->memory_bytes() : 0) + (ordered_ != nullptr ? ordered_->memory_bytes() : 0);
 }
 
 }  // namespace flugs::engine

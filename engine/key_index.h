@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/published.h"
 #include "columns/column.h"
 #include "columns/hash_index.h"
 #include "columns/hint_index.h"
@@ -19,7 +20,6 @@
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "mvcc/visibility.h"
-#include "words/published.h"
 
 namespace flugs::engine {
 

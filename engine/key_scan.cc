@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
 #include "columns/cell.h"
 #include "columns/column.h"
-#include "pmem/check.h"
 
 namespace flugs::engine {
 

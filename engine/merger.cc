@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/thread.h"
 #include "mvcc/visibility.h"
-#include "words/thread.h"
 
 namespace flugs::engine {
 
@@ -43,7 +43,7 @@ MergeOptions options_of(const MergePolicy& policy) {
 
 }  // namespace
 
-Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, pmem::Mutex& ddl_mutex,
+Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex,
                std::uint32_t niceness)
     : pool_(pool), slots_(slots), ddl_mutex_(ddl_mutex), niceness_(niceness) {}
 

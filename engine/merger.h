@@ -27,8 +27,7 @@ namespace flugs::engine {
 class Merger {
  public:
   /// All are used until the object is gone; `ddl_mutex` is the database's.
-  Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, pmem::Mutex& ddl_mutex,
-         std::uint32_t niceness);
+  Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex, std::uint32_t niceness);
   /// A merge that runs ends soon; what it has merged stays so.
   ~Merger();
 
@@ -70,7 +69,7 @@ class Merger {
 
   pmem::Pool& pool_;
   mvcc::TransactionSlots& slots_;
-  pmem::Mutex& ddl_mutex_;
+  Mutex& ddl_mutex_;
   const std::uint32_t niceness_;
   std::atomic<bool> stops_{false};
   std::atomic<bool> wants_thread_{false};  // there is work, but it could not be started

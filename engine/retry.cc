@@ -6,11 +6,11 @@
 #include <random>
 #include <thread>
 
+#include "base/deadline.h"
+#include "base/shared_words.h"
 #include "engine/database_core.h"
 #include "engine/retry_queue.h"
 #include "flugs/retry.h"
-#include "words/deadline.h"
-#include "words/shared_words.h"
 
 namespace flugs::engine {
 

@@ -7,8 +7,8 @@
 #include <atomic>
 #include <utility>
 
+#include "base/check.h"
 #include "columns/main_column_builder.h"
-#include "pmem/check.h"
 #include "pmem/extent_allocator.h"
 
 namespace flugs::engine {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "columns/column_array.h"
 #include "columns/main_column.h"
 #include "columns/main_records.h"
@@ -18,7 +19,6 @@
 #include "flugs/status.h"
 #include "mvcc/stamps.h"
 #include "mvcc/visibility.h"
-#include "pmem/mutex.h"
 #include "pmem/pool.h"
 
 namespace flugs::engine {
@@ -247,7 +247,7 @@ class RowGroup {
   std::uint64_t block_total_ = 0;
   std::unique_ptr<DeletionMarks> marks_;  // made before the first block is published
   std::unique_ptr<columns::ExtremePlaces[]> extreme_places_;  // by column, made with the marks
-  pmem::Mutex block_mutex_;                                   // makes blocks; a leaf
+  Mutex block_mutex_;                                         // makes blocks; a leaf
   std::atomic<std::size_t> own_end_{0};
   mutable std::atomic<const MadeColumns*> made_{nullptr};
   mutable std::mutex made_mutex_;  // protects the two below; a leaf

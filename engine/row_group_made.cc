@@ -6,9 +6,9 @@
 #include <mutex>
 #include <utility>
 
+#include "base/check.h"
 #include "columns/main_column_builder.h"
 #include "engine/row_group.h"
-#include "pmem/check.h"
 
 namespace flugs::engine {
 

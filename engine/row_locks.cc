@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "pmem/check.h"
-#include "words/shared_words.h"
+#include "base/check.h"
+#include "base/shared_words.h"
 
 namespace flugs::engine {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "pmem/check.h"
+#include "base/check.h"
 
 namespace flugs::engine {
 

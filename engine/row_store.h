@@ -8,20 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/shared_words.h"
+#include "base/stable_array.h"
 #include "columns/chunk_geometry.h"
 #include "columns/column_array.h"
 #include "columns/row_layout.h"
-#include "columns/stable_array.h"
 #include "engine/catalog_layout.h"
 #include "engine/row_group.h"
 #include "engine/row_view.h"
 #include "flugs/status.h"
 #include "mvcc/stamps.h"
 #include "pmem/chunk_list.h"
-#include "pmem/mutex.h"
 #include "pmem/pool.h"
 #include "pmem/warm_list.h"
-#include "words/shared_words.h"
 
 namespace flugs::engine {
 
@@ -80,7 +80,7 @@ class RowStore {
 
    private:
     RowStore& rows_;
-    const std::lock_guard<pmem::Mutex> guard_;
+    const std::lock_guard<Mutex> guard_;
   };
   /// Whether a chunk has cells of that edition of the column, or a group has values: where
   /// `in_groups`. At opening, or under the table's merge_mutex().
@@ -383,7 +383,7 @@ class RowStore {
   const columns::ColumnArray& columns_;
   std::string owner_;
   columns::ChunkGeometry geometry_;
-  columns::StableArray<Chunk> chunks_in_dram_;
+  StableArray<Chunk> chunks_in_dram_;
   std::atomic<const columns::RowLayout*> current_layout_{nullptr};
   std::atomic<std::uint64_t> row_limit_{0};
   std::atomic<std::size_t> chunk_count_{0};
@@ -392,13 +392,13 @@ class RowStore {
   std::atomic<std::uint64_t> delta_bytes_max_{0};
   std::atomic<std::size_t> previous_bytes_{0};
   std::atomic<std::uint64_t> last_emptied_at_{0};
-  mutable pmem::Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
+  mutable Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
   pmem::ChunkList chunk_list_;
   std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
   std::vector<Replaced> replaced_;
   // Far from what whoever writes looks at: that changes with a chunk, this with every 64 rows.
   std::atomic<std::uint32_t> next_row_{0};
-  pmem::Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
+  Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
 };
 
 }  // namespace flugs::engine

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/check.h"
+#include "base/spin_lock.h"
 #include "engine/row_store.h"
 #include "mvcc/asymmetric_barrier.h"
-#include "pmem/check.h"
-#include "pmem/spin_lock.h"
 
 namespace flugs::engine {
 
@@ -51,7 +51,7 @@ bool RowStore::is_still(std::uint32_t row, const mvcc::VersionLayout* version) c
 }
 
 void RowStore::wait_for_move(std::uint32_t row) const noexcept {
-  pmem::SpinWait wait;
+  SpinWait wait;
   while (__atomic_load_n(&chunk_with(row).moving, __ATOMIC_ACQUIRE)) wait.once();
 }
 

@@ -10,9 +10,9 @@
 #include <span>
 #include <utility>
 
+#include "base/check.h"
 #include "columns/row_layout.h"
 #include "engine/schema_codec.h"
-#include "pmem/check.h"
 
 namespace flugs::engine {
 

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <utility>
 
+#include "base/thread.h"
 #include "engine/table.h"
 #include "pmem/scm_reads.h"
-#include "words/thread.h"
 
 namespace flugs::engine {
 

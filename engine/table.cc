@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "base/shown.h"
 #include "engine/schema_codec.h"
-#include "words/shown.h"
 
 namespace flugs::engine {
 

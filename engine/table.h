@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/published.h"
 #include "columns/column_array.h"
 #include "columns/hash_index_builder.h"
 #include "engine/auto_increment.h"
@@ -30,9 +32,7 @@
 #include "flugs/scan.h"
 #include "flugs/schema.h"
 #include "flugs/transaction.h"
-#include "pmem/mutex.h"
 #include "recovery/phases.h"
-#include "words/published.h"
 
 namespace flugs::engine {
 
@@ -273,7 +273,7 @@ class Table : public UnbuiltIndexes {
   void rebuild_ordered(std::size_t key);
 
   /// Held by a merge, and by dropping.
-  pmem::Mutex& merge_mutex() noexcept { return merge_mutex_; }
+  Mutex& merge_mutex() noexcept { return merge_mutex_; }
   // What merges have replaced, and the row ids of chunks that they emptied, until nobody is left
   // who may read it. Under merge_mutex().
   bool has_replaced() const { return rows_.has_replaced() || runs_.has_replaced(); }
@@ -523,7 +523,7 @@ class Table : public UnbuiltIndexes {
   std::vector<ChangedColumnLayout> changed_columns_;  // under ddl_mutex_
   Published<TableDefinition> definition_;
   // One per column. Of one that has changed each edition has its own, and this one is nobody's.
-  columns::StableArray<columns::Decoder> decoders_;
+  StableArray<columns::Decoder> decoders_;
   /// Dropped columns that nothing had values of at opening: others stand in for them, which own
   /// nothing.
   struct Forgotten {
@@ -560,7 +560,7 @@ class Table : public UnbuiltIndexes {
   std::atomic<bool> has_dropped_columns_{false};
   std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
-  pmem::Mutex merge_mutex_;                    // rank: before ddl_mutex_ of the database
+  Mutex merge_mutex_;                          // rank: before ddl_mutex_ of the database
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
   ColumnLooks looks_;                          // under merge_mutex_
   MergeRecord merge_record_;
@@ -574,7 +574,7 @@ class Table : public UnbuiltIndexes {
   std::atomic<double> build_us_{0};
   std::atomic<std::int64_t> asked_at_{0};
   std::atomic<bool> keeps_opening_{false};
-  pmem::Mutex build_mutex_;  // protects build_status_; rank: after merge_mutex_
+  Mutex build_mutex_;  // protects build_status_; rank: after merge_mutex_
   Status build_status_;
   UnsweptRows unswept_;
   mvcc::TransactionSlots* slots_ = nullptr;  // when rows or indexes were left

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/elapsed.h"
 #include "engine/table.h"
 #include "recovery/rebuild_dictionaries.h"
-#include "words/elapsed.h"
 
 namespace flugs::engine {
 

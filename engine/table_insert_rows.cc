@@ -7,9 +7,9 @@
 #include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/definition_of_now.h"
 #include "engine/table.h"
-#include "pmem/check.h"
 
 namespace flugs::engine {
 

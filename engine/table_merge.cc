@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/elapsed.h"
 #include "engine/index_run_builder.h"
 #include "pmem/scm_reads.h"
-#include "words/elapsed.h"
 
 namespace flugs::engine {
 
@@ -25,7 +25,7 @@ std::uint64_t with_reserve(std::uint64_t bytes) noexcept { return bytes + bytes 
 }  // namespace
 
 TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
-                       pmem::Mutex& ddl_mutex, const MergeOptions& options,
+                       Mutex& ddl_mutex, const MergeOptions& options,
                        const std::atomic<bool>* stops)
     : pool_(pool),
       slots_(slots),

@@ -5,14 +5,14 @@
 #include <mutex>
 #include <vector>
 
+#include "base/crew.h"
+#include "base/mutex.h"
 #include "engine/chunk_merge.h"
 #include "engine/table.h"
 #include "flugs/function_ref.h"
 #include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
-#include "pmem/mutex.h"
 #include "pmem/pool.h"
-#include "words/crew.h"
 
 namespace flugs::engine {
 
@@ -28,7 +28,7 @@ class TableMerge {
   /// `options` is used until the object is gone. When `stops` becomes true, a merge ends soon, as
   /// when the table is dropped; null: it does not.
   /// `ddl_mutex` is the database's.
-  TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, pmem::Mutex& ddl_mutex,
+  TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, Mutex& ddl_mutex,
              const MergeOptions& options, const std::atomic<bool>* stops = nullptr);
 
   /// What a merge would go through.
@@ -83,7 +83,7 @@ class TableMerge {
   mvcc::TransactionSlots& slots_;
   Table& table_;
   RowStore& rows_;
-  pmem::Mutex& ddl_mutex_;
+  Mutex& ddl_mutex_;
   const MergeOptions& options_;
   const std::atomic<bool>* stop_requested_;
   const std::chrono::milliseconds patience_;

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/shown.h"
 #include "engine/definition_of_now.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
-#include "words/shown.h"
 
 namespace flugs::engine {
 

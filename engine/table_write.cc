@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "columns/hash.h"
+#include "base/hash.h"
 #include "engine/definition_of_now.h"
 #include "engine/schema_codec.h"
 #include "engine/table.h"
@@ -355,8 +355,7 @@ Status Table::respect_lock(TransactionContext& context, std::uint32_t row,
 // Another unique key names nothing: when it is dropped, two records may have equal values in it.
 LockName Table::lock_name(std::uint32_t row) const noexcept {
   const bool has_primary_key = schema().has_primary_key;
-  return {layout_.table_id,
-          has_primary_key ? keys_[0]->record_hash(row) : columns::hash_integer(row)};
+  return {layout_.table_id, has_primary_key ? keys_[0]->record_hash(row) : hash_integer(row)};
 }
 
 void Table::note_deleted(TransactionContext& context, std::uint32_t row,

@@ -9,9 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/stable_array.h"
 #include "columns/cell.h"
 #include "columns/hash_index.h"
-#include "columns/stable_array.h"
 #include "columns/unflushed.h"
 #include "engine/auto_increment.h"
 #include "engine/read_set.h"
@@ -22,7 +23,6 @@
 #include "mvcc/commit.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
-#include "pmem/mutex.h"
 
 namespace flugs::engine {
 
@@ -178,7 +178,7 @@ class alignas(128) TransactionContext {
  public:
   mvcc::Slot* slot = nullptr;
   mvcc::TransactionSlots* slots = nullptr;
-  pmem::Mutex* ddl_mutex = nullptr;  // of the database; only tried
+  Mutex* ddl_mutex = nullptr;  // of the database; only tried
   mvcc::Visibility visibility;
   /// Transactions with a lower snapshot are to end (TransactionSlots::ask_to_end).
   const std::atomic<std::uint64_t>* asked_to_end = nullptr;
@@ -306,7 +306,7 @@ class alignas(128) TransactionContext {
   Table* table_of(std::uint32_t id) const noexcept {
     return __atomic_load_n(&(*tables)[id], __ATOMIC_ACQUIRE);
   }
-  const columns::StableArray<Table*>* tables = nullptr;  ///< by id
+  const StableArray<Table*>* tables = nullptr;  ///< by id
 
   /// To be called with each write: no transaction has all of its work at its end.
   void add_write(const mvcc::Write& write) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "pmem/spin_lock.h"
+#include "base/spin_lock.h"
 
 namespace flugs::engine {
 
@@ -61,12 +61,12 @@ class UnsweptRows {
   }
   /// Until those are swept that others have taken. None may be left that nobody has.
   void wait_until_swept() const noexcept {
-    for (pmem::SpinWait wait; any();) wait.once();
+    for (SpinWait wait; any();) wait.once();
   }
   /// The table is dropped: nothing of it is being swept any more on return.
   void forget() noexcept {
     end_.store(0, std::memory_order_seq_cst);
-    for (pmem::SpinWait wait; taken_.load(std::memory_order_seq_cst) != 0;) wait.once();
+    for (SpinWait wait; taken_.load(std::memory_order_seq_cst) != 0;) wait.once();
     left_.store(0, std::memory_order_relaxed);
   }
 

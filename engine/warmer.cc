@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "words/thread.h"
+#include "base/thread.h"
 
 namespace flugs::engine {
 

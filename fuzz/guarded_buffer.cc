@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include "pmem/check.h"
+#include "base/check.h"
 #include "pmem/medium.h"
 
 namespace flugs::fuzz {

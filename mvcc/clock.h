@@ -3,10 +3,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
+#include "base/shared_words.h"
 #include "flugs/status.h"
 #include "mvcc/asymmetric_barrier.h"
-#include "pmem/check.h"
-#include "words/shared_words.h"
 
 namespace flugs::mvcc {
 

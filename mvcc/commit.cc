@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "pmem/check.h"
+#include "base/check.h"
 
 namespace flugs::mvcc {
 

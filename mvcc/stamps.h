@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "words/shared_words.h"
+#include "base/shared_words.h"
 
 namespace flugs::mvcc {
 

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <utility>
 
+#include "base/check.h"
+#include "base/fork.h"
 #include "mvcc/commit.h"
-#include "pmem/check.h"
-#include "words/fork.h"
 
 namespace flugs::mvcc {
 

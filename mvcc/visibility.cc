@@ -43,7 +43,7 @@ Visibility::Resolved Visibility::resolve(const Stamp& stamp) const noexcept {
 }
 
 bool Visibility::tag_happened(const Stamp& stamp, Stamp seen) const noexcept {
-  pmem::SpinWait wait;
+  SpinWait wait;
   for (;;) {
     if (seen == kNoStamp) return false;
     if (!is_tag(seen)) return seen <= snapshot_;

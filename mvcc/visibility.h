@@ -2,10 +2,10 @@
 
 #include <span>
 
+#include "base/shared_words.h"
+#include "base/spin_lock.h"
 #include "mvcc/slot_mirror.h"
 #include "mvcc/stamps.h"
-#include "pmem/spin_lock.h"
-#include "words/shared_words.h"
 
 namespace flugs::mvcc {
 

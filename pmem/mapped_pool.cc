@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "pmem/check.h"
+#include "base/check.h"
 
 namespace flugs::pmem {
 

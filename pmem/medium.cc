@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pmem/check.h"
+#include "base/check.h"
 #include "pmem/latency.h"
 
 namespace flugs::pmem {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "pmem/check.h"
+#include "base/check.h"
 #include "pmem/latency.h"
 #include "pmem/medium.h"
 

@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
+#include "base/fork.h"
 #include "flugs/status.h"
 #include "pmem/file_view.h"
 #include "pmem/medium.h"
-#include "words/fork.h"
 
 namespace flugs::pmem {
 

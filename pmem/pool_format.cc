@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "pmem/check.h"
+#include "base/check.h"
 
 namespace flugs::pmem {
 

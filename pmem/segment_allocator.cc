@@ -6,8 +6,8 @@
 #include <atomic>
 #include <optional>
 
-#include "pmem/check.h"
-#include "words/shared_words.h"
+#include "base/check.h"
+#include "base/shared_words.h"
 
 namespace flugs::pmem {
 

@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "pmem/extent_allocator.h"
 #include "pmem/free_map.h"
 #include "pmem/medium.h"
-#include "pmem/mutex.h"
 #include "pmem/pool_format.h"
 #include "pmem/segment_source.h"
 

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <chrono>
 
-#include "pmem/check.h"
+#include "base/check.h"
+#include "base/thread.h"
 #include "pmem/segment_allocator.h"
-#include "words/thread.h"
 
 namespace flugs::pmem {
 

@@ -1,6 +1,6 @@
 // Protocols recycle, sweep, resolve and generation: what is left behind, and its use again.
 
-#include "pmem/check.h"
+#include "base/check.h"
 #include "proof/scripts.h"
 
 namespace flugs::proof {

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <set>
 
-#include "columns/zeroed_memory.h"
-#include "pmem/check.h"
+#include "base/check.h"
+#include "base/zeroed_memory.h"
 #include "proof/probe.h"
 #include "proof/rig_filter.h"
 
@@ -62,7 +62,7 @@ std::set<std::string>& watched_sites() {
 
 CrashRig::CrashRig(RigOptions options)
     : options_(std::move(options)), buffer_(options_.pool_bytes), trial_(options_.pool_bytes) {
-  columns::keep_zeroed_memory(64);
+  keep_zeroed_memory(64);
   // Images come and go: without it each would be mapped anew, page fault by page fault.
   ::mallopt(M_MMAP_THRESHOLD, 256 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);

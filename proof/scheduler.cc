@@ -41,9 +41,9 @@ void Scheduler::run_thread(std::uint32_t number, const std::function<void()>& wo
     std::unique_lock lock(mutex_);
     turn_.wait(lock, [&] { return running_ == number; });
   }
-  pmem::wait_observer = this;
+  wait_observer = this;
   work();
-  pmem::wait_observer = nullptr;
+  wait_observer = nullptr;
   is_alive_[number] = false;
   waits_ = 0;
   {
@@ -94,10 +94,9 @@ void Scheduler::on_wait() noexcept {
   pass();
 }
 
-Scheduler::Undisturbed::Undisturbed() noexcept
-    : former_(std::exchange(pmem::wait_observer, nullptr)) {}
+Scheduler::Undisturbed::Undisturbed() noexcept : former_(std::exchange(wait_observer, nullptr)) {}
 
-Scheduler::Undisturbed::~Undisturbed() { pmem::wait_observer = former_; }
+Scheduler::Undisturbed::~Undisturbed() { wait_observer = former_; }
 
 void Scheduler::on_flush(const void* /*address*/, std::size_t /*bytes*/, pmem::Label /*label*/) {
   std::abort();  // never called: on_flush_by is

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/waiting.h"
 #include "pmem/medium.h"
-#include "pmem/waiting.h"
 #include "proof/schedule.h"
 
 namespace flugs::proof {
@@ -18,7 +18,7 @@ namespace flugs::proof {
 ///
 /// It stands in front of what observes a medium. What the observer does, judge images for
 /// instance, belongs to the thread that flushes or fences, and the turn stays there meanwhile.
-class Scheduler final : public pmem::PersistObserver, public pmem::WaitObserver {
+class Scheduler final : public pmem::PersistObserver, public WaitObserver {
  public:
   /// `before_switch` is called before each switch of the schedule that happens, from
   /// watched_from() on.
@@ -41,7 +41,7 @@ class Scheduler final : public pmem::PersistObserver, public pmem::WaitObserver 
     Undisturbed& operator=(const Undisturbed&) = delete;
 
    private:
-    pmem::WaitObserver* former_;
+    WaitObserver* former_;
   };
 
   void on_flush(const void* address, std::size_t bytes, pmem::Label label) override;

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <optional>
 
-#include "columns/zeroed_memory.h"
+#include "base/zeroed_memory.h"
 #include "engine/database_access.h"
 #include "mvcc/transaction_slots.h"
 #include "pmem/extent_allocator.h"
@@ -128,7 +128,7 @@ class WorkloadRun {
 ExplorationResult explore_workload(const Exploration& exploration, const WorkloadFactory& make,
                                    const WorkloadLimits& limits) {
   const std::clock_t start = std::clock();
-  columns::keep_zeroed_memory(64);
+  keep_zeroed_memory(64);
   ExplorationResult result;
   const Result<ExplorerOptions> options = explorer_options(exploration);
   const std::unique_ptr<CrashWorkload> workload = make(exploration.seed + exploration.round);

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "columns/hash.h"
+#include "base/hash.h"
 
 namespace flugs::query {
 
@@ -22,7 +22,7 @@ std::uint32_t FixedTexts::intern(std::string_view text) {
 }
 
 std::uint32_t TextPool::intern(std::string_view text) {
-  const auto index = static_cast<std::uint32_t>(columns::hash_text(text) % kShards);
+  const auto index = static_cast<std::uint32_t>(hash_text(text) % kShards);
   Shard& shard = shards_[index];
   const std::lock_guard guard(shard.mutex);
   const auto [found, added] = shard.codes.try_emplace(

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "columns/hash.h"
+#include "base/hash.h"
 #include "query/failure.h"
 
 namespace flugs::query {
-
-using columns::mix64;
 
 GroupTable::GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges)
     : key_count_(key_count), scratch_(key_count + 1) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "columns/hash.h"
+#include "base/hash.h"
 #include "query/failure.h"
 #include "query/hash_join.h"
 
@@ -15,11 +15,11 @@ void hash_keys(const std::vector<ColumnView>& keys, const std::vector<Form>& for
     if (forms[k] == Form::kText) {
       const std::string_view* texts = keys[k].texts();
       for (std::size_t i = 0; i < rows; ++i)
-        hashes[i] = columns::combine_hashes(hashes[i], columns::hash_text(texts[i]));
+        hashes[i] = combine_hashes(hashes[i], hash_text(texts[i]));
     } else {
       const std::int64_t* ints = keys[k].ints();
       for (std::size_t i = 0; i < rows; ++i)
-        hashes[i] = columns::combine_hashes(hashes[i], static_cast<std::uint64_t>(ints[i]));
+        hashes[i] = combine_hashes(hashes[i], static_cast<std::uint64_t>(ints[i]));
     }
     if (keys[k].nulls != nullptr)
       for (std::size_t i = 0; i < rows; ++i) is_null[i] |= keys[k].nulls[i];

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/crew.h"
 #include "flugs/query.h"
 #include "flugs/query_result.h"
 #include "query/failure.h"
 #include "query/text_store.h"
-#include "words/crew.h"
 
 namespace flugs::engine {
 class DatabaseCore;

@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "base/parallel_sort.h"
 #include "query/failure.h"
-#include "words/parallel_sort.h"
 
 namespace flugs::query {
 

@@ -3,8 +3,8 @@
 #include <new>
 #include <thread>
 
+#include "base/elapsed.h"
 #include "pmem/scm_reads.h"
-#include "words/elapsed.h"
 
 namespace flugs::recovery {
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/crew.h"
 #include "flugs/recovery_report.h"
 #include "flugs/status.h"
-#include "words/crew.h"
 
 namespace flugs::recovery {
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 CLANG_TIDY = "clang-tidy-19"
-CHECKED = ("words/", "pmem/", "columns/", "mvcc/", "recovery/", "engine/", "query/", "bench/",
+CHECKED = ("base/", "pmem/", "columns/", "mvcc/", "recovery/", "engine/", "query/", "bench/",
            "history/", "proof/", "fuzz/", "tools/", "examples/")
 QUICK = ("-*,bugprone-argument-comment,bugprone-branch-clone,bugprone-integer-division,"
          "bugprone-macro-parentheses,bugprone-unused-return-value,bugprone-use-after-move,"
@@ -54,7 +54,7 @@ class Sources:
         while pending:
             for name in INCLUDE.findall(self.read(pending.pop())):
                 name = name.decode()
-                for candidate in (name, "engine/include/" + name):
+                for candidate in (name, "include/" + name):
                     if candidate not in found and self.read(candidate):
                         found.add(candidate)
                         pending.append(candidate)

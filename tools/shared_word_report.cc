@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/shared_words.h"
 #include "tools/text_table.h"
-#include "words/shared_words.h"
 
 namespace flugs::tools {
 

@@ -14,8 +14,8 @@ CLEAN = {
     "pmem/CMakeLists.txt": "flugs_layer(pmem SOURCES pool.cc)\n",
     "columns/CMakeLists.txt": "flugs_layer(columns SOURCES column.cc)\n",
     "test/pmem/CMakeLists.txt": "flugs_test(pmem SOURCES pool_test.cc LABELS fast)\n",
-    "engine/include/flugs/value.h": "#pragma once\n\n#include <cstdint>\n",
-    "engine/include/flugs/database.h": '#pragma once\n\n#include "flugs/value.h"\n',
+    "include/flugs/value.h": "#pragma once\n\n#include <cstdint>\n",
+    "include/flugs/database.h": '#pragma once\n\n#include "flugs/value.h"\n',
     "pmem/pool.h": '#pragma once\n\n#include <libpmemobj.h>\n\n#include "flugs/value.h"\n',
     "pmem/pool.cc": (
         '#include "pmem/pool.h"\n\n'
@@ -82,9 +82,9 @@ class PlantedTree(unittest.TestCase):
         for path, name in (("pmem/pool.cc", "columns/column.h"),
                            ("columns/column.cc", "mvcc/stamps.h"),
                            ("columns/column.cc", "flugs/database.h"),
-                           ("engine/include/flugs/value.h", "pmem/pool.h")):
+                           ("include/flugs/value.h", "pmem/pool.h")):
             self.assert_fires(path, f'#pragma once\n#include "{name}"\n', "layering")
-        self.assert_fires("engine/include/flugs/value.h", "#pragma once\n#include <fmt/core.h>\n",
+        self.assert_fires("include/flugs/value.h", "#pragma once\n#include <fmt/core.h>\n",
                           "layering")
 
     def test_commented_include_is_none(self):
@@ -113,8 +113,8 @@ class PlantedTree(unittest.TestCase):
         harmless = "std::jthread thread_;\nauto n = std::thread::hardware_concurrency();\n"
         self.assertEqual(self.check(files={
             "columns/column.cc": harmless,
-            "words/CMakeLists.txt": "flugs_layer(words SOURCES thread.cc)\n",
-            "words/thread.cc": "std::jthread start() { return std::jthread(run); }\n"}), [])
+            "base/CMakeLists.txt": "flugs_layer(base SOURCES thread.cc)\n",
+            "base/thread.cc": "std::jthread start() { return std::jthread(run); }\n"}), [])
 
     def test_unlisted_source(self):
         path = "test/pmem/lost_test.cc"

@@ -21,36 +21,36 @@ FUNCTION_LINES_MAX = 60
 CLANG_FORMAT = "clang-format-19"
 
 # Folder -> folders whose headers its files may include, besides their own. Public headers count as
-# "flugs", the few of them that every layer may use as "words".
+# "flugs", the few of them that every layer may use as "base".
 MAY_INCLUDE = {
     "flugs": {"flugs"},
-    "words": {"words"},
-    "pmem": {"words"},
-    "columns": {"words", "pmem"},
-    "mvcc": {"words", "pmem"},
-    "recovery": {"words", "pmem", "columns", "mvcc"},
-    "engine": {"words", "flugs", "pmem", "columns", "mvcc", "recovery"},
-    "query": {"words", "flugs", "pmem", "columns", "mvcc", "engine"},
-    "bench": {"words", "flugs"},
-    "history": {"words"},
-    "proof": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "history"},
-    "fuzz": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
-    "tools": {"words", "flugs", "bench", "fuzz", "history", "proof"},
-    "examples": {"words", "flugs", "bench"},
-    "test": {"words", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench",
+    "base": {"base"},
+    "pmem": {"base"},
+    "columns": {"base", "pmem"},
+    "mvcc": {"base", "pmem"},
+    "recovery": {"base", "pmem", "columns", "mvcc"},
+    "engine": {"base", "flugs", "pmem", "columns", "mvcc", "recovery"},
+    "query": {"base", "flugs", "pmem", "columns", "mvcc", "engine"},
+    "bench": {"base", "flugs"},
+    "history": {"base"},
+    "proof": {"base", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "history"},
+    "fuzz": {"base", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
+    "tools": {"base", "flugs", "bench", "fuzz", "history", "proof"},
+    "examples": {"base", "flugs", "bench"},
+    "test": {"base", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench",
              "fuzz", "tools", "proof", "history"},
 }
-LAYERS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "query")
-PUBLIC_DIR = "engine/include/flugs/"
+LAYERS = ("base", "pmem", "columns", "mvcc", "recovery", "engine", "query")
+PUBLIC_DIR = "include/flugs/"
 PUBLIC_WORDS = {"condition", "status", "ids", "schema", "value", "function_ref", "recovery_report"}
 # Folders that may speak to the medium themselves.
 PERSISTENCE_DIRS = ("pmem/", "test/faults/", "test/pmem/", "test/support/")
 PERSISTENCE_DOC = "docs/persistence.md"
 # Where the library starts threads, each of which may be refused: a Status says so.
-THREAD_STARTER = "words/thread.cc"
+THREAD_STARTER = "base/thread.cc"
 
-SOURCE_DIRS = ("words", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench", "fuzz",
-               "history", "proof", "tools", "examples", "test")
+SOURCE_DIRS = ("include", "base", "pmem", "columns", "mvcc", "recovery", "engine", "query",
+               "bench", "fuzz", "history", "proof", "tools", "examples", "test")
 CXX = (".h", ".cc")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 
@@ -162,8 +162,8 @@ class Tidy:
             self._report(path, line, "include", f'"{name}" must be written as "folder/file.h"')
             return
         if target == "flugs" and rest.removesuffix(".h") in PUBLIC_WORDS:
-            target = "words"
-        allowed = MAY_INCLUDE[folder] | {folder} | ({"words"} if folder == "flugs" else set())
+            target = "base"
+        allowed = MAY_INCLUDE[folder] | {folder} | ({"base"} if folder == "flugs" else set())
         if target not in allowed:
             self._report(path, line, "layering", f'{folder} must not know "{name}"')
 
@@ -185,7 +185,7 @@ class Tidy:
         for match in THREAD_START.finditer(cxx_text.code_only(text)):
             line = cxx_text.line_of(text, match.start())
             self._report(path, line, "thread",
-                         f"'{match[0]}': threads are started by start_thread of words/thread.h")
+                         f"'{match[0]}': threads are started by start_thread of base/thread.h")
 
     def _check_functions(self, path):
         for first, last in cxx_text.functions(self.text[path]):

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <vector>
 
+#include "base/check.h"
 #include "columns/cell.h"
 #include "columns/row_layout.h"
 #include "flugs/value.h"
-#include "pmem/check.h"
 
 namespace {
 

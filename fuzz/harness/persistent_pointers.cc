@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/check.h"
 #include "columns/column.h"
 #include "columns/column_layout.h"
 #include "fuzz/guarded_buffer.h"
-#include "pmem/check.h"
 #include "pmem/pool.h"
 #include "pmem/pool_format.h"
 

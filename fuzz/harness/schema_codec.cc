@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/check.h"
 #include "engine/schema_codec.h"
-#include "pmem/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto schema = flugs::engine::decode_schema({reinterpret_cast<const char*>(data), size});

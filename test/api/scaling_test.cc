@@ -4,12 +4,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/shared_words.h"
 #include "bench/scaling_model.h"
 #include "bench/starvation_load.h"
 #include "engine/database_core.h"
 #include "mvcc/clock.h"
 #include "test/support/temporary_database.h"
-#include "words/shared_words.h"
 
 namespace flugs::test {
 namespace {

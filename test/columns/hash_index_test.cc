@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "columns/hash.h"
+#include "base/hash.h"
+#include "base/zeroed_memory.h"
 #include "columns/hash_index_builder.h"
-#include "columns/zeroed_memory.h"
 #include "test/model/random.h"
 
 namespace flugs::columns {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "columns/hash.h"
+#include "base/hash.h"
 #include "pmem/found_words.h"
 #include "pmem/pool.h"
 #include "test/model/random.h"

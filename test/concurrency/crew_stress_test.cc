@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "words/crew.h"
-#include "words/parallel_sort.h"
+#include "base/crew.h"
+#include "base/parallel_sort.h"
 
 namespace flugs::test {
 namespace {

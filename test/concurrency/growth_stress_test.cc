@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "columns/hash.h"
+#include "base/hash.h"
 #include "columns/hash_index.h"
 #include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
@@ -126,7 +126,7 @@ TEST_CASE("a hash index that splits hides nothing from look-ups", "[columns]") {
   std::atomic<std::uint32_t> inserted{0};
   std::thread writer([&] {
     for (std::uint32_t i = 0; i < kEntries && !complaint.failed(); ++i) {
-      index.edit(columns::hash_integer(i), [&](columns::HashIndex::Editor& editor) {
+      index.edit(hash_integer(i), [&](columns::HashIndex::Editor& editor) {
         editor.insert(i);
         return true;
       });
@@ -139,9 +139,9 @@ TEST_CASE("a hash index that splits hides nothing from look-ups", "[columns]") {
     for (std::uint32_t known = 0; known < kEntries && !complaint.failed();) {
       known = inserted.load(std::memory_order_acquire);
       if (known == 0) continue;
-      state = columns::mix64(state + 1);
+      state = mix64(state + 1);
       const auto wanted = static_cast<std::uint32_t>(state % known);
-      index.lookup(columns::hash_integer(wanted), candidates);
+      index.lookup(hash_integer(wanted), candidates);
       std::size_t found = 0;
       for (const std::uint32_t candidate : candidates.view()) found += candidate == wanted ? 1 : 0;
       complaint.expect(found == 1, "entry " + std::to_string(wanted) + " is found " +

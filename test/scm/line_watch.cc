@@ -11,7 +11,7 @@
 #include <array>
 #include <atomic>
 
-#include "pmem/check.h"
+#include "base/check.h"
 #include "pmem/medium.h"
 
 extern "C" {

@@ -1,4 +1,4 @@
-#include "words/thread.h"
+#include "base/thread.h"
 
 #include <pthread.h>
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "words/crew.h"
+#include "base/crew.h"
 
 namespace flugs {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace flugs::pmem {
+namespace flugs {
 
 /// Is told when its thread has to wait for another one: by every lock under which somebody may
 /// flush or fence, and by every loop that waits. A scheduler that lets one thread run at a time
@@ -17,4 +17,4 @@ class WaitObserver {
 /// about to take a mutex.
 inline constinit thread_local WaitObserver* wait_observer = nullptr;
 
-}  // namespace flugs::pmem
+}  // namespace flugs

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "words/shown.h"
+#include "base/shown.h"
 
 namespace flugs {
 

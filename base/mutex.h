@@ -2,9 +2,9 @@
 
 #include <mutex>
 
-#include "pmem/waiting.h"
+#include "base/waiting.h"
 
-namespace flugs::pmem {
+namespace flugs {
 
 /// A std::mutex that tells the thread's WaitObserver when it is taken. For mutexes that are held
 /// across a flush or a fence; a leaf that is not needs none.
@@ -21,4 +21,4 @@ class Mutex {
   std::mutex mutex_;
 };
 
-}  // namespace flugs::pmem
+}  // namespace flugs

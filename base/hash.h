@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace flugs::columns {
+namespace flugs {
 
 /// Mixes all bits of `x` into all bits of the result (a bijection; the finaliser of MurmurHash3
 /// with David Stafford's constants, variant 13).
@@ -50,4 +50,4 @@ constexpr std::uint64_t combine_hashes(std::uint64_t first, std::uint64_t second
   return mix64(first * 0x9e3779b97f4a7c15u + second);
 }
 
-}  // namespace flugs::columns
+}  // namespace flugs

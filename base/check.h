@@ -1,16 +1,15 @@
 #pragma once
 
-namespace flugs::pmem {
+namespace flugs {
 /// Prints file, line and the broken condition to stderr and aborts: for a log-less store an abort
 /// is a crash it already survives, whereas running on would make the damage durable.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line) noexcept;
-}  // namespace flugs::pmem
+}  // namespace flugs
 
 /// Our own invariant; checked in release too. Never for what was read from a medium.
-#define FLUGS_CHECK(condition)        \
-  (__builtin_expect(!!(condition), 1) \
-       ? static_cast<void>(0)         \
-       : ::flugs::pmem::check_failed(#condition, __FILE__, __LINE__))
+#define FLUGS_CHECK(condition)                               \
+  (__builtin_expect(!!(condition), 1) ? static_cast<void>(0) \
+                                      : ::flugs::check_failed(#condition, __FILE__, __LINE__))
 
 /// As FLUGS_CHECK, for inner loops: only in debug builds.
 #ifdef NDEBUG

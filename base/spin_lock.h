@@ -4,9 +4,9 @@
 
 #include <atomic>
 
-#include "pmem/waiting.h"
+#include "base/waiting.h"
 
-namespace flugs::pmem {
+namespace flugs {
 
 /// Pauses a little, then gives the processor away: a waiter must not burn the time slice of the
 /// thread it waits for when there are more threads than processors.
@@ -43,4 +43,4 @@ class SpinLock {
   std::atomic<unsigned> held_{0};
 };
 
-}  // namespace flugs::pmem
+}  // namespace flugs

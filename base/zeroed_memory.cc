@@ -1,4 +1,4 @@
-#include "columns/zeroed_memory.h"
+#include "base/zeroed_memory.h"
 
 #include <sys/mman.h>
 
@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "pmem/check.h"
+#include "base/check.h"
 
-namespace flugs::columns {
+namespace flugs {
 
 namespace {
 
@@ -151,4 +151,4 @@ void keep_zeroed_memory(std::size_t pieces_max) {
   pieces_kept_max.store(pieces_max, std::memory_order_relaxed);
 }
 
-}  // namespace flugs::columns
+}  // namespace flugs

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "columns/zeroed_memory.h"
-#include "pmem/check.h"
+#include "base/check.h"
+#include "base/zeroed_memory.h"
 
-namespace flugs::columns {
+namespace flugs {
 
 /// A DRAM array of fixed capacity that never moves, so that readers index it without a lock while
 /// it fills up. Only the pages that were touched take memory; elements start as zero bytes.
@@ -44,4 +44,4 @@ class StableArray {
   T* elements_;
 };
 
-}  // namespace flugs::columns
+}  // namespace flugs

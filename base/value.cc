@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "words/shown.h"
+#include "base/shown.h"
 
 namespace flugs {
 

@@ -1,10 +1,10 @@
-#include "columns/zeroed_memory.h"
+#include "base/zeroed_memory.h"
 
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstdint>
 
-#include "columns/stable_array.h"
+#include "base/stable_array.h"
 
 namespace flugs::columns {
 namespace {

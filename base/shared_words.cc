@@ -1,4 +1,4 @@
-#include "words/shared_words.h"
+#include "base/shared_words.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "words/crew.h"
+#include "base/crew.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "words/thread.h"
+#include "base/thread.h"
 
 namespace flugs {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace flugs::columns {
+namespace flugs {
 
 /// Indexes of that size and more ask the kernel for huge pages.
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
@@ -30,4 +30,4 @@ void join_pages(void* memory, std::size_t bytes) noexcept;
 /// faults are most of the cost. Nothing is kept by default.
 void keep_zeroed_memory(std::size_t pieces_max);
 
-}  // namespace flugs::columns
+}  // namespace flugs
