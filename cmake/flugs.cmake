@@ -47,28 +47,31 @@ function(flugs_settings target)
   target_link_options(${target} PRIVATE ${flags})
 endfunction()
 
-# One folder of the library: flugs_layer(columns SOURCES column.cc ... USES base pmem fmt::fmt).
+# One folder of the library: flugs_layer(columns SOURCES column.cc ... USES base pmem fmt::fmt), or
+# a sub-folder with a layer of its own: flugs_layer(tables/rows ...).
 # USES names the layers below, which must exist already, and packages; tools/tidy.py holds every
 # #include to the same order.
 function(flugs_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+  string(REPLACE / _ layer ${name})
   if(NOT arg_SOURCES)  # headers only
-    add_library(flugs_${name} INTERFACE)
+    add_library(flugs_${layer} INTERFACE)
     return()
   endif()
-  add_library(flugs_${name} OBJECT ${arg_SOURCES})
-  target_include_directories(flugs_${name} PRIVATE ${PROJECT_SOURCE_DIR}
+  add_library(flugs_${layer} OBJECT ${arg_SOURCES})
+  target_include_directories(flugs_${layer} PRIVATE ${PROJECT_SOURCE_DIR}
                                                    ${PROJECT_SOURCE_DIR}/include)
   foreach(used IN LISTS arg_USES)
+    string(REPLACE / _ below ${used})
     if(used MATCHES "::")
-      target_link_libraries(flugs_${name} PRIVATE ${used})
-    elseif(NOT TARGET flugs_${used})
+      target_link_libraries(flugs_${layer} PRIVATE ${used})
+    elseif(NOT TARGET flugs_${below})
       message(FATAL_ERROR "layer ${name} uses ${used}, which is not below it")
     endif()
   endforeach()
-  flugs_settings(flugs_${name} LAYER)
-  flugs_together(flugs_${name})
-  set_property(GLOBAL APPEND PROPERTY FLUGS_LAYER_OBJECTS $<TARGET_OBJECTS:flugs_${name}>)
+  flugs_settings(flugs_${layer} LAYER)
+  flugs_together(flugs_${layer})
+  set_property(GLOBAL APPEND PROPERTY FLUGS_LAYER_OBJECTS $<TARGET_OBJECTS:flugs_${layer}>)
 endfunction()
 
 # A program: flugs_program(target SOURCES ... USES ...), on jemalloc unless a sanitizer brings its

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "bench/random.h"
-#include "engine/database_core.h"
+#include "engine/database/database_core.h"
 
 namespace flugs::fuzz {
 

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/database_core.h"
-#include "engine/pool_audit.h"
+#include "engine/audit/pool_audit.h"
+#include "engine/database/database_core.h"
 #include "fuzz/exercise.h"
 #include "pmem/medium.h"
 

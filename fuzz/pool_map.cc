@@ -13,12 +13,12 @@
 #include "columns/main_column_layout.h"
 #include "columns/main_records.h"
 #include "columns/row_layout.h"
-#include "engine/added_column_layout.h"
-#include "engine/catalog_layout.h"
-#include "engine/index_run_layout.h"
 #include "flugs/schema.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "pmem/pool_format.h"
+#include "tables/catalog/added_column_layout.h"
+#include "tables/catalog/catalog_layout.h"
+#include "tables/keys/index_run_layout.h"
 
 namespace flugs::fuzz {
 

@@ -9,8 +9,8 @@
 #include <functional>
 
 #include "bench/random.h"
-#include "engine/database_core.h"
-#include "engine/pool_audit.h"
+#include "engine/audit/pool_audit.h"
+#include "engine/database/database_core.h"
 #include "flugs/merge.h"
 #include "fuzz/guarded_buffer.h"
 

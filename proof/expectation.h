@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/database_core.h"
+#include "engine/database/database_core.h"
 #include "proof/state.h"
 
 namespace flugs::proof {

@@ -1,6 +1,6 @@
 #include "proof/history_rules.h"
 
-#include "engine/transaction_access.h"
+#include "engine/database/transaction_access.h"
 
 namespace flugs::proof {
 

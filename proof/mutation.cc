@@ -2,9 +2,9 @@
 
 #include "columns/column_layout.h"
 #include "columns/hint_index_layout.h"
-#include "engine/catalog_layout.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "pmem/pool_format.h"
+#include "tables/catalog/catalog_layout.h"
 
 namespace flugs::proof {
 

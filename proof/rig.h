@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/database_core.h"
+#include "engine/database/database_core.h"
 #include "proof/expectation.h"
 #include "proof/explorer.h"
 #include "proof/mutation.h"

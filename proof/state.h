@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/database_core.h"
+#include "engine/database/database_core.h"
 
 // The model: what a database must hold, and the steps that change it.
 

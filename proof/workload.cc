@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/zeroed_memory.h"
-#include "engine/database_access.h"
+#include "engine/database/database_access.h"
 #include "mvcc/transaction_slots.h"
 #include "pmem/extent_allocator.h"
 

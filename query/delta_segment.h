@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "engine/table.h"
 #include "mvcc/visibility.h"
 #include "query/delta_kernels.h"
 #include "query/segment.h"
+#include "tables/table/table.h"
 
 namespace flugs::query {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/database_core.h"
+#include "engine/database/database_core.h"
 #include "query/expr_node.h"
 #include "query/failure.h"
 #include "query/result_data.h"

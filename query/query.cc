@@ -7,7 +7,7 @@
 #include <new>
 #include <thread>
 
-#include "engine/transaction_access.h"
+#include "engine/database/transaction_access.h"
 #include "query/failure.h"
 #include "query/planner.h"
 #include "query/query_node.h"

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "engine/database_core.h"
-#include "engine/transaction_access.h"
+#include "engine/database/database_core.h"
+#include "engine/database/transaction_access.h"
 
 namespace flugs::query {
 

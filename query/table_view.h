@@ -3,10 +3,10 @@
 #include <memory>
 #include <vector>
 
-#include "engine/table.h"
 #include "mvcc/visibility.h"
 #include "query/segment.h"
 #include "query/vec.h"
+#include "tables/table/table.h"
 
 namespace flugs::query {
 

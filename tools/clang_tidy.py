@@ -16,8 +16,8 @@ import subprocess
 import sys
 
 CLANG_TIDY = "clang-tidy-19"
-CHECKED = ("base/", "pmem/", "columns/", "mvcc/", "recovery/", "engine/", "query/", "bench/",
-           "history/", "proof/", "fuzz/", "tools/", "examples/")
+CHECKED = ("base/", "pmem/", "columns/", "mvcc/", "recovery/", "tables/", "engine/", "query/",
+           "bench/", "history/", "proof/", "fuzz/", "tools/", "examples/")
 QUICK = ("-*,bugprone-argument-comment,bugprone-branch-clone,bugprone-integer-division,"
          "bugprone-macro-parentheses,bugprone-unused-return-value,bugprone-use-after-move,"
          "performance-*,"

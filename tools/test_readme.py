@@ -18,6 +18,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 README_LINES_MAX = 150
+FOLDER_README_LINES_MAX = 25
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 TOOLS = {"run", "test", "setup", "nightly", "dax-vm", "rocksdb", "duckdb", "tidy.py", "pictures.py"}
@@ -77,6 +78,19 @@ class Readme(unittest.TestCase):
                     self.assertTrue(os.path.exists(os.path.join(ROOT, path)), "no such file")
                     if anchor and path.endswith(".md"):
                         self.assertIn(anchor, anchors(read(path)))
+
+    def test_folders_readmes_are_short_and_name_files_that_exist(self):
+        found = [os.path.relpath(os.path.join(folder, "README.md"), ROOT)
+                 for top in sorted(os.listdir(ROOT)) if top not in ("build", "docs", ".git")
+                 for folder, _, names in os.walk(os.path.join(ROOT, top)) if "README.md" in names]
+        self.assertGreater(len(found), 15)
+        for readme in found:
+            text, folder = read(readme), os.path.dirname(readme)
+            self.assertLessEqual(len(text.splitlines()), FOLDER_README_LINES_MAX, readme)
+            for name in re.findall(r"`([\w/]+\.(?:h|cc|md|py))`", text):
+                with self.subTest(readme=readme, name=name):
+                    self.assertTrue(any(os.path.exists(os.path.join(ROOT, base, name))
+                                        for base in (folder, "", "include")), "no such file")
 
     def test_commands_exist_with_their_options(self):
         helps = {}

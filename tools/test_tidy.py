@@ -87,6 +87,30 @@ class PlantedTree(unittest.TestCase):
         self.assert_fires("include/flugs/value.h", "#pragma once\n#include <fmt/core.h>\n",
                           "layering")
 
+    def test_layering_of_sub_folders(self):
+        for path, name in (("tables/rows/row.h", "tables/keys/key.h"),
+                           ("tables/keys/key.h", "tables/transactions/transaction.h"),
+                           ("tables/table/table.h", "engine/merge/merge.h"),
+                           ("engine/merge/merge.h", "engine/database/database.h"),
+                           ("columns/column.h", "tables/rows/row.h")):
+            self.assert_fires(path, f'#pragma once\n#include "{name}"\n', "layering")
+            os.remove(os.path.join(self.root, path))
+        self.assert_fires("tables/table.h", "#pragma once\n", "layering")
+        os.remove(os.path.join(self.root, "tables/table.h"))
+        self.assertEqual(self.check(files={
+            "tables/rows/row.h": "#pragma once\n",
+            "tables/table/table.h": '#pragma once\n#include "tables/rows/row.h"\n',
+            "engine/merge/merge.h": '#pragma once\n#include "tables/table/table.h"\n'}), [])
+
+    def test_arrows_have_no_cycle_below_the_tools(self):
+        rest = {name: {other for other in tidy.MAY_INCLUDE for wish in may
+                       if other != name and (other == wish or other.startswith(wish + "/"))}
+                for name, may in tidy.MAY_INCLUDE.items() if name not in ("fuzz", "tools", "test")}
+        while ready := [name for name, may in rest.items() if not may & rest.keys()]:
+            for name in ready:
+                del rest[name]
+        self.assertEqual(rest, {})
+
     def test_commented_include_is_none(self):
         text = '/*\n#include "mvcc/stamps.h"\n*/\n'
         self.assertEqual(self.check(files={"columns/column.cc": text}), [])

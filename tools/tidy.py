@@ -20,8 +20,10 @@ FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
 CLANG_FORMAT = "clang-format-19"
 
-# Folder -> folders whose headers its files may include, besides their own. Public headers count as
-# "flugs", the few of them that every layer may use as "base".
+# Folder or sub-folder -> folders whose headers its files may include, besides its own. A folder
+# with sub-folders stands for all of them. Public headers count as "flugs", the few of them that
+# every layer may use as "base".
+BELOW_TABLES = {"base", "flugs", "pmem", "columns", "mvcc", "recovery"}
 MAY_INCLUDE = {
     "flugs": {"flugs"},
     "base": {"base"},
@@ -29,18 +31,27 @@ MAY_INCLUDE = {
     "columns": {"base", "pmem"},
     "mvcc": {"base", "pmem"},
     "recovery": {"base", "pmem", "columns", "mvcc"},
-    "engine": {"base", "flugs", "pmem", "columns", "mvcc", "recovery"},
-    "query": {"base", "flugs", "pmem", "columns", "mvcc", "engine"},
+    "tables/catalog": BELOW_TABLES,
+    "tables/rows": BELOW_TABLES | {"tables/catalog"},
+    "tables/keys": BELOW_TABLES | {"tables/catalog", "tables/rows"},
+    "tables/transactions": BELOW_TABLES | {"tables/catalog", "tables/rows"},
+    "tables/table": BELOW_TABLES | {"tables"},
+    "engine/merge": BELOW_TABLES | {"tables"},
+    "engine/background": BELOW_TABLES | {"tables", "engine/merge"},
+    "engine/database": BELOW_TABLES | {"tables", "engine/merge", "engine/background"},
+    "engine/audit": BELOW_TABLES | {"tables", "engine"},
+    "query": {"base", "flugs", "pmem", "columns", "mvcc", "tables", "engine"},
     "bench": {"base", "flugs"},
     "history": {"base"},
-    "proof": {"base", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "history"},
-    "fuzz": {"base", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "bench", "tools"},
+    "proof": BELOW_TABLES | {"tables", "engine", "history"},
+    "fuzz": BELOW_TABLES | {"tables", "engine", "bench", "tools"},
     "tools": {"base", "flugs", "bench", "fuzz", "history", "proof"},
     "examples": {"base", "flugs", "bench"},
-    "test": {"base", "flugs", "pmem", "columns", "mvcc", "recovery", "engine", "query", "bench",
-             "fuzz", "tools", "proof", "history"},
+    "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "fuzz", "tools", "proof",
+                            "history"},
 }
-LAYERS = ("base", "pmem", "columns", "mvcc", "recovery", "engine", "query")
+DIVIDED = {name.split("/")[0] for name in MAY_INCLUDE if "/" in name}
+LAYERS = ("base", "pmem", "columns", "mvcc", "recovery", "tables", "engine", "query")
 PUBLIC_DIR = "include/flugs/"
 PUBLIC_WORDS = {"condition", "status", "ids", "schema", "value", "function_ref", "recovery_report"}
 # Folders that may speak to the medium themselves.
@@ -49,8 +60,8 @@ PERSISTENCE_DOC = "docs/persistence.md"
 # Where the library starts threads, each of which may be refused: a Status says so.
 THREAD_STARTER = "base/thread.cc"
 
-SOURCE_DIRS = ("include", "base", "pmem", "columns", "mvcc", "recovery", "engine", "query",
-               "bench", "fuzz", "history", "proof", "tools", "examples", "test")
+SOURCE_DIRS = ("include", "base", "pmem", "columns", "mvcc", "recovery", "tables", "engine",
+               "query", "bench", "fuzz", "history", "proof", "tools", "examples", "test")
 CXX = (".h", ".cc")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 
@@ -73,6 +84,12 @@ PROTOCOL_STEP = re.compile(r"^\s*//+\s+([0-9]+[a-z]?)\s+\S")
 DISABLED = re.compile(r"\[\.|\[!(hide|mayfail|shouldfail)\]")
 
 Violation = collections.namedtuple("Violation", "path line rule message")
+
+
+def layer_of(path):
+    """The entry of MAY_INCLUDE for a source or an included name: "tables/rows", "pmem"."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if "/".join(parts[:2]) in MAY_INCLUDE else parts[0]
 
 
 def source_files(root):
@@ -143,7 +160,10 @@ class Tidy:
             self._report(path, 1, "pragma-once", "a header without #pragma once")
 
     def _check_includes(self, path):
-        folder = "flugs" if path.startswith(PUBLIC_DIR) else path.split("/")[0]
+        folder = "flugs" if path.startswith(PUBLIC_DIR) else layer_of(path)
+        if folder in DIVIDED:
+            self._report(path, 1, "layering", f"{folder}/ has sub-folders: put it into one of them")
+            return
         text = cxx_text.without_comments(self.text[path])
         for match in INCLUDE.finditer(text):
             line = cxx_text.line_of(text, match.start())
@@ -151,20 +171,20 @@ class Tidy:
 
     def _check_include(self, path, line, folder, bracket, name):
         if bracket == "<":
-            own = name.split("/")[0] in MAY_INCLUDE
+            own = name.split("/")[0] in DIVIDED or layer_of(name) in MAY_INCLUDE
             if own:
                 self._report(path, line, "include", f'our own headers are included as "{name}"')
             elif folder == "flugs" and re.search(r"[./]", name):
                 self._report(path, line, "layering", f"public headers know no <{name}>")
             return
-        target, _, rest = name.partition("/")
-        if target not in MAY_INCLUDE or not rest:
+        target = layer_of(name)
+        if target not in MAY_INCLUDE or "/" not in name:
             self._report(path, line, "include", f'"{name}" must be written as "folder/file.h"')
             return
-        if target == "flugs" and rest.removesuffix(".h") in PUBLIC_WORDS:
+        if target == "flugs" and name.split("/")[1].removesuffix(".h") in PUBLIC_WORDS:
             target = "base"
         allowed = MAY_INCLUDE[folder] | {folder} | ({"base"} if folder == "flugs" else set())
-        if target not in allowed:
+        if not {target, target.split("/")[0]} & allowed:
             self._report(path, line, "layering", f'{folder} must not know "{name}"')
 
     def _check_persistence(self, path):

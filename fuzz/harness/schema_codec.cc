@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "engine/schema_codec.h"
+#include "tables/catalog/schema_codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto schema = flugs::engine::decode_schema({reinterpret_cast<const char*>(data), size});

@@ -7,7 +7,7 @@
 #include "base/shared_words.h"
 #include "bench/scaling_model.h"
 #include "bench/starvation_load.h"
-#include "engine/database_core.h"
+#include "engine/database/database_core.h"
 #include "mvcc/clock.h"
 #include "test/support/temporary_database.h"
 

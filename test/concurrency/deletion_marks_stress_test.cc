@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/random.h"
-#include "engine/deletion_marks.h"
+#include "tables/rows/deletion_marks.h"
 #include "test/support/complaint.h"
 
 namespace flugs::engine {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/table.h"
+#include "tables/table/table.h"
 #include "test/model/random.h"
 #include "test/support/complaint.h"
 #include "test/support/temporary_database.h"

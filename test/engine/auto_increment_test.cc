@@ -1,5 +1,5 @@
 // Auto-increment columns: no number twice, whoever asks, and whatever happened before.
-#include "engine/auto_increment.h"
+#include "tables/transactions/auto_increment.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/pool_audit.h"
-#include "engine/schema_codec.h"
+#include "engine/audit/pool_audit.h"
+#include "tables/catalog/schema_codec.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

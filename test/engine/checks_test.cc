@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/pool_audit.h"
-#include "engine/schema_codec.h"
+#include "engine/audit/pool_audit.h"
 #include "flugs/expression.h"
+#include "tables/catalog/schema_codec.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

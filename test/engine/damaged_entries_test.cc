@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/table.h"
+#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

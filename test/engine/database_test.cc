@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/database_core.h"
+#include "engine/database/database_core.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

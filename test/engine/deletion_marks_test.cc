@@ -1,4 +1,4 @@
-#include "engine/deletion_marks.h"
+#include "tables/rows/deletion_marks.h"
 
 #include <algorithm>
 #include <bit>

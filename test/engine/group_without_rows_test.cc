@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/database_access.h"
-#include "engine/table.h"
+#include "engine/database/database_access.h"
 #include "flugs/merge.h"
 #include "flugs/query.h"
+#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 #include "test/support/whole_pool.h"
 

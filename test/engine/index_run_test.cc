@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/index_run.h"
 #include "flugs/merge.h"
+#include "tables/keys/index_run.h"
 #include "test/model/random.h"
 #include "test/support/complaint.h"
 #include "test/support/temporary_database.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/key_build.h"
-#include "engine/transaction_access.h"
+#include "engine/database/transaction_access.h"
+#include "tables/table/key_build.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

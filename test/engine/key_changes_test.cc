@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/key_build.h"
-#include "engine/transaction_access.h"
+#include "engine/database/transaction_access.h"
 #include "flugs/pool_check.h"
+#include "tables/table/key_build.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

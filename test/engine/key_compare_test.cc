@@ -1,6 +1,6 @@
 // Keys of rows are compared by their cells where these are of one edition: the answer is that of
 // comparing Values, for cells of all kinds, editions and rows in chunks and in groups.
-#include "engine/key_compare.h"
+#include "tables/keys/key_compare.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/table.h"
+#include "tables/table/table.h"
 #include "test/support/model_value.h"
 #include "test/support/temporary_database.h"
 

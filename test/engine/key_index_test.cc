@@ -1,4 +1,4 @@
-#include "engine/key_index.h"
+#include "tables/keys/key_index.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

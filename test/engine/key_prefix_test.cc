@@ -1,5 +1,5 @@
 // The first bytes of ordered keys: their order is that of the keys, of any types.
-#include "engine/key_prefix.h"
+#include "tables/keys/key_prefix.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "columns/column.h"
-#include "engine/key_compare.h"
+#include "tables/keys/key_compare.h"
 #include "test/support/model_value.h"
 
 namespace flugs::test {

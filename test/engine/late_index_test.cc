@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "columns/column_layout.h"
-#include "engine/catalog.h"
-#include "engine/table.h"
 #include "flugs/opening_estimate.h"
+#include "tables/catalog/catalog.h"
+#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/table.h"
+#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/processor_load.h"
+#include "engine/background/processor_load.h"
 #include "flugs/merge.h"
 #include "test/support/temporary_database.h"
 

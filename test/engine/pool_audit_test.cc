@@ -1,4 +1,4 @@
-#include "engine/pool_audit.h"
+#include "engine/audit/pool_audit.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/catalog_layout.h"
+#include "tables/catalog/catalog_layout.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

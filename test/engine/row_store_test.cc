@@ -1,4 +1,4 @@
-#include "engine/row_store.h"
+#include "tables/rows/row_store.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/table.h"
+#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

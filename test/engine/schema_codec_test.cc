@@ -1,4 +1,4 @@
-#include "engine/schema_codec.h"
+#include "tables/catalog/schema_codec.h"
 
 #include <catch2/catch.hpp>
 #include <functional>

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/catalog.h"
-#include "engine/pool_audit.h"
-#include "engine/table.h"
+#include "engine/audit/pool_audit.h"
 #include "mvcc/stamps.h"
+#include "tables/catalog/catalog.h"
+#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

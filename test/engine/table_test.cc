@@ -1,5 +1,5 @@
 // A table's own work: encodings, cells that get wider, versions across chunks.
-#include "engine/table.h"
+#include "tables/table/table.h"
 
 #include <catch2/catch.hpp>
 #include <string>

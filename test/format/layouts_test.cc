@@ -12,14 +12,14 @@
 #include "columns/hint_index_layout.h"
 #include "columns/main_column_layout.h"
 #include "columns/row_layout.h"
-#include "engine/added_column_layout.h"
-#include "engine/catalog_layout.h"
-#include "engine/index_run_layout.h"
-#include "engine/schema_codec.h"
 #include "mvcc/stamps.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "pmem/chunk_list_layout.h"
 #include "pmem/pool_format.h"
+#include "tables/catalog/added_column_layout.h"
+#include "tables/catalog/catalog_layout.h"
+#include "tables/catalog/schema_codec.h"
+#include "tables/keys/index_run_layout.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/database_access.h"
+#include "engine/database/database_access.h"
 #include "test/model/random.h"
 #include "test/query/naive.h"
 #include "test/support/temporary_database.h"

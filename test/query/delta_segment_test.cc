@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "engine/database_access.h"
+#include "engine/database/database_access.h"
 #include "query/failure.h"
 #include "query/table_view.h"
 #include "test/support/temporary_database.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/database_access.h"
+#include "engine/database/database_access.h"
 #include "query/table_scan.h"
 #include "query/table_view.h"
 #include "test/support/main_column_group.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/database_core.h"
+#include "engine/database/database_core.h"
 #include "flugs/database.h"
 #include "test/support/temporary_pool.h"
 

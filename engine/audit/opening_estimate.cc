@@ -1,0 +1,113 @@
+#include "flugs/opening_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "engine/database/opening_room.h"
+#include "pmem/pool_image.h"
+#include "tables/catalog/catalog.h"
+#include "tables/table/table.h"
+
+namespace flugs {
+
+namespace {
+
+// Nanoseconds of one thread, measured as docs/benchmarks.md says.
+constexpr double kOpenNs = 2e6;  // mapping, slots, whatever the pool
+constexpr double kChunkNs = 400;
+constexpr double kGroupNs = 3500;
+constexpr double kHintSegmentNs = 0.5;
+constexpr double kDictionaryEntryNs = 100;
+constexpr double kRowSweptNs = 25;
+constexpr double kHashEntryNs = 90;
+constexpr double kOrderedComparisonNs = 25;  // not measured
+constexpr double kHintSegmentBytes = 4096;
+
+Status add_table(engine::Table& table, Ready ready, engine::OpeningRoom& room,
+                 OpeningEstimate& estimate) {
+  ++estimate.tables;
+  estimate.chunks += table.rows().chunk_count();
+  table.rows().for_each_group([&](const engine::RowGroup&) { ++estimate.groups; });
+  estimate.hint_bytes += table.hint_bytes();
+  if (Status s = table.begin_dictionaries(); !s.ok()) return s;
+  table.columns().for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary() && column.dictionary().has_hints())
+      estimate.dictionary_entries += column.dictionary().count_unproven();
+  });
+  const engine::Table::Unbuilt unbuilt = table.find_unbuilt();
+  const bool is_taken = room.takes(unbuilt);
+  (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += unbuilt.entries;
+  const bool needs_all = ready == Ready::kIndexesBuilt || (is_taken && table.has_keys_in_dram());
+  const std::uint32_t left = needs_all ? 0 : table.rows_left_unswept();
+  estimate.rows_unswept += left;
+  estimate.rows_swept += table.rows().rows_end() - left;
+  for (const engine::KeyIndex* key : table.keys()) {
+    const std::uint64_t rows = table.unserved_rows(*key);
+    if (key->is_unique() && !key->has_hints())
+      (is_taken ? estimate.hash_entries : estimate.key_entries_left) += rows;
+    if (key->is_ordered())
+      (is_taken ? estimate.ordered_entries : estimate.ordered_entries_left) += rows;
+  }
+  return {};
+}
+
+double of(std::uint64_t count, double ns) { return static_cast<double>(count) * ns; }
+
+double sorted_ns(std::uint64_t entries) {
+  return of(entries, kOrderedComparisonNs * std::log2(2.0 + of(entries, 1)));
+}
+
+double index_later_ms(const OpeningEstimate& e) {
+  const double shared = of(e.dictionary_entries_left, kDictionaryEntryNs) +
+                        of(e.key_entries_left, kHashEntryNs) + sorted_ns(e.ordered_entries_left);
+  return shared / static_cast<double>(e.threads) * 1e-6;
+}
+
+double open_ms(const OpeningEstimate& e) {
+  const double alone = kOpenNs + of(e.chunks, kChunkNs) + of(e.groups, kGroupNs) +
+                       static_cast<double>(e.hint_bytes) / kHintSegmentBytes * kHintSegmentNs;
+  const double shared = of(e.dictionary_entries, kDictionaryEntryNs) +
+                        of(e.rows_swept, kRowSweptNs) + of(e.hash_entries, kHashEntryNs);
+  // A key is sorted by one thread.
+  const double sorted = sorted_ns(e.ordered_entries);
+  return (alone + shared / static_cast<double>(e.threads) + sorted) * 1e-6;
+}
+
+}  // namespace
+
+Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
+  std::vector<pmem::ImageFinding> findings;
+  Result<std::unique_ptr<pmem::PoolImage>> image =
+      pmem::PoolImage::of_file(options.path, findings, pmem::PoolImage::Depth::kOpening);
+  if (!image.ok()) return std::move(image).status();
+  for (const pmem::ImageFinding& finding : findings)  // of two headers one may be damaged
+    if (!finding.status.ok() && finding.part != "pool header") return finding.status;
+  pmem::Pool& pool = **image;
+  OpeningEstimate estimate;
+  estimate.threads = options.recovery_threads != 0
+                         ? options.recovery_threads
+                         : std::max(1u, std::thread::hardware_concurrency());
+  estimate.pool_bytes = pool.allocator().space().allocated_bytes;
+  if (Status s = engine::check_root(pool); !s.ok()) return s;
+  if (engine::root_of(pool).magic == 0) return estimate;  // its creation was cut short
+  const Result<engine::CatalogLayout*> catalog = engine::find_catalog(pool);
+  if (!catalog.ok()) return catalog.status();
+  engine::OpeningRoom room = engine::OpeningRoom::of(options.ready);
+  estimate.index_mode = static_cast<IndexMode>(engine::root_of(pool).index_mode);
+  for (const std::uint64_t offset : (*catalog)->tables) {
+    if (offset == 0) continue;
+    Result<engine::StoredSchema> stored = engine::Table::check_layout(pool, offset);
+    if (!stored.ok()) return std::move(stored).status();
+    engine::Table table(pool, *pool.at(pmem::OffsetPtr<engine::TableLayout>{offset}),
+                        *std::move(stored));
+    if (Status s = table.load(); !s.ok()) return s;
+    if (Status s = add_table(table, options.ready, room, estimate); !s.ok()) return s;
+  }
+  estimate.open_ms = open_ms(estimate);
+  estimate.index_later_ms = index_later_ms(estimate);
+  return estimate;
+}
+
+}  // namespace flugs

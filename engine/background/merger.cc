@@ -1,0 +1,256 @@
+#include "engine/background/merger.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "base/thread.h"
+#include "mvcc/visibility.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Of a chunk's rows one in so many is looked at: a 64th of the lines of wide rows would do to tell
+// one percent from none, in 64 K rows; small chunks are looked at whole.
+constexpr std::uint32_t kRowsPerSample = 16;
+constexpr std::uint32_t kSampledRowsMin = 4096;
+// How soon a writer that has reached the bound gets help, whatever the interval.
+constexpr std::chrono::milliseconds kHelpPause{20};
+constexpr std::chrono::milliseconds kHelpAgainPause{500};
+constexpr std::chrono::milliseconds kNothingToWatchPause = std::chrono::hours(1);
+constexpr std::chrono::milliseconds kFailurePauseMax = std::chrono::minutes(1);
+constexpr std::chrono::milliseconds kStartPauseMin{1000};
+
+/// Twice as long after each failure.
+std::chrono::milliseconds pause_after(std::uint32_t failures, std::chrono::milliseconds interval) {
+  constexpr std::uint32_t kDoublingsMax = 12;
+  const auto longer = interval * (std::int64_t{1} << std::min(failures, kDoublingsMax));
+  return std::max(interval, std::min<std::chrono::milliseconds>(longer, kFailurePauseMax));
+}
+
+MergeOptions options_of(const MergePolicy& policy) {
+  MergeOptions options;
+  options.dead_percent = policy.dead_percent;
+  options.waste_bytes = policy.waste_bytes;
+  options.waste_percent = policy.waste_percent;
+  options.threads = policy.threads;
+  options.patience = policy.patience;
+  options.ends_old_transactions = policy.ends_old_transactions;
+  return options;
+}
+
+}  // namespace
+
+Merger::Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex,
+               std::uint32_t niceness)
+    : pool_(pool), slots_(slots), ddl_mutex_(ddl_mutex), niceness_(niceness) {}
+
+Merger::~Merger() { stops_.store(true, std::memory_order_relaxed); }
+
+void Merger::watch(Table& table, const MergePolicy& policy) {
+  table.set_merge_policy(policy);
+  {
+    const std::lock_guard guard(mutex_);
+    watched_.push_back(std::make_unique<Watched>(Watched{&table}));
+    is_changed_ = true;
+  }
+  if (policy.automatic) start();
+}
+
+Status Merger::set_policy(Table& table, const MergePolicy& policy) {
+  if (Status s = MergeRecord::check(policy); !s.ok()) return s;
+  table.set_merge_policy(policy);
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& watched : watched_)
+      if (watched->table == &table) watched->is_new = true;
+    is_changed_ = true;
+  }
+  changed_.notify_one();
+  if (policy.automatic) start();
+  return {};
+}
+
+// A thread that is not to be had is no reason to fail what was asked for: it is said where one asks
+// how merges stand, and tried again.
+void Merger::start() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (thread_.joinable()) return changed_.notify_one();
+  if (Clock::now() < next_start_) return;
+  Result<std::jthread> started =
+      start_thread("flugs-merge", [this](const std::stop_token& stop) { run(stop); });
+  wants_thread_.store(!started.ok(), std::memory_order_relaxed);
+  if (started.ok()) {
+    thread_ = *std::move(started);
+    return;
+  }
+  start_pause_ =
+      std::clamp<std::chrono::milliseconds>(2 * start_pause_, kStartPauseMin, kFailurePauseMax);
+  next_start_ = Clock::now() + start_pause_;
+  for (const auto& watched : watched_) {
+    MergeRecord& record = watched->table->merge_record();
+    if (!record.policy().automatic) continue;
+    record.note_failure(started.status());
+    record.set_state(MergeState::kFailed, started.status().to_string());
+  }
+}
+
+void Merger::run(const std::stop_token& stop) noexcept {
+  // Linux takes this for the thread alone, and cuts it to the least priority there is.
+  const int niceness = ::getpriority(PRIO_PROCESS, 0) + static_cast<int>(niceness_);
+  if (niceness_ != 0) ::setpriority(PRIO_PROCESS, 0, niceness);
+  while (!stop.stop_requested()) {
+    const Clock::time_point next = visit_all();
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, stop, next, [this] { return is_changed_; });
+    is_changed_ = false;
+  }
+}
+
+// The tables one after the other; when the first of them is to be looked at again.
+Merger::Clock::time_point Merger::visit_all() {
+  Clock::time_point next = Clock::now() + kNothingToWatchPause;
+  std::unique_lock lock(mutex_);
+  std::erase_if(watched_, [](const auto& watched) { return watched->table->is_gone(); });
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    Watched& watched = *watched_[i];  // only this thread takes one away
+    const MergePolicy policy = watched.table->merge_record().policy();
+    if (std::exchange(watched.is_new, false)) {
+      watched = Watched{watched.table};
+      watched.is_new = false;
+    }
+    if (!policy.automatic) continue;
+    lock.unlock();
+    if (!stops_.load(std::memory_order_relaxed) && Clock::now() >= watched.next_look)
+      visit(watched, policy);
+    lock.lock();
+    next = std::min(next, watched.next_look);
+  }
+  return next;
+}
+
+// Between two looks only whether the delta is full.
+void Merger::visit(Watched& watched, const MergePolicy& policy) {
+  Table& table = *watched.table;
+  const auto needs_help = [&] { return table.rows().is_delta_full(); };
+  const auto now = Clock::now();
+  if (now >= watched.next_merge || (now >= watched.next_help && needs_help())) {
+    const bool is_first = watched.looked_at == 0;
+    // Held by a merge that somebody called for, or by dropping: another time.
+    const std::unique_lock only(table.merge_mutex(), std::try_to_lock);
+    if (only.owns_lock() && !table.is_dropped()) look(watched, policy);
+    const bool was_in_vain = !is_first && needs_help();
+    watched.next_merge = Clock::now() + pause_after(watched.failures, policy.interval);
+    watched.next_help = Clock::now() + (was_in_vain ? kHelpAgainPause : kHelpPause);
+  }
+  watched.next_look = policy.delta_bytes_max == 0
+                          ? watched.next_merge
+                          : std::min(watched.next_merge, Clock::now() + kHelpPause);
+}
+
+void Merger::look(Watched& watched, const MergePolicy& policy) {
+  Table& table = *watched.table;
+  const MergeOptions options = options_of(policy);
+  TableMerge merge(pool_, slots_, table, ddl_mutex_, options, &stops_);
+  merge.release_if_unread();
+  const std::uint64_t looked_at = std::exchange(watched.looked_at, slots_.advance());
+  const std::optional<ProcessorTimes> times = std::exchange(watched.times, processor_times());
+  if (looked_at == 0) return;  // nothing to compare with
+  // A system that does not tell is taken to be idle.
+  std::uint32_t idle = 100;
+  if (times && watched.times) idle = idle_percent(*times, *watched.times).value_or(0);
+  if (!may_merge(watched, policy, looked_at, idle)) return;
+  const bool is_full = table.rows().is_delta_full();
+  static_cast<void>(merge.sweep());  // run() says what is wrong
+  const TableMerge::Plan plan = merge.choose([&](std::size_t chunk) {
+    return is_full || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
+  });
+  if (is_wanted(table, policy, plan) || merge.has_wasteful_columns())
+    this->merge(watched, policy, merge);
+}
+
+// Before chunks are frozen: a merge that then waits in vain leaves them so.
+bool Merger::may_merge(const Watched& watched, const MergePolicy& policy, std::uint64_t looked_at,
+                       std::uint32_t idle_percent) const {
+  Table& table = *watched.table;
+  if (!policy.ends_old_transactions && slots_.oldest_snapshot() < looked_at) {
+    const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
+    table.merge_record().set_state(
+        MergeState::kOldTransaction,
+        fmt::format("the transaction in slot {} began at snapshot {}, {} time-stamps ago, and is "
+                    "still open; merging would wait for it",
+                    oldest.slot, oldest.snapshot, slots_.now() - oldest.snapshot));
+    return false;
+  }
+  if (idle_percent >= policy.idle_percent || table.rows().is_delta_full()) return true;
+  table.merge_record().set_state(
+      MergeState::kProcessorsBusy,
+      fmt::format("{} % of the processors' time were idle, merging needs {} %", idle_percent,
+                  policy.idle_percent));
+  return false;
+}
+
+bool Merger::is_wanted(Table& table, const MergePolicy& policy,
+                       const TableMerge::Plan& plan) const {
+  const bool is_enough = plan.bytes >= policy.delta_bytes || table.rows().is_delta_full();
+  if (plan.groups != 0 || plan.frozen != 0 || (plan.chunks != 0 && is_enough)) return true;
+  if (plan.chunks != 0) {
+    table.merge_record().set_state(
+        MergeState::kDeltaSmall,
+        fmt::format("{} full chunks of {} bytes could be merged, {} bytes are wanted first",
+                    plan.chunks, plan.bytes, policy.delta_bytes));
+  } else if (plan.left_out != 0) {
+    table.merge_record().set_state(
+        MergeState::kWritten,
+        fmt::format("in each of {} full chunks more than {} % of the rows were written lately",
+                    plan.left_out, policy.written_percent));
+  } else {
+    table.merge_record().set_state(MergeState::kNothingToMerge,
+                                   "no full chunk, and no row group with enough dead rows");
+  }
+  return false;
+}
+
+void Merger::merge(Watched& watched, const MergePolicy& policy, TableMerge& merge) {
+  MergeRecord& record = watched.table->merge_record();
+  record.set_state(MergeState::kMerging, "a merge is running");
+  const Status status = merge.run();
+  if (status.code() == StatusCode::kCancelled) return record.note_merge(merge.report(), {});
+  record.note_merge(merge.report(), status);
+  if (status.ok()) {
+    watched.failures = 0;
+    record.set_state(MergeState::kNothingToMerge, "a merge has just ended");
+    return;
+  }
+  ++watched.failures;
+  record.set_state(MergeState::kFailed,
+                   fmt::format("{}; tried again in {} ms", status.to_string(),
+                               pause_after(watched.failures, policy.interval).count()));
+}
+
+// Free rows of a full chunk are used again, and rows in it die: either is a write.
+bool Merger::is_quiet(const RowStore& rows, std::size_t chunk, std::uint64_t since,
+                      std::uint32_t written_percent) const {
+  if (written_percent >= 100) return true;
+  const mvcc::Visibility now(slots_.mirrors(), slots_.now(), mvcc::kNoStamp);
+  const auto is_recent = [&](const mvcc::Stamp& stamp) {
+    const mvcc::Visibility::Resolved resolved = now.resolve(stamp);
+    return resolved.fate == mvcc::Visibility::Fate::kInFlight ||
+           (resolved.fate == mvcc::Visibility::Fate::kCommitted && resolved.timestamp > since);
+  };
+  const std::uint32_t first = rows.first_row_of(chunk);
+  const std::uint32_t count = rows.rows_of(chunk);
+  const std::uint32_t step = count < kRowsPerSample * kSampledRowsMin ? 1 : kRowsPerSample;
+  const std::uint64_t written_max = std::uint64_t{count} / step * written_percent / 100;
+  std::uint64_t written = 0;
+  for (std::uint32_t i = 0; i < count; i += step) {
+    const mvcc::VersionLayout& version = rows.version(first + i);
+    written += is_recent(version.created) || is_recent(version.deleted) ? 1 : 0;
+    if (written > written_max) return false;
+  }
+  return true;
+}
+
+}  // namespace flugs::engine

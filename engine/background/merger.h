@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/background/processor_load.h"
+#include "engine/merge/table_merge.h"
+#include "flugs/merge.h"
+#include "mvcc/transaction_slots.h"
+#include "pmem/pool.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+/// Merges tables by their policies (decision 0013): one thread, from when a table has a policy that
+/// asks for it. Writers pay nothing: whether a chunk has been written to is read from the stamps of
+/// some of its rows.
+/// Thread-safety: any thread, except creating and destroying.
+class Merger {
+ public:
+  /// All are used until the object is gone; `ddl_mutex` is the database's.
+  Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex, std::uint32_t niceness);
+  /// A merge that runs ends soon; what it has merged stays so.
+  ~Merger();
+
+  /// From now on. The table stays where it is until the object is gone. `policy` is in order.
+  void watch(Table& table, const MergePolicy& policy);
+  /// Fails with kInvalidArgument.
+  Status set_policy(Table& table, const MergePolicy& policy);
+  /// When the thread could not be started: tries again, if enough time has passed.
+  void retry_start() noexcept {
+    if (__builtin_expect(wants_thread_.load(std::memory_order_relaxed), 0)) start();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// What the thread keeps of a table.
+  struct Watched {
+    Table* table;
+    Clock::time_point next_look{};
+    Clock::time_point next_merge{};
+    Clock::time_point next_help{};  ///< for writers that find the delta full
+    std::uint64_t looked_at = 0;  ///< time-stamp of the last look; 0: none since the policy was set
+    std::optional<ProcessorTimes> times{};  ///< then
+    std::uint32_t failures = 0;             ///< in a row
+    bool is_new = true;                     ///< under mutex_: the policy was changed
+  };
+
+  void start() noexcept;
+  void run(const std::stop_token& stop) noexcept;
+  Clock::time_point visit_all();
+  void visit(Watched& watched, const MergePolicy& policy);
+  void look(Watched& watched, const MergePolicy& policy);
+  bool may_merge(const Watched& watched, const MergePolicy& policy, std::uint64_t looked_at,
+                 std::uint32_t idle_percent) const;
+  bool is_wanted(Table& table, const MergePolicy& policy, const TableMerge::Plan& plan) const;
+  void merge(Watched& watched, const MergePolicy& policy, TableMerge& merge);
+  bool is_quiet(const RowStore& rows, std::size_t chunk, std::uint64_t since,
+                std::uint32_t written_percent) const;
+
+  pmem::Pool& pool_;
+  mvcc::TransactionSlots& slots_;
+  Mutex& ddl_mutex_;
+  const std::uint32_t niceness_;
+  std::atomic<bool> stops_{false};
+  std::atomic<bool> wants_thread_{false};  // there is work, but it could not be started
+  std::mutex mutex_;  // protects what follows; rank: a leaf, but for the tables' records
+  std::vector<std::unique_ptr<Watched>> watched_;
+  bool is_changed_ = false;
+  Clock::time_point next_start_{};
+  std::chrono::milliseconds start_pause_{0};
+  std::condition_variable_any changed_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace flugs::engine

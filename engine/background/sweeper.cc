@@ -1,0 +1,85 @@
+#include "engine/background/sweeper.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "base/thread.h"
+#include "pmem/scm_reads.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Between two looks at tables that are being dropped.
+constexpr std::chrono::milliseconds kDropPause{50};
+
+}  // namespace
+
+Sweeper::Sweeper(std::vector<Table*> tables) : tables_(std::move(tables)) {
+  Result<std::jthread> started =
+      start_thread("flugs-sweep", [this](const std::stop_token& stop) { run(stop); });
+  if (started.ok()) thread_ = *std::move(started);
+}
+
+// One that lacks such indexes: of those that somebody wants, or if nobody does, the first. Null:
+// there is none.
+Table* Sweeper::next_to_build(Table::Indexes kind, bool is_wanted) const noexcept {
+  Table* next = nullptr;
+  for (Table* table : tables_) {
+    if (!table->is_unbuilt(kind) || table->is_dropped() || table->has_build_failed()) continue;
+    const std::int64_t asked = table->asked_at();
+    if ((asked != 0) != is_wanted) continue;
+    if (next == nullptr || asked < next->asked_at()) next = table;
+  }
+  return next;
+}
+
+// One kind of one table at a time: another may be wanted meanwhile. Keys first, as look-ups in them
+// are dear until then. Whoever needs to know of damage asks again.
+bool Sweeper::build_next() noexcept {
+  constexpr std::array kInTurn{Table::kHashIndexes, Table::kDictionaryIndexes,
+                               Table::kOrderedIndexes};
+  for (const bool is_wanted : {true, false})
+    for (const Table::Indexes kind : kInTurn)
+      if (Table* const table = next_to_build(kind, is_wanted); table != nullptr) {
+        static_cast<void>(table->build_indexes(kind));
+        return true;
+      }
+  return false;
+}
+
+void Sweeper::build(const std::stop_token& stop) noexcept {
+  while (!stop.stop_requested() && build_next()) {
+  }
+}
+
+// A table that is being dropped gets no indexes, and may stay all the same.
+void Sweeper::wait_for_drops(const std::stop_token& stop) noexcept {
+  const auto is_being_dropped = [](const Table* table) {
+    return table->is_dropped() && !table->is_gone() && table->is_unbuilt();
+  };
+  while (!stop.stop_requested() && std::any_of(tables_.begin(), tables_.end(), is_being_dropped)) {
+    rest_.sleep(stop, kDropPause);
+    build(stop);
+  }
+}
+
+void Sweeper::run(const std::stop_token& stop) noexcept {
+  constexpr int kLeastPriority = 19;
+  rest_.sleep(stop, Rest::kFirst);
+  build(stop);
+  wait_for_drops(stop);
+  ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
+  for (Table* table : tables_) {
+    while (!stop.stop_requested() && table->sweep_more()) pmem::begin_scm_task();
+    while (!stop.stop_requested() && table->check_more_entries()) pmem::begin_scm_task();
+    if (!stop.stop_requested()) static_cast<void>(table->check_hints());
+  }
+}
+
+}  // namespace flugs::engine

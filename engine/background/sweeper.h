@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "engine/background/rest.h"
+#include "tables/keys/unbuilt_indexes.h"
+
+namespace flugs::engine {
+
+class Table;
+
+/// Makes the indexes that opening left (Table::build_indexes), in a thread of its own, in the order
+/// in which they are wanted; then sweeps what it left unswept (Table::sweep_more), and reads what
+/// it has not read of indexes in the pool and of dictionary entries, standing back for all other
+/// threads; and ends. Thread-safety: creating and destroying only.
+class Sweeper {
+ public:
+  /// The tables are used until the object is gone. Without a thread nothing is lost: rows are swept
+  /// when they are needed.
+  explicit Sweeper(std::vector<Table*> tables);
+  bool is_running() const noexcept { return thread_.joinable(); }
+
+ private:
+  Table* next_to_build(UnbuiltIndexes::Indexes kind, bool is_wanted) const noexcept;
+  bool build_next() noexcept;
+  void build(const std::stop_token& stop) noexcept;
+  void wait_for_drops(const std::stop_token& stop) noexcept;
+  void run(const std::stop_token& stop) noexcept;
+
+  std::vector<Table*> tables_;
+  Rest rest_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace flugs::engine

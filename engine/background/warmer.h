@@ -1,0 +1,46 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "engine/background/rest.h"
+#include "pmem/extent_allocator.h"
+#include "pmem/pool.h"
+
+namespace flugs::engine {
+
+/// Enters pages of the pool into the process's page tables (pmem::Pool::warm) in a thread of its
+/// own, in the order given; and ends. A page that is entered already costs next to nothing.
+/// Thread-safety: any thread, except creating and destroying.
+class Warmer {
+ public:
+  /// The pool is used until the object is gone. Without a thread nothing is lost: whoever reads a
+  /// page first enters it.
+  Warmer(pmem::Pool& pool, std::vector<pmem::Extent> extents);
+
+  std::uint64_t warmed_bytes() const noexcept {
+    return warmed_bytes_.load(std::memory_order_relaxed);
+  }
+  /// Bytes that are still to come; none when the kernel refused one.
+  std::uint64_t bytes_left() const noexcept { return bytes_left_.load(std::memory_order_relaxed); }
+  /// How long it has been at work.
+  double ms() const noexcept {
+    return static_cast<double>(ns_.load(std::memory_order_relaxed)) * 1e-6;
+  }
+
+ private:
+  void run(const std::stop_token& stop) noexcept;
+  bool warm(pmem::Extent extent, const std::stop_token& stop) noexcept;
+
+  pmem::Pool& pool_;
+  const std::vector<pmem::Extent> extents_;
+  std::atomic<std::uint64_t> warmed_bytes_{0};
+  std::atomic<std::uint64_t> bytes_left_{0};
+  std::atomic<std::uint64_t> ns_{0};
+  Rest rest_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace flugs::engine

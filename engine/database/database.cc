@@ -1,0 +1,202 @@
+#include "flugs/database.h"
+
+#include <fmt/format.h>
+
+#include "engine/database/database_core.h"
+
+namespace flugs {
+
+namespace {
+
+bool is_usable(const std::unique_ptr<engine::DatabaseCore>& core) noexcept {
+  return core != nullptr && !core->is_forked();
+}
+
+Status unusable(const std::unique_ptr<engine::DatabaseCore>& core) {
+  return core == nullptr ? Status(StatusCode::kInvalidArgument, "the database is not open")
+                         : engine::forked();
+}
+
+}  // namespace
+
+Database::Database() noexcept = default;
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&& other) noexcept {
+  if (this != &other) {
+    const Database closing(std::move(*this));
+    core_ = std::move(other.core_);
+  }
+  return *this;
+}
+Database::~Database() {
+  // A forked child has no threads to join, and the pool is its parent's.
+  [[maybe_unused]] const engine::DatabaseCore* left =
+      core_ != nullptr && core_->is_forked() ? core_.release() : nullptr;
+}
+
+Result<Database> Database::open(const OpenOptions& options) {
+  Result<std::unique_ptr<engine::DatabaseCore>> core = engine::DatabaseCore::open(options);
+  if (!core.ok()) return std::move(core).status();
+  Database database;
+  database.core_ = std::move(*core);
+  return database;
+}
+
+Result<TableId> Database::create_table(const TableSchema& schema) {
+  return is_usable(core_) ? core_->create_table(schema) : Result<TableId>(unusable(core_));
+}
+
+Status Database::drop_table(TableId table) {
+  return is_usable(core_) ? core_->drop_table(table) : unusable(core_);
+}
+
+Status Database::rename_table(TableId table, std::string_view name) {
+  return is_usable(core_) ? core_->rename_table(table, std::string(name)) : unusable(core_);
+}
+
+Status Database::rename_column(TableId table, ColumnId column, std::string_view name) {
+  return is_usable(core_) ? core_->rename_column(table, column, std::string(name))
+                          : unusable(core_);
+}
+
+Result<ColumnId> Database::add_column(TableId table, const ColumnSchema& column) {
+  return is_usable(core_) ? core_->add_column(table, column) : Result<ColumnId>(unusable(core_));
+}
+
+Status Database::change_type(TableId table, ColumnId column, Type type) {
+  return is_usable(core_) ? core_->change_type(table, column, type) : unusable(core_);
+}
+
+Status Database::drop_column(TableId table, ColumnId column) {
+  return is_usable(core_) ? core_->drop_column(table, column) : unusable(core_);
+}
+
+Status Database::rename_key(KeyId key, std::string_view name) {
+  return is_usable(core_) ? core_->rename_key(key, std::string(name)) : unusable(core_);
+}
+
+Result<KeyId> Database::add_key(TableId table, const KeySchema& key) {
+  return is_usable(core_) ? core_->add_key(table, key) : Result<KeyId>(unusable(core_));
+}
+
+Status Database::drop_key(KeyId key) {
+  return is_usable(core_) ? core_->drop_key(key) : unusable(core_);
+}
+
+void Database::prefetch(KeyId key, std::span<const Value> values) const noexcept {
+  if (core_ != nullptr) core_->prefetch(key, values);
+}
+
+Result<TableId> Database::find_table(std::string_view name) const {
+  return is_usable(core_) ? core_->find_table(name) : Result<TableId>(unusable(core_));
+}
+
+Result<TableSchema> Database::schema(TableId table) const {
+  if (!is_usable(core_)) return unusable(core_);
+  const engine::Table* found = core_->table(table);
+  if (found == nullptr) return engine::no_table();
+  return found->schema();
+}
+
+Status Database::skip_numbers(TableId table, std::int64_t last) {
+  if (!is_usable(core_)) return unusable(core_);
+  return core_->skip_numbers(table, last);
+}
+
+Result<ColumnId> Database::find_column(TableId table, std::string_view name) const {
+  if (!is_usable(core_)) return unusable(core_);
+  const engine::Table* found = core_->table(table);
+  if (found == nullptr) return engine::no_table();
+  const auto& columns = found->schema().columns;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].name == name && !columns[i].dropped)
+      return ColumnId(static_cast<std::uint16_t>(i));
+  return Status(StatusCode::kNotFound,
+                fmt::format("table {}: no column '{}'", found->name(), name));
+}
+
+Result<KeyId> Database::find_key(TableId table, std::string_view name) const {
+  if (!is_usable(core_)) return unusable(core_);
+  const engine::Table* found = core_->table(table);
+  if (found == nullptr) return engine::no_table();
+  const auto& keys = found->schema().keys;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (!keys[i].dropped && keys[i].name == name)
+      return KeyId{table, static_cast<std::uint16_t>(i)};
+  return Status(StatusCode::kNotFound, fmt::format("table {}: no key '{}'", found->name(), name));
+}
+
+std::vector<TableId> Database::tables() const {
+  return is_usable(core_) ? core_->tables() : std::vector<TableId>();
+}
+
+Result<Transaction> Database::begin(AccessMode mode, Isolation isolation) {
+  return is_usable(core_) ? core_->begin(mode, isolation) : Result<Transaction>(unusable(core_));
+}
+
+Status Database::run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
+                     RetryReport* report) {
+  return is_usable(core_) ? core_->run(work, options, report) : unusable(core_);
+}
+
+std::vector<TransactionInfo> Database::transactions() const {
+  return is_usable(core_) ? core_->transactions() : std::vector<TransactionInfo>();
+}
+
+Status Database::cancel(TransactionId transaction) noexcept {
+  return is_usable(core_) ? core_->cancel(transaction) : unusable(core_);
+}
+
+Status Database::end_abandoned(TransactionId transaction, std::chrono::milliseconds idle) {
+  return is_usable(core_) ? core_->end_abandoned(transaction, idle) : unusable(core_);
+}
+
+Status Database::finish_opening() {
+  return is_usable(core_) ? core_->finish_opening() : unusable(core_);
+}
+
+const RecoveryReport& Database::recovery_report() const noexcept {
+  static const RecoveryReport empty;
+  return core_ == nullptr ? empty : core_->report();
+}
+
+Statistics Database::statistics() const {
+  return is_usable(core_) ? core_->statistics() : Statistics();
+}
+
+Result<TableStatistics> Database::table_statistics(TableId table) const {
+  if (!is_usable(core_)) return unusable(core_);
+  return core_->statistics(table);
+}
+
+Result<MergeReport> Database::merge(TableId table, const MergeOptions& options) {
+  if (!is_usable(core_)) return unusable(core_);
+  return core_->merge(table, options);
+}
+
+Status Database::set_merge_policy(TableId table, const MergePolicy& policy) {
+  return is_usable(core_) ? core_->set_merge_policy(table, policy) : unusable(core_);
+}
+
+Result<MergePolicy> Database::merge_policy(TableId table) const {
+  if (!is_usable(core_)) return unusable(core_);
+  engine::Table* found = core_->table(table);
+  if (found == nullptr) return engine::no_table();
+  return found->merge_record().policy();
+}
+
+Result<MergeStatus> Database::merge_status(TableId table) const {
+  if (!is_usable(core_)) return unusable(core_);
+  return core_->merge_status(table);
+}
+
+Status Database::verify(const std::function<void(const Progress&)>& progress) {
+  return is_usable(core_) ? core_->verify(progress) : unusable(core_);
+}
+
+const std::string& Database::path() const noexcept {
+  static const std::string none;
+  return core_ == nullptr ? none : core_->pool().path();
+}
+
+}  // namespace flugs

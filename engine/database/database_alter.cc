@@ -1,0 +1,101 @@
+// Changing what a table is called and has, while transactions go on.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/database/database_core.h"
+#include "tables/catalog/schema_checks.h"
+
+namespace flugs::engine {
+
+namespace {
+
+void replace_name(std::vector<std::string>& names, const std::string& from, const std::string& to) {
+  std::replace(names.begin(), names.end(), from, to);
+}
+
+Condition renamed(const Condition& condition, const std::string& from, const std::string& to) {
+  std::vector<Condition::Node> nodes = condition.nodes();
+  for (Condition::Node& node : nodes) {
+    if (node.column == from) node.column = to;
+    if (node.other == from) node.other = to;
+  }
+  return Condition::of(std::move(nodes));
+}
+
+Status taken(const std::string& table, const char* what, const std::string& name) {
+  return Status(StatusCode::kAlreadyExists,
+                fmt::format("table {}: {} '{}' exists", table, what, name));
+}
+
+}  // namespace
+
+// Those of other tables that name this one, or a key of it.
+void DatabaseCore::name_referrers(const Table& parent) {
+  if (parent.referrers() == nullptr) return;
+  for (const ForeignKey* foreign : *parent.referrers()) foreign->child.name_parents();
+}
+
+Status DatabaseCore::rename_table(TableId id, const std::string& name) {
+  if (Status s = check_name("table", name); !s.ok()) return s;
+  const std::lock_guard guard(ddl_mutex_);
+  Table* renamed = table(id);
+  if (renamed == nullptr) return no_table();
+  if (renamed->name() == name) return {};
+  for (const auto& other : owned_tables_)
+    if (!other->is_gone() && other->name() == name)
+      return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", name));
+  StoredSchema next = renamed->stored();
+  for (ForeignKeySchema& foreign : next.schema.foreign_keys)
+    if (foreign.referenced.table == id) foreign.table = name;
+  next.schema.name = name;
+  if (Status s = renamed->alter(std::move(next)); !s.ok()) return s;
+  name_referrers(*renamed);
+  return {};
+}
+
+Status DatabaseCore::rename_column(TableId id, ColumnId column, const std::string& name) {
+  if (Status s = check_name("column", name); !s.ok()) return s;
+  const std::lock_guard guard(ddl_mutex_);
+  Table* altered = table(id);
+  if (altered == nullptr) return no_table();
+  StoredSchema next = altered->stored();
+  TableSchema& schema = next.schema;
+  if (column.value() >= schema.columns.size())
+    return Status(StatusCode::kNotFound,
+                  fmt::format("table {}: no column {}", schema.name, column.value()));
+  const std::string before = schema.columns[column.value()].name;
+  if (before == name) return {};
+  if (position_of(schema, name) != schema.columns.size()) return taken(schema.name, "column", name);
+  schema.columns[column.value()].name = name;
+  for (KeySchema& key : schema.keys) replace_name(key.columns, before, name);
+  for (ForeignKeySchema& foreign : schema.foreign_keys) replace_name(foreign.columns, before, name);
+  for (CheckSchema& check : schema.checks) check.condition = renamed(check.condition, before, name);
+  return altered->alter(std::move(next));
+}
+
+Status DatabaseCore::rename_key(KeyId key, const std::string& name) {
+  if (Status s = check_name("key", name); !s.ok()) return s;
+  const std::lock_guard guard(ddl_mutex_);
+  Table* altered = table(key.table);
+  if (altered == nullptr) return no_table();
+  StoredSchema next = altered->stored();
+  TableSchema& schema = next.schema;
+  if (key.index >= schema.keys.size() || schema.keys[key.index].dropped)
+    return Status(StatusCode::kNotFound,
+                  fmt::format("table {}: no key {}", schema.name, key.index));
+  if (schema.keys[key.index].name == name) return {};
+  for (const KeySchema& other : schema.keys)
+    if (other.name == name) return taken(schema.name, "key", name);
+  schema.keys[key.index].name = name;
+  for (ForeignKeySchema& foreign : schema.foreign_keys)
+    if (foreign.referenced == key) foreign.key = name;
+  if (Status s = altered->alter(std::move(next)); !s.ok()) return s;
+  name_referrers(*altered);
+  return {};
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,185 @@
+// Adding keys to tables that have rows, and dropping them, while transactions go on.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "engine/database/database_core.h"
+#include "tables/table/key_build.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// For transactions of the usual length.
+constexpr std::chrono::milliseconds kReleasePatience{100};
+
+Status no_key(const Table& table, std::size_t index) {
+  return Status(StatusCode::kNotFound, fmt::format("table {}: no key {}", table.name(), index));
+}
+
+// The definition as it is now, with the key in that place.
+StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
+  StoredSchema next = table.stored();
+  if (place >= next.schema.keys.size()) next.schema.keys.resize(place + 1);
+  next.schema.keys[place] = std::move(key);
+  return next;
+}
+
+}  // namespace
+
+// A place that a dropped key has left, or a new one behind the last.
+Result<std::size_t> DatabaseCore::place_for_key(Table& table, const KeySchema& key) {
+  table.keys().release_withdrawn(slots_->oldest_snapshot());
+  const std::vector<KeySchema>& keys = table.schema().keys;
+  bool is_one_left = false;
+  for (std::size_t place = 0; place < kKeysMax; ++place) {
+    if (place < keys.size() && !keys[place].dropped) continue;
+    if (table.keys().is_free(place)) return place;
+    is_one_left = true;
+  }
+  if (is_one_left)
+    return Status(StatusCode::kBusy,
+                  fmt::format("table {}, key {}: a transaction is open that may know the key that "
+                              "was dropped from its place",
+                              table.name(), key.name));
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("table {}, key {}: {} keys, at most {}", table.name(), key.name,
+                            kKeysMax, kKeysMax));
+}
+
+// Its columns by position are what holds: they may be called otherwise meanwhile.
+Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
+  Table* altered = table(id);
+  if (altered == nullptr) return no_table();
+  if (wanted.dropped)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: a key that is dropped is not added", altered->name()));
+  const std::lock_guard no_merge(altered->merge_mutex());
+  // From here on nobody makes indexes of the table, nor looks at rows that opening left.
+  if (Status s = altered->build_indexes(Table::kAllIndexes); !s.ok()) return s;
+  if (Status s = altered->sweep_all(); !s.ok()) return s;
+  std::size_t place = 0;
+  {
+    const std::lock_guard guard(ddl_mutex_);
+    if (altered->is_dropped()) return no_table();
+    const Result<std::size_t> found = place_for_key(*altered, wanted);
+    if (!found.ok()) return found.status();
+    place = *found;
+    Result<TableSchema> completed = complete_schema(with_key(*altered, place, wanted).schema);
+    if (!completed.ok()) return std::move(completed).status();
+    altered->begin_key(place, completed->keys[place]);
+  }
+  Status made = make_key(*altered, place);
+  if (made.ok()) {
+    const std::lock_guard guard(ddl_mutex_);
+    KeySchema key = wanted;
+    const auto columns = altered->keys()[place]->columns();
+    for (std::size_t i = 0; i < key.columns.size(); ++i)
+      key.columns[i] = altered->schema().columns[columns[i]].name;
+    made = altered->is_dropped()
+               ? no_table()
+               : altered->finish_key(place, with_key(*altered, place, std::move(key)));
+  }
+  if (made.ok()) return KeyId{id, static_cast<std::uint16_t>(place)};
+  {
+    const std::lock_guard guard(ddl_mutex_);
+    withdraw_key(*altered, place);
+  }
+  if (made.code() != StatusCode::kBusy) release_key(*altered);  // who was waited for stays longer
+  return made;
+}
+
+// Writers have been keeping it up since before. Rows from before them, and readers from before the
+// rows are in, must not be left.
+Status DatabaseCore::make_key(Table& table, std::size_t place) {
+  const auto busy = [&] {
+    return Status(StatusCode::kBusy,
+                  fmt::format("table {}, key {}: a transaction that began before it is still open",
+                              table.name(), table.keys()[place]->name()));
+  };
+  if (!wait_for_transactions()) return busy();
+  KeyBuild build(table, place);
+  std::uint64_t snapshot = 0;
+  {
+    const Result<TransactionContext*> context =
+        take_context(AccessMode::kReadOnly, Isolation::kSnapshot);
+    if (!context.ok()) return context.status();
+    snapshot = (*context)->visibility.snapshot();
+    Status entered;
+    {
+      const Visit visiting(**context);
+      entered = build.enter_rows((*context)->visibility, closing_);
+    }
+    abort(**context);
+    if (!entered.ok()) return entered;
+  }
+  if (build.has_doubts() ? !wait_for_transactions() : !wait_for_snapshots(snapshot)) return busy();
+  if (!build.has_doubts()) return {};
+  const Result<TransactionContext*> context =
+      take_context(AccessMode::kReadOnly, Isolation::kSnapshot);
+  if (!context.ok()) return context.status();
+  Status settled = build.settle_doubts((*context)->visibility);
+  abort(**context);
+  return settled;
+}
+
+Status DatabaseCore::drop_key(KeyId key) {
+  Table* altered = table(key.table);
+  if (altered == nullptr) return no_table();
+  const std::lock_guard no_merge(altered->merge_mutex());
+  if (Status s = altered->build_indexes(Table::kAllIndexes); !s.ok()) return s;
+  {
+    const std::lock_guard guard(ddl_mutex_);
+    if (altered->is_dropped()) return no_table();
+    if (!altered->keys().can_find(key.index)) return no_key(*altered, key.index);
+    if (Status s = check_droppable(*altered, key.index); !s.ok()) return s;
+    KeySchema dropped;
+    dropped.dropped = true;
+    if (Status s = altered->alter(with_key(*altered, key.index, std::move(dropped))); !s.ok())
+      return s;
+    withdraw_key(*altered, key.index);
+  }
+  release_key(*altered);
+  return {};
+}
+
+Status DatabaseCore::check_droppable(const Table& table, std::size_t index) {
+  const std::string key =
+      fmt::format("table {}, key {}", table.name(), table.schema().keys[index].name);
+  const auto refused = [&](const std::string& why) {
+    return Status(StatusCode::kConstraintViolated, fmt::format("{}: {}", key, why));
+  };
+  if (index == 0 && table.schema().has_primary_key) return refused("is the primary key");
+  for (const auto& foreign : table.foreign_keys())
+    if (foreign->child_key == index)
+      return refused(fmt::format("foreign key {} finds its rows by it", foreign->schema().name));
+  if (table.referrers() == nullptr) return {};
+  for (const ForeignKey* foreign : *table.referrers())
+    if (foreign->parent_key == index)
+      return refused(fmt::format("foreign key {} of table {} refers to it", foreign->schema().name,
+                                 foreign->child.name()));
+  return {};
+}
+
+// Under ddl_mutex_.
+void DatabaseCore::withdraw_key(Table& table, std::size_t place) {
+  if (table.keys().can_find(place)) table.runs().drop_key(place);
+  table.keys().withdraw(place);
+  table.keys().keep_until(place, slots_->advance());
+}
+
+// What is not given back here, because somebody may know the key still, is when the next one is
+// added to the table, or dropped.
+void DatabaseCore::release_key(Table& table) {
+  static_cast<void>(wait_for_snapshots(slots_->advance(), kReleasePatience));
+  table.wait_for_build();  // nobody looks at hints any more (Table::check_hints)
+  const std::lock_guard guard(ddl_mutex_);
+  if (!table.is_gone()) table.keys().release_withdrawn(slots_->oldest_snapshot());
+}
+
+}  // namespace flugs::engine

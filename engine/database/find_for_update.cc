@@ -1,0 +1,111 @@
+// Locking a row before it is written (decision 0021).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/deadline.h"
+#include "engine/database/database_core.h"
+#include "flugs/transaction.h"
+#include "mvcc/asymmetric_barrier.h"
+
+namespace flugs {
+
+namespace engine {
+
+namespace {
+
+// Between two looks whether who writes the row has ended.
+constexpr std::chrono::microseconds kRowPauseMin{20};
+constexpr std::chrono::microseconds kRowPauseMax{1000};
+
+}  // namespace
+
+void DatabaseCore::unlock_since(TransactionContext& context, std::size_t locks) noexcept {
+  for (; context.locks.size() > locks; context.locks.pop_back())
+    row_locks_->unlock(context.locks.back(), context.slot->index());
+}
+
+// Returns when nobody writes the row: ok if nobody has, kNotFound if somebody has committed that.
+Status DatabaseCore::wait_for_writer(TransactionContext& context, const Table& table,
+                                     std::uint32_t row, RowLocks::Clock::time_point deadline) {
+  const std::uint32_t slot = context.slot->index();
+  auto pause = kRowPauseMin;
+  bool is_waiting = false;
+  Status status;
+  for (;;) {
+    // The merge may have moved the entry. Who writes from here on sees the lock.
+    const mvcc::Visibility::Resolved found =
+        context.visibility.resolve(table.rows().version(row).deleted);
+    if (found.fate == mvcc::Visibility::Fate::kCommitted) status = Status(StatusCode::kNotFound);
+    if (found.fate != mvcc::Visibility::Fate::kInFlight) break;
+    if (RowLocks::Clock::now() >= deadline) {
+      status = Status(StatusCode::kBusy, "another transaction has written the row");
+      break;
+    }
+    if (context.is_to_end()) {
+      status = Status(StatusCode::kCancelled);
+      break;
+    }
+    if (!is_waiting) status = row_locks_->begin_waiting(slot, mvcc::slot_of(found.seen));
+    if (!status.ok()) break;
+    is_waiting = true;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kRowPauseMax);
+  }
+  if (is_waiting) row_locks_->end_waiting(slot);
+  return status;
+}
+
+Status DatabaseCore::lock_record(TransactionContext& context, const Table& table, std::uint32_t row,
+                                 RowLocks::Clock::time_point deadline) {
+  if (mvcc::load_stamp(table.rows().version(row).created) == context.visibility.own_tag())
+    return {};  // nobody else sees it
+  const Visit visiting(context);
+  table.note_locked_rows();
+  const LockName name = table.lock_name(row);
+  bool is_new = false;
+  Status status = row_locks_->lock(
+      name, context.slot->index(), deadline, [&] { return context.is_to_end(); }, is_new);
+  if (status.ok()) {
+    if (is_new) context.locks.push_back(name);
+    mvcc::full_barrier();  // pairs with Table::lock_row
+    status = wait_for_writer(context, table, row, deadline);
+    // With read committed the newer version is the same record.
+    const bool goes_on = status.code() == StatusCode::kNotFound && context.reads_anew();
+    if (!status.ok() && !goes_on && is_new) unlock_since(context, context.locks.size() - 1);
+  }
+  if (status.code() == StatusCode::kConflict || status.code() == StatusCode::kBusy)
+    context.conflicts.add();
+  return status;
+}
+
+}  // namespace engine
+
+Result<Row> Transaction::find_for_update(KeyId key, std::span<const Value> values, LockWait wait) {
+  const engine::Call call(context_);
+  const Result<engine::Table*> target = table_to_write(key);
+  if (!target.ok()) return target.status();
+  const auto named = [&](StatusCode code, std::string_view why) {
+    return Status(code, fmt::format("table {}, key {}: {}", (*target)->name(),
+                                    (*target)->keys()[key.index]->name(), why));
+  };
+  if (wait.limit < std::chrono::milliseconds(0))
+    return named(StatusCode::kInvalidArgument,
+                 fmt::format("a wait of {} ms, allowed are 0 and more", wait.limit.count()));
+  const auto deadline = deadline_after(engine::RowLocks::Clock::now(), wait.limit);
+  for (;;) {
+    Result<Row> row = find(key, values);
+    if (!row.ok()) return row;
+    const Status locked = database_->lock_record(*context_, **target, row->id().value(), deadline);
+    if (locked.ok()) return row;
+    if (locked.code() == StatusCode::kCancelled) return unusable();
+    if (locked.code() != StatusCode::kNotFound) return named(locked.code(), locked.message());
+    if (context_->reads_anew()) continue;
+    context_->conflicts.add();
+    return named(StatusCode::kConflict, "somebody has written the row since the snapshot");
+  }
+}
+
+}  // namespace flugs

@@ -1,0 +1,39 @@
+#include "engine/database/hint_keeper.h"
+
+#include <algorithm>
+
+#include "base/thread.h"
+#include "engine/database/database_core.h"
+#include "pmem/scm_reads.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// While there is more to do: who waits for the catalogue gets it, which one that takes it again at
+// once would keep.
+constexpr std::chrono::microseconds kKeeperPause(20);
+// Hints that opening left can wait longer than what others start with.
+constexpr std::chrono::milliseconds kFirstRest = 2 * Rest::kFirst;
+
+}  // namespace
+
+HintKeeper::HintKeeper(DatabaseCore& core, pmem::Pool& pool, std::chrono::milliseconds interval)
+    : core_(core), pool_(pool), interval_(interval) {
+  Result<std::jthread> started =
+      start_thread("flugs-hints", [this](const std::stop_token& stop) { run(stop); });
+  if (started.ok()) thread_ = *std::move(started);
+}
+
+void HintKeeper::run(const std::stop_token& stop) noexcept {
+  pmem::Persister persister(pool_.medium());
+  rest_.sleep(stop, std::min(interval_, kFirstRest));
+  while (!stop.stop_requested()) {
+    pmem::begin_scm_task();
+    while (core_.keep_hints(persister) && !stop.stop_requested())
+      std::this_thread::sleep_for(kKeeperPause);
+    rest_.sleep(stop, interval_);
+  }
+}
+
+}  // namespace flugs::engine

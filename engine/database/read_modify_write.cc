@@ -1,0 +1,250 @@
+// Calls that read a row and write what follows from it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "engine/database/database_core.h"
+#include "flugs/transaction.h"
+#include "tables/catalog/schema_codec.h"
+
+namespace flugs {
+
+namespace {
+
+// Whether `amount` may be added to the column at all.
+Status check_addend(const engine::Table& table, ColumnId column, const Value& amount) {
+  if (!table.has_column(column)) return table.no_column(column);
+  const columns::Column& target = *table.columns()[column.value()];
+  const Type type = target.type();
+  const auto refused = [&](std::string why) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, column {}: {}", table.name(), target.name(), why));
+  };
+  if (type != Type::kInt32 && type != Type::kInt64 && type != Type::kDecimal)
+    return refused(
+        fmt::format("expected an integer or a decimal to add to, found {}", to_string(type)));
+  if (amount.is_null()) return refused("expected a number to add, found NULL");
+  if (amount.type() != type && !(type == Type::kInt64 && amount.type() == Type::kInt32))
+    return refused(
+        fmt::format("expected {} to add, found {}", to_string(type), to_string(amount.type())));
+  return {};
+}
+
+Result<Value> sum_of(const engine::Table& table, ColumnId column, const Value& held,
+                     const Value& amount) {
+  const columns::Column& target = *table.columns()[column.value()];
+  if (!table.has_column(column)) return table.no_column(column);  // dropped meanwhile
+  if (held.is_null())
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("table {}, column {}: holds NULL, to which nothing can be added",
+                              table.name(), target.name()));
+  std::int64_t sum = 0;
+  bool fits = !__builtin_add_overflow(held.raw(), amount.raw(), &sum);
+  if (target.type() == Type::kInt32)
+    fits = sum >= std::numeric_limits<std::int32_t>::min() &&
+           sum <= std::numeric_limits<std::int32_t>::max();
+  if (!fits)
+    return Status(StatusCode::kOverflow,
+                  fmt::format("table {}, column {}: {} + {} does not fit {}", table.name(),
+                              target.name(), held.raw(), amount.raw(), to_string(target.type())));
+  return Value::from_raw(target.type(), sum);
+}
+
+Status check_expected(const engine::Table& table, std::span<const ColumnValue> expected) {
+  for (const ColumnValue& one : expected) {
+    if (!table.has_column(one.column)) return table.no_column(one.column);
+    const columns::Column& column = *table.columns()[one.column.value()];
+    const bool is_widened = column.type() == Type::kInt64 && one.value.type() == Type::kInt32;
+    if (!one.value.is_null() && one.value.type() != column.type() && !is_widened)
+      return Status(
+          StatusCode::kInvalidArgument,
+          fmt::format("table {}, column {}: expected {} to compare with, found {}", table.name(),
+                      column.name(), to_string(column.type()), to_string(one.value.type())));
+  }
+  return {};
+}
+
+bool holds(const engine::Table& table, const Row& row, const ColumnValue& expected) {
+  const columns::Column& column = *table.columns()[expected.column.value()];
+  return row.get(expected.column) == columns::normalised(expected.value, column.type());
+}
+
+// The key's columns of a whole row; false: one of them is NULL, so that no row has the same key.
+bool take_key(const engine::KeyIndex& key, std::span<const Value> row,
+              std::span<Value> values) noexcept {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = row[key.columns()[i]];
+  return std::none_of(values.begin(), values.end(), [](const Value& v) { return v.is_null(); });
+}
+
+// What a whole row says of columns that are not in the key. A row that is there keeps the number
+// that a new one would get.
+std::vector<ColumnValue> all_but_key(const engine::TableDefinition& now,
+                                     const engine::KeyIndex& key, std::span<const Value> row) {
+  std::vector<ColumnValue> rest;
+  for (std::size_t i = 0; i < std::min(row.size(), now.columns.size()); ++i) {
+    const bool is_left_out = now.columns[i].is_dropped || now.schema().columns[i].auto_increment;
+    if ((is_left_out && row[i].is_null()) || key.has_column(i)) continue;
+    rest.push_back({ColumnId(static_cast<std::uint16_t>(i)), row[i]});
+  }
+  return rest;
+}
+
+}  // namespace
+
+// What is to be said before anything is read: the table, or why not.
+Result<engine::Table*> Transaction::table_to_write(KeyId key) {
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(key.table);
+  if (target == nullptr) return engine::no_table();
+  if (!target->keys().can_find(key.index))
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: no key {}", target->name(), key.index));
+  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  return target;
+}
+
+// With read committed each call has a snapshot of its own: when somebody has committed a newer
+// version between the look and the change, the next look finds that one.
+template <typename Change>
+Status Transaction::change_found(KeyId key, std::span<const Value> values, Change&& change) {
+  for (;;) {
+    const Result<Row> row = find(key, values);
+    if (!row.ok()) return row.status();
+    Status changed = change(*row);
+    if (changed.code() != StatusCode::kNotFound || !context_->reads_anew()) return changed;
+  }
+}
+
+Result<Value> Transaction::add(KeyId key, std::span<const Value> values, ColumnId column,
+                               Value amount) {
+  const engine::Call call(context_);
+  const Result<engine::Table*> target = table_to_write(key);
+  if (!target.ok()) return target.status();
+  if (Status s = check_addend(**target, column, amount); !s.ok()) return s;
+  Value now;
+  const Status done = change_found(key, values, [&](const Row& row) {
+    const Result<Value> sum = sum_of(**target, column, row.get(column), amount);
+    if (!sum.ok()) return sum.status();
+    now = *sum;
+    return update(key.table, row.id(), {{column, now}}).status();
+  });
+  if (!done.ok()) return done;
+  return now;
+}
+
+Result<bool> Transaction::compare_and_set(KeyId key, std::span<const Value> values,
+                                          std::span<const ColumnValue> expected,
+                                          std::span<const ColumnValue> changes) {
+  const engine::Call call(context_);
+  const Result<engine::Table*> target = table_to_write(key);
+  if (!target.ok()) return target.status();
+  if (Status s = check_expected(**target, expected); !s.ok()) return s;
+  bool is_same = false;
+  const Status done = change_found(key, values, [&](const Row& row) -> Status {
+    is_same = std::all_of(expected.begin(), expected.end(),
+                          [&](const ColumnValue& one) { return holds(**target, row, one); });
+    // Of a column that was dropped meanwhile NULL may have been read.
+    if (Status s = check_expected(**target, expected); !s.ok()) return s;
+    return is_same ? update(key.table, row.id(), changes).status() : Status();
+  });
+  if (!done.ok()) return done;
+  return is_same;
+}
+
+Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
+                                        std::span<const ColumnValue> changes) {
+  const engine::Call call(context_);
+  const Result<engine::Table*> target = table_to_write(key);
+  if (!target.ok()) return target.status();
+  const engine::KeyIndex& index = *(*target)->keys()[key.index];
+  if (!index.is_unique())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: not unique", (*target)->name(), index.name()));
+  const std::span<const std::uint16_t> key_columns = index.columns();
+  const engine::TableDefinition& now = (*target)->definition();
+  if (!(*target)->takes_width(now, row.size()) ||
+      *std::max_element(key_columns.begin(), key_columns.end()) >= row.size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: {} values for {} columns", (*target)->name(), row.size(),
+                              now.columns.size()));
+  std::array<Value, engine::kKeyColumnsMax> wanted;
+  const std::span<Value> values(wanted.data(), index.columns().size());
+  if (!take_key(index, row, values)) {
+    const Result<RowId> id = insert(key.table, row);
+    if (!id.ok()) return id.status();
+    return Upserted{*id, true};
+  }
+  for (;;) {
+    const Result<Row> found = find(key, values);
+    if (found.ok()) {
+      if (changes.empty()) return Upserted{found->id(), false};
+      const Result<RowId> version = update(key.table, found->id(), changes);
+      if (version.ok()) return Upserted{*version, false};
+      if (version.code() == StatusCode::kNotFound && context_->reads_anew()) continue;
+      return version.status();
+    }
+    if (found.code() != StatusCode::kNotFound) return found.status();
+    const Result<RowId> id = insert(key.table, row);
+    if (id.ok()) return Upserted{*id, true};
+    // Come between the look and the insert; by another key it would be refused again.
+    const bool may_have_come = id.code() == StatusCode::kAlreadyExists && context_->reads_anew();
+    if (!may_have_come || !find(key, values).ok()) return id.status();
+  }
+}
+
+Result<Upserted> Transaction::insert_if_absent(KeyId key, std::span<const Value> row) {
+  return insert_or(key, row, {});
+}
+
+Result<Upserted> Transaction::upsert(KeyId key, std::span<const Value> row,
+                                     std::span<const ColumnValue> changes) {
+  if (!changes.empty()) return insert_or(key, row, changes);
+  const Result<engine::Table*> target = table_to_write(key);
+  if (!target.ok()) return target.status();
+  for (;;) {
+    const engine::TableDefinition& now = (*target)->definition();
+    Result<Upserted> done =
+        insert_or(key, row, all_but_key(now, *(*target)->keys()[key.index], row));
+    // Of a row that is there a column may be named that has been dropped since.
+    const bool may_begin_again = done.code() == StatusCode::kInvalidArgument;
+    if (!may_begin_again || &(*target)->definition() == &now) return done;
+  }
+}
+
+Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBound upper) {
+  const engine::Call call(context_);
+  const Result<engine::Table*> target = table_to_write(key);
+  if (!target.ok()) return target.status();
+  const engine::TransactionMark before = context_->mark();
+  std::uint64_t removed = 0;
+  std::vector<RowId> rows;
+  for (bool is_anew = true; is_anew;) {
+    rows.clear();
+    Status done = range(key, lower, upper, [&](const Row& row) {
+      rows.push_back(row.id());
+      return true;
+    });
+    is_anew = false;
+    for (std::size_t i = 0; done.ok() && i < rows.size(); ++i) {
+      done = (*target)->remove_of_many(*context_, rows[i]);
+      removed += done.ok() ? 1 : 0;
+      if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) continue;
+      is_anew = true;  // another version has been committed meanwhile, or the row is gone
+      done = {};
+    }
+    if (done.ok()) continue;
+    context_->undo_since(before);  // as finish_removal does
+    if (!done.message().empty()) return done;
+    return Status(done.code(), fmt::format("table {}, key {}", (*target)->name(),
+                                           (*target)->keys()[key.index]->name()));
+  }
+  // Rows of the range may refer to each other: foreign keys are asked when all of them are gone.
+  if (Status s = (*target)->finish_removal(*context_, before); !s.ok()) return s;
+  return removed;
+}
+
+}  // namespace flugs

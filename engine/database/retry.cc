@@ -1,0 +1,167 @@
+// Trying a transaction again until it commits.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "base/deadline.h"
+#include "base/shared_words.h"
+#include "engine/database/database_core.h"
+#include "engine/database/retry_queue.h"
+#include "flugs/retry.h"
+
+namespace flugs::engine {
+
+namespace {
+
+using Clock = RetryQueue::Clock;
+
+/// As if they lay side by side: pauses of threads must not be the same.
+std::uint64_t random_below(std::uint64_t bound) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return bound == 0 ? 0 : random() % bound;
+}
+
+// What may go better the next time: somebody else was first, the delta is full, all slots are
+// taken, a merge had the transaction ended.
+bool is_worth_another(StatusCode code, bool ended_by_merge) noexcept {
+  return code == StatusCode::kConflict || code == StatusCode::kBusy ||
+         code == StatusCode::kTooManyTransactions ||
+         (code == StatusCode::kCancelled && ended_by_merge);
+}
+
+Status check_options(const RetryOptions& options) {
+  if (options.pause_max < std::chrono::microseconds(1) ||
+      options.pause_max > std::chrono::seconds(1))
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("pause_max is {} us, allowed are 1 to 1000000", options.pause_max.count()));
+  if (options.time_limit < std::chrono::milliseconds(0))
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("time_limit is {} ms, allowed are 0 and more", options.time_limit.count()));
+  return {};
+}
+
+}  // namespace
+
+RetryQueue::Place::~Place() {
+  if (number_ == 0) return;
+  {
+    const std::lock_guard guard(queue_.mutex_);
+    auto& waiting = queue_.waiting_;
+    waiting.erase(std::lower_bound(waiting.begin(), waiting.end(), number_));
+    if (queue_.turn_.load(std::memory_order_relaxed) != number_) return;
+    queue_.turn_.store(0, std::memory_order_relaxed);
+  }
+  queue_.turn_ended_.notify_all();
+}
+
+Clock::duration RetryQueue::Place::wait_for_turn() {
+  // Staleness costs an attempt that the one whose turn it is may lose to.
+  note_read(SharedWord::kRetryQueue, &queue_.turn_);
+  const std::uint64_t turn = queue_.turn_.load(std::memory_order_relaxed);
+  if (__builtin_expect(turn == 0, 1) || turn == number_) return {};
+  const Clock::time_point start = Clock::now();
+  std::unique_lock lock(queue_.mutex_);
+  queue_.turn_ended_.wait_for(lock, kTurnPatience, [&] {
+    const std::uint64_t now = queue_.turn_.load(std::memory_order_relaxed);
+    return now == 0 || now == number_;
+  });
+  return Clock::now() - start;
+}
+
+// How many are before it.
+std::size_t RetryQueue::enter_or_find(std::uint64_t& number) {
+  if (number == 0) {
+    number = ++last_number_;
+    waiting_.push_back(number);
+    return waiting_.size() - 1;
+  }
+  return static_cast<std::size_t>(std::lower_bound(waiting_.begin(), waiting_.end(), number) -
+                                  waiting_.begin());
+}
+
+// With n before it, each of which needs about as long as this one, it comes in the midst of as many
+// attempts. The first one only lets whom it met end, which may have lost its processor: the more
+// often it fails the longer it stands back, up to two milliseconds.
+Clock::duration RetryQueue::Place::pause(Clock::duration spent, Clock::duration pause_max,
+                                         Clock::time_point deadline) {
+  ++failures_;
+  std::size_t before = 0;
+  {
+    const std::lock_guard guard(queue_.mutex_);
+    note_write(SharedWord::kRetryQueue, &queue_.mutex_);
+    before = queue_.enter_or_find(number_);
+    if (before == 0 && failures_ >= kFailuresBeforeTurn)
+      queue_.turn_.store(number_, std::memory_order_relaxed);
+  }
+  const Clock::time_point start = Clock::now();
+  constexpr Clock::duration kLeast = std::chrono::microseconds(2);
+  constexpr std::uint32_t kDoublings = 10;
+  const Clock::duration own = kLeast * (1 << std::min(failures_, kDoublings));
+  const Clock::duration behind =
+      std::max(spent, kLeast) * static_cast<int>(2 * std::min<std::size_t>(before, 1000));
+  const Clock::duration longest = std::min(pause_max, std::max(own, behind));
+  const Clock::duration drawn(random_below(static_cast<std::uint64_t>(longest.count()) + 1));
+  if (drawn < std::chrono::microseconds(50)) {
+    do std::this_thread::yield();
+    while (Clock::now() < start + drawn);
+  } else {
+    std::this_thread::sleep_until(std::min(start + drawn, deadline));
+  }
+  return Clock::now() - start;
+}
+
+std::size_t RetryQueue::size() const {
+  const std::lock_guard guard(mutex_);
+  return waiting_.size();
+}
+
+Status DatabaseCore::run_once(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
+                              RetryReport& report, bool& ended_by_merge) {
+  ++report.attempts;
+  Result<Transaction> transaction = begin(options.mode, options.isolation);
+  if (!transaction.ok()) return std::move(transaction).status();
+  Status done = work(*transaction);
+  ended_by_merge = transaction->is_open() && transaction->context_->ended_by.load(
+                                                 std::memory_order_acquire) == EndedBy::kMerge;
+  if (done.ok() && transaction->is_open()) done = transaction->commit();  // else it was ended there
+  report.commit_timestamp = transaction->commit_timestamp();
+  return done;
+}
+
+Status DatabaseCore::run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
+                         RetryReport* report_out) {
+  RetryReport unwanted;
+  RetryReport& report = report_out == nullptr ? unwanted : *report_out;
+  report = {};
+  if (Status s = check_options(options); !s.ok()) return s;
+  const Clock::time_point begun = Clock::now();
+  const bool has_limit = options.time_limit.count() != 0;
+  const Clock::time_point deadline =
+      has_limit ? deadline_after(begun, options.time_limit) : Clock::time_point::max();
+  RetryQueue::Place place(retries_);
+  for (;;) {
+    const Clock::duration waited = place.wait_for_turn();
+    const Clock::time_point start = Clock::now();
+    bool ended_by_merge = false;
+    Status done = run_once(work, options, report, ended_by_merge);
+    const Clock::time_point end = Clock::now();
+    report.paused += std::chrono::duration_cast<std::chrono::microseconds>(waited);
+    if (done.ok() || !is_worth_another(done.code(), ended_by_merge)) return done;
+    const bool is_late = end >= deadline;
+    if (is_late || (options.attempts_max != 0 && report.attempts >= options.attempts_max))
+      return Status(
+          done.code(),
+          fmt::format("given up after {} attempts in {} ms; the last one: {}", report.attempts,
+                      std::chrono::duration_cast<std::chrono::milliseconds>(end - begun).count(),
+                      done.message().empty() ? to_string(done.code()) : done.message()));
+    report.paused += std::chrono::duration_cast<std::chrono::microseconds>(
+        place.pause(end - start, options.pause_max, deadline));
+  }
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,92 @@
+// Undoing a part of a transaction.
+
+#include <algorithm>
+#include <atomic>
+
+#include "engine/database/database_core.h"
+
+namespace flugs::engine {
+
+namespace {
+
+Status gone(const char* why) { return Status(StatusCode::kInvalidArgument, why); }
+
+// How many of the latest writes are looked through for a row that is written again.
+constexpr std::size_t kWritesLookedThrough = 64;
+
+}  // namespace
+
+Savepoint Savepoints::add(const TransactionMark& at) {
+  static std::atomic<std::uint64_t> last_transaction{0};
+  if (transaction_ == 0) transaction_ = last_transaction.fetch_add(1) + 1;
+  marks_.push_back({next_number_, at});
+  return {transaction_, next_number_++};
+}
+
+Result<std::size_t> Savepoints::find(const Savepoint& savepoint) const {
+  if (savepoint.transaction_ == 0) return gone("savepoint: expected one, found none");
+  if (savepoint.transaction_ != transaction_) return gone("the savepoint is another transaction's");
+  const auto found =
+      std::lower_bound(marks_.begin(), marks_.end(), savepoint.number_,
+                       [](const Mark& mark, std::uint64_t number) { return mark.number < number; });
+  if (found == marks_.end() || found->number != savepoint.number_)
+    return gone(
+        "the savepoint is gone: it or one before it was released, or one before it was rolled back "
+        "to");
+  return static_cast<std::size_t>(found - marks_.begin());
+}
+
+bool TransactionContext::may_change_in_place(std::uint32_t table,
+                                             std::uint32_t row) const noexcept {
+  if (savepoints.empty()) return true;
+  const std::size_t since = savepoints.newest().writes;
+  const std::size_t first =
+      std::max(since, writes.size() - std::min(writes.size(), kWritesLookedThrough));
+  return std::any_of(
+      writes.begin() + static_cast<std::ptrdiff_t>(std::min(first, writes.size())), writes.end(),
+      [&](const mvcc::Write& w) { return !w.deletes && w.table == table && w.row == row; });
+}
+
+// As `undo`, for the end of the lists. The order is the same: a row is let go when the indexes are
+// as they were, since the next writer enters what follows it there. What the transaction will flush
+// (`unflushed`) stays: it tells which dictionary entries of others it relies on, and so do later
+// statements; an entry or hint too many is flushed, which changes nothing. A row that was inserted
+// is not used again before the transaction ends, as readers may have its id (give_back).
+void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
+  for (; index_changes.size() > mark.index_changes; index_changes.pop_back())
+    index_changes.back().table->undo_index_change(index_changes.back());
+  for (; writes.size() > mark.writes; pop_write()) {
+    const mvcc::Write& write = writes.back();
+    Table* owner = table_of(write.table);
+    if (write.deletes && owner != nullptr) owner->rows().take_mark_back(write.row);
+    mvcc::Commit::take_back(*slot, write);
+    if (!write.deletes && owner != nullptr)
+      unreachable.push({owner, ~std::uint64_t{0}, 0, write.row, 0});
+  }
+  while (dying.size() > mark.dying) dying.pop_back();
+}
+
+// What was read since is still noted, and rightly: which way the transaction went from here on may
+// depend on it, although it does not depend on what was written. Rows of its own that are noted and
+// undone are seen neither at the snapshot nor at the commit.
+Status DatabaseCore::rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept {
+  const Result<std::size_t> place = context.savepoints.find(savepoint);
+  if (!place.ok()) return place.status();
+  if (context.visits.load(std::memory_order_relaxed) != 0)
+    return Status(StatusCode::kInvalidArgument,
+                  "rollback_to: a call of the transaction is going through rows");
+  const Visit visiting(context);
+  context.undo_since(context.savepoints[*place]);
+  unlock_since(context, context.savepoints[*place].locks);
+  context.savepoints.keep(*place + 1);
+  return {};
+}
+
+Status DatabaseCore::release(TransactionContext& context, const Savepoint& savepoint) noexcept {
+  const Result<std::size_t> place = context.savepoints.find(savepoint);
+  if (!place.ok()) return place.status();
+  context.savepoints.keep(*place);
+  return {};
+}
+
+}  // namespace flugs::engine

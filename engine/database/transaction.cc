@@ -1,0 +1,309 @@
+#include "flugs/transaction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engine/database/database_core.h"
+#include "tables/catalog/schema_codec.h"
+
+namespace flugs {
+
+namespace {
+
+// For the question of a serializable transaction at its commit: is it the same?
+void note_row(engine::TransactionContext& context, const engine::Table& table, RowId row) {
+  if (context.notes_reads()) context.reads.add_row(table, row.value());
+}
+
+Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& table,
+                          std::size_t key, std::span<const Value> values) {
+  Result<Row> row = table.find(context, key, values);
+  if (row.ok()) {
+    context.reads.add_row(table, row->id().value());
+  } else if (row.code() == StatusCode::kNotFound) {
+    context.reads.add_lookup(table, key, values);
+  }
+  return row;
+}
+
+// That a row is not there, or not any more, has been read as well.
+Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table& table, RowId row,
+                              std::span<const ColumnValue> changes) {
+  Result<RowId> version = table.update(context, row, changes);
+  if (!version.ok()) note_row(context, table, row);
+  return version;
+}
+
+// That a key is taken has been read, too.
+void note_taken_keys(engine::TransactionContext& context, const engine::Table& table) {
+  std::array<Value, engine::kKeyColumnsMax> wanted;
+  const std::span<const Value> values = context.inserted;
+  const std::size_t width = context.inserted_width;
+  for (std::size_t first = 0; first < values.size(); first += width)
+    for (const std::size_t k : engine::KeyPlaces(table.keys().kept())) {
+      const engine::KeyIndex& key = *table.keys()[k];
+      if (!key.is_unique()) continue;
+      // A column may have been added just now, so that the rows are narrower.
+      const std::span<const std::uint16_t> in = key.columns();
+      if (*std::max_element(in.begin(), in.end()) >= width) continue;
+      for (std::size_t i = 0; i < key.columns().size(); ++i)
+        wanted[i] = values[first + key.columns()[i]];
+      context.reads.add_lookup(table, k, std::span(wanted.data(), key.columns().size()));
+    }
+}
+
+// `row`: all values, or some beside their columns.
+template <typename Given>
+Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table& table,
+                              std::span<const Given> row) {
+  Result<RowId> id = table.insert(context, row);
+  if (id.code() == StatusCode::kAlreadyExists && context.notes_reads())
+    note_taken_keys(context, table);
+  return id;
+}
+
+Status ended() { return Status(StatusCode::kInvalidArgument, "the transaction has ended"); }
+
+}  // namespace
+
+bool Transaction::is_usable() const noexcept {
+  if (context_ == nullptr || context_->is_to_end()) return false;
+  if (context_->isolation == Isolation::kReadCommitted) database_->begin_statement(*context_);
+  return true;
+}
+
+Status Transaction::unusable() const {
+  return context_ == nullptr ? ended() : database_->end_as_asked(*context_);
+}
+
+// A call that shows rows to `visit` until it returns false, or the transaction is to end.
+template <typename Walk>
+Status Transaction::go_through(Walk&& walk, FunctionRef<bool(const Row&)> visit) const {
+  bool is_cut = false;
+  Status done;
+  {
+    const engine::Visit visiting(*context_);
+    done = walk([&](const Row& row) {
+      is_cut = context_->is_to_end();
+      return !is_cut && visit(row);
+    });
+  }
+  return is_cut ? unusable() : done;
+}
+
+Transaction& Transaction::operator=(Transaction&& other) noexcept {
+  if (this != &other) {
+    abort();
+    database_ = other.database_;
+    context_ = std::exchange(other.context_, nullptr);
+    commit_timestamp_ = other.commit_timestamp_;
+  }
+  return *this;
+}
+
+template <typename Given>
+Result<RowId> Transaction::insert_row(TableId table, std::span<const Given> row) {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(table);
+  if (target == nullptr) return engine::no_table();
+  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_write(); !s.ok()) return s;
+  return insert_and_note(*context_, *target, row);
+}
+
+Result<RowId> Transaction::insert(TableId table, std::span<const Value> values) {
+  return insert_row(table, values);
+}
+
+Result<RowId> Transaction::insert(TableId table, std::span<const ColumnValue> given) {
+  return insert_row(table, given);
+}
+
+Status Transaction::insert_rows(TableId table, std::span<const Value> values,
+                                std::span<RowId> ids) {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(table);
+  if (target == nullptr) return engine::no_table();
+  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_write(); !s.ok()) return s;
+  const engine::Visit visiting(*context_);
+  Status added = target->insert_rows(*context_, values, ids);
+  if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
+    note_taken_keys(*context_, *target);
+  return added;
+}
+
+Result<RowId> Transaction::update(TableId table, RowId row, std::span<const ColumnValue> changes) {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(table);
+  if (target == nullptr) return engine::no_table();
+  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_write(); !s.ok()) return s;
+  if (__builtin_expect(context_->notes_reads(), 0))
+    return update_and_note(*context_, *target, row, changes);
+  return target->update(*context_, row, changes);
+}
+
+Status Transaction::remove(TableId table, RowId row) {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(table);
+  if (target == nullptr) return engine::no_table();
+  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_write(); !s.ok()) return s;
+  Status removed = target->remove(*context_, row);
+  if (!removed.ok()) note_row(*context_, *target, row);
+  return removed;
+}
+
+Result<Row> Transaction::read(TableId table, RowId row) const {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  const engine::Table* target = database_->table(table);
+  if (target == nullptr) return engine::no_table();
+  note_row(*context_, *target, row);
+  return target->read(*context_, row);
+}
+
+Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(key.table);
+  if (target == nullptr) return engine::no_table();
+  if (!target->keys().can_find(key.index))
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: no key {}", target->name(), key.index));
+  if (__builtin_expect(context_->notes_reads(), 0))
+    return find_and_note(*context_, *target, key.index, values);
+  return target->find(*context_, key.index, values);
+}
+
+void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexcept {
+  if (context_ != nullptr) database_->prefetch(key, values);
+}
+
+Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
+                             FunctionRef<bool(const Row&)> visit) const {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(key.table);
+  if (target == nullptr) return engine::no_table();
+  if (!target->keys().can_find(key.index))
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: no key {}", target->name(), key.index));
+  if (target->is_unbuilt())
+    if (Status s = target->keys()[key.index]->is_ordered() ? target->prepare_range()
+                                                           : target->prepare_lookup(key.index);
+        !s.ok())
+      return s;
+  Status done = go_through(
+      [&](FunctionRef<bool(const Row&)> each) {
+        return target->find_all(*context_, key.index, prefix, each);
+      },
+      visit);
+  if (done.ok() && context_->notes_reads()) context_->reads.add_lookup(*target, key.index, prefix);
+  return done;
+}
+
+Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
+                          FunctionRef<bool(const Row&)> visit) const {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  engine::Table* target = database_->table(key.table);
+  if (target == nullptr) return engine::no_table();
+  if (!target->keys().can_find(key.index))
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: no key {}", target->name(), key.index));
+  if (target->is_unbuilt())
+    if (Status s = target->prepare_range(); !s.ok()) return s;
+  std::uint32_t last = engine::kNoRow;
+  Status done = go_through(
+      [&](FunctionRef<bool(const Row&)> each) {
+        return target->range(*context_, key.index, lower, upper, each);
+      },
+      [&](const Row& row) {
+        const bool goes_on = visit(row);
+        if (!goes_on) last = row.id().value();
+        return goes_on;
+      });
+  if (done.ok() && context_->notes_reads())
+    context_->reads.add_range(*target, key.index, lower, upper, last);
+  return done;
+}
+
+Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const Predicate& where,
+                         FunctionRef<bool(const ScanBatch&)> visit) const {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  const engine::Table* target = database_->table(table);
+  if (target == nullptr) return engine::no_table();
+  Status done;
+  {
+    const engine::Visit visiting(*context_);
+    done = target->scan(*context_, columns, where, visit);
+  }
+  if (done.ok() && context_->notes_reads()) context_->reads.add_scan(*target, where);
+  return done.code() == StatusCode::kCancelled ? unusable() : done;
+}
+
+Result<Savepoint> Transaction::savepoint() {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  return context_->savepoints.add(context_->mark());
+}
+
+Status Transaction::rollback_to(Savepoint savepoint) {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  return database_->rollback_to(*context_, savepoint);
+}
+
+Status Transaction::release(Savepoint savepoint) {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  return database_->release(*context_, savepoint);
+}
+
+Status Transaction::commit() {
+  if (context_ == nullptr) return ended();
+  context_->enter_last_call();
+  if (__builtin_expect(context_->attention->load(std::memory_order_relaxed) != 0, 0) &&
+      database_->refuses_commit(*context_)) {
+    Status why = engine::why_ended(*context_);
+    abort();
+    return why;
+  }
+  Result<std::uint64_t> timestamp = database_->commit(*std::exchange(context_, nullptr));
+  if (!timestamp.ok()) return std::move(timestamp).status();
+  commit_timestamp_ = *timestamp;
+  return {};
+}
+
+void Transaction::abort() noexcept {
+  if (context_ != nullptr) database_->abort(*std::exchange(context_, nullptr));
+}
+
+TransactionId Transaction::id() const noexcept {
+  return TransactionId(context_ == nullptr ? 0 : context_->current.load(std::memory_order_relaxed));
+}
+
+Status Transaction::set_time_limit(std::chrono::milliseconds limit) {
+  const engine::Call call(context_);
+  if (!is_usable()) return unusable();
+  return database_->set_time_limit(*context_, limit);
+}
+
+std::uint64_t Transaction::snapshot() const noexcept {
+  return context_ == nullptr ? 0 : context_->visibility.snapshot();
+}
+
+}  // namespace flugs

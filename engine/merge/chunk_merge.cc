@@ -1,0 +1,412 @@
+#include "engine/merge/chunk_merge.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <unordered_map>
+
+#include "base/elapsed.h"
+#include "pmem/extent_allocator.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// How long writers of the chunk may be kept waiting for a transaction that has locked one of its
+// rows; then the entries stay where they are, and the merge tries again later.
+constexpr std::chrono::microseconds kMovePatience{200};
+constexpr std::chrono::milliseconds kPause{2};
+constexpr std::size_t kRowsAhead = 32;
+
+columns::MainRecords plan_records(std::span<const columns::MainColumnBuilder> builders) {
+  std::vector<columns::MainColumnLayout> layouts;
+  layouts.reserve(builders.size());
+  for (const columns::MainColumnBuilder& builder : builders) layouts.push_back(builder.layout());
+  return columns::MainRecords(layouts);
+}
+
+}  // namespace
+
+ChunkMerge::ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
+                       std::size_t chunk, const UnusedRows& unused)
+    : pool_(pool),
+      slots_(slots),
+      table_(table),
+      rows_(table.rows()),
+      chunk_(chunk),
+      first_row_(rows_.first_row_of(chunk)),
+      row_count_(rows_.rows_of(chunk)),
+      unused_(unused),
+      now_(slots.mirrors(), slots.now(), mvcc::kNoStamp),
+      oldest_(slots.oldest_snapshot()),
+      persister_(pool.medium()) {}
+
+ChunkMerge::UnusedRows ChunkMerge::find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
+                                               std::size_t chunk) {
+  const mvcc::Visibility now(slots.mirrors(), slots.now(), mvcc::kNoStamp);
+  UnusedRows unused(rows.rows_of(chunk));
+  const std::uint32_t first = rows.first_row_of(chunk);
+  for (std::uint32_t offset = 0; offset < unused.size(); ++offset)
+    unused[offset] =
+        now.resolve(rows.version(first + offset).created).fate == mvcc::Visibility::Fate::kNothing;
+  return unused;
+}
+
+// A row that was deleted stays until the indexes have not named it for as long as the oldest
+// transaction is open, which may have its id from one. Without keys, what had been deleted before
+// the database was opened is in nobody's hands.
+bool ChunkMerge::is_kept(std::uint32_t offset) const {
+  using Fate = mvcc::Visibility::Fate;
+  const mvcc::VersionLayout& version = rows_.version(first_row_ + offset);
+  const mvcc::Visibility::Resolved created = now_.resolve(version.created);
+  if (created.fate != Fate::kCommitted) return !unused_[offset];
+  if (!table_.keys().empty()) return true;
+  const mvcc::Visibility::Resolved deleted = now_.resolve(version.deleted);
+  return deleted.fate != Fate::kCommitted || deleted.timestamp > slots_.opened_at();
+}
+
+// Nothing is begun in a frozen chunk, and whoever had begun something has ended: a tag that looks
+// as if it were in flight is damage, in a table whose rows opening does not look at.
+Status ChunkMerge::choose_rows() {
+  stored_.reserve(row_count_);
+  for (std::uint32_t offset = 0; offset < row_count_; ++offset) {
+    const std::uint32_t row = first_row_ + offset;
+    const mvcc::Visibility::Resolved created = now_.resolve(rows_.version(row).created);
+    if (created.fate == mvcc::Visibility::Fate::kInFlight)
+      return Status(
+          StatusCode::kCorrupt,
+          fmt::format("{}: table {}, row {}: created: expected a time-stamp or the tag of "
+                      "a transaction that has ended, found {:#x}",
+                      pool_.path(), table_.name(), row, created.seen));
+    if (is_kept(offset)) stored_.push_back(offset);
+  }
+  counts_.rows = static_cast<std::uint32_t>(stored_.size());
+  counts_.dropped = row_count_ - counts_.rows;
+  return {};
+}
+
+// All rows are of one chunk, and so are their cells of one edition of the column. Of a group it is
+// the newest, as it gives its columns.
+const columns::Column& ChunkMerge::edition_of_rows(std::size_t index,
+                                                   const columns::Column& column) const noexcept {
+  const RowView view = rows_.view(first_row_ + stored_.front());
+  return view.is_in_group() ? column : *column.at_edition(view.edition(index));
+}
+
+// Neighbours have entries of dictionaries that are far apart, which are asked for some rows ahead.
+RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index,
+                                    const columns::Column& edition) const noexcept {
+  if (i + kRowsAhead < stored_.size()) {
+    const RowView ahead = rows_.view(first_row_ + stored_[i + kRowsAhead]);
+    if (!ahead.is_in_group()) edition.own_prefetch(*ahead.layout, ahead.cells, index);
+  }
+  return rows_.view(first_row_ + stored_[i]);
+}
+
+// Whether nobody reads more of the row than its keys: it is deleted in every snapshot, and kept for
+// the indexes that name it.
+bool ChunkMerge::is_seen_by_nobody(std::uint32_t offset) const {
+  const mvcc::Visibility::Resolved deleted =
+      now_.resolve(rows_.version(first_row_ + offset).deleted);
+  return deleted.fate == mvcc::Visibility::Fate::kCommitted && deleted.timestamp <= oldest_;
+}
+
+bool ChunkMerge::is_in_key(std::size_t column) const {
+  for (const KeyIndex* key : table_.keys())
+    if (key->has_column(column)) return true;
+  return false;
+}
+
+// Text of an earlier edition goes when that goes: the column gets its own, once for all rows that
+// share it.
+Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, ColumnData& data) {
+  data.cells.resize(stored_.size());
+  columns::Unflushed unflushed;
+  Status status;
+  const columns::Column& edition = edition_of_rows(index, column);
+  const bool is_newest =
+      rows_.view(first_row_ + stored_.front()).edition(index) == column.edition();
+  const bool is_key = is_in_key(index);
+  std::unordered_map<const char*, columns::Cell> moved;
+  const auto moved_cell = [&](std::string_view text) {
+    const bool is_long = text.size() > columns::text_cell::kInlineBytesMax;
+    if (is_long)
+      if (const auto known = moved.find(text.data()); known != moved.end()) return known->second;
+    Result<columns::Cell> own =
+        column.encode(Value::from_bytes(column.type(), text), unflushed, persister_);
+    if (!own.ok()) {
+      status = std::move(own).status();
+      return columns::Cell();
+    }
+    if (is_long) moved.emplace(text.data(), *own);
+    return *own;
+  };
+  for (std::size_t i = 0; i < stored_.size() && status.ok(); ++i) {
+    const RowView view = view_with_entry(i, index, edition);
+    const bool is_null = column.nullable() && view.is_null(column, index);
+    const bool is_gone = !is_newest && !is_key && is_seen_by_nobody(stored_[i]);
+    const std::string_view text =
+        is_null || is_gone ? std::string_view() : view.text(column, index);
+    data.cells[i] = is_newest ? column.cell_of_stored(text) : moved_cell(text);
+    data.cells[i].is_null = is_null;
+  }
+  unflushed.flush(persister_, "row_group/0");
+  return status;
+}
+
+Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData& data) {
+  const bool nullable = column.nullable();
+  if (column.is_dropped()) {  // NULL in every row takes no room
+    columns::Cell null;
+    null.is_null = true;
+    if (column.is_text()) {
+      data.cells.assign(stored_.size(), null);
+    } else {
+      data.payloads.assign(stored_.size(), 0);
+      data.nulls.assign(stored_.size(), 1);
+    }
+    return {};
+  }
+  if (column.is_text()) return gather_texts(index, column, data);
+  data.payloads.resize(stored_.size());
+  if (nullable) data.nulls.resize(stored_.size());
+  const columns::Column& edition = edition_of_rows(index, column);
+  for (std::size_t i = 0; i < stored_.size(); ++i) {
+    const RowView view = view_with_entry(i, index, edition);
+    if (nullable && view.is_null(edition, index)) {
+      data.nulls[i] = 1;
+      data.payloads[i] = 0;
+    } else {
+      data.payloads[i] = view.is_in_group() ? view.group->column(index).integer(view.place)
+                                            : edition.own_integer(*view.layout, view.cells, index);
+    }
+  }
+  return {};
+}
+
+// Protocol row_group. The rows are in the group from step 3 on.
+//   step  store                            made durable by   power cut just after it: recovery
+//   0     texts of a former edition of a   flush, fence of 1 nothing refers to them: waste in
+//         column, once more in its heap                      the heap
+//   1     header, columns, places,         flush, fence      extent unreachable: free space
+//         version block pointers, records
+//   2     version blocks with rows that    flush, fence of   blocks unreachable: free space
+//         were deleted, and their stamps   chunk_replace/1
+//   3     pointer to the group, in the     chunk_replace/2   claims the group; the old chunk is
+//         place of that to the old chunk                     free
+// Must hold:  0 to 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
+Status ChunkMerge::build() {
+  const std::size_t columns = stored_.empty() ? 0 : table_.columns().size();
+  std::vector<ColumnData> data(columns);
+  std::vector<columns::MainColumnBuilder> builders;
+  builders.reserve(columns);
+  const columns::TextMemory memory{pool_.base(), pool_.medium().bytes()};
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < columns; ++i) {
+    columns::Column& column = *table_.columns()[i];
+    if (Status s = gather(i, column, data[i]); !s.ok()) return s;
+    builders.push_back(column.is_text() ? columns::MainColumnBuilder::of_texts(
+                                              column.type(), data[i].cells, memory)
+                                        : columns::MainColumnBuilder::of_integers(
+                                              column.type(), data[i].payloads, data[i].nulls));
+    builders.back().set_edition(column.edition());
+    bytes += builders.back().parts_bytes();
+  }
+  bytes += pmem::whole_lines(sizeof(RowGroupLayout) + columns * sizeof(columns::MainColumnLayout));
+  if (counts_.dropped != 0)
+    bytes += pmem::whole_lines(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
+  bytes += pmem::whole_lines(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
+  const columns::MainRecords records = plan_records(builders);
+  const bool has_records = is_read_by_row(records);
+  if (has_records) bytes += records.bytes(counts_.rows);
+  Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister_);
+  if (!extent.ok()) return std::move(extent).status();
+  extent_ = *extent;
+  write_group(builders, has_records ? &records : nullptr);
+  return {};
+}
+
+// Single rows are asked for by key; those of a narrow table are read from the columns.
+bool ChunkMerge::is_read_by_row(const columns::MainRecords& records) const noexcept {
+  return !table_.keys().empty() && records.field_count() >= columns::MainRecords::kFieldsMin;
+}
+
+void ChunkMerge::write_records(const columns::MainRecords& records, RowGroupLayout& layout,
+                               std::uint64_t offset) const {
+  auto* base = reinterpret_cast<std::byte*>(&layout);
+  const auto* column_layouts = reinterpret_cast<const columns::MainColumnLayout*>(&layout + 1);
+  const std::uint64_t bytes = records.bytes(counts_.rows);
+  std::memset(base + offset, 0, bytes);
+  for (std::size_t i = 0; i < layout.column_count; ++i)
+    if (records.has_field(i))
+      records.write(i, columns::MainColumn(column_layouts[i], base, {}), base + offset);
+  layout.records_offset = offset;
+  layout.records_checksum = XXH3_64bits(base + offset, bytes);
+}
+
+void ChunkMerge::write_group(std::span<const columns::MainColumnBuilder> builders,
+                             const columns::MainRecords* records) {
+  auto& layout = *pool_.at(pmem::OffsetPtr<RowGroupLayout>{extent_.offset});
+  auto* base = reinterpret_cast<std::byte*>(&layout);
+  layout.magic = RowGroupLayout::kMagic;
+  layout.bytes = extent_.bytes;
+  layout.table_id = table_.id().value();
+  layout.chunk_index = static_cast<std::uint32_t>(chunk_);
+  layout.row_count = row_count_;
+  layout.stored_rows = counts_.rows;
+  layout.column_count = static_cast<std::uint16_t>(builders.size());
+  std::uint64_t end = pmem::whole_lines(sizeof(RowGroupLayout) +
+                                        builders.size() * sizeof(columns::MainColumnLayout));
+  if (counts_.dropped != 0) {
+    layout.places_offset = end;
+    end += pmem::whole_lines(RowGroup::place_words(row_count_) * sizeof(RowPlacesLayout));
+    write_places(layout);
+  }
+  layout.blocks_offset = end;
+  end += pmem::whole_lines(RowGroup::block_count(row_count_) * sizeof(std::uint64_t));
+  auto* column_layouts = reinterpret_cast<columns::MainColumnLayout*>(&layout + 1);
+  for (std::size_t i = 0; i < builders.size(); ++i) {
+    builders[i].write(base, end, column_layouts[i]);
+    end += builders[i].parts_bytes();
+  }
+  if (records != nullptr) {
+    write_records(*records, layout, end);
+    end += records->bytes(counts_.rows);
+  }
+  layout.checksum = RowGroup::checksum_of(layout);
+  persister_.flush(base, end, "row_group/1");
+  counts_.bytes_after = extent_.bytes;
+}
+
+void ChunkMerge::write_places(RowGroupLayout& layout) const {
+  auto* words = reinterpret_cast<RowPlacesLayout*>(reinterpret_cast<std::byte*>(&layout) +
+                                                   layout.places_offset);
+  for (const std::uint32_t offset : stored_)
+    words[offset / 64].stored |= std::uint64_t{1} << (offset % 64);
+  std::uint32_t before = 0;
+  for (std::uint64_t i = 0; i < RowGroup::place_words(row_count_); ++i) {
+    words[i].stored_before = before;
+    before += static_cast<std::uint32_t>(std::popcount(words[i].stored));
+  }
+}
+
+Status ChunkMerge::make_empty_chunk() {
+  const columns::RowLayout* layout = rows_.current_layout();
+  std::vector<columns::CellNeed> needs;
+  for (const columns::Column* column : table_.columns()) needs.push_back(column->need(1));
+  Result<columns::RowLayout> fresh = columns::RowLayout::make(needs);
+  if (!fresh.ok()) return std::move(fresh).status();
+  // One that lacks a column, or has one of an earlier edition, would take no rows.
+  if (layout == nullptr || layout->cells().size() < table_.columns().size() ||
+      layout->editions() != table_.columns().editions())
+    layout = &*fresh;
+  Result<pmem::Extent> extent = rows_.make_chunk(chunk_, *layout, persister_);
+  if (!extent.ok()) return std::move(extent).status();
+  extent_ = *extent;
+  return table_.runs().uncover(chunk_, persister_);  // before chunk_replace/2
+}
+
+// A stored row's entry in the new group; the group is nobody else's yet.
+Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& version) {
+  auto& layout = *pool_.at(pmem::OffsetPtr<RowGroupLayout>{extent_.offset});
+  auto* pointers = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(&layout) +
+                                                    layout.blocks_offset);
+  const std::uint32_t block = offset / RowGroupLayout::kBlockRows;
+  if (pointers[block] == 0) {
+    const std::uint32_t first = block * RowGroupLayout::kBlockRows;
+    const std::uint32_t rows = std::min(RowGroupLayout::kBlockRows, row_count_ - first);
+    const std::uint64_t bytes =
+        std::uint64_t{std::min(row_count_, RowGroupLayout::kBlockRows)} * sizeof version;
+    Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister_);
+    if (!extent.ok()) return std::move(extent).status();
+    blocks_.push_back(*extent);
+    auto* versions = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{extent->offset});
+    const auto from = std::lower_bound(stored_.begin(), stored_.end(), first);
+    const auto end = std::lower_bound(from, stored_.end(), first + rows);
+    for (auto stored = from; stored != end; ++stored) versions[*stored - first].created = 1;
+    pointers[block] = extent->offset;
+    persister_.flush(&pointers[block], sizeof pointers[block], "row_group/1");
+  }
+  auto* versions = pool_.at(pmem::OffsetPtr<mvcc::VersionLayout>{pointers[block]});
+  versions[offset % RowGroupLayout::kBlockRows] = version;
+  return {};
+}
+
+// Deletions into the new group, until a row is locked for too long. What is there already is
+// written over when the merge tries again.
+Status ChunkMerge::carry_over(bool& is_locked) {
+  using Fate = mvcc::Visibility::Fate;
+  const auto deadline = std::chrono::steady_clock::now() + kMovePatience;
+  for (const std::uint32_t offset : stored_) {
+    const mvcc::VersionLayout& old = rows_.version(first_row_ + offset);
+    const bool is_there = mvcc::load_stamp(old.created) != mvcc::kNoStamp;
+    if (is_there && mvcc::load_stamp(old.deleted) == mvcc::kNoStamp) continue;
+    mvcc::Visibility::Resolved deleted = now_.resolve(old.deleted);
+    for (; deleted.fate == Fate::kInFlight; deleted = now_.resolve(old.deleted)) {
+      is_locked = std::chrono::steady_clock::now() >= deadline;
+      if (is_locked) return {};
+      std::this_thread::yield();
+    }
+    if (is_there && deleted.fate == Fate::kNothing) continue;
+    const mvcc::Stamp stamp = deleted.fate == Fate::kCommitted ? deleted.timestamp : mvcc::kNoStamp;
+    if (Status s = put_version(offset, {is_there ? mvcc::Stamp{1} : mvcc::kNoStamp, stamp});
+        !s.ok())
+      return s;
+  }
+  for (const pmem::Extent& block : blocks_)
+    persister_.flush(pool_.base() + block.offset, block.bytes, "row_group/2");
+  return {};
+}
+
+// Writers of the chunk wait from here until the object `move` is gone. Whoever has locked a row
+// just before it was there takes the lock back at once, or ends soon.
+Status ChunkMerge::move(bool& moved) {
+  const auto start = std::chrono::steady_clock::now();
+  const RowStore::Move move(rows_, chunk_);
+  bool is_locked = false;
+  Status status = carry_over(is_locked);
+  if (status.ok() && !is_locked) {
+    status = rows_.replace_chunk(chunk_, extent_, slots_.advance(), persister_);
+    moved = status.ok();
+  }
+  counts_.move_us = std::max(counts_.move_us, microseconds_since(start));
+  return status;
+}
+
+void ChunkMerge::discard() noexcept {
+  persister_.fence("chunk_replace/1");  // no flush may stay behind unfenced
+  for (const pmem::Extent& block : blocks_) pool_.allocator().release(block);
+  if (extent_.bytes != 0) pool_.allocator().release(extent_);
+}
+
+Status ChunkMerge::run(std::chrono::milliseconds patience) {
+  const auto start = std::chrono::steady_clock::now();
+  counts_.bytes_before = rows_.bytes_of_chunk(chunk_);
+  if (Status s = choose_rows(); !s.ok()) return s;
+  // Where the rows of a chunk stand may be being read: it becomes a group without rows first, and
+  // an empty chunk, perhaps of longer rows, when nobody is left who saw it as a chunk.
+  is_empty_ = stored_.empty() && rows_.group(chunk_) != nullptr;
+  Status built = is_empty_ ? make_empty_chunk() : build();
+  persister_.fence("row_group/1");  // not while writers wait
+  counts_.build_us = microseconds_since(start);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  bool moved = false;
+  while (built.ok()) {
+    built = move(moved);
+    if (moved || !built.ok()) break;
+    if (std::chrono::steady_clock::now() >= deadline) {
+      built = Status(StatusCode::kBusy,
+                     fmt::format("table {}, chunk {}: a transaction has locked a row of it",
+                                 table_.name(), chunk_));
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  if (!built.ok()) discard();
+  return built;
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "columns/main_column_builder.h"
+#include "columns/main_records.h"
+#include "mvcc/transaction_slots.h"
+#include "mvcc/visibility.h"
+#include "pmem/pool.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+/// The merge of one chunk, of rows or a group: what it held that is not dead goes into a new row
+/// group with the same row ids. The chunk has been frozen, then it was noted which rows were
+/// unused, and all transactions that were open then have ended: each row is committed in every
+/// snapshot, or dead, or unused; and nobody has the id of one that was noted. Thread-safety: one
+/// thread.
+class ChunkMerge {
+ public:
+  struct Counts {
+    std::uint32_t rows = 0;
+    std::uint32_t dropped = 0;
+    std::uint64_t bytes_before = 0;
+    std::uint64_t bytes_after = 0;
+    double build_us = 0;
+    double move_us = 0;  ///< the longest that writers were kept waiting
+  };
+
+  /// By offset: rows that nobody has created, or that are dead and in no index any more.
+  using UnusedRows = std::vector<bool>;
+  static UnusedRows find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
+                                std::size_t chunk);
+
+  ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, std::size_t chunk,
+             const UnusedRows& unused);
+
+  /// kBusy: for as long as `patience`, a transaction held a row of the chunk; nothing has changed.
+  /// Fails with kOutOfSpace; nothing has changed.
+  Status run(std::chrono::milliseconds patience);
+  const Counts& counts() const noexcept { return counts_; }
+  /// Nothing was left: the chunk is empty, its row ids can be used again.
+  bool is_empty() const noexcept { return is_empty_; }
+
+ private:
+  struct ColumnData {
+    std::vector<std::int64_t> payloads;
+    std::vector<std::uint8_t> nulls;
+    std::vector<columns::Cell> cells;
+  };
+
+  Status choose_rows();
+  bool is_kept(std::uint32_t offset) const;
+  bool is_seen_by_nobody(std::uint32_t offset) const;
+  bool is_in_key(std::size_t column) const;
+  const columns::Column& edition_of_rows(std::size_t index,
+                                         const columns::Column& column) const noexcept;
+  RowView view_with_entry(std::size_t i, std::size_t index,
+                          const columns::Column& edition) const noexcept;
+  Status gather(std::size_t index, columns::Column& column, ColumnData& data);
+  Status gather_texts(std::size_t index, columns::Column& column, ColumnData& data);
+  Status build();
+  bool is_read_by_row(const columns::MainRecords& records) const noexcept;
+  void write_group(std::span<const columns::MainColumnBuilder> builders,
+                   const columns::MainRecords* records);
+  void write_records(const columns::MainRecords& records, RowGroupLayout& layout,
+                     std::uint64_t offset) const;
+  void write_places(RowGroupLayout& layout) const;
+  Status make_empty_chunk();
+  Status move(bool& moved);
+  Status carry_over(bool& is_locked);
+  Status put_version(std::uint32_t offset, const mvcc::VersionLayout& version);
+  void discard() noexcept;
+
+  pmem::Pool& pool_;
+  mvcc::TransactionSlots& slots_;
+  Table& table_;
+  RowStore& rows_;
+  const std::size_t chunk_;
+  const std::uint32_t first_row_;
+  const std::uint32_t row_count_;
+  const UnusedRows& unused_;
+  mvcc::Visibility now_;
+  std::uint64_t oldest_;  // snapshot there is
+  bool is_empty_ = false;
+  pmem::Persister persister_;
+  std::vector<std::uint32_t> stored_;  // offsets of rows that stay, ascending
+  pmem::Extent extent_{};
+  std::vector<pmem::Extent> blocks_;
+  Counts counts_;
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/crew.h"
+#include "columns/ordered_index.h"
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+#include "pmem/pool.h"
+#include "tables/keys/index_runs.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+/// Writes index runs for a table that nobody else merges meanwhile: of row groups, and of earlier
+/// runs whose place the new one takes.
+/// Thread-safety: one thread.
+class IndexRunBuilder {
+ public:
+  struct Counts {
+    std::uint64_t rows = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  /// `stops` is asked now and then whether to leave off. `threads` of the crew at most gather and
+  /// sort.
+  IndexRunBuilder(pmem::Pool& pool, Table& table, Crew& crew, std::uint32_t threads,
+                  FunctionRef<bool()> stops);
+
+  /// Runs for all groups that none covers; the few that there were, and are not much larger, go
+  /// into them. What there is no space for stays without one: not an error. `combines_all`: larger
+  /// ones go into them, too. Fails with kCorrupt.
+  Status index_groups(bool combines_all);
+  const Counts& counts() const noexcept { return counts_; }
+
+ private:
+  /// The entries of one key: gathered, and those of runs.
+  struct KeyParts {
+    std::vector<std::uint64_t> slots;
+    std::vector<columns::OrderedEntry> entries;
+    std::uint64_t slots_max = 0;
+    std::uint64_t entries_max = 0;
+    std::uint64_t slot_count = 0;
+  };
+
+  std::vector<std::size_t> next_chunks() const;
+  std::size_t first_combined(std::uint64_t rows, bool combines_all) const;
+  Status build_and_publish(std::span<const std::size_t> chunks, bool combines_all);
+  void gather(std::span<const std::size_t> chunks);
+  void gather_chunk(std::size_t chunk, std::vector<KeyParts>& parts) const;
+  void sort();
+  void plan(std::span<const IndexRuns::Member> sources);
+  std::uint64_t plan_slots(std::size_t key, std::span<const IndexRuns::Member> sources) const;
+  std::uint64_t bytes_gathered() const noexcept;
+  std::uint64_t bytes() const noexcept;
+  void write(pmem::Extent extent, std::span<const IndexRuns::Member> sources);
+  void write_slots(std::size_t key, std::span<const IndexRuns::Member> sources, std::byte* base,
+                   IndexRunKeyLayout& layout) const;
+  void write_entries(std::size_t key, std::span<const IndexRuns::Member> sources, std::byte* base,
+                     IndexRunKeyLayout& layout) const;
+
+  pmem::Pool& pool_;
+  Table& table_;
+  const RowStore& rows_;
+  Crew& crew_;
+  const std::uint32_t threads_;
+  FunctionRef<bool()> stops_;
+  pmem::Persister persister_;
+  std::vector<KeyParts> parts_;  // by key
+  Counts counts_;
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,362 @@
+#include "engine/merge/table_merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/elapsed.h"
+#include "engine/merge/index_run_builder.h"
+#include "pmem/scm_reads.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// A full chunk with fewer rows in use is left to rows to come, which use it again.
+constexpr std::uint64_t kUsedPercentMin = 50;
+constexpr std::chrono::microseconds kLookPauseMin{100};
+constexpr std::chrono::microseconds kLookPauseMax{2000};
+constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
+
+// For the ends of chunks that a column's new heap does not fill, and for what is written meanwhile.
+std::uint64_t with_reserve(std::uint64_t bytes) noexcept { return bytes + bytes / 4; }
+
+}  // namespace
+
+TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
+                       Mutex& ddl_mutex, const MergeOptions& options,
+                       const std::atomic<bool>* stops)
+    : pool_(pool),
+      slots_(slots),
+      table_(table),
+      rows_(table.rows()),
+      ddl_mutex_(ddl_mutex),
+      options_(options),
+      stop_requested_(stops),
+      patience_(std::clamp<std::chrono::milliseconds>(options.patience, {}, kPatienceMax)) {}
+
+// Whether enough rows of a group can be left out. One that died counts only when no index names it
+// any more: until then it stays, however often the group is merged.
+bool TableMerge::is_worth_it(const RowGroup& group) const {
+  if (group.stored_rows() == 0) return true;
+  if (!group.is_up_to_date()) return true;
+  if (!group.has_deletions()) return false;
+  std::uint64_t dead = 0;
+  for (std::uint32_t offset = 0; offset < group.row_count(); ++offset) {
+    const mvcc::VersionLayout* version = group.stamped_version(offset);
+    if (version == nullptr) {  // nothing in the whole block
+      offset |= RowGroupLayout::kBlockRows - 1;
+      continue;
+    }
+    if (group.place_of(offset) == RowGroup::kNoPlace) continue;
+    const mvcc::Stamp deleted = mvcc::load_stamp(version->deleted);
+    const bool is_forgotten = table_.keys().empty() && deleted != mvcc::kNoStamp &&
+                              !mvcc::is_tag(deleted) && deleted <= slots_.opened_at();
+    dead += is_forgotten || mvcc::load_stamp(version->created) == mvcc::kNoStamp ? 1 : 0;
+  }
+  return dead == group.stored_rows() ||
+         dead * 100 >= std::uint64_t{group.stored_rows()} * options_.dead_percent;
+}
+
+// Whether enough rows of a chunk are in use. In one that was emptied there may be few.
+bool TableMerge::is_worth_it(std::size_t chunk) const {
+  const std::uint32_t first = rows_.first_row_of(chunk);
+  const std::uint32_t rows = rows_.rows_of(chunk);
+  std::uint64_t used = 0;
+  for (std::uint32_t i = 0; i < rows; ++i)
+    used += mvcc::load_stamp(rows_.version(first + i).created) != mvcc::kNoStamp ? 1 : 0;
+  if (options_.scope == MergeScope::kEverything) return used != 0;
+  return used * 100 >= std::uint64_t{rows} * kUsedPercentMin;
+}
+
+TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept {
+  has_chosen_ = true;
+  candidates_.clear();
+  if (options_.scope == MergeScope::kEverything) rows_.close_tail();
+  Plan plan;
+  const std::size_t end = rows_.full_chunks();
+  for (std::size_t chunk = 0; chunk < end; ++chunk) {
+    if (const RowGroup* group = rows_.group(chunk); group != nullptr) {
+      if (!is_worth_it(*group)) continue;
+      candidates_.push_back({chunk, Origin::kGroup});
+      ++plan.groups;
+      continue;
+    }
+    // What an earlier merge has frozen, and did not come to, takes no rows until it is merged.
+    const bool is_frozen = rows_.is_frozen(chunk);
+    if (!is_frozen && !takes(chunk)) {
+      ++plan.left_out;
+      continue;
+    }
+    const bool is_wanted = is_frozen || is_worth_it(chunk);
+    if (!is_wanted && !table_.keeps_former(chunk, former_bytes())) continue;
+    candidates_.push_back({chunk, Origin::kRows});
+    ++plan.chunks;
+    plan.bytes += rows_.bytes_of_chunk(chunk);
+    plan.frozen += is_frozen ? 1 : 0;
+  }
+  return plan;
+}
+
+// A chunk without rows that has cells of a former edition is merged for what that owns: of
+// everything however little it is.
+std::uint64_t TableMerge::former_bytes() const noexcept {
+  return options_.scope == MergeScope::kEverything ? 0 : options_.waste_bytes;
+}
+
+// Columns of which much is needed by no row, and whose texts have room twice, beside what the merge
+// writes anew: else it would end half-way, and leave the pool full. Not all: only those that have
+// grown since they were looked at, or have room now.
+std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
+  const auto is_merged = [&](std::size_t chunk) {
+    return std::ranges::binary_search(candidates_, chunk, {}, &Candidate::chunk);
+  };
+  const pmem::SpaceReport space = pool_.allocator().space();
+  const std::uint64_t free = space.reserved_bytes - space.overhead_bytes - space.used_bytes;
+  std::uint64_t copied = 0;
+  bool has_texts = false;
+  std::vector<std::size_t> wasteful;
+  for (std::size_t i = 0; i < table_.columns().size(); ++i) {
+    if (table_.columns()[i]->is_dropped()) continue;
+    const std::uint64_t bytes = table_.bytes_of_column(i);
+    if (bytes == 0 || bytes < options_.waste_bytes) continue;
+    if (!table_.looks().take(i, bytes, free) && !all) continue;
+    const std::uint64_t needed = table_.bytes_needed(i, slots_, is_merged);
+    if (needed > bytes || (bytes - needed) * 100 < bytes * options_.waste_percent) continue;
+    const std::uint64_t copies = table_.bytes_copied(i, slots_);
+    const bool with_texts = has_texts || table_.columns()[i]->is_text();
+    const std::uint64_t wanted = with_reserve(copied + copies) + bytes_rewritten(with_texts);
+    if (wanted > free) {
+      table_.looks().note_no_room(i, wanted);
+      continue;
+    }
+    copied += copies;
+    has_texts = with_texts;
+    wasteful.push_back(i);
+  }
+  return wasteful;
+}
+
+// At most: of chunks and groups that are written again when a column of numbers begins anew, or
+// one of texts. What is there stays until the end.
+std::uint64_t TableMerge::bytes_rewritten(bool all_groups) const noexcept {
+  if (all_groups) return rows_.chunk_bytes();
+  std::uint64_t bytes = rows_.delta_bytes();
+  for (const Candidate& candidate : candidates_)
+    if (candidate.origin == Origin::kGroup) bytes += rows_.bytes_of_chunk(candidate.chunk);
+  return bytes;
+}
+
+// What there is of these columns becomes a former edition's, which goes when no row needs it any
+// more: so the merge takes whatever has cells of it, and groups with its texts.
+Status TableMerge::renew_columns() {
+  const std::vector<std::size_t> wasteful = wasteful_columns(true);
+  if (wasteful.empty()) return {};
+  {
+    const std::lock_guard guard(ddl_mutex_);
+    if (is_stopped()) return too_old();
+    for (const std::size_t i : wasteful) {
+      if (table_.columns()[i]->is_dropped()) continue;
+      // If not, it stays as it is: there may be space for the merge alone; rows may get too large
+      // for the column's values; or it may have had all editions that there are.
+      if (table_.renew_column(i).ok()) ++report_.columns_renewed;
+    }
+    table_.note_readers_of_replaced(slots_.advance());
+  }
+  if (report_.columns_renewed == 0) return {};
+  rows_.close_tail();
+  std::vector<Candidate> chosen = std::exchange(candidates_, {});
+  auto next = chosen.begin();
+  for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
+    if (next != chosen.end() && next->chunk == chunk) {
+      candidates_.push_back(std::move(*next++));
+    } else if (table_.keeps_former(chunk, former_bytes())) {
+      const bool is_group = rows_.group(chunk) != nullptr;
+      candidates_.push_back({chunk, is_group ? Origin::kGroup : Origin::kRows});
+    }
+  }
+  return {};
+}
+
+void TableMerge::release() {
+  table_.release_replaced();
+  if (!table_.has_left_over()) return;
+  const std::lock_guard guard(ddl_mutex_);
+  if (!is_stopped()) report_.bytes_given_back += table_.release_former_editions();
+}
+
+void TableMerge::release_if_unread() {
+  const bool has_any = table_.has_replaced() || table_.has_left_over();
+  if (has_any && slots_.oldest_snapshot() >= table_.replaced_readers_before()) release();
+}
+
+bool TableMerge::is_stopped() const noexcept {
+  return table_.is_dropped() ||
+         (stop_requested_ != nullptr && stop_requested_->load(std::memory_order_relaxed));
+}
+
+// No transaction that began before `since` is left.
+bool TableMerge::wait_for_transactions(std::uint64_t since) {
+  if (wait_patiently(since)) return true;
+  if (!options_.ends_old_transactions || is_stopped()) return false;
+  report_.transactions_asked_to_end += slots_.open_before(since);
+  slots_.ask_to_end(since);
+  return wait_patiently(since);
+}
+
+// Each look interrupts the other processors.
+bool TableMerge::wait_patiently(std::uint64_t since) const {
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
+  auto pause = kLookPauseMin;
+  while (slots_.oldest_snapshot() < since) {
+    if (std::chrono::steady_clock::now() >= deadline || is_stopped()) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLookPauseMax);
+  }
+  return true;
+}
+
+Status TableMerge::too_old() const {
+  if (is_stopped())
+    return Status(StatusCode::kCancelled,
+                  fmt::format("table {}: dropped, or the database is being closed", table_.name()));
+  const mvcc::TransactionSlots::Oldest oldest = slots_.oldest_transaction();
+  const char* const asked =
+      options_.ends_old_transactions ? "; it was asked to end, but has made no call since" : "";
+  return Status(StatusCode::kBusy,
+                fmt::format("table {}: a transaction that began at snapshot {}, before the merge, "
+                            "is still open: slot {}, {} time-stamps behind{}",
+                            table_.name(), oldest.snapshot, oldest.slot,
+                            slots_.now() - oldest.snapshot, asked));
+}
+
+void TableMerge::freeze_candidates() {
+  const MergeRecord::Work work(table_.merge_record());
+  for (Candidate& candidate : candidates_) {
+    rows_.freeze(candidate.chunk);
+    candidate.unused = ChunkMerge::find_unused(slots_, rows_, candidate.chunk);
+  }
+  table_.forget_free_rows([&](std::uint32_t row) { return !rows_.takes_rows(row); });
+}
+
+Status TableMerge::sweep() {
+  if (Status built = table_.build_indexes(Table::kKeyIndexes); !built.ok()) return built;
+  while (table_.sweep_more())
+    if (is_stopped()) return too_old();
+  if (Status swept = table_.sweep_all(); !swept.ok()) return swept;
+  // A group has a checksum of its own: what is damaged must not get a good one.
+  while (table_.check_more_entries())
+    if (is_stopped()) return too_old();
+  return table_.check_hints();
+}
+
+Status TableMerge::run() noexcept {
+  const auto start = std::chrono::steady_clock::now();
+  if (Status swept = sweep(); !swept.ok()) return swept;
+  if ((table_.has_replaced() || table_.has_left_over()) && wait_for_transactions(slots_.advance()))
+    release();
+  {
+    const MergeRecord::Work work(table_.merge_record());
+    if (!has_chosen_) choose([](std::size_t) { return true; });
+    if (Status renewed = renew_columns(); !renewed.ok()) return renewed;
+  }
+  Status merged;
+  if (!candidates_.empty()) {
+    freeze_candidates();
+    const auto frozen = std::chrono::steady_clock::now();
+    // First those end that may still begin a row in a frozen chunk; then, because what they
+    // committed last is above the snapshots of some that are open, those as well: no snapshot is
+    // without it.
+    if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
+      return too_old();
+    report_.wait_us = microseconds_since(frozen);
+    merged = merge_all();
+  }
+  if (merged.ok()) merged = index_groups();
+  if (candidates_.empty() && report_.index_rows == 0 && report_.columns_renewed == 0) return merged;
+  const auto released = std::chrono::steady_clock::now();
+  const std::uint64_t ended = slots_.advance();
+  table_.note_readers_of_replaced(ended);
+  if (wait_for_transactions(ended)) {
+    release();
+  } else {
+    report_.releases_later = true;
+  }
+  report_.wait_us += microseconds_since(released);
+  report_.merge_us = microseconds_since(start);
+  return merged;
+}
+
+std::uint32_t TableMerge::threads() const noexcept {
+  return options_.threads != 0 ? options_.threads
+                               : std::max(1u, std::thread::hardware_concurrency());
+}
+
+Status TableMerge::index_groups() {
+  const MergeRecord::Work work(table_.merge_record());
+  const auto start = std::chrono::steady_clock::now();
+  const auto stops = [this] { return is_stopped() || stops_.load(std::memory_order_relaxed); };
+  IndexRunBuilder builder(pool_, table_, crew_, threads(), stops);
+  Status indexed = builder.index_groups(options_.scope == MergeScope::kEverything);
+  report_.index_rows = builder.counts().rows;
+  report_.index_bytes = builder.counts().bytes;
+  report_.index_us = microseconds_since(start);
+  return indexed;
+}
+
+Status TableMerge::merge_all() {
+  const MergeRecord::Work work(table_.merge_record());
+  const auto total = static_cast<std::uint32_t>(candidates_.size());
+  Status first_failure;
+  const auto merge = [&](const Candidate& candidate) {
+    if (stops_.load(std::memory_order_relaxed) || is_stopped()) return;
+    Status s = merge_one(candidate);
+    const std::lock_guard guard(report_mutex_);
+    if (s.code() == StatusCode::kBusy) {
+      ++report_.chunks_busy;
+    } else if (!s.ok()) {
+      if (first_failure.ok()) first_failure = std::move(s);
+      stops_.store(true, std::memory_order_relaxed);
+    }
+    ++done_;
+    if (options_.progress && !options_.progress({done_, total})) {
+      report_.cancelled = done_ < total;
+      stops_.store(true, std::memory_order_relaxed);
+    }
+  };
+  table_.merge_record().set_moving(true);
+  crew_.for_each(threads(), candidates_.size(), [&](std::size_t i) { merge(candidates_[i]); });
+  table_.merge_record().set_moving(false);
+  return first_failure;
+}
+
+Status TableMerge::merge_one(const Candidate& candidate) {
+  pmem::begin_scm_task();
+  ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
+  if (Status s = merge.run(patience_); !s.ok()) {
+    // A group without rows takes less than the empty chunk that would be in its place.
+    const bool stays = merge.is_empty() && s.code() == StatusCode::kOutOfSpace;
+    return stays ? Status() : s;
+  }
+  if (merge.is_empty()) table_.runs().keep_emptied(candidate.chunk);
+  const ChunkMerge::Counts& counts = merge.counts();
+  const std::lock_guard guard(report_mutex_);
+  if (merge.is_empty()) {
+    ++report_.chunks_emptied;
+  } else if (candidate.origin == Origin::kGroup) {
+    ++report_.groups_merged;
+  } else {
+    ++report_.chunks_merged;
+  }
+  report_.rows += counts.rows;
+  report_.codes += std::uint64_t{counts.rows} * table_.columns().size();
+  report_.rows_dropped += counts.dropped;
+  report_.bytes_before += counts.bytes_before;
+  report_.bytes_after += counts.bytes_after;
+  report_.build_cpu_us += counts.build_us;
+  report_.longest_move_us = std::max(report_.longest_move_us, counts.move_us);
+  return {};
+}
+
+}  // namespace flugs::engine

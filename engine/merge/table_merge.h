@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/crew.h"
+#include "base/mutex.h"
+#include "engine/merge/chunk_merge.h"
+#include "flugs/function_ref.h"
+#include "flugs/merge.h"
+#include "mvcc/transaction_slots.h"
+#include "pmem/pool.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+/// One merge of one table: chunks of rows become row groups, groups in which many rows have died
+/// are made again, chunks without a living row become groups without rows, and empty chunks at the
+/// merge that follows (decision 0012). Then the groups' key
+/// indexes are written, for the next opening (decision 0014).
+/// Thread-safety: one merge of a table at a time (Table::merge_mutex); transactions go on.
+/// Source: SOFORT (DaMoN 2014), section 2 (main; the merge was left undone there); the carrying
+/// over of deletions after SAP HANA and Hyrise.
+class TableMerge {
+ public:
+  /// `options` is used until the object is gone. When `stops` becomes true, a merge ends soon, as
+  /// when the table is dropped; null: it does not.
+  /// `ddl_mutex` is the database's.
+  TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, Mutex& ddl_mutex,
+             const MergeOptions& options, const std::atomic<bool>* stops = nullptr);
+
+  /// What a merge would go through.
+  struct Plan {
+    std::uint64_t chunks = 0;  ///< of rows
+    std::uint64_t bytes = 0;   ///< of these
+    std::uint64_t frozen = 0;  ///< of these, left over by a merge that was not finished
+    std::uint64_t groups = 0;
+    std::uint64_t left_out = 0;  ///< full chunks of rows that `takes` did not take
+  };
+  /// Chooses what `run` will merge. Of the full chunks of rows only those that it takes.
+  Plan choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept;
+  /// What opening has left of the table to sweep: which rows are dead, and that all are whole.
+  /// run() does it as well; whoever chooses before does it before that. kCorrupt, kCancelled.
+  Status sweep();
+  /// What was chosen, everything if nothing was. Fails with kBusy (transactions that began earlier
+  /// are still open), kOutOfSpace. What had been merged by then stays so.
+  /// Memory that cannot be had ends the process.
+  Status run() noexcept;
+  /// After `choose`: whether there is a column that run() lets begin anew, of those that have grown
+  /// since they were looked at.
+  bool has_wasteful_columns() const { return !wasteful_columns(false).empty(); }
+  /// Gives back what earlier merges left to readers, if these have ended.
+  void release_if_unread();
+  const MergeReport& report() const noexcept { return report_; }
+
+ private:
+  enum class Origin : std::uint8_t { kRows, kGroup };
+  struct Candidate {
+    std::size_t chunk;
+    Origin origin;
+    ChunkMerge::UnusedRows unused = {};
+  };
+  bool is_worth_it(const RowGroup& group) const;
+  bool is_worth_it(std::size_t chunk) const;
+  std::uint64_t former_bytes() const noexcept;
+  std::vector<std::size_t> wasteful_columns(bool all) const;
+  std::uint64_t bytes_rewritten(bool all_groups) const noexcept;
+  Status renew_columns();
+  void release();
+  void freeze_candidates();
+  Status merge_all();
+  Status index_groups();
+  std::uint32_t threads() const noexcept;
+  Status merge_one(const Candidate& candidate);
+  bool is_stopped() const noexcept;
+  bool wait_for_transactions(std::uint64_t since);
+  bool wait_patiently(std::uint64_t since) const;
+  Status too_old() const;
+
+  pmem::Pool& pool_;
+  mvcc::TransactionSlots& slots_;
+  Table& table_;
+  RowStore& rows_;
+  Mutex& ddl_mutex_;
+  const MergeOptions& options_;
+  const std::atomic<bool>* stop_requested_;
+  const std::chrono::milliseconds patience_;
+  bool has_chosen_ = false;
+  std::vector<Candidate> candidates_;
+  std::mutex report_mutex_;  // protects report_ and done_
+  MergeReport report_;
+  std::uint32_t done_ = 0;
+  std::atomic<bool> stops_{false};
+  Crew crew_;  // its threads have the niceness of whoever merges
+};
+
+}  // namespace flugs::engine

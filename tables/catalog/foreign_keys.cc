@@ -1,0 +1,153 @@
+// Foreign keys in schemas: what they must fulfil, and their bytes.
+
+#include "tables/catalog/foreign_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "tables/catalog/schema_checks.h"
+#include "tables/catalog/schema_codec.h"
+
+namespace flugs::engine {
+
+namespace {
+
+Status refused(const TableSchema& schema, const ForeignKeySchema& foreign, const std::string& why) {
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("table {}, foreign key {}: {}", schema.name, foreign.name, why));
+}
+
+bool sets_null(const ForeignKeySchema& foreign) noexcept {
+  return foreign.on_delete == ReferenceAction::kSetNull ||
+         foreign.on_update == ReferenceAction::kSetNull;
+}
+
+Status check_columns(const TableSchema& schema, const ForeignKeySchema& foreign) {
+  if (foreign.columns.empty() || foreign.columns.size() > kKeyColumnsMax)
+    return refused(
+        schema, foreign,
+        fmt::format("{} columns, allowed are 1 to {}", foreign.columns.size(), kKeyColumnsMax));
+  if (foreign.on_delete > ReferenceAction::kSetNull ||
+      foreign.on_update > ReferenceAction::kSetNull)
+    return refused(
+        schema, foreign,
+        fmt::format("actions {} and {}, allowed are 0 to 2", static_cast<int>(foreign.on_delete),
+                    static_cast<int>(foreign.on_update)));
+  std::set<std::string> seen;
+  for (const std::string& column : foreign.columns) {
+    const std::size_t position = position_of(schema, column);
+    if (position == schema.columns.size())
+      return refused(schema, foreign, fmt::format("no column '{}'", column));
+    if (!seen.insert(column).second)
+      return refused(schema, foreign, fmt::format("column '{}' occurs twice", column));
+    if (sets_null(foreign) && !schema.columns[position].nullable)
+      return refused(schema, foreign,
+                     fmt::format("sets column {} to NULL, which is NOT NULL", column));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::size_t key_for(const TableSchema& schema, const std::vector<std::string>& columns) noexcept {
+  const auto serves = [&](const KeySchema& key) {
+    return key.columns.size() >= columns.size() &&
+           std::equal(columns.begin(), columns.end(), key.columns.begin()) &&
+           (key.ordered || !key.unique ||
+            (key.hashed_columns != 0 ? key.hashed_columns : key.columns.size()) <= columns.size());
+  };
+  return static_cast<std::size_t>(std::find_if(schema.keys.begin(), schema.keys.end(), serves) -
+                                  schema.keys.begin());
+}
+
+Status complete_foreign_keys(TableSchema& schema) {
+  if (schema.foreign_keys.size() > kForeignKeysMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: {} foreign keys, at most {}", schema.name,
+                              schema.foreign_keys.size(), kForeignKeysMax));
+  std::set<std::string> names;
+  for (const ForeignKeySchema& foreign : schema.foreign_keys) {
+    if (Status s = check_name("foreign key", foreign.name); !s.ok()) return s;
+    if (!names.insert(foreign.name).second)
+      return refused(schema, foreign, "the name occurs twice");
+    if (Status s = check_columns(schema, foreign); !s.ok()) return s;
+    if (key_for(schema, foreign.columns) != schema.keys.size()) continue;
+    KeySchema key;
+    key.name = foreign.name;
+    key.columns = foreign.columns;
+    key.ordered = true;
+    for (const KeySchema& other : schema.keys)
+      if (other.name == key.name)
+        return refused(schema, foreign,
+                       "the table has a key of that name that does not begin with its columns");
+    schema.keys.push_back(std::move(key));
+  }
+  return {};
+}
+
+Status check_reference(const TableSchema& child, const ForeignKeySchema& foreign,
+                       const TableSchema& parent) {
+  const std::size_t index = foreign.referenced.index;
+  if (index >= parent.keys.size())
+    return refused(child, foreign, fmt::format("table {} has no key {}", parent.name, index));
+  const KeySchema& key = parent.keys[index];
+  if (!key.unique)
+    return refused(child, foreign,
+                   fmt::format("key {} of table {} is not unique", key.name, parent.name));
+  if (key.columns.size() != foreign.columns.size())
+    return refused(child, foreign,
+                   fmt::format("{} columns for the {} of key {} of table {}",
+                               foreign.columns.size(), key.columns.size(), key.name, parent.name));
+  for (std::size_t i = 0; i < key.columns.size(); ++i) {
+    const ColumnSchema& from = child.columns[position_of(child, foreign.columns[i])];
+    const ColumnSchema& to = parent.columns[position_of(parent, key.columns[i])];
+    if (from.type != to.type || from.scale != to.scale)
+      return refused(child, foreign,
+                     fmt::format("column {} is of type {}, scale {}, but column {} of table {} of "
+                                 "type {}, scale {}",
+                                 from.name, to_string(from.type), from.scale, to.name, parent.name,
+                                 to_string(to.type), to.scale));
+  }
+  return {};
+}
+
+void encode_foreign_key(SchemaWriter& out, const TableSchema& schema,
+                        const ForeignKeySchema& foreign) {
+  out.name(foreign.name);
+  out.u8(static_cast<std::uint8_t>(foreign.columns.size()));
+  for (const std::string& column : foreign.columns)
+    out.u16(static_cast<std::uint16_t>(position_of(schema, column)));
+  out.u32(foreign.referenced.table.value());
+  out.u8(static_cast<std::uint8_t>(foreign.referenced.index));
+  out.u8(static_cast<std::uint8_t>(foreign.on_delete));
+  out.u8(static_cast<std::uint8_t>(foreign.on_update));
+}
+
+Result<ForeignKeySchema> decode_foreign_key(SchemaReader& in, const TableSchema& schema) {
+  ForeignKeySchema foreign;
+  foreign.name = in.name();
+  const std::size_t columns = in.u8();
+  for (std::size_t i = 0; i < columns && !in.failed(); ++i) {
+    const std::size_t position = in.u16();
+    if (position >= schema.columns.size())
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("schema in the pool: foreign key {} names column {} of {}",
+                                foreign.name, position, schema.columns.size()));
+    foreign.columns.push_back(schema.columns[position].name);
+  }
+  foreign.referenced.table = TableId(in.u32());
+  foreign.referenced.index = in.u8();
+  foreign.on_delete = static_cast<ReferenceAction>(in.u8());
+  foreign.on_update = static_cast<ReferenceAction>(in.u8());
+  // Of a whole schema it is there already: a key has a place in the pool.
+  if (!in.failed() && key_for(schema, foreign.columns) == schema.keys.size())
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("schema in the pool: foreign key {}: no key begins with its columns",
+                              foreign.name));
+  return foreign;
+}
+
+}  // namespace flugs::engine

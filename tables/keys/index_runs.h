@@ -1,0 +1,176 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "flugs/status.h"
+#include "pmem/pool.h"
+#include "pmem/warm_list.h"
+#include "tables/catalog/catalog_layout.h"
+#include "tables/keys/index_run.h"
+#include "tables/rows/chunk_set.h"
+#include "tables/rows/row_store.h"
+
+namespace flugs::engine {
+
+/// The index runs of a table: which count, and which rows are found through them.
+///
+/// A run *covers* chunks, all of them row groups: each row there that is created has its entries in
+/// the run. It *serves* those that it covered when the database was opened: their rows have no
+/// entries in the DRAM indexes. What the merge makes later is for the next opening; until then the
+/// rows it covers are in DRAM. So a row is never in neither of both.
+///
+/// A run may name rows that are gone: dropped from their group, or dead. `created` of these is 0.
+/// Before an emptied chunk's row ids are used again, the list that covers it is replaced, and all
+/// have ended who may have read it: so an id from a served chunk keeps its key as long as a
+/// transaction lasts that got it.
+///
+/// Thread-safety: any thread, inside a transaction (prefetch: outside, too), except loading and
+/// releasing. What changes the list: whoever merges the table.
+class IndexRuns {
+ public:
+  struct Member {
+    std::shared_ptr<const IndexRun> run;
+    ChunkSet covered;
+    ChunkSet served;
+  };
+  struct List {
+    pmem::Extent extent{};  // of 0 bytes: none, there are no members
+    std::vector<Member> members;
+    ChunkSet covered;
+    ChunkSet served;
+    std::vector<const Member*> serving;
+  };
+
+  IndexRuns(pmem::Pool& pool, TableLayout& layout, const RowStore& rows,
+            std::vector<KeyShape> shapes, std::uint32_t key_additions, std::string owner);
+  ~IndexRuns();
+  IndexRuns(const IndexRuns&) = delete;
+  IndexRuns& operator=(const IndexRuns&) = delete;
+
+  /// Opening, after the rows: claims and checks. Fails with kCorrupt.
+  Status load();
+
+  const List& list() const noexcept { return *list_.load(std::memory_order_acquire); }
+  /// Whether the row is found through a run, and not through the DRAM indexes.
+  bool serves(std::uint32_t row) const noexcept {
+    const List& now = list();
+    return !now.serving.empty() && now.served.has(rows_.chunk_of(row));
+  }
+  bool serves_any() const noexcept { return !list().serving.empty(); }
+  /// At opening: whether all runs that there are have the key. If not, it goes without any.
+  bool serve_key(std::size_t place) const noexcept;
+  /// Calls visit(row) for each served row that a key's hash may be of, dead ones included, until it
+  /// returns true; true if one did. No row is visited twice.
+  template <typename F>
+  bool any(std::size_t key, std::uint64_t hash, F&& visit) const {
+    for (const Member* member : list().serving)
+      if (member->run->any(key, hash, [&](std::uint32_t row) {
+            return is_served_by(*member, row) && is_created(row) && visit(row);
+          }))
+        return true;
+    return false;
+  }
+  /// Starts loading what `any` reads first. Without a transaction the list may go away, so what is
+  /// needed of it stands apart; if the two words do not belong together, the wrong line is loaded.
+  void prefetch(std::size_t key, std::uint64_t hash) const noexcept {
+    for (const Target& target : targets_[key].runs)
+      if (const std::uint64_t* slots = target.slots.load(std::memory_order_relaxed);
+          slots != nullptr)
+        __builtin_prefetch(slots + IndexRun::home_of(hash >> 32, target.home_lines.load(
+                                                                     std::memory_order_relaxed)));
+  }
+  /// The run may name rows of chunks that it does not serve, and damage ids that no row has.
+  bool is_served_by(const Member& member, std::uint32_t row) const noexcept {
+    return member.served.has(rows_.chunk_of(row));
+  }
+  /// The entry's row is one that a transaction may see, and can be compared.
+  bool is_created(std::uint32_t row) const noexcept {
+    return mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp;
+  }
+
+  // ---------------------------------------------------------------------------------- the merge
+
+  /// Makes `run`, which has been written and flushed through `persister`, count in the place of the
+  /// list's members from `first_replaced` on; it covers what these did, and `chunks`. Durable on
+  /// return. Fails with kOutOfSpace, kCorrupt; nothing has changed then.
+  Status publish(pmem::Extent run, std::span<const std::size_t> chunks, std::size_t first_replaced,
+                 pmem::Persister& persister);
+  /// The chunk is about to be emptied: no run covers it on return, durably. Fails with kOutOfSpace.
+  Status uncover(std::size_t chunk, pmem::Persister& persister);
+  /// A key that runs from now on have; none of those that there are has it. Nobody merges.
+  void add_key(std::size_t place, KeyShape shape, std::uint32_t key_additions);
+  /// A key that runs from now on have not. Nobody merges.
+  void drop_key(std::size_t place);
+  /// Whether the run has all keys of now: was made when the last one had been added.
+  bool has_all_keys(const Member& member) const noexcept {
+    return member.run->key_additions() == key_additions_;
+  }
+  bool has_key(const Member& member, std::size_t place) const noexcept {
+    return !shapes_[place].is_added || has_all_keys(member);
+  }
+  /// Gives back what `publish` and `uncover` have replaced. No transaction that began before is
+  /// left.
+  void release_replaced();
+  bool has_replaced() const;
+  /// A chunk whose row ids may be given out when no transaction is left that began before.
+  void keep_emptied(std::size_t chunk);
+  std::vector<std::size_t> take_emptied();
+
+  struct Summary {
+    std::uint64_t runs = 0;
+    std::uint64_t bytes = 0;
+  };
+  /// Outside of a transaction, too.
+  Summary summary() const;
+  /// Dropping: gives everything back.
+  void release_all();
+  /// Opening: of all runs.
+  void add_pages(pmem::WarmList& pages) const {
+    for (const Member& member : list().members)
+      pages.add(pmem::Heat::kIndexes, member.run->extent());
+  }
+
+ private:
+  struct Target {
+    std::atomic<const std::uint64_t*> slots{nullptr};
+    std::atomic<std::uint64_t> home_lines{0};
+  };
+  struct KeyTargets {
+    std::array<Target, 2> runs;
+  };
+  struct Replaced {
+    std::unique_ptr<const List> list;
+    std::vector<std::shared_ptr<const IndexRun>> runs;  // those that are in no list any more
+  };
+
+  Result<std::uint64_t> check_list(std::uint64_t offset) const;
+  Status load_members(const std::uint64_t* words, List& list);
+  Status check_covered(const ChunkSet& covered, const List& list) const;
+  Status replace_list(std::vector<Member> members, pmem::Persister& persister);
+  void write_list(pmem::Extent extent, std::span<const Member> members,
+                  std::size_t words_per_set) const;
+  static void complete(List& list);
+  std::unique_ptr<const List> put_list(std::unique_ptr<const List> list);
+  Status corrupt(const std::string& what, std::uint64_t expected, std::uint64_t found) const;
+
+  pmem::Pool& pool_;
+  TableLayout& layout_;
+  const RowStore& rows_;
+  std::vector<KeyShape> shapes_;  // this and the next are changed when nobody merges
+  std::uint32_t key_additions_;
+  std::string owner_;
+  std::atomic<const List*> list_;
+  std::array<KeyTargets, kKeysMax> targets_;  // by key
+  mutable Mutex mutex_;  // protects what follows, and changing the list; before the allocator
+  std::vector<Replaced> replaced_;
+  std::vector<std::size_t> emptied_;
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,145 @@
+#include "tables/keys/key_scan.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "columns/cell.h"
+#include "columns/column.h"
+
+namespace flugs::engine {
+
+namespace {
+
+std::uint64_t word_at(const std::byte* address) noexcept {
+  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(address), __ATOMIC_RELAXED);
+}
+
+// Positions of words, `stride` bytes apart, that have `bits` where `mask` has ones.
+template <typename F>
+bool for_each_equal(const std::byte* words, std::uint32_t stride, std::uint32_t count,
+                    std::uint64_t mask, std::uint64_t bits, F&& visit) {
+  constexpr std::uint32_t kAtOnce = 8;
+  // The processor's own prefetching ends with each page.
+  constexpr std::uint32_t kBytesAhead = 2048;
+  const std::size_t ahead = std::size_t{kBytesAhead / stride + 1} * stride;
+  const std::uint32_t step = std::max(stride, 64u);
+  const auto is_equal = [&](const std::byte* at) { return ((word_at(at) ^ bits) & mask) == 0; };
+  std::uint32_t i = 0;
+  for (; i + kAtOnce <= count; i += kAtOnce, words += std::size_t{kAtOnce} * stride) {
+    for (std::uint32_t at = 0; at < kAtOnce * stride; at += step)
+      __builtin_prefetch(words + ahead + at);
+    unsigned equal = 0;
+    for (std::uint32_t k = 0; k < kAtOnce; ++k)
+      equal |= static_cast<unsigned>(is_equal(words + std::size_t{k} * stride)) << k;
+    for (; __builtin_expect(equal != 0, 0); equal &= equal - 1)
+      if (!visit(i + static_cast<std::uint32_t>(std::countr_zero(equal)))) return false;
+  }
+  for (; i < count; ++i, words += stride)
+    if (is_equal(words) && !visit(i)) return false;
+  return true;
+}
+
+}  // namespace
+
+KeyScan::KeyScan(const RowStore& rows, const columns::ColumnArray& columns,
+                 std::span<const std::uint16_t> key_columns, std::span<const Value> values,
+                 std::uint32_t like)
+    : rows_(rows), columns_(columns), key_columns_(key_columns), values_(values), like_(like) {}
+
+// Of the value in the edition of its column that has a dictionary, the first, even if another is
+// the newest by now. None of a row that was there at opening: kNone.
+std::uint32_t KeyScan::code(std::size_t i, const columns::Column& edition) {
+  if (codes_[i]) return *codes_[i];
+  FLUGS_CHECK(edition.is_dictionary());
+  const std::uint16_t column = key_columns_[i];
+  const columns::Dictionary& dictionary = edition.dictionary();
+  std::uint32_t code = columns::Dictionary::kNone;
+  const RowView view = like_ == kNoRow ? RowView() : rows_.view(like_);
+  if (view.layout != nullptr && view.layout->edition(column) == edition.edition()) {
+    code = static_cast<std::uint32_t>(view.layout->load(view.cells, column));
+  } else {
+    code = dictionary.find(values_[i]);
+  }
+  if (!dictionary.has_hints() && code >= dictionary.rebuild_end())
+    code = columns::Dictionary::kNone;
+  codes_[i] = code;
+  return code;
+}
+
+void KeyScan::add(std::uint16_t word, std::uint64_t mask, std::uint64_t bits) {
+  Test* const end = tests_.all.data() + tests_.count;
+  Test* const test =
+      std::find_if(tests_.all.data(), end, [&](const Test& t) { return t.word == word; });
+  if (test == end) ++tests_.count;
+  if (test == end) *test = {word, 0, 0};
+  test->mask |= mask;
+  test->bits |= bits & mask;
+}
+
+void KeyScan::add_text(const columns::RowLayout::Access& access, std::string_view text) {
+  const auto next = static_cast<std::uint16_t>(access.word + 1);
+  if (text.size() <= columns::text_cell::kInlineBytesMax) {
+    const columns::Cell cell = columns::text_cell::make_inline(text);
+    add(access.word, ~std::uint64_t{0}, cell.low);
+    add(next, ~std::uint64_t{0}, cell.high);
+    return;
+  }
+  const columns::Cell cell =
+      columns::text_cell::make_out_of_line(0, static_cast<std::uint32_t>(text.size()));
+  add(next, 0xFF000000FFFFFFFFu, cell.high);  // length and tag
+}
+
+// NULL, constants, and cells of earlier editions are left to who looks at the row.
+void KeyScan::prepare(const columns::RowLayout& layout) {
+  if (tests_.layout == &layout) return;
+  tests_ = {};
+  tests_.layout = &layout;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const std::uint16_t position = key_columns_[i];
+    const columns::Column& column = *columns_[position];
+    const columns::RowLayout::Access& access = layout.access()[position];
+    if (values_[i].is_null() || !access.has_cell() || layout.edition(position) != column.edition())
+      continue;
+    if (access.kind == columns::CellKind::kText) {
+      add_text(access, values_[i].as_string());
+      continue;
+    }
+    auto bits = static_cast<std::uint64_t>(values_[i].raw());
+    if (access.kind == columns::CellKind::kCode) {
+      bits = code(i, column);
+      tests_.is_nowhere |= bits == columns::Dictionary::kNone || (bits & ~access.mask) != 0;
+    }
+    add(access.word, access.mask << access.shift, (bits & access.mask) << access.shift);
+  }
+  std::sort(tests_.all.data(), tests_.all.data() + tests_.count, [](const Test& a, const Test& b) {
+    return std::popcount(a.mask) > std::popcount(b.mask);
+  });
+}
+
+bool KeyScan::visit(std::uint32_t first, std::uint32_t end,
+                    FunctionRef<bool(std::uint32_t row)> visit) {
+  const bool is_group = rows_.group_with(first) != nullptr;
+  if (!is_group) prepare(rows_.layout(first));
+  if (!is_group && tests_.is_nowhere) return true;
+  if (is_group || tests_.count == 0) {
+    for (std::uint32_t row = first; row < end; ++row)
+      if (!visit(row)) return false;
+    return true;
+  }
+  const std::byte* const cells = rows_.address(first);
+  const std::uint32_t row_bytes = tests_.layout->row_bytes();
+  const std::span<const Test> rest(tests_.all.data() + 1, tests_.count - 1);
+  const Test& leading = tests_.all[0];
+  return for_each_equal(
+      cells + std::size_t{leading.word} * 8, row_bytes, end - first, leading.mask, leading.bits,
+      [&](std::uint32_t i) {
+        const std::byte* const row = cells + std::size_t{i} * row_bytes;
+        const bool may_have = std::all_of(rest.begin(), rest.end(), [&](const Test& test) {
+          return ((word_at(row + std::size_t{test.word} * 8) ^ test.bits) & test.mask) == 0;
+        });
+        return !may_have || visit(first + i);
+      });
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,98 @@
+#include "tables/keys/run_walk.h"
+
+#include <algorithm>
+
+namespace flugs::engine {
+
+namespace {
+
+// How far a walk looks ahead at most, so that it need not compare each entry with the upper bound.
+constexpr std::size_t kLookaheadMax = 64;
+
+}  // namespace
+
+RunWalk::RunWalk(const IndexRuns& runs, std::size_t key,
+                 const columns::OrderedIndexCompare& compare, std::uint64_t lower_prefix,
+                 Probe probe)
+    : runs_(runs), compare_(compare), probe_(probe) {
+  const IndexRuns::List& list = runs.list();
+  cursors_.reserve(list.serving.size());
+  for (const IndexRuns::Member* member : list.serving) {
+    Cursor cursor{member, member->run->prefixes(key), member->run->ordered_rows(key)};
+    cursor.at = lower_bound(cursor, key, lower_prefix);
+    cursor.inside_end = cursor.at;
+    cursor.end = cursor.rows.size();
+    settle(cursor);
+    if (!cursor.is_at_end()) cursors_.push_back(cursor);
+  }
+}
+
+// Not before the run has been asked whether it serves the row does the row exist.
+bool RunWalk::is_alive(const Cursor& cursor, std::size_t i) const noexcept {
+  return runs_.is_served_by(*cursor.member, cursor.rows[i]) && runs_.is_created(cursor.rows[i]);
+}
+
+// The first position from which on no living entry is before the bounds. Of entries that are gone
+// nothing is known but their prefix: the nearest living one before answers for them.
+std::size_t RunWalk::lower_bound(const Cursor& cursor, std::size_t key,
+                                 std::uint64_t lower_prefix) const {
+  const std::span<const std::uint64_t> prefixes = cursor.prefixes;
+  std::size_t first = cursor.member->run->first_not_below(key, lower_prefix);
+  std::size_t end = first;
+  const auto is_before = [&](std::size_t from, std::size_t i) {
+    for (std::size_t k = i + 1; k > from; --k)
+      if (is_alive(cursor, k - 1)) return probe_(cursor.entry(k - 1)) < 0;
+    return true;
+  };
+  // Mostly that is the place already: near to it before searching the rest.
+  for (std::size_t step = 1; end < prefixes.size() && is_before(first, end); step *= 2) {
+    first = end + 1;
+    end = std::min(prefixes.size(), end + step);
+  }
+  while (first < end) {
+    const std::size_t middle = first + (end - first) / 2;
+    if (is_before(first, middle)) {
+      first = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return first;
+}
+
+// On to the first living entry, to the end when that is behind the bounds. Looks ahead twice as far
+// each time, up to what it knows to be behind.
+void RunWalk::settle(Cursor& cursor) const {
+  for (;;) {
+    while (!cursor.is_at_end() && !is_alive(cursor, cursor.at)) ++cursor.at;
+    if (cursor.is_at_end() || cursor.at < cursor.inside_end) return;
+    std::size_t ahead = std::min(cursor.at + cursor.lookahead, cursor.end) - 1;
+    if (!is_alive(cursor, ahead)) ahead = cursor.at;
+    if (probe_(cursor.entry(ahead)) == 0) {
+      cursor.inside_end = ahead + 1;
+      cursor.lookahead = std::min(2 * cursor.lookahead, kLookaheadMax);
+      return;
+    }
+    cursor.end = ahead;
+    cursor.lookahead = std::max<std::size_t>(cursor.lookahead / 4, 1);
+  }
+}
+
+bool RunWalk::visit_before(const columns::OrderedEntry* limit, Visit visit) {
+  for (;;) {
+    Cursor* next = nullptr;
+    for (Cursor& cursor : cursors_)
+      if (!cursor.is_at_end() &&
+          (next == nullptr ||
+           columns::precedes(&compare_, cursor.entry(cursor.at), next->entry(next->at))))
+        next = &cursor;
+    if (next == nullptr) return true;
+    const columns::OrderedEntry entry = next->entry(next->at);
+    if (limit != nullptr && !columns::precedes(&compare_, entry, *limit)) return true;
+    ++next->at;
+    settle(*next);
+    if (!visit(entry)) return false;
+  }
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "tables/catalog/schema_codec.h"
+#include "tables/keys/key_index.h"
+
+namespace flugs::engine {
+
+/// Keys of a table, a bit for each by its place (KeyId::index).
+using KeyMask = std::uint16_t;
+inline constexpr KeyMask kEveryKey = 0xFFFF;
+static_assert(kKeysMax == 16);
+
+/// The places in a mask, in ascending order.
+class KeyPlaces {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = std::size_t;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const std::size_t*;
+    using reference = std::size_t;
+
+    explicit Iterator(unsigned left) noexcept : left_(left) {}
+    std::size_t operator*() const noexcept {
+      return static_cast<std::size_t>(std::countr_zero(left_));
+    }
+    Iterator& operator++() noexcept {
+      left_ &= left_ - 1;
+      return *this;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) noexcept = default;
+
+   private:
+    unsigned left_;
+  };
+  explicit KeyPlaces(KeyMask mask) noexcept : mask_(mask) {}
+  Iterator begin() const noexcept { return Iterator(mask_); }
+  Iterator end() const noexcept { return Iterator(0); }
+
+ private:
+  KeyMask mask_;
+};
+
+/// The keys of a table, by place: that of a key never changes, and one that is dropped leaves its
+/// place empty. Writers keep up those in `kept`, which they read once per statement; look-ups go to
+/// those in `can_find`. A key that is made while transactions go on is kept first, and found when
+/// it is whole; one that is dropped is neither any more, but stays where it is until nobody is left
+/// who may have begun with it: to be undone, to be read to the end.
+///
+/// Thread-safety: reading any thread, what changes it under the database's ddl_mutex_.
+class TableKeys {
+ public:
+  TableKeys() = default;
+  TableKeys(const TableKeys&) = delete;
+  TableKeys& operator=(const TableKeys&) = delete;
+
+  /// Pairs with the stores of what follows below.
+  KeyMask kept() const noexcept { return kept_.load(std::memory_order_acquire); }
+  bool empty() const noexcept { return kept() == 0; }
+  bool can_find(std::size_t place) const noexcept {
+    return place < kKeysMax && (found_.load(std::memory_order_acquire) >> place & 1) != 0;
+  }
+  /// Places of the schema, empty ones included.
+  std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+  /// Of a place in `kept`, or that was there when the caller's transaction began; else null, or one
+  /// whose memory has been given back.
+  KeyIndex* operator[](std::size_t place) const noexcept {
+    return places_[place].load(std::memory_order_relaxed);
+  }
+
+  /// Those that are kept.
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = KeyIndex*;
+    using difference_type = std::ptrdiff_t;
+    using pointer = KeyIndex* const*;
+    using reference = KeyIndex*;
+
+    Iterator(const TableKeys& keys, KeyPlaces::Iterator at) noexcept : keys_(&keys), at_(at) {}
+    KeyIndex* operator*() const noexcept { return (*keys_)[*at_]; }
+    Iterator& operator++() noexcept {
+      ++at_;
+      return *this;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) noexcept = default;
+
+   private:
+    const TableKeys* keys_;
+    KeyPlaces::Iterator at_;
+  };
+  Iterator begin() const noexcept { return {*this, KeyPlaces(kept()).begin()}; }
+  Iterator end() const noexcept { return {*this, KeyPlaces(0).end()}; }
+
+  /// One that is whole. For creation and opening.
+  void add(std::size_t place, std::unique_ptr<KeyIndex> key) {
+    begin_making(place, std::move(key));
+    finish_making(place);
+  }
+  /// One that is made from now on, in a place that is_free.
+  void begin_making(std::size_t place, std::unique_ptr<KeyIndex> key) {
+    places_[place].store(key.get(), std::memory_order_relaxed);
+    owned_.push_back(std::move(key));
+    kept_.fetch_or(bit(place), std::memory_order_seq_cst);
+  }
+  void finish_making(std::size_t place) {
+    set_size(place + 1);
+    found_.fetch_or(bit(place), std::memory_order_seq_cst);
+  }
+  /// The schema has so many places, of which the last may be empty.
+  void set_size(std::size_t size) noexcept {
+    if (size > size_.load(std::memory_order_relaxed)) size_.store(size, std::memory_order_relaxed);
+  }
+  /// From their next statement on transactions know nothing of it.
+  void withdraw(std::size_t place) noexcept {
+    found_.fetch_and(static_cast<KeyMask>(~bit(place)), std::memory_order_seq_cst);
+    kept_.fetch_and(static_cast<KeyMask>(~bit(place)), std::memory_order_seq_cst);
+    withdrawn_ |= bit(place);
+  }
+  /// All transactions that began before `time`, behind withdraw, may know it still.
+  void keep_until(std::size_t place, std::uint64_t time) noexcept { known_until_[place] = time; }
+  /// Nothing was withdrawn from there that somebody may know still.
+  bool is_free(std::size_t place) const noexcept { return (withdrawn_ >> place & 1) == 0; }
+  /// Gives those back that nobody knows who began at `oldest` or later. What is prefetched and
+  /// destroyed stays.
+  void release_withdrawn(std::uint64_t oldest) noexcept {
+    for (const std::size_t place : KeyPlaces(withdrawn_)) {
+      if (known_until_[place] > oldest) continue;
+      (*this)[place]->release_memory();
+      withdrawn_ &= static_cast<KeyMask>(~bit(place));
+    }
+  }
+  /// Dropping the table: nobody knows any of them.
+  void release_all() noexcept {
+    for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(kept() | withdrawn_)))
+      (*this)[place]->release_memory();
+    withdrawn_ = 0;
+  }
+
+ private:
+  static constexpr KeyMask bit(std::size_t place) noexcept {
+    return static_cast<KeyMask>(1U << place);
+  }
+
+  std::atomic<KeyMask> kept_{0};
+  std::atomic<KeyMask> found_{0};
+  std::array<std::atomic<KeyIndex*>, kKeysMax> places_{};
+  std::atomic<std::size_t> size_{0};
+  KeyMask withdrawn_ = 0;
+  std::array<std::uint64_t, kKeysMax> known_until_{};
+  std::vector<std::unique_ptr<KeyIndex>> owned_;  // dropped ones too: look-ups may be prefetched
+};
+
+}  // namespace flugs::engine

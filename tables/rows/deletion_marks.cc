@@ -1,0 +1,102 @@
+#include "tables/rows/deletion_marks.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/shared_words.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// By the thread that holds the lock.
+template <typename T>
+void store(std::atomic<T>& word, T value) noexcept {
+  word.store(value, std::memory_order_release);
+}
+template <typename T>
+T load(const std::atomic<T>& word) noexcept {
+  return word.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// Damaged places may lead to none of the group's.
+void DeletionMarks::set_doubt(std::uint32_t place, bool is_doubtful) noexcept {
+  if (place / 64 >= word_count_) return;
+  Word& word = words_[place / 64];
+  const std::uint64_t before = load(word);
+  if (((before & bit_of(place)) != 0) == is_doubtful) return;
+  store(word, before ^ bit_of(place));
+  store(doubtful_, is_doubtful ? load(doubtful_) + 1 : load(doubtful_) - 1);
+}
+
+void DeletionMarks::mark(std::uint32_t place) noexcept {
+  note_write(SharedWord::kRowStamps, &lock_);
+  const std::lock_guard guard(lock_);
+  set_doubt(place, true);
+}
+
+void DeletionMarks::take_back(std::uint32_t place) noexcept {
+  note_write(SharedWord::kRowStamps, &lock_);
+  const std::lock_guard guard(lock_);
+  set_doubt(place, false);
+}
+
+// In the list before it is out of doubt: whoever finds it no longer in doubt finds it there.
+void DeletionMarks::note(std::uint32_t place, std::uint64_t timestamp) noexcept {
+  if (place / 64 >= word_count_) return;
+  note_write(SharedWord::kRowStamps, &lock_);
+  const std::lock_guard guard(lock_);
+  if (load(recent_count_) == kRecentMax) settle_older_half();
+  const std::uint32_t last = load(recent_count_);
+  store(recent_[last].timestamp, timestamp);
+  store(recent_[last].place, place);
+  store(recent_count_, last + 1);
+  set_doubt(place, false);
+}
+
+// A reader that sees one of these stores sees the first one, too, and gives up. Settled before they
+// leave the list: whoever misses one there finds it settled.
+void DeletionMarks::settle_older_half() noexcept {
+  constexpr std::size_t kHalf = kRecentMax / 2;
+  store(settlings_, load(settlings_) + 1);
+  std::uint64_t latest = load(settled_at_);
+  for (std::size_t i = 0; i < kHalf; ++i) latest = std::max(latest, load(recent_[i].timestamp));
+  store(settled_at_, latest);
+  for (std::size_t i = 0; i < kHalf; ++i) {
+    const std::uint32_t place = load(recent_[i].place);
+    Word& word = settled_words()[place / 64];
+    store(word, load(word) | bit_of(place));
+  }
+  for (std::size_t i = 0; i < kHalf; ++i) {
+    store(recent_[i].timestamp, load(recent_[kHalf + i].timestamp));
+    store(recent_[i].place, load(recent_[kHalf + i].place));
+  }
+  store(recent_count_, static_cast<std::uint32_t>(kHalf));
+  store(settlings_, load(settlings_) + 1);
+}
+
+void DeletionMarks::set_bits(std::uint64_t* mask, std::size_t count) noexcept {
+  std::fill_n(mask, (count + 63) / 64, ~std::uint64_t{0});
+  if (count % 64 != 0) mask[count / 64] = (std::uint64_t{1} << (count % 64)) - 1;
+}
+
+// Without a branch per word: which words have marks is anybody's guess.
+bool DeletionMarks::clear_deleted(std::size_t first_word, std::size_t count, std::uint64_t snapshot,
+                                  std::uint64_t* mask) const noexcept {
+  const std::uint64_t settlings = settlings_.load(std::memory_order_acquire);
+  const std::size_t recent = recent_count_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < recent; ++i) {
+    const std::uint64_t timestamp = recent_[i].timestamp.load(std::memory_order_acquire);
+    const std::uint32_t place = recent_[i].place.load(std::memory_order_acquire);
+    if (timestamp <= snapshot && place / 64 - first_word < count)
+      mask[place / 64 - first_word] &= ~bit_of(place);
+  }
+  const Word* settled = settled_words() + first_word;
+  for (std::size_t w = 0; w < count; ++w) mask[w] &= ~settled[w].load(std::memory_order_acquire);
+  return settled_at_.load(std::memory_order_acquire) <= snapshot && settlings % 2 == 0 &&
+         settlings_.load(std::memory_order_relaxed) == settlings;
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,533 @@
+#include "tables/rows/row_store.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Rows granted at once: a slot that ends in a crash leaves at most so many unused ones behind.
+constexpr std::uint32_t kGrantedRows = 64;
+// Chunks of 64 KB to 4 MB: 100 M rows of 32 bytes are 770 of them. Pools with small segments have
+// smaller ones.
+constexpr std::uint64_t kFirstChunkBytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t kLargestChunkBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kChunkBytesMin = std::uint64_t{2} << 10;
+// A small table has no chunk made ahead: its widths may still change.
+constexpr std::size_t kChunksBeforeAhead = 4;
+
+std::uint64_t header_bytes(std::size_t columns) noexcept {
+  return (sizeof(RowChunkLayout) + columns * sizeof(columns::CellLayout) + 63) / 64 * 64;
+}
+
+std::uint64_t checksum_of(const RowChunkLayout& chunk) noexcept {
+  const auto* from = reinterpret_cast<const std::byte*>(&chunk.table_id);
+  const auto* end = reinterpret_cast<const std::byte*>(&chunk + 1) +
+                    chunk.column_count * sizeof(columns::CellLayout);
+  return XXH3_64bits(from, static_cast<std::size_t>(end - from));
+}
+
+}  // namespace
+
+RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnArray& columns,
+                   std::string owner)
+    : pool_(pool),
+      layout_(layout),
+      columns_(columns),
+      owner_(std::move(owner)),
+      geometry_{layout.first_chunk_rows_log2, layout.largest_chunk_rows_log2},
+      chunks_in_dram_(pmem::ChunkListLayout::kChunksMax),
+      chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkList::Tags::kLikeBefore) {}
+
+RowStore::~RowStore() {
+  for (std::size_t i = 0; i < chunk_count(); ++i) {
+    std::free(chunks_in_dram_[i].previous);
+    delete chunks_in_dram_[i].group;
+  }
+  for (const Replaced& replaced : replaced_) std::free(replaced.previous);
+}
+
+columns::ChunkGeometry RowStore::geometry_for(std::uint32_t row_bytes,
+                                              std::uint64_t segment_bytes) {
+  const auto log2_of_rows = [&](std::uint64_t bytes) {
+    unsigned log2 = 4;
+    while ((std::uint64_t{2} << log2) * row_bytes <= bytes) ++log2;
+    return log2;
+  };
+  return {log2_of_rows(std::clamp(segment_bytes / 64, kChunkBytesMin, kFirstChunkBytes)),
+          log2_of_rows(std::clamp(segment_bytes / 16, kChunkBytesMin, kLargestChunkBytes))};
+}
+
+std::uint64_t RowStore::chunk_bytes_of(std::size_t chunk,
+                                       const columns::RowLayout& layout) const noexcept {
+  return header_bytes(layout.cells().size()) + layout.row_bytes() * rows_in(chunk);
+}
+
+const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
+  for (const auto& known : layouts_)
+    if (*known == layout) return known.get();
+  const std::size_t count = columns_.size();
+  for (std::size_t i = layout.column_count(); i < count; ++i)
+    layout.add_constant(columns_[i]->cell_kind(), columns_[i]->constant(), columns_[i]->edition());
+  layouts_.push_back(std::make_unique<columns::RowLayout>(std::move(layout)));
+  return layouts_.back().get();
+}
+
+// Whoever knows of the column finds it in every layout that it comes across.
+void RowStore::ColumnsChange::add(columns::ColumnArray& columns,
+                                  std::unique_ptr<columns::Column> column) {
+  for (const auto& layout : rows_.layouts_)  // without a constant there are none
+    layout->add_constant(column->cell_kind(), column->constant(), column->edition());
+  columns.add(std::move(column));
+}
+
+// Groups first: whoever gets the column knows what their columns are to it.
+void RowStore::ColumnsChange::change(columns::ColumnArray& columns, std::size_t i,
+                                     std::unique_ptr<columns::Column> next, std::uint16_t edition) {
+  std::vector<RowGroup*> groups;
+  for (std::size_t chunk = 0; chunk < rows_.chunk_count(); ++chunk)
+    if (RowGroup* group = rows_.group(chunk); group != nullptr) groups.push_back(group);
+  for (const Replaced& replaced : rows_.replaced_)
+    if (replaced.group != nullptr) groups.push_back(replaced.group.get());
+  for (RowGroup* group : groups) group->expect_change();
+  columns.change(i, std::move(next), edition);
+  for (RowGroup* group : groups) group->note_change();
+}
+
+bool RowStore::has_values_of(std::size_t column, std::uint16_t edition,
+                             bool in_groups) const noexcept {
+  for (std::size_t i = 0; i < chunk_count(); ++i) {
+    const Chunk& chunk = chunks_in_dram_[i];
+    if (const RowGroup* group = group_of(chunk); group == nullptr) {
+      if (chunk.layout->bits(column) != 0 && chunk.layout->edition(column) == edition) return true;
+    } else if (in_groups && column < group->column_count() && group->edition(column) == edition &&
+               group->column(column).null_count() != group->stored_rows()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool RowStore::is_read_as(std::size_t column, std::uint16_t edition,
+                          bool in_groups) const noexcept {
+  for (std::size_t i = 0; i < chunk_count(); ++i) {
+    const Chunk& chunk = chunks_in_dram_[i];
+    if (group_of(chunk) != nullptr) continue;
+    const columns::RowLayout& layout = *layout_of(chunk);
+    if (column >= layout.cells().size() && layout.edition(column) == edition) return true;
+  }
+  return has_values_of(column, edition, in_groups);
+}
+
+bool RowStore::names_edition(std::size_t column, std::uint16_t edition,
+                             bool in_groups) const noexcept {
+  for (std::size_t i = 0; in_groups && i < chunk_count(); ++i)
+    if (const RowGroup* group = group_of(chunks_in_dram_[i]);
+        group != nullptr && column < group->column_count() && group->edition(column) == edition)
+      return true;
+  return is_read_as(column, edition, false);
+}
+
+std::uintptr_t RowStore::first_row_at(std::uint64_t chunk_offset,
+                                      std::size_t columns) const noexcept {
+  return reinterpret_cast<std::uintptr_t>(pool_.base()) + chunk_offset + header_bytes(columns);
+}
+
+void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
+                         const columns::RowLayout* layout) {
+  Chunk& chunk = chunks_in_dram_.begin(index);
+  chunk.first_row = static_cast<std::uint32_t>(geometry_.first_of(index));
+  chunk.row_bytes = layout->row_bytes();
+  chunk.layout = layout;
+  chunk.row_zero = first_row_at(offset, layout->cells().size()) -
+                   std::uintptr_t{chunk.first_row} * chunk.row_bytes;
+  bytes_.fetch_add(chunk_bytes_of(index, *layout), std::memory_order_relaxed);
+  delta_bytes_.fetch_add(chunk_bytes_of(index, *layout), std::memory_order_relaxed);
+  chunk_count_.store(index + 1, std::memory_order_release);
+  row_limit_.store(geometry_.first_of(index + 1), std::memory_order_release);
+}
+
+Status RowStore::corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
+                               std::uint64_t expected, std::uint64_t found) const {
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: {}: chunk {} at offset {}: {}: expected {}, found {}",
+                            pool_.path(), owner_, index, offset, what, expected, found));
+}
+
+Result<columns::RowLayout> RowStore::read_header(std::size_t index, std::uint64_t offset) const {
+  const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
+    return corrupt_chunk(index, offset, what, expected, found);
+  };
+  const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{offset});
+  if (header.magic != RowChunkLayout::kMagic)
+    return corrupt("magic", RowChunkLayout::kMagic, header.magic);
+  // Only columns that were added later may be missing.
+  const std::size_t columns = header.column_count;
+  if (columns > columns_.size() || columns == 0 || !columns_.may_lack(columns))
+    return corrupt("columns", columns_.size(), columns);
+  if (offset > pool_.medium().bytes() - header_bytes(columns))
+    return corrupt("end of header inside pool, pool bytes", pool_.medium().bytes(), offset);
+  if (header.checksum != checksum_of(header))
+    return corrupt("checksum", checksum_of(header), header.checksum);
+  if (header.table_id != layout_.table_id)
+    return corrupt("table", layout_.table_id, header.table_id);
+  if (header.chunk_index != index) return corrupt("chunk index", index, header.chunk_index);
+  if (header.row_count != rows_in(index)) return corrupt("rows", rows_in(index), header.row_count);
+  const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
+  Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
+  for (std::size_t i = 0; i < columns && layout.ok(); ++i) {
+    const bool has_cell = layout->bits(i) != 0;
+    const columns::Column* column = columns_[i]->at_edition(layout->edition(i));
+    if (has_cell && column == nullptr)
+      return corrupt("edition of a cell, at most", columns_[i]->edition(), layout->edition(i));
+    if (has_cell ? !column->fits(layout->kind(i), layout->bits(i)) : !columns_[i]->is_dropped())
+      return corrupt("kind and width of cell as its column needs, column", i, layout->bits(i));
+  }
+  return layout;
+}
+
+Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offset) {
+  if (geometry_.first_of(index + 1) > kNoRow)
+    return corrupt_chunk(index, offset, "row ids up to", kNoRow, geometry_.first_of(index + 1));
+  const columns::RowLayout* layout = nullptr;
+  const std::uint16_t tag = chunk_list_.tag(index);
+  if (tag != 0) {
+    layout = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
+    if (layout == nullptr)
+      return corrupt_chunk(index, offset, "tag, as no chunk of rows is before it", 0, tag);
+    if (tag != tag_of(index, offset, *layout))
+      return corrupt_chunk(index, offset, "tag", tag_of(index, offset, *layout), tag);
+  } else if (RowGroup::is_group(pool_, offset)) {
+    std::unique_ptr<RowGroup> group;
+    Result<std::uint64_t> bytes = load_group(index, offset, true, group);
+    if (bytes.ok()) put_group(index, std::move(group));
+    return bytes;
+  } else {
+    Result<columns::RowLayout> found = read_header(index, offset);
+    if (!found.ok()) return std::move(found).status();
+    layout = shared(*std::move(found));
+  }
+  const std::uint64_t bytes = chunk_bytes_of(index, *layout);
+  const std::uint64_t pool_bytes = pool_.medium().bytes();
+  if (bytes > pool_bytes || offset > pool_bytes - bytes)
+    return corrupt_chunk(index, offset, "chunk inside pool, pool bytes", pool_bytes,
+                         offset + bytes);
+  put_chunk(index, offset, layout);
+  if (tag == 0) set_checked(chunks_in_dram_[index]);
+  return bytes;
+}
+
+// Of a chunk that is like the one before: so that a damaged pointer, or one that says so of another
+// chunk, is found without a look at the chunk.
+std::uint16_t RowStore::tag_of(std::size_t index, std::uint64_t offset,
+                               const columns::RowLayout& layout) const noexcept {
+  const std::uint64_t words[] = {layout_.table_id, index, offset, layout.row_bytes()};
+  const std::uint64_t seed = XXH3_64bits(words, sizeof words);
+  const std::span<const columns::CellLayout> cells = layout.cells();
+  return static_cast<std::uint16_t>(XXH3_64bits_withSeed(cells.data(), cells.size_bytes(), seed) |
+                                    1);
+}
+
+Status RowStore::check_header(std::uint32_t row) const {
+  const std::size_t index = geometry_.chunk_of(row);
+  const Chunk& chunk = chunks_in_dram_[index];
+  if (is_checked(chunk)) return {};
+  Status status = check_header_of(chunk, index);
+  if (status.ok()) set_checked(chunk);
+  return status;
+}
+
+Status RowStore::check_header_of(const Chunk& chunk, std::size_t index) const {
+  const auto offset = static_cast<std::uint64_t>(chunk.row_zero +
+                                                 std::uintptr_t{chunk.first_row} * chunk.row_bytes -
+                                                 first_row_at(0, chunk.layout->cells().size()));
+  const Result<columns::RowLayout> found = read_header(index, offset);
+  if (!found.ok()) return found.status();
+  if (!(*found == *chunk.layout))
+    return corrupt_chunk(index, offset, "cells like those of the chunk before it, bytes of a row",
+                         chunk.row_bytes, found->row_bytes());
+  return {};
+}
+
+Result<std::uint64_t> RowStore::load_group(std::size_t index, std::uint64_t offset, bool claims,
+                                           std::unique_ptr<RowGroup>& group) {
+  const RowGroupIdentity identity{layout_.table_id, static_cast<std::uint32_t>(index),
+                                  rows_of(index)};
+  Result<std::unique_ptr<RowGroup>> loaded =
+      RowGroup::load(pool_, offset, identity, columns_, owner_, claims);
+  if (!loaded.ok()) return std::move(loaded).status();
+  group = *std::move(loaded);
+  return group->bytes();
+}
+
+void RowStore::put_group(std::size_t index, std::unique_ptr<RowGroup> group) {
+  Chunk& chunk = chunks_in_dram_.begin(index);
+  chunk.first_row = first_row_of(index);
+  chunk.group = group.release();
+  bytes_.fetch_add(chunk.group->bytes(), std::memory_order_relaxed);
+  chunk_count_.store(index + 1, std::memory_order_release);
+  row_limit_.store(geometry_.first_of(index + 1), std::memory_order_release);
+}
+
+Status RowStore::load() {
+  Status status = chunk_list_.load(
+      [&](std::size_t index, std::uint64_t offset) { return load_chunk(index, offset); });
+  find_tail();
+  // Rows are going to be granted in that with the last row, and in those behind it.
+  const std::uint32_t end = rows_end();
+  for (std::size_t i = end == 0 ? 0 : geometry_.chunk_of(end - 1); status.ok() && i < chunk_count();
+       ++i)
+    if (group_of(chunks_in_dram_[i]) == nullptr) status = check_header(first_row_of(i));
+  return status;
+}
+
+// A row was never granted, or never got as far as its stamps, if both are 0. The unused end of the
+// table is at most one chunk made ahead and the rest of the one before: the scan is short.
+void RowStore::find_tail() noexcept {
+  std::uint32_t end = static_cast<std::uint32_t>(row_limit_.load(std::memory_order_relaxed));
+  while (end > 0 && group(geometry_.chunk_of(end - 1)) == nullptr &&
+         version(end - 1).created == 0 && version(end - 1).deleted == 0)
+    --end;
+  next_row_.store(end, std::memory_order_relaxed);
+  if (chunk_count() == 0) return;
+  // Null when that is a group: the next row begins a chunk.
+  const std::size_t chunk = std::min(geometry_.chunk_of(end), chunk_count() - 1);
+  current_layout_.store(chunks_in_dram_[chunk].layout, std::memory_order_relaxed);
+}
+
+std::uint32_t RowStore::previous(std::uint32_t row) const noexcept {
+  const Chunk& chunk = chunk_with(row);
+  std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
+  if (links == nullptr) return kNoRow;
+  note_read(SharedWord::kRowLinks, &links[row - chunk.first_row]);
+  return __atomic_load_n(&links[row - chunk.first_row], __ATOMIC_RELAXED);
+}
+
+void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
+  const std::size_t index = geometry_.chunk_of(row);
+  Chunk& chunk = chunks_in_dram_[index];
+  std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
+  if (links == nullptr) {
+    // Written at once: a page that is read before it is written is mapped twice, and the second
+    // time all other processors are interrupted.
+    const std::size_t bytes = rows_in(index) * sizeof(std::uint32_t);
+    auto* fresh = static_cast<std::uint32_t*>(std::malloc(bytes));
+    FLUGS_CHECK(fresh != nullptr);
+    std::fill_n(fresh, rows_in(index), kNoRow);
+    if (__atomic_compare_exchange_n(&chunk.previous, &links, fresh, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+      links = fresh;
+      previous_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    } else {
+      std::free(fresh);
+    }
+  }
+  note_write(SharedWord::kRowLinks, &links[row - chunk.first_row]);
+  __atomic_store_n(&links[row - chunk.first_row], previous, __ATOMIC_RELAXED);
+}
+
+void RowStore::forget_previous(std::uint32_t row) noexcept {
+  const Chunk& chunk = chunk_with(row);
+  std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
+  if (links == nullptr) return;
+  note_write(SharedWord::kRowLinks, &links[row - chunk.first_row]);
+  __atomic_store_n(&links[row - chunk.first_row], kNoRow, __ATOMIC_RELAXED);
+}
+
+// Who began a call before a column was dropped may ask for a cell that no chunk will have again.
+bool RowStore::fits(const columns::RowLayout& layout,
+                    std::span<const std::uint8_t> bits) const noexcept {
+  if (layout.editions() != columns_.editions()) return false;
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    if (layout.bits(i) < bits[i] && !columns_[i]->is_dropped()) return false;
+  return true;
+}
+
+Result<pmem::Extent> RowStore::make_chunk(std::size_t index, const columns::RowLayout& layout,
+                                          pmem::Persister& persister) {
+  const std::size_t columns = layout.cells().size();
+  Result<pmem::Extent> extent =
+      pool_.allocator().allocate(chunk_bytes_of(index, layout), persister);
+  if (!extent.ok()) return extent;
+  auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{extent->offset});
+  header.magic = RowChunkLayout::kMagic;
+  header.table_id = layout_.table_id;
+  header.chunk_index = static_cast<std::uint32_t>(index);
+  header.row_bytes = layout.row_bytes();
+  header.row_count = static_cast<std::uint32_t>(rows_in(index));
+  header.column_count = static_cast<std::uint16_t>(columns);
+  std::memcpy(&header + 1, layout.cells().data(), columns * sizeof(columns::CellLayout));
+  header.checksum = checksum_of(header);
+  persister.flush(&header, header_bytes(columns), "row_chunk/2");
+  return extent;
+}
+
+// Protocol row_chunk. Rows of the chunk may be granted after step 3.
+//   step  store                       made durable by       power cut just after it: recovery
+//   1     zero rows                   chunk_list/3          chunk unreachable: free space
+//   2     header with cell layouts    chunk_list/3          chunk unreachable: free space
+//   3     pointer to the chunk, and   chunk_list/4          finds only unused rows in it
+//         in the same word its tag
+// Must hold:  1 and 2 before 3, else noise would read as rows.
+Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
+                           pmem::Persister& persister) {
+  const std::lock_guard guard(grow_mutex_);
+  if (chunk_list_.count() != expected_count) return {};  // somebody else did
+  const std::size_t index = expected_count;
+  if (geometry_.first_of(index + 1) > kNoRow)
+    return Status(StatusCode::kOutOfSpace,
+                  fmt::format("{}: {}: all {} rows are in use", pool_.path(), owner_,
+                              row_limit_.load(std::memory_order_relaxed)));
+  // Who planned it did not know of a column without which no chunk may be.
+  if (!columns_.may_lack(layout.cells().size())) return {};
+  if (layout.editions() != columns_.editions()) return {};  // nor of another column's edition
+  if (is_delta_full())
+    return Status(StatusCode::kBusy,
+                  fmt::format("{}: the delta has {} bytes, it may have {} until it is merged",
+                              owner_, delta_bytes(), delta_bytes_max()));
+  Result<pmem::Extent> extent = make_chunk(index, layout, persister);
+  if (!extent.ok()) return std::move(extent).status();
+  const columns::RowLayout* before = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
+  const bool is_like_before =
+      before != nullptr && group_of(chunks_in_dram_[index - 1]) == nullptr && *before == layout;
+  const std::uint16_t tag = is_like_before ? tag_of(index, extent->offset, layout) : 0;
+  if (Status s = chunk_list_.append(*extent, persister, tag); !s.ok()) {
+    persister.fence("row_chunk/2");  // no flush may stay behind unfenced
+    pool_.allocator().release(*extent);
+    return s;
+  }
+  put_chunk(index, extent->offset, shared(layout));
+  set_checked(chunks_in_dram_[index]);
+  return {};
+}
+
+// Rows that are as short as they can be while dictionaries may double; and where there is space
+// left in them, wider codes of large dictionaries: the longer it takes until the next widening.
+Result<columns::RowLayout> RowStore::roomy_layout(std::span<const std::uint8_t> least) const {
+  std::vector<columns::CellNeed> needs(least.size());
+  const auto with = [&](unsigned more_bits) {
+    for (std::size_t i = 0; i < least.size(); ++i)
+      needs[i] = columns_[i]->need(least[i], more_bits);
+    return columns::RowLayout::make(needs);
+  };
+  Result<columns::RowLayout> best = with(0);
+  if (!best.ok()) return best;
+  for (unsigned more_bits = 4; more_bits <= columns::kSmallCodeBits; more_bits += 4) {
+    Result<columns::RowLayout> wider = with(more_bits);
+    if (!wider.ok() || wider->row_bytes() > best->row_bytes()) break;
+    best = std::move(wider);
+  }
+  return best;
+}
+
+// Who began its call before a column was added knows less of them than there are; and what another
+// edition's cells are wide says nothing of this one's.
+std::vector<std::uint8_t> RowStore::widths_after(const columns::RowLayout* last,
+                                                 std::span<const std::uint8_t> bits) const {
+  std::vector<std::uint8_t> widths(columns_.size());
+  std::copy(bits.begin(), bits.end(), widths.begin());
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (last != nullptr && last->edition(i) == columns_[i]->edition())
+      widths[i] = std::max(widths[i], last->bits(i));
+  }
+  return widths;
+}
+
+// Called with tail_mutex_ held: the rest of the chunk that is being filled stays unused. Chunks
+// behind it, which a crash left before a row of them was used, are taken if they are wide enough;
+// if not, a new one is at least as wide as they are: rows go on through all of them.
+Status RowStore::widen(std::span<const std::uint8_t> bits, pmem::Persister& persister) {
+  const std::uint32_t next_row = next_row_.load(std::memory_order_relaxed);
+  std::size_t index = next_row == 0 ? 0 : geometry_.chunk_of(next_row - 1) + 1;
+  const auto can_take = [&](std::size_t chunk) {
+    const columns::RowLayout* layout = layout_of(chunks_in_dram_[chunk]);
+    return layout != nullptr && takes_rows(first_row_of(chunk)) && fits(*layout, bits);
+  };
+  while (index < chunk_count() && !can_take(index)) ++index;
+  if (index == chunk_count()) {
+    const columns::RowLayout* last = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
+    Result<columns::RowLayout> layout = roomy_layout(widths_after(last, bits));
+    if (!layout.ok()) return std::move(layout).status();
+    if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
+    // Columns have changed since the layout was planned: there is no chunk. The caller plans again.
+    if (index >= chunk_count()) return {};
+    if (!can_take(index)) return {};  // somebody else's, made ahead
+  }
+  current_layout_.store(chunks_in_dram_[index].layout, std::memory_order_release);
+  next_row_.store(chunks_in_dram_[index].first_row, std::memory_order_release);
+  return {};
+}
+
+Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
+                       pmem::Persister& persister) {
+  bool ahead = false;
+  {
+    const std::lock_guard guard(tail_mutex_);
+    std::uint32_t next = 0;
+    for (;;) {
+      while (current_layout() == nullptr || !fits(*current_layout(), bits))
+        if (Status s = widen(bits, persister); !s.ok()) return s;
+      next = next_row_.load(std::memory_order_relaxed);
+      if (next < row_limit_.load(std::memory_order_relaxed)) break;
+      // Nothing comes of it when a column has changed meanwhile: then once more.
+      if (Status s = add_chunk(chunk_count(), *current_layout(), persister); !s.ok()) return s;
+    }
+    const std::size_t chunk = geometry_.chunk_of(next);
+    const columns::RowLayout* layout = chunks_in_dram_[chunk].layout;
+    current_layout_.store(layout, std::memory_order_release);
+    const auto chunk_end = static_cast<std::uint32_t>(geometry_.first_of(chunk + 1));
+    range = {next, std::min(next + kGrantedRows, chunk_end), layout};
+    note_write(SharedWord::kRowGrant, &tail_mutex_);
+    note_write(SharedWord::kRowGrant, &next_row_);
+    next_row_.store(range.end, std::memory_order_release);
+    ahead = chunk + 1 == chunk_count() && chunk >= kChunksBeforeAhead &&
+            chunk_end - next <= rows_in(chunk) / 2;
+  }
+  if (ahead) {
+    // Nobody waits for this one: if it fails, whoever needs the chunk gets the error.
+    const Status ignored = add_chunk(geometry_.chunk_of(range.next) + 1, *range.layout, persister);
+    static_cast<void>(ignored);
+  }
+  return {};
+}
+
+std::uint64_t RowStore::bytes_of(const Chunk& chunk, std::size_t index) const noexcept {
+  const RowGroup* group = group_of(chunk);
+  return group != nullptr ? group->bytes() : chunk_bytes_of(index, *chunk.layout);
+}
+
+std::uint64_t RowStore::bytes_of_chunk(std::size_t index) const noexcept {
+  const Chunk& chunk = chunks_in_dram_[index];
+  const RowGroup* group = group_of(chunk);
+  return bytes_of(chunk, index) + (group != nullptr ? group->version_bytes() : 0);
+}
+
+void RowStore::add_pages(pmem::WarmList& pages) const {
+  for (std::size_t i = chunk_count_.load(std::memory_order_relaxed); i > 0; --i) {
+    const Chunk& chunk = chunks_in_dram_[i - 1];
+    pages.add(group_of(chunk) != nullptr ? pmem::Heat::kGroups : pmem::Heat::kRows,
+              {chunk_list_.offset(i - 1), bytes_of(chunk, i - 1)});
+  }
+}
+
+void RowStore::release_all() {
+  release_replaced();
+  const std::lock_guard guard(grow_mutex_);
+  chunk_list_.release_all([&](std::size_t index, std::uint64_t) {
+    Chunk& chunk = chunks_in_dram_[index];
+    std::free(std::exchange(chunk.previous, nullptr));
+    if (RowGroup* group = group_of(chunk); group != nullptr) group->release_blocks();
+    return bytes_of(chunk, index);
+  });
+  previous_bytes_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace flugs::engine

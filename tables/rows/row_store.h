@@ -1,0 +1,404 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/shared_words.h"
+#include "base/stable_array.h"
+#include "columns/chunk_geometry.h"
+#include "columns/column_array.h"
+#include "columns/row_layout.h"
+#include "flugs/status.h"
+#include "mvcc/stamps.h"
+#include "pmem/chunk_list.h"
+#include "pmem/pool.h"
+#include "pmem/warm_list.h"
+#include "tables/catalog/catalog_layout.h"
+#include "tables/rows/row_group.h"
+#include "tables/rows/row_view.h"
+
+namespace flugs::engine {
+
+/// No row: the end of a chain of versions.
+inline constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
+
+/// Unused rows side by side, all of one chunk, in the hands of one transaction slot.
+struct RowRange {
+  std::uint32_t next = 0;
+  std::uint32_t end = 0;
+  const columns::RowLayout* layout = nullptr;
+};
+
+/// The rows of a table: append-only chunks that never move. A row is its MVCC entry and the cells
+/// of all columns side by side (decision 0002). Rows are granted in small ranges, then written by
+/// their owner alone; a chunk for the rows to come is made ahead of need.
+///
+/// Each chunk has its own widths of cells. When a value needs a wider one, a new chunk begins;
+/// widths never shrink, so that what stood in an older chunk fits a newer one. Columns that are
+/// added have no cells in older chunks, which take no more rows; those that were dropped have none
+/// in newer ones (decision 0023).
+///
+/// The merge puts a row group in the place of a chunk (decision 0012): its rows keep their ids.
+/// `address`, `layout` and everything that writes cells are for rows in chunks only; `view` and
+/// `version` are for any row.
+///
+/// Thread-safety: any thread, except load.
+/// Source: SOFORT (DaMoN 2014), section 2; append-only without the paper's blocking resize.
+class RowStore {
+  struct Chunk;
+
+ public:
+  /// `columns` are the table's.
+  RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnArray& columns,
+           std::string owner);
+  ~RowStore();
+
+  /// How many rows the chunks of a new table have.
+  static columns::ChunkGeometry geometry_for(std::uint32_t row_bytes, std::uint64_t segment_bytes);
+
+  /// Opening: claims the chunks, checks those that are not like the one before, then finds where
+  /// unused rows begin.
+  Status load();
+  /// Checks the header of the chunk with `row`, which is in no group: what load has left for
+  /// later, a page fault for each. Fails with kCorrupt.
+  Status check_header(std::uint32_t row) const;
+  /// While it lives no chunk is made, so that a column can be added to those that there are.
+  class ColumnsChange {
+   public:
+    explicit ColumnsChange(RowStore& rows) : rows_(rows), guard_(rows.grow_mutex_) {}
+    /// `columns` are the table's. Rows of chunks that lack the column have its constant.
+    void add(columns::ColumnArray& columns, std::unique_ptr<columns::Column> column);
+    /// `next` takes the place of column `i`: chunks that are begun from then on have cells of it.
+    void change(columns::ColumnArray& columns, std::size_t i, std::unique_ptr<columns::Column> next,
+                std::uint16_t edition);
+
+   private:
+    RowStore& rows_;
+    const std::lock_guard<Mutex> guard_;
+  };
+  /// Whether a chunk has cells of that edition of the column, or a group has values: where
+  /// `in_groups`. At opening, or under the table's merge_mutex().
+  bool has_values_of(std::size_t column, std::uint16_t edition,
+                     bool in_groups = true) const noexcept;
+  /// The same, or lacks the column, and reads as what that edition had for such rows.
+  bool is_read_as(std::size_t column, std::uint16_t edition, bool in_groups = true) const noexcept;
+  /// The same, or a group says that its values are of that edition, be they all NULL: whoever opens
+  /// the group looks for the edition.
+  bool names_edition(std::size_t column, std::uint16_t edition,
+                     bool in_groups = true) const noexcept;
+
+  bool exists(std::uint32_t row) const noexcept {
+    note_read(SharedWord::kRowGrant, &row_limit_);
+    return row < row_limit_.load(std::memory_order_acquire);
+  }
+  /// `row` must exist. Where its cells are.
+  RowView view(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      return {nullptr, nullptr, group, group->readable_place_of(row - chunk.first_row)};
+    return {chunk.layout, address_in(chunk, row), nullptr, 0};
+  }
+  /// The row's MVCC entry. Of a row in a group it must not be written to: `writable_version`.
+  mvcc::VersionLayout& version(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      return group->version(row - chunk.first_row);
+    return *reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
+  }
+  /// The same, for whoever is going to lock the row or has done so. Fails with kOutOfSpace.
+  Result<mvcc::VersionLayout*> writable_version(std::uint32_t row, pmem::Persister& persister) {
+    const Chunk& chunk = chunk_with(row);
+    if (RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      return group->writable_version(row - chunk.first_row, persister);
+    return reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
+  }
+  /// The entry of a row that was, or is being, created or deleted; null when there is none.
+  mvcc::VersionLayout* stamped_version(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (const RowGroup* group = group_of(chunk); group != nullptr)
+      return group->stamped_version(row - chunk.first_row);
+    return reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
+  }
+  /// The caller's tag is in the row's deleted word: scans of main are told, or told that it will be
+  /// taken back. A scan of a chunk reads every entry anyway. Returns whether the row is in main.
+  bool mark_deleted(std::uint32_t row) noexcept {
+    const Chunk& chunk = chunk_with(row);
+    RowGroup* group = group_of(chunk);
+    if (__builtin_expect(group == nullptr, 1)) return false;
+    group->mark_deleted(row - chunk.first_row);
+    return true;
+  }
+  /// The deletion has committed, and its transaction is still open, so that a group which a merge
+  /// has replaced since is still there.
+  void note_deleted(std::uint32_t row, std::uint64_t timestamp) noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (RowGroup* group = group_of(chunk); group != nullptr)
+      group->note_deleted(row - chunk.first_row, timestamp);
+  }
+  void take_mark_back(std::uint32_t row) noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      group->take_mark_back(row - chunk.first_row);
+  }
+  /// Starts fetching what a reader will look at first.
+  void prefetch(std::uint32_t row) const noexcept { __builtin_prefetch(probe_address(row)); }
+  const void* probe_address(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+      return group->probe_address(row - chunk.first_row);
+    return address_in(chunk, row);
+  }
+
+  /// Rows in chunks only.
+  std::byte* address(std::uint32_t row) const noexcept { return address_in(chunk_with(row), row); }
+  const columns::RowLayout& layout(std::uint32_t row) const noexcept {
+    return *chunk_with(row).layout;
+  }
+
+  /// The rows of a chunk side by side, for scans.
+  struct ChunkView {
+    const std::byte* rows = nullptr;
+    const columns::RowLayout* layout = nullptr;
+    std::uint32_t row_bytes = 0;
+    std::uint32_t first_row = 0;
+    std::uint32_t row_count = 0;
+  };
+  /// `index` below chunk_count(); rows from `rows_limit`, a former rows_end(), on are left out.
+  ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const noexcept {
+    const Chunk& chunk = chunks_in_dram_[index];
+    const std::uint64_t end = std::min<std::uint64_t>(geometry_.first_of(index + 1), rows_limit);
+    return {reinterpret_cast<const std::byte*>(chunk.row_zero +
+                                               std::size_t{chunk.first_row} * chunk.row_bytes),
+            chunk.layout, chunk.row_bytes, chunk.first_row,
+            end <= chunk.first_row ? 0 : static_cast<std::uint32_t>(end - chunk.first_row)};
+  }
+
+  /// The row's previous version in this process's life, kNoRow if none. To be set before the row
+  /// is published through an index.
+  std::uint32_t previous(std::uint32_t row) const noexcept;
+  void set_previous(std::uint32_t row, std::uint32_t previous);
+  void forget_previous(std::uint32_t row) noexcept;
+  /// Starts fetching what a writer of the unused row will store to.
+  void prefetch_for_writing(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    __builtin_prefetch(address(row), 1);
+    if (const std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
+        links != nullptr)
+      __builtin_prefetch(&links[row - chunk.first_row], 1);
+  }
+
+  /// The layout of rows granted from now on; null before the first chunk.
+  const columns::RowLayout* current_layout() const noexcept {
+    note_read(SharedWord::kRowGrant, &current_layout_);
+    return current_layout_.load(std::memory_order_acquire);
+  }
+  /// Refills `range` from the end of the table. `bits` is the least width of each column's cell.
+  /// Cells are of the columns' newest editions, which may not be those that the caller knows.
+  /// Fails with kOutOfSpace (pool full, or 2^32 rows), kBusy (the delta is full).
+  Status grant(std::span<const std::uint8_t> bits, RowRange& range, pmem::Persister& persister);
+
+  /// Rows below it may be in use.
+  std::uint32_t rows_end() const noexcept { return next_row_.load(std::memory_order_acquire); }
+  std::uint32_t first_row_of(std::size_t chunk) const noexcept {
+    return static_cast<std::uint32_t>(geometry_.first_of(chunk));
+  }
+  std::uint32_t rows_of(std::size_t chunk) const noexcept {
+    return static_cast<std::uint32_t>(rows_in(chunk));
+  }
+  /// Any row id has one, whether there is such a chunk or not.
+  std::size_t chunk_of(std::uint32_t row) const noexcept { return geometry_.chunk_of(row); }
+  /// The group that the row is in; null when it is in a chunk.
+  const RowGroup* group_with(std::uint32_t row) const noexcept { return group_of(chunk_with(row)); }
+  std::uint32_t first_row_of_chunk_with(std::uint32_t row) const noexcept {
+    return chunk_with(row).first_row;
+  }
+  std::uint32_t end_of_chunk_with(std::uint32_t row) const noexcept {
+    return static_cast<std::uint32_t>(geometry_.first_of(geometry_.chunk_of(row) + 1));
+  }
+  /// Every row group, none of which goes away meanwhile.
+  void for_each_group(FunctionRef<void(const RowGroup&)> visit) const;
+  /// Null: a chunk of rows side by side. For those who are in a transaction or hold off the merge.
+  RowGroup* group(std::size_t chunk) const noexcept { return group_of(chunks_in_dram_[chunk]); }
+  std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
+  /// Of one chunk or group in the pool, with MVCC entries.
+  std::uint64_t bytes_of_chunk(std::size_t chunk) const noexcept;
+  std::uint64_t chunk_bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  /// Of those that are no groups.
+  std::uint64_t delta_bytes() const noexcept {
+    return delta_bytes_.load(std::memory_order_relaxed);
+  }
+  /// From so many on there is no further chunk: who needs one gets kBusy. 0: no bound.
+  std::uint64_t delta_bytes_max() const noexcept {
+    return delta_bytes_max_.load(std::memory_order_relaxed);
+  }
+  void set_delta_bytes_max(std::uint64_t bytes) noexcept {
+    delta_bytes_max_.store(bytes, std::memory_order_relaxed);
+  }
+  bool is_delta_full() const noexcept {
+    const std::uint64_t most = delta_bytes_max();
+    return most != 0 && delta_bytes() >= most;
+  }
+  std::size_t dram_bytes() const noexcept {
+    return previous_bytes_.load(std::memory_order_relaxed);
+  }
+  void release_all();
+  /// Opening: chunks and groups, those that came last first.
+  void add_pages(pmem::WarmList& pages) const;
+
+  // ------------------------------------------------------------------- the merge: row_store_merge
+
+  /// Whether new rows may be written at this id: not in a group, and not in a chunk that is frozen.
+  bool takes_rows(std::uint32_t row) const noexcept {
+    const Chunk& chunk = chunk_with(row);
+    return !is_frozen(chunk) && group_of(chunk) == nullptr;
+  }
+  /// Rows begun from now on go to later chunks: those before can be frozen. The rest of the chunk
+  /// that was being filled stays unused; so do chunks made ahead with cells of former editions.
+  void close_tail();
+  /// Chunks [0, end) are not being filled any more.
+  std::size_t full_chunks() const noexcept;
+  /// From when all transactions have ended that are open now, no row of the chunk is begun.
+  void freeze(std::size_t chunk) noexcept;
+  bool is_frozen(std::size_t chunk) const noexcept { return is_frozen(chunks_in_dram_[chunk]); }
+
+  /// Announces that the chunk's MVCC entries are about to move, for as long as the object lives:
+  /// what locks one meanwhile takes the lock back and waits.
+  class Move {
+   public:
+    Move(RowStore& rows, std::size_t chunk) noexcept;
+    ~Move();
+    Move(const Move&) = delete;
+    Move& operator=(const Move&) = delete;
+
+   private:
+    Chunk& chunk_;
+  };
+  /// Whether an entry that was written to a moment ago is still the row's, and not about to move.
+  /// Behind a light barrier; pairs with Move.
+  bool is_still(std::uint32_t row, const mvcc::VersionLayout* version) const noexcept;
+  /// Returns when the row's entry does not move.
+  void wait_for_move(std::uint32_t row) const noexcept;
+
+  /// Puts a group, or an empty chunk of rows, in a chunk's place: what `extent` holds is written
+  /// and flushed through `persister`. Inside a Move. Durable on return. `now` is a time-stamp above
+  /// that of any row or snapshot that was in the old chunk. Fails with kCorrupt (what is there is
+  /// not what it should be).
+  Status replace_chunk(std::size_t chunk, pmem::Extent extent, std::uint64_t now,
+                       pmem::Persister& persister);
+  /// When the row's id became unused, with all others of its chunk; 0: never. Whoever noted it
+  /// down as dead or free before has nothing to do with what it is since.
+  std::uint64_t emptied_at(std::uint32_t row) const noexcept {
+    return __atomic_load_n(&chunk_with(row).emptied_at, __ATOMIC_ACQUIRE);
+  }
+  /// The last time that a chunk was emptied.
+  std::uint64_t last_emptied_at() const noexcept {
+    return last_emptied_at_.load(std::memory_order_acquire);
+  }
+  /// An empty chunk for replace_chunk, flushed; `layout` is what rows in it look like.
+  Result<pmem::Extent> make_chunk(std::size_t chunk, const columns::RowLayout& layout,
+                                  pmem::Persister& persister);
+  /// Gives back what replace_chunk has replaced. No transaction that began before is left.
+  void release_replaced();
+  bool has_replaced() const;
+  /// Gives back what groups have in DRAM of columns' former editions. Nobody is left who found a
+  /// column before it changed.
+  void release_former();
+
+ private:
+  struct Chunk {
+    std::uintptr_t row_zero;           // where row 0 would stand if all chunks were like this one
+    const columns::RowLayout* layout;  // as `previous` where the merge may change it
+    std::uint32_t* previous;  // through std::atomic_ref; made when a row of the chunk is updated
+    RowGroup* group;          // as `previous`; if not null, the rows are there
+    std::uint32_t row_bytes;
+    std::uint32_t first_row;
+    bool frozen;               // as `previous`
+    bool moving;               // as `previous`
+    mutable bool is_checked;   // as `previous`: its header
+    std::uint64_t emptied_at;  // as `previous`
+  };
+  struct Replaced {
+    pmem::Extent extent;
+    std::uint32_t* previous;
+    std::unique_ptr<RowGroup> group;
+  };
+
+  static RowGroup* group_of(const Chunk& chunk) noexcept {
+    return __atomic_load_n(&chunk.group, __ATOMIC_ACQUIRE);
+  }
+  static const columns::RowLayout* layout_of(const Chunk& chunk) noexcept {
+    return __atomic_load_n(&chunk.layout, __ATOMIC_ACQUIRE);
+  }
+  static bool is_frozen(const Chunk& chunk) noexcept {
+    return __atomic_load_n(&chunk.frozen, __ATOMIC_ACQUIRE);
+  }
+  static bool is_checked(const Chunk& chunk) noexcept {
+    return __atomic_load_n(&chunk.is_checked, __ATOMIC_RELAXED);
+  }
+  static void set_checked(const Chunk& chunk) noexcept {
+    __atomic_store_n(&chunk.is_checked, true, __ATOMIC_RELAXED);
+  }
+  static std::byte* address_in(const Chunk& chunk, std::uint32_t row) noexcept {
+    return reinterpret_cast<std::byte*>(chunk.row_zero + std::size_t{row} * chunk.row_bytes);
+  }
+  std::uintptr_t first_row_at(std::uint64_t chunk_offset, std::size_t columns) const noexcept;
+  std::uint64_t bytes_of(const Chunk& chunk, std::size_t index) const noexcept;
+  Result<std::uint64_t> load_group(std::size_t index, std::uint64_t offset, bool claims,
+                                   std::unique_ptr<RowGroup>& group);
+
+  const Chunk& chunk_with(std::uint32_t row) const noexcept {
+    return chunks_in_dram_[geometry_.chunk_of(row)];
+  }
+  std::uint64_t rows_in(std::size_t chunk) const noexcept { return geometry_.elements_in(chunk); }
+  std::uint64_t chunk_bytes_of(std::size_t chunk, const columns::RowLayout& layout) const noexcept;
+
+  Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset);
+  Result<columns::RowLayout> read_header(std::size_t index, std::uint64_t offset) const;
+  std::uint16_t tag_of(std::size_t index, std::uint64_t offset,
+                       const columns::RowLayout& layout) const noexcept;
+  Status check_header_of(const Chunk& chunk, std::size_t index) const;
+  Status corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
+                       std::uint64_t expected, std::uint64_t found) const;
+  void find_tail() noexcept;
+  bool is_of_former(std::size_t chunk) const noexcept;
+  const columns::RowLayout* shared(columns::RowLayout layout);
+  void put_chunk(std::size_t index, std::uint64_t offset, const columns::RowLayout* layout);
+  void put_group(std::size_t index, std::unique_ptr<RowGroup> group);
+  Status add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
+                   pmem::Persister& persister);
+  Status widen(std::span<const std::uint8_t> bits, pmem::Persister& persister);
+  Result<columns::RowLayout> roomy_layout(std::span<const std::uint8_t> least) const;
+  std::vector<std::uint8_t> widths_after(const columns::RowLayout* last,
+                                         std::span<const std::uint8_t> bits) const;
+  bool fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) const noexcept;
+
+  pmem::Pool& pool_;
+  TableLayout& layout_;
+  const columns::ColumnArray& columns_;
+  std::string owner_;
+  columns::ChunkGeometry geometry_;
+  StableArray<Chunk> chunks_in_dram_;
+  std::atomic<const columns::RowLayout*> current_layout_{nullptr};
+  std::atomic<std::uint64_t> row_limit_{0};
+  std::atomic<std::size_t> chunk_count_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<std::uint64_t> delta_bytes_{0};
+  std::atomic<std::uint64_t> delta_bytes_max_{0};
+  std::atomic<std::size_t> previous_bytes_{0};
+  std::atomic<std::uint64_t> last_emptied_at_{0};
+  mutable Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
+  pmem::ChunkList chunk_list_;
+  std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
+  std::vector<Replaced> replaced_;
+  // Far from what whoever writes looks at: that changes with a chunk, this with every 64 rows.
+  std::atomic<std::uint32_t> next_row_{0};
+  Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,127 @@
+// What the merge does to the chunks of a table: freezing them, and putting others in their place.
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/check.h"
+#include "base/spin_lock.h"
+#include "mvcc/asymmetric_barrier.h"
+#include "tables/rows/row_store.h"
+
+namespace flugs::engine {
+
+// A chunk that was made ahead, before a column changed, takes no rows any more: behind the tail
+// nobody would come by to merge it, and what its cells' editions own would never be given back.
+void RowStore::close_tail() {
+  const std::lock_guard guard(tail_mutex_);
+  const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
+  if (next == 0) return;
+  std::size_t chunk = geometry_.chunk_of(next - 1) + 1;
+  while (chunk < chunk_count() && (group(chunk) != nullptr || is_of_former(chunk))) ++chunk;
+  const std::uint64_t end = geometry_.first_of(chunk);
+  if (end <= kNoRow) next_row_.store(static_cast<std::uint32_t>(end), std::memory_order_release);
+}
+
+bool RowStore::is_of_former(std::size_t chunk) const noexcept {
+  return layout_of(chunks_in_dram_[chunk])->editions() != columns_.editions();
+}
+
+std::size_t RowStore::full_chunks() const noexcept {
+  const std::uint32_t next = next_row_.load(std::memory_order_acquire);
+  return next == 0 ? 0 : std::min(geometry_.chunk_of(next), chunk_count());
+}
+
+void RowStore::freeze(std::size_t chunk) noexcept {
+  __atomic_store_n(&chunks_in_dram_[chunk].frozen, true, __ATOMIC_SEQ_CST);
+}
+
+RowStore::Move::Move(RowStore& rows, std::size_t chunk) noexcept
+    : chunk_(rows.chunks_in_dram_[chunk]) {
+  __atomic_store_n(&chunk_.moving, true, __ATOMIC_SEQ_CST);
+  mvcc::heavy_barrier();
+}
+
+RowStore::Move::~Move() { __atomic_store_n(&chunk_.moving, false, __ATOMIC_RELEASE); }
+
+bool RowStore::is_still(std::uint32_t row, const mvcc::VersionLayout* version) const noexcept {
+  mvcc::light_barrier();
+  return !__atomic_load_n(&chunk_with(row).moving, __ATOMIC_ACQUIRE) &&
+         stamped_version(row) == version;
+}
+
+void RowStore::wait_for_move(std::uint32_t row) const noexcept {
+  SpinWait wait;
+  while (__atomic_load_n(&chunk_with(row).moving, __ATOMIC_ACQUIRE)) wait.once();
+}
+
+// The last step of protocol row_group (chunk_merge.cc). Between reading the old entries and here no
+// entry changes (Move). What was replaced is not given back before all have ended who may read it.
+Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint64_t now,
+                               pmem::Persister& persister) {
+  const std::lock_guard guard(grow_mutex_);
+  Chunk& chunk = chunks_in_dram_[index];
+  std::unique_ptr<RowGroup> group;
+  if (RowGroup::is_group(pool_, extent.offset))
+    if (Result<std::uint64_t> bytes = load_group(index, extent.offset, false, group); !bytes.ok())
+      return std::move(bytes).status();
+  const std::uint64_t old_bytes = bytes_of(chunk, index);
+  if (group_of(chunk) == nullptr) delta_bytes_.fetch_sub(old_bytes, std::memory_order_relaxed);
+  replaced_.push_back({{chunk_list_.offset(index), old_bytes}, nullptr, nullptr});
+  Replaced& replaced = replaced_.back();
+  chunk_list_.replace(index, extent, persister);
+
+  // Nobody follows a link from these rows any more: each is in every snapshot, or in none.
+  replaced.previous = __atomic_exchange_n(&chunk.previous, nullptr, __ATOMIC_ACQ_REL);
+  if (replaced.previous != nullptr)
+    previous_bytes_.fetch_sub(rows_in(index) * sizeof(std::uint32_t), std::memory_order_relaxed);
+  replaced.group.reset(group_of(chunk));
+  if (group == nullptr) {
+    const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{extent.offset});
+    const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1),
+                          header.column_count);
+    Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
+    FLUGS_CHECK(layout.ok());  // make_chunk has just written it
+    __atomic_store_n(&chunk.layout, shared(*std::move(layout)), __ATOMIC_RELEASE);
+    chunk.row_bytes = header.row_bytes;
+    chunk.row_zero = first_row_at(extent.offset, header.column_count) -
+                     std::uintptr_t{chunk.first_row} * chunk.row_bytes;
+    __atomic_store_n(&chunk.emptied_at, now, __ATOMIC_RELEASE);
+    last_emptied_at_.store(now, std::memory_order_release);
+  }
+  const bool is_empty = group == nullptr;
+  __atomic_store_n(&chunk.group, group.release(), __ATOMIC_RELEASE);
+  if (is_empty) __atomic_store_n(&chunk.frozen, false, __ATOMIC_RELEASE);
+  bytes_.fetch_add(bytes_of(chunk, index) - old_bytes, std::memory_order_relaxed);
+  if (is_empty) delta_bytes_.fetch_add(bytes_of(chunk, index), std::memory_order_relaxed);
+  return {};
+}
+
+void RowStore::for_each_group(FunctionRef<void(const RowGroup&)> visit) const {
+  const std::lock_guard guard(grow_mutex_);
+  for (std::size_t chunk = 0; chunk < chunk_count(); ++chunk)
+    if (const RowGroup* there = group(chunk); there != nullptr) visit(*there);
+}
+
+void RowStore::release_former() {
+  const std::lock_guard guard(grow_mutex_);
+  for (std::size_t chunk = 0; chunk < chunk_count(); ++chunk)
+    if (RowGroup* there = group(chunk); there != nullptr) there->release_former();
+}
+
+bool RowStore::has_replaced() const {
+  const std::lock_guard guard(grow_mutex_);
+  return !replaced_.empty();
+}
+
+void RowStore::release_replaced() {
+  const std::lock_guard guard(grow_mutex_);
+  for (Replaced& replaced : replaced_) {
+    if (replaced.group != nullptr) replaced.group->release_blocks();
+    pool_.allocator().release(replaced.extent);
+    std::free(replaced.previous);
+  }
+  replaced_.clear();
+}
+
+}  // namespace flugs::engine

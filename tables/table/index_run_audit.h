@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "flugs/status.h"
+#include "tables/keys/index_runs.h"
+
+namespace flugs::engine {
+
+class KeyIndex;
+class Table;
+
+/// Whether the runs of a quiet table say what its rows say: each row that a run covers has its
+/// entries there, in their places, and there is no entry of such a row besides.
+class IndexRunAudit {
+ public:
+  /// `pool` names the pool in messages.
+  IndexRunAudit(const Table& table, std::string pool) : table_(table), pool_(std::move(pool)) {}
+
+  /// The first thing that is wrong, kCorrupt.
+  Status run() const;
+  /// Only what runs say of themselves: whether their checksums fit.
+  Status run_checksums() const;
+
+ private:
+  Status audit_hashed(const IndexRuns::Member& member, std::size_t key) const;
+  Status audit_ordered(const IndexRuns::Member& member, std::size_t key) const;
+  Status corrupt(const IndexRuns::Member& member, const KeyIndex& key, const std::string& what,
+                 const char* expected) const;
+  bool is_covered(const IndexRuns::Member& member, std::uint32_t row) const noexcept;
+
+  const Table& table_;
+  const std::string pool_;
+};
+
+}  // namespace flugs::engine

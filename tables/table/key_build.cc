@@ -1,0 +1,84 @@
+#include "tables/table/key_build.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+
+#include "tables/catalog/schema_codec.h"
+
+namespace flugs::engine {
+
+namespace {
+
+constexpr std::uint32_t kRowsBetweenLooks = 4096;
+// Sorted at a time: 16 MB.
+constexpr std::size_t kEntriesPerBatch = std::size_t{1} << 20;
+
+}  // namespace
+
+// Committed, and nobody is deleting it.
+bool KeyBuild::is_there(std::uint32_t row, const mvcc::Visibility& snapshot) const {
+  using Fate = mvcc::Visibility::Fate;
+  const mvcc::VersionLayout& version = table_.rows().version(row);
+  return snapshot.resolve(version.created).fate == Fate::kCommitted &&
+         snapshot.resolve(version.deleted).fate == Fate::kNothing;
+}
+
+Status KeyBuild::is_repeated(std::span<const Value> values) const {
+  return Status(StatusCode::kConstraintViolated,
+                fmt::format("table {}, key {}: more than one row has {}", table_.name(),
+                            key_.name(), key_.describe(values)));
+}
+
+void KeyBuild::note_doubt(std::uint32_t row) {
+  std::vector<Constant> values;
+  for (const std::uint16_t column : key_.columns())
+    values.emplace_back(table_.rows().view(row).value(*table_.columns()[column], column));
+  doubts_.push_back(std::move(values));
+}
+
+Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<bool>& stops) {
+  std::vector<std::uint32_t> met;
+  std::vector<columns::OrderedEntry> entries;
+  const std::uint32_t end = table_.rows().rows_end();
+  for (std::uint32_t row = 0; row < end; ++row) {
+    if (row % kRowsBetweenLooks == 0) {
+      if (table_.is_dropped()) return no_table();
+      if (stops.load(std::memory_order_relaxed))
+        return Status(StatusCode::kCancelled,
+                      fmt::format("table {}: the database is being closed", table_.name()));
+    }
+    if (!snapshot.sees(table_.rows().version(row))) continue;
+    if (key_.is_ordered()) entries.push_back(key_.ordered_entry(row));
+    if (entries.size() == kEntriesPerBatch) key_.add_existing_ordered(entries);
+    met.clear();
+    key_.add_existing(
+        row, key_.hash_of(row),
+        [&](std::uint32_t newer) { return table_.leads_to(key_, newer, row, snapshot); },
+        [&](std::uint32_t other) { met.push_back(other); });
+    if (met.empty()) continue;
+    for (const std::uint32_t other : met)
+      if (is_there(row, snapshot) && is_there(other, snapshot)) {
+        std::array<Value, kKeyColumnsMax> values;
+        const std::size_t count = key_.columns().size();
+        table_.values_of(row, key_.columns(), std::span(values.data(), count));
+        return is_repeated(std::span(values.data(), count));
+      }
+    note_doubt(row);
+  }
+  if (key_.is_ordered()) key_.add_existing_ordered(entries);
+  return {};
+}
+
+Status KeyBuild::settle_doubts(const mvcc::Visibility& now) const {
+  std::vector<Value> values;
+  for (const std::vector<Constant>& doubt : doubts_) {
+    values.clear();
+    for (const Constant& constant : doubt) values.push_back(constant.value());
+    if (table_.is_key_twice(place_, values, now)) return is_repeated(values);
+  }
+  return {};
+}
+
+}  // namespace flugs::engine

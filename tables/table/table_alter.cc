@@ -1,0 +1,96 @@
+// A table's schema, and how another takes its place.
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "tables/catalog/schema_codec.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// But for columns' changes, which are not in a definition: then another would be one more that
+// stays. Names in foreign keys are another table's or the schema's own.
+bool is_same(const StoredSchema& a, const StoredSchema& b) {
+  return a.added_columns == b.added_columns && a.added_keys == b.added_keys &&
+         a.key_additions == b.key_additions && a.created_keys == b.created_keys &&
+         encode_schema(a.schema) == encode_schema(b.schema);
+}
+
+}  // namespace
+
+StoredSchema Table::stored() const {
+  StoredSchema now = definition().stored;
+  now.changed_columns = changed_columns_;
+  return now;
+}
+
+// Opening: what lies outside of the table's own extent.
+Status Table::claim_schema() {
+  const pmem::Extent block = schema_block_of(pool_, layout_);
+  if (block.bytes == 0) return {};
+  if (Status s = pool_.allocator().claim(block, fmt::format("table {}, schema", name())); !s.ok())
+    return s;
+  pool_.rely_on(pool_.base() + block.offset, block.bytes);
+  return {};
+}
+
+// Protocol alter_table. The new schema holds from step 2 on.
+//   step  store                            made durable by     power cut just after it: recovery
+//   1     a block with the whole schema    flush, fence        extent unreachable: free space; the
+//                                                              old schema holds
+//   2     the table's pointer to it        persist (8 bytes)   the new schema holds; the old block
+//                                                              is free
+// Must hold:  1 before 2, else the table could be left without a schema. What the new schema names
+//             (columns added) is durable before 2.
+// Need not:   anything of rows: what a change demands of them was seen to before.
+Status Table::alter(StoredSchema next, FunctionRef<void()> take_over) {
+  Result<TableSchema> completed = complete_schema(std::move(next.schema));
+  if (!completed.ok()) return std::move(completed).status();
+  next.schema = *std::move(completed);
+  pmem::Persister persister(pool_.medium());
+  const Result<pmem::Extent> block = write_schema_block(pool_, layout_.table_id, next, persister);
+  persister.fence("alter_table/1");  // no flush may stay behind unfenced
+  if (!block.ok()) return block.status();
+  const pmem::Extent before = schema_block_of(pool_, layout_);
+  std::atomic_ref(layout_.schema_block).store(block->offset, std::memory_order_relaxed);
+  persister.persist(&layout_.schema_block, sizeof layout_.schema_block, "alter_table/2");
+  if (before.bytes != 0) pool_.allocator().release(before);
+  take_over();
+  changed_columns_ = std::exchange(next.changed_columns, {});
+  if (!is_same(next, definition().stored))
+    definition_.put(std::make_unique<const TableDefinition>(std::move(next)));
+  take_names_over();
+  return {};
+}
+
+void Table::take_names_over() {
+  const TableSchema& now = schema();
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    columns_[i]->rename(now.columns[i].dropped ? std::to_string(i) : now.columns[i].name, now.name);
+  if (numbers_ != nullptr)
+    numbers_->rename(fmt::format("table {}, column {}", now.name, columns_[numbered_]->name()));
+  for (std::size_t k = 0; k < now.keys.size(); ++k)
+    if (!now.keys[k].dropped) keys_[k]->rename(now.keys[k].name);
+}
+
+void Table::name_parents() {
+  if (foreign_keys_.empty()) return;
+  StoredSchema named = definition().stored;
+  bool is_other = false;
+  for (const auto& foreign : foreign_keys_) {
+    ForeignKeySchema& schema = named.schema.foreign_keys[foreign->number];
+    const std::string& table = foreign->parent.name();
+    const std::string& key = foreign->parent.schema().keys[foreign->parent_key].name;
+    is_other |= schema.table != table || schema.key != key;
+    schema.table = table;
+    schema.key = key;
+  }
+  if (is_other) definition_.put(std::make_unique<const TableDefinition>(std::move(named)));
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,213 @@
+// Making the indexes in DRAM: at opening, or later, by a thread of the database or by who is the
+// first to need them.
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/elapsed.h"
+#include "recovery/rebuild_dictionaries.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Positions of rows that one task goes through.
+constexpr std::uint32_t kRowsPerBuildTask = 1u << 16;
+
+}  // namespace
+
+// Rows from `first` to `end` - 1 that were created and that the key does not find through a run.
+void Table::for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
+                              FunctionRef<void(std::uint32_t row)> visit) const {
+  while (first < end) {
+    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
+    if (!key.is_served(first))
+      for (std::uint32_t row = first; row < chunk_end; ++row)
+        if (runs_.is_created(row)) visit(row);
+    first = chunk_end;
+  }
+}
+
+std::uint64_t Table::unserved_rows(const KeyIndex& key) const noexcept {
+  std::uint64_t rows = 0;
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t first = 0; first < end;) {
+    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
+    if (!key.is_served(first)) rows += chunk_end - first;
+    first = chunk_end;
+  }
+  return rows;
+}
+
+void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
+                         columns::HashIndexBuilder::Source& source) const {
+  const KeyIndex& key = *keys_[key_index];
+  for_each_unserved(key, first, end, [&](std::uint32_t row) {
+    if (key.is_hashed(row)) source.add(key.hash_of(row), row);
+  });
+}
+
+void Table::rebuild_ordered(std::size_t key_index) {
+  std::vector<std::uint32_t> live;
+  KeyIndex& key = *keys_[key_index];
+  for_each_unserved(key, 0, rows_.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
+  key.build_ordered(live);
+}
+
+// One key by all threads.
+Status Table::rebuild_hash(std::size_t key, recovery::Phases& phases) {
+  const std::uint64_t rows = rows_.rows_end();
+  const std::uint64_t indexed = unserved_rows(*keys_[key]);
+  const std::uint64_t sources =
+      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerBuildTask + 1);
+  columns::HashIndexBuilder builder(keys_[key]->hash(), indexed, sources);
+  std::vector<std::function<Status()>> tasks;
+  tasks.reserve(std::max<std::size_t>(sources, builder.groups()));
+  for (std::uint64_t i = 0; i < sources; ++i)
+    tasks.emplace_back([&, i] {
+      rebuild_hash(key, static_cast<std::uint32_t>(rows * i / sources),
+                   static_cast<std::uint32_t>(rows * (i + 1) / sources), builder.source(i));
+      return Status();
+    });
+  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
+  tasks.clear();
+  for (std::size_t group = 0; group < builder.groups(); ++group)
+    tasks.emplace_back([&, group] {
+      builder.insert_group(group);
+      return Status();
+    });
+  return phases.run_parallel("key indexes", tasks);
+}
+
+bool Table::has_keys_in_dram() const noexcept {
+  return std::any_of(keys_.begin(), keys_.end(),
+                     [](const KeyIndex* key) { return !key->has_hints() || key->is_ordered(); });
+}
+
+Status Table::begin_dictionaries() {
+  Status begun;
+  columns_.for_each_used([&](columns::Column& column) {
+    if (begun.ok() && column.is_dictionary()) begun = column.dictionary().begin_rebuild();
+  });
+  return begun;
+}
+
+std::uint64_t Table::unindexed_entries() const noexcept {
+  std::uint64_t entries = 0;
+  columns_.for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary() && !column.dictionary().is_indexed())
+      entries += column.dictionary().rebuild_end();
+  });
+  return entries;
+}
+
+Table::Unbuilt Table::find_unbuilt() const noexcept {
+  Unbuilt unbuilt;
+  unbuilt.entries = unindexed_entries();
+  if (unbuilt.entries != 0) unbuilt.indexes |= kDictionaryIndexes;
+  unbuilt.rows = has_keys_in_dram() ? rows_.rows_end() : 0;
+  if (unbuilt.rows == 0) return unbuilt;
+  for (const KeyIndex* key : keys_) {
+    if (key->is_unique() && !key->has_hints()) unbuilt.indexes |= kHashIndexes;
+    if (key->is_ordered()) unbuilt.indexes |= kOrderedIndexes;
+  }
+  return unbuilt;
+}
+
+void Table::leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
+                          mvcc::TransactionSlots& slots, const std::atomic<bool>& stops) noexcept {
+  slots_ = &slots;
+  left_by_opening_ = unbuilt;
+  for (KeyIndex* key : keys_)
+    if (key->is_unique() && !key->has_hints() && unbuilt.rows != 0)
+      key->leave_rows(static_cast<std::uint32_t>(unbuilt.rows), slots.opened_at());
+  build_threads_ = threads;
+  build_stops_ = &stops;
+  unbuilt_.store(unbuilt.indexes, std::memory_order_release);
+}
+
+Table::Unbuilt Table::still_unbuilt() const noexcept {
+  Unbuilt unbuilt;
+  unbuilt.indexes = unbuilt_.load(std::memory_order_acquire);
+  if ((unbuilt.indexes & kDictionaryIndexes) != 0) unbuilt.entries = unindexed_entries();
+  if ((unbuilt.indexes & kKeyIndexes) != 0) unbuilt.rows = left_by_opening_.rows;
+  return unbuilt;
+}
+
+// Of a hash index that is in the pool nothing is left to be made. One in DRAM answers without what
+// it lacks, too (KeyIndex::lookup).
+Status Table::prepare_lookup(std::size_t key) noexcept {
+  if (!keys_[key]->is_unique()) return prepare_range();
+  if (keys_[key]->has_hints()) return {};
+  if (waits_for_all()) return build_indexes(kHashIndexes);
+  ask_for(static_cast<KeyMask>(1U << key));
+  return {};
+}
+
+// Ranges are found without the index, too (walk_key).
+Status Table::prepare_range() noexcept {
+  if (waits_for_all()) return build_indexes(kOrderedIndexes);
+  ask_for(0);
+  return {};
+}
+
+// All are right, and kept up, without their indexes: they are not waited for when there is somebody
+// who makes them.
+Status Table::prepare_write() noexcept {
+  if (waits_for_all()) return build_indexes(kAllIndexes);
+  ask_for(kEveryKey);
+  return {};
+}
+
+Status Table::build_indexes(std::uint8_t indexes) noexcept {
+  if ((unbuilt_.load(std::memory_order_acquire) & indexes) == 0) return {};
+  const std::lock_guard guard(build_mutex_);
+  if (!build_status_.ok()) return build_status_;
+  const std::uint8_t left = unbuilt_.load(std::memory_order_relaxed) & indexes;
+  if (left == 0) return {};
+  if (is_dropped()) return no_table();
+  const auto start = std::chrono::steady_clock::now();
+  RecoveryReport report;
+  recovery::Phases phases(report, build_threads_, {}, build_stops_);
+  Status built;
+  const auto build = [&](Indexes kind, auto&& make) {
+    if ((left & kind) == 0 || !built.ok()) return;
+    built = make();
+    if (built.ok()) {
+      unbuilt_.fetch_and(static_cast<std::uint8_t>(~kind), std::memory_order_acq_rel);
+    } else if (built.code() != StatusCode::kNotFound) {  // dropped: it may yet stay
+      build_status_ = built;
+      has_build_failed_.store(true, std::memory_order_relaxed);
+    }
+  };
+  build(kHashIndexes, [&] { return build_hash(phases); });
+  if (!is_unbuilt(kHashIndexes) || has_build_failed()) release_opening();
+  build(kDictionaryIndexes, [&] { return build_dictionaries(phases, report); });
+  build(kOrderedIndexes, [&] { return build_ordered(phases); });
+  build_us_.store(build_us_.load(std::memory_order_relaxed) + microseconds_since(start),
+                  std::memory_order_relaxed);
+  return built;
+}
+
+Status Table::sweep_for_build(recovery::Phases& phases) {
+  const std::vector<std::function<Status()>> tasks(phases.threads(), [this] {
+    while (!build_stops_->load(std::memory_order_relaxed) && sweep_more()) {
+    }
+    return Status();
+  });
+  if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
+  if (build_stops_->load(std::memory_order_relaxed)) return {};
+  return sweep_all();
+}
+
+Status Table::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {
+  std::vector<columns::Dictionary*> dictionaries;
+  columns_.for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
+  });
+  return recovery::rebuild_dictionaries(dictionaries, pool_, kIndexesPhase, phases, report)
+      .status();
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,235 @@
+// Columns that come and go while the table is there (decision 0023).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "tables/catalog/added_column.h"
+#include "tables/catalog/schema_checks.h"
+#include "tables/catalog/schema_codec.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+/// That of a column, or, behind those, of a key; null when the indexes are in DRAM.
+columns::HintIndexLayout* created_hints_of(TableLayout& layout, std::size_t number) noexcept {
+  if (layout.hints_offset == 0) return nullptr;
+  auto* first = reinterpret_cast<std::byte*>(&layout) + layout.hints_offset;
+  return reinterpret_cast<columns::HintIndexLayout*>(first) + number;
+}
+
+bool has_changed(const std::vector<ChangedColumnLayout>& changes, std::size_t column) {
+  return std::any_of(changes.begin(), changes.end(),
+                     [&](const ChangedColumnLayout& changed) { return changed.column == column; });
+}
+
+// What needs the column: "key k", or nothing.
+std::string user_of(const TableSchema& schema, const std::string& column) {
+  for (const KeySchema& key : schema.keys)
+    if (names(key.columns, column)) return fmt::format("key {}", key.name);
+  for (const ForeignKeySchema& foreign : schema.foreign_keys)
+    if (names(foreign.columns, column)) return fmt::format("foreign key {}", foreign.name);
+  for (const CheckSchema& check : schema.checks)
+    for (const Condition::Node& node : check.condition.nodes())
+      if (node.column == column || node.other == column) return fmt::format("check {}", check.name);
+  return {};
+}
+
+}  // namespace
+
+// Those that the schema names, as they are when the table is created or opened.
+void Table::make_columns() {
+  const StoredSchema& stored = definition().stored;
+  auto* created = reinterpret_cast<columns::ColumnLayout*>(&layout_ + 1);
+  std::uint8_t altered = stored.added_columns.empty() ? 0 : kAltered;
+  for (std::size_t i = 0; i < stored.schema.columns.size(); ++i) {
+    const ColumnSchema& column = stored.schema.columns[i];
+    const std::string called = column.dropped ? std::to_string(i) : column.name;
+    auto* decoder = new (&decoders_.begin(i)) columns::Decoder;
+    std::unique_ptr<columns::Decoder> owned;
+    if (has_changed(changed_columns_, i)) {
+      owned = std::make_unique<columns::Decoder>();
+      decoder = owned.get();
+    }
+    auto made = i < layout_.column_count
+                    ? std::make_unique<columns::Column>(
+                          pool_, created[i], created_hints_of(layout_, i), *decoder, called, name())
+                    : make_added(stored.added_columns[i - layout_.column_count], called, *decoder);
+    made->own_decoder(std::move(owned));
+    columns_.add(std::move(made));
+  }
+  make_editions();
+  for (std::size_t i = 0; i < stored.schema.columns.size(); ++i) {
+    if (!stored.schema.columns[i].dropped) continue;
+    columns_.set_dropped(i);
+    decoders_[i].kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
+    has_dropped_columns_ = true;
+    altered = kAltered;
+  }
+  constraints_ |= altered;
+}
+
+// Of columns that were added, and of their later editions: what check_layout has looked at.
+std::vector<pmem::Extent> Table::added_extents() const {
+  std::vector<std::uint64_t> layouts = definition().stored.added_columns;
+  for (const ChangedColumnLayout& changed : changed_columns_) layouts.push_back(changed.layout);
+  std::vector<pmem::Extent> extents;
+  extents.reserve(layouts.size());
+  for (const std::uint64_t layout : layouts)
+    extents.push_back(extent_of(pool_, *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{layout})));
+  return extents;
+}
+
+// Opening.
+Status Table::claim_added_columns() {
+  for (const pmem::Extent& extent : added_extents()) {
+    const auto& added = *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{extent.offset});
+    const std::string owner = fmt::format("table {}, column {}", name(), added.column);
+    if (Status s = pool_.allocator().claim(extent, owner); !s.ok()) return s;
+    pool_.rely_on(pool_.base() + extent.offset, extent.bytes);
+  }
+  return {};
+}
+
+void Table::release_added_columns() {
+  for (const pmem::Extent& extent : added_extents()) pool_.allocator().release(extent);
+}
+
+// Opening, when the rows are known. What a dropped column owns is claimed as long as a chunk or a
+// group has values of it; else nothing leads to it any more: it is free space.
+Status Table::load_dropped(std::size_t number) {
+  columns::Column& column = *columns_[number];
+  if (rows_.has_values_of(number, column.edition())) return column.load();
+  for (const columns::Column* former = column.former(); former != nullptr;
+       former = former->former())
+    if (former->is_used()) return {};
+  Forgotten forgotten;
+  forgotten.layout = std::make_unique<columns::ColumnLayout>();
+  forgotten.layout->type = static_cast<std::uint8_t>(column.type());
+  forgotten.layout->encoding = static_cast<std::uint8_t>(Encoding::kDirect);
+  forgotten.layout->nullable = column.nullable() ? 1 : 0;
+  auto made = std::make_unique<columns::Column>(pool_, *forgotten.layout, nullptr,
+                                                decoders_[number], column.name(), name());
+  if (column.has_constant()) {
+    columns::Cell null = columns::text_cell::make_inline({});
+    null.is_null = true;
+    made->set_constant(null);
+  }
+  made->stand_in_for(column);
+  made->set_dropped();
+  forgotten.column = columns_.replace(number, std::move(made));
+  forgotten_.push_back(std::move(forgotten));
+  return {};
+}
+
+Status Table::load_columns(bool dropped) {
+  if (dropped && !has_dropped_columns()) return {};
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i]->is_dropped() != dropped) continue;
+    if (Status s = dropped ? load_dropped(i) : columns_[i]->load(); !s.ok()) return s;
+  }
+  return {};
+}
+
+// Bytes of a row with all columns as wide as they can get.
+Result<std::uint32_t> Table::widest_row(const TableSchema& schema) {
+  std::vector<columns::CellNeed> needs(schema.columns.size());
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    const ColumnSchema& column = schema.columns[i];
+    const bool direct = column.encoding == Encoding::kDirect;
+    needs[i].bits = direct ? (columns::is_text_type(column.type) ? 128 : 64) : 32;
+    if (column.dropped) needs[i].bits = 0;
+    needs[i].kind = direct ? columns::CellKind::kInteger : columns::CellKind::kCode;
+    needs[i].null_bit = direct && column.nullable;
+  }
+  const Result<columns::RowLayout> widest = columns::RowLayout::make(needs);
+  if (widest.ok()) return widest->row_bytes();
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("table {}: {}", schema.name, widest.status().message()));
+}
+
+Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max) {
+  StoredSchema next = stored();
+  const std::size_t number = next.schema.columns.size();
+  if (wanted.auto_increment || wanted.dropped)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, column {}: {} column cannot be added", name(), wanted.name,
+                              wanted.dropped ? "a dropped" : "an auto-increment"));
+  if (position_of(next.schema, wanted.name) != number)
+    return Status(StatusCode::kAlreadyExists,
+                  fmt::format("table {}: column '{}' exists", name(), wanted.name));
+  next.schema.columns.push_back(wanted);
+  Result<TableSchema> complete = complete_schema(std::move(next.schema));
+  if (!complete.ok()) return std::move(complete).status();
+  next.schema = *std::move(complete);
+  if (const auto widest = widest_row(next.schema); !widest.ok()) return widest.status();
+  const ColumnSchema column = next.schema.columns[number];
+  const bool has_constant = column.nullable || column.default_value.has_value();
+  const Value constant =
+      column.default_value.has_value() ? column.default_value->value() : Value::null();
+  NewColumn made(pool_);
+  auto* decoder = new (&decoders_.begin(number)) columns::Decoder;
+  if (Status s = made.make(layout_.table_id, name(), number, column, layout_.hints_offset != 0,
+                           has_constant ? &constant : nullptr, *decoder);
+      !s.ok())
+    return s;
+  next.added_columns.push_back(made.offset());
+  // From here to where the column is among the others no chunk is made.
+  RowStore::ColumnsChange change(rows_);
+  if (!has_constant && rows_.chunk_count() != 0)
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("table {}, column {}: NOT NULL without a default, and the table has "
+                              "or had rows",
+                              name(), wanted.name));
+  Status altered = alter(std::move(next), [&] {
+    std::unique_ptr<columns::Column> kept = made.keep();
+    kept->dictionary().set_hint_tail_max(hint_tail_max);
+    constraints_.fetch_or(kAltered, std::memory_order_release);
+    change.add(columns_, std::move(kept));
+  });
+  if (!altered.ok()) return altered;
+  return ColumnId(static_cast<std::uint16_t>(number));
+}
+
+// Protocol drop_column: alter_table, with a schema in which the column has no name and is dropped.
+// What rows have of it stays where it is, and is given to nobody any more; chunks made from then on
+// have no cells of it, groups no values.
+Status Table::drop_column(ColumnId id) {
+  if (!has_column(id)) return Status(StatusCode::kNotFound, std::string(no_column(id).message()));
+  StoredSchema next = stored();
+  ColumnSchema& column = next.schema.columns[id.value()];
+  if (const std::string user = user_of(next.schema, column.name); !user.empty())
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("table {}, column {}: {} names it", name(), column.name, user));
+  // One that is being added, and is not in the schema yet.
+  for (const std::size_t place : KeyPlaces(keys_.kept()))
+    if (keys_[place]->has_column(id.value()))
+      return Status(StatusCode::kConstraintViolated,
+                    fmt::format("table {}, column {}: key {} names it", name(), column.name,
+                                keys_[place]->name()));
+  const auto there = std::count_if(next.schema.columns.begin(), next.schema.columns.end(),
+                                   [](const ColumnSchema& other) { return !other.dropped; });
+  if (there == 1)
+    return Status(StatusCode::kConstraintViolated,
+                  fmt::format("table {}, column {}: it is the only one", name(), column.name));
+  const bool was_numbered = column.auto_increment;
+  column.name.clear();
+  column.default_value.reset();
+  column.auto_increment = false;
+  column.dropped = true;
+  return alter(std::move(next), [&] {
+    has_dropped_columns_.store(true, std::memory_order_release);
+    columns_.set_dropped(id.value());
+    decoders_[id.value()].kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
+    constraints_.fetch_or(kAltered, std::memory_order_release);
+    if (was_numbered)
+      constraints_.fetch_and(static_cast<std::uint8_t>(~kNumbered), std::memory_order_release);
+  });
+}
+
+}  // namespace flugs::engine

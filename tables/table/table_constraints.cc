@@ -1,0 +1,219 @@
+// What is asked of rows besides types, NULL and unique keys. Tables without such constraints do not
+// come here, except for defaults.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+Status Table::no_column(const TableDefinition& now, ColumnId column) const {
+  if (column.value() < now.columns.size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: column {} was dropped", name(), column.value()));
+  return Status(
+      StatusCode::kInvalidArgument,
+      fmt::format("table {}: no column {}, it has {}", name(), column.value(), now.columns.size()));
+}
+
+bool Table::takes_width(const TableDefinition& now, std::size_t width) const noexcept {
+  return width <= now.columns.size() && width >= layout_.column_count;
+}
+
+Status Table::check_width(const TableDefinition& now, std::size_t width) const {
+  if (takes_width(now, width)) return {};
+  return Status(StatusCode::kInvalidArgument, fmt::format("table {}: {} values for {} columns",
+                                                          name(), width, now.columns.size()));
+}
+
+// Of each row. Without a place for each row's id it is that of a row with all columns.
+std::size_t Table::width_of(const TableDefinition& now, std::span<const Value> values,
+                            std::span<const RowId> ids) const noexcept {
+  const std::size_t count = now.columns.size();
+  if (ids.empty() || values.size() % ids.size() != 0) return count;
+  const std::size_t width = values.size() / ids.size();
+  return takes_width(now, width) ? width : count;
+}
+
+// Of a value that DefinedColumn::takes does not let pass.
+Status Table::look_at_value(const TableDefinition& now, std::size_t column,
+                            const Value& value) const {
+  const DefinedColumn& defined = now.columns[column];
+  if (!defined.is_dropped) return columns_[column]->check(value, defined.type);
+  if (value.is_null()) return {};
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("table {}, column {} was dropped", name(), column));
+}
+
+// What a row has of a column of which it is given no value. An auto-increment column gets a number
+// later.
+Status Table::default_of(const TableDefinition& now, std::size_t column, Value& value) const {
+  const ColumnSchema& schema = now.schema().columns[column];
+  value = schema.default_value.has_value() ? schema.default_value->value() : Value::null();
+  if (!value.is_null() || schema.nullable || schema.dropped || schema.auto_increment) return {};
+  return Status(StatusCode::kConstraintViolated,
+                fmt::format("table {}, column {}: no value is given, it has no default, and NULL "
+                            "is not allowed",
+                            name(), schema.name));
+}
+
+// Rows of before columns were added, with what these have by default, of all columns there are.
+Status Table::complete(const TableDefinition& now, TransactionContext& context,
+                       std::span<const Value>& values, std::size_t& width) const {
+  const std::size_t count = now.columns.size();
+  if (width == count) return {};
+  if (Status s = check_width(now, width); !s.ok()) return s;
+  std::vector<Value> defaults(count);
+  for (std::size_t i = width; i < count; ++i)
+    if (Status s = default_of(now, i, defaults[i]); !s.ok()) return s;
+  std::vector<Value> completed;
+  completed.reserve(values.size() / width * count);
+  for (std::size_t first = 0; first < values.size(); first += width) {
+    const std::span<const Value> row = values.subspan(first, width);
+    completed.insert(completed.end(), row.begin(), row.end());
+    completed.insert(completed.end(), defaults.begin() + static_cast<std::ptrdiff_t>(width),
+                     defaults.end());
+  }
+  context.numbered = std::move(completed);
+  values = context.numbered;
+  width = count;
+  return {};
+}
+
+Status Table::complete_row(const TableDefinition& now, std::span<const ColumnValue> given,
+                           std::vector<Value>& values) const {
+  const std::size_t count = now.columns.size();
+  std::vector<bool> is_given(count);
+  values.assign(count, Value::null());
+  for (const ColumnValue& column_value : given) {
+    const std::size_t column = column_value.column.value();
+    if (!now.has_column(column)) return no_column(now, column_value.column);
+    values[column] = column_value.value;
+    is_given[column] = true;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_given[i]) continue;
+    if (Status s = default_of(now, i, values[i]); !s.ok()) return s;
+  }
+  return {};
+}
+
+// Rows without a number get theirs, in a copy, if the column that is numbered has not been dropped.
+Status Table::number_rows(const TableDefinition& now, TransactionContext& context,
+                          std::span<const Value>& values, std::size_t width) {
+  if (numbers_ == nullptr || now.columns[numbered_].is_dropped) return {};
+  bool has_all = true;
+  for (std::size_t i = numbered_; i < values.size(); i += width) has_all &= !values[i].is_null();
+  if (has_all) return {};
+  if (values.data() != context.numbered.data())
+    context.numbered.assign(values.begin(), values.end());
+  ValueBlock& block = context.local_rows_of(*this).numbers;
+  const Type type = now.columns[numbered_].type;
+  for (std::size_t i = numbered_; i < values.size(); i += width) {
+    if (!values[i].is_null()) continue;
+    const Result<std::int64_t> number = numbers_->next(block, context.slot->persister());
+    if (!number.ok()) return number.status();
+    // The column has just become an int64, and has numbers above those of an int32.
+    if (type == Type::kInt32 && *number > std::numeric_limits<std::int32_t>::max())
+      return changed_meanwhile(context);
+    context.numbered[i] = Value::from_raw(type, *number);
+  }
+  values = context.numbered;
+  return {};
+}
+
+// The values have been checked.
+Status Table::check_new_row(const TableDefinition& now, std::span<const Value> values) const {
+  const auto value = [&](std::size_t column) {
+    return columns::normalised(values[column], now.columns[column].type);
+  };
+  for (const CheckConstraint& check : now.checks)
+    if (!check.holds(value)) return Status(StatusCode::kConstraintViolated, check.describe(value));
+  return {};
+}
+
+// The changes have been checked. Of the row as it will be, checks of columns that change.
+Status Table::check_changed_row(const TableDefinition& now, std::uint32_t row,
+                                std::span<const ColumnValue> changes) const {
+  const RowView view = rows_.view(row);
+  const auto value = [&](std::size_t column) {
+    const auto change = std::find_if(changes.rbegin(), changes.rend(), [&](const ColumnValue& c) {
+      return c.column.value() == column;
+    });
+    return change == changes.rend() ? view.value(*columns_[column], column)
+                                    : columns::normalised(change->value, now.columns[column].type);
+  };
+  for (const CheckConstraint& check : now.checks) {
+    const bool is_asked = std::any_of(changes.begin(), changes.end(), [&](const ColumnValue& c) {
+      return check.looks_at(c.column.value());
+    });
+    if (is_asked && !check.holds(value))
+      return Status(StatusCode::kConstraintViolated, check.describe(value));
+  }
+  return {};
+}
+
+Status Table::verify_checks(std::uint32_t row) const {
+  const RowView view = rows_.view(row);
+  const auto value = [&](std::size_t column) { return view.value(*columns_[column], column); };
+  for (const CheckConstraint& check : definition().checks)
+    if (!check.holds(value))
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: row {}: {}", pool_.path(), row, check.describe(value)));
+  return {};
+}
+
+Result<RowId> Table::insert_constrained(const TableDefinition& now, TransactionContext& context,
+                                        std::span<const Value> values) {
+  std::size_t width = values.size();
+  if (Status s = complete(now, context, values, width); !s.ok()) return s;
+  if (Status s = number_rows(now, context, values, width); !s.ok()) return s;
+  if (Status s = check_values(now, values); !s.ok()) return s;
+  if (Status s = check_new_row(now, values); !s.ok()) return s;
+  if (!is_any(kReferring)) return insert_row(context, values);
+  const TransactionMark mark = context.mark();
+  Result<RowId> row = insert_row(context, values);
+  if (row.ok())
+    if (Status s = finish_statement(context, mark); !s.ok()) return s;
+  return row;
+}
+
+Status Table::insert_constrained_rows(const TableDefinition& now, TransactionContext& context,
+                                      std::span<const Value> values, std::size_t width,
+                                      std::span<RowId> ids) {
+  if (Status s = complete(now, context, values, width); !s.ok()) return s;
+  if (Status s = number_rows(now, context, values, width); !s.ok()) return s;
+  for (std::size_t i = 0; i < values.size(); i += width) {
+    if (Status s = check_values(now, values.subspan(i, width)); !s.ok()) return s;
+    if (Status s = check_new_row(now, values.subspan(i, width)); !s.ok()) return s;
+  }
+  const TransactionMark mark = context.mark();
+  if (Status s = insert_checked_rows(context, values, width, ids); !s.ok()) return s;
+  return is_any(kReferring) ? finish_statement(context, mark) : Status();
+}
+
+Result<RowId> Table::update_constrained(const TableDefinition& now, TransactionContext& context,
+                                        RowId row, std::span<const ColumnValue> changes) {
+  if (!rows_.exists(row.value()) || !context.visibility.sees(rows_.version(row.value())))
+    return Status(StatusCode::kNotFound);
+  if (Status s = check_changes(now, changes); !s.ok()) return s;
+  if (Status s = check_changed_row(now, row.value(), changes); !s.ok()) return s;
+  if (!is_any(kReferring | kReferenced)) return update_row(now, context, row, changes);
+  const TransactionMark mark = context.mark();
+  Result<RowId> version = update_row(now, context, row, changes);
+  if (!version.ok()) return version;
+  if (Status s = finish_statement(context, mark); !s.ok()) return s;
+  return newest_since(context, mark, *version);
+}
+
+Status Table::remove_constrained(TransactionContext& context, RowId row) {
+  if (!is_any(kReferenced)) return remove_row(context, row);
+  const TransactionMark mark = context.mark();
+  if (Status s = remove_row(context, row); !s.ok()) return s;
+  return finish_statement(context, mark);
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,202 @@
+// Columns that get another type while the table is there (decision 0025), or begin anew (0026).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "tables/catalog/added_column.h"
+#include "tables/catalog/schema_checks.h"
+#include "tables/catalog/schema_codec.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+Constant constant_of_type(const Constant& constant, Type type) {
+  return {columns::with_type(constant.value(), type), constant.scale()};
+}
+
+/// The condition with the constants to which it compares `column` as values of the type.
+Condition with_constants_of_type(const Condition& condition, const std::string& column, Type type) {
+  std::vector<Condition::Node> nodes = condition.nodes();
+  for (Condition::Node& node : nodes) {
+    if (node.column != column) continue;
+    for (Constant& constant : node.constants) constant = constant_of_type(constant, type);
+  }
+  return Condition::of(std::move(nodes));
+}
+
+}  // namespace
+
+std::unique_ptr<columns::Column> Table::make_added(std::uint64_t offset, const std::string& called,
+                                                   columns::Decoder& decoder) {
+  auto& added = *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{offset});
+  auto made = std::make_unique<columns::Column>(pool_, column_layout_of(added), hints_of(added),
+                                                decoder, called, name());
+  if (added.constant != AddedColumnLayout::kNone) made->set_constant(constant_of(added));
+  return made;
+}
+
+// Opening: the later editions of the columns, in the order in which they came.
+void Table::make_editions() {
+  for (const ChangedColumnLayout& changed : changed_columns_) {
+    const std::size_t i = changed.column;
+    columns_[i]->set_used(false);
+    auto decoder = std::make_unique<columns::Decoder>();
+    auto made = make_added(changed.layout, columns_[i]->name(), *decoder);
+    made->own_decoder(std::move(decoder));
+    columns_.change(i, std::move(made), changed.edition);
+  }
+}
+
+// Opening, when the rows are known: of editions before the newest what rows are of.
+Status Table::load_former_editions() {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    columns::Column* former = columns_[i]->former();
+    for (; former != nullptr; former = former->former()) {
+      if (!rows_.has_values_of(i, former->edition(), needs_groups(*former))) continue;
+      if (Status s = former->load(); !s.ok()) return s;
+      former->set_used(true);
+    }
+  }
+  settle_editions();
+  return {};
+}
+
+// Cells of a column of which rows have no other edition any more are read like those of any other
+// column. At opening, or under merge_mutex() when nobody is left who reads what was replaced.
+void Table::settle_editions() noexcept {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const columns::Column& column = *columns_[i];
+    if (column.former() == nullptr || column.is_dropped()) continue;
+    bool is_any = false;
+    const columns::Column* former = column.former();
+    for (; former != nullptr && !is_any; former = former->former())
+      is_any = rows_.is_read_as(i, former->edition(),
+                                needs_groups(column) || former->type() != column.type());
+    columns::Decoder& decoder = decoders_[i];
+    if (is_any) {
+      decoder.kind.store(columns::DecodeKind::kChanged, std::memory_order_relaxed);
+    } else {
+      column.describe(decoder);
+      // A drop that came in between stores its kind behind its mark: ours must not stay over it.
+      if (column.is_dropped())
+        decoder.kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
+    }
+  }
+}
+
+Status Table::check_change(const StoredSchema& stored, std::size_t number, Type type) const {
+  const ColumnSchema& column = stored.schema.columns[number];
+  const auto refused = [&](StatusCode code, const std::string& why) {
+    return Status(code, fmt::format("table {}, column {}: {}", name(), column.name, why));
+  };
+  if (!columns::keeps_payloads(column.type, type))
+    return refused(StatusCode::kInvalidArgument,
+                   fmt::format("{} cannot become {}: only int32 can become int64, and string and "
+                               "bytes each other; add a column, fill it, drop this one",
+                               to_string(column.type), to_string(type)));
+  if (column.type != type) {
+    if (Status s = check_unreferred(stored, number); !s.ok()) return s;
+  }
+  if (free_edition(stored, number) == 0)
+    return refused(StatusCode::kBusy,
+                   fmt::format("rows are of {} editions of it, which is all that it can have: a "
+                               "merge has to go first",
+                               columns::kEditionsMax));
+  if (stored.changed_columns.size() == std::numeric_limits<std::uint16_t>::max())
+    return refused(StatusCode::kBusy,
+                   fmt::format("the table's rows are of {} editions of its columns, which is all "
+                               "that it can have: a merge has to go first",
+                               stored.changed_columns.size()));
+  return {};
+}
+
+// Foreign keys compare values of one type.
+Status Table::check_unreferred(const StoredSchema& stored, std::size_t number) const {
+  const ColumnSchema& column = stored.schema.columns[number];
+  const auto refused = [&](StatusCode code, const std::string& why) {
+    return Status(code, fmt::format("table {}, column {}: {}", name(), column.name, why));
+  };
+  for (const ForeignKeySchema& foreign : stored.schema.foreign_keys)
+    if (names(foreign.columns, column.name))
+      return refused(StatusCode::kConstraintViolated,
+                     fmt::format("foreign key {} names it", foreign.name));
+  if (referrers() != nullptr)
+    for (const ForeignKey* foreign : *referrers())
+      if (names(stored.schema.keys[foreign->parent_key].columns, column.name))
+        return refused(StatusCode::kConstraintViolated,
+                       fmt::format("foreign key {} of table {} refers to it",
+                                   foreign->schema().name, foreign->child.name()));
+  return {};
+}
+
+// Protocol change_type. Chunks that are begun, and groups that are written, from step 2 on hold the
+// column under its new type.
+//   step  store                           made durable by  power cut just after it: recovery
+//   1     layout of the column's next     add_column/2     extent unreachable: free space
+//         edition; what rows have that
+//         lack the column, as a value of
+//         the new type
+//   2     the table's schema, with the    alter_table/2    loads the edition, and those before it
+//         new type, and in its list of                     of which there are rows; these are read
+//         changes the edition                              as values of the new type
+// Must hold:  1 before 2, else the schema would name noise; 2 before any chunk or group with cells
+//             of the edition, else they are of one that the table does not have.
+// Need not:   anything of the rows that are there: the next merge of theirs gives them the type.
+Status Table::change_type(ColumnId id, Type type) {
+  if (!has_column(id)) return Status(StatusCode::kNotFound, std::string(no_column(id).message()));
+  const std::size_t number = id.value();
+  const ColumnSchema& column = schema().columns[number];
+  if (column.type == type && column.encoding == Encoding::kDirect) return {};
+  return begin_edition(number, type);
+}
+
+Status Table::begin_edition(std::size_t number, Type type) {
+  StoredSchema next = stored();
+  ColumnSchema& column = next.schema.columns[number];
+  if (Status s = check_change(next, number, type); !s.ok()) return s;
+  const columns::Column& former = *columns_[number];
+  const std::uint16_t edition = free_edition(next, number);
+  next.changed_columns.push_back({0, static_cast<std::uint16_t>(number),
+                                  static_cast<std::uint8_t>(column.type),
+                                  static_cast<std::uint8_t>(column.encoding), edition, 0});
+  const bool has_other_type = column.type != type;
+  column.type = type;
+  column.encoding = Encoding::kDirect;
+  const Value constant =
+      former.has_constant() ? columns::with_type(former.constant_value(), type) : Value::null();
+  if (column.default_value.has_value())
+    column.default_value = constant_of_type(*column.default_value, type);
+  for (CheckSchema& check : next.schema.checks)
+    check.condition = with_constants_of_type(check.condition, column.name, type);
+  Result<TableSchema> complete = complete_schema(std::move(next.schema));
+  if (!complete.ok()) return std::move(complete).status();
+  next.schema = *std::move(complete);
+  if (const auto widest = widest_row(next.schema); !widest.ok()) return widest.status();
+  auto decoder = std::make_unique<columns::Decoder>();
+  NewColumn made(pool_);
+  if (Status s = made.make(layout_.table_id, name(), number, next.schema.columns[number], false,
+                           former.has_constant() ? &constant : nullptr, *decoder);
+      !s.ok())
+    return s;
+  next.changed_columns.back().layout = made.offset();
+  // From here to where the edition is the column's newest no chunk is made.
+  RowStore::ColumnsChange change(rows_);
+  return alter(std::move(next), [&] {
+    if (numbers_ != nullptr && numbered_ == number) numbers_->set_type(type);
+    for (const std::size_t place : KeyPlaces(keys_.kept()))
+      if (has_other_type && keys_[place]->has_column(number)) keys_[place]->set_needs_normalising();
+    // Who reads cells of another edition than it knows asks the column.
+    decoders_[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
+    std::unique_ptr<columns::Column> kept = made.keep();
+    kept->own_decoder(std::move(decoder));
+    change.change(columns_, number, std::move(kept), edition);
+  });
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,77 @@
+// Ordered keys of rows in the delta after opening: looked up before they are made, and made while
+// transactions go on (decision 0020).
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "mvcc/transaction_slots.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Positions of rows that a thread enters, sorted, under one snapshot: 4 MB of entries. What dies
+// meanwhile waits for so long until it is given free.
+constexpr std::uint32_t kRowsEntered = 1u << 18;
+
+}  // namespace
+
+// Rows in the range for which `is_wanted` holds, in order, until `visit` returns false. Nothing is
+// wanted that no snapshot from `oldest_snapshot` on sees. While the key is being made, or was when
+// that snapshot was taken, rows that it may lack are looked at one by one. Which those are was
+// settled at opening.
+void Table::walk_key(const KeyIndex& key, const KeyRange& range, std::uint64_t oldest_snapshot,
+                     FunctionRef<bool(std::uint32_t row)> is_wanted,
+                     FunctionRef<bool(std::uint32_t row)> visit) const {
+  const auto visit_wanted = [&](std::uint32_t row) { return !is_wanted(row) || visit(row); };
+  if (!is_unbuilt(kOrderedIndexes) &&
+      oldest_snapshot >= ordered_since_.load(std::memory_order_relaxed))
+    return key.walk(range, visit_wanted);
+  std::vector<columns::OrderedEntry> entries;
+  for_each_unserved(key, 0, rows_.rows_end(), [&](std::uint32_t row) {
+    if (is_wanted(row) && key.place_of(row, range) == 0) entries.push_back(key.ordered_entry(row));
+  });
+  key.walk(range, visit_wanted, &entries);
+}
+
+// Writers enter what they write since opening, and take out what is given free. What was there is
+// entered here, if a snapshot of now sees it: while that is held nothing of it is given free, so
+// that no entry is of a row that is something else by now. A transaction that began before the
+// last of these snapshots may see rows that have no entry.
+Status Table::enter_ordered(KeyIndex& key, recovery::Phases& phases) {
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t first = 0; first < end;) {
+    if (is_dropped()) return no_table();
+    const mvcc::SnapshotHold hold(*slots_);
+    const mvcc::Visibility visibility = hold.visibility();
+    std::vector<std::function<Status()>> tasks;
+    for (std::size_t i = 0; i < phases.threads() && first < end; ++i) {
+      const std::uint32_t batch_end = first + std::min(kRowsEntered, end - first);
+      tasks.emplace_back([this, &key, &visibility, first, batch_end] {
+        std::vector<columns::OrderedEntry> entries;
+        for_each_unserved(key, first, batch_end, [&](std::uint32_t row) {
+          if (visibility.sees(rows_.version(row))) entries.push_back(key.ordered_entry(row));
+        });
+        key.add_existing_ordered(entries);
+        return Status();
+      });
+      first = batch_end;
+    }
+    if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status Table::build_ordered(recovery::Phases& phases) {
+  if (Status s = sweep_for_build(phases); !s.ok()) return s;
+  for (const std::size_t key : KeyPlaces(keys_.kept()))
+    if (keys_[key]->is_ordered())
+      if (Status s = enter_ordered(*keys_[key], phases); !s.ok()) return s;
+  // If nobody makes indexes without being asked, nobody has written yet.
+  if (builds_later_) ordered_since_.store(slots_->advance(), std::memory_order_relaxed);
+  return {};
+}
+
+}  // namespace flugs::engine

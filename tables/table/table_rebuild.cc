@@ -1,0 +1,441 @@
+// What opening and garbage collection do to a table, and the table's way into and out of the pool.
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "tables/catalog/added_column.h"
+#include "tables/catalog/schema_codec.h"
+#include "tables/table/index_run_audit.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+std::uint64_t checksum_of(const TableLayout& layout) noexcept {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&layout);
+  std::uint64_t sum = XXH3_64bits(&layout.magic, 16);
+  sum = XXH3_64bits_withSeed(&layout.table_id, 32, sum);
+  return XXH3_64bits_withSeed(bytes + layout.schema_offset, layout.schema_bytes, sum);
+}
+
+// What no change of a schema touches.
+bool is_same_column(const ColumnSchema& a, const ColumnSchema& b) noexcept {
+  return a.type == b.type && a.encoding == b.encoding && a.nullable == b.nullable &&
+         a.scale == b.scale && (a.auto_increment == b.auto_increment || b.dropped);
+}
+
+std::uint64_t hint_bytes_of(const TableSchema& schema) noexcept {
+  return (schema.columns.size() + schema.keys.size()) * sizeof(columns::HintIndexLayout);
+}
+
+}  // namespace
+
+Result<pmem::Extent> Table::make_layout(pmem::Pool& pool, const TableSchema& schema,
+                                        std::uint32_t table_id, IndexMode index_mode,
+                                        std::uint64_t segment_bytes, pmem::Persister& persister) {
+  const Result<std::uint32_t> widest = widest_row(schema);
+  if (!widest.ok()) return widest.status();
+  const std::string schema_bytes = encode_schema(schema);
+  const std::uint64_t schema_offset =
+      sizeof(TableLayout) + schema.columns.size() * sizeof(columns::ColumnLayout);
+  const std::uint64_t schema_end = schema_offset + schema_bytes.size();
+  const bool has_hints = index_mode == IndexMode::kHint;
+  Result<pmem::Extent> extent = pool.allocator().allocate(
+      has_hints ? pmem::whole_lines(schema_end) + hint_bytes_of(schema) : schema_end, persister);
+  if (!extent.ok()) return extent;
+  auto* layout = pool.at(pmem::OffsetPtr<TableLayout>{extent->offset});
+  layout->magic = TableLayout::kMagic;
+  layout->bytes = extent->bytes;
+  layout->table_id = table_id;
+  layout->column_count = static_cast<std::uint16_t>(schema.columns.size());
+  const columns::ChunkGeometry geometry = RowStore::geometry_for(*widest, segment_bytes);
+  layout->first_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.first_log2);
+  layout->largest_chunk_rows_log2 = static_cast<std::uint8_t>(geometry.largest_log2);
+  layout->schema_offset = schema_offset;
+  layout->schema_bytes = schema_bytes.size();
+  layout->hints_offset = has_hints ? pmem::whole_lines(schema_end) : 0;
+  auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(layout + 1);
+  for (std::size_t i = 0; i < schema.columns.size(); ++i)
+    columns::Column::initialise(column_layouts[i], schema.columns[i]);
+  std::memcpy(reinterpret_cast<std::byte*>(layout) + schema_offset, schema_bytes.data(),
+              schema_bytes.size());
+  layout->checksum = checksum_of(*layout);
+  persister.flush(layout, schema_end, "create_table/1");
+  return extent;
+}
+
+namespace {
+
+// What changes of the schema made: layouts of the columns that were added, and of the later
+// editions of columns whose type changed.
+Status check_later_columns(pmem::Pool& pool, const TableLayout& layout,
+                           const StoredSchema& stored) {
+  const auto check = [&](std::uint64_t offset, std::size_t column, const ColumnSchema& schema) {
+    Result<AddedColumnLayout*> read =
+        read_added_column(pool, offset, layout.table_id, stored.schema.name, column, schema);
+    return read.ok() ? Status() : std::move(read).status();
+  };
+  for (std::size_t i = 0; i < stored.added_columns.size(); ++i) {
+    const std::size_t column = layout.column_count + i;
+    Status added = check(stored.added_columns[i], column, first_edition(stored, column));
+    if (!added.ok()) return added;
+  }
+  for (std::size_t i = 0; i < stored.changed_columns.size(); ++i) {
+    const ChangedColumnLayout& changed = stored.changed_columns[i];
+    const ColumnSchema made = edition_made_by(stored, i);
+    if (Status s = check(changed.layout, changed.column, made); !s.ok()) return s;
+    if (!columns::keeps_payloads(static_cast<Type>(changed.type), made.type) ||
+        made.encoding != Encoding::kDirect)
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: table {}, change of type {}: column {} of type {} cannot "
+                                "have become {}, held directly",
+                                pool.path(), stored.schema.name, i, made.name, changed.type,
+                                to_string(made.type)));
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset) {
+  const std::uint64_t pool_bytes = pool.medium().bytes();
+  const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("{}: table at offset {}: {}: expected {}, found {}", pool.path(),
+                              offset, what, expected, found));
+  };
+  if (offset % 64 != 0 || offset > pool_bytes - sizeof(TableLayout))
+    return corrupt("offset aligned to 64 and inside the pool of bytes", pool_bytes, offset);
+  const auto& layout = *pool.at(pmem::OffsetPtr<TableLayout>{offset});
+  if (layout.magic != TableLayout::kMagic)
+    return corrupt("magic", TableLayout::kMagic, layout.magic);
+  const std::uint64_t columns_end =
+      sizeof(TableLayout) + std::uint64_t{layout.column_count} * sizeof(columns::ColumnLayout);
+  if (layout.bytes > pool_bytes - offset || layout.schema_offset != columns_end ||
+      layout.schema_offset > layout.bytes ||
+      layout.schema_bytes > layout.bytes - layout.schema_offset)
+    return corrupt("schema inside the extent of bytes", layout.bytes,
+                   layout.schema_offset + layout.schema_bytes);
+  if (layout.checksum != checksum_of(layout))
+    return corrupt("checksum", checksum_of(layout), layout.checksum);
+  const auto* bytes = reinterpret_cast<const char*>(&layout) + layout.schema_offset;
+  Result<TableSchema> schema = decode_schema({bytes, layout.schema_bytes});
+  if (!schema.ok()) return std::move(schema).status();
+  if (schema->columns.size() != layout.column_count)
+    return corrupt("columns in the schema", layout.column_count, schema->columns.size());
+  const std::uint64_t schema_end = pmem::whole_lines(layout.schema_offset + layout.schema_bytes);
+  if (layout.hints_offset != 0 && (layout.hints_offset != schema_end || schema_end > layout.bytes ||
+                                   hint_bytes_of(*schema) > layout.bytes - schema_end))
+    return corrupt("hint indexes behind the schema, at", schema_end, layout.hints_offset);
+  if (layout.first_chunk_rows_log2 > layout.largest_chunk_rows_log2 ||
+      layout.largest_chunk_rows_log2 > 30)
+    return corrupt("rows of a chunk, as a power of two up to", 30, layout.largest_chunk_rows_log2);
+  const auto* columns = reinterpret_cast<const columns::ColumnLayout*>(&layout + 1);
+  for (std::size_t i = 0; i < schema->columns.size(); ++i)
+    if (columns[i].type != static_cast<std::uint8_t>(schema->columns[i].type) ||
+        columns[i].encoding != static_cast<std::uint8_t>(schema->columns[i].encoding) ||
+        columns[i].nullable != (schema->columns[i].nullable ? 1 : 0))
+      return corrupt("column as in the schema, column", i, columns[i].type);
+  Result<StoredSchema> stored = read_schema(pool, layout, *schema);
+  if (!stored.ok()) return stored;
+  if (Status s = check_later_columns(pool, layout, *stored); !s.ok()) return s;
+  for (std::size_t i = 0; i < schema->columns.size(); ++i)
+    if (!is_same_column(schema->columns[i], first_edition(*stored, i)))
+      return corrupt("column as in the later schema, column", i, layout.schema_block);
+  return stored;
+}
+
+void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
+  const std::lock_guard guard(free_mutex_);
+  note_write(SharedWord::kFreeRows, &free_mutex_);
+  note_write(SharedWord::kFreeRows, &free_count_);
+  free_rows_.insert(free_rows_.end(), rows.begin(), rows.end());
+  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+}
+
+void Table::add_free_rows(std::vector<std::uint32_t>&& rows) {
+  {
+    const std::lock_guard guard(free_mutex_);
+    if (free_rows_.empty()) free_rows_.swap(rows);
+  }
+  add_free_rows(std::as_const(rows));
+}
+
+void Table::forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken) {
+  const std::lock_guard guard(free_mutex_);
+  std::erase_if(free_rows_, is_taken);
+  std::size_t swept = 0;
+  for (SweptRows& batch : swept_rows_) {
+    std::erase_if(batch.rows, is_taken);
+    swept += batch.rows.size();
+  }
+  swept_count_.store(swept, std::memory_order_relaxed);
+  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+}
+
+void Table::release_replaced() {
+  rows_.release_replaced();
+  settle_editions();
+  runs_.release_replaced();
+  for (const std::size_t chunk : runs_.take_emptied()) {
+    std::vector<std::uint32_t> ids(rows_.rows_of(chunk));
+    std::iota(ids.begin(), ids.end(), rows_.first_row_of(chunk));
+    add_free_rows(ids);
+  }
+}
+
+// Protocol recycle: a committed dead row becomes reusable.
+//   step  store             made durable by                    power cut just after it: recovery
+//   1     created := 0      flush with commit/1 of the         sweep finds the row dead either way
+//                           slot's next commit; at once, as
+//                           commit/4, when the pool is full
+//   2     cells and stamps  commit/1 of who reuses the row     created is 0 or a tag that is not
+//         of a new row                                         committed: the row is not there
+// Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
+//             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
+mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
+  for (const std::size_t k : KeyPlaces(keys_.kept())) {
+    if ((dead.changed_keys & (1u << k)) != 0) {
+      keys_[k]->erase(dead.row);
+    } else {
+      keys_[k]->erase_superseded(dead.row, dead.hash_of_key(k));
+    }
+  }
+  // The merge may move the entry meanwhile, and have read it before: then once more, where it is.
+  for (;;) {
+    mvcc::VersionLayout* version = rows_.stamped_version(dead.row);
+    if (version == nullptr) return nullptr;
+    mvcc::store_stamp(version->created, mvcc::kNoStamp);
+    if (rows_.is_still(dead.row, version)) return version;
+    rows_.wait_for_move(dead.row);
+  }
+}
+
+void Table::prefetch_unlinking(const DeadRow& dead) const noexcept {
+  __builtin_prefetch(&rows_.version(dead.row), 1);
+  constexpr KeyMask kWithHash = (1U << DeadRow::kHashesKept) - 1;
+  for (const std::size_t k : KeyPlaces(static_cast<KeyMask>(keys_.kept() & kWithHash)))
+    if (const auto hash = dead.hash_of_key(k)) keys_[k]->prefetch_for_erase(*hash);
+}
+
+TableStatistics Table::statistics() const {
+  TableStatistics statistics;
+  statistics.name = name();
+  statistics.rows_reserved = rows_.rows_end();
+  statistics.rows_free =
+      free_count_.load(std::memory_order_relaxed) + swept_count_.load(std::memory_order_relaxed);
+  statistics.chunks = rows_.chunk_count();
+  statistics.chunk_bytes = rows_.chunk_bytes();
+  rows_.for_each_group([&](const RowGroup& group) {
+    ++statistics.groups;
+    statistics.group_rows += group.stored_rows();
+    statistics.group_bytes += group.bytes() + group.version_bytes();
+  });
+  const columns::RowLayout* layout = rows_.current_layout();
+  statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
+  for (KeyIndex* key : keys_) statistics.key_index_bytes += key->memory_bytes();
+  const IndexRuns::Summary runs = runs_.summary();
+  statistics.index_runs = runs.runs;
+  statistics.index_run_bytes = runs.bytes;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    columns::Column& column = *columns_[i];
+    std::uint64_t bytes = 0;
+    column.for_each_used([&](columns::Column& edition) { bytes += edition.bytes_in_pool(); });
+    statistics.columns.push_back({column.name(), column.type(), column.is_dictionary(),
+                                  column.dictionary().count(), bytes,
+                                  layout != nullptr ? layout->bits(i) : 0u});
+  }
+  return statistics;
+}
+
+MergeStatus Table::merge_status() const {
+  MergeStatus status = merge_record_.status();
+  std::uint64_t group_positions = 0;
+  rows_.for_each_group([&](const RowGroup& group) {
+    group_positions += group.row_count();
+    status.main_rows += group.stored_rows();
+    status.main_bytes += group.bytes() + group.version_bytes();
+  });
+  const std::uint64_t positions = rows_.rows_end();
+  status.delta_rows = positions - std::min(positions, group_positions);
+  status.delta_bytes = rows_.delta_bytes();
+  return status;
+}
+
+std::size_t Table::index_bytes() const noexcept {
+  std::size_t bytes = rows_.dram_bytes();
+  for (KeyIndex* key : keys_) bytes += key->memory_bytes();
+  columns_.for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary()) bytes += column.dictionary().index_bytes();
+  });
+  return bytes;
+}
+
+std::uint64_t Table::hint_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  columns_.for_each_used(
+      [&](columns::Column& column) { bytes += column.dictionary().hint_bytes(); });
+  for (KeyIndex* key : keys_) bytes += key->hint_bytes();
+  return bytes;
+}
+
+bool Table::has_much_to_check() const noexcept {
+  bool has_much = false;
+  columns_.for_each_used([&](columns::Column& column) {
+    const columns::Dictionary& dictionary = column.dictionary();
+    has_much |= dictionary.has_entries_to_check() || dictionary.has_much_to_check();
+  });
+  return has_much || std::any_of(keys_.begin(), keys_.end(),
+                                 [](const auto& key) { return key->has_much_to_check(); });
+}
+
+// Some milliseconds' work, as who drops the table waits for it. What is found wrong is found again
+// by check_hints.
+bool Table::check_more_entries() {
+  constexpr std::uint32_t kAtATime = 1u << 16;
+  const std::lock_guard guard(build_mutex_);
+  bool has_more = false;
+  if (is_dropped()) return false;
+  columns_.for_each_used([&](columns::Column& column) {
+    if (!has_more) static_cast<void>(column.dictionary().check_entries(kAtATime, has_more));
+  });
+  return has_more;
+}
+
+// Not while one of them goes (DatabaseCore::retire_key).
+Status Table::check_hints() {
+  while (check_more_entries()) {
+  }
+  const std::lock_guard guard(build_mutex_);
+  Status first;
+  if (is_dropped()) return first;
+  const auto note = [&](Status status) {
+    if (first.ok()) first = std::move(status);
+  };
+  bool has_more = false;
+  columns_.for_each_used([&](columns::Column& column) {
+    note(column.dictionary().check_entries(1, has_more));
+    note(column.dictionary().check_hints());
+  });
+  for (KeyIndex* key : keys_) note(key->check_hints());
+  return first;
+}
+
+// Of hints that opening left one column's at a time: each takes long.
+bool Table::keep_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
+  bool has_more = false;
+  std::uint32_t left_at_most = columns::Dictionary::kHintsEnteredMax;
+  columns_.for_each_used([&](columns::Column& column) {
+    columns::Dictionary& dictionary = column.dictionary();
+    const bool is_left = dictionary.has_hints_left();
+    if (is_left && left_at_most == 0) {
+      has_more = true;
+      return;
+    }
+    const bool is_more = dictionary.keep_hints(persister, at_most, left_at_most);
+    if (is_left && is_more) left_at_most = 0;
+    has_more |= is_more;
+  });
+  return has_more;
+}
+
+bool Table::enter_left_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
+  bool has_more = false;
+  columns_.for_each_used([&](columns::Column& column) {
+    has_more |= column.dictionary().enter_left_hints(persister, at_most);
+  });
+  return has_more;
+}
+
+void Table::set_hint_tail_max(std::uint32_t entries) noexcept {
+  columns_.for_each_used(
+      [&](columns::Column& column) { column.dictionary().set_hint_tail_max(entries); });
+}
+
+Status Table::verify(const mvcc::Visibility& visibility) const {
+  Status whole;
+  columns_.for_each_used([&](columns::Column& column) {
+    if (whole.ok()) whole = column.dictionary().verify();
+  });
+  if (!whole.ok()) return whole;
+  if (Status s = verify_groups(); !s.ok()) return s;
+  std::uint64_t live = 0;
+  std::uint64_t live_in_dram = 0;
+  columns::Candidates candidates;
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t row = 0; row < end; ++row) {
+    if (rows_.group_with(row) == nullptr)
+      if (Status s = rows_.check_header(row); !s.ok()) return s;
+    if (!visibility.sees(rows_.version(row))) continue;
+    ++live;
+    live_in_dram += runs_.serves(row) ? 0 : 1;
+    if (Status s = verify_row(row); !s.ok()) return s;
+    if (Status s = verify_checks(row); !s.ok()) return s;
+    for (KeyIndex* key : keys_) {
+      if (!key->is_hashed(row)) continue;
+      key->lookup(key->hash_of(row), candidates);
+      std::size_t found = 0;
+      std::size_t others = 0;
+      for (const std::uint32_t candidate : candidates.view()) {
+        found += candidate == row ? 1 : 0;
+        others += candidate != row && visibility.sees(rows_.version(candidate)) &&
+                          !key->has_null(row) && key->same_key(candidate, row)
+                      ? 1
+                      : 0;
+      }
+      // With a crash a hint that was erased may come back, and lead to what it led to.
+      const bool is_found = key->has_hints() ? found != 0 : found == 1;
+      if (!is_found || others != 0)
+        return Status(StatusCode::kCorrupt,
+                      fmt::format("{}: table {}, key {}, row {}: expected one entry and no other "
+                                  "row with this key, found {} and {}",
+                                  pool_.path(), name(), key->name(), row, found, others));
+    }
+  }
+  for (KeyIndex* key : keys_)
+    if (key->is_ordered())
+      if (Status s = key->check_ordered(key->uses_runs() ? live_in_dram : live); !s.ok()) return s;
+  return IndexRunAudit(*this, pool_.path()).run();
+}
+
+Status Table::verify_groups() const {
+  Status first;
+  rows_.for_each_group([&](const RowGroup& group) {
+    group.audit([&](std::size_t, const Status& status) {
+      if (first.ok()) first = status;
+    });
+  });
+  return first;
+}
+
+void Table::add_pages(pmem::WarmList& pages) const {
+  for (const KeyIndex* key : keys_) key->add_pages(pages);
+  runs_.add_pages(pages);
+  columns_.for_each_used([&](const columns::Column& column) { column.add_pages(pages); });
+  rows_.add_pages(pages);
+}
+
+void Table::release_all() {
+  release_opening();
+  unswept_.forget();
+  if (const pmem::Extent block = schema_block_of(pool_, layout_); block.bytes != 0)
+    pool_.allocator().release(block);
+  columns_.for_each_used([](columns::Column& column) { column.release_all(); });
+  release_added_columns();
+  runs_.release_all();
+  rows_.release_all();
+  keys_.release_all();
+  const std::lock_guard guard(free_mutex_);
+  free_count_.store(0, std::memory_order_relaxed);
+  free_rows_ = {};
+  swept_count_.store(0, std::memory_order_relaxed);
+  swept_rows_ = {};
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,90 @@
+// What a serializable transaction has read, asked once more when it commits (ReadSet).
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "tables/catalog/schema_codec.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+bool Table::is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept {
+  return !rows_.exists(row) || again.is_same(rows_.version(row));
+}
+
+// The rows that a look-up without an ordered key finds, in ascending order.
+void Table::collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
+                           const columns::Candidates& heads, const mvcc::Visibility& visibility,
+                           std::vector<std::uint32_t>& out) const {
+  out.clear();
+  for (const std::uint32_t head : heads.view())
+    if (const std::uint32_t row = visible_version(key, head, wanted, visibility); row != kNoRow)
+      out.push_back(row);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+}
+
+bool Table::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
+                           const ReadAgain& again) const {
+  if (!keys_.can_find(key_index)) return false;  // dropped: others may not have kept it up
+  const KeyIndex& key = *keys_[key_index];
+  if (key.is_ordered())
+    return is_same_range(key_index, {prefix, true}, {prefix, true}, kNoRow, again);
+  std::array<Value, kKeyColumnsMax> copy;
+  for (std::size_t i = 0; i < prefix.size(); ++i)
+    copy[i] = columns::normalised(prefix[i], columns_[key.columns()[i]]->type());
+  const std::span<const Value> wanted(copy.data(), prefix.size());
+  if (!key.is_hashed(wanted)) {
+    const std::uint32_t end = rows_.rows_end();
+    for (std::uint32_t row = 0; row < end; ++row)
+      if (!is_same_row(row, again) && key.matches(row, wanted)) return false;
+    return true;
+  }
+  // One look-up for both snapshots: whoever commits below the later one has its entries in place.
+  columns::Candidates heads;
+  if (!key.lookup(wanted, heads)) return false;
+  std::vector<std::uint32_t> then;
+  std::vector<std::uint32_t> now;
+  collect_hashed(key, wanted, heads, again.then, then);
+  collect_hashed(key, wanted, heads, again.now, now);
+  return then == now;
+}
+
+// An ordered key has an entry for each version: each is looked at by itself.
+bool Table::is_same_range(std::size_t key_index, const KeyBound& lower, const KeyBound& upper,
+                          std::uint32_t last, const ReadAgain& again) const {
+  if (!keys_.can_find(key_index)) return false;
+  const KeyIndex& key = *keys_[key_index];
+  // What was read was in order then; a column may have another type since, with the same payloads.
+  const auto normalised = [&](const KeyBound& bound) {
+    std::vector<Value> values(bound.values.begin(), bound.values.end());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = columns::normalised(values[i], columns_[key.columns()[i]]->type());
+    return values;
+  };
+  const std::vector<Value> low = normalised(lower);
+  const std::vector<Value> high = normalised(upper);
+  bool is_same = true;
+  const auto matters = [&](std::uint32_t row) { return row == last || !is_same_row(row, again); };
+  walk_key(key, {low, lower.inclusive, high, upper.inclusive}, again.then.snapshot(), matters,
+           [&](std::uint32_t row) {
+             is_same = is_same_row(row, again);
+             return is_same && row != last;
+           });
+  return is_same;
+}
+
+bool Table::is_same_scan(const Predicate& where, const ReadAgain& again) const {
+  const std::uint32_t end = rows_.rows_end();
+  for (std::uint32_t row = 0; row < end; ++row) {
+    if (is_same_row(row, again)) continue;
+    if (!where.has_column) return false;
+    const std::size_t column = where.column.value();
+    const Value wanted = columns::normalised(where.equals, columns_[column]->type());
+    if (rows_.view(row).equals(*columns_[column], column, wanted)) return false;
+  }
+  return true;
+}
+
+}  // namespace flugs::engine

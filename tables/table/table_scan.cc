@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+enum class Match : std::uint8_t { kEveryRow, kNoRow, kCode, kValue };
+
+// A predicate made ready for the rows: on a dictionary column it is one comparison of codes.
+struct Filter {
+  Match match = Match::kEveryRow;
+  std::size_t column = 0;
+  std::uint64_t code = 0;
+  std::uint16_t edition = 0;  // of the column that the code is of
+  Value value;
+
+  bool admits(const columns::Column& on, const RowView& row) const noexcept {
+    if (match == Match::kEveryRow) return true;
+    if (match == Match::kCode && !row.is_in_group() && row.layout->edition(column) == edition)
+      return row.layout->load(row.cells, column) == code;
+    return row.equals(on, column, value);
+  }
+};
+
+Filter make_filter(const columns::ColumnArray& columns, const Predicate& where) {
+  Filter filter;
+  if (!where.has_column) return filter;
+  filter.column = where.column.value();
+  const columns::Column& column = *columns[filter.column];
+  filter.edition = column.edition();
+  filter.value = columns::normalised(where.equals, column.type());
+  filter.match = Match::kValue;
+  if (column.is_dictionary()) {
+    filter.code = column.dictionary().find(filter.value);
+    const bool is_nowhere = filter.code == columns::Dictionary::kNone;
+    filter.match = is_nowhere ? Match::kNoRow : Match::kCode;
+  }
+  return filter;
+}
+
+void prepare_batch(ScanBatch& batch, const columns::ColumnArray& columns,
+                   std::span<const ColumnId> wanted, std::size_t rows) {
+  batch.row_id_buffer().resize(rows);
+  batch.columns().resize(wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    ScanBatch::Column& out = batch.columns()[i];
+    const columns::Column& column = *columns[wanted[i].value()];
+    out.type = column.type();
+    if (column.is_text()) {
+      out.strings.resize(rows);
+    } else if (column.type() == Type::kDouble) {
+      out.doubles.resize(rows);
+    } else {
+      out.integers.resize(rows);
+    }
+    out.nulls.resize(rows);
+  }
+}
+
+void decode_value(ScanBatch::Column& out, std::size_t r, const RowView& row,
+                  const columns::Column& column, std::size_t index) {
+  const bool null = column.nullable() && row.is_null(column, index);
+  out.nulls[r] = null ? 1 : 0;
+  out.has_nulls |= null;
+  if (column.is_text()) {
+    out.strings[r] = null ? std::string_view() : row.text(column, index);
+  } else if (column.type() == Type::kDouble) {
+    out.doubles[r] = null ? 0 : row.value(column, index).as_double();
+  } else {
+    out.integers[r] = null ? 0 : row.integer(column, index);
+  }
+}
+
+// Column by column: the loop over the rows of one column keeps its dictionary in the caches; and
+// what they do not hold of it is asked for so many rows ahead.
+void decode_batch(ScanBatch& batch, const columns::ColumnArray& columns,
+                  std::span<const ColumnId> wanted, const RowStore& rows) {
+  constexpr std::size_t kDecodedAhead = 64;
+  const std::span<const RowId> ids = batch.row_ids();
+  std::array<RowView, kDecodedAhead> views;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::size_t index = wanted[i].value();
+    const columns::Column& column = *columns[index];
+    ScanBatch::Column& out = batch.columns()[i];
+    out.has_nulls = false;
+    for (std::size_t first = 0; first < ids.size(); first += kDecodedAhead) {
+      const std::size_t count = std::min(kDecodedAhead, ids.size() - first);
+      for (std::size_t k = 0; k < count; ++k) {
+        views[k] = rows.view(ids[first + k].value());
+        if (!views[k].is_in_group()) column.prefetch(*views[k].layout, views[k].cells, index);
+      }
+      for (std::size_t k = 0; k < count; ++k) decode_value(out, first + k, views[k], column, index);
+    }
+  }
+}
+
+}  // namespace
+
+Status Table::scan(const TransactionContext& context, std::span<const ColumnId> wanted,
+                   const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const {
+  for (const ColumnId id : wanted)
+    if (!has_column(id)) return no_column(id);
+  if (where.has_column) {
+    if (!has_column(where.column)) return no_column(where.column);
+    const columns::Column& column = *columns_[where.column.value()];
+    const Status type_fits = column.check(where.equals, column.type());
+    if (!where.equals.is_null() && !type_fits.ok())
+      return Status(StatusCode::kInvalidArgument, std::string(type_fits.message()));
+  }
+  const Filter filter = make_filter(columns_, where);
+  if (filter.match == Match::kNoRow) return {};
+  // Rows that a merge moved after a drop have nothing of the column any more.
+  const auto dropped_meanwhile = [&]() -> Status {
+    if (__builtin_expect(!has_dropped_columns(), 1)) return {};
+    for (const ColumnId id : wanted)
+      if (!has_column(id)) return no_column(id);
+    return where.has_column && !has_column(where.column) ? no_column(where.column) : Status();
+  };
+
+  ScanBatch batch;
+  const std::uint32_t end = rows_.rows_end();
+  const std::size_t batch_rows = std::min<std::size_t>(ScanBatch::kRowsMax, end);
+  prepare_batch(batch, columns_, wanted, batch_rows);
+  std::size_t filled = 0;
+  Status dropped;
+  const auto deliver = [&] {
+    batch.set_row_count(filled);
+    filled = 0;
+    decode_batch(batch, columns_, wanted, rows_);
+    dropped = dropped_meanwhile();
+    return dropped.ok() && visit(batch);
+  };
+  for (std::uint32_t row = 0; row < end; ++row) {
+    if (row % ScanBatch::kRowsMax == 0 && context.is_to_end()) return why_ended(context);
+    if (!context.visibility.sees(rows_.version(row))) continue;
+    if (const RowView view = rows_.view(row); !filter.admits(*columns_[filter.column], view))
+      continue;
+    batch.row_id_buffer()[filled++] = RowId(row);
+    if (filled == batch_rows && !deliver()) return dropped;
+  }
+  if (filled == 0) return dropped_meanwhile();
+  deliver();
+  return dropped;
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,576 @@
+// Inserting, updating, deleting: what a transaction does to the rows of a table.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "base/hash.h"
+#include "mvcc/commit.h"
+#include "tables/catalog/schema_codec.h"
+#include "tables/table/definition_of_now.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Rows that a slot takes from the table's free ones at a time.
+constexpr std::size_t kFreeRowsTaken = 64;
+// How often a write that waits for a merge looks again.
+constexpr std::chrono::milliseconds kDeltaPause{1};
+
+void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
+  for (std::uint32_t at = 0; kCountsSharedWords && at < row_bytes; at += pmem::kLineBytes)
+    note_write(SharedWord::kRowCells, row + at);
+}
+
+}  // namespace
+
+Status Table::check_values(const TableDefinition& now, std::span<const Value> values) const {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (Status s = check_value(now, i, values[i]); !s.ok()) return s;
+  return {};
+}
+
+void Table::forget_emptied(LocalRows& local) const noexcept {
+  const std::uint64_t emptied_at = rows_.last_emptied_at();
+  if (__builtin_expect(local.checked_at == emptied_at, 1)) return;
+  std::erase_if(local.free, [&](std::uint32_t row) {
+    return !rows_.takes_rows(row) || rows_.emptied_at(row) > local.checked_at;
+  });
+  if (local.range.next != local.range.end && rows_.emptied_at(local.range.next) > local.checked_at)
+    local.range = {};
+  local.checked_at = emptied_at;
+}
+
+// Takes some of the table's free rows over into what the slot keeps; false: there are none.
+bool Table::refill(LocalRows& local) {
+  note_read(SharedWord::kFreeRows, &free_count_);
+  const bool has_swept = swept_count_.load(std::memory_order_relaxed) != 0;
+  if (!has_swept && free_count_.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard guard(free_mutex_);
+  note_write(SharedWord::kFreeRows, &free_mutex_);
+  note_write(SharedWord::kFreeRows, &free_count_);
+  if (has_swept) release_swept_rows();
+  forget_emptied(local);
+  const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
+  local.free.assign(free_rows_.end() - static_cast<std::ptrdiff_t>(taken), free_rows_.end());
+  free_rows_.resize(free_rows_.size() - taken);
+  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
+  return taken != 0;
+}
+
+// A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
+Result<std::uint32_t> Table::take_row(TransactionContext& context) {
+  LocalRows& local = context.local_rows_of(*this);
+  const columns::RowLayout* layout = rows_.current_layout();
+  const auto fits = [&](const columns::RowLayout& l) {
+    return l.editions() == context.editions && l.has_room(context.bits) &&
+           fits_constants(l, context.bits.size());
+  };
+  const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
+    return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
+  };
+  while (!local.free.empty() || refill(local)) {
+    const std::uint32_t row = local.free.back();
+    if (is_ours(row) && fits(rows_.layout(row))) {
+      local.free.pop_back();
+      if (!local.free.empty()) rows_.prefetch_for_writing(local.free.back());  // for the next time
+      return row;
+    }
+    // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
+    if (is_ours(row) && &rows_.layout(row) == layout) break;
+    local.free.pop_back();
+  }
+  if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
+      !is_ours(local.range.next)) {
+    forget_emptied(local);
+    if (Status s = grant_rows(context, local); !s.ok()) {
+      // There may be dead rows where nobody has looked yet: for the next transaction.
+      if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(sweep_all());
+      return s;
+    }
+    if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile(context);
+  }
+  const std::uint32_t row = local.range.next++;
+  if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
+  return row;
+}
+
+// Whether rows of the layout have room for the constants of columns from `first` on: those that
+// were added since the call began, for which it has asked no width.
+bool Table::fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept {
+  for (std::size_t i = first; __builtin_expect(i < layout.cells().size(), 0); ++i) {
+    const columns::Column& column = *columns_[i];
+    if (column.is_dropped() || !column.has_constant()) continue;
+    if (layout.bits(i) < column.bits_for(column.constant())) return false;
+  }
+  return true;
+}
+
+// The cells are of an edition that no row will have any more, or a column has come whose value has
+// no room where they would go.
+Status Table::changed_meanwhile(TransactionContext& context) const {
+  context.columns_changed = true;
+  return Status(StatusCode::kConflict,
+                fmt::format("table {}: a column was added, or its type has changed, during the "
+                            "call",
+                            name()));
+}
+
+// Only a merge that moves chunks already is waited for: before, it waits for this transaction.
+Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
+  if (__builtin_expect(leave_dictionaries(context), 0)) return changed_meanwhile(context);
+  std::chrono::steady_clock::time_point deadline{};
+  for (;;) {
+    Status s = rows_.grant(context.bits, local.range, context.slot->persister());
+    if (s.ok()) return s;
+    if (s.code() != StatusCode::kBusy) {
+      context.wants_rows = s.code() == StatusCode::kOutOfSpace;
+      return s;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_first = deadline == std::chrono::steady_clock::time_point{};
+    if (is_first) deadline = now + merge_record_.policy().write_patience;
+    if (merge_record_.is_moving() && now < deadline && !is_dropped()) {
+      std::this_thread::sleep_for(kDeltaPause);
+      continue;
+    }
+    context.wants_rows = true;
+    merge_record_.note_refused();
+    return Status(StatusCode::kBusy, fmt::format("{}; merging by itself: {}", s.message(),
+                                                 merge_record_.status().reason));
+  }
+}
+
+void Table::give_back(TransactionContext& context, std::uint32_t row) {
+  // Other transactions may have found it in an index and go on to its previous version.
+  context.unreachable.push({this, ~std::uint64_t{0}, 0, row, 0});
+}
+
+// Hashes of some keys of a row, their places in the indexes on the way into the caches.
+void Table::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept {
+  for (const std::size_t i : KeyPlaces(keys)) {
+    KeyIndex& key = *keys_[i];
+    if (!key.is_unique()) continue;
+    hashes[i] = key.hash_of(row);
+    key.prefetch_for_edit(hashes[i]);
+  }
+}
+
+// Enters a written row, its created word being the transaction's tag already, into every index that
+// the statement has found kept. On failure what was entered is taken out again.
+Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
+                            KeyMask kept, KeyMask changed_keys, const KeyHashes& hashes) {
+  const std::size_t first_change = context.index_changes.size();
+  pmem::Persister& persister = context.slot->persister();
+  for (const std::size_t i : KeyPlaces(kept)) {
+    const auto key = static_cast<std::uint16_t>(i);
+    const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
+    bool is_first = false;
+    Status outcome;
+    if (keeps) {
+      outcome = keys_[i]->replace(replaced, row, hashes[i], context.visibility.own_tag(), is_first,
+                                  context.unflushed, persister);
+    } else {
+      outcome = keys_[i]->insert(row, hashes[i], context.visibility, context.unflushed, persister);
+    }
+    if (!outcome.ok()) {
+      undo_index_changes(context, first_change);
+      if (outcome.code() == StatusCode::kConflict) context.conflicts.add();
+      if (outcome.code() == StatusCode::kAlreadyExists)
+        return Status(outcome.code(), fmt::format("table {}, key {}: {} exists", name(),
+                                                  keys_[i]->name(), keys_[i]->describe(row)));
+      return Status(outcome.code(),
+                    fmt::format("table {}, key {}{}{}", name(), keys_[i]->name(),
+                                outcome.message().empty() ? "" : ": ", outcome.message()));
+    }
+    context.index_changes.push_back({this, row, keeps && !is_first ? replaced : kNoRow, key});
+  }
+  return {};
+}
+
+// From there on, which are all this table's.
+void Table::undo_index_changes(TransactionContext& context, std::size_t first) {
+  while (context.index_changes.size() > first) {
+    undo_index_change(context.index_changes.back());
+    context.index_changes.pop_back();
+  }
+}
+
+void Table::undo_index_change(const IndexChange& change) {
+  KeyIndex& key = *keys_[change.key];
+  if (change.replaced == kNoRow) {
+    key.erase(change.row);
+  } else {
+    key.undo_replace(change.replaced, change.row);
+  }
+}
+
+void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
+  context.add_write(
+      {&rows_.version(row), layout_.table_id, row, rows_.layout(row).row_bytes(), false});
+}
+
+Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
+  return with_definition_of_now(*this, context, [&](const TableDefinition& now) {
+    return insert_values(now, context, values);
+  });
+}
+
+Result<RowId> Table::insert(TransactionContext& context, std::span<const ColumnValue> given) {
+  return with_definition_of_now(*this, context, [&](const TableDefinition& now) -> Result<RowId> {
+    if (Status s = complete_row(now, given, context.numbered); !s.ok()) return s;
+    return insert_values(now, context, context.numbered);
+  });
+}
+
+// The definition was taken first: if it has columns that the table has not had from the beginning,
+// the table is_constrained.
+Result<RowId> Table::insert_values(const TableDefinition& now, TransactionContext& context,
+                                   std::span<const Value> values) {
+  if (is_constrained()) return insert_constrained(now, context, values);
+  if (Status s = check_width(now, values.size()); !s.ok()) return s;
+  if (Status s = check_values(now, values); !s.ok()) return s;
+  return insert_row(context, values);
+}
+
+// The values have been checked.
+Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
+  context.inserted = values;
+  context.inserted_width = values.size();
+  const KeyMask kept = keys_.kept();
+  bool has_texts_left = false;
+  if (Status s = encode_new_row(context, values, kept, has_texts_left); !s.ok()) return s;
+  std::uint32_t row = kNoRow;
+  if (Status s = write_new_row(context, context.cells, row); !s.ok()) return s;
+  KeyHashes hashes{};
+  hash_keys(row, kept, hashes);
+  const std::size_t first_change = context.index_changes.size();
+  Status entered = enter_indexes(context, row, kNoRow, kept, kept, hashes);
+  if (entered.ok() && has_texts_left) {
+    entered = store_texts_left(context, row, values, kept);
+    if (!entered.ok()) undo_index_changes(context, first_change);
+  }
+  if (!entered.ok()) {
+    mvcc::store_stamp(rows_.version(row).created, mvcc::kNoStamp);
+    give_back(context, row);
+    return entered;
+  }
+  note_inserted(context, row);
+  return RowId(row);
+}
+
+// Cells and stamps of a row that no index names yet. `context.bits` holds the widths they need.
+Status Table::write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
+                            std::uint32_t& row) {
+  Result<std::uint32_t> taken = take_row(context);
+  if (!taken.ok()) return std::move(taken).status();
+  row = *taken;
+  const columns::RowLayout& layout = rows_.layout(row);
+  std::byte* const target = rows_.address(row);
+  note_cells(target, layout.row_bytes());
+  for (std::size_t i = 0; i < cells.size(); ++i) layout.store(target, i, cells[i]);
+  // Columns that were added while the row was made ready.
+  for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
+    if (!columns_[i]->has_constant()) {
+      give_back(context, row);
+      return changed_meanwhile(context);
+    }
+    // Of one that is dropped by now nobody has asked whether it fits.
+    layout.store(target, i, is_dropped_column(i) ? columns::Cell{} : columns_[i]->constant());
+  }
+  mvcc::VersionLayout& version = rows_.version(row);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context.visibility.own_tag());
+  rows_.forget_previous(row);
+  return {};
+}
+
+// The merge may move the row's entry at any time: the lock counts only if it was still the row's
+// after it had been taken (pairs with RowStore::Move).
+Status Table::lock_row(TransactionContext& context, std::uint32_t row,
+                       mvcc::VersionLayout*& locked) {
+  for (;;) {
+    if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
+      return Status(StatusCode::kNotFound);
+    Result<mvcc::VersionLayout*> version = rows_.writable_version(row, context.slot->persister());
+    if (!version.ok()) return std::move(version).status();
+    locked = *version;
+    switch (mvcc::Commit::lock(*locked, context.visibility)) {
+      case mvcc::Commit::Lock::kLocked:
+        if (__builtin_expect(rows_.is_still(row, locked), 1)) {
+          if (__builtin_expect(!has_locked_rows_.load(std::memory_order_seq_cst), 1)) return {};
+          return respect_lock(context, row, *locked);
+        }
+        mvcc::store_stamp(locked->deleted, mvcc::kNoStamp);
+        rows_.wait_for_move(row);
+        continue;
+      case mvcc::Commit::Lock::kDeletedBySelf:
+        return Status(StatusCode::kNotFound);
+      case mvcc::Commit::Lock::kConflict:
+        if (__builtin_expect(!context.locks.empty(), 0) && is_giving_way(context, row)) {
+          std::this_thread::yield();
+          continue;
+        }
+        break;
+    }
+    context.conflicts.add();
+    return Status(StatusCode::kConflict);
+  }
+}
+
+// A tag in a row that the transaction has locked is that of one who is about to find that out, and
+// to take it back (respect_lock): when the lock was taken nobody was writing the row.
+bool Table::is_giving_way(const TransactionContext& context, std::uint32_t row) const {
+  if (!context.row_locks->is_own(lock_name(row), context.slot->index())) return false;
+  return context.visibility.resolve(rows_.version(row).deleted).fate !=
+         mvcc::Visibility::Fate::kCommitted;
+}
+
+// Of a writer, who stores its tag and then looks for a lock, and a locker, who does it the other
+// way round (DatabaseCore::lock_record), at least one sees the other.
+Status Table::respect_lock(TransactionContext& context, std::uint32_t row,
+                           mvcc::VersionLayout& locked) const {
+  if (!context.row_locks->is_others(lock_name(row), context.slot->index())) return {};
+  mvcc::store_stamp(locked.deleted, mvcc::kNoStamp);
+  context.conflicts.add();
+  return Status(StatusCode::kConflict,
+                fmt::format("table {}: another transaction has locked the row", name()));
+}
+
+// A record must have one name for everybody as long as a lock on it is held, whatever keys are
+// added or dropped meanwhile. So the name is made of what no change of the schema touches.
+//
+// In a table with a primary key the name is the hash of that key. A table gets its primary key when
+// it is created, and keeps the key and its columns. All versions with one key have one name.
+//
+// In any other table the name is the row id of the version. While the lock is held only its holder
+// writes the record, so others go on to find that version as the newest. No other row gets the id,
+// because the holder's snapshot holds it back.
+//
+// Another unique key names nothing: when it is dropped, two records may have equal values in it.
+LockName Table::lock_name(std::uint32_t row) const noexcept {
+  const bool has_primary_key = schema().has_primary_key;
+  return {layout_.table_id, has_primary_key ? keys_[0]->record_hash(row) : hash_integer(row)};
+}
+
+void Table::note_deleted(TransactionContext& context, std::uint32_t row,
+                         mvcc::VersionLayout* locked, std::uint16_t keys) {
+  if (rows_.mark_deleted(row)) context.deletes_in_main = true;
+  context.dying.push_back({this, 0, 0, row, keys});
+  context.add_write({locked, layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
+}
+
+// `keys`: those whose hash of the row is in `hashes`.
+void Table::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept {
+  constexpr KeyMask kKept = (1U << DeadRow::kHashesKept) - 1;
+  for (const std::size_t i : KeyPlaces(static_cast<KeyMask>(keys & kKept)))
+    if (keys_[i]->has_hints()) dead.keep_hash(i, hashes[i]);
+}
+
+Status Table::check_changes(const TableDefinition& now,
+                            std::span<const ColumnValue> changes) const {
+  for (const ColumnValue& change : changes) {
+    const std::size_t column = change.column.value();
+    if (__builtin_expect(!now.has_column(column), 0)) return no_column(now, change.column);
+    if (Status s = check_value(now, column, change.value); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
+                             std::span<const ColumnValue> changes) {
+  const columns::RowLayout& layout = rows_.layout(row);
+  const std::size_t count = columns_.size();
+  context.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
+  context.bits.resize(count);
+  if (is_any(kAltered)) need_altered(context, layout);
+  context.cells.clear();
+  context.editions = layout.editions();
+  for (const ColumnValue& change : changes) {
+    const std::size_t i = change.column.value();
+    columns::Column& column = *columns_[i];
+    if (__builtin_expect(column.edition() != layout.edition(i), 0))
+      return changed_meanwhile(context);
+    Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
+                                               context.unflushed, context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context.cells.push_back(*cell);
+    context.bits[i] = std::max(context.bits[i], column.bits_for(*cell));
+  }
+  return {};
+}
+
+// What a new version needs besides what its row's cells are wide.
+void Table::need_altered(TransactionContext& context, const columns::RowLayout& layout) const {
+  for (std::size_t i = 0; i < context.bits.size(); ++i) {
+    if (columns_[i]->is_dropped())
+      context.bits[i] = 0;
+    else if (layout.bits(i) == 0)
+      context.bits[i] = columns_[i]->bits_for(columns_[i]->constant());
+  }
+}
+
+// All cells of a row as they will be: a group has codes of its own, and so has an earlier edition
+// of a column, with texts that go when it goes.
+Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
+                               std::span<const ColumnValue> changes) {
+  const RowView view = rows_.view(row);
+  const std::size_t count = columns_.size();
+  context.cells.resize(count);
+  context.bits.resize(count);
+  context.editions = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    columns::Column& column = *columns_[i];
+    const auto change = std::find_if(changes.rbegin(), changes.rend(),
+                                     [&](const ColumnValue& c) { return c.column.value() == i; });
+    const Value value = change == changes.rend()
+                            ? view.value(column, i)
+                            : columns::normalised(change->value, column.type());
+    Result<columns::Cell> cell =
+        change == changes.rend() && view.edition(i) == column.edition()
+            ? column.encode_stored(value, context.unflushed, context.slot->persister())
+            : column.encode(value, context.unflushed, context.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context.cells[i] = *cell;
+    context.bits[i] = column.bits_for(*cell);
+    context.editions += column.mark();
+  }
+  return {};
+}
+
+// A row that this transaction inserted itself is not visible to anybody else: no new version,
+// unless it may have to be again what it is now.
+bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
+                            std::span<const ColumnValue> changes) {
+  if (mvcc::load_stamp(rows_.version(row).created) != context.visibility.own_tag()) return false;
+  if (!context.may_change_in_place(layout_.table_id, row)) return false;
+  const columns::RowLayout& layout = rows_.layout(row);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const std::size_t column = changes[i].column.value();
+    if (layout.bits(column) < context.bits[column]) return false;
+    for (const KeyIndex* key : keys_)
+      if (key->has_column(column)) return false;
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    layout.store(rows_.address(row), changes[i].column.value(), context.cells[i]);
+  if (__builtin_expect(context.flushed_ahead != 0, 0))
+    context.slot->persister().flush(rows_.address(row), layout.row_bytes(), "write_ahead/2");
+  return true;
+}
+
+// A copy of the row with the changes, its cells packed for the chunk it lands in; stamped.
+Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint32_t row,
+                                          std::span<const ColumnValue> changes) {
+  Result<std::uint32_t> fresh = take_row(context);
+  if (!fresh.ok()) return fresh;
+  const columns::RowLayout& from = rows_.layout(row);
+  const columns::RowLayout& to = rows_.layout(*fresh);
+  const std::byte* source = rows_.address(row);
+  std::byte* target = rows_.address(*fresh);
+  note_cells(target, to.row_bytes());
+  if (&from == &to) {
+    const auto* source_words = reinterpret_cast<const std::uint64_t*>(source);
+    auto* target_words = reinterpret_cast<std::uint64_t*>(target);
+    for (std::size_t word = columns::RowLayout::kStampBytes / 8; word < from.row_bytes() / 8;
+         ++word)
+      __atomic_store_n(target_words + word, __atomic_load_n(source_words + word, __ATOMIC_RELAXED),
+                       __ATOMIC_RELAXED);
+  } else {
+    // Of a dropped column nobody has asked whether what the row has fits.
+    for (std::size_t i = 0; i < to.cells().size(); ++i)
+      to.store(target, i, is_dropped_column(i) ? columns::Cell{} : from.load_cell(source, i));
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    to.store(target, changes[i].column.value(), context.cells[i]);
+  mvcc::VersionLayout& version = rows_.version(*fresh);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context.visibility.own_tag());
+  return fresh;
+}
+
+Result<RowId> Table::update(TransactionContext& context, RowId row_id,
+                            std::span<const ColumnValue> changes) {
+  return with_definition_of_now(*this, context, [&](const TableDefinition& now) {
+    return is_constrained() ? update_constrained(now, context, row_id, changes)
+                            : update_row(now, context, row_id, changes);
+  });
+}
+
+Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& context,
+                                RowId row_id, std::span<const ColumnValue> changes) {
+  const std::uint32_t row = row_id.value();
+  if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
+    return Status(StatusCode::kNotFound);
+  KeyMask kept = keys_.kept();
+  KeyHashes hashes{};
+  hash_keys(row, kept, hashes);
+  if (Status s = check_changes(now, changes); !s.ok()) return s;
+  const bool is_whole =
+      rows_.view(row).is_in_group() || rows_.layout(row).editions() != columns_.editions();
+  if (Status s = is_whole ? encode_whole_row(context, row, changes)
+                          : encode_changes(context, row, changes);
+      !s.ok())
+    return s;
+  if (!is_whole && update_in_place(context, row, changes)) return row_id;
+  mvcc::VersionLayout* locked = nullptr;
+  if (Status s = lock_row(context, row, locked); !s.ok()) return s;
+  // A key may have been begun since the look above, and its index may have the row: another
+  // transaction updated the row and was undone (KeyIndex::undo_replace). This update must then put
+  // the new version in the row's place. From here on nobody else can enter the row.
+  if (const KeyMask now_kept = keys_.kept(); __builtin_expect(now_kept != kept, 0)) {
+    kept = now_kept;
+    hash_keys(row, kept, hashes);
+  }
+  const auto unlock = [&] { mvcc::store_stamp(locked->deleted, mvcc::kNoStamp); };
+  std::uint32_t fresh = kNoRow;
+  Status written;
+  if (is_whole) {
+    written = write_new_row(context, context.cells, fresh);
+  } else {
+    Result<std::uint32_t> version = make_version(context, row, changes);
+    if (version.ok()) fresh = *version;
+    written = version.status();
+  }
+  if (!written.ok()) {
+    unlock();
+    return written;
+  }
+  rows_.set_previous(fresh, row);
+
+  KeyMask changed_keys = 0;
+  for (const std::size_t k : KeyPlaces(kept))
+    for (const ColumnValue& change : changes)
+      if (keys_[k]->has_column(change.column.value()) && !keys_[k]->same_key(row, fresh))
+        changed_keys |= static_cast<KeyMask>(1U << k);
+  if (changed_keys != 0) hash_keys(fresh, changed_keys, hashes);
+  if (Status s = enter_indexes(context, fresh, row, kept, changed_keys, hashes); !s.ok()) {
+    mvcc::store_stamp(rows_.version(fresh).created, mvcc::kNoStamp);
+    give_back(context, fresh);
+    unlock();
+    return s;
+  }
+  note_inserted(context, fresh);
+  note_deleted(context, row, locked, changed_keys);
+  note_hashes(context.dying.back(), static_cast<KeyMask>(kept & ~changed_keys), hashes);
+  return RowId(fresh);
+}
+
+Status Table::remove(TransactionContext& context, RowId row_id) {
+  if (is_constrained()) return remove_constrained(context, row_id);
+  return remove_row(context, row_id);
+}
+
+Status Table::remove_row(TransactionContext& context, RowId row_id) {
+  const std::uint32_t row = row_id.value();
+  mvcc::VersionLayout* locked = nullptr;
+  if (Status s = lock_row(context, row, locked); !s.ok()) return s;
+  note_deleted(context, row, locked, kEveryKey);
+  return {};
+}
+
+}  // namespace flugs::engine
