@@ -28,30 +28,11 @@ Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& ta
   return row;
 }
 
-// That a row is not there, or not any more, has been read as well.
 Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table& table, RowId row,
                               std::span<const ColumnValue> changes) {
   Result<RowId> version = table.update(context, row, changes);
-  if (!version.ok()) note_row(context, table, row);
+  if (!version.ok()) context.reads.add_refused_update(table, row.value(), changes, version.code());
   return version;
-}
-
-// That a key is taken has been read, too.
-void note_taken_keys(engine::TransactionContext& context, const engine::Table& table) {
-  std::array<Value, engine::kKeyColumnsMax> wanted;
-  const std::span<const Value> values = context.inserted;
-  const std::size_t width = context.inserted_width;
-  for (std::size_t first = 0; first < values.size(); first += width)
-    for (const std::size_t k : engine::KeyPlaces(table.keys().kept())) {
-      const engine::KeyIndex& key = *table.keys()[k];
-      if (!key.is_unique()) continue;
-      // A column may have been added just now, so that the rows are narrower.
-      const std::span<const std::uint16_t> in = key.columns();
-      if (*std::max_element(in.begin(), in.end()) >= width) continue;
-      for (std::size_t i = 0; i < key.columns().size(); ++i)
-        wanted[i] = values[first + key.columns()[i]];
-      context.reads.add_lookup(table, k, std::span(wanted.data(), key.columns().size()));
-    }
 }
 
 // `row`: all values, or some beside their columns.
@@ -60,7 +41,7 @@ Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table
                               std::span<const Given> row) {
   Result<RowId> id = table.insert(context, row);
   if (id.code() == StatusCode::kAlreadyExists && context.notes_reads())
-    note_taken_keys(context, table);
+    context.reads.add_refused_insert(table, context.inserted, context.inserted_width);
   return id;
 }
 
@@ -135,7 +116,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   const engine::Visit visiting(*context_);
   Status added = target->insert_rows(*context_, values, ids);
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
-    note_taken_keys(*context_, *target);
+    context_->reads.add_refused_insert(*target, context_->inserted, context_->inserted_width);
   return added;
 }
 

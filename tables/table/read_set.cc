@@ -1,12 +1,40 @@
 #include "tables/transactions/read_set.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "tables/table/table.h"
 
 namespace flugs::engine {
+
+namespace {
+
+/// The unique keys for which `has(key)`.
+template <typename Has>
+KeyMask unique_keys(const Table& table, Has&& has) {
+  KeyMask keys = 0;
+  for (const std::size_t k : KeyPlaces(table.keys().kept()))
+    if (table.keys()[k]->is_unique() && has(*table.keys()[k]))
+      keys |= static_cast<KeyMask>(1U << k);
+  return keys;
+}
+
+// Nobody has said which of the keys is taken. With a NULL in it a row takes a key from nobody.
+template <typename ValueOf>
+void add_keys(ReadSet& reads, const Table& table, KeyMask keys, ValueOf&& value_of) {
+  std::array<Value, kKeyColumnsMax> wanted;
+  for (const std::size_t k : KeyPlaces(keys)) {
+    const std::span<const std::uint16_t> columns = table.keys()[k]->columns();
+    const std::span<Value> values(wanted.data(), columns.size());
+    std::transform(columns.begin(), columns.end(), values.begin(), value_of);
+    if (std::none_of(values.begin(), values.end(), [](const Value& v) { return v.is_null(); }))
+      reads.add_lookup(table, k, values);
+  }
+}
+
+}  // namespace
 
 OwnedValues::OwnedValues(std::span<const Value> values) : values_(values.begin(), values.end()) {
   std::size_t bytes = 0;
@@ -44,6 +72,38 @@ void ReadSet::add_scan(const Table& table, const Predicate& where) {
     scan.where.equals = scan.equals.view().front();
   }
   scans_.push_back(std::move(scan));
+}
+
+void ReadSet::add_refused_insert(const Table& table, std::span<const Value> values,
+                                 std::size_t width) {
+  // A column may have been added just now, so that the rows are narrower.
+  const KeyMask keys = unique_keys(table, [&](const KeyIndex& key) {
+    return *std::max_element(key.columns().begin(), key.columns().end()) < width;
+  });
+  for (std::size_t first = 0; first < values.size(); first += width)
+    add_keys(*this, table, keys, [&](std::uint16_t column) { return values[first + column]; });
+}
+
+// That the row is not there, or not any more, has been read as well. Keys of other columns are the
+// row's own.
+void ReadSet::add_refused_update(const Table& table, std::uint32_t row,
+                                 std::span<const ColumnValue> changes, StatusCode why) {
+  add_row(table, row);
+  if (why != StatusCode::kAlreadyExists) return;
+  const RowView view = table.rows().view(row);
+  const auto change_of = [&](std::uint16_t column) {
+    return std::find_if(changes.rbegin(), changes.rend(),
+                        [&](const ColumnValue& change) { return change.column.value() == column; });
+  };
+  const KeyMask keys = unique_keys(table, [&](const KeyIndex& key) {
+    const auto columns = key.columns();
+    return std::any_of(columns.begin(), columns.end(),
+                       [&](std::uint16_t column) { return change_of(column) != changes.rend(); });
+  });
+  add_keys(*this, table, keys, [&](std::uint16_t column) {
+    const auto change = change_of(column);
+    return change == changes.rend() ? view.value(*table.columns()[column], column) : change->value;
+  });
 }
 
 bool ReadSet::holds(const mvcc::Visibility& then, const mvcc::Visibility& now) const {

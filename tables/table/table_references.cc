@@ -245,10 +245,13 @@ Status Table::act_on_children(TransactionContext& context, std::size_t write) {
                          cascades ? rows_.view(replacement).value(*columns_[columns[i]], columns[i])
                                   : Value::null()});
     for (const std::uint32_t child : found)
-      if (Status s = foreign->child.act_on_child(context, child, changes); !s.ok())
+      if (Status s = foreign->child.act_on_child(context, child, changes); !s.ok()) {
+        if (context.notes_reads())
+          context.reads.add_refused_update(foreign->child, child, changes, s.code());
         return s.code() == StatusCode::kConflict
                    ? s
                    : Status(s.code(), fmt::format("{}: {}", name_of(*foreign), s.message()));
+      }
   }
   return {};
 }
@@ -300,6 +303,10 @@ Status Table::finish_statement(TransactionContext& context, const TransactionMar
   }
   if (s.ok()) return s;
   if (s.code() == StatusCode::kConflict) context.conflicts.add();
+  // The refusal rests on the rows on the way to it, which keep no trace of the statement.
+  for (std::size_t i = mark.writes; i < context.writes.size() && reads != nullptr; ++i)
+    if (context.writes[i].deletes)
+      reads->add_row(*context.table_of(context.writes[i].table), context.writes[i].row);
   context.undo_since(mark);
   return s;
 }

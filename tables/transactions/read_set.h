@@ -55,6 +55,11 @@ class ReadSet {
                  std::uint32_t last);
   /// All rows that fulfil `where`, which has been checked.
   void add_scan(const Table& table, const Predicate& where);
+  /// That one of these rows has a key that is taken (kAlreadyExists); `values` row after row.
+  void add_refused_insert(const Table& table, std::span<const Value> values, std::size_t width);
+  /// That the row could not be changed so, or not be deleted: then there are no changes.
+  void add_refused_update(const Table& table, std::uint32_t row,
+                          std::span<const ColumnValue> changes, StatusCode why);
 
   /// Whether all that was read at `then` is the same at `now`, a later snapshot of the same
   /// transaction. Waits for transactions that are about to commit below `now`.

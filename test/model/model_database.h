@@ -203,9 +203,10 @@ class ModelDatabase {
     ModelRow row;
   };
   Outcomes judge(ModelTable& table, std::size_t key, const ModelTransaction& transaction,
-                 const ModelRow& row) const;
+                 const ModelRow& row);
   Outcomes judge_keys(ModelTable& table, const ModelTransaction& transaction, const ModelRow* old,
-                      const ModelRow& row) const;
+                      const ModelRow& row);
+  void note_key_owner(ModelTransaction& transaction, const ModelTable& table, Outcomes judged);
   Outcomes judge_change(const ModelTransaction& transaction, const ModelRecord& record) const;
   Outcomes change_row(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen,
                       const std::vector<std::size_t>& named, const ModelRow& row);
@@ -248,6 +249,7 @@ class ModelDatabase {
   std::vector<std::pair<ModelTable*, ModelRecord*>> unsettled_;
   std::vector<Replaced> replaced_;  // by what is unsettled
   std::vector<std::pair<ModelTable*, ModelRecord*>> to_prune_;
+  ModelRecord* key_owner_ = nullptr;  // of the key for which a row was refused last
   std::uint64_t now_ = 0;
 };
 

@@ -40,20 +40,20 @@ Outcomes judge_values(const ModelTable& table, const ModelRow& row,
 // --------------------------------------------------------------------------- keys and conflicts
 
 Outcomes ModelDatabase::judge(ModelTable& table, std::size_t number,
-                              const ModelTransaction& transaction, const ModelRow& row) const {
+                              const ModelTransaction& transaction, const ModelRow& row) {
   const ModelKey& key = table.keys[number];
   if (!key.unique || key.dropped || key_has_null(key, row)) return {};
   const std::uint64_t snapshot = snapshot_of(transaction);
-  bool is_taken = false;
+  key_owner_ = nullptr;
   const auto [begin, end] = table.indexes[number].equal_range(hash_key(key_of(key.columns, row)));
   for (auto at = begin; at != end; ++at) {
-    const ModelRecord& record = *at->second;
+    ModelRecord& record = *at->second;
     if (record.writer != nullptr) {
       const bool current = !record.own.deleted && same_key(key, record.own.row, row);
       const bool former = std::any_of(record.own.superseded.begin(), record.own.superseded.end(),
                                       [&](const ModelRow& r) { return same_key(key, r, row); });
       if (record.writer != &transaction && (current || former)) return StatusCode::kConflict;
-      is_taken |= current && record.writer == &transaction;
+      if (current && record.writer == &transaction) key_owner_ = &record;
     }
     for (const ModelVersion& version : record.versions) {
       if (!same_key(key, version.row, row)) continue;
@@ -63,22 +63,28 @@ Outcomes ModelDatabase::judge(ModelTable& table, std::size_t number,
       }
       if (record.writer == &transaction) continue;
       if (record.writer != nullptr || version.begin > snapshot) return StatusCode::kConflict;
-      is_taken = true;
+      key_owner_ = &record;
     }
   }
-  return is_taken ? StatusCode::kAlreadyExists : StatusCode::kOk;
+  return key_owner_ != nullptr ? StatusCode::kAlreadyExists : StatusCode::kOk;
 }
 
 // Keys whose columns stay as they are need no look. The version that makes way is the
 // transaction's own to delete, so that it does not stand in the way.
 Outcomes ModelDatabase::judge_keys(ModelTable& table, const ModelTransaction& transaction,
-                                   const ModelRow* old, const ModelRow& row) const {
+                                   const ModelRow* old, const ModelRow& row) {
   for (std::size_t i = 0; i < table.keys.size(); ++i) {
     if (table.keys[i].dropped) continue;
     if (old != nullptr && same_key(table.keys[i], *old, row)) continue;
     if (const Outcomes judged = judge(table, i, transaction, row); !judged.ok()) return judged;
   }
   return {};
+}
+
+// Who is told that a key is taken has read the record that has it.
+void ModelDatabase::note_key_owner(ModelTransaction& transaction, const ModelTable& table,
+                                   Outcomes judged) {
+  if (judged.is_only(StatusCode::kAlreadyExists)) note_read(transaction, table, key_owner_);
 }
 
 Outcomes ModelDatabase::judge_change(const ModelTransaction& transaction,
@@ -125,8 +131,11 @@ Outcomes ModelDatabase::insert(ModelTransaction& transaction, ModelTable& table,
   for (const ModelRow& row : rows)
     if (const Outcomes judged = judge_values(table, row); !judged.ok()) return judged;
   for (const ModelRow& row : rows)
-    if (const Outcomes judged = judge_keys(table, transaction, nullptr, row); !judged.ok())
-      return rows.size() == 1 ? judged : judged_of_many();
+    if (const Outcomes judged = judge_keys(table, transaction, nullptr, row); !judged.ok()) {
+      if (rows.size() > 1) return judged_of_many();
+      note_key_owner(transaction, table, judged);
+      return judged;
+    }
   const std::size_t mark = transaction.writes_.size();
   table.had_rows = true;
   for (ModelRow& row : rows) {
@@ -151,8 +160,10 @@ Outcomes ModelDatabase::update(ModelTransaction& transaction, ModelTable& table,
   note_read(transaction, table);
   if (transaction.is_read_only()) return StatusCode::kReadOnly;
   const std::size_t mark = transaction.writes_.size();
-  if (const Outcomes done = change_row(transaction, table, seen, named, row); !done.ok())
+  if (const Outcomes done = change_row(transaction, table, seen, named, row); !done.ok()) {
+    note_key_owner(transaction, table, done);
     return done;
+  }
   return table.is_related() ? finish_statement(transaction, mark) : Outcomes();
 }
 

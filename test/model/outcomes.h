@@ -25,6 +25,7 @@ class Outcomes {
     return none;
   }
   bool is_untold() const { return codes_ == 0; }
+  bool is_only(StatusCode code) const { return codes_ == bit(code); }
   bool admits(StatusCode code) const { return (codes_ & bit(code)) != 0; }
   /// It succeeds, and cannot fail.
   bool ok() const { return codes_ == bit(StatusCode::kOk); }
