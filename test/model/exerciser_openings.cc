@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/database_access.h"
-#include "engine/table.h"
+#include "engine/database/database_access.h"
 #include "flugs/opening_estimate.h"
 #include "flugs/pool_check.h"
+#include "tables/table/table.h"
 #include "test/model/exerciser.h"
 
 namespace flugs::test {
