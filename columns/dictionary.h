@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/mutex.h"
 #include "columns/cell.h"
 #include "columns/chunk_geometry.h"
@@ -53,8 +54,8 @@ class Dictionary {
   static constexpr std::uint32_t kHintTailMax = 64;
 
   enum class Use : std::uint8_t { kNone, kValues };
-  /// `use` kNone: the column holds its values directly, nothing is looked up or added. `hints`:
-  /// null for an index in DRAM. `decoder` is kept up to date for whoever reads rows.
+  /// `use` kNone: the column holds its values directly; nothing is looked up or added. `hints` is
+  /// null for an index in DRAM. The dictionary keeps `decoder` up to date for readers of rows.
   Dictionary(pmem::Pool& pool, DictionaryLayout& layout, Use use, HintIndexLayout* hints,
              StringHeap& heap, Type type, Decoder& decoder, const std::string& owner);
 
@@ -74,8 +75,11 @@ class Dictionary {
   std::uint32_t rebuild_end() const noexcept { return rebuild_end_; }
   void rebuild_range(std::uint32_t first, std::uint32_t end, HashIndexBuilder::Source& source,
                      RebuildCounts& counts, pmem::Persister& persister);
-  /// When it is in DRAM.
-  HashIndex& index() noexcept { return *index_; }
+  /// Only with `use` kValues and without hints.
+  HashIndex& index() noexcept {
+    FLUGS_CHECK(index_);
+    return *index_;
+  }
   /// `counts`: of all ranges. Fails with kCorrupt when one had an entry that must not be used: then
   /// the index is not used either.
   Status finish_rebuild(const RebuildCounts& counts);

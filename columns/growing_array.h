@@ -33,8 +33,9 @@ class GrowingArray {
     if (index >= capacity_) grow(index + 1);
     elements_.load(std::memory_order_relaxed)[index] = value;
   }
+  // Acquire: a reader that knows of an early element only may meet a later copy.
   T operator[](std::size_t index) const noexcept {
-    return elements_.load(std::memory_order_relaxed)[index];
+    return elements_.load(std::memory_order_acquire)[index];
   }
 
  private:
@@ -43,7 +44,7 @@ class GrowingArray {
     auto longer = std::make_unique<T[]>(capacity);
     std::copy_n(elements_.load(std::memory_order_relaxed), capacity_, longer.get());
     kept_.push_back(std::move(longer));
-    elements_.store(kept_.back().get(), std::memory_order_relaxed);
+    elements_.store(kept_.back().get(), std::memory_order_release);
     capacity_ = capacity;
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/published.h"
 #include "columns/column.h"
 #include "columns/hash_index.h"
@@ -171,7 +172,10 @@ class KeyIndex final : public columns::OrderedIndexCompare {
     if (hints_ != nullptr) hints_->recover(persister);
   }
   /// For rebuilding, when there are no hints.
-  columns::HashIndex& hash() noexcept { return *hash_; }
+  columns::HashIndex& hash() noexcept {
+    FLUGS_CHECK(hash_);
+    return *hash_;
+  }
 
   // Of rows that were there at opening, made later: until `finish` the hash index may lack those
   // that are not entered and have not been replaced. See tables/keys/key_late.cc.
