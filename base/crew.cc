@@ -12,9 +12,9 @@ namespace flugs {
 
 namespace {
 
-// Calls follow one another within microseconds, or not for long. To wake a thread that sleeps takes
-// the kernel some 50 us, as long as a small query. So a thread looks again for about as long before
-// it sleeps.
+// Pauses before a thread sleeps: some 50 us on Intel's processors, a quarter of it on AMD's. The
+// kernel takes some 50 us to wake a thread, as long as a small query, and the next call often comes
+// sooner.
 constexpr int kLooks = 1000;
 
 template <typename Condition>

@@ -49,8 +49,8 @@ inline void store_stamp(Stamp& stamp, Stamp value) noexcept {
   note_write(SharedWord::kRowStamps, &stamp);
   __atomic_store_n(&stamp, value, __ATOMIC_RELEASE);
 }
-/// Seq_cst for who looks afterwards whether the row is locked (tables/transactions/row_locks.h):
-/// the same instruction.
+/// Seq_cst: the caller may look afterwards whether the row is locked
+/// (tables/transactions/row_locks.h). The instruction is the same.
 inline bool exchange_stamp(Stamp& stamp, Stamp expected, Stamp desired) noexcept {
   note_write(SharedWord::kRowStamps, &stamp);
   return __atomic_compare_exchange_n(&stamp, &expected, desired, false, __ATOMIC_SEQ_CST,

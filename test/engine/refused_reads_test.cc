@@ -89,7 +89,7 @@ TEST_CASE("an update that is refused has read its row", "[engine]") {
   }
 }
 
-TEST_CASE("an update that is refused for a key has read who has the key", "[engine]") {
+TEST_CASE("an update that is refused for a key has read the row that has the key", "[engine]") {
   for (const std::int64_t id : {2, 3}) {
     Family family;
     CHECK(family.refused_then(
@@ -129,7 +129,7 @@ TEST_CASE("a cascade that is refused has read the rows that it came to", "[engin
 }
 
 // A child of which one column is NULL refers to nothing, and so may have what no parent has.
-TEST_CASE("a cascade that is refused for a key has read who has the key", "[engine]") {
+TEST_CASE("a cascade that is refused for a key has read the row that has the key", "[engine]") {
   for (const std::int64_t id : {2, 3}) {
     Family family;
     TableSchema pairs("pairs");
