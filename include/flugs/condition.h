@@ -10,7 +10,7 @@
 
 namespace flugs {
 
-/// A value, or NULL, with bytes of its own: what a schema is made of.
+/// A value, or NULL, that owns its bytes. Schemas consist of such constants.
 ///
 /// Thread-safety: a plain value type.
 class Constant {
@@ -33,7 +33,7 @@ class Constant {
     return is_text ? Value::from_bytes(type_, text_) : Value::from_raw(type_, raw_);
   }
   std::uint8_t scale() const noexcept { return scale_; }
-  /// For people; a decimal with its point, of a long text the beginning.
+  /// For people. A decimal has its point; a long text is cut off.
   std::string to_string() const;
 
  private:
@@ -44,13 +44,14 @@ class Constant {
   bool present_ = false;
 };
 
-/// What must hold for a row, in a form that a pool keeps: comparisons of a column with a constant
-/// or with another column, memberships, texts, and their combinations. Three truth values as in
-/// SQL: a comparison with NULL is unknown, and a check is fulfilled by what is not false.
+/// A condition that every row must meet, in a form that a pool keeps: comparisons of a column with
+/// a constant or with another column, lists, tests of texts, and combinations of these. It has
+/// three truth values as in SQL: a comparison with NULL is unknown, and a row meets a check unless
+/// the result is false.
 ///
-/// An expression of a query (flugs/expression.h) of this kind is one, too:
+/// An expression of a query (flugs/expression.h) of this kind converts to a condition:
 ///     schema.check("grown", col("age") >= 18 || col("guardian").is_not_null());
-/// Building one never fails; what is wrong with it, Database::create_table says.
+/// Building a condition never fails; Database::create_table reports errors in it.
 ///
 /// Thread-safety: a plain value type.
 class Condition {
@@ -71,21 +72,22 @@ class Condition {
     kContains = 12,
     kAll = 13,   ///< and
     kAny = 14,   ///< or
-    kNone = 15,  ///< not: of one part
+    kNone = 15,  ///< not; has one part
   };
-  /// Comparisons and combinations in one condition, at most.
+  /// Largest number of comparisons and combinations in one condition.
   static constexpr std::size_t kNodesMax = 64;
 
-  /// Nodes stand in the order in which they are read: kAll, kAny and kNone before their parts.
+  /// Nodes stand in reading order: kAll, kAny and kNone stand before their parts.
   struct Node {
     Kind kind = Kind::kIsNotNull;
-    std::uint16_t parts = 0;          ///< of kAll, kAny and kNone, which have nothing else
-    std::string column;               ///< what is looked at
-    std::string other;                ///< the column that a comparison is with; empty: a constant
-    std::vector<Constant> constants;  ///< one; of kIn any number; of kIsNull and kIsNotNull none
+    std::uint16_t parts = 0;          ///< number of parts of kAll, kAny and kNone, which use no
+                                      ///< other field
+    std::string column;               ///< the column to test
+    std::string other;                ///< the column to compare with; empty: a constant
+    std::vector<Constant> constants;  ///< one; for kIn any number; for kIsNull and kIsNotNull none
   };
 
-  /// None: refused as a check.
+  /// No condition; create_table refuses it as a check.
   Condition() = default;
 
   /// `kind` is one of the first six.
@@ -95,16 +97,16 @@ class Condition {
   static Condition in(std::string column, std::vector<Constant> constants);
   static Condition is_null(std::string column);
   static Condition is_not_null(std::string column);
-  /// Of text (string or bytes), byte by byte.
+  /// The next three test a text (string or bytes) byte by byte.
   static Condition starts_with(std::string column, std::string_view prefix);
   static Condition ends_with(std::string column, std::string_view suffix);
   static Condition contains(std::string column, std::string_view part);
   static Condition all_of(const std::vector<Condition>& parts);
   static Condition any_of(const std::vector<Condition>& parts);
   static Condition negated(const Condition& part);
-  /// One that is refused, saying why.
+  /// A condition that create_table refuses with the reason `why`.
   static Condition wrong(std::string why);
-  /// Of nodes as they stand; whether they fit each other, Database::create_table says.
+  /// A condition made of `nodes`; Database::create_table says whether they fit each other.
   static Condition of(std::vector<Node> nodes);
 
   const std::vector<Node>& nodes() const noexcept { return nodes_; }

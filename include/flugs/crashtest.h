@@ -4,7 +4,7 @@
 
 #include "flugs/database.h"
 
-// A workload of your own under the crash-state explorer: `flugs crashtest ./libmine.so`.
+// Runs a workload of your own under the crash-state explorer: `flugs crashtest ./libmine.so`.
 //
 // Write a class, and a function that makes one:
 //
@@ -13,19 +13,21 @@
 //   }
 //
 // The explorer runs the steps on a database in memory. At every fence, and after every step, it
-// makes each state in which a power cut could have left the medium, has it recovered, and calls
-// `check` on what comes back. A complete one is in examples/crash_workload.cc.
+// makes each state in which a power cut could have left the medium, recovers it, and calls `check`
+// on the recovered database. A complete workload is in examples/crash_workload.cc.
 
 namespace flugs {
 
 /// Where in the workload the power was cut.
 struct CrashMoment {
-  std::uint64_t acknowledged = 0;  ///< steps that have returned: all they committed must be there
-  bool is_in_step = false;         ///< the next one had begun: it may be there, whole or not at all
+  std::uint64_t acknowledged = 0;  ///< steps that have returned: all that they committed must be
+                                   ///< there
+  bool is_in_step = false;         ///< the next step had begun: its effect may be there as a whole,
+                                   ///< or not at all
 };
 
 /// Thread-safety: everything is called from one thread, `check` also in the middle of a `step`. The
-/// same seed must give the same steps: failures are replayed.
+/// same seed must give the same steps, because the explorer replays failures.
 class CrashWorkload {
  public:
   CrashWorkload() = default;
@@ -35,12 +37,12 @@ class CrashWorkload {
 
   /// How many steps there are.
   virtual std::uint64_t steps() const = 0;
-  /// Makes the tables and what the steps begin with; not explored.
+  /// Makes the tables and the rows that the steps start from; not explored.
   virtual Status set_up(Database& database) = 0;
   /// Step `number`, from 0. No transaction is open when it returns.
   virtual Status step(Database& database, std::uint64_t number) = 0;
-  /// Your invariant, on a database that was recovered; it may write to it. That the audit is clean,
-  /// that no space is lost, and that a second restart changes nothing, is looked at besides.
+  /// Checks your invariant on a recovered database, and may write to it. The explorer itself checks
+  /// that the audit is clean, that no space is lost, and that a second restart changes nothing.
   virtual Status check(Database& recovered, const CrashMoment& moment) = 0;
 };
 

@@ -23,8 +23,8 @@ namespace engine {
 struct DatabaseAccess;
 }  // namespace engine
 
-/// How far something long has come, in steps of unlike length. `total` is 0 when it is not known,
-/// and may grow; `done` does not get less within a phase.
+/// Progress of a long operation, in steps of unlike length. `total` is 0 while it is unknown, and
+/// may grow; `done` never decreases within a phase.
 struct Progress {
   std::string_view phase;  ///< "dictionary indexes" or "key indexes" of RecoveryReport, or "verify"
   std::uint64_t done = 0;
@@ -37,99 +37,101 @@ enum class OpenMode : std::uint8_t {
   kOpenOrCreate,
 };
 
-/// Where the indexes are that lead from values to ValueIDs, and from unique keys to rows.
+/// Where the library keeps the indexes from values to ValueIDs, and from unique keys to rows.
 enum class IndexMode : std::uint8_t {
-  kRebuild,  ///< in DRAM; made from the data after opening: look-ups are slower until it is done
+  kRebuild,  ///< in DRAM; made from the data after opening: look-ups are slower until they are made
   kHint,     ///< in the pool; opening finds them, at any size (docs/decisions/0015-hint-indexes.md)
 };
 inline constexpr IndexMode kDefaultIndexMode = IndexMode::kHint;
 
-/// When opening returns. Reads, writes and commits are right from then on either way.
+/// When Database::open returns. Reads, writes and commits are right from then on in both cases.
 enum class Ready : std::uint8_t {
-  kFirstAnswer,   ///< as soon as queries can be answered. In the background indexes in DRAM are
-                  ///< made, with IndexMode::kHint those of ordered keys. Nobody waits for these:
-                  ///< until they are made a range is found by looking at the table's rows outside
-                  ///< of main, one by one. With kRebuild a unique key that is looked up, or gets a
-                  ///< new value, is searched for in the cells of these rows, some milliseconds
-                  ///< for a million, until its index is made; what is wanted first is made first
-                  ///< (docs/decisions/0020). Rows of earlier lives that died are found and given
-                  ///< free
-  kIndexesBuilt,  ///< when nothing is left to do
+  kFirstAnswer,   ///< as soon as the database can answer queries. A thread then makes the indexes
+                  ///< in DRAM; with IndexMode::kHint these are the indexes of ordered keys. No call
+                  ///< waits for them: until an ordered index is made, `range` looks at each row of
+                  ///< the table outside of main. With kRebuild, until the index of a unique key is
+                  ///< made, looking a key up or storing a new key value searches the cells of these
+                  ///< rows, some milliseconds for a million. The thread makes first what is asked
+                  ///< for first (docs/decisions/0020). It also finds the rows that died before this
+                  ///< opening, and frees them
+  kIndexesBuilt,  ///< when no work is left to do
 };
 
-/// Where the time-stamps of commits come from. Nothing in the pool tells which it was; it may be
-/// another one at each opening (docs/decisions/0024-commit-clock.md).
+/// The source of the commits' time-stamps. The pool does not record it; each opening may choose
+/// another (docs/decisions/0024-commit-clock.md).
 enum class CommitClock : std::uint8_t {
   kCounter,     ///< a word in DRAM that every commit writes and every begin reads
-  kProcessors,  ///< the processors' time-stamp counters: nothing is shared, for machines with many
-                ///< cores. Refused where the kernel does not go by them itself. With it
-                ///< Transaction::snapshot and commit_timestamp are not consecutive, and two that
-                ///< commit at the same moment, and have written nothing in common, may have the
-                ///< same
+  kProcessors,  ///< the processors' time-stamp counters: threads share nothing, for machines with
+                ///< many cores. Refused where the kernel does not use them as its own clock.
+                ///< Transaction::snapshot and commit_timestamp are then not consecutive. Two
+                ///< transactions that commit at the same moment and have written nothing in common
+                ///< may get the same time-stamp
   kAutomatic,   ///< kProcessors where the process may run on kProcessorsForClock processors or more
-                ///< and it is not refused; else kCounter
+                ///< and the counters are not refused; else kCounter
 };
-/// From so many processors on one word that all commits write is what they wait for
+/// With this many processors or more, commits wait mainly for the one word that all of them write
 /// (docs/scaling.md).
 inline constexpr unsigned kProcessorsForClock = 32;
 
 /// Which lines of emulated SCM a thread reads at the speed of its caches.
 enum class ScmCache : std::uint8_t {
-  kTask,       ///< those that its transaction, query, or task of recovery or a merge has touched
-  kProcessor,  ///< those that it has touched among 2^18 lines, a direct-mapped cache of 16 MB
+  kTask,       ///< lines that its transaction, query, or task of recovery or a merge has touched
+  kProcessor,  ///< lines that it has touched, in a direct-mapped cache of 2^18 lines, 16 MB
 };
 
 struct OpenOptions {
   /// A regular file, created with mode 0600; no symbolic link is followed. No zero byte.
   std::string path = {};
   OpenMode mode = OpenMode::kOpenOrCreate;
-  /// Largest size the pool can grow to, bytes, 8 MB to 16 TB; fixed at creation. The file has this
-  /// length and is sparse: space is taken as it is needed.
+  /// Largest size that the pool can grow to, bytes, 8 MB to 16 TB; fixed at creation. The file has
+  /// this length and is sparse: the pool takes space as it needs it.
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
   /// Step in which the pool grows, bytes, a multiple of 4096; fixed at creation. Chunks of tables
-  /// created by this opener have about a 16th of it, 4 MB at most: for a pool of less than 1 GB
-  /// make it smaller.
+  /// that this opener creates have about a 16th of it, 4 MB at most. Make it smaller for a pool of
+  /// less than 1 GB.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
-  /// Free space kept allocated and touched ahead of the writers by a background thread, bytes; 0:
-  /// no such thread.
+  /// Free space that a background thread keeps allocated and touched ahead of the writers, bytes;
+  /// 0: no such thread.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
-  /// Of all tables; fixed at creation, without effect on a pool that exists (Statistics tells its).
+  /// Where all tables keep their indexes. Fixed at creation: an existing pool keeps its mode, and
+  /// Statistics::index_mode tells it.
   IndexMode index_mode = kDefaultIndexMode;
   /// With IndexMode::kHint: how often a thread makes the index entries of new dictionary values
-  /// durable, milliseconds, up to a day; 0: no such thread, whoever commits new values does it now
-  /// and then.
+  /// durable, milliseconds, up to a day. 0: no such thread; transactions that commit new values do
+  /// it now and then.
   std::chrono::milliseconds hint_interval{10};
   Ready ready = Ready::kFirstAnswer;
-  /// Whether a thread does what Ready::kFirstAnswer leaves for later. Without
-  /// it that is done when it is needed: indexes are made by the first to write to a table or to
-  /// look a key up; rows are found before their space is used again, before a merge.
+  /// Whether a thread does what Ready::kFirstAnswer leaves for later. Without it, calls do that
+  /// work when they need it: the first one that writes to a table or looks a key up makes the
+  /// indexes; rows that died are found before their space is used again, and before a merge.
   bool sweeps_in_background = true;
-  /// How much of the pool a thread enters into the process's page tables right after opening:
-  /// indexes first, then dictionaries, rows of the delta, the newest first, main, and long strings;
-  /// bytes. 0: no such thread, and whoever reads a page first waits for it. On medium `file` that
-  /// may read it from the disk, so there it is a quarter of the machine's memory at most.
+  /// How much of the pool a thread enters into the process's page tables right after opening,
+  /// bytes: indexes first, then dictionaries, rows of the delta from the newest on, main, and long
+  /// strings. 0: no such thread, and the first reader of a page waits for it. On medium `file` the
+  /// page may come from the disk, so the limit there is at most a quarter of the machine's memory.
   std::uint64_t warm_bytes_max = std::uint64_t{8} << 30;
-  /// Transactions that can be open at one time, read-only ones included, 1 to 4000. May differ from
-  /// one opening to the next.
+  /// Transactions that can be open at one time, including read-only ones, 1 to 4000. May differ
+  /// from one opening to the next.
   std::uint32_t slots_max = 128;
   CommitClock clock = CommitClock::kAutomatic;
-  /// When tables are merged by themselves, each until it gets a policy of its own.
+  /// The policy of each table for merges without a call, until set_merge_policy gives it another.
   MergePolicy merge_policy = {};
-  /// How much the thread that does so stands back for others, 0 to 19, as nice(1) has it: with 10
-  /// it gets a tenth of what a busy thread gets, and all of an idle processor. Threads that it
-  /// starts to merge with (MergePolicy::threads) do the same.
+  /// How much the thread that merges by policy gives way to others, 0 to 19, as in nice(1): with 10
+  /// it gets a tenth of the time of a busy thread, and all of an idle processor. The threads that
+  /// it starts for a merge (MergePolicy::threads) do the same.
   std::uint32_t merge_niceness = 0;
   /// Threads that rebuild indexes at opening; 0: one per processor.
   std::uint32_t recovery_threads = 0;
-  /// Total latency of emulated SCM for reads and writes, nanoseconds; 0: the machine's own. Reads
-  /// below 90, which DRAM is taken to have, change nothing. Reads are charged in a build of flugs
-  /// with FLUGS_SCM only (preset "scm"); any other build refuses scm_read_ns. The model is
+  /// Total latency of emulated SCM for reads and writes, nanoseconds; 0: the machine's own. The
+  /// model assumes 90 for DRAM, so smaller values for reads change nothing. Only a build of flugs
+  /// with FLUGS_SCM (preset "scm") charges reads; any other build refuses scm_read_ns. The model is
   /// docs/decisions/0028-scm-reads.md.
   std::uint32_t scm_read_ns = 0;
   std::uint32_t scm_write_ns = 0;
   ScmCache scm_cache = ScmCache::kTask;
-  /// When lines are read or flushed one after the other, each but the first ones waits
-  /// the latency divided by this number, as a processor fetches that many at a time. 1: all of it.
+  /// When a thread reads or flushes lines one after the other, each line but the first ones costs
+  /// the latency divided by this number, since a processor fetches that many at a time. 1: each
+  /// costs all of it.
   std::uint32_t scm_lines_in_flight = 8;
   /// Called now and then while opening, from any thread, one call at a time. Must not throw.
   std::function<void(const Progress&)> progress = {};
@@ -137,9 +139,10 @@ struct OpenOptions {
 
 /// Counters and sizes of an open database. Sizes in bytes, counters since it was opened.
 struct Statistics {
-  std::string medium;                      ///< "dax", "emulated", "file" or "memory"
-  std::string flush;                       ///< "clwb", "clflushopt", "clflush", "msync", "none"
-  std::string guarantee;                   ///< what a commit that returned survives, one sentence
+  std::string medium;  ///< "dax", "emulated", "file" or "memory"
+  std::string flush;   ///< "clwb", "clflushopt", "clflush", "msync", "none"
+  /// What a commit that has returned survives, in one sentence.
+  std::string guarantee;
   std::uint64_t pool_reserved_bytes = 0;   ///< the largest size it can grow to
   std::uint64_t pool_allocated_bytes = 0;  ///< taken from the medium
   std::uint64_t pool_used_bytes = 0;       ///< owned by tables and slots
@@ -150,53 +153,54 @@ struct Statistics {
   std::uint64_t lines_flushed = 0;            ///< cache lines written back since open
   std::uint64_t fences = 0;
   std::uint64_t bytes_written = 0;  ///< bytes handed to flush, before rounding to lines
-  /// In a build that charges reads of SCM (OpenOptions::scm_read_ns), else 0: lines of the pool
-  /// that tasks touched for the first time, and of these charged with scm_read_ns, and with a part
-  /// of it.
+  /// Lines of the pool that tasks touched for the first time, in a build that charges reads of SCM
+  /// (OpenOptions::scm_read_ns); else 0. The first counter has those charged with scm_read_ns, and
+  /// the second one those charged with a part of it.
   std::uint64_t scm_lines_read = 0;
   std::uint64_t scm_lines_read_in_sequence = 0;
-  std::uint64_t transactions_committed = 0;  ///< that wrote something
-  std::uint64_t transactions_aborted = 0;    ///< that had written something
+  std::uint64_t transactions_committed = 0;  ///< only those that wrote something
+  std::uint64_t transactions_aborted = 0;    ///< only those that had written something
   std::uint64_t conflicts = 0;               ///< calls that returned kConflict
   std::uint64_t transactions_open = 0;
-  std::uint64_t transactions_ended = 0;  ///< cancelled, over their time limit, abandoned, in the
-                                         ///< way of a merge
-  std::uint64_t open_ms_max = 0;         ///< of those that are open: TransactionInfo::open
-  std::uint64_t idle_ms_max = 0;         ///< of those that are in no call: TransactionInfo::idle
+  std::uint64_t transactions_ended = 0;  ///< after Database::cancel, a time limit or end_abandoned,
+                                         ///< or for a merge
+  std::uint64_t open_ms_max = 0;         ///< the longest of all open ones: TransactionInfo::open
+  std::uint64_t idle_ms_max = 0;         ///< the longest of all outside a call:
+                                         ///< TransactionInfo::idle
   std::uint64_t rows_locked = 0;         ///< now, by Transaction::find_for_update
-  std::uint64_t merges = 0;              ///< of all tables there are, on call or by policy
+  std::uint64_t merges = 0;              ///< of all existing tables, by call or by policy
   std::uint64_t merge_failures = 0;
-  double merge_seconds = 0;          ///< at work, see MergeStatus::seconds
+  double merge_seconds = 0;          ///< spent merging, see MergeStatus::seconds
   std::uint64_t writes_refused = 0;  ///< by MergePolicy::delta_bytes_max
-  std::uint64_t rows_unswept = 0;    ///< that opening left for later, see Ready::kFirstAnswer
+  std::uint64_t rows_unswept = 0;    ///< left for later by opening, see Ready::kFirstAnswer
   /// Dictionary entries, and row positions of tables with keys, whose indexes in DRAM opening has
-  /// left for later: those not made yet, those made since, and how long that took.
+  /// left for later: the number still missing, the number made since, and the time that took.
   std::uint64_t index_entries_left = 0;
   std::uint64_t index_entries_built = 0;
   double index_build_ms = 0;
-  /// Of the pool, entered into page tables after opening (OpenOptions::warm_bytes_max): how much,
-  /// what is still to come, and how long that took.
+  /// Bytes of the pool entered into page tables after opening (OpenOptions::warm_bytes_max), bytes
+  /// still to come, and the time spent so far.
   std::uint64_t warmed_bytes = 0;
   std::uint64_t warm_bytes_left = 0;
   double warm_ms = 0;
 };
 
-/// A transaction that is open. Times are counted from when somebody looked first, by
-/// Database::transactions or statistics: look now and then, and they are right but for the time
-/// between two looks. That transactions are looked at costs them next to nothing.
+/// An open transaction. Its times count from the first look at it, by Database::transactions or
+/// statistics. Look regularly: then a time is too short by at most the interval between two looks.
+/// Looking costs the transactions next to nothing.
 struct TransactionInfo {
   TransactionId id;
-  std::uint32_t slot = 0;  ///< as merges name it
+  std::uint32_t slot = 0;  ///< the number that merges name it by
   AccessMode mode = AccessMode::kReadWrite;
   Isolation isolation = Isolation::kSnapshot;
-  /// Commits since its snapshot: what it holds back. With CommitClock::kProcessors ticks of some
-  /// nanoseconds.
+  /// Commits since its snapshot, whose old versions it keeps alive. With CommitClock::kProcessors,
+  /// ticks of some nanoseconds.
   std::uint64_t snapshots_behind = 0;
   std::chrono::milliseconds open{0};  ///< at least
-  std::chrono::milliseconds idle{0};  ///< at least so long without the beginning of a call
-  bool is_in_call = false;            ///< as of now
+  std::chrono::milliseconds idle{0};  ///< at least this long since a call began
+  bool is_in_call = false;            ///< at the moment of looking
   bool is_asked_to_end = false;
-  bool is_ended = false;  ///< undone; counts as open until its owner destroys it
+  bool is_ended = false;  ///< undone; it counts as open until its owner destroys it
 };
 
 struct ColumnStatistics {
@@ -204,25 +208,25 @@ struct ColumnStatistics {
   Type type = Type::kInt64;
   bool dictionary_encoded = true;
   std::uint64_t dictionary_entries = 0;
-  /// In the pool, strings included, and what it had before it began anew (decisions 0026, 0027) as
-  /// long as rows are of that time: a merge gives it back.
+  /// In the pool, strings included. While rows still use the dictionary from before the column
+  /// began anew (decisions 0026, 0027), that one counts, too; a merge gives it back.
   std::uint64_t dictionary_bytes = 0;
   std::uint32_t cell_bits = 0;  ///< width in the newest chunk's rows
 };
 
 struct TableStatistics {
   std::string name;
-  std::uint64_t rows_reserved = 0;  ///< row positions handed out: live, dead and never committed
-  std::uint64_t rows_free = 0;      ///< of these, ready to be reused
+  std::uint64_t rows_reserved = 0;  ///< row positions handed out: live, dead or never committed
+  std::uint64_t rows_free = 0;      ///< of rows_reserved, those ready for reuse
   std::uint64_t chunks = 0;
   std::uint64_t chunk_bytes = 0;      ///< of all chunks
-  std::uint64_t groups = 0;           ///< of the chunks, those that are row groups of main
+  std::uint64_t groups = 0;           ///< chunks that are row groups of main
   std::uint64_t group_rows = 0;       ///< rows in groups, dead ones included
   std::uint64_t group_bytes = 0;      ///< of all groups, with their MVCC entries
   std::uint32_t row_bytes = 0;        ///< stride of a row in the newest chunk, MVCC stamps included
   std::uint64_t key_index_bytes = 0;  ///< DRAM
   std::uint64_t index_runs = 0;       ///< in the pool, of key indexes of groups
-  std::uint64_t index_run_bytes = 0;  ///< of these
+  std::uint64_t index_run_bytes = 0;  ///< in the pool, of all index runs
   std::vector<ColumnStatistics> columns;
 };
 
@@ -232,17 +236,17 @@ struct TableStatistics {
 /// destroying. A pool is open once at a time; a second opener, in this process or another, gets
 /// kBusy.
 ///
-/// In a child that was forked since it was opened, every function fails with kInvalidArgument or
-/// returns something empty, as do those of its transactions, and destroying it does nothing: it is
-/// the parent's. The child may open the pool itself, once the parent has closed it. A Row that the
-/// child inherits holds nothing any more. Do not fork in a function that a call of the library
-/// calls, and return from it in the child.
+/// In a forked child, a Database that the parent opened belongs to the parent. Every function of it
+/// and of its transactions fails with kInvalidArgument or returns something empty, and destroying
+/// it does nothing. A Row that the child inherits holds nothing any more. The child may open the
+/// pool itself once the parent has closed it. Do not fork inside a callback of the library and then
+/// return from the callback in the child.
 ///
 /// On a Database that is not open every function fails with kInvalidArgument or returns something
 /// empty.
 class Database {
  public:
-  /// Opens a pool, or creates it, and recovers it; returns when OpenOptions::ready says.
+  /// Opens a pool, or creates it, and recovers it; OpenOptions::ready says when it returns.
   /// Durable when: it returns ok (a created pool).
   /// Fails with: kNotFound, kAlreadyExists, kBusy (open elsewhere), kIncompatible (foreign file,
   /// newer version), kCorrupt, kReadOnly, kOutOfSpace, kInvalidArgument (an option, or the
@@ -252,126 +256,130 @@ class Database {
   Database() noexcept;
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
-  /// Closes. Every transaction must have ended; one that is open ends the process.
+  /// Closes the database. Every transaction must have ended; an open one ends the process.
   ~Database();
 
-  /// A table that refers to another one (ForeignKeySchema) waits for transactions that are open, up
-  /// to one second; meanwhile deleting what it may refer to fails with kConflict.
+  /// Creates a table. If it refers to another table (ForeignKeySchema), the call waits up to one
+  /// second for all open transactions. Meanwhile, deleting a row to which the new table may refer
+  /// fails with kConflict.
   /// Durable when: it returns ok.
   /// Fails with: kAlreadyExists, kInvalidArgument (the schema, with the reason), kOutOfSpace (the
   /// pool, or 511 tables), kBusy (a transaction that began before is still open, see above).
   Result<TableId> create_table(const TableSchema& schema);
-  /// Drops the table and gives its space back. Waits for transactions that are open, up to one
-  /// second; then kBusy, and the table is as before. Statements on it fail with kNotFound
-  /// meanwhile, its name stays taken. Durable when: it returns ok. Fails with: kNotFound, kBusy,
-  /// kConstraintViolated (the foreign key of another table refers to it; it is named).
+  /// Drops the table and gives its space back. Waits up to one second for all open transactions;
+  /// after that it fails with kBusy, and the table is as before. Meanwhile, statements on the table
+  /// fail with kNotFound, and its name stays taken. Durable when: it returns ok. Fails with:
+  /// kNotFound, kBusy, kConstraintViolated (the foreign key of another table, which the message
+  /// names, refers to it).
   Status drop_table(TableId table);
 
-  // What follows changes tables that are there. Each call is one step of its own, not part of any
-  // transaction: it is there for all as soon as it returns, or not at all, also across a crash, and
-  // nothing takes it back but another call. Transactions go on meanwhile.
+  // The following calls change existing tables. Each call is an atomic step of its own and belongs
+  // to no transaction: it takes effect for all users when it returns, or not at all, also across a
+  // crash. Only another call can undo it. Transactions go on meanwhile.
 
-  /// Calls a table, a column or a key otherwise. Ids stay what they are, and so does all that goes
-  /// by them: rows, transactions that are open, foreign keys of this table and of others, whose
-  /// schemas name it by its new name from then on. Who asks for a schema while it is changed gets
-  /// that from before, or that from then on. Messages of calls that run meanwhile may use
-  /// either name; what is said of damage inside a table's parts may keep the name until the
-  /// database is opened again.
+  /// Renames a table, a column or a key. Ids stay the same, and so does all that uses them: rows,
+  /// open transactions, and foreign keys of this table and of others. Schemas of those foreign keys
+  /// give the new name from then on. A call of `schema` at the same time returns the old or the new
+  /// schema. Messages of calls that run meanwhile may use either name. Messages about damage inside
+  /// a table's parts may use the old name until the database is opened again.
   /// Durable when: it returns ok. Fails with: kNotFound (no such table, column or key),
-  /// kAlreadyExists (the name is taken), kInvalidArgument (it has not 1 to 63 bytes, or a zero
-  /// byte), kOutOfSpace.
+  /// kAlreadyExists (the name is taken), kInvalidArgument (the name is not 1 to 63 bytes long, or
+  /// contains a zero byte), kOutOfSpace.
   Status rename_table(TableId table, std::string_view name);
   Status rename_column(TableId table, ColumnId column, std::string_view name);
   Status rename_key(KeyId key, std::string_view name);
 
-  /// Adds a key to a table, at most 16 in all, with rows or without. Transactions go on, also those
-  /// that write to the table; it is not merged meanwhile (a merge that runs is waited for). First
-  /// it waits for all transactions that are open, one of this thread too, up to one second; those
-  /// that begin later keep the key up, and already respect it if it is unique: they may be refused
-  /// by it before it is there, even if it never will be. Then the rows that there are are entered,
-  /// a million in one to five seconds; then it waits for those that began before that, again up to
-  /// one second. Look-ups by it are right in every transaction that gets its KeyId.
+  /// Adds a key to a table with or without rows; a table has at most 16. Transactions go on, also
+  /// those that write to the table. A running merge of the table ends first, and no other starts
+  /// meanwhile. The call has three parts. First it waits up to one second for all open
+  /// transactions, including one of this thread. Transactions that begin later maintain the new
+  /// key. If the key is unique, it may already refuse their writes, even if adding it fails in the
+  /// end. Second, the existing rows are entered, a million in one to five seconds. Third, the call
+  /// waits up to one second for transactions that began before that. Look-ups by the key are right
+  /// in every transaction that gets its KeyId.
   ///
-  /// Its index is in DRAM, also with IndexMode::kHint: made from the rows after opening, or with
-  /// the next merge kept in runs like any other's. Durable when: it returns ok; a crash before
-  /// leaves nothing of it. Fails with: kNotFound; kInvalidArgument (the key, with the reason; 16
-  /// are there); kConstraintViolated (unique, and two rows have the same: table, key and values are
-  /// named); kBusy (a transaction that began before is still open, see above);
-  /// kTooManyTransactions; kOutOfSpace; kCorrupt. Then nothing has changed.
+  /// Its index is in DRAM, also with IndexMode::kHint. After an opening it is made from the rows,
+  /// or, after the next merge, kept in runs like every other key. Durable when: it returns ok; a
+  /// crash before leaves nothing of it. Fails with: kNotFound; kInvalidArgument (the key, with the
+  /// reason; the table has 16 keys); kConstraintViolated (the key is unique and two rows have the
+  /// same values; the message names table, key and values); kBusy (a transaction that began before
+  /// is still open, see above); kTooManyTransactions; kOutOfSpace; kCorrupt. After a failure
+  /// nothing has changed.
   Result<KeyId> add_key(TableId table, const KeySchema& key);
-  /// Drops a key; KeyIds of others stay what they are, its own may later be another key's.
-  /// Transactions go on: their next look-up by it fails with kInvalidArgument, and serializable
-  /// ones that have read by it, other than single rows that they found, get kConflict at commit.
-  /// Waits for those that are open, 100 ms at most, to give its memory back; if they go on for
-  /// longer that happens when the next key is added or dropped. A merge that runs is waited for.
-  /// Durable when: it returns ok.
-  /// Fails with: kNotFound, kConstraintViolated (it is the primary key, or a foreign key, which is
-  /// named, needs it), kOutOfSpace, kCorrupt.
+  /// Drops a key. KeyIds of other keys stay the same; a later key may get its KeyId. Transactions
+  /// go on: their next look-up by it fails with kInvalidArgument. Serializable transactions that
+  /// have read by it get kConflict at commit, unless they only found single rows. The call waits up
+  /// to 100 ms for open transactions and then frees the memory of the key; if they stay open for
+  /// longer, the next call that adds or drops a key frees it. A running merge ends first. Durable
+  /// when: it returns ok.
+  /// Fails with: kNotFound, kConstraintViolated (it is the primary key, or a foreign key, which the
+  /// message names, needs it), kOutOfSpace, kCorrupt.
   Status drop_key(KeyId key);
 
-  /// Adds a column, behind all others, in a time that does not depend on how many rows there are:
-  /// those that are there are not touched. They have the column's default, or NULL, from then on,
-  /// and keep it when the default of new rows is another one day. The value: the column's number.
+  /// Adds a column behind all others. The time does not depend on the number of rows, because
+  /// existing rows are not touched. They have the column's default, or NULL, from then on, and keep
+  /// it even if the default for new rows changes one day. Returns the column's number.
   ///
-  /// Each call of a transaction takes the columns that there are when it begins, whatever the
-  /// transaction's snapshot: one that is open can read the new column in rows that it has, and
-  /// write it. Rows may still be given as before, without values of columns that were added since
-  /// the table was made, and get what these have by default: Transaction::insert, and insert_rows
-  /// if it is given room for the rows' ids, which says how many rows there are. A write that is at
-  /// work when the column comes begins again.
+  /// Each call of a transaction uses the columns that exist when the call begins, whatever the
+  /// transaction's snapshot. So an open transaction can read and write the new column in rows that
+  /// it already has. Callers may still give rows without values of columns that were added since
+  /// the table was created; those columns get their defaults. This holds for Transaction::insert,
+  /// and for insert_rows if `ids` is given, whose size tells how many rows there are. A write that
+  /// is running when the column is added starts again.
   ///
   /// Durable when: it returns ok. Fails with: kNotFound, kAlreadyExists (the name is taken),
   /// kConstraintViolated (NOT NULL without a default, and the table has or once had rows),
-  /// kInvalidArgument (an auto-increment column; more than 1024, with those that were dropped; a
-  /// row could get too large; whatever else create_table refuses), kOutOfSpace.
+  /// kInvalidArgument (an auto-increment column; more than 1024 columns, including dropped ones; a
+  /// row could get too large; every other reason for which create_table refuses a column),
+  /// kOutOfSpace.
   Result<ColumnId> add_column(TableId table, const ColumnSchema& column);
-  /// Drops a column, at once: its name is free, and its values are not read again. Other columns
-  /// keep their numbers, and this number is given to no other: who uses it hears
-  /// kInvalidArgument, or gets NULL from a Row; a row of values still has a place for it, which
-  /// must be NULL. Queries that run go on to the end with the values that they began with; a
-  /// Transaction::scan of the column ends with kInvalidArgument.
+  /// Drops a column at once: its name is free, and its values are not read again. Other columns
+  /// keep their numbers, and no later column gets this one. A call that uses the number fails with
+  /// kInvalidArgument, and a Row returns NULL for it. A row of values still has a place for it,
+  /// which must be NULL. Running queries go on to the end with the old values; a Transaction::scan
+  /// of the column ends with kInvalidArgument.
   ///
-  /// Chunks that are begun from then on have no room for it, and merges leave its values out. Its
-  /// dictionary and long texts are given back by the next opening that finds no chunk or row
-  /// group with values of it, as after a merge of everything; some 500 bytes remain.
+  /// New chunks have no room for the column, and merges leave its values out. The next opening that
+  /// finds no chunk or row group with values of it, as after a merge of everything, gives back its
+  /// dictionary and long texts; some 500 bytes remain.
   ///
   /// Durable when: it returns ok. Fails with: kNotFound (no such table or column),
-  /// kConstraintViolated (a key, check or foreign key names the column: the message says which;
-  /// or it is the only one), kOutOfSpace.
+  /// kConstraintViolated (a key, check or foreign key, which the message names, uses the column; or
+  /// it is the only one), kOutOfSpace.
   Status drop_column(TableId table, ColumnId column);
-  /// Gives a column another type, in a time that does not depend on how many rows there are: those
-  /// that are there are not touched, but read as values of the new type until a merge writes them
-  /// as such. An int32 can become an int64, a string bytes and bytes a string: every value stays
-  /// what it is. Its own type: the column holds its values directly from then on
-  /// (Encoding::kDirect), as one does whose type has changed. Keys, checks, its default, its
-  /// numbers and its ColumnId stay.
+  /// Gives a column another type. The time does not depend on the number of rows, because existing
+  /// rows are not touched: they read as values of the new type until a merge rewrites them. An
+  /// int32 can become an int64, a string bytes, and bytes a string: every value stays the same. If
+  /// `type` is the type that the column has, the column holds its values directly from then on
+  /// (Encoding::kDirect); so does every column whose type has changed. Keys, checks, the default,
+  /// auto-increment numbers and the ColumnId stay.
   ///
-  /// Each call of a transaction takes the type that there is when it begins, whatever the
-  /// transaction's snapshot. A write that is at work in that moment begins again. A query
-  /// or scan that runs goes on to the end with the type that it began with. Programs that read the
-  /// column by Row::get_int32 must ask for get_int64 from then on. Until they are merged, queries
-  /// read rows of the delta of before row by row.
+  /// Each call of a transaction uses the type that the column has when the call begins, whatever
+  /// the transaction's snapshot. A write that is running at that moment starts again. A running
+  /// query or scan goes on to the end with the old type. Programs that call Row::get_int32 for the
+  /// column must call get_int64 from then on. Until a merge, queries read older rows of the delta
+  /// row by row.
   ///
-  /// Merges of whatever scope write row groups anew that have the column under an earlier type.
-  /// What that left behind, a dictionary, long texts, is given back by the merge that moves the
-  /// last row of it. A merge that runs is waited for.
+  /// Merges of every scope rewrite row groups in which the column has an earlier type. The merge
+  /// that moves the last row of an earlier type gives back what that type leaves behind, a
+  /// dictionary and long texts. A running merge ends before the call starts.
   ///
   /// Durable when: it returns ok. Fails with: kNotFound (no such table or column), kInvalidArgument
-  /// (not one of these changes; a check that compares a text column with one of its former type,
-  /// as only integers of either size compare; a row could get too large), kBusy (rows are of 255
-  /// types that it had: merge first), kConstraintViolated (a foreign key names the column, or
-  /// refers to a key that does: the message says which), kOutOfSpace.
+  /// (not one of these changes; a check compares the column with another text column that keeps the
+  /// former type, and only integers of different types compare; a row could get too large), kBusy
+  /// (rows are of 255 earlier types: merge first), kConstraintViolated (a foreign key, which the
+  /// message names, uses the column, or refers to a key that does), kOutOfSpace.
   Status change_type(TableId table, ColumnId column, Type type);
 
-  /// No number up to `last` is given any more by the table's auto-increment column: for rows that
-  /// brought their numbers with them. Only ever upwards; a lower one changes nothing. Inserts that
-  /// run meanwhile may still get a lower number. Durable when: it returns ok.
+  /// Keeps the auto-increment column of the table from giving any number up to `last`: for rows
+  /// that bring their own numbers. The counter only moves upwards; a lower number changes nothing.
+  /// Inserts that run meanwhile may still get a lower number. Durable when: it returns ok.
   /// Fails with: kNotFound, kInvalidArgument (no such column, or no such number in its type).
   Status skip_numbers(TableId table, std::int64_t last);
   /// Fails with: kNotFound; so do the next three.
   Result<TableId> find_table(std::string_view name) const;
-  /// As it was completed at creation, with what has been changed since: encodings chosen, columns
-  /// of the primary key NOT NULL.
+  /// The schema as completed at creation, with all changes since: the chosen encodings, and NOT
+  /// NULL for the columns of the primary key.
   Result<TableSchema> schema(TableId table) const;
   Result<ColumnId> find_column(TableId table, std::string_view name) const;
   /// `name` is the key's name; "primary" is the primary key.
@@ -384,21 +392,23 @@ class Database {
                             Isolation isolation = Isolation::kSnapshot);
 
   /// Runs `work` in a transaction, and again in another one, until one commits. `work` gets a
-  /// transaction that has just begun, and returns ok for it to be committed; it may also end it
-  /// itself. It is called again, after a pause, when it or the commit fails with kConflict, kBusy
-  /// or kTooManyTransactions, or because a merge had the transaction ended; so it must not leave
-  /// anything behind, outside of the transaction, that counts. Any other failure is returned.
+  /// transaction that has just begun. It returns ok if the transaction is to be committed, or ends
+  /// the transaction itself. It is called again, after a pause, when it or the commit fails with
+  /// kConflict, kBusy or kTooManyTransactions, or when a merge had the transaction ended. So its
+  /// side effects outside of the transaction must be harmless when repeated. Any other failure is
+  /// returned.
   ///
-  /// Pauses are drawn at random, the longer the more others have been trying again for longer, up
-  /// to RetryOptions::pause_max; who has been at it for the longest does not pause, and after eight
-  /// failures all others that are in `run` let it go first, each for 100 ms at most.
-  /// Fails with: what the last attempt failed with, and how many there were; kInvalidArgument (the
-  /// options).
+  /// Pauses are random. They are longer the more calls of `run` have been retrying for longer than
+  /// this one, up to RetryOptions::pause_max. The call that has been retrying for the longest
+  /// hardly pauses. After its eighth failure, all others in `run` let it go first, each for at most
+  /// 100 ms.
+  /// Fails with: the failure of the last attempt, with the number of attempts; kInvalidArgument
+  /// (the options).
   Status run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options = {},
              RetryReport* report = nullptr);
 
-  /// Starts fetching what `Transaction::find` with the same arguments will need; call it as early
-  /// as the key is known, before `begin`, and for several keys before the first of several finds:
+  /// Starts fetching what `Transaction::find` with the same arguments will need. Call it as soon as
+  /// you know the key, before `begin`, and for several keys before the first of several finds: then
   /// the cache misses overlap with the work and with each other. Never fails, changes nothing.
   void prefetch(KeyId key, std::span<const Value> values) const noexcept;
   void prefetch(KeyId key, std::initializer_list<Value> values) const noexcept {
@@ -407,48 +417,49 @@ class Database {
 
   /// Every open transaction, by slot. Costs microseconds.
   std::vector<TransactionInfo> transactions() const;
-  /// Has a transaction end, from any thread: its next call fails with kCancelled, commit too, and
-  /// so does one that goes through rows, or waits, within a batch of them; then what it wrote is
-  /// undone. Returns at once. A commit that is under way is not stopped.
-  /// Fails with: kNotFound (not open, or not any more).
+  /// Ends a transaction from any thread. Its next call, also commit, fails with kCancelled; a call
+  /// that is going through rows or waiting fails within a batch of rows. Then its writes are
+  /// undone. Returns at once. A commit that is already running is not stopped.
+  /// Fails with: kNotFound (it is not open, or no longer).
   Status cancel(TransactionId transaction) noexcept;
-  /// Ends a transaction that makes no call any more: undoes what it wrote, and lets go of its
-  /// snapshot, in this thread. It must be known (`transactions`) to have made none for `idle`, 10
-  /// ms at least. When its owner comes back after all, its calls fail with kCancelled; but rows
-  /// that it has been given are no longer valid: call this only if nobody reads them any more.
-  /// Its slot stays taken until its owner destroys it. If it can be reached, destroying it, from
-  /// any thread, is better.
-  /// Fails with: kNotFound, kBusy (a call is under way, or was too short ago: then it was
+  /// Ends a transaction whose owner makes no more calls: undoes its writes and lets go of its
+  /// snapshot, in this thread. `transactions` must have shown it without a call for `idle`, at
+  /// least 10 ms. If its owner comes back, its calls fail with kCancelled. Rows that it was given
+  /// are no longer valid: call this only if no thread reads them any more. Its slot stays taken
+  /// until its owner destroys it. If you can reach the Transaction itself, destroy it instead, from
+  /// any thread.
+  /// Fails with: kNotFound, kBusy (a call is running or was too recent; the transaction was
   /// cancelled, or nothing was done), kInvalidArgument.
   Status end_abandoned(TransactionId transaction, std::chrono::milliseconds idle);
 
   /// Moves rows of a table into the read-optimised main store, chunk by chunk, and gives back the
-  /// space of those that have died; rows keep their ids (docs/decisions/0012). Transactions go on:
-  /// readers never wait; writers of a chunk wait while its deletions are carried over, which takes
-  /// less than a millisecond. One merge of a table at a time. Chunks that are being filled stay
-  /// where they are, unless MergeOptions::scope is MergeScope::kEverything.
-  /// Durable when: it returns ok; chunk by chunk: a crash leaves each as it was or merged.
-  /// Fails with: kNotFound; kInvalidArgument; kBusy (the table is being merged or dropped already;
+  /// space of dead ones; rows keep their ids (docs/decisions/0012). Transactions go on: readers
+  /// never wait; writers of a chunk wait for less than a millisecond, while its deletions are
+  /// carried over. A table has one merge at a time. Chunks that are still being filled stay as they
+  /// are, unless MergeOptions::scope is MergeScope::kEverything.
+  /// Durable when: it returns ok; a crash before leaves each chunk as it was or merged.
+  /// Fails with: kNotFound; kInvalidArgument; kBusy (the table is already being merged or dropped;
   /// or a transaction that began earlier was still open after `patience`: nothing was merged);
-  /// kOutOfSpace (what had been merged by then stays so).
+  /// kOutOfSpace (chunks merged by then stay merged).
   /// Source: SOFORT (DaMoN 2014), section 2.
   Result<MergeReport> merge(TableId table, const MergeOptions& options = {});
 
-  /// Has a table merged by the database's own thread from now on, or not any more; a merge that
-  /// runs goes on. Never fails for want of that thread: `merge_status` says so, and starting it is
-  /// tried again. Fails with: kNotFound; kInvalidArgument, saying what is allowed.
+  /// Makes the database's own thread merge the table from now on, or stops that; a running merge
+  /// goes on. Does not fail if that thread cannot start: `merge_status` reports it, and the
+  /// database tries again. Fails with: kNotFound; kInvalidArgument, whose message says what is
+  /// allowed.
   Status set_merge_policy(TableId table, const MergePolicy& policy);
   /// Fails with: kNotFound.
   Result<MergePolicy> merge_policy(TableId table) const;
   /// Costs microseconds, more with many row groups. Fails with: kNotFound.
   Result<MergeStatus> merge_status(TableId table) const;
 
-  /// Does what opening left for later (Ready::kFirstAnswer), together with the thread that is at
-  /// it. Fails with: kCorrupt (what opening would have said, had it looked: the first damage found.
-  /// A table with such is not merged, and dead rows beside the damage are not used again; if an
-  /// index could not be made, nothing is written to the table any more).
-  /// Hints in the pool for which there is no room stay left: their values are searched for.
-  /// Until it has returned ok, damage in a dictionary entry may be read as another value.
+  /// Does what opening left for later (Ready::kFirstAnswer), together with the thread that is
+  /// already doing it. Fails with: kCorrupt (the first damage found, as opening would have reported
+  /// it). A damaged table is not merged, and dead rows beside the damage are not reused. If an
+  /// index could not be made, the table takes no more writes. Hints for which the pool has no room
+  /// stay missing: their values are searched for. Until this has returned ok, a damaged dictionary
+  /// entry may be read as another value.
   Status finish_opening();
   /// What opening found and did. Valid while the database is open.
   const RecoveryReport& recovery_report() const noexcept;
@@ -457,10 +468,11 @@ class Database {
   /// Fails with: kNotFound.
   Result<TableStatistics> table_statistics(TableId table) const;
 
-  /// Goes through every table: every dictionary entry against its index, every visible row's cells,
-  /// every key index against the rows. (That every extent has one owner is checked at opening.)
-  /// Takes long; nobody may write meanwhile.
-  /// Fails with: kCorrupt, saying what and where; kBusy when transactions are open.
+  /// Checks every table: every dictionary entry against its index, the cells of every visible row,
+  /// and every key index against the rows. (Opening already checks that every extent has one
+  /// owner.) Takes long. No thread may write meanwhile.
+  /// Fails with: kCorrupt, whose message says what is wrong and where; kBusy (transactions are
+  /// open).
   Status verify(const std::function<void(const Progress&)>& progress = {});
 
   bool is_open() const noexcept { return core_ != nullptr; }

@@ -15,29 +15,29 @@ namespace flugs::query {
 
 struct ExprNode;
 
-/// What is computed for each row of a query: a column, a constant, or a function of such. An
+/// A value computed for each row of a query: a column, a constant, or a function of expressions. An
 /// expression is bound to its columns and types when the query runs; building one never fails. It
-/// has 1000 levels and 65,536 parts at most: what uses a larger one fails with kInvalidArgument.
+/// has at most 1000 levels and 65,536 parts: a function that uses a larger one fails with
+/// kInvalidArgument.
 ///
-/// Types. Integers compute in 64 bits. Decimals keep their scale: + and - take the larger one, *
-/// adds them (18 at most), an integer is a decimal of scale 0. Where a double takes part, and for
-/// `/`, the result is a double. A date or timestamp plus or minus an integer is moved by days or
-/// microseconds; the difference of two is an integer. Numbers compare with numbers, dates with
-/// timestamps (midnight), text with text, bool with bool. Comparisons, lists and join keys of
-/// numbers of different scales, and of dates with timestamps, are exact: values of any size
-/// compare.
+/// Types. Integers compute in 64 bits. Decimals keep their scale: + and - take the larger scale, *
+/// adds the scales (at most 18), and an integer counts as a decimal of scale 0. If a double takes
+/// part, and for `/`, the result is a double. A date or timestamp plus or minus an integer moves by
+/// days or microseconds; the difference of two is an integer. Numbers compare with numbers, dates
+/// with timestamps (midnight), text with text, bool with bool. Comparisons, lists and join keys of
+/// numbers of different scales, and of dates with timestamps, are exact for values of any size.
 ///
 /// NULL as in SQL: a function of NULL is NULL; and, or, not know three truth values; a filter takes
 /// the rows for which its condition is true. Division by zero and a calendar date that does not
 /// exist are NULL. An integer or decimal that does not fit 64 bits fails the query (kOverflow).
 ///
 /// The operators && and || evaluate both sides, in any order. Only case_when evaluates a branch
-/// for the rows alone that take it.
+/// just for the rows that take it.
 ///
 /// Thread-safety: immutable; copies share.
 class Expr {
  public:
-  /// No expression; what a missing one is, where one may be missing.
+  /// No expression. A function that takes an optional one says what a missing one means.
   Expr() noexcept = default;
 
   // Constants. Text is copied.
@@ -57,24 +57,26 @@ class Expr {
   bool is_given() const noexcept { return node_ != nullptr; }
   const std::shared_ptr<const ExprNode>& node() const noexcept { return node_; }
 
-  /// The same under another name, which the column of the result bears. A column that is not
-  /// renamed keeps its name; what else has none bears its text, as `to_string` gives it.
+  /// The same expression under another name, which becomes the name of the result's column. Without
+  /// it a column keeps its own name, and every other expression is named by its text (`to_string`).
   Expr as(std::string name) const;
-  /// For people; also the name of a result that was given none.
+  /// For people; also the name of a result without one.
   std::string to_string() const;
 
-  /// As a condition that a schema can keep (TableSchema::check). It may compare columns with
-  /// constants and with columns, by all predicates that there are, and combine that; it computes
-  /// nothing. What is something else is a condition that create_table refuses, saying what.
+  /// Converts to a condition that a schema can keep (TableSchema::check). The expression may
+  /// compare columns with constants and with columns, by all predicates, and combine comparisons;
+  /// it may not compute. Any other expression gives a condition that create_table refuses with the
+  /// reason.
   operator Condition() const;  // NOLINT(google-explicit-constructor)
 
   Expr is_null() const;
   Expr is_not_null() const;
   /// low <= this and this <= high.
   Expr between(const Expr& low, const Expr& high) const;
-  /// Equal to one of the constants; SQL's rule for a NULL among them: never false, true or NULL.
+  /// True if this equals one of the constants. A NULL among them follows SQL's rule: the result is
+  /// then true or NULL, never false.
   Expr in(std::vector<Expr> constants) const;
-  // Of text (string or bytes), byte by byte.
+  // The next three test a text (string or bytes) byte by byte.
   Expr starts_with(std::string_view prefix) const;
   Expr ends_with(std::string_view suffix) const;
   Expr contains(std::string_view part) const;
@@ -115,21 +117,22 @@ class Expr {
 
 /// A column of the query's input, by name.
 Expr col(std::string name);
-/// A value, or NULL (`Value::null()`, which takes the type that its place asks for). `scale` is
-/// that of a decimal: 12.34 is constant(Value::decimal(1234), 2).
+/// A value, or NULL (`Value::null()`, which takes the type that its place needs). `scale` is that
+/// of a decimal: 12.34 is constant(Value::decimal(1234), 2).
 Expr constant(const Value& value, std::uint8_t scale = 0);
 /// Calendar constants, proleptic Gregorian, UTC.
 Expr date(int year, unsigned month, unsigned day);
 Expr timestamp(int year, unsigned month, unsigned day, unsigned hour = 0, unsigned minute = 0,
                unsigned second = 0);
 
-// Of a date or a timestamp, as integers: year, month 1 to 12, day of the month 1 to 31.
+// Parts of a date or a timestamp, as integers: year, month 1 to 12, day of the month 1 to 31.
 Expr year(const Expr& time);
 Expr month(const Expr& time);
 Expr day(const Expr& time);
-/// `length` bytes of a text from its `first`-th on, the first being 1; what lies beyond is missing.
+/// `length` bytes of a text from byte `first` on, counted from 1. Fewer where the text ends
+/// earlier.
 Expr substring(const Expr& text, std::uint32_t first, std::uint32_t length);
-/// The value of a text's first byte, 0 to 255; 0 of an empty one.
+/// The value of a text's first byte, 0 to 255; 0 for an empty text.
 Expr first_byte(const Expr& text);
 /// A number as a double.
 Expr to_double(const Expr& number);
@@ -142,7 +145,7 @@ struct WhenThen {
 /// values have one type, or are numbers.
 Expr case_when(std::vector<WhenThen> cases, const Expr& otherwise = {});
 
-/// An expression, or the name of a column: what a list of outputs or keys is made of.
+/// An expression, or the name of a column. Lists of outputs and of keys consist of items.
 ///     query.select({"id", (col("price") * col("quantity")).as("value")})
 class Item {
  public:
@@ -168,30 +171,31 @@ enum class AggregateKind : std::uint8_t {
   kStddev,
 };
 
-/// One figure per group. All but count() leave NULLs out; over nothing but NULLs, or no row, a
-/// count is 0 and everything else NULL.
+/// One figure per group. All but count() leave NULLs out. Over NULLs only, or over no row, a count
+/// is 0 and every other aggregate NULL.
 struct Aggregate {
   AggregateKind kind = AggregateKind::kCountRows;
-  Expr of;           ///< not given for count()
-  std::string name;  ///< of the result's column; empty: like "sum(price)"
+  Expr of;           ///< the argument; count() has none
+  std::string name;  ///< name of the result's column; empty: like "sum(price)"
 
   Aggregate as(std::string result_name) const { return {kind, of, std::move(result_name)}; }
 };
 
-/// Rows.
+/// Counts rows.
 Aggregate count();
-/// Values that are not NULL; counts are int64.
+/// Counts values that are not NULL. Counts are int64.
 Aggregate count(const Item& of);
 Aggregate count_distinct(const Item& of);
-/// Of integers int64, of decimals a decimal of the same scale, both exact (kOverflow beyond 64
-/// bits); of doubles a double, whose last digits may depend on the order of addition.
+/// The sum of integers is int64, and of decimals a decimal of the same scale; both are exact
+/// (kOverflow beyond 64 bits). The sum of doubles is a double, whose last digits may depend on the
+/// order of addition.
 Aggregate sum(const Item& of);
-/// Of anything; text byte by byte, NaN above all numbers.
+/// The argument may have any type; text compares byte by byte, NaN is above all numbers.
 Aggregate min(const Item& of);
 Aggregate max(const Item& of);
-/// A double; of integers and decimals the exact sum divided by the count.
+/// A double; for integers and decimals the exact sum divided by the count.
 Aggregate avg(const Item& of);
-/// Of a sample (divided by n - 1), double; NULL for fewer than two values.
+/// Of a sample (divided by n - 1), a double; NULL for fewer than two values.
 Aggregate variance(const Item& of);
 Aggregate stddev(const Item& of);
 

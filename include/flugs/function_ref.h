@@ -6,8 +6,8 @@
 
 namespace flugs {
 
-/// A view of something callable, for callbacks that are called before the function they were
-/// passed to returns. Two words, never allocates; the callable must outlive the call.
+/// A view of a callable, for callbacks that are called before the function they were passed to
+/// returns. Two words, never allocates; the callable must outlive the call.
 template <typename Signature>
 class FunctionRef;
 

@@ -6,7 +6,7 @@
 namespace flugs {
 
 namespace detail {
-/// An integer that is not interchangeable with other integers: made and read explicitly.
+/// An integer type of its own: conversions from and to other integers are explicit.
 template <typename Tag, typename Integer>
 class Id {
  public:
@@ -21,7 +21,7 @@ class Id {
 }  // namespace detail
 
 /// A table of one database, valid until the table is dropped or the database is closed; look it up
-/// by name after opening. Starts at 1, so that a default one names no table.
+/// by name after opening. Ids start at 1, so a default TableId names no table.
 using TableId = detail::Id<struct TableIdTag, std::uint32_t>;
 
 /// A column by its position in the schema, 0 first.
@@ -33,8 +33,8 @@ using ColumnId = detail::Id<struct ColumnIdTag, std::uint16_t>;
 /// transaction use a key, unless you know that nobody updates or deletes it.
 using RowId = detail::Id<struct RowIdTag, std::uint32_t>;
 
-/// A transaction that is or was open, unlike any other since the database was opened; a default one
-/// names none.
+/// An open or ended transaction. No other transaction since the database was opened has the same
+/// id; a default TransactionId names none.
 using TransactionId = detail::Id<struct TransactionIdTag, std::uint64_t>;
 
 /// A key of a table: the primary key or one of the secondary keys, by position in the schema.

@@ -18,8 +18,8 @@ namespace flugs::query {
 struct QueryNode;
 
 struct RunOptions {
-  /// Threads that work on the query, the calling one included; 0: one per processor. A thread that
-  /// the system refuses is done without.
+  /// Threads that work on the query, including the calling one; 0: one per processor. If the system
+  /// refuses a thread, the query runs without it.
   std::uint32_t threads = 0;
   /// Bytes that all operators and the result may hold at one time.
   std::uint64_t memory_bytes_max = std::uint64_t{4} << 30;
@@ -27,15 +27,16 @@ struct RunOptions {
   std::stop_token stop = {};
 };
 
-/// Columns or expressions that must be equal: of the left input, of the right one. NULL equals
-/// nothing.
+/// Two items that must be equal: a column or expression of the left input and one of the right.
+/// NULL equals nothing.
 struct JoinKey {
   JoinKey(Item of_left, Item of_right) : left(std::move(of_left)), right(std::move(of_right)) {}
   Item left;
   Item right;
 };
 
-/// NULL comes first in ascending order, NaN after all numbers; text byte by byte.
+/// A key to sort by. NULL comes first in ascending order, NaN after all numbers; text compares byte
+/// by byte.
 struct SortKey {
   SortKey(Item by) : item(std::move(by)) {}      // NOLINT(google-explicit-constructor)
   SortKey(Expr by) : item(std::move(by)) {}      // NOLINT(google-explicit-constructor)
@@ -47,11 +48,11 @@ struct SortKey {
 inline SortKey asc(Item by) { return SortKey(std::move(by), false); }
 inline SortKey desc(Item by) { return SortKey(std::move(by), true); }
 
-/// A query: a table, or another query's result, and what is done with its rows, step by step in
-/// the order in which it is written. Every function returns a new query; one may be the input of
-/// several others, and run any number of times, in any transaction. There is no optimiser that
-/// reorders joins: what is written is what runs. The left input of a join streams, the right one is
-/// held in memory, so the large one belongs on the left.
+/// A query: a table or another query's result, and the steps applied to its rows, in the order in
+/// which they are written. Every function returns a new query. A query may be the input of several
+/// others, and may run any number of times, in any transaction. No optimiser reorders joins: steps
+/// run as written. The left input of a join streams and the right one is held in memory, so the
+/// large input belongs on the left.
 ///
 ///     const Query revenue = Query::table("order_line")
 ///         .where(col("delivered") > date(2024, 1, 1) && col("quantity").between(1, 10))
@@ -60,54 +61,57 @@ inline SortKey desc(Item by) { return SortKey(std::move(by), true); }
 ///         .limit(10);
 ///     const Result<QueryResult> result = revenue.run(transaction);
 ///
-/// Names are looked up, and types checked, when it runs. A query has 500 steps at most, those of
-/// its inputs included: a larger one fails with kInvalidArgument. Rows have no order unless the
-/// last step but `limit` is `order_by`.
+/// Names are looked up and types checked when the query runs. A query has at most 500 steps,
+/// including those of its inputs: a larger one fails with kInvalidArgument. Rows have no order
+/// unless `order_by` is the last step, or the last but `limit`.
 ///
 /// Thread-safety: immutable; copies share.
 class Query {
  public:
-  /// All rows of a table that the transaction sees, with all columns; those that nobody asks for
-  /// are not read.
+  /// All rows of a table that the transaction sees, with all columns; columns that no step uses are
+  /// not read.
   static Query table(std::string name);
-  /// The rows of a result, which is shared: a sub-result that several queries use.
+  /// The rows of a result, which is shared: for a sub-result that several queries use.
   static Query of(const QueryResult& result);
 
-  /// The rows for which the condition is true. Directly behind a table, the conditions that &&
-  /// joins run one by one in the order written, on codes where they can.
+  /// The rows for which the condition is true. Directly behind a table, the parts of the condition
+  /// that && joins run one by one in the order written, on codes where possible.
   Query where(const Expr& condition) const;
-  /// The outputs named, in this order, and nothing else.
+  /// The given outputs, in this order, and no others.
   Query select(std::vector<Item> outputs) const;
   /// All columns, their names preceded by `prefix` and a dot: for joining a table with itself.
   Query as(const std::string& prefix) const;
 
-  /// Each row of this with each row of `right` that has equal keys and fulfils `also`, if given.
-  /// The columns of both, whose names must differ.
+  /// Each row of this query with each row of `right` that has equal keys and meets `also`, if
+  /// given. The result has the columns of both, whose names must differ.
   Query join(const Query& right, std::vector<JoinKey> on, const Expr& also = {}) const;
-  /// As join; a row of this without partner comes once, with NULL in the columns of `right`.
+  /// As join; a row of this query without a partner comes once, with NULL in the columns of
+  /// `right`.
   Query left_join(const Query& right, std::vector<JoinKey> on, const Expr& also = {}) const;
-  /// The rows of this that have a partner (EXISTS), once, with the columns of this only.
+  /// The rows of this query that have a partner (EXISTS), once each, with the columns of this query
+  /// only.
   Query semi_join(const Query& right, std::vector<JoinKey> on, const Expr& also = {}) const;
-  /// The rows of this that have none (NOT EXISTS).
+  /// The rows of this query without a partner (NOT EXISTS).
   Query anti_join(const Query& right, std::vector<JoinKey> on, const Expr& also = {}) const;
 
-  /// A row for each distinct combination of keys, NULL being a key like any other: the keys, then
-  /// the aggregates. Without keys: one row.
+  /// A row for each distinct combination of keys, with NULL as a key like any other: first the
+  /// keys, then the aggregates. Without keys: one row.
   Query group_by(std::vector<Item> keys, std::vector<Aggregate> aggregates) const;
-  /// `where`, by its name behind group_by.
+  /// The same as `where`, under the name that it has after group_by.
   Query having(const Expr& condition) const { return where(condition); }
   /// group_by of all columns.
   Query distinct() const;
 
-  /// Equal rows in no particular order. With `limit` behind it, only as many rows are kept.
+  /// Sorts the rows. Rows with equal keys have no particular order. With `limit` behind it, only
+  /// that many rows are kept in memory.
   Query order_by(std::vector<SortKey> keys) const;
-  /// `rows` rows at most, after leaving out `offset`.
+  /// At most `rows` rows, after the first `offset` rows, which are left out.
   Query limit(std::uint64_t rows, std::uint64_t offset = 0) const;
 
-  /// Runs it on the transaction's snapshot, its own writes included. The transaction must not be
-  /// used meanwhile, nor written to.
-  /// Fails with: kNotFound (a table), kInvalidArgument (a column that is not there or there twice,
-  /// types that do not fit, the transaction has ended), kOverflow, kOutOfMemory
+  /// Runs the query on the transaction's snapshot, including its own writes. The transaction must
+  /// not be used or written to meanwhile.
+  /// Fails with: kNotFound (a table), kInvalidArgument (a column that does not exist or exists
+  /// twice, types that do not fit, an ended transaction), kOverflow, kOutOfMemory
   /// (memory_bytes_max; the message names the operator), kCancelled.
   Result<QueryResult> run(const Transaction& transaction, const RunOptions& options = {}) const;
   /// The plan, without running it. Fails as `run` does before it starts.

@@ -11,8 +11,8 @@
 
 namespace flugs {
 
-/// Which rows a scan returns. Without a column: all. On a dictionary column the value is looked up
-/// once and rows are compared by code.
+/// The rows that a scan returns: all of them without a column. On a dictionary column the value is
+/// looked up once and rows are compared by code.
 struct Predicate {
   bool has_column = false;
   ColumnId column;
@@ -22,9 +22,9 @@ struct Predicate {
   static Predicate equal(ColumnId column, Value value) { return {true, column, value}; }
 };
 
-/// Some visible rows of a scan, columnar: the values of one column stand side by side.
-/// Valid during the callback that received it (strings: until the transaction ends).
-/// `index` counts the columns asked for, 0 first; it is not checked, nor is the type asked for.
+/// Some visible rows of a scan, column by column: the values of one column stand side by side.
+/// Valid during the callback that received it (strings: until the transaction ends). `index` counts
+/// the requested columns, 0 first. Neither it nor the type asked for is checked.
 ///
 /// Thread-safety: one thread, the one that called scan.
 class ScanBatch {
@@ -35,8 +35,8 @@ class ScanBatch {
   std::size_t row_count() const noexcept { return row_count_; }
   std::span<const RowId> row_ids() const noexcept { return {row_ids_.data(), row_count_}; }
 
-  /// Values of the `index`-th column asked for, which must be of type bool, int32, int64, decimal,
-  /// date or timestamp. What stands at a NULL is 0.
+  /// Values of the requested column number `index`, which must be of type bool, int32, int64,
+  /// decimal, date or timestamp. The value at a NULL is 0.
   std::span<const std::int64_t> integers(std::size_t index) const noexcept {
     return {columns_[index].integers.data(), row_count_};
   }
@@ -56,7 +56,7 @@ class ScanBatch {
   /// One value, whatever its type.
   Value value(std::size_t index, std::size_t row) const noexcept;
 
-  /// What the batch is made of; filled by the engine.
+  /// The batch's data; filled by the engine.
   struct Column {
     Type type = Type::kInt64;
     bool has_nulls = false;

@@ -12,15 +12,17 @@
 
 namespace flugs {
 
-/// How a column's values lie in the rows of the delta.
+/// How the rows of the delta store a column's values.
 enum class Encoding : std::uint8_t {
-  /// Direct for a column that is a unique key by itself (so that every value is new anyway) unless
-  /// it is of bytes or nullable; dictionary for everything else, as long as it pays: a column of
-  /// numbers turns to direct when its dictionary takes more than it saves in the rows, or gets too
-  /// large for the caches (docs/decisions/0027-dictionaries-that-do-not-pay.md).
+  /// The engine chooses. Direct for a column that alone forms a unique key, because every value is
+  /// new then, unless the column is nullable or of bytes. Dictionary for everything else, as long
+  /// as it pays: a column of numbers turns to direct when its dictionary takes more space than it
+  /// saves in the rows, or gets too large for the caches
+  /// (docs/decisions/0027-dictionaries-that-do-not-pay.md).
   kAuto = 0,
   /// The row holds a ValueID; the column's dictionary holds each value once (SOFORT, section 2).
-  /// However many there are, unless a merge finds that most are no row's (decision 0026).
+  /// This does not depend on the number of values, but a merge that finds most of them in no row
+  /// ends it (decision 0026).
   kDictionary = 1,
   /// The row holds the value itself. For columns in which nearly every value is new: an update
   /// then adds nothing to a dictionary.
@@ -33,26 +35,26 @@ struct ColumnSchema {
   Type type = Type::kInt64;
   bool nullable = true;
   Encoding encoding = Encoding::kAuto;
-  /// Of a table that is there: `encoding` was kAuto, and is what the engine has chosen so far.
+  /// For an existing table: `encoding` was kAuto and now shows the engine's choice so far.
   bool chooses_encoding = false;
   /// Decimal digits after the point, 0 to 18; for kDecimal only.
   std::uint8_t scale = 0;
-  /// A hint for the width of codes; 0: unknown. Never a limit: more values make rows wider.
+  /// A hint for the width of codes; 0: unknown. It is no limit: more values make rows wider.
   std::uint32_t expected_distinct = 0;
-  /// What Transaction::insert stores that is given no value for the column; without one NULL. A
-  /// value of the column's type, or one that stands for it exactly: a smaller integer, an integer
-  /// or decimal for a decimal, a date for a timestamp. Texts have up to 4096 bytes.
+  /// The value that an insert stores if it is given none for the column; without a default NULL. It
+  /// has the column's type, or stands for it exactly: a smaller integer, an integer or decimal for
+  /// a decimal, a date for a timestamp. Texts have up to 4096 bytes.
   std::optional<Constant> default_value = {};
-  /// Rows that are inserted without a value for the column, or with NULL, get a number of their
-  /// own, from 1 on: an int32 or int64 column, which becomes NOT NULL, one in a table. Numbers have
-  /// gaps and are not in the order of commits: each transaction slot takes up to 1024 at a time,
-  /// and what it has not used when the database is closed or crashes, or an aborted transaction has
-  /// used, is never given. No number is given twice. One that a row brings with it does not move
-  /// the counter (as in PostgreSQL): see Database::skip_numbers. Whether numbers are unique is for
-  /// a key to say.
+  /// Rows inserted without a value for the column, or with NULL, get numbers, from 1 on. The column
+  /// must be int32 or int64, becomes NOT NULL, and is the only such column of its table. No number
+  /// is given twice. Numbers have gaps and do not follow the order of commits: each transaction
+  /// slot takes up to 1024 at a time. Numbers that a slot has not used when the database is closed
+  /// or crashes are never given, and neither are those of an aborted transaction. A number that a
+  /// row brings with it does not move the counter (as in PostgreSQL): see Database::skip_numbers.
+  /// Only a key makes numbers unique.
   bool auto_increment = false;
-  /// The column was dropped (Database::drop_column): it has no name, and what is given for it must
-  /// be NULL. It keeps its place, so that the ColumnIds of the others stay what they are.
+  /// The column was dropped (Database::drop_column). It has no name, and a value given for it must
+  /// be NULL. It keeps its place, so that the ColumnIds of other columns do not change.
   bool dropped = false;
 };
 
@@ -67,65 +69,69 @@ struct KeySchema {
   bool unique = false;
   /// NULL first, numbers by size with NaN last, strings and bytes byte by byte.
   bool ordered = false;
-  /// Leading columns that the hash covers; 0: all of them. With fewer than all, an equality
-  /// look-up on just these columns is a hash look-up too; meant for prefixes with few rows each.
+  /// Number of leading columns that the hash covers; 0: all of them. With fewer than all, an
+  /// equality look-up on just these columns is a hash look-up, too; meant for prefixes with few
+  /// rows each.
   std::uint8_t hashed_columns = 0;
-  /// The place of a key that was dropped (Database::drop_key): nothing but a place, so that the
-  /// KeyIds of those behind it stay what they are. No name, no columns. A new key may get it.
+  /// The key was dropped (Database::drop_key). It keeps its place, without name and columns, so
+  /// that the KeyIds of later keys do not change. A new key may get the place.
   bool dropped = false;
 };
 
-/// What every row must fulfil, looked at when it is inserted and when one of the columns changes.
-/// Constants as for ColumnSchema::default_value; columns that are compared have one type, integers
-/// may be of either size. At most 64 comparisons and combinations of them, 1024 constants in all.
+/// A condition that every row must meet. It is checked when a row is inserted and when one of the
+/// columns changes. Constants are as for ColumnSchema::default_value. Columns that are compared
+/// must have one type; integers of both sizes compare. At most 64 comparisons and combinations of
+/// them, and 1024 constants in all.
 struct CheckSchema {
   std::string name = {};  ///< 1 to 63 bytes, unique among the table's checks
   Condition condition = {};
 };
 
-/// What becomes of rows that refer to one that is deleted, or whose key changes. In which order a
-/// statement comes to rows is not promised: it matters when it comes to a row from two others, and
-/// a change hides the row from the other foreign key. The numeric values are part of the pool
-/// format.
+/// What happens to referring rows when the row that they refer to is deleted or its key changes.
+/// The order in which a statement reaches rows is not defined. It matters when the statement
+/// reaches a row by two foreign keys, and the change for one hides the row from the other. The
+/// numeric values are part of the pool format.
 enum class ReferenceAction : std::uint8_t {
-  kRestrict = 0,  ///< nothing: refused, if there are such at the end of the statement
-  kCascade = 1,   ///< they are deleted, too, or refer to the new values
-  kSetNull = 2,   ///< their columns become NULL
+  kRestrict = 0,  ///< nothing; the statement is refused if such rows are left at its end
+  kCascade = 1,   ///< they are deleted, too, or get the new values
+  kSetNull = 2,   ///< their referring columns become NULL
 };
 
-/// Rows refer to a row of another table, or of the same, by its unique key: what their columns name
-/// is there, unless one of them is NULL. Rows that refer are found by a key of their own that
-/// begins with the columns (ordered, or not unique, or hashed by no more than these); a table
-/// without one gets an ordered key of the foreign key's name, which counts as any other.
+/// Rows refer to a row of another table, or of the same one, by its unique key: a row with the
+/// values of `columns` must exist, unless one of them is NULL. The table finds its referring rows
+/// by a key of its own that begins with the columns (ordered, or not unique, or hashed by no more
+/// than these). A table without such a key gets an ordered key with the foreign key's name, which
+/// counts like any other.
 ///
-/// Statements see to it with all that follows from them: one that fails has changed nothing. That
-/// nobody deletes a row to which another transaction just lets one refer, commit looks at once
-/// more: of two such the later one fails with kConflict, at every level of isolation.
+/// Each statement obeys foreign keys with all its effects: a statement that fails has changed
+/// nothing. Commit checks once more that no transaction deletes a row to which another concurrent
+/// one lets a row refer. The later one of such a pair fails with kConflict, at every level of
+/// isolation.
 struct ForeignKeySchema {
   std::string name = {};                  ///< 1 to 63 bytes, unique among the table's foreign keys
   std::vector<std::string> columns = {};  ///< 1 to 16, with the types and scales of the other key's
-  std::string table = {};                 ///< there already, or the table itself
-  std::string key = "primary";            ///< a unique key of it
+  std::string table = {};                 ///< an existing table, or the table itself
+  std::string key = "primary";            ///< a unique key of that table
   ReferenceAction on_delete = ReferenceAction::kRestrict;
   ReferenceAction on_update = ReferenceAction::kRestrict;
-  KeyId referenced = {};  ///< what the names mean; filled in by Database::create_table
+  KeyId referenced = {};  ///< the ids of the names; set by Database::create_table
 };
 
-/// A table: columns, keys and what must hold for its rows. `keys[0]` is the primary key when
-/// `has_primary_key`. A row at its widest (a dictionary code 4 bytes, a direct number 8, a direct
-/// string 16, and 16 bytes of its own) has at most 4096 bytes. Database::create_table checks
-/// everything; nothing here fails.
+/// A table: its columns, its keys and the conditions that its rows must meet. `keys[0]` is the
+/// primary key when `has_primary_key`. A row has at most 4096 bytes at its widest: a dictionary
+/// code takes 4 bytes, a direct number 8, a direct string 16, and the row itself 16.
+/// Database::create_table checks everything; the functions here never fail.
 ///
 /// Thread-safety: a plain value type.
 struct TableSchema {
   std::string name;                   ///< 1 to 63 bytes, unique within the database
-  std::vector<ColumnSchema> columns;  ///< 1 to 1024, with those that were dropped
+  std::vector<ColumnSchema> columns;  ///< 1 to 1024, including dropped ones
   bool has_primary_key = false;
   std::vector<KeySchema> keys;                 ///< at most 16
   std::vector<CheckSchema> checks;             ///< at most 64
   std::vector<ForeignKeySchema> foreign_keys;  ///< at most 64
-  /// The first of the calls below that spoke of a column or key before there was one; empty: none.
-  /// create_table refuses such a schema.
+  /// The first of the calls below that came before the column or key that it applies to; empty:
+  /// none. create_table refuses such a schema.
   std::string misplaced_call;
 
   TableSchema() = default;
@@ -139,7 +145,8 @@ struct TableSchema {
     columns.push_back(std::move(c));
     return *this;
   }
-  // The following seven speak of the column added last. Without one, create_table is refused.
+  // The next seven apply to the column added last. Without a column, create_table refuses the
+  // schema.
   TableSchema& not_null() {
     if (columns.empty()) return misplace("not_null");
     columns.back().nullable = false;
@@ -176,7 +183,8 @@ struct TableSchema {
     return *this;
   }
 
-  /// The primary key: unique, its columns become NOT NULL. At most one, declared before other keys.
+  /// The primary key: unique, its columns become NOT NULL. At most one per table; declared before
+  /// other keys.
   TableSchema& primary_key(std::vector<std::string> column_names) {
     for (const std::string& name_of_key : column_names)
       for (ColumnSchema& c : columns)
@@ -209,7 +217,7 @@ struct TableSchema {
     checks.push_back({std::move(check_name), std::move(condition)});
     return *this;
   }
-  /// To the primary key of `table`; for another key of it, set ForeignKeySchema::key.
+  /// Refers to the primary key of `table`; to refer to another key, set ForeignKeySchema::key.
   TableSchema& foreign_key(std::string foreign_name, std::vector<std::string> column_names,
                            std::string table,
                            ReferenceAction on_delete = ReferenceAction::kRestrict,
@@ -223,7 +231,7 @@ struct TableSchema {
     foreign_keys.push_back(std::move(f));
     return *this;
   }
-  /// Makes the key added last (or the primary key, if no other was) ordered as well as hashed.
+  /// Makes the key added last (or the primary key, if there is no other) ordered as well as hashed.
   TableSchema& ordered() {
     if (keys.empty()) return misplace("ordered");
     keys.back().ordered = true;

@@ -11,8 +11,8 @@
 
 namespace flugs {
 
-/// Why an operation did not do what was asked. The numeric values are stable and may be stored.
-/// Whatever the code, the failed call had no effect, unless its function says otherwise.
+/// The reason why an operation did not do what was asked. The numeric values are stable and may be
+/// stored. A failed call had no effect, unless its function says otherwise.
 enum class StatusCode : std::uint8_t {
   kOk = 0,
   kNotFound = 1,              ///< No such table, column, key or row is visible to the transaction.
@@ -23,15 +23,15 @@ enum class StatusCode : std::uint8_t {
   kOutOfSpace = 6,            ///< The pool, the medium or an id space is full; nothing was changed.
   kCorrupt = 7,               ///< Bytes in the pool contradict the format.
   kIncompatible = 8,          ///< No flugs pool, or one of another format version.
-  kBusy = 9,                  ///< A second opener, or an open transaction, holds what is needed.
+  kBusy = 9,                  ///< A second opener, or an open transaction, holds a resource.
   kTooManyTransactions = 10,  ///< Every transaction slot is taken (`OpenOptions::slots_max`).
-  kReadOnly = 11,             ///< A write was asked of a read-only transaction or file.
+  kReadOnly = 11,             ///< A write in a read-only transaction or to a read-only file.
   kIoError = 12,              ///< The operating system refused (the message carries its words).
   kCancelled = 13,            ///< The caller asked it to stop.
-  kOutOfMemory = 14,  ///< The bound on DRAM that was set for the call is reached, or a query
-                      ///< or opening finds none. In other calls std::bad_alloc comes out, or
-                      ///< the process ends, which loses nothing that was committed.
-  kOverflow = 15,     ///< A number that was computed does not fit its type.
+  kOutOfMemory = 14,  ///< The call reached the bound on DRAM that was set for it, or a query or
+                      ///< opening got no memory. Other calls throw std::bad_alloc, or the process
+                      ///< ends; no committed data is lost.
+  kOverflow = 15,     ///< A computed number does not fit its type.
 };
 
 /// The name of `code` as it is written in messages, e.g. "conflict".
@@ -80,8 +80,8 @@ namespace detail {
 [[noreturn]] void bad_result_access(const Status& status) noexcept;
 }  // namespace detail
 
-/// A `T`, or the Status that says why there is none. Taking the value of one that failed ends the
-/// process: look first.
+/// A `T`, or the Status that says why there is none. Taking the value of a failed Result ends the
+/// process: check it first.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -96,7 +96,7 @@ class [[nodiscard]] Result {
   const Status& status() const& noexcept { return status_; }
   Status status() && noexcept { return std::move(status_); }
 
-  /// The value. Must be ok: anything else ends the process with the status on stderr.
+  /// The value. A failed Result ends the process and prints the status on stderr.
   T& value() & {
     if (!ok()) detail::bad_result_access(status_);
     return *value_;
@@ -105,8 +105,8 @@ class [[nodiscard]] Result {
     if (!ok()) detail::bad_result_access(status_);
     return *value_;
   }
-  /// By value, so that `for (auto& c : database.schema(t).value().columns)` does not go through
-  /// what the Result took with it.
+  /// By value, so that `for (auto& c : database.schema(t).value().columns)` does not refer to a
+  /// vector that was destroyed with the Result.
   T value() && {
     if (!ok()) detail::bad_result_access(status_);
     return std::move(*value_);
@@ -116,7 +116,7 @@ class [[nodiscard]] Result {
   const T& operator*() const& { return value(); }
   T operator*() && { return std::move(*this).value(); }
   const T& operator*() const&& = delete;
-  /// For a Result that is kept. `make()->member` would refer to a value that is gone with the
+  /// For a Result that is kept. `make()->member` would refer to a value that is destroyed with the
   /// Result: write make().value().member.
   T* operator->() & { return &value(); }
   const T* operator->() const& { return &value(); }

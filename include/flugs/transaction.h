@@ -31,33 +31,35 @@ class RowLayout;
 
 enum class AccessMode : std::uint8_t {
   kReadWrite,  ///< costs no more than kReadOnly until the first write
-  kReadOnly,   ///< a snapshot that never aborts, blocks nobody and stores nothing in the pool
+  kReadOnly,   ///< a snapshot that never aborts, blocks no other, and stores nothing in the pool
 };
 
-/// What a transaction may see of those that run at the same time. All levels hold at once: each
-/// transaction gets what it asked for, and serializable ones are so among themselves.
+/// What a transaction may see of concurrent ones. Levels can be mixed: each transaction gets the
+/// level that it asked for, and serializable ones are serializable among themselves.
 /// Source: anomalies as in Adya, "Weak Consistency" (1999); docs/concurrency.md has the table.
 enum class Isolation : std::uint8_t {
-  /// Reads what was committed when it began; of two that change one row the second is refused
-  /// (kConflict). Admits write skew (G2-item) and its form with predicates (G2).
+  /// Reads the database as committed when the transaction began. If two transactions change one
+  /// row, the second one is refused (kConflict). Admits write skew (G2-item) and its form with
+  /// predicates (G2).
   kSnapshot,
-  /// As kSnapshot; and commit fails with kConflict if somebody else has committed since what would
-  /// have been read otherwise: rows, keys that were not there, ranges, tables. So transactions take
-  /// effect one after the other, in the order of their commit time-stamps, which is one of real
-  /// time. One that wrote nothing never fails, and none that is kReadOnly notes what it reads.
+  /// As kSnapshot; in addition, commit fails with kConflict if another transaction has committed a
+  /// change to what this one read since: rows, absent keys, ranges, tables. So transactions take
+  /// effect one after the other, in the order of their commit time-stamps, which agrees with real
+  /// time. A transaction that wrote nothing never fails, and a kReadOnly one does not record what
+  /// it reads.
   kSerializable,
-  /// Each call reads what was committed when it began; what was found by one call may be gone in
-  /// the next (kNotFound). Admits, besides, non-repeatable reads, lost updates of what was read
-  /// by an earlier call, and phantoms. A query (flugs/query.h) is one call.
+  /// Each call reads the database as committed when the call began; a row that one call found may
+  /// be gone for the next (kNotFound). Also admits non-repeatable reads, lost updates of what an
+  /// earlier call read, and phantoms. A query (flugs/query.h) is one call.
   kReadCommitted,
 };
 
 /// One visible version of a row, read in place: getting a value copies at most its eight bytes,
 /// strings are views into the pool. Valid until the transaction that returned it ends, writes to
-/// this row, or takes back having written it (rollback_to). A column that the table does not have
-/// must not be asked for (not checked). Reading a column as another type than its own ends the
-/// process in debug builds and gives an unspecified value in release builds; `get` gives the value
-/// with its type. No function allocates or fails.
+/// this row, or undoes a write of it (rollback_to). The column must exist in the table (not
+/// checked). Reading a column as another type than its own ends the process in debug builds and
+/// gives an unspecified value in release builds; `get` gives the value with its type. No function
+/// allocates or fails.
 ///
 /// Thread-safety: as the transaction's.
 class Row {
@@ -87,7 +89,7 @@ class Row {
   const engine::Table* table_ = nullptr;
   friend struct engine::RowView;
   const columns::RowLayout* layout_ = nullptr;  // null: the row is in a row group
-  const std::byte* cells_ = nullptr;            // or where the group is
+  const std::byte* cells_ = nullptr;            // of the row, or of its group
   RowId id_;
   std::uint32_t place_ = 0;  // in the group
 };
@@ -98,21 +100,21 @@ struct ColumnValue {
   Value value = {};
 };
 
-/// How long a call waits for a row that another transaction has locked, or is writing; 0: it fails
+/// How long a call waits for a row that another transaction has locked or is writing; 0: it fails
 /// at once.
 struct LockWait {
   std::chrono::milliseconds limit{1000};
 };
 
-/// What a call has done that inserts a row or finds it there.
+/// The result of a call that inserts a row or finds it in the table.
 struct Upserted {
   RowId row;
-  bool inserted = false;  ///< else there was one with the key
+  bool inserted = false;  ///< false: a row with the key existed
 };
 
 /// One end of a range on an ordered key: values for the first columns of the key (a prefix), which
-/// must outlive the call. Inclusive takes every row with the prefix, exclusive none of them. A
-/// lower bound above the upper one is no error: there is no such row.
+/// must outlive the call. An inclusive bound takes every row with the prefix, an exclusive one none
+/// of them. A lower bound above the upper one is no error: the range is empty.
 ///     const std::array<Value, 1> from = {Value::int32(10)}, to = {Value::int32(20)};
 ///     transaction.range(key, {from, true}, {to, false}, visit);
 struct KeyBound {
@@ -120,11 +122,11 @@ struct KeyBound {
   bool inclusive = true;
 };
 
-/// A moment within a transaction to which it can be taken back (Transaction::savepoint). A value:
-/// copies name the same moment, and destroying one does nothing.
+/// A moment within a transaction, to which rollback_to returns (Transaction::savepoint). A value:
+/// copies name the same moment, and destroying a Savepoint does nothing.
 class Savepoint {
  public:
-  /// Names none: every function refuses it.
+  /// Names no moment: every function refuses it.
   Savepoint() noexcept = default;
   friend bool operator==(const Savepoint&, const Savepoint&) noexcept = default;
 
@@ -136,27 +138,27 @@ class Savepoint {
   std::uint64_t number_ = 0;
 };
 
-/// A unit of work on one snapshot of the database: all of it takes effect, or nothing.
+/// A unit of work on one snapshot of the database: it takes effect as a whole, or not at all.
 ///
-/// Isolation is snapshot isolation unless asked for otherwise (Isolation): it reads what was
-/// committed when it began, and its own writes; two concurrent transactions that change the same
-/// row conflict, and the second one to try is told at once (kConflict). After a failed call of
-/// anything but commit the transaction stays usable: the call had no effect. After kConflict the
-/// usual thing is to abort and begin again, since this snapshot will not see what the other one
-/// did.
+/// The default is snapshot isolation (see Isolation): the transaction reads the database as
+/// committed when it began, and its own writes. If two concurrent transactions change the same row,
+/// the second one to try fails at once with kConflict. After a failed call of any function but
+/// commit, the transaction stays usable, because the call had no effect. After kConflict, abort and
+/// begin again, since this snapshot will never show what the other transaction did.
 ///
 /// Every function fails with kInvalidArgument after the transaction has ended, and with kNotFound
-/// when there is no such table (any more). A transaction left open keeps old versions alive, and
-/// drop_table waiting; it blocks no other transaction but the writers of rows that it wrote.
+/// when the table does not exist (any more). An open transaction keeps old versions alive and makes
+/// drop_table wait. It blocks no other transaction but those that write the rows that it wrote.
 ///
-/// A merge may ask it to end (MergeOptions::ends_old_transactions), any thread (Database::cancel),
-/// or its time limit. Then every call but abort fails with kCancelled, a call that is going through
-/// rows within a batch of them, and with that the transaction has ended: what it wrote is undone,
-/// rows that it gave are no longer valid. Destroy it, or call abort; until then it counts as open.
-/// When it is only a merge that asked, commit does not fail if it is the next call.
+/// A merge (MergeOptions::ends_old_transactions), any thread (Database::cancel) or its time limit
+/// may ask a transaction to end. Then every call but abort fails with kCancelled, and a call that
+/// is going through rows fails within a batch of them. With that the transaction has ended: its
+/// writes are undone, and rows that it returned are no longer valid. Destroy it, or call abort;
+/// until then it counts as open. If only a merge asked, and the next call is commit, commit does
+/// not fail.
 ///
-/// Thread-safety: one thread at a time; it may be handed to another thread in between. Destroying
-/// it aborts it. It must end before its database is closed.
+/// Thread-safety: one thread at a time; another thread may take over between calls. Destroying a
+/// transaction aborts it. It must end before its database is closed.
 /// Source: SOFORT (DaMoN 2014), section 4 and appendix A, extended to many rows per transaction.
 class Transaction {
  public:
@@ -184,64 +186,66 @@ class Transaction {
     return insert(table, std::span<const Value>(values.begin(), values.size()));
   }
 
-  /// The same with some columns: what is not given is its column's default, or NULL
-  /// (ColumnSchema::default_value). A column that is given twice has the later value.
+  /// The same with values for some columns only. A column that is not given gets its default, or
+  /// NULL (ColumnSchema::default_value). For a column given twice the later value counts.
   ///     transaction.insert(orders, {{customer, Value::int64(7)}, {note, Value::string("by
   ///     air")}});
   /// Durable when: commit returns ok. Fails with: as above, and kInvalidArgument (no such column),
-  /// kConstraintViolated (nothing is given for a column that is NOT NULL and has no default).
+  /// kConstraintViolated (no value is given for a column that is NOT NULL and has no default).
   Result<RowId> insert(TableId table, std::span<const ColumnValue> given);
-  template <typename = void>  // so that {} is the list of no values, as above
+  template <typename = void>  // so that {} is an empty list of values, as above
   Result<RowId> insert(TableId table, std::initializer_list<ColumnValue> given) {
     return insert(table, std::span<const ColumnValue>(given.begin(), given.size()));
   }
 
-  /// Adds many rows: `values` holds them one after the other, a value per column. Faster than as
-  /// many calls of insert; all rows are added or, when one fails, none. `ids`, unless empty, has an
-  /// element per row and takes their ids.
+  /// Adds many rows: `values` holds one row after the other, a value per column. Faster than that
+  /// many calls of insert. All rows are added or, when one fails, none. `ids`, unless empty, has an
+  /// element per row and receives their ids.
   /// Durable when: commit returns ok. Fails with: as insert.
   Status insert_rows(TableId table, std::span<const Value> values, std::span<RowId> ids = {});
 
   /// Makes a new version of a row with some columns changed, and returns its id. A row that this
-  /// transaction inserted itself may be changed in place and keep its id. Where foreign keys say so
-  /// rows that refer to it are written to as well, or the call fails as a whole.
+  /// transaction inserted itself may be changed in place and keep its id. If foreign keys say so,
+  /// rows that refer to it change as well, or the call fails as a whole.
   /// Durable when: commit returns ok.
-  /// Fails with: kNotFound (the row is not visible), kConflict (somebody else changed or deleted
-  /// it), kInvalidArgument (no such column), and as insert.
+  /// Fails with: kNotFound (the row is not visible), kConflict (another transaction changed or
+  /// deleted it), kInvalidArgument (no such column), and as insert.
   Result<RowId> update(TableId table, RowId row, std::span<const ColumnValue> changes);
   Result<RowId> update(TableId table, RowId row, std::initializer_list<ColumnValue> changes) {
     return update(table, row, std::span<const ColumnValue>(changes.begin(), changes.size()));
   }
 
-  /// Deletes a row, and what foreign keys say is to be done with those that refer to it, or
-  /// nothing. Durable when: commit returns ok. Fails with: kNotFound (the row is not visible, or
-  /// deleted by this transaction), kConflict (also with one that refers to it, or while a table
-  /// that does is made or dropped), kReadOnly, kConstraintViolated (a foreign key, or a check of
-  /// one that refers to it, which is named).
+  /// Deletes a row. The foreign keys that refer to it decide what happens to the referring rows;
+  /// the call does all of that or nothing. Durable when: commit returns ok. Fails with: kNotFound
+  /// (the row is not visible, or this transaction deleted it), kConflict (also about a referring
+  /// row, or while a referring table is created or dropped), kReadOnly, kConstraintViolated (a
+  /// foreign key, or a check of a referring row, which the message names).
   Status remove(TableId table, RowId row);
 
-  /// The row, if this transaction sees this version of it: not another version of the same record.
+  /// The row, if this transaction sees this version of it; another version of the same record does
+  /// not count.
   /// Fails with: kNotFound.
   Result<Row> read(TableId table, RowId row) const;
 
-  /// The row whose unique key equals `values`, one per column of the key. NULL equals NULL, and
-  /// then any one of the rows is found; unless the key is ordered, by going through the table.
+  /// The row whose unique key equals `values`, one per column of the key. NULL equals NULL; then
+  /// any one of the rows is found, and if the key is not ordered, the whole table is searched.
   /// Fails with: kNotFound, kInvalidArgument (key not unique, wrong number or type of values).
   Result<Row> find(KeyId key, std::span<const Value> values) const;
   Result<Row> find(KeyId key, std::initializer_list<Value> values) const {
     return find(key, std::span<const Value>(values.begin(), values.size()));
   }
-  /// The same, and locks the row: until this transaction ends, or goes back to a savepoint from
-  /// before, nobody else may write it, nor lock it (their writes fail with kConflict at once).
-  /// Reads go on. A transaction that wants the lock while another one has it waits in the order of
-  /// coming; without a primary key, behind those only that wait for the same version of the row.
-  ///
-  /// Who has waited sees: with kSnapshot and kSerializable kConflict, if the row was changed, since
-  /// its snapshot is older; with kReadCommitted the newer version, so that what it writes rests on
-  /// that. For a hot row the latter is what never has to be tried again.
-  /// Fails with: as find; kBusy (locked or being written still when `wait` is over), kConflict
-  /// (changed since the snapshot; or a deadlock, told to who would have closed the circle),
-  /// kReadOnly, kCancelled (also while it waits), kInvalidArgument (`wait` below 0).
+  /// The same, and locks the row. Until this transaction ends, or rolls back to an earlier
+  /// savepoint, no other one may write or lock the row (their writes fail with kConflict at once).
+  /// Reads go on. Transactions that want the same lock get it in the order in which they came.
+  /// Without a primary key, this order holds only among those that wait for the same version of the
+  /// row.
+  /// After a wait, the row may have changed. With kSnapshot and kSerializable the call then fails
+  /// with kConflict, because the snapshot is older. With kReadCommitted it returns the newer
+  /// version, on which later writes can build; so a hot row with kReadCommitted never needs a
+  /// retry.
+  /// Fails with: as find; kBusy (still locked or being written when `wait` is over), kConflict
+  /// (changed since the snapshot; or a deadlock, reported to the transaction that would have closed
+  /// the circle), kReadOnly, kCancelled (also while it waits), kInvalidArgument (`wait` below 0).
   Result<Row> find_for_update(KeyId key, std::span<const Value> values, LockWait wait = {});
   Result<Row> find_for_update(KeyId key, std::initializer_list<Value> values, LockWait wait = {}) {
     return find_for_update(key, std::span<const Value>(values.begin(), values.size()), wait);
@@ -254,8 +258,9 @@ class Transaction {
   }
 
   /// Calls `visit` with every visible row whose key begins with `prefix` (one value per leading
-  /// column) until it returns false; in key order when the key is ordered, else in no order, and
-  /// then `prefix` must cover the hashed columns. Do not write to the table from within `visit`.
+  /// column) until it returns false. If the key is ordered, rows come in key order; else in no
+  /// order, and `prefix` must cover the hashed columns. Do not write to the table from within
+  /// `visit`.
   /// Fails with kInvalidArgument.
   Status find_all(KeyId key, std::span<const Value> prefix,
                   FunctionRef<bool(const Row&)> visit) const;
@@ -266,15 +271,15 @@ class Transaction {
 
   /// Calls `visit` with every visible row between two bounds of an ordered key, in ascending key
   /// order (NULL first), until it returns false. Do not write to the table from within `visit`.
-  /// Until the key is made after opening (Ready::kFirstAnswer), all rows outside of main are looked
-  /// at, and 16 bytes of DRAM taken for each in the range.
+  /// Until the index of the key is made after opening (Ready::kFirstAnswer), the call reads all
+  /// rows outside of main, and takes 16 bytes of DRAM for each row in the range.
   /// Fails with: kInvalidArgument (key not ordered, bounds of a wrong type or number).
   Status range(KeyId key, KeyBound lower, KeyBound upper,
                FunctionRef<bool(const Row&)> visit) const;
 
-  /// Reads chosen columns of every visible row that fulfils `where`, a batch at a time in no
-  /// particular order, until `visit` returns false. One thread; reads every row of the table. Do
-  /// not write to the table from within `visit`.
+  /// Reads chosen columns of every visible row that meets `where`, a batch at a time in no
+  /// particular order, until `visit` returns false. Uses one thread and reads every row of the
+  /// table. Do not write to the table from within `visit`.
   /// Fails with: kInvalidArgument (no such column, another type, or a column was dropped meanwhile:
   /// `visit` has not seen a batch without its values).
   Status scan(TableId table, std::span<const ColumnId> columns, const Predicate& where,
@@ -285,13 +290,13 @@ class Transaction {
                 visit);
   }
 
-  // Calls that read and write in one: each takes effect as a whole, or not at all. Rows are named
-  // by a unique key, and what is read of them is what a call of find would give. A concurrent
-  // change of the row is kConflict; with kReadCommitted only while it is not committed yet, then
-  // the newer version is taken. Durable when: commit returns ok.
+  // The following calls read and write in one: each takes effect as a whole, or not at all. A
+  // unique key names the row, and the call reads what `find` would return. A concurrent change of
+  // the row gives kConflict; with kReadCommitted only if it is not committed yet, else the call
+  // uses the newer version. Durable when: commit returns ok.
 
-  /// Adds `amount` to an integer or decimal column; gives the sum. `amount` has the column's type,
-  /// but an int32 may be added to an int64.
+  /// Adds `amount` to an integer or decimal column and returns the sum. `amount` has the column's
+  /// type; an int32 may be added to an int64.
   /// Fails with: kNotFound (no such row), kOverflow, kConstraintViolated (the column holds NULL),
   /// kInvalidArgument (the column, or the type of `amount`), and as update.
   Result<Value> add(KeyId key, std::span<const Value> values, ColumnId column, Value amount);
@@ -299,8 +304,8 @@ class Transaction {
     return add(key, std::span<const Value>(values.begin(), values.size()), column, amount);
   }
 
-  /// Makes the changes if each column in `expected` holds the value beside it, NULL being equal to
-  /// NULL, and says whether it did.
+  /// Makes the changes if each column in `expected` holds the value beside it, and says whether it
+  /// did. Here NULL equals NULL.
   /// Fails with: kNotFound (no such row), kInvalidArgument (a column, or a value of another type),
   /// and as update.
   Result<bool> compare_and_set(KeyId key, std::span<const Value> values,
@@ -314,16 +319,16 @@ class Transaction {
                            std::span<const ColumnValue>(changes.begin(), changes.size()));
   }
 
-  /// Inserts the row unless there is one with the same key; a key with NULL in it is no other's.
-  /// Fails with: as insert, kAlreadyExists only when another unique key is taken; kInvalidArgument
-  /// (the key is not unique).
+  /// Inserts the row unless a row with the same key exists; a key with NULL in it equals no other.
+  /// Fails with: as insert, but kAlreadyExists only when another unique key is taken;
+  /// kInvalidArgument (the key is not unique).
   Result<Upserted> insert_if_absent(KeyId key, std::span<const Value> row);
   Result<Upserted> insert_if_absent(KeyId key, std::initializer_list<Value> row) {
     return insert_if_absent(key, std::span<const Value>(row.begin(), row.size()));
   }
 
-  /// The same, and if there is one, changes it; without `changes` all columns that are not in the
-  /// key get the values of `row`. Fails with: as insert_if_absent and update.
+  /// The same, but changes the row if it exists. Without `changes`, all columns outside the key get
+  /// the values of `row`. Fails with: as insert_if_absent and update.
   Result<Upserted> upsert(KeyId key, std::span<const Value> row,
                           std::span<const ColumnValue> changes = {});
   Result<Upserted> upsert(KeyId key, std::initializer_list<Value> row,
@@ -332,57 +337,58 @@ class Transaction {
                   std::span<const ColumnValue>(changes.begin(), changes.size()));
   }
 
-  /// Deletes every visible row between two bounds of an ordered key; says how many.
+  /// Deletes every visible row between two bounds of an ordered key; returns their number.
   /// Fails with: as range and remove; then no row is deleted.
   Result<std::uint64_t> remove_range(KeyId key, KeyBound lower, KeyBound upper);
 
-  /// Names this moment, so that what follows can be undone without the rest. Savepoints nest: each
-  /// lies within those that were made before it. Costs some bytes until it is released, and no
-  /// flush or fence. While there is one, `update` of a row that this transaction had written before
-  /// makes a new version, with a new id.
+  /// Names this moment, so that later writes can be undone without the earlier ones. Savepoints
+  /// nest: each lies within those made before it. A savepoint costs some bytes until it is
+  /// released, and no flush or fence. While one exists, `update` of a row that this transaction
+  /// wrote before it makes a new version with a new id.
   /// Fails with: kInvalidArgument (the transaction has ended), kCancelled.
   Result<Savepoint> savepoint();
-  /// Undoes all that this transaction has written since: rows are again what they were, under the
-  /// ids that they had then, and others may write what was written here only since then. The
-  /// savepoint stays, later ones are gone. What was read since counts as read: a serializable
-  /// transaction may have decided by it what to do next, so its commit answers for that, too.
-  /// Takes as long as what it undoes, and no flush or fence; new values stay in dictionaries, as
-  /// after an abort. Rows that were read before stay valid, unless they are among what is undone.
-  /// Fails with: kInvalidArgument (the savepoint is another transaction's, or gone; or called from
-  /// within a visitor), kCancelled. Then nothing is undone.
+  /// Undoes all writes of this transaction since the savepoint. Rows get back their old values and
+  /// the ids that they had then; other transactions may write the rows again. The savepoint stays,
+  /// later ones are gone. Reads since then still count: a serializable transaction may have based
+  /// decisions on them, so its commit answers for them, too. Takes as long as the writes to undo,
+  /// and no flush or fence; new values stay in dictionaries, as after an abort. Rows that were read
+  /// before stay valid, unless their writes are undone.
+  /// Fails with: kInvalidArgument (the savepoint belongs to another transaction or is gone; or the
+  /// call comes from within a visitor), kCancelled. Then nothing is undone.
   Status rollback_to(Savepoint savepoint);
-  /// Forgets the savepoint and all later ones; what was done since belongs to the savepoint before,
-  /// or to the transaction. Need not be called. Fails with: as rollback_to.
+  /// Forgets the savepoint and all later ones; the writes since then belong to the savepoint
+  /// before, or to the transaction. Optional. Fails with: as rollback_to.
   Status release(Savepoint savepoint);
 
-  /// Makes all writes durable, then visible; ok means both. Two fences up to 64 written rows (an
-  /// update writes two), a third above, more only for new space; none when nothing was written.
-  /// What durable means is Statistics::guarantee. Ends the transaction, also when it fails: then
-  /// nothing took effect. A serializable one reads again what it has read, which takes as long;
-  /// whoever has a later snapshot and meets a row that it wrote waits for that.
-  /// Fails with: kOutOfSpace (the list of what it wrote does not fit the pool), kConflict (it is
-  /// serializable, and what it read has changed since; or, naming the foreign key, somebody else
-  /// has committed what does not go with what it wrote), kCancelled (a call before had failed with
-  /// that).
+  /// Makes all writes durable, then visible; ok means both. Statistics::guarantee says what durable
+  /// means. Takes two fences up to 64 written rows (an update writes two), a third above, more only
+  /// for new space; none when nothing was written. Ends the transaction, also when it fails: then
+  /// nothing took effect. A serializable transaction repeats its reads, which takes as long as they
+  /// did. A transaction with a later snapshot that meets a row written by it waits for that.
+  /// Fails with: kOutOfSpace (the list of written rows does not fit the pool), kConflict (the
+  /// transaction is serializable, and what it read has changed since; or another one has committed
+  /// a change that breaks a foreign key together with this one's writes, and the message names the
+  /// key), kCancelled (an earlier call failed with it).
   Status commit();
 
   /// Ends the transaction without effect. Costs no fence. Safe to call on an ended one.
   void abort() noexcept;
 
-  /// Ends the transaction that long from now, if it is still open then: as if it were cancelled
-  /// (Database::cancel). The latest call counts; 0: no limit. While there is one, each call reads
-  /// the clock. One that makes no call is not ended by it (Database::end_abandoned).
+  /// Ends the transaction after this time, if it is still open then, as Database::cancel does. The
+  /// latest call counts; 0: no limit. With a limit each call reads the clock. The limit does not
+  /// end a transaction that makes no call (Database::end_abandoned).
   /// Fails with: kInvalidArgument (below 0, more than a year, or the transaction has ended),
   /// kCancelled.
   Status set_time_limit(std::chrono::milliseconds limit);
 
-  /// By which others name it: Database::cancel, transactions. Default when it has ended.
+  /// The name for Database::cancel and transactions. A default TransactionId when it has ended.
   TransactionId id() const noexcept;
   bool is_open() const noexcept { return context_ != nullptr; }
-  /// The time-stamp whose database this transaction reads, with kReadCommitted its last call; 0
-  /// once it has ended.
+  /// The time-stamp of the database state that this transaction reads, with kReadCommitted that of
+  /// its last call; 0 once it has ended.
   std::uint64_t snapshot() const noexcept;
-  /// After a commit that wrote: its commit time-stamp; 0 before, and for one that wrote nothing.
+  /// The commit time-stamp, after a commit that wrote something; 0 before, and after a commit
+  /// without writes.
   std::uint64_t commit_timestamp() const noexcept { return commit_timestamp_; }
 
  private:

@@ -23,17 +23,17 @@ enum class Type : std::uint8_t {
 /// "int32", "string", ...
 std::string_view to_string(Type type) noexcept;
 
-/// One value, or NULL. A string or bytes Value is a view: whoever makes it keeps the bytes alive
-/// for the call; one that a row returned is valid until its transaction ends or writes to that
-/// row.
+/// One value, or NULL. A string or bytes Value is a view. The caller that makes one keeps its bytes
+/// alive for the call. A Value that a row returned is valid until its transaction ends or writes to
+/// that row.
 ///
 /// The type must be the column's, except that an int32 may stand for an int64. The `as_` functions
-/// do not check the type: another one than the value's gives an unspecified result.
+/// do not check the type: asking for another type gives an unspecified result.
 ///
 /// Thread-safety: a plain value type.
 class Value {
  public:
-  /// NULL, of whatever type the column has.
+  /// NULL, for a column of any type.
   constexpr Value() noexcept = default;
 
   static constexpr Value null() noexcept { return Value(); }
@@ -96,7 +96,7 @@ class Value {
   constexpr Value(Type type, std::int64_t raw) noexcept : raw_(raw), type_(type), present_(true) {}
   constexpr Value(Type type, std::string_view v) noexcept
       : data_(v.data()), size_(clamped(v.size())), type_(type), present_(true) {}
-  // What is too long for a column stays too long: 2^32 - 1 is more than any column takes.
+  // A text that is too long for a column stays too long: 2^32 - 1 is more than any column takes.
   static constexpr std::uint32_t clamped(std::size_t size) noexcept {
     return size < 0xFFFFFFFFu ? static_cast<std::uint32_t>(size) : 0xFFFFFFFFu;
   }
