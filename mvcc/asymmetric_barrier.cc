@@ -15,8 +15,8 @@ bool has_membarrier() noexcept {
 }
 
 void full_barrier() noexcept {
-  // A locked instruction, which is what the processor needs; which word it is on does not matter to
-  // it. The thread sanitizer goes by the word, and does not model std::atomic_thread_fence.
+  // A locked instruction is a full barrier for the processor, on whatever word. The thread
+  // sanitizer orders threads by the word, and does not model std::atomic_thread_fence.
 #ifdef __SANITIZE_THREAD__
   static std::atomic<int> word{0};
 #else

@@ -2,8 +2,8 @@
 
 namespace flugs::mvcc {
 
-/// A full barrier between two threads of which one passes it millions of times a second and the
-/// other now and then: the frequent side pays (almost) nothing, the rare side interrupts all
+/// A full barrier between two threads, for the case that one passes it millions of times a second
+/// and the other rarely. The frequent side pays (almost) nothing; the rare side interrupts all
 /// processors that run this process (membarrier(2), private expedited). Where the kernel does not
 /// offer that, both sides pay a full barrier.
 ///

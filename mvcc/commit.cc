@@ -11,16 +11,16 @@ namespace flugs::mvcc {
 
 namespace {
 
-// Above it a transaction flushes its stamps itself instead of leaving them to the next one, and the
-// next one forgets its intents.
+// With more writes, a transaction flushes its stamps itself instead of leaving them to the next
+// one, and the next one forgets its intents.
 constexpr std::size_t kStampsLeftMax = 64;
 
 void store_word(std::uint64_t& word, std::uint64_t value) noexcept {
   std::atomic_ref(word).store(value, std::memory_order_relaxed);
 }
 
-// Rows that are written in the order in which they lie, those that are inserted and those that are
-// deleted each, are flushed in one: each of their lines once.
+// Flushes adjacent rows in one call if `writes` has them in the order of their addresses, so each
+// line is flushed once. Inserted and deleted rows are separate runs.
 void flush_rows(pmem::Persister& persister, std::span<const Write> writes,
                 pmem::Label label) noexcept {
   for (const bool deletes : {false, true}) {
@@ -91,8 +91,8 @@ Status Commit::enlarge_overflow(Slot& slot, std::uint32_t half_index, std::uint6
   store_word(half.overflow, extent->offset);
   persister.persist(&half.overflow, sizeof half.overflow, "intent_block/2");
   slot.overflow_bytes_[half_index] = extent->bytes;
-  // The size of a block that was there at opening, or that we made, is known; what else may stand
-  // in the word of a damaged pool is nobody's to give back.
+  // The size of a block is known if it was there at opening or we made it. Otherwise the word may
+  // be from a damaged pool, and nothing is given back.
   if (old_bytes != 0) slots_.pool_.allocator().release({old_offset, old_bytes});
   return {};
 }
@@ -101,7 +101,7 @@ Status Commit::enlarge_overflow(Slot& slot, std::uint32_t half_index, std::uint6
 //   step  store                        made durable by     power cut just after it: recovery
 //   1     header of the block          persist             block unreachable: free space
 //   2     the half's pointer to it     persist (8 bytes)   claims the block, its old one is free
-// Must hold:  1 before 2. The half's former transaction has its stamps durable (commit/4), so that
+// Must hold:  1 before 2. The stamps of the half's former transaction are durable (commit/4), so
 //             losing its intents loses nothing.
 Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
   const std::uint32_t half_index = slot.generation_ & 1;
@@ -127,7 +127,7 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
   return {};
 }
 
-// Protocol write_ahead: what step 1 of the commit would flush, in the midst of a large transaction.
+// Protocol write_ahead: flushes early, in a large transaction, what step 1 of the commit would.
 //   step  store                                  made durable by  power cut just after it: recovery
 //   1     step 0 of commit, of 64 rows or more   flush, and the   tags are stale: rows never
 //                                                fence of         created, not deleted
@@ -175,9 +175,9 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
 
   if (Status s = store_intents(slot, writes); !s.ok()) return s;
 
-  // Announced before the time-stamp is taken: whoever has a snapshot at or above it finds us
-  // committing and waits (pairs with Visibility::tag_happened). Before the flushes, because a
-  // locked instruction behind them would wait until they are done.
+  // Announced before the time-stamp is taken: a reader with a snapshot at or above it finds us
+  // committing and waits (pairs with Visibility::tag_happened). Announced before the flushes,
+  // because a locked instruction behind them would wait until they are done.
   note_write(SharedWord::kSlotMirror, &mirror);
   mirror.timestamp.store(0, std::memory_order_release);
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitting),
@@ -185,7 +185,7 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   const std::uint64_t timestamp = slots_.clock_.take();
   FLUGS_CHECK(timestamp <= kTimestampMax && timestamp > slot.begun_at_);
   mirror.timestamp.store(timestamp, std::memory_order_release);
-  // Whoever waits for us has a higher time-stamp, and we wait but for lower ones.
+  // No deadlock: we wait only for lower time-stamps, and all that wait for us have higher ones.
   if (!may_commit(timestamp)) return Status(StatusCode::kConflict);
 
   persister.flush(&half, sizeof half, "commit/1");
@@ -204,7 +204,8 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
   persister.flush(&half, 3 * sizeof(std::uint64_t), "commit/2");
   persister.fence("commit/2");
 
-  // Whoever begins when we have returned sees it. With the fences behind us that is no wait.
+  // Every transaction that begins after our return sees this one. The fences took longer than
+  // `pass` needs, so this does not wait.
   slots_.clock_.pass(timestamp);
   note_write(SharedWord::kSlotMirror, &mirror);
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kCommitted),
@@ -214,7 +215,7 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
     store_stamp(write.deletes ? write.version->deleted : write.version->created, timestamp);
   slot.has_many_intents_ = writes.size() > kStampsLeftMax;
   if (slot.has_many_intents_) {
-    flush_stamps(persister, writes);  // the next commit's first fence waits for them, too
+    flush_stamps(persister, writes);  // the next commit's first fence completes it
   } else {
     for (const Write& write : writes) slot.unflushed_stamps_.push_back(write.version);
   }
@@ -223,8 +224,8 @@ Result<std::uint64_t> Commit::run(Slot& slot, const std::vector<Write>& writes, 
 }
 
 // Nothing needs to become durable, also if the transaction goes on and commits: recovery completes
-// what its intents name, and this row is not among them. A tag of it that has reached the medium is
-// then as stale as one of a transaction that never committed.
+// only what its intents name, and this row is not among them. A tag of it on the medium is then as
+// stale as the tag of a transaction that never committed.
 void Commit::take_back(const Slot& slot, const Write& write) noexcept {
   Stamp& stamp = write.deletes ? write.version->deleted : write.version->created;
   if (load_stamp(stamp) == slot.tag()) store_stamp(stamp, kNoStamp);
@@ -236,7 +237,7 @@ void Commit::undo(Slot& slot, const std::vector<Write>& writes) noexcept {
   SlotMirror::Half& mirror = slots_.mirrors_[slot.index_].half[slot.generation_ & 1];
   mirror.state.store(SlotMirror::pack(slot.generation_, SlotState::kAborted),
                      std::memory_order_release);
-  // The half stays: the stamps of the other half's transaction may not be durable yet.
+  // The half does not change: the stamps of the other half's transaction may not be durable yet.
   slot.generation_ += 2;
 }
 

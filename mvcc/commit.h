@@ -19,7 +19,7 @@ struct Write {
   VersionLayout* version;
   std::uint32_t table;
   std::uint32_t row;
-  std::uint32_t row_bytes;  ///< to be flushed from `version` on; of a delete, the MVCC entry only
+  std::uint32_t row_bytes;  ///< to flush from `version` on; for a delete, the MVCC entry only
   bool deletes;
 };
 
@@ -31,25 +31,25 @@ class Commit {
 
   enum class Lock : std::uint8_t { kLocked, kConflict, kDeletedBySelf };
   /// Locks a row that the transaction sees, so that it alone may delete it: the first updater wins.
-  /// A tag that an aborted or crashed transaction left behind does not lock.
+  /// A tag of an aborted or crashed transaction does not lock.
   static Lock lock(VersionLayout& version, const Visibility& visibility) noexcept;
 
-  /// Flushes writes of a transaction that goes on, without a fence, so that its commit need not.
+  /// Flushes writes of a running transaction, without a fence, so that its commit need not.
   static void flush_ahead(Slot& slot, std::span<const Write> writes) noexcept;
-  /// Makes `writes` durable, then visible, and returns the commit time-stamp. Of these the first
-  /// `flushed` have been flushed ahead and not been changed since. `flush_rest` flushes
-  /// what the rows refer to and is called before the first fence. `is_durable` is called behind the
-  /// last one. `may_commit` is asked once the time-stamp is known. Fails with kOutOfSpace (no room
-  /// for the intents), kConflict (it may not): abort then.
+  /// Makes `writes` durable, then visible, and returns the commit time-stamp. The first `flushed`
+  /// of them were flushed ahead and have not changed since. `flush_rest` flushes what the rows
+  /// refer to; it is called before the first fence. `is_durable` is called after the last fence.
+  /// `may_commit` is called when the time-stamp is known, and decides. Fails with kOutOfSpace (no
+  /// room for the intents), kConflict (`may_commit` refused): abort then.
   Result<std::uint64_t> run(Slot& slot, const std::vector<Write>& writes, std::size_t flushed,
                             FunctionRef<void(pmem::Persister&)> flush_rest,
                             FunctionRef<void()> is_durable,
                             FunctionRef<bool(std::uint64_t timestamp)> may_commit);
 
-  /// Takes one lock or tag back, of a transaction that goes on: another one may have the row from
-  /// here on. The caller has taken the row, if it was inserted, out of every index.
+  /// Takes one lock or tag of a running transaction back: from here on another transaction may have
+  /// the row. The caller has removed an inserted row from every index.
   static void take_back(const Slot& slot, const Write& write) noexcept;
-  /// The same for all of `writes`, and the transaction has ended.
+  /// The same for all of `writes`; the transaction has ended.
   void undo(Slot& slot, const std::vector<Write>& writes) noexcept;
 
   static bool is_committed(std::uint32_t slot, const SlotHalfLayout& half) noexcept {

@@ -7,19 +7,19 @@ namespace flugs::mvcc {
 
 enum class SlotState : std::uint8_t {
   kActive = 0,      ///< may still write; has no commit time-stamp
-  kCommitting = 1,  ///< is getting or has its time-stamp; not durable yet
+  kCommitting = 1,  ///< is taking or has its time-stamp; not durable yet
   kCommitted = 2,   ///< durable: visible from its time-stamp on
   kAborted = 3,
 };
 
-/// A thread's word on the slot that it takes without a locked instruction, its home. Never freed:
-/// whoever looks for an idle slot may read it at any time; a thread that ends leaves it to the
-/// next.
+/// A thread's word about its home, the slot that it takes without a locked instruction. Never
+/// freed, because a thread that looks for an idle slot may read it at any time; a thread that ends
+/// leaves it to the next one.
 struct SlotClaim {
-  /// Names the home slot while a transaction has it, else 0. Only the claim's thread makes it other
-  /// than 0, and whoever ends the transaction makes it 0.
+  /// Names the home slot while a transaction has it, else 0. Only the claim's thread sets it; the
+  /// thread that ends the transaction clears it.
   alignas(64) std::atomic<std::uint64_t> in_use{0};
-  // Its thread only.
+  // For the claim's thread only.
   std::uint64_t home_slots_id = 0;
   std::uint32_t home_index = 0;
   std::uint32_t number = 0;
@@ -28,8 +28,8 @@ struct SlotClaim {
 /// DRAM: how other transactions see a slot (the slots' DRAM mirror of design section 5).
 ///
 /// `state` holds generation and SlotState in one word. Its owner stores with release; readers load
-/// with acquire, so that whoever sees kCommitted sees the time-stamp, and whoever sees a later
-/// generation sees all stamps of the earlier one.
+/// with acquire. So a reader that sees kCommitted also sees the time-stamp, and a reader that sees
+/// a later generation also sees all stamps of the earlier one.
 struct SlotMirror {
   struct alignas(32) Half {
     std::atomic<std::uint64_t> state{0};
@@ -52,9 +52,9 @@ struct SlotMirror {
   // for a slot read it.
   alignas(64) std::atomic<std::uint64_t> snapshot{kNoSnapshot};
   /// Null: free. `pinned()`: a transaction has it until it ends. Else the claim of the thread whose
-  /// home it is; a transaction has it if and only if the claim's `in_use` names it.
+  /// home it is; then a transaction has the slot if and only if the claim's `in_use` names it.
   std::atomic<SlotClaim*> owner{nullptr};
-  /// Not 0: somebody has something to say to the transaction, which looks at it in every call.
+  /// Not 0: another thread has a message for the transaction, which checks this in every call.
   std::atomic<std::uint32_t> attention{0};
   static SlotClaim* pinned() noexcept;
 };

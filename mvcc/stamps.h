@@ -7,12 +7,12 @@
 
 namespace flugs::mvcc {
 
-/// What stands in a row's created or deleted word.
+/// The content of a row's created or deleted word.
 ///   0                  never created / not deleted: a zero-filled chunk holds no rows
 ///   bit 63 clear       the commit time-stamp, 1 to 2^63 - 1
 ///   bit 63 set         in flight: slot (12 bits) and generation (51 bits) of the transaction
-/// A generation is never used twice by a slot, also not after a crash, so that a tag that was left
-/// behind is never taken for a later transaction's.
+/// A slot never uses a generation twice, also not after a crash, so a tag that was left behind is
+/// never taken for a later transaction's.
 ///
 /// Source: SOFORT (DaMoN 2014), section 2 (CTS, DTS, TXID), with generations against reuse.
 using Stamp = std::uint64_t;
@@ -49,7 +49,7 @@ inline void store_stamp(Stamp& stamp, Stamp value) noexcept {
   note_write(SharedWord::kRowStamps, &stamp);
   __atomic_store_n(&stamp, value, __ATOMIC_RELEASE);
 }
-/// Seq_cst: the caller may look afterwards whether the row is locked
+/// Seq_cst, because the caller may look afterwards whether the row is locked
 /// (tables/transactions/row_locks.h). The instruction is the same.
 inline bool exchange_stamp(Stamp& stamp, Stamp expected, Stamp desired) noexcept {
   note_write(SharedWord::kRowStamps, &stamp);

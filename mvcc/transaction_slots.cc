@@ -18,8 +18,8 @@ namespace {
 // One fence per million transactions of a slot, and 2^31 crashes before generations run out.
 constexpr std::uint64_t kGenerationBlock = std::uint64_t{1} << 20;
 
-// No pool gets there in centuries: so that a damaged word is told from a used one, and that what
-// was opened never runs out.
+// No pool reaches these in centuries. So a larger value shows a damaged word, and a pool that was
+// opened never runs out.
 constexpr std::uint64_t kTimestampPlausible = kTimestampMax / 2;
 constexpr std::uint64_t kGenerationPlausible = kGenerationMax / 2;
 
@@ -37,8 +37,9 @@ std::uint64_t check_of_record(std::uint32_t slot, const SlotHalfLayout& half) no
 
 std::atomic<std::uint64_t> next_slots_id{1};
 
-// Claims that no thread has. Both live to the end of the process: threads may outlive statics. The
-// mutex is taken within a ForkPause, as a forked child may open a database of its own.
+// Claims without a thread. Both statics live to the end of the process, because threads may outlive
+// statics. The mutex is taken within a ForkPause, because a forked child may open a database of its
+// own.
 std::mutex& idle_claims_mutex() noexcept {  // protects idle_claims; a leaf
   static auto* mutex = new std::mutex;
   return *mutex;
@@ -130,12 +131,11 @@ void TransactionSlots::persist_stamps(Slot& slot) noexcept {
 //   step  store                             made durable by    power cut just after it: recovery
 //   1     number of intents in the half's   flush, fence; in   goes through them again, and finds
 //         block := 0                        a commit with      a time-stamp where each one leads,
-//                                           that of commit/2   or a stale tag
 // Must hold:  the stamps of the half's last committed transaction are durable before 1, else
-//             nothing would lead to the rows that still bear its tag. They are after
-//             resolve, behind the fence of commit/1 of the slot's next transaction, and at the end
-//             of persist_stamps when the database is closed.
-// Need not:   1 durable soon: the intents are right for as long as the half is not used again.
+//             nothing would lead to the rows that still bear its tag. This holds after resolve,
+//             behind the fence of commit/1 of the slot's next transaction, and at the end of
+//             persist_stamps when the database is closed.
+// Need not:   1 durable soon: the intents are right as long as the half is not used again.
 void TransactionSlots::forget_intents(SlotHalfLayout& half, pmem::Persister& persister) noexcept {
   Intent& count = half.intents[SlotHalfLayout::kInlineIntents - 1];
   if (count == 0 || is_intent(count)) return;
@@ -175,7 +175,7 @@ TransactionSlotLayout& TransactionSlots::slot_layout(std::uint32_t slot) noexcep
 //   1     header, limits and empty slots    flush, fence       new array unreachable: free space
 //   2     the root's pointer to the array   persist (8 bytes)  uses the new array
 // Must hold:  1 before 2. The new array's time-stamp floor and generation limits are at or above
-//             all that the old one gave out, so that tags left in rows stay stale.
+//             all values that the old array gave out, so tags left in rows stay stale.
 Result<std::uint64_t> TransactionSlots::make_array(std::uint64_t slot_count,
                                                    pmem::Persister& persister) {
   Result<pmem::Extent> extent = pool_.allocator().allocate(array_bytes(slot_count), persister);
@@ -229,7 +229,7 @@ void TransactionSlots::start(std::uint32_t slot_count) {
     slots_[i].index_ = i;
     for (std::uint32_t half = 0; half < 2; ++half) {
       slots_[i].overflow_bytes_[half] = overflow_bytes_[i * 2 + half];
-      // Nobody's: tags of generation 0 that a crash left behind must not look active.
+      // No transaction's: tags of generation 0 that a crash left behind must not look active.
       mirrors_[i].half[half].state.store(SlotMirror::pack(0, SlotState::kAborted),
                                          std::memory_order_relaxed);
     }
@@ -281,9 +281,9 @@ std::span<const Intent> TransactionSlots::overflow_of(const SlotHalfLayout& half
   return {intents, std::min(count, capacity)};
 }
 
-// Roll forward: a row whose stamp is still the tag of the half's committed transaction gets the
-// time-stamp. A tag of another generation is of a transaction that did not commit, and stale; any
-// other word is none of our business: stamped already, or the row was reused since.
+// Rolls forward: a row that still bears the tag of the half's committed transaction gets the
+// time-stamp. A tag of another generation belongs to a transaction that did not commit, and is
+// stale. Any other word stays: the row was stamped already, or reused since.
 void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
                                std::uint64_t block_bytes,
                                FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
@@ -300,7 +300,7 @@ void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
     Stamp& stamp = intent_deletes(intent) ? version->deleted : version->created;
     const Stamp seen = load_stamp(stamp);
     if (committed && seen == half.commit_timestamp)
-      persister.flush(&stamp, sizeof stamp, "resolve/1");  // perhaps its process had not
+      persister.flush(&stamp, sizeof stamp, "resolve/1");  // perhaps its process did not flush it
     if (!is_tag(seen) || slot_of(seen) != slot) return;
     if (!committed || seen != tag) {
       undone = true;
@@ -316,7 +316,7 @@ void TransactionSlots::resolve(std::uint32_t slot, const SlotHalfLayout& half,
   counts.undone += undone ? 1 : 0;
 }
 
-// The process that wrote one may have been killed before it flushed it.
+// A process may have been killed between writing a record and flushing it.
 void TransactionSlots::persist_records(pmem::Persister& persister) {
   for (std::uint32_t slot = 0; slot < array_slots_; ++slot)
     for (const SlotHalfLayout& half : slot_layout(slot).half)
@@ -324,7 +324,7 @@ void TransactionSlots::persist_records(pmem::Persister& persister) {
   persister.fence("resolve/1");
 }
 
-// Protocol resolve, run at every opening before anybody reads a row.
+// Protocol resolve, run at every opening before any row is read.
 //   step  store                                made durable by  power cut just after it: recovery
 //   0     (commit records that count, as they  flush, fence     does the same again
 //         are found)
@@ -333,8 +333,8 @@ void TransactionSlots::persist_records(pmem::Persister& persister) {
 //         those that are there are flushed
 // Must hold:  0 before 1, else a row could bear a time-stamp that no record and no clock knows.
 //             1 before a slot of this process begins: its intents may overwrite what names the
-// rows. What was not committed needs nothing: its tags are of generations below the durable limit,
-// hence stale for ever.
+//             rows. Uncommitted transactions need nothing: the generations of their tags are
+//             below the durable limit, hence stale for ever.
 Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
                               LoadCounts& counts) {
   if (Status s = check_array(); !s.ok()) return s;
@@ -356,7 +356,7 @@ Status TransactionSlots::load(FunctionRef<VersionLayout*(std::uint32_t, std::uin
       }
       const SlotHalfLayout& half = slot_layout(slot).half[index];
       if (half.overflow != 0) pool_.rely_on(&half.overflow, sizeof half.overflow);
-      // Old or new, a time-stamp that stands here was given out, also if its commit was torn.
+      // Old or new, a time-stamp in a record was given out, even if its commit was torn.
       latest = std::max(latest, half.commit_timestamp);
       resolve(slot, half, overflow_bytes_[slot * 2 + index], locate, persister, counts);
     }
@@ -413,9 +413,9 @@ bool TransactionSlots::pin_free(std::uint32_t index) noexcept {
          owner.compare_exchange_strong(nobody, SlotMirror::pinned(), std::memory_order_acq_rel);
 }
 
-// The home of a thread that has no transaction in it; perhaps the thread is gone. We store `owner`
-// and look at `in_use`; the thread, in acquire, stores `in_use` and looks at `owner`. With a
-// barrier between the two on either side, at least one sees the other and backs off.
+// Pins the home of a thread without a transaction in it; the thread may have ended. We store
+// `owner` and then read `in_use`; in acquire, the thread stores `in_use` and then reads `owner`.
+// Each side has a barrier between the two, so at least one sees the other and backs off.
 bool TransactionSlots::pin_idle(std::uint32_t index) noexcept {
   SlotMirror& mirror = mirrors_[index];
   SlotClaim* claim = mirror.owner.load(std::memory_order_acquire);
@@ -430,7 +430,7 @@ bool TransactionSlots::pin_idle(std::uint32_t index) noexcept {
   return false;
 }
 
-// Pins a slot and, if `home_of` is given, makes it that thread's home with a transaction in it.
+// Pins a slot, or, if `home_of` is given, makes it that thread's home with a transaction in it.
 Slot* TransactionSlots::take_any(std::uint32_t first, SlotClaim* home_of) noexcept {
   std::uint32_t tried = 0;
   const auto at = [&](std::uint32_t i) { return (first + i) % slot_count_; };
@@ -485,7 +485,7 @@ void TransactionSlots::release(Slot& slot) noexcept {
 //   step  store                          made durable by     power cut just after it: recovery
 //   1     generation_limit + 2^20        persist (8 bytes)   the next process begins at the limit
 // Must hold:  1 before any tag of the block reaches a row, else the next process could give the
-//             same tag out again and a row of the crashed transaction would become its own.
+//             same tag out again and take a row of the crashed transaction for its own.
 void TransactionSlots::begin_writing(Slot& slot) {
   if (slot.generation_ + 2 >= slot.generation_limit_) {
     std::uint64_t& limit = generation_limit(slot.index_);
@@ -498,7 +498,7 @@ void TransactionSlots::begin_writing(Slot& slot) {
   SlotMirror::Half& half = mirrors_[slot.index_].half[slot.generation_ & 1];
   note_write(SharedWord::kSlotMirror, &half);
   // The time-stamp stays until the commit: a reader that still looks for the former transaction
-  // must not find its state with another's time-stamp (pairs with Visibility).
+  // must not see its state together with another transaction's time-stamp (pairs with Visibility).
   half.state.store(SlotMirror::pack(slot.generation_, SlotState::kActive),
                    std::memory_order_release);
 }
@@ -513,7 +513,7 @@ std::uint64_t TransactionSlots::oldest_snapshot() const noexcept {
   return std::min(oldest, held_snapshot_.load(std::memory_order_acquire));
 }
 
-// As begin_snapshot: registered first, then the clock is read again.
+// As in begin_snapshot: register first, then read the clock again.
 std::uint64_t TransactionSlots::begin_hold() noexcept {
   hold_mutex_.lock();
   held_snapshot_.store(clock_.read(), std::memory_order_release);
@@ -526,7 +526,8 @@ void TransactionSlots::end_hold() noexcept {
   hold_mutex_.unlock();
 }
 
-// Whoever adopts it is behind all that ended transactions did, as is the one that found it.
+// A thread that adopts the result is behind all that ended transactions did, like the thread that
+// found it.
 std::uint64_t TransactionSlots::shared_oldest_snapshot(std::uint64_t& looked_at) noexcept {
   constexpr std::uint64_t kFresher = 4;
   const std::uint64_t at = now();

@@ -22,11 +22,12 @@
 
 namespace flugs::mvcc {
 
-/// While it lives, this thread takes its slots as another one would: what it does meanwhile to
-/// other databases leaves alone which slot it comes back to in its own. Transactions that it begins
-/// end before. For who opens databases inside the work on one: the crash-state explorer.
+/// Guard: while it exists, this thread takes its slots as another thread would. So work on other
+/// databases does not change which slot the thread gets back in its own. Transactions begun
+/// meanwhile must end before. The crash-state explorer needs it, which opens databases while it
+/// works on one.
 ///
-/// Which slot a thread takes first follows from `number`, not from what threads there were before.
+/// The first slot of a thread follows from `number`, not from the threads that existed before.
 class OtherThread {
  public:
   explicit OtherThread(std::uint32_t number);
@@ -39,8 +40,8 @@ class OtherThread {
   std::uint32_t number_;  // of the claim, before
 };
 
-/// A slot in the hands of one transaction: everything that only its owner touches. On lines of its
-/// own: the owner of the next one writes as often.
+/// A slot in the hands of one transaction: all data that only its owner touches. On lines of its
+/// own, because the owner of the next slot writes just as often.
 class alignas(128) Slot {
  public:
   std::uint32_t index() const noexcept { return index_; }
@@ -53,13 +54,13 @@ class alignas(128) Slot {
   friend class TransactionSlots;
   friend class Commit;
   std::uint32_t index_ = 0;
-  std::uint64_t generation_ = 0;        // of the transaction that runs, or of the next one
+  std::uint64_t generation_ = 0;        // of the running transaction, or of the next one
   std::uint64_t generation_limit_ = 0;  // generations below it are durably taken; 0: not read yet
   std::unique_ptr<pmem::Persister> persister_;
   SlotClaim* claim_ = nullptr;  // names the slot while a transaction has it; null: pinned
-  // Rows that the last transaction stamped and nobody has flushed yet.
+  // Rows that the last transaction stamped and that have not been flushed yet.
   std::vector<VersionLayout*> unflushed_stamps_;
-  bool has_many_intents_ = false;  // the last transaction that committed left them in its half
+  bool has_many_intents_ = false;  // the last committed transaction left them in its half
   std::uint64_t overflow_bytes_[2] = {0, 0};  // of the halves' intent blocks
   std::uint64_t begun_at_ = 0;                // the last snapshot, of the processors' clock
 };
@@ -79,43 +80,45 @@ class TransactionSlots {
   struct LoadCounts {
     std::uint64_t completed = 0;  ///< transactions with a stamp that had to be finished
     std::uint64_t undone = 0;     ///< transactions that had begun to commit and left a tag behind
-    std::uint64_t intents = 0;    ///< that were gone through
+    std::uint64_t intents = 0;    ///< intents examined
   };
-  /// Opening: claims the array and resolves what was in flight. `locate` gives the MVCC entry of a
-  /// row, null when there is no such table or row. Idempotent. Fails with kCorrupt.
+  /// Opening: claims the array and resolves transactions that were in flight. `locate` gives the
+  /// MVCC entry of a row, or null when the table or row does not exist. Idempotent. Fails with
+  /// kCorrupt.
   Status load(FunctionRef<VersionLayout*(std::uint32_t table, std::uint32_t row)> locate,
               LoadCounts& counts);
-  /// After load, before `start`: no later opening goes through the intents that this one has
-  /// resolved. Not for audits, which look at them.
+  /// After load, before `start`: removes the intents that this opening has resolved, so that no
+  /// later opening examines them. Audits must not call it, because they read the intents.
   void forget_all_intents();
-  /// After load, for audits: `visit(damaged, words)` for each commit record or list of intents that
-  /// is not as a commit leaves it. A torn record is what a crash in the middle of a commit leaves.
+  /// After load, for audits: calls `visit(damaged, words)` for each commit record or list of
+  /// intents that differs from what a commit leaves. A crash in the middle of a commit leaves a
+  /// torn record.
   void audit(FunctionRef<void(bool damaged, const std::string& words)> visit);
-  /// After load, for audits: whether a transaction that was given out can have left the tag behind.
+  /// After load, for audits: whether some transaction of this pool can have left the tag behind.
   bool is_known_tag(Stamp tag) noexcept {
     return slot_of(tag) < array_slots_ && generation_of(tag) < generation_limit(slot_of(tag));
   }
   std::uint32_t slots_in_pool() const noexcept { return array_slots_; }
-  /// After load, when space can be allocated: makes the array larger if it is smaller than that.
+  /// After load, when space can be allocated: makes the array larger if it has fewer slots.
   Status grow(std::uint32_t slot_count);
   /// Uses the first `slot_count` slots from here on.
   void start(std::uint32_t slot_count);
 
-  /// Takes a slot for a transaction; null when all are taken. A thread comes back to its last slot
+  /// Takes a slot for a transaction; null when all are taken. A thread gets its last slot back
   /// without a locked instruction, which would wait for the flushes of its former transaction.
   Slot* acquire() noexcept;
   void release(Slot& slot) noexcept;
 
-  /// Takes the snapshot of a transaction that begins and registers it.
+  /// Takes the snapshot of a new transaction and registers it.
   std::uint64_t begin_snapshot(Slot& slot) noexcept {
-    // Registered first, then, behind the barrier, the clock is read again: whoever computes the
+    // Register first, then read the clock again behind the barrier: a thread that computes the
     // oldest snapshot and misses the registration has read the clock before (pairs with
-    // oldest_snapshot). With release, so that whoever reads it is behind all that the slot's
+    // oldest_snapshot). Release, so that a thread that reads the word is behind all that the slot's
     // former transaction did.
     std::atomic<std::uint64_t>& registered = mirrors_[slot.index_].snapshot;
     note_write(SharedWord::kSnapshot, &registered);
     if (__builtin_expect(clock_.is_of_processors(), 0)) {
-      // Reading the time is what costs: one that the slot has read before will do until it is.
+      // Reading the time is expensive, so register the slot's earlier time until it is read.
       registered.store(slot.begun_at_, std::memory_order_release);
       light_barrier();
       slot.begun_at_ = clock_.read_after(slot.begun_at_);
@@ -126,34 +129,36 @@ class TransactionSlots {
     light_barrier();
     return clock_.read();
   }
-  /// Time-stamps come from the processors from here on (Clock). Before create and load.
+  /// From here on time-stamps come from the processors (Clock). Call it before create and load.
   void use_processor_clock() noexcept { clock_.use_processors(); }
-  /// Returns when every snapshot that is taken from then on has the time-stamp in it, and whoever
-  /// has one at or below it is known to commit. Before who commits at it looks at what others did.
+  /// Returns when the time-stamp is in the past: every snapshot taken from then on covers it, and
+  /// every transaction with a time-stamp at or below it shows that it commits. A transaction that
+  /// commits at `timestamp` calls it before it looks at what others did.
   void pass(std::uint64_t timestamp) const noexcept {
     clock_.pass(timestamp);
     clock_.read();
   }
-  /// Makes a transaction that will write visible as active; its generation is new and durable.
+  /// Publishes a transaction that will write as active; its generation is new and durable.
   void begin_writing(Slot& slot);
 
-  /// Makes durable what the slot's next commit would: stamps, and entries given to flush_later.
+  /// Makes durable what the slot's next commit would make durable: stamps, and entries given to
+  /// flush_later.
   void persist_stamps(Slot& slot) noexcept;
 
   std::span<SlotMirror> mirrors() noexcept { return {mirrors_.get(), slot_count_}; }
   /// No open or future transaction has a snapshot below it. Costs a few microseconds.
   std::uint64_t oldest_snapshot() const noexcept;
-  /// Registers a snapshot that belongs to no transaction; returns it. One at a time: who wants
-  /// another one waits (SnapshotHold).
+  /// Registers a snapshot that belongs to no transaction, and returns it. There is one at a time: a
+  /// second caller waits (SnapshotHold).
   std::uint64_t begin_hold() noexcept;
   void end_hold() noexcept;
-  /// The same as oldest_snapshot; or as another thread has found it, if that was not long ago
-  /// compared with `looked_at`, when this one has had it last: a look interrupts all processors and
-  /// goes through all slots, and there may be as many who look as there are slots. Sets
-  /// `looked_at`.
+  /// The same as oldest_snapshot, or the result of another thread if it is recent. A look
+  /// interrupts all processors and goes through all slots, and as many threads may look as there
+  /// are slots. Recent means: since `looked_at`, this thread's last look, and not long ago compared
+  /// with it. Sets `looked_at`.
   std::uint64_t shared_oldest_snapshot(std::uint64_t& looked_at) noexcept;
-  /// The transaction with the oldest snapshot, for people: others may be the oldest by now. Without
-  /// any, the clock and slot 0.
+  /// The transaction with the oldest snapshot, for people; it may have ended meanwhile. Without any
+  /// transaction, the clock and slot 0.
   struct Oldest {
     std::uint64_t snapshot;
     std::uint32_t slot;
@@ -161,37 +166,37 @@ class TransactionSlots {
   Oldest oldest_transaction() const noexcept;
   /// A time-stamp above every snapshot taken so far and not above any taken from now on.
   std::uint64_t advance() noexcept { return clock_.advance(); }
-  /// Asks transactions with a snapshot below `timestamp` to end; each does when its owner looks.
+  /// Asks transactions with a snapshot below `timestamp` to end; each ends when its owner looks.
   void ask_to_end(std::uint64_t timestamp) noexcept;
-  /// The highest that was asked for.
+  /// The highest time-stamp that was asked for.
   const std::atomic<std::uint64_t>& asked_to_end() const noexcept { return asked_to_end_; }
-  /// Transactions with a snapshot below `timestamp`, of which some may have ended by now.
+  /// Number of transactions with a snapshot below `timestamp`; some may have ended by now.
   std::uint32_t open_before(std::uint64_t timestamp) const noexcept;
   /// Ends a transaction's claim on its snapshot; the slot stays taken.
   void end_snapshot(Slot& slot) noexcept {
     mirrors_[slot.index_].snapshot.store(SlotMirror::kNoSnapshot, std::memory_order_release);
   }
-  /// While somebody keeps it, nothing leaves the indexes that was there at opening, nor is anything
-  /// else given free: garbage collection goes by oldest_collected. Others need not wait for it.
-  /// First called before anybody writes.
+  /// While at least one caller keeps the opening, no entry that existed at opening leaves the
+  /// indexes, and nothing else is freed: garbage collection uses oldest_collected. Other waits are
+  /// not affected. The first call must be before the first write.
   void keep_opening() noexcept { opening_kept_.fetch_add(1, std::memory_order_relaxed); }
   void release_opening() noexcept { opening_kept_.fetch_sub(1, std::memory_order_release); }
   std::uint64_t oldest_collected(std::uint64_t oldest) const noexcept {
     const bool is_kept = opening_kept_.load(std::memory_order_acquire) != 0;
     return is_kept ? std::min(oldest, opened_at_) : oldest;
   }
-  /// What the clock showed when the database was opened.
+  /// The clock's time when the database was opened.
   std::uint64_t opened_at() const noexcept { return opened_at_; }
   std::uint64_t now() const noexcept { return clock_.read(); }
-  /// Roughly what the clock goes on by in so many commits.
+  /// Roughly how far the clock moves in that many commits.
   std::uint64_t time_of(std::uint64_t commits) const noexcept {
     return clock_.is_of_processors() ? commits * Clock::kTicksPerCommit : commits;
   }
-  /// At or above every snapshot that was taken so far.
+  /// At or above every snapshot taken so far.
   std::uint64_t latest_snapshot() const noexcept { return clock_.latest(); }
   std::uint32_t slot_count() const noexcept { return slot_count_; }
   std::uint32_t taken() const noexcept;
-  /// Every stamp in the pool must be at most that.
+  /// The upper bound for every stamp in the pool.
   std::uint64_t timestamp_limit() const noexcept { return now(); }
   std::uint64_t bytes_in_pool() const noexcept;
 
@@ -213,7 +218,7 @@ class TransactionSlots {
   void resolve(std::uint32_t slot, const SlotHalfLayout& half, std::uint64_t block_bytes,
                FunctionRef<VersionLayout*(std::uint32_t, std::uint32_t)> locate,
                pmem::Persister& persister, LoadCounts& counts);
-  /// Names a slot in SlotClaim::in_use.
+  /// The value by which SlotClaim::in_use names a slot.
   std::uint64_t name_of(std::uint32_t index) const noexcept { return (id_ << 16) | (index + 1); }
   Slot* take_any(std::uint32_t first, SlotClaim* home_of) noexcept;
   bool pin_free(std::uint32_t index) noexcept;
@@ -233,15 +238,15 @@ class TransactionSlots {
   std::mutex hold_mutex_;  // from begin_hold to end_hold
   std::atomic<std::uint32_t> opening_kept_{0};
   std::atomic<std::uint64_t> held_snapshot_{SlotMirror::kNoSnapshot};
-  // What was found last, and when at least: shared_oldest_snapshot. Written once for thousands of
-  // transactions, whatever the number of slots.
+  // The last result of shared_oldest_snapshot, and a lower bound of its time. Written once for
+  // thousands of transactions, whatever the number of slots.
   alignas(64) std::atomic<std::uint64_t> found_oldest_{0};
   std::atomic<std::uint64_t> found_at_{0};
   Clock clock_;
 };
 
-/// While it lives, nothing is given free that its snapshot sees. For work of the database's own,
-/// which is no transaction: it takes no slot, and nobody counts it.
+/// Guard: while it exists, nothing is freed that its snapshot sees. For internal work of the
+/// database, which is no transaction: it takes no slot and is not counted.
 /// Thread-safety: any thread.
 class SnapshotHold {
  public:

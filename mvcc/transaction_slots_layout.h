@@ -6,8 +6,8 @@
 namespace flugs::mvcc {
 
 /// One written row, in one word so that it cannot be torn: bit 63 set, bit 62 deleted (else
-/// inserted), table (30 bits), row (32 bits). 0 is no entry. An intent is only a hint where to
-/// look: recovery touches a row only if its stamp is the very tag of the committed transaction.
+/// inserted), table (30 bits), row (32 bits). 0 is no entry. An intent is only a hint: recovery
+/// touches a row only if its stamp is the very tag of the committed transaction.
 using Intent = std::uint64_t;
 
 constexpr Intent make_intent(bool deletes, std::uint32_t table, std::uint32_t row) noexcept {
@@ -22,27 +22,27 @@ constexpr std::uint32_t intent_row(Intent intent) noexcept {
   return static_cast<std::uint32_t>(intent);
 }
 
-/// In the pool: what one transaction needs to commit, in one line. Committed if and only if
-/// `commit_check` fits generation and time-stamp.
+/// In the pool: all that one transaction needs to commit, in one line. It is committed if and only
+/// if `commit_check` fits generation and time-stamp.
 struct SlotHalfLayout {
   static constexpr std::uint32_t kInlineIntents = 4;
   std::uint64_t commit_generation;
   std::uint64_t commit_timestamp;
   std::uint64_t commit_check;
   std::uint64_t overflow;  ///< offset of an IntentBlockLayout, 0: none yet
-  /// Or three intents and, in the last word, bit 63 clear, the number of intents in the block.
+  /// Or three intents, and in the last word, with bit 63 clear, the number of intents in the block.
   Intent intents[kInlineIntents];
 };
 static_assert(sizeof(SlotHalfLayout) == 64);
 
-/// In the pool: a slot. Its transactions use the halves in turn, so that the stamps of one are
+/// In the pool: a slot. Its transactions use the halves in turn. So the stamps of a transaction are
 /// durable (by the next one's first fence) before its half is used again.
 struct TransactionSlotLayout {
   SlotHalfLayout half[2];
 };
 static_assert(sizeof(TransactionSlotLayout) == 128);
 
-/// In the pool: more intents, an extent of its own.
+/// In the pool: more intents, in an extent of their own.
 struct IntentBlockLayout {
   static constexpr std::uint64_t kMagic = 0x544e45544e494c46u;  // "FLINTENT"
   std::uint64_t magic;

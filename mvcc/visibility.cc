@@ -25,8 +25,8 @@ Visibility::Resolved Visibility::resolve(const Stamp& stamp) const noexcept {
           break;
       }
       const std::uint64_t timestamp = half.timestamp.load(std::memory_order_acquire);
-      // Still the same transaction: the time-stamp was its own. And the tag is still there, or a
-      // time-stamp: it had not been taken back before the commit (Commit::take_back).
+      // Still the same transaction, so the time-stamp is its own. The tag, or a time-stamp, is
+      // still there, so it was not taken back before the commit (Commit::take_back).
       const Stamp still = load_stamp(stamp);
       if (half.state.load(std::memory_order_relaxed) == state) {
         if (still == seen) return {Fate::kCommitted, seen, timestamp};
@@ -34,7 +34,7 @@ Visibility::Resolved Visibility::resolve(const Stamp& stamp) const noexcept {
         continue;
       }
     }
-    // The half is another transaction's by now: the one we look for has stamped all its rows
+    // Another transaction has the half by now. The one that we look for stamped all its rows
     // before, so a tag that is still there was left behind without effect.
     const Stamp again = load_stamp(stamp);
     if (again == seen) return {Fate::kNothing, seen, 0};
@@ -55,15 +55,15 @@ bool Visibility::tag_happened(const Stamp& stamp, Stamp seen) const noexcept {
     const std::uint64_t state = half.state.load(std::memory_order_acquire);
     if (SlotMirror::generation_in(state) == generation) {
       const SlotState phase = SlotMirror::state_in(state);
-      // Seen active after our snapshot was taken: its time-stamp will be above it.
+      // Active after our snapshot was taken: its time-stamp will be above the snapshot.
       if (phase == SlotState::kActive || phase == SlotState::kAborted) return false;
       const std::uint64_t timestamp = half.timestamp.load(std::memory_order_acquire);
       if (half.state.load(std::memory_order_relaxed) != state) continue;
       if (timestamp != 0 && timestamp > snapshot_) return false;
-      // Two that waited for each other would wait for ever.
+      // Two transactions with one time-stamp must not wait for each other.
       if (is_at_commit_ && timestamp == snapshot_ && slot > slot_of(own_tag_)) return false;
       if (phase == SlotState::kCommitted) return true;
-      wait.once();  // at or below our snapshot, or not known yet: one fence away
+      wait.once();  // at or below our snapshot, or not known yet; the commit is one fence away
       continue;
     }
     const Stamp again = load_stamp(stamp);

@@ -10,9 +10,9 @@
 namespace flugs::mvcc {
 
 /// What a transaction sees: rows created at or before its snapshot and not deleted by then, and its
-/// own writes. Takes no lock; a reader that meets a transaction in the middle of its commit waits
-/// for that one fence only if the time-stamp is, or may turn out, not above its snapshot: else a
-/// later commit could be visible before an earlier one.
+/// own writes. Takes no lock. A reader that meets a transaction in the middle of its commit waits
+/// for that one fence, but only if the time-stamp is, or may become, at or below its snapshot: else
+/// a later commit could be visible before an earlier one.
 ///
 /// Thread-safety: const, any thread.
 class Visibility {
@@ -23,8 +23,8 @@ class Visibility {
         mirror_count_(static_cast<std::uint32_t>(mirrors.size())),
         snapshot_(snapshot),
         own_tag_(own_tag) {}
-  /// What a transaction sees that is committing at `timestamp`, which is in the past
-  /// (Clock::pass). Of those that have the same time-stamp, the ones in lower slots are before it.
+  /// What a transaction sees that is committing at `timestamp`, which is in the past (Clock::pass).
+  /// Of transactions with the same time-stamp, those in lower slots come first.
   static Visibility at_commit(std::span<SlotMirror> mirrors, std::uint64_t timestamp,
                               Stamp own_tag) noexcept {
     Visibility visibility(mirrors, timestamp, own_tag);
@@ -32,7 +32,7 @@ class Visibility {
     return visibility;
   }
 
-  /// The same transactions as another one sees them. For tests that break the rules.
+  /// The same transactions as seen from another snapshot. For tests that break the rules.
   Visibility seen_from(std::uint64_t snapshot, Stamp own_tag) const noexcept {
     return {{mirrors_, mirror_count_}, snapshot, own_tag};
   }
@@ -52,9 +52,9 @@ class Visibility {
     return seen == own_tag_ || tag_happened(stamp, seen);
   }
 
-  /// The truth about a stamp now, whatever the snapshot.
+  /// What a stamp means now, whatever the snapshot.
   enum class Fate : std::uint8_t {
-    kNothing,    ///< 0, or left behind by an aborted or crashed transaction
+    kNothing,    ///< 0, or the tag of an aborted or crashed transaction
     kOwn,        ///< this transaction's own tag
     kInFlight,   ///< another transaction that has not ended
     kCommitted,  ///< `timestamp` is set
