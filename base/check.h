@@ -6,7 +6,7 @@ namespace flugs {
 [[noreturn]] void check_failed(const char* condition, const char* file, int line) noexcept;
 }  // namespace flugs
 
-/// Our own invariant; checked in release too. Never for what was read from a medium.
+/// An invariant of our own, checked in release builds too. Never for bytes read from a medium.
 #define FLUGS_CHECK(condition)                               \
   (__builtin_expect(!!(condition), 1) ? static_cast<void>(0) \
                                       : ::flugs::check_failed(#condition, __FILE__, __LINE__))

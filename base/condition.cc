@@ -61,8 +61,8 @@ std::string leaf_text(const Condition::Node& node) {
   return fmt::format("{} {} {}", node.column, infix_of(node.kind), right);
 }
 
-// Of the node at `next` and its parts; `next` is moved behind them. A recursion: kNodesMax bounds
-// it.
+// The text of the node at `next` and its parts; `next` moves behind them. Recursive; kNodesMax
+// bounds the depth.
 std::string text_of(const std::vector<Condition::Node>& nodes, std::size_t& next, bool is_part) {
   if (next >= nodes.size()) return "?";
   const Condition::Node& node = nodes[next++];

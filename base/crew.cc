@@ -12,9 +12,9 @@ namespace flugs {
 
 namespace {
 
-// Pauses before a thread sleeps: some 50 us on Intel's processors, a quarter of it on AMD's. The
-// kernel takes some 50 us to wake a thread, as long as a small query, and the next call often comes
-// sooner.
+// Number of pauses before a thread sleeps: some 50 us on Intel's processors, a quarter of that on
+// AMD's. The kernel takes some 50 us to wake a thread, as long as a small query takes, and the next
+// call often comes sooner.
 constexpr int kLooks = 1000;
 
 template <typename Condition>
@@ -67,7 +67,7 @@ void Crew::offer(Job& job) {
   changed_.notify_all();
 }
 
-// No thread begins with the job any more; the calls that have begun are waited for.
+// From here on no thread begins with the job; waits for the calls that have begun.
 void Crew::withdraw(Job& job) {
   take_back(job);
   look_for([&job] { return job.running.load(std::memory_order_acquire) == 0; });
@@ -130,7 +130,7 @@ void Crew::help() noexcept {
     call(job, worker);
     lock.lock();
     ++waiting_;
-    // Under the mutex: once it is free the job may be gone.
+    // Under the mutex: the job may be gone as soon as the mutex is free.
     if (--job.running == 0) job.ended.notify_one();
   }
 }

@@ -16,8 +16,8 @@ namespace flugs {
 /// Threads that share the work of a call. Each is started when a call first needs it, and waits for
 /// the next call until the crew is destroyed.
 ///
-/// A thread that cannot be started does no harm: the call goes on with those that there are, in the
-/// worst case with the calling thread alone.
+/// If a thread cannot be started, the call goes on with the existing ones, in the worst case with
+/// the calling thread alone.
 ///
 /// Thread-safety: any thread, also from within a call; except destroying.
 class Crew {
@@ -29,15 +29,15 @@ class Crew {
   Crew& operator=(const Crew&) = delete;
   ~Crew();
 
-  /// Calls `work` in several threads at the same time: with 0 in the calling thread, with other
-  /// numbers below `workers` in threads of the crew, with each number once at most. The work must
-  /// be such that the call with 0 finishes it alone when there is no other call. Returns when all
-  /// calls have returned. When calls throw, passes one of the exceptions on.
+  /// Calls `work` in several threads at the same time: with 0 in the calling thread, and with other
+  /// numbers below `workers` in threads of the crew. Each number is used at most once. The call
+  /// with 0 must be able to finish the work alone, because there may be no other call. Returns when
+  /// all calls have returned. If calls throw, rethrows one of the exceptions.
   void run(std::uint32_t workers, Work work);
 
   /// Calls `task` once for each number below `count`, in at most `workers` threads. Returns when
-  /// all calls have returned. After a task has thrown, no other one begins, and its exception is
-  /// passed on.
+  /// all calls have returned. After a task has thrown, no other begins, and its exception is
+  /// rethrown.
   void for_each(std::uint32_t workers, std::size_t count, FunctionRef<void(std::size_t)> task);
 
  private:
@@ -62,9 +62,9 @@ class Crew {
   void help() noexcept;
 
   std::mutex mutex_;                       // protects what follows, and jobs; a leaf
-  Job* offered_ = nullptr;                 // jobs with numbers that nobody has taken
-  std::uint64_t wanted_ = 0;               // such numbers
-  std::uint64_t waiting_ = 0;              // threads that are not at work
+  Job* offered_ = nullptr;                 // jobs with numbers that no thread has taken yet
+  std::uint64_t wanted_ = 0;               // count of these numbers
+  std::uint64_t waiting_ = 0;              // idle threads
   std::atomic<std::uint64_t> offers_ = 0;  // jobs so far, and one for the end; mutex_ to write
   bool stops_ = false;
   std::condition_variable changed_;    // `offered_` or `stops_`

@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::microseconds kLookPause{50};
 
 constinit std::mutex mutex;           // protects `pauses`; held while the process forks; a leaf
-constinit unsigned pauses = 0;        // ForkPauses that live
+constinit unsigned pauses = 0;        // ForkPauses that exist
 constinit std::mutex list_mutex;      // protects the list, is taken within a ForkPause; a leaf
 constinit AtFork* entered = nullptr;  // the list
 
@@ -27,7 +27,7 @@ struct ForkHandlers {
     static const int error = ::pthread_atfork(&before, &in_parent, &in_child);
     return error;
   }
-  // Returns with the mutex locked, so that no pause begins.
+  // Returns with the mutex locked, so no pause can begin.
   static void before() {
     mutex.lock();
     while (pauses != 0) {

@@ -2,14 +2,14 @@
 
 #include "flugs/status.h"
 
-// What the library does about fork(). A child has only the thread that forked; mutexes that other
-// threads held at that moment stay locked in it. So a child must not use what it inherits of an
-// open database, which says so (docs/concurrency.md).
+// The library's rules about fork(). A child has only the thread that forked; mutexes that other
+// threads held at that moment stay locked in it. So a child must not use an open database that it
+// inherits, and such a database refuses every call (docs/concurrency.md).
 
 namespace flugs {
 
-/// While it lives, fork() waits in every thread, so that no child is made in the midst of what is
-/// done meanwhile. Several may live at a time. Keep it short.
+/// Guard: while it exists, fork() waits in every thread, so no child is made in the middle of the
+/// guarded work. Several may exist at a time. Keep it short.
 /// Thread-safety: any thread.
 class ForkPause {
  public:
@@ -19,12 +19,12 @@ class ForkPause {
   ForkPause& operator=(const ForkPause&) = delete;
 };
 
-/// From `enter` to `leave` calls a function in each child that this process forks, before fork()
-/// returns there. vfork and posix_spawn do not have it called.
+/// From `enter` to `leave`, calls a function in each child that this process forks, before fork()
+/// returns there. vfork and posix_spawn do not call it.
 /// Thread-safety: any thread for different objects.
 class AtFork {
  public:
-  /// Takes no lock, allocates nothing.
+  /// The function must take no lock and allocate nothing.
   using Action = void (*)(void* subject) noexcept;
 
   AtFork() noexcept = default;
@@ -32,7 +32,8 @@ class AtFork {
   AtFork(const AtFork&) = delete;
   AtFork& operator=(const AtFork&) = delete;
 
-  /// Once. Fails with kIoError when the system has no memory for the first one of the process.
+  /// Call it once. Fails with kIoError when the system has no memory for the first handler of the
+  /// process.
   Status enter(Action in_child, void* subject);
   void leave() noexcept;
 

@@ -28,8 +28,8 @@ constexpr std::uint32_t mix32(std::uint32_t x) noexcept {
   return x;
 }
 
-/// Hash of a payload of 32 bits whose upper half tells values apart by itself: entries of a
-/// HashIndex under it need no look at the truth.
+/// Hash of a 32-bit payload whose upper half alone distinguishes all values: entries of a HashIndex
+/// under it need no comparison with the stored value.
 constexpr std::uint64_t exact_hash32(std::int32_t value) noexcept {
   return std::uint64_t{mix32(static_cast<std::uint32_t>(value))} << 32;
 }

@@ -6,8 +6,8 @@
 
 namespace flugs {
 
-/// A std::mutex that tells the thread's WaitObserver when it is taken. For mutexes that are held
-/// across a flush or a fence; a leaf that is not needs none.
+/// A std::mutex that tells the thread's WaitObserver when the thread has to wait for it. For
+/// mutexes that are held across a flush or a fence; other leaf mutexes do not need it.
 class Mutex {
  public:
   void lock() {

@@ -8,11 +8,11 @@
 
 namespace flugs {
 
-/// Sorts by parts, at the same time, and merges them by twos. Not stable. `before` must not throw,
+/// Sorts parts in parallel, and then merges pairs of parts. Not stable. `before` must not throw,
 /// and is called by several threads.
 template <typename Range, typename Before>
 void parallel_sort(Crew& crew, std::uint32_t threads, Range& range, Before before) {
-  constexpr std::size_t kPartMin = 4096;  // less is not worth a thread
+  constexpr std::size_t kPartMin = 4096;  // a smaller part is not worth a thread
   const std::size_t size = range.size();
   const std::size_t parts = std::clamp<std::size_t>(size / kPartMin, 1, threads);
   const auto bound = [&](std::size_t part) {

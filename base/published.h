@@ -7,9 +7,9 @@
 
 namespace flugs {
 
-/// Something that any thread reads without a lock, while one at a time puts another in its place.
-/// What was replaced stays until the whole goes, as somebody may still read it: for what changes
-/// when people change it, not for what programs change.
+/// An object that any thread reads without a lock, while one thread at a time may replace it. Old
+/// versions are kept until destruction, because a reader may still use them. So it is for data that
+/// changes rarely, by DDL, and not for data that every transaction changes.
 ///
 /// Thread-safety: `get` any thread; `put` one at a time.
 template <typename T>

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, kSharedWords> kSharedWordNames = {
     "row_links", "key_bucket",  "key_node",  "hint_lock",   "hint_line",  "row_grant",
     "free_rows", "dictionary",  "row_locks", "retry_queue", "numbers",    "space"};
 
-// 2^24 lines are a gigabyte of what transactions touch; in other builds only a test counts.
+// 2^24 lines are a gigabyte of memory that transactions touch; in other builds only a test counts.
 constexpr unsigned kLog2LinesOfProcess = kCountsSharedWords ? 24 : 10;
 
 struct ThreadCounts {
@@ -24,7 +24,7 @@ LineWatch& line_watch() {
   return watch;
 }
 
-// Numbers of threads that ended are not given again: one that came after 4095 others counts as the
+// Numbers of ended threads are not given again: after 4095 threads, every further one counts as the
 // last of them.
 ThreadCounts& of_this_thread() {
   static std::atomic<std::uint32_t> threads{0};
@@ -93,7 +93,7 @@ bool LineWatch::read(Reader& reader, const void* address) noexcept {
   std::uint64_t seen = line.load(std::memory_order_relaxed);
   const bool is_known = seen != 0 && seen >> kTagShift == hash >> kTagShift;
   if (!is_known || writer_of(seen) == reader.thread_) return false;
-  if ((seen & kReadByOthers) == 0)  // if it fails it was written again, or read: as well
+  if ((seen & kReadByOthers) == 0)  // a failure means that it was written again, or read: no matter
     line.compare_exchange_strong(seen, seen | kReadByOthers, std::memory_order_relaxed);
   std::uint64_t& known = reader.seen_[hash % Reader::kSeen];
   if (known == seen_as(hash, seen)) return false;

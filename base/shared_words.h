@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-// Counting of accesses to words that several threads use, by what they are, in a build with
-// FLUGS_COUNT_ATOMICS (preset "counting"): how many cache lines each transaction gets from
-// another thread (docs/scaling.md). In every other build note_write and note_read are nothing.
+// Counts accesses to words that several threads use, by kind, in a build with FLUGS_COUNT_ATOMICS
+// (preset "counting"). The counts show how many cache lines each transaction gets from another
+// thread (docs/scaling.md). In every other build note_write and note_read do nothing.
 
 namespace flugs {
 
-/// What a word belongs to.
+/// The structure that a word belongs to.
 enum class SharedWord : std::uint8_t {
   kClock,       ///< the clock of commits, when it is a counter
   kSlotMirror,  ///< state and time-stamp of a slot's transaction
@@ -26,20 +26,20 @@ enum class SharedWord : std::uint8_t {
   kKeyBucket,   ///< buckets of hash indexes in DRAM, dictionaries' and keys'
   kKeyNode,     ///< nodes of ordered indexes
   kHintLock,    ///< locks of hash indexes in the pool
-  kHintLine,    ///< their lines
+  kHintLine,    ///< lines of hash indexes in the pool
   kRowGrant,    ///< the end of a table: 64 rows at a time
   kFreeRows,    ///< a table's free rows: 64 at a time
   kDictionary,  ///< ValueIDs given out, entries known to be durable
   kRowLocks,    ///< locks of find_for_update
-  kRetryQueue,  ///< who tries again
+  kRetryQueue,  ///< the queue of transactions that are retried
   kNumbers,     ///< auto-increment: 16 to 1024 numbers at a time
   kSpace,       ///< the pool's free space
 };
 inline constexpr std::size_t kSharedWords = 18;
 std::string_view to_string(SharedWord word) noexcept;
 
-/// Accesses by kind of word; the contended ones needed a line that another thread had written, or
-/// (writes) read since.
+/// Accesses by kind of word. A contended access needed a line that another thread had written, or,
+/// for writes, read since.
 struct SharedWordCounts {
   struct Counts {
     std::uint64_t writes = 0;  ///< atomic read-modify-writes, and stores that others may read
@@ -57,13 +57,13 @@ struct SharedWordCounts {
   SharedWordCounts operator-(const SharedWordCounts& before) const noexcept;
 };
 
-/// Who had which line last: a model of the caches that loses no line for want of room. A line is in
-/// a table by the hash of its address; of two that meet there the one that is used last is known,
-/// and the other counts as never used. So the counts are too small, if anything.
+/// Records which thread had which line last: a model of caches that never lose a line for want of
+/// room. A table keeps lines by the hash of their address. If two lines share a place, the one used
+/// last is known, and the other counts as never used. So the counts are too small, if anything.
 /// Thread-safety: any thread, each with a Reader of its own.
 class LineWatch {
  public:
-  /// What one thread knows of lines that others wrote.
+  /// What one thread knows of lines that other threads wrote.
   class Reader {
    public:
     explicit Reader(std::uint32_t thread) : thread_(thread), seen_(kSeen) {}
@@ -84,7 +84,7 @@ class LineWatch {
   bool read(Reader& reader, const void* address) noexcept;
 
  private:
-  // Of a line: tag (24 bits), who wrote it last (12), its version (27), read by others since (1).
+  // A line's word: tag (24 bits), the last writer (12), its version (27), read by others since (1).
   static constexpr int kTagShift = 40;
   static constexpr int kThreadShift = 28;
   static constexpr std::uint64_t kVersionStep = 2;
@@ -113,7 +113,7 @@ inline constexpr bool kCountsSharedWords = false;
 
 void count_write(SharedWord word, const void* address) noexcept;
 void count_read(SharedWord word, const void* address) noexcept;
-/// Of this thread, since it began.
+/// Counts of this thread, since it began.
 const SharedWordCounts& shared_word_counts() noexcept;
 
 inline void note_write(SharedWord word, const void* address) noexcept {

@@ -6,7 +6,7 @@
 
 namespace flugs {
 
-/// For messages: the value, of a long text only its beginning.
+/// For messages: the value; a long text is cut off.
 std::string shown(const Value& value);
 
 }  // namespace flugs

@@ -22,12 +22,12 @@ class StableArray {
   StableArray(const StableArray&) = delete;
   StableArray& operator=(const StableArray&) = delete;
 
-  /// The element, to give it a value for the first time. One thread at a time.
+  /// The element, to set it for the first time. One thread at a time.
   T& begin(std::size_t index) noexcept {
     written_ = std::max(written_, index + 1);
     return (*this)[index];
   }
-  /// To change an element that was begun.
+  /// The element, to read it or to change it after `begin`.
   T& operator[](std::size_t index) noexcept {
     FLUGS_DCHECK(index < capacity_);
     return elements_[index];
@@ -40,7 +40,7 @@ class StableArray {
 
  private:
   std::size_t capacity_;
-  std::size_t written_ = 0;  // what lies behind has never been begun, so it is zero
+  std::size_t written_ = 0;  // elements from here on have never been begun, so they are zero
   T* elements_;
 };
 

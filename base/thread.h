@@ -8,9 +8,9 @@
 
 namespace flugs {
 
-/// Starts a thread. No other function of the library does (tools/tidy.py), as each caller has to
-/// say what happens when there is none. `name` has at most 15 bytes. `run` must not throw.
-/// Fails with kIoError, which carries the system's words.
+/// Starts a thread. No other function of the library may (tools/tidy.py checks), because each
+/// caller must say what happens without the thread. `name` has at most 15 bytes. `run` must not
+/// throw. Fails with kIoError, with the system's message.
 Result<std::jthread> start_thread(const char* name,
                                   std::function<void(const std::stop_token&)> run);
 

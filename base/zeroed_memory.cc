@@ -17,10 +17,10 @@ namespace flugs {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
-// Pieces of up to a 32nd of it are cut from a reserve. It costs a system call and nothing else.
+// Pieces of up to a 32nd of it are cut from a reserve, which costs a system call and nothing else.
 constexpr std::size_t kReserveBytes = std::size_t{2} << 20;
 constexpr std::size_t kCutBytesMax = kReserveBytes / 32;
-// Beyond, the kernel's zeros are cheaper.
+// For more bytes, fresh zero pages of the kernel are cheaper.
 constexpr std::size_t kTouchedBytesKept = std::size_t{64} << 10;
 
 struct Kept {
@@ -43,8 +43,8 @@ void* map_zeroed(std::size_t bytes) noexcept {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-// Address space of one thread, which nobody has touched. Without a lock, so that a forked child
-// never waits for a thread that it does not have. Pieces are unmapped by themselves.
+// Untouched address space of one thread. It uses no lock, so a forked child never waits for a
+// thread that it does not have. Each piece is unmapped separately.
 class Reserve {
  public:
   Reserve() = default;
@@ -52,7 +52,7 @@ class Reserve {
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;
 
-  /// `bytes` are whole pages, kCutBytesMax at most. Null when the kernel refuses.
+  /// `bytes` must be whole pages, at most kCutBytesMax. Null when the kernel refuses.
   void* cut(std::size_t bytes) noexcept {
     if (left_ < bytes) {
       void* fresh = map_zeroed(kReserveBytes);
@@ -129,7 +129,7 @@ void* take_huge_pages(std::size_t bytes) {
   const std::uintptr_t end = start + mapped;
   if (aligned + whole != end)
     ::munmap(reinterpret_cast<void*>(aligned + whole), end - (aligned + whole));
-  ::madvise(reinterpret_cast<void*>(aligned), whole, MADV_HUGEPAGE);  // a wish
+  ::madvise(reinterpret_cast<void*>(aligned), whole, MADV_HUGEPAGE);  // the kernel may ignore it
   return reinterpret_cast<void*>(aligned);
 }
 
@@ -142,7 +142,8 @@ void touch_small_pages(void* memory, std::size_t bytes) noexcept {
 }
 
 void join_pages(void* memory, std::size_t bytes) noexcept {
-  constexpr int kCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; where it is missing nothing is lost
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, Linux 6.1; older kernels ignore it, which loses
+                                 // nothing
   ::madvise(memory, whole_huge_pages(bytes), MADV_HUGEPAGE);
   ::madvise(memory, whole_huge_pages(bytes), kCollapse);
 }
