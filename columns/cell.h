@@ -13,14 +13,15 @@ constexpr bool is_text_type(Type type) noexcept {
   return type == Type::kString || type == Type::kBytes;
 }
 
-/// What a row holds for one column, before packing: a code, an integer payload or a text cell.
+/// The content of a row's cell for one column, before packing: a code, an integer payload or a text
+/// cell.
 struct Cell {
   std::uint64_t low = 0;
   std::uint64_t high = 0;  // text only
   bool is_null = false;    // direct cells only: a dictionary has an entry for NULL
 };
 
-/// Text in 16 bytes: up to 15 bytes in place, else where the bytes are.
+/// Text in 16 bytes: up to 15 bytes in place, or the place of a longer text.
 ///   byte 15    0 to 15: that many bytes stand in bytes 0..14
 ///              0xFF: bytes 0..7 hold the pool offset, bytes 8..11 the length in bytes
 namespace text_cell {
@@ -50,8 +51,8 @@ inline std::uint32_t length_of(std::uint64_t high) noexcept {
   return tag == kOutOfLine ? static_cast<std::uint32_t>(high) : tag;
 }
 
-/// The text of the cell that stands at `cell` in the pool of `pool_bytes` based at `base`; empty
-/// when the cell points outside the pool or is none.
+/// The text of the cell at address `cell`, in the pool of `pool_bytes` based at `base`; empty when
+/// the cell points outside the pool or is no text cell.
 inline std::string_view view(const std::byte* cell, const std::byte* base,
                              std::uint64_t pool_bytes) noexcept {
   std::uint64_t high = 0;

@@ -6,9 +6,9 @@
 
 namespace flugs::columns {
 
-/// Which chunk of a growing array an element is in. The first chunk holds 2^first elements, each
-/// further one as many as all before it, up to 2^largest; from then on all hold 2^largest. Small
-/// arrays stay small, and large ones have few chunks.
+/// Finds the chunk of an element in a growing array. The first chunk holds 2^first elements, and
+/// each further one as many as all before it, up to 2^largest; from then on all hold 2^largest. So
+/// small arrays stay small, and large ones have few chunks.
 struct ChunkGeometry {
   unsigned first_log2;
   unsigned largest_log2;

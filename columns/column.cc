@@ -29,8 +29,8 @@ DecodeKind decode_kind(Type type, bool is_dictionary) noexcept {
   }
 }
 
-/// Widths of integers that a row holds itself. Those of 32 bits have a sign, where their type has
-/// one and no more bits, and so have those of 64; others are not negative.
+/// Widths of integers that a row holds itself. Integers of 32 bits have a sign if their type has
+/// one and no more bits; so do integers of 64 bits. Others are not negative.
 struct IntegerBits {
   std::uint8_t least;
   std::uint8_t most;
@@ -60,7 +60,7 @@ Value normalised(const Value& value, Type column_type) noexcept {
     if (std::isnan(v)) return Value::real(std::numeric_limits<double>::quiet_NaN());
     if (v == 0.0) return Value::real(0.0);
   }
-  // Value::from_raw takes any payload: what is wider than its type must not get into a cell.
+  // Value::from_raw takes any payload: a payload wider than its type must not get into a cell.
   if (value.type() == Type::kInt32)
     return column_type == Type::kInt64 ? Value::int64(value.as_int32())
                                        : Value::int32(value.as_int32());
@@ -123,7 +123,8 @@ Status Column::load() {
   return dictionary_.load();
 }
 
-// What makes a chunk or a group without its values sees the second, and has seen the first.
+// A thread that makes a chunk or a group without the column's values sees the second store, and so
+// the first.
 void Column::set_dropped() noexcept {
   decoder_.kind.store(DecodeKind::kDropped, std::memory_order_relaxed);
   dropped_.store(true, std::memory_order_release);
@@ -241,7 +242,8 @@ Result<Cell> Column::encode_stored(const Value& value, Unflushed& unflushed,
 Status Column::encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                            std::span<Cell> cells, Unflushed& unflushed,
                            pmem::Persister& persister) {
-  // Of the types that `normalised` changes, 32-bit ones are cut to size by their dictionary itself.
+  // `normalised` changes values of some types; for 32-bit types the dictionary itself cuts them to
+  // size.
   if (__builtin_expect(is_dropped(), 0)) {
     for (std::size_t i = first; i < values.size(); i += stride) cells[i] = {};
     return {};
@@ -257,8 +259,8 @@ Status Column::encode_many(std::span<const Value> values, std::size_t first, std
   return {};
 }
 
-// The column may be dropped between encode and here: a cell that holds something goes nowhere but
-// where it fits, though nobody will read it.
+// The column may be dropped between encode and here. A cell with a value still goes only where it
+// fits, although it will never be read.
 std::uint8_t Column::bits_for(const Cell& cell) const noexcept {
   if (__builtin_expect(is_dropped(), 0) && cell.low == 0 && cell.high == 0) return 0;
   if (is_dictionary_) return code_bits_for(cell.low + 1);
@@ -271,12 +273,12 @@ CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
   if (is_dropped()) return {CellKind::kNone, 0, false, 0};
   if (!is_dictionary_) {
     if (is_text_) return {CellKind::kText, 128, nullable_, edition_};
-    // What is asked for may have been the width of a code, for an earlier edition.
+    // The wanted width may have been that of a code, for an earlier edition.
     const IntegerBits integer = integer_bits_of(type_);
     return {CellKind::kInteger, std::clamp(bits, integer.least, integer.most), nullable_, edition_};
   }
   // Each widening opens a new chunk: leave room for the dictionary to double, unless its size was
-  // foretold and holds so far.
+  // foretold and the forecast still holds.
   const std::uint64_t expected = layout_.expected_distinct;
   const std::uint64_t count = dictionary_.count();
   const bool foretold = expected != 0 && count <= expected;
@@ -364,11 +366,11 @@ std::size_t Column::first_implausible(const RowLayout& layout,
     return former->first_implausible(layout, rows, index);
   if (!is_dictionary_ && !is_text_) return rows.size();
   const std::uint32_t codes_end = dictionary_.count();
-  // Entries that opening has dropped were torn, and are nobody's; or they were damaged.
+  // Entries that opening has dropped were torn, and no row has them; or they were damaged.
   const bool has_dropped = is_dictionary_ && dictionary_.has_dropped();
-  // As the columns of few values are whose values have all come.
+  // True for columns of few values, once all values have entries.
   if (is_dictionary_ && !has_dropped && cell.mask < codes_end) return rows.size();
-  // Of most texts, which stand in their cells, the upper words say enough.
+  // Most texts are in their cells, and their upper words suffice.
   const RowLayout::Access upper{
       ~std::uint64_t{0},  0, static_cast<std::uint16_t>(cell.word + 1), 0, 0, 0,
       CellKind::kInteger, 64};

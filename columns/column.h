@@ -30,26 +30,26 @@ inline constexpr std::size_t kTextBytesMax = std::numeric_limits<std::int32_t>::
 /// The value with the same payload, or text, of another type; NULL stays NULL.
 Value with_type(const Value& value, Type type) noexcept;
 
-/// One column of a table: turns values into cells of rows and back. A column maps a row position to
-/// nothing by itself: rows and their visibility are the table's.
+/// One column of a table: turns values into cells of rows and back. The table itself maps row
+/// positions to rows and knows their visibility.
 /// Thread-safety: any thread, except load.
 /// Source: SOFORT (DaMoN 2014), section 2 (PColumn).
 class Column {
  public:
-  /// `layout` has been initialised (`initialise`) or comes from the pool; its type, encoding and
-  /// nullability were compared with the checksummed schema. `hints`: of its dictionary's index,
-  /// null when that is in DRAM.
+  /// `layout` is initialised (`initialise`) or comes from the pool; its type, encoding and
+  /// nullability agree with the checksummed schema. `hints` is the index of its dictionary; null if
+  /// that index is in DRAM.
   Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, Decoder& decoder,
          const std::string& name, const std::string& table);
 
   /// Fills the layout of a new column; `schema.encoding` must not be kAuto.
   static void initialise(ColumnLayout& layout, const ColumnSchema& schema) noexcept;
-  /// Opening: claims what the column owns. Fails with kCorrupt.
+  /// Opening: claims the extents of the column. Fails with kCorrupt.
   Status load();
 
   const std::string& name() const noexcept { return names_.get().name; }
-  /// The column, or its table, is called otherwise from now on. One thread at a time. What is said
-  /// about damage in parts of the column keeps the name that they were opened with.
+  /// Renames the column or its table. One thread at a time. Messages about damage in parts of the
+  /// column keep the name from opening.
   void rename(const std::string& name, const std::string& table);
   Type type() const noexcept { return type_; }
   bool nullable() const noexcept { return nullable_; }
@@ -61,71 +61,72 @@ class Column {
     return dictionary_.bytes_in_pool() + heap_.bytes_in_pool();
   }
 
-  /// Of a column that was added to a table: what all rows have that lack it. Before anybody else
-  /// has the column.
+  /// For a column that was added to a table: sets the value of all rows that lack the column. Call
+  /// it before any other thread has the column.
   void set_constant(const Cell& cell) noexcept { constant_ = cell; }
   bool has_constant() const noexcept { return constant_.has_value(); }
   const Cell& constant() const noexcept { return *constant_; }
   CellKind cell_kind() const noexcept {
     return is_dictionary_ ? CellKind::kCode : is_text_ ? CellKind::kText : CellKind::kInteger;
   }
-  /// What the constant stands for.
+  /// The value of the constant.
   Value constant_value() const noexcept;
   /// Whether the constant can be decoded: as `was_plausible_at_opening` of a row's cell.
   bool has_plausible_constant() const noexcept;
-  /// The column has got another type, or has begun anew: this object is its newest edition,
-  /// `former` the one before, which reads the cells that there are of it. A value of either has the
-  /// same payload, or text. `number` is the column's in its table, `edition` no other edition's.
-  /// Before anybody else has this object.
+  /// Makes this object the newest edition of a column that got another type or began anew. `former`
+  /// is the edition before; it reads the existing cells of that edition. A value has the same
+  /// payload, or text, in both. `number` is the column's number in its table; no other edition has
+  /// the number `edition`. Call it before any other thread has this object.
   void set_former(std::unique_ptr<Column> former, std::size_t number,
                   std::uint16_t edition) noexcept;
-  /// Editions between the first and this one go, which no cell is of. Nobody reads a cell of any
-  /// but this one, nor has a pointer to them.
+  /// Destroys the editions between the first and this one, which have no cells left. Precondition:
+  /// all threads read only cells of this edition, and none has a pointer to the others.
   void forget_middle_editions() noexcept;
-  /// The same for one that stands in for it when it was dropped, and reads nothing.
+  /// The same for a column that takes the place of a dropped one and reads nothing.
   void stand_in_for(const Column& dropped) noexcept { edition_ = dropped.edition_; }
-  /// The decoder that it was made with goes when it goes; else that is another's to see to.
+  /// Takes ownership of its decoder; otherwise the table owns it.
   void own_decoder(std::unique_ptr<Decoder> decoder) noexcept {
     owned_decoder_ = std::move(decoder);
   }
   const Column* former() const noexcept { return former_.load(std::memory_order_acquire); }
   Column* former() noexcept { return former_.load(std::memory_order_acquire); }
-  /// Its number: 0 for the first.
+  /// The edition's number: 0 for the first.
   std::uint16_t edition() const noexcept { return edition_; }
-  /// Null: there is none so far.
+  /// Null: no such edition exists yet.
   const Column* at_edition(std::uint16_t edition) const noexcept;
-  /// What of edition_mark it adds; 0 when it was dropped.
+  /// Its part of edition_mark; 0 after it was dropped.
   std::uint64_t mark() const noexcept { return is_dropped() ? 0 : mark_; }
-  /// Whether a row may be of this edition: what it owns has been claimed.
+  /// Whether rows may be of this edition: its extents have been claimed.
   bool is_used() const noexcept { return used_.load(std::memory_order_acquire); }
   void set_used(bool used) noexcept { used_.store(used, std::memory_order_release); }
-  /// For this edition, and all before it that are used.
+  /// Calls `visit` for this edition, and for all earlier ones in use.
   void for_each_used(FunctionRef<void(Column&)> visit);
-  /// How to decode cells of this edition, which is not a dictionary, and of no other.
+  /// Makes `decoder` decode cells of this edition, which has no dictionary, and of no other.
   void describe(Decoder& decoder) const noexcept;
-  /// Rows may have the column still; it is not to be read or written any more.
+  /// Marks the column dropped. Rows may still have its cells; they must not be read or written.
   void set_dropped() noexcept;
-  /// Who reads a cell from a chunk or group without values of a dropped column knows it from here.
+  /// A reader of a chunk or group without values of a dropped column sees the drop here.
   bool is_dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
 
-  /// Whether a value may stand in this column, whose type is, or was a moment ago, `type`. That it
-  /// is dropped is for the caller to know. kConstraintViolated says why not.
+  /// Whether the column accepts a value. Its type is, or was a moment ago, `type`. The caller knows
+  /// whether it was dropped. kConstraintViolated says why it refuses the value.
   Status check(const Value& value, Type type) const;
-  /// The cell for a checked value. What must be flushed before a row with it commits goes into
-  /// `unflushed`. Fails with kOutOfSpace.
+  /// The cell for a checked value. Adds to `unflushed` all that must be flushed before a row with
+  /// the cell commits. Fails with kOutOfSpace.
   Result<Cell> encode(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
-  /// The same for a value that another row of the column has: long text of its own is not stored
-  /// again.
+  /// The same for a value from another row of the column: long text that the column already has is
+  /// not stored again.
   Result<Cell> encode_stored(const Value& value, Unflushed& unflushed, pmem::Persister& persister);
-  /// A text cell for text of this column that is in the pool, or short.
+  /// A text cell for text that this column has in the pool, or for short text.
   Cell cell_of_stored(std::string_view text) const noexcept;
-  /// The same for every `stride`-th of `values`, from `first` on, into the same places of `cells`.
+  /// As encode for every `stride`-th of `values`, from `first` on; the cells go to the same places
+  /// of `cells`.
   Status encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                      std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);
-  /// The narrowest cell for it.
+  /// The narrowest width for the cell.
   std::uint8_t bits_for(const Cell& cell) const noexcept;
-  /// What to ask of a new chunk's layout, at least `bits` wide: with room for codes to come, and
-  /// `more_bits` than that if there are many.
+  /// What the column needs in the layout of a new chunk: at least `bits`, with room for later
+  /// codes, and `more_bits` on top if it has many.
   CellNeed need(std::uint8_t bits, unsigned more_bits = 0) const noexcept;
 
   Value value(const RowLayout& layout, const std::byte* row, std::size_t index) const noexcept {
@@ -180,7 +181,7 @@ class Column {
   /// Whether the row's value equals a checked, normalised one (NULL equals NULL).
   bool equals(const RowLayout& layout, const std::byte* row, std::size_t index,
               const Value& value) const noexcept {
-    // The common key column: an integer that stands in the row and is never NULL.
+    // The common key column: an integer that the row holds itself and that is never NULL.
     if (decoder_.kind.load(std::memory_order_relaxed) == DecodeKind::kNarrow && !nullable_)
       return static_cast<std::int32_t>(layout.load(row, index)) == value.raw() && !value.is_null();
     return equals_in_general(layout, row, index, value);
@@ -190,23 +191,24 @@ class Column {
   /// the pool. For audits.
   bool is_plausible(const RowLayout& layout, const std::byte* row,
                     std::size_t index) const noexcept;
-  /// Whether the entry that a plausible cell names, if it names one, is there. For audits, when the
-  /// dictionary is indexed.
+  /// Whether the entry named by a plausible cell exists. For audits, when the dictionary is
+  /// indexed.
   bool has_whole_entry(const RowLayout& layout, const std::byte* row,
                        std::size_t index) const noexcept;
-  /// The same as is_plausible for a row that was there at opening: text where strings of this
-  /// column stood then.
+  /// As is_plausible, for a row that existed at opening: its text lies where strings of this column
+  /// lay then.
   bool was_plausible_at_opening(const RowLayout& layout, const std::byte* row,
                                 std::size_t index) const noexcept;
-  /// The first of `rows`, all of one layout, of which that does not hold; their number: none.
+  /// The index of the first of `rows`, all of one layout, that fails was_plausible_at_opening; the
+  /// number of rows if all pass.
   std::size_t first_implausible(const RowLayout& layout, std::span<const std::byte* const> rows,
                                 std::size_t index) const noexcept;
-  /// Whether cells of this kind and width can be this edition's.
+  /// Whether this edition can have cells of this kind and width.
   bool fits(CellKind kind, std::uint8_t bits) const noexcept;
-  /// How wide the cells of its youngest values would be if it had no dictionary; it has one, of
-  /// numbers.
+  /// For a column of numbers with a dictionary: the width of direct cells for its youngest values.
   std::uint8_t direct_bits() const noexcept;
-  /// How many entries its dictionary is to have before it is asked again whether it pays.
+  /// The number of dictionary entries from which the column is judged again: whether its dictionary
+  /// pays.
   std::uint32_t judged_from() const noexcept {
     return judged_from_.load(std::memory_order_relaxed);
   }
@@ -214,14 +216,14 @@ class Column {
     judged_from_.store(entries, std::memory_order_relaxed);
   }
   void release_all();
-  /// Opening: of its dictionary and its texts.
+  /// Opening: adds the pages of its dictionary and its texts.
   void add_pages(pmem::WarmList& pages) const {
     dictionary_.add_pages(pages);
     heap_.add_pages(pages);
   }
 
  private:
-  /// The edition that a cell is of; null: this one.
+  /// The edition of a cell; null: this one.
   const Column* former_of(const RowLayout& layout, std::size_t index) const noexcept {
     if (__builtin_expect(former() == nullptr, 1)) return nullptr;
     const Column* found = at_edition(layout.edition(index));
@@ -256,15 +258,15 @@ class Column {
   bool is_text_;
   bool is_narrow_;
   std::atomic<bool> dropped_{false};
-  // About so many codes have 16 bits, and their entries are half of a second-level cache. A little
-  // before more are there, as dictionary and index double then.
+  // About this many codes need 16 bits, and their entries fill half of a second-level cache. The
+  // limit is a little lower, because dictionary and index double at that number.
   std::atomic<std::uint32_t> judged_from_{(1u << kSmallCodeBits) - (1u << 11)};
   std::atomic<bool> used_{true};
   std::uint16_t edition_ = 0;
   std::uint64_t mark_ = 0;
   std::unique_ptr<Decoder> owned_decoder_;
   std::unique_ptr<Column> owned_former_;
-  std::atomic<Column*> former_{nullptr};  // that
+  std::atomic<Column*> former_{nullptr};  // points to owned_former_
   std::optional<Cell> constant_;
   StringHeap heap_;
   Dictionary dictionary_;
@@ -273,8 +275,8 @@ class Column {
 /// The one form of a value that is stored and compared: -0.0 becomes 0.0, every NaN one NaN, an
 /// int32 given for an int64 column an int64.
 Value normalised(const Value& value, Type column_type) noexcept;
-/// Whether every value of the one type has the same payload, or text, in the other: what a column's
-/// type can become (decision 0025).
+/// Whether every value of type `from` has the same payload, or text, in type `to`; a column's type
+/// can change only so (decision 0025).
 bool keeps_payloads(Type from, Type to) noexcept;
 
 }  // namespace flugs::columns

@@ -14,11 +14,11 @@
 
 namespace flugs::columns {
 
-/// The columns of a table by their number. There may come more while others read, and another
-/// edition in the place of one (decision 0025): those that were there stay where they are.
+/// The columns of a table by number. While other threads read, a column may be added, and a new
+/// edition may replace a column (decision 0025); existing objects stay where they are.
 ///
-/// Who reads a cell gets the row's layout, or group, first and the column then: cells are never of
-/// a later edition than the column that is found after them.
+/// A reader of a cell must get the row's layout, or group, first and the column then: cells are
+/// never of a later edition than the column that is found after them.
 /// Thread-safety: any thread; add, replace, change, set_dropped: one at a time.
 class ColumnArray {
  public:
@@ -43,7 +43,7 @@ class ColumnArray {
   ColumnArray& operator=(const ColumnArray&) = delete;
   ~ColumnArray() = default;
 
-  /// Whoever sees the size that it makes sees the column, and what was done before.
+  /// A reader that sees the new size sees the column, and all that was done before.
   void add(std::unique_ptr<Column> column) {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     FLUGS_CHECK(count < kColumnsMax);
@@ -53,13 +53,13 @@ class ColumnArray {
     sum_editions();
   }
 
-  /// Opening: another takes its place; returns the one that was there.
+  /// Opening: puts `column` in the place of column `i`, and returns the former one.
   std::unique_ptr<Column> replace(std::size_t i, std::unique_ptr<Column> column) noexcept {
     std::unique_ptr<Column> former = put(i, std::move(column));
     sum_editions();
     return former;
   }
-  /// The column's next edition, with that number; it owns the one before from then on.
+  /// Sets the column's next edition, with its number; it owns the edition before from then on.
   void change(std::size_t i, std::unique_ptr<Column> next, std::uint16_t edition) noexcept {
     next->set_former(std::move(owned_[i]), i, edition);
     put(i, std::move(next));
@@ -71,10 +71,10 @@ class ColumnArray {
   }
 
   std::size_t size() const noexcept { return count_.load(std::memory_order_acquire); }
-  /// The sum of the marks of all columns. It has changed before the first chunk with other
-  /// editions than before is there.
+  /// The sum of the marks of all columns. It changes before the first chunk with new editions
+  /// exists.
   std::uint64_t editions() const noexcept { return editions_.load(std::memory_order_acquire); }
-  /// Whether rows may lack all columns from there on: each has a constant.
+  /// Whether rows may lack all columns from `first` on: each has a constant.
   bool may_lack(std::size_t first) const noexcept {
     for (std::size_t i = first; i < size(); ++i)
       if (!(*this)[i]->has_constant()) return false;
@@ -84,7 +84,7 @@ class ColumnArray {
   Column* operator[](std::size_t i) const noexcept {
     return columns_[i].load(std::memory_order_acquire);
   }
-  /// Every edition that rows may be of, of every column.
+  /// Calls `visit` for every edition in use, of every column.
   void for_each_used(FunctionRef<void(Column&)> visit) const {
     for (Column* column : *this) column->for_each_used(visit);
   }

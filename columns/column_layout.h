@@ -10,8 +10,8 @@ namespace flugs::columns {
 /// In the pool: bytes of strings that do not fit a cell.
 struct StringHeapLayout {
   pmem::ChunkListLayout chunks;
-  /// Chunk index in the upper 24 bits, bytes in the lower 40: below it, strings may stand; the
-  /// next string after a crash is written behind it.
+  /// Chunk index in the upper 24 bits, bytes in the lower 40. Strings may lie below it; after a
+  /// crash the next string is written behind it.
   std::uint64_t reserved_end;
   std::uint64_t reserved[7];
 };
@@ -31,20 +31,20 @@ static_assert(sizeof(StringHeapChunkLayout) == 64);
 ///   types of up to 4 bytes   8 bytes: value, 32-bit proof
 ///   types of 8 bytes        16 bytes: value, 64-bit proof
 ///   string and bytes        32 bytes: text cell (16), 64-bit proof, 8 reserved
-/// A proof is a hash of value and ValueID, never 0; an entry whose proof does not fit was torn by
-/// a crash before any commit could refer to it.
+/// A proof is a hash of value and ValueID, never 0. If the proof of an entry does not fit, a crash
+/// tore the entry before any commit could refer to it.
 struct DictionaryLayout {
   pmem::ChunkListLayout chunks;
-  /// ValueID of NULL, plus 1; 0: it has none. Counts if that entry is NULL's: a crash may have lost
-  /// it. Not used when the index is in the pool, which has a word for it.
+  /// ValueID of NULL, plus 1; 0: none. It counts only if that entry is NULL's, because a crash may
+  /// have lost the entry. Not used when the index is in the pool, which has a word for it.
   std::uint64_t null_code;
   std::uint64_t reserved[7];
 };
 static_assert(sizeof(DictionaryLayout) == 128);
 
-/// In the pool, in the table's extent: what a column owns.
+/// In the pool, in the table's extent: the persistent part of a column.
 struct ColumnLayout {
-  std::uint8_t type;      ///< flugs::Type; immutable, as all before `dictionary`
+  std::uint8_t type;      ///< flugs::Type; immutable, as all fields before `dictionary`
   std::uint8_t encoding;  ///< flugs::Encoding, kDictionary or kDirect
   std::uint8_t nullable;  ///< 0 or 1
   std::uint8_t scale;

@@ -8,7 +8,7 @@
 
 namespace flugs::columns {
 
-/// How the values of a column are got from its cells.
+/// How to get a column's values from its cells.
 enum class DecodeKind : std::uint8_t {
   kCode8,     ///< ValueID of an 8-byte entry (types of up to 4 bytes)
   kCode16,    ///< ValueID of a 16-byte entry (types of 8 bytes)
@@ -17,12 +17,12 @@ enum class DecodeKind : std::uint8_t {
   kWide,      ///< payload of any other fixed-width type
   kText,      ///< text cell
   kDropped,   ///< NULL, whatever the cell
-  kChanged,   ///< cells of several editions: as the column has them
+  kChanged,   ///< cells of several editions: the Column decodes them
 };
 
-/// What decoding a row needs of each column, in 24 bytes: those of all columns of a table stand
-/// side by side, so that reading a whole row does not visit a Column object per cell. A dictionary
-/// keeps its column's up to date.
+/// The part of a column that decoding a row needs, in 24 bytes. The decoders of all columns of a
+/// table lie side by side, so reading a whole row does not visit a Column object per cell. A
+/// dictionary keeps its column's decoder up to date.
 struct Decoder {
   static constexpr std::uint32_t kNoCode = 0xFFFFFFFFu;
   /// ValueIDs below it are in the dictionary's first chunk.
@@ -31,7 +31,7 @@ struct Decoder {
   std::atomic<const std::byte*> first_entries{nullptr};
   std::atomic<std::uint32_t> null_code{kNoCode};
   std::atomic<DecodeKind> kind{DecodeKind::kWide};
-  std::atomic<Type> type{Type::kInt64};  ///< when kind is acquired and is not kChanged
+  std::atomic<Type> type{Type::kInt64};  ///< valid once `kind` is acquired and is not kChanged
 };
 
 }  // namespace flugs::columns

@@ -15,8 +15,9 @@ namespace flugs::columns {
 
 namespace {
 
-// Entries that one transaction proves and flushes for others at most, to keep the durable prefix
-// growing; more than a few are only behind when many transactions add values at once.
+// Largest number of other transactions' entries that one transaction verifies and flushes, to keep
+// the durable prefix growing. More than a few are behind only when many transactions add values at
+// once.
 constexpr std::uint32_t kHelpedEntriesMax = 256;
 constexpr std::uint64_t kNullSalt = 0x4e554c4c4e554c4cu;
 
@@ -95,10 +96,10 @@ Status Dictionary::load() {
 //   1     zeros over entries whose proof   flush, fence      finds them torn or absent, the others
 //         does not fit; no store for the   by the caller     or fewer of them: the same
 //         others, but all are flushed
-// Must hold:  1 before a transaction refers to an entry. One that is found may be of a transaction
-//             that aborted, or whose process died, and never flushed it.
-// Behind the last entry that is not all zero nothing was ever referred to durably: ValueIDs go on
-// there.
+// Must hold:  1 before a transaction refers to an entry. An entry may come from a transaction that
+//             aborted, or whose process died before it flushed the entry.
+// No durable reference exists to an entry behind the last one that is not all zero: new ValueIDs
+// start there.
 Status Dictionary::begin_rebuild() {
   if (hints_ != nullptr && !hints_->is_loaded())
     return Status(StatusCode::kCorrupt,
@@ -129,7 +130,7 @@ Status Dictionary::begin_rebuild() {
   return find_null();
 }
 
-// Rows are read by it before any other entry has been looked at.
+// Readers of rows need it before any other entry has been examined.
 Status Dictionary::find_null() {
   const std::uint64_t known = layout_.null_code;
   if (known > kEntriesMax)
@@ -188,7 +189,7 @@ bool Dictionary::is_present(std::uint32_t code) const noexcept {
   return load_word(address + proof) != 0;
 }
 
-// Its ValueID stays unused; its bytes must not be taken for a text by a damaged code.
+// Its ValueID stays unused. A damaged code must not find its bytes and take them for a text.
 void Dictionary::clear_torn(std::uint32_t id) noexcept {
   std::byte* address = entry(id);
   for (std::uint32_t byte = 0; byte < entry_bytes_; byte += 8) store_word(address + byte, 0);
@@ -197,7 +198,7 @@ void Dictionary::clear_torn(std::uint32_t id) noexcept {
 Status Dictionary::finish_rebuild(const RebuildCounts& counts) {
   if (Status s = check_rebuilt(counts); !s.ok()) return s;
   has_dropped_.store(counts.dropped != 0, std::memory_order_release);
-  // With hints, what `recover` has left; else all that rebuild_range has flushed.
+  // With hints, the entries that `recover` has left; else all that rebuild_range has flushed.
   const std::uint32_t end = hints_ != nullptr ? count() : rebuild_end_;
   std::uint32_t durable = durable_.load(std::memory_order_relaxed);
   while (durable < end &&
@@ -322,7 +323,8 @@ Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
   Result<std::uint32_t> id = reserve_id(persister);
   if (!id.ok()) return id;
   const Cell zero = is_text_ ? text_cell::make_inline({}) : Cell{};
-  // Before the entry, as hints are: once that is durable keep_hints may make this so.
+  // Before the entry, as with hints: once the entry is durable, keep_hints may make this word
+  // durable.
   if (hints_ != nullptr) {
     std::atomic_ref(hints_->layout().null_code).store(*id + 1, std::memory_order_release);
   } else {
@@ -341,8 +343,9 @@ Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
 //   3     value, then its proof;       commit/1 of every    entry proven: indexed; torn: dropped,
 //         before, its hint             transaction that     and no committed row refers to it. A
 //                                      uses the entry       hint without entry misleads nobody
-// Must hold:  3 before commit/2 of whoever uses the ValueID, also when another transaction wrote
-//             the entry: rely_on puts it on the user's own list of what to flush.
+// Must hold:  3 before commit/2 of each transaction that uses the ValueID, also when another one
+// wrote
+//             the entry: rely_on puts it on the user's own list of entries to flush.
 //             One ValueID per value: entries are appended under the lock of the value's place in
 //             the index.
 Result<std::uint32_t> Dictionary::append(const Value& value, std::uint64_t hash,
@@ -399,11 +402,11 @@ Dictionary::Proof Dictionary::prove(std::uint32_t id, std::uint64_t& hash) const
     return proof == proof_of(hash, id, 0) ? Proof::kValue : Proof::kTorn;
   }
   if (!text_cell::is_plausible(low, high, pool_.medium().bytes())) return Proof::kTorn;
-  // The words that were looked at: whoever writes the entry may have gone on meanwhile.
+  // The words that were read: the writer of the entry may have gone on meanwhile.
   const std::uint64_t words[] = {low, high};
   const std::string_view bytes = text_cell::view(reinterpret_cast<const std::byte*>(words),
                                                  pool_.base(), pool_.medium().bytes());
-  // The proof covers text and upper word; what fills up the lower one is zero.
+  // The proof covers text and upper word; the padding of the lower word must be zero.
   if (text_cell::tag_of(high) != text_cell::kOutOfLine && low != text_cell::make_inline(bytes).low)
     return Proof::kTorn;
   hash = hash_text(bytes);
@@ -451,8 +454,9 @@ bool Dictionary::all_written(std::uint32_t first, std::uint32_t last) const noex
   return true;
 }
 
-// The entry may be another transaction's, not yet flushed by it. Entries are listed as ranges; one
-// that begins at or below the durable prefix moves that prefix to its end after the fence.
+// The entry may be another transaction's, which has not flushed it yet. Entries are listed as
+// ranges. A range that begins at or below the durable prefix moves that prefix to its end after the
+// fence.
 void Dictionary::rely_on(std::uint32_t id, Unflushed& unflushed) {
   note_read(SharedWord::kDictionary, &durable_);
   const std::uint32_t durable = durable_.load(std::memory_order_acquire);
@@ -468,8 +472,8 @@ void Dictionary::rely_on(std::uint32_t id, Unflushed& unflushed) {
     unflushed.add_entries(*this, durable, id + 1);
     return;
   }
-  // With gaps between the ranges of several transactions, or behind those of one that aborted, the
-  // prefix would stay behind: help it on.
+  // Gaps between the ranges of several transactions, or the range of an aborted one, would stop the
+  // prefix: move it on.
   const Unflushed::Last* last = unflushed.last(*this);
   const std::uint32_t behind = std::max(durable, last != nullptr ? last->helped_until : 0);
   const std::uint32_t ahead = std::min(behind + kHelpedEntriesMax, id);

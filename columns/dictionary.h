@@ -33,8 +33,8 @@ namespace flugs::columns {
 /// in a DRAM index that is rebuilt at restart, or in a HintIndex in the pool. NULL is an entry like
 /// any other.
 ///
-/// Until a rebuild is done all is as afterwards, but slower: what is looked up is searched for
-/// among the entries themselves (columns/dictionary_search.cc).
+/// Until a rebuild is done everything works, but slower: a look-up searches the entries themselves
+/// (columns/dictionary_search.cc).
 ///
 /// Each value gets one ValueID: an append happens under the lock of the value's place in the index.
 /// A ValueID is valid for reading once `encode` returned it; it may be referred to durably only
@@ -44,13 +44,13 @@ namespace flugs::columns {
 /// Source: SOFORT (DaMoN 2014), section 2 (PDict. and dictionary index).
 class Dictionary {
  public:
-  /// First chunk 256 entries; the i-th as many as all before it, up to 2^18; then 2^18 each.
+  /// The first chunk has 256 entries; each further one as many as all before it, up to 2^18.
   static constexpr unsigned kFirstChunkBits = 8;
   static constexpr unsigned kChunkBitsMax = 18;
-  /// ValueIDs end long before the 32 bits do, with a clear error.
+  /// The limit of ValueIDs is well below 32 bits, so that reaching it gives a clear error.
   static constexpr std::uint32_t kEntriesMax = 0xF0000000u;
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  /// Entries that opening looks at, at most and about, when no thread keeps hints.
+  /// Roughly the most entries that opening examines when no thread keeps hints.
   static constexpr std::uint32_t kHintTailMax = 64;
 
   enum class Use : std::uint8_t { kNone, kValues };
@@ -67,9 +67,9 @@ class Dictionary {
   struct RebuildCounts {
     std::uint64_t entries = 0;
     std::uint64_t dropped = 0;        ///< torn
-    std::uint32_t misplaced = kNone;  ///< an entry whose text stands where none was put, or that
-                                      ///< is NULL's and not known to be
-    std::uint32_t end = 0;            ///< behind the last whole one
+    std::uint32_t misplaced = kNone;  ///< an entry with text outside of its strings, or an entry of
+                                      ///< NULL that is not the known one
+    std::uint32_t end = 0;            ///< behind the last whole entry
   };
   Status begin_rebuild();
   std::uint32_t rebuild_end() const noexcept { return rebuild_end_; }
@@ -80,83 +80,85 @@ class Dictionary {
     FLUGS_CHECK(index_);
     return *index_;
   }
-  /// `counts`: of all ranges. Fails with kCorrupt when one had an entry that must not be used: then
-  /// the index is not used either.
+  /// `counts` is the sum over all ranges. Fails with kCorrupt when a range had an entry that must
+  /// not be used; then the index is not used either.
   Status finish_rebuild(const RebuildCounts& counts);
-  /// Whether nothing is left to be rebuilt.
+  /// Whether the rebuild is done.
   bool is_indexed() const noexcept { return is_indexed_.load(std::memory_order_acquire); }
   /// Whether the index is in the pool.
   bool has_hints() const noexcept { return hints_ != nullptr; }
-  /// Opening, after begin_rebuild, when it is: all that is left to do before the first answer.
-  /// Hints of entries from there on that may lack one are left to keep_hints; until then these
-  /// entries are searched. Fails with kCorrupt.
+  /// Opening, after begin_rebuild, for an index in the pool: does all that must be done before the
+  /// first answer. Entries from the durable end on may lack hints: keep_hints makes them later, and
+  /// until then a look-up searches these entries. Fails with kCorrupt.
   Status recover(RebuildCounts& counts, pmem::Persister& persister);
   bool has_hints_left() const noexcept {
     return hints_left_end_.load(std::memory_order_acquire) != 0;
   }
-  /// Checks what opening has not looked at of the index in the pool. Fails with kCorrupt.
+  /// Checks the parts of the index in the pool that opening has not examined. Fails with kCorrupt.
   Status check_hints() { return hints_ == nullptr ? Status() : hints_->check_directory(); }
-  /// Whether that is more than a moment's work.
+  /// Whether check_hints takes more than a moment.
   bool has_much_to_check() const noexcept {
     return hints_ != nullptr && hints_->has_much_to_check();
   }
-  /// Proves up to `at_most` of the entries that opening has not looked at, as their hints are
-  /// durable; `has_more`: some are left. Fails with kCorrupt, and then each time. One thread at a
-  /// time.
+  /// Verifies up to `at_most` of the entries that opening skipped because their hints are durable;
+  /// `has_more`: some are left. Fails with kCorrupt, and then on each call. One thread at a time.
   Status check_entries(std::uint32_t at_most, bool& has_more);
   bool has_entries_to_check() const noexcept {
     return unchecked_.load(std::memory_order_acquire) < unchecked_end_;
   }
-  /// Whether opening has put zeros over entries that were torn. A row that was committed names none
-  /// of these, unless the entry was damaged.
+  /// Whether opening has cleared torn entries. No committed row names one of them, unless the entry
+  /// was damaged.
   bool has_dropped() const noexcept { return has_dropped_.load(std::memory_order_acquire); }
-  /// From so many entries on whose hints are not known to be durable, who commits makes them so.
+  /// With this many entries whose hints are not known to be durable, committing transactions keep
+  /// hints.
   void set_hint_tail_max(std::uint32_t entries) noexcept { hint_tail_max_ = entries; }
-  /// Makes the hints of some durable entries durable, and entries that nobody knows to be if they
-  /// are old or none has come since the last call; true: there are more. While there are hints that
-  /// opening left, at most `left_at_most` of these instead. kHintsKeptMax take a few milliseconds,
-  /// kHintsEnteredMax of those left about half a one.
+  /// Makes the hints of some durable entries durable. Also makes entries durable that are not known
+  /// to be, if they are old or none was added since the last call. Returns true if more are left.
+  /// While hints are left from opening, makes at most `left_at_most` of these instead.
+  /// kHintsKeptMax take a few milliseconds, kHintsEnteredMax of those left about half a
+  /// millisecond.
   static constexpr std::uint32_t kHintsKeptMax = 1u << 16;
   static constexpr std::uint32_t kHintsEnteredMax = 64;
   bool keep_hints(pmem::Persister& persister, std::uint32_t at_most = kHintsKeptMax,
                   std::uint32_t left_at_most = kHintsKeptMax) noexcept;
-  /// Those that opening left, after whoever is at it; true: there are more. One for which there is
-  /// no room stays, and all behind it, with their entries searched.
+  /// Makes the hints left from opening, after any thread that is already doing it; true: more are
+  /// left. If the index has no room for one of them, it and all behind it stay left, and look-ups
+  /// search their entries.
   bool enter_left_hints(pmem::Persister& persister, std::uint32_t at_most = kHintsKeptMax) noexcept;
   bool wants_keeping() const noexcept;
 
-  /// The value's ValueID; appended if it is new. `unflushed` takes what must be flushed before the
+  /// The value's ValueID; appends a new value. `unflushed` takes what must be flushed before the
   /// ValueID is referred to durably. Fails with kOutOfSpace.
   Result<std::uint32_t> encode(const Value& value, Unflushed& unflushed,
                                pmem::Persister& persister);
-  /// The same for every `stride`-th of `values` from `first` on, the ValueIDs into the same places
-  /// of `cells`; the cache misses of the look-ups overlap. At most kBatchMax values.
+  /// As encode for every `stride`-th of `values` from `first` on; the ValueIDs go to the same
+  /// places of `cells`. The cache misses of the look-ups overlap. At most kBatchMax values.
   static constexpr std::size_t kBatchMax = 64;
   Status encode_many(std::span<const Value> values, std::size_t first, std::size_t stride,
                      std::span<Cell> cells, Unflushed& unflushed, pmem::Persister& persister);
   /// The value's ValueID, kNone if it has none.
   std::uint32_t find(const Value& value) const;
 
-  /// Payload of a fixed-width type, without looking whether it is NULL; 0 for a ValueID that was
-  /// never given out.
+  /// Payload of a fixed-width type, without checking for NULL; 0 for a ValueID that was never given
+  /// out.
   std::int64_t integer(std::uint32_t code) const noexcept;
   std::string_view text(std::uint32_t code) const noexcept;
   Value value(std::uint32_t code) const noexcept;
-  /// Starts loading what the three above will read.
+  /// Starts loading the entry that the three above read.
   void prefetch(std::uint32_t code) const noexcept { __builtin_prefetch(entry(code)); }
-  /// Once it is indexed: whether a ValueID names a value, or NULL.
+  /// When it is indexed: whether a ValueID names a value, or NULL.
   bool is_present(std::uint32_t code) const noexcept;
   std::uint32_t null_code() const noexcept {
     return decoder_.null_code.load(std::memory_order_acquire);
   }
 
   /// For reading many entries of fixed-width values: entry `code`, below `count`, is at
-  /// bases[chunk_of(code)] + code * entry_bytes(). Empty when there is nothing to read so.
+  /// bases[chunk_of(code)] + code * entry_bytes(). Empty when the entries cannot be read that way.
   std::vector<std::uint64_t> chunk_bases(std::uint32_t count) const;
   static std::size_t chunk_of(std::uint32_t id) noexcept { return kGeometry.chunk_of(id); }
   std::uint32_t entry_bytes() const noexcept { return entry_bytes_; }
 
-  /// After begin_rebuild: how many entries are to be proven.
+  /// After begin_rebuild: the number of entries to verify.
   std::uint32_t count_unproven() const noexcept;
   /// ValueIDs below it have been handed out.
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
@@ -168,11 +170,11 @@ class Dictionary {
   std::uint64_t hint_bytes() const noexcept {
     return hints_ == nullptr ? 0 : hints_->bytes_in_pool();
   }
-  /// Full audit of one that is indexed: every entry proven, found through the index under its own
-  /// ValueID only.
+  /// Full audit of an indexed dictionary: every entry is whole, and the index finds it under its
+  /// own ValueID only.
   Status verify() const;
   void release_all();
-  /// Opening: its entries, those that came last first, and its index in the pool.
+  /// Opening: adds the pages of its entries, the youngest first, and of its index in the pool.
   void add_pages(pmem::WarmList& pages) const;
 
  private:
@@ -186,7 +188,7 @@ class Dictionary {
   static std::uint64_t entries_in(std::size_t chunk) noexcept {
     return kGeometry.elements_in(chunk);
   }
-  /// Null when there is no such chunk: ValueIDs in rows are not checked one by one.
+  /// Null when the chunk does not exist: ValueIDs in rows are not checked one by one.
   std::byte* entry(std::uint32_t id) const noexcept {
     const std::size_t chunk = chunk_of(id);
     if (chunk >= kSmallChunks && id >= entries_end_.load(std::memory_order_acquire)) return nullptr;
@@ -213,13 +215,13 @@ class Dictionary {
   Status torn_entry(std::uint32_t id) const;
   Status find_null();
   void index_late_entries();
-  /// Opening: proves entries, puts zeros over those that are torn, counts the others, and calls
-  /// visit(id, hash) for each value.
+  /// Opening: verifies entries, clears torn ones, counts the others, and calls visit(id, hash) for
+  /// each value.
   template <typename F>
   void prove_range(std::uint32_t first, std::uint32_t end, RebuildCounts& counts, F&& visit);
   void clear_torn(std::uint32_t id) noexcept;
   void write_entry(std::uint32_t id, const Cell& cell, std::uint64_t proof) noexcept;
-  /// Sets `hash` to the value's hash when it is one.
+  /// Sets `hash` to the value's hash if the entry is a value.
   Proof prove(std::uint32_t id, std::uint64_t& hash) const noexcept;
   Result<std::uint32_t> encode_new(const Value& value, std::uint64_t hash,
                                    pmem::Persister& persister);
@@ -229,7 +231,7 @@ class Dictionary {
                           pmem::Persister& persister) noexcept;
   bool keep_left(pmem::Persister& persister, std::uint32_t at_most) noexcept;
   void publish_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister) noexcept;
-  /// False: the index is damaged there.
+  /// False: the index is damaged at this hash.
   bool lookup(std::uint64_t hash, Candidates& out) const {
     if (hints_ != nullptr) return hints_->lookup(hash, out);
     index_->lookup(hash, out);
@@ -268,30 +270,31 @@ class Dictionary {
   Type type_;
   bool is_text_;
   std::uint32_t entry_bytes_;
-  bool is_exact_;  // the index in DRAM tells values apart by their hashes alone
+  bool is_exact_;  // the index in DRAM distinguishes values by their hashes alone
   std::string owner_;
   static constexpr std::size_t kSmallChunks = kChunkBitsMax - kFirstChunkBits + 1;
   static constexpr std::size_t kChunksMax = kSmallChunks + (kEntriesMax >> kChunkBitsMax) + 1;
   // Written under grow_mutex_, before count_ passes it.
   GrowingArray<std::byte*, kSmallChunks> chunks_in_dram_;
-  std::atomic<std::uint32_t> entries_end_{0};  // chunks have room for those below it; see entry
-  // By the lowest bits of a number, the ValueID that was found last. Small numbers that come again
-  // and again need no look-up. Null for texts, and as long as there is no entry.
+  std::atomic<std::uint32_t> entries_end_{0};  // ids below it are in chunks that exist; see entry
+  // For the lowest bits of a number, the ValueID that was found last: frequent small numbers need
+  // no look-up. Null for texts, and as long as there is no entry.
   static constexpr std::size_t kGuesses = 128;
   std::unique_ptr<std::atomic<std::uint32_t>[]> guesses_;
-  std::optional<HashIndex> index_;  // none beside hints, or without use; in use when is_indexed_
+  std::optional<HashIndex> index_;  // absent with hints or Use::kNone; in use when is_indexed_
   std::atomic<bool> is_indexed_{true};
-  std::uint32_t rebuild_end_ = 0;  // those that were there at opening; constant after begin_rebuild
+  std::uint32_t rebuild_end_ = 0;  // end of the entries that existed at opening; constant after
+                                   // begin_rebuild
   std::atomic<bool> has_dropped_{false};
-  std::atomic<std::uint32_t> unchecked_{0};  // entries from it on to unchecked_end_ are not proven
+  std::atomic<std::uint32_t> unchecked_{0};  // entries from here to unchecked_end_ are not verified
   std::uint32_t unchecked_end_ = 0;          // constant after recover
   std::unique_ptr<HintIndex> hints_;
   std::atomic<std::uint32_t> hint_tail_max_{kHintTailMax};
-  // Entries from durable_end to before it may lack hints, since opening; 0: none does. Set to 0,
-  // under keep_mutex_, when all have theirs.
+  // Entries from durable_end to here may lack hints, since opening; 0: none does. Set to 0, under
+  // keep_mutex_, when all have theirs.
   std::atomic<std::uint32_t> hints_left_end_{0};
-  Mutex keep_mutex_;               // of keep_hints; rank: before a HintIndex
-  std::uint32_t quiet_count_ = 0;  // under it: what `count` was at the last call of keep_entries
+  Mutex keep_mutex_;               // held in keep_hints; rank: before a HintIndex
+  std::uint32_t quiet_count_ = 0;  // under keep_mutex_: `count` at the last call of keep_entries
   std::atomic<std::uint32_t> count_{0};
   std::atomic<std::uint32_t> durable_{0};  // entries below it are known to be durable
   std::atomic<std::size_t> chunk_count_{0};

@@ -1,4 +1,4 @@
-// What is looked at of a dictionary's entries after opening: whether their proofs fit.
+// Checks of a dictionary's entries after opening: whether their proofs fit.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ Status Dictionary::check_entries(std::uint32_t at_most, bool& has_more) {
   for (std::uint32_t id = first; id < end; ++id) {
     std::uint64_t hash = 0;
     if (prove(id, hash) != Proof::kTorn) continue;
-    unchecked_.store(id, std::memory_order_release);  // to be found again
+    unchecked_.store(id, std::memory_order_release);  // the next call must find it again
     return torn_entry(id);
   }
   unchecked_.store(end, std::memory_order_release);

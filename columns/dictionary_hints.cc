@@ -1,4 +1,4 @@
-// What a dictionary does whose index is in the pool (decision 0015).
+// The parts of a dictionary whose index is in the pool (decision 0015).
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace flugs::columns {
 
 namespace {
 
-// Younger entries are left to the transactions that brought them.
+// Younger entries are left to the transactions that added them.
 constexpr std::uint32_t kEntriesLeftMax = 1u << 15;
 
 }  // namespace
@@ -38,7 +38,7 @@ Result<std::uint32_t> Dictionary::encode_new_hinted(const Value& value, std::uin
   return id;
 }
 
-// Entry by entry the line of a hint would be waited for.
+// In blocks, because entry by entry each would wait for the line of its hint.
 void Dictionary::flush_hints(std::uint32_t first, std::uint32_t end, pmem::Persister& persister,
                              pmem::Label label) const noexcept {
   constexpr std::uint32_t kAtATime = 32;
@@ -59,7 +59,7 @@ void Dictionary::flush_hints(std::uint32_t first, std::uint32_t end, pmem::Persi
   }
 }
 
-// What opening left is not who commits' to enter, unless there is nobody else.
+// Committing transactions do not make the hints left from opening, unless no thread does.
 bool Dictionary::wants_keeping() const noexcept {
   if (hints_ == nullptr) return false;
   const std::uint32_t durable = durable_.load(std::memory_order_relaxed);
@@ -73,16 +73,17 @@ std::uint64_t Dictionary::kept_end() const noexcept {
   return std::atomic_ref(hints_->layout().durable_end).load(std::memory_order_acquire);
 }
 
-// Entries that came in gaps between those of others, or with a transaction that aborted, are known
-// to be durable only once somebody new relies on what is behind them, and large transactions that
-// bring nothing but new values leave more behind than they help on. All of them would be hints that
-// opening has to look at. So they are made durable when no more come, or many have come since.
+// Some entries lie between those of other transactions, or belong to an aborted one. They are known
+// to be durable only once a new transaction relies on later ones. Large transactions that add only
+// new values leave more entries behind than they help on. Opening would have to examine the hints
+// of all these entries. So keep_entries makes them durable when no more are added, or many were
+// added since.
 //
 // Protocol keep_entries.
 //   step  store                          made durable by    power cut just after it: recovery
-//   1     entries from the durable       flush, fence       proves them as others: they are values
-//         prefix on that are whole                          that nobody uses yet
-// Must hold:  1 before the prefix moves: nobody flushes what is below it any more.
+//   1     entries from the durable       flush, fence       verifies them like others: they are
+//         prefix on that are whole                          values without a user yet
+// Must hold:  1 before the prefix moves: entries below it are not flushed any more.
 bool Dictionary::keep_entries(pmem::Persister& persister, std::uint32_t at_most) noexcept {
   const std::uint32_t count_now = count();
   const bool is_quiet = std::exchange(quiet_count_, count_now) == count_now;
@@ -105,10 +106,10 @@ bool Dictionary::keep_entries(pmem::Persister& persister, std::uint32_t at_most)
 //         durable, those that opening                       durable_end on to the next time
 //         left first; null_code
 //   2     durable_end                    persist (8 bytes)  begins there
-// Must hold:  1 before 2: below durable_end nothing is looked at. As hints come before their
-//             entries, an entry that is durable has its hint, unless it was there at opening: one
-//             that is in flight when durable_ is read is not below it.
-// Of entries from durable_end = `first` on.
+// Must hold:  1 before 2: below durable_end nothing is examined. Hints are written before their
+//             entries, so a durable entry has its hint, unless it was there at opening: an entry in
+//             flight when durable_ is read is not below it.
+// The entries begin at durable_end = `first`.
 void Dictionary::publish_hints(std::uint32_t first, std::uint32_t end,
                                pmem::Persister& persister) noexcept {
   HintIndexLayout& layout = hints_->layout();
@@ -121,7 +122,7 @@ void Dictionary::publish_hints(std::uint32_t first, std::uint32_t end,
 
 bool Dictionary::keep_hints(pmem::Persister& persister, std::uint32_t at_most,
                             std::uint32_t left_at_most) noexcept {
-  // Asked of every column a hundred times a second.
+  // Called for every column a hundred times a second.
   if (hints_ == nullptr || count() == kept_end()) return false;
   const std::unique_lock only(keep_mutex_, std::try_to_lock);
   if (!only.owns_lock()) return false;
@@ -135,8 +136,8 @@ bool Dictionary::keep_hints(pmem::Persister& persister, std::uint32_t at_most,
   return has_more_entries || end < durable;
 }
 
-// Some of the hints that opening left, under keep_mutex_; false: the next one has no room, or all
-// that is durable has its hint.
+// Makes some of the hints left from opening, under keep_mutex_. False: the next one has no room, or
+// all durable entries have hints.
 bool Dictionary::keep_left(pmem::Persister& persister, std::uint32_t at_most) noexcept {
   const auto first = static_cast<std::uint32_t>(kept_end());
   const std::uint32_t left_end = hints_left_end_.load(std::memory_order_relaxed);
@@ -154,15 +155,15 @@ bool Dictionary::enter_left_hints(pmem::Persister& persister, std::uint32_t at_m
 }
 
 // Protocol recover_dictionary, at opening, when the index is in the pool: as rebuild_dictionary,
-// but from durable_end on only. Hints of these entries may be missing after a power cut: they are
-// left to keep_hints, as each is on a page of its own.
+// but only from durable_end on. Hints of these entries may be missing after a power cut. keep_hints
+// makes them later, because each lies on a page of its own.
 //   step  store                            made durable by   power cut just after it: recovery
 //   1     zeros over entries whose proof   flush, fence      finds them torn or absent, the others
 //         does not fit; no store for the                     or fewer of them: the same
 //         others, but all are flushed;
 //         null_code
 // Must hold:  1 before a transaction refers to an entry.
-// Behind the last whole one nothing was ever referred to durably: ValueIDs go on there.
+// No durable reference exists to an entry behind the last whole one: new ValueIDs start there.
 Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
   hints_->recover(persister);
   HintIndexLayout& layout = hints_->layout();
@@ -181,16 +182,16 @@ Status Dictionary::recover(RebuildCounts& counts, pmem::Persister& persister) {
   flush_entries(first, end, persister, "recover_dictionary/1");
   persister.flush(&layout.null_code, sizeof layout.null_code, "recover_dictionary/1");
   persister.fence("recover_dictionary/1");
-  // No later opening would find it again.
+  // A later opening would not find the damage again.
   if (Status s = check_rebuilt(counts); !s.ok()) return s;
-  // Behind it are zeros: the next opening would not know that there had been more.
+  // Zeros follow, so the next opening would not know that there had been more entries.
   count_.store(counts.end, std::memory_order_relaxed);
   hints_left_end_.store(counts.end == first ? 0 : counts.end, std::memory_order_release);
   return {};
 }
 
-// Entries below durable_end are not looked at, but an end of strings that lies before the youngest
-// of them would have it overwritten by the next text.
+// Entries below durable_end are not examined. But if the end of strings is damaged and lies before
+// the youngest of their texts, the next text would overwrite it.
 Status Dictionary::check_youngest_texts(std::uint32_t end) const {
   constexpr std::uint32_t kChecked = 128;  // a page
   RebuildCounts counts;
@@ -199,7 +200,8 @@ Status Dictionary::check_youngest_texts(std::uint32_t end) const {
   return check_rebuilt(counts);
 }
 
-// Takes over what the pool says of NULL's entry, which may have been lost if nobody relied on it.
+// Adopts the pool's word for NULL's entry. A crash may have lost the entry if no transaction relied
+// on it.
 Status Dictionary::recover_null(std::uint32_t durable_end) {
   std::uint64_t& known = hints_->layout().null_code;
   if (known == 0) return {};
@@ -217,9 +219,9 @@ Status Dictionary::recover_null(std::uint32_t durable_end) {
   return {};
 }
 
-// Returns before which entry it has come: there is no room for that one's hint. Not so where who
-// looks the value up is told of damage, and goes through all entries; elsewhere in a damaged index,
-// which is given no more room, a hint that is not there would be missed.
+// Returns the entry at which it stopped because its hint has no room. It goes on where a look-up of
+// the value reports damage, since such a look-up searches all entries. In other parts of a damaged
+// index, which gets no more room, a missing hint would go unnoticed.
 std::uint32_t Dictionary::add_hints(std::uint32_t first, std::uint32_t end,
                                     pmem::Persister& persister) noexcept {
   for (std::uint32_t id = first; id < end; ++id) {

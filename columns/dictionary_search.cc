@@ -1,4 +1,4 @@
-// How the ValueID of a value is found: by the index, or, where that is not there yet or lacks
+// Finds the ValueID of a value: by the index, or, where the index does not exist yet or lacks
 // hints, among the entries, which are the truth.
 
 #include <mutex>
@@ -7,8 +7,8 @@
 
 namespace flugs::columns {
 
-// A hint may name what is no entry yet, or half of one. NULL's, of which null_code() may not know
-// yet, looks like 0 or an empty text but for its proof.
+// A hint may name an entry that does not exist yet, or is half written. The entry of NULL, which
+// null_code() may not know yet, differs from 0 or an empty text only by its proof.
 bool Dictionary::is_hinted(std::uint32_t id, const Value& value) const noexcept {
   if (id >= count()) return false;
   std::uint64_t hash = 0;
@@ -16,20 +16,20 @@ bool Dictionary::is_hinted(std::uint32_t id, const Value& value) const noexcept 
     return (value.as_string().empty() ? prove(id, hash) == Proof::kValue : is_present(id)) &&
            text(id) == value.as_string();
   if (integer(id) != value.raw()) return false;
-  // Zeros are where no entry is; another word of eight bytes is whole, and so is what is durable.
+  // An absent entry is all zero. Any other 8-byte entry is whole, and so is a durable one.
   const bool is_whole = entry_bytes_ == 8 || id < durable_.load(std::memory_order_acquire);
   return (is_whole && value.raw() != 0) || prove(id, hash) == Proof::kValue;
 }
 
-// A candidate of the index: with exact hashes it is the value, and its entry, which is likely to be
-// out of the caches, need not be read.
+// Checks a candidate of the index. With exact hashes it is the value, so its entry, which is likely
+// to be out of the caches, is not read.
 bool Dictionary::is(std::uint32_t id, const Value& value) const noexcept {
   if (is_exact_) return true;
   if (hints_ != nullptr) return is_hinted(id, value);
   return is_text_ ? text(id) == value.as_string() : integer(id) == value.raw();
 }
 
-// Whether the entry is a value's, and whole, and the number is that.
+// Whether the entry is whole and holds the number `raw`.
 bool Dictionary::is_certain(std::uint32_t id, std::int64_t raw) const noexcept {
   if (id >= count() || integer(id) != raw) return false;
   std::uint64_t hash = 0;
@@ -51,7 +51,7 @@ std::uint32_t Dictionary::find(const Value& value) const {
 }
 
 std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
-  // Before the look-up: what gets its hint after that is searched for.
+  // Before the look-up: entries that get their hints after that are searched.
   const std::uint32_t left_end = hints_left_end_.load(std::memory_order_acquire);
   const auto left = left_end == 0 ? 0 : static_cast<std::uint32_t>(kept_end());
   Candidates candidates;
@@ -60,15 +60,15 @@ std::uint32_t Dictionary::find(const Value& value, std::uint64_t hash) const {
     if (is(id, value)) return id;
   if (__builtin_expect(left < left_end, 0))
     if (const std::uint32_t id = search(value, left, left_end); id != kNone) return id;
-  // Without their index the entries are still the truth.
+  // Without the index the entries are still the truth.
   if (!is_found_out)
     for (std::uint32_t id = 0; id < count(); ++id)
       if (is(id, value)) return id;
   return kNone;
 }
 
-// Calls is_wanted(words) with each entry's words, of ValueIDs from `first` to before `end`, which
-// is at most count(), until it is.
+// Calls is_wanted(words, id) for the entries with ValueIDs from `first` to before `end`, which is
+// at most count(), until it returns true.
 template <typename F>
 std::uint32_t Dictionary::search_words(std::uint32_t first, std::uint32_t end,
                                        F&& is_wanted) const noexcept {
@@ -81,7 +81,7 @@ std::uint32_t Dictionary::search_words(std::uint32_t first, std::uint32_t end,
   return kNone;
 }
 
-// The value's ValueID, by looking at these entries: those whose words fit are proven.
+// The value's ValueID, by searching these entries: entries whose words fit are verified.
 std::uint32_t Dictionary::search(const Value& value, std::uint32_t first,
                                  std::uint32_t end) const noexcept {
   const auto word = [](const std::uint64_t* address) {
@@ -99,7 +99,7 @@ std::uint32_t Dictionary::search(const Value& value, std::uint32_t first,
         return word(words) == cell.low && word(words + 1) == cell.high && is_entry(id);
       });
     }
-    // Where it stands is in the lower word, its length and first bytes in the upper one.
+    // The lower word holds the text's place, the upper one its length and first bytes.
     return search_words(first, end, [&](const std::uint64_t* words, std::uint32_t id) {
       const std::uint64_t high = word(words + 1);
       return text_cell::tag_of(high) == text_cell::kOutOfLine &&
@@ -117,7 +117,7 @@ std::uint32_t Dictionary::search(const Value& value, std::uint32_t first,
   });
 }
 
-// One at a time: what one adds the next one finds. Entries that are added now stand behind
+// One thread at a time, so that each finds the values that others added. New entries lie behind
 // rebuild_end(), where the rebuild does not look: finish_rebuild indexes them.
 Result<std::uint32_t> Dictionary::encode_unindexed(const Value& value, pmem::Persister& persister) {
   const std::lock_guard guard(late_mutex_);
@@ -138,7 +138,8 @@ Status Dictionary::encode_each(std::span<const Value> values, std::size_t first,
   return {};
 }
 
-// Whoever adds a value meanwhile waits; an entry of NULL, who does not, has no place in the index.
+// Threads that add a value wait meanwhile. NULL can be added without waiting; its entry has no
+// place in the index.
 void Dictionary::index_late_entries() {
   const std::lock_guard guard(late_mutex_);
   const std::uint32_t end = count();

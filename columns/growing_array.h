@@ -11,15 +11,15 @@
 
 namespace flugs::columns {
 
-/// A DRAM array for what mostly stays short, of which there are thousands: it takes little more
-/// than its elements need. The first `kFirst` elements are there from the beginning, as zeros.
-/// Readers index it without a lock while it grows: a longer copy takes its place, and those before
-/// are kept, as readers may be in them. So an element that was given to readers must not change,
-/// else some would go on reading the former value.
+/// A DRAM array for data that mostly stays short. There are thousands of such arrays, so each takes
+/// little more than its elements need. The first `kFirst` elements exist from the beginning, as
+/// zeros. Readers index the array without a lock while it grows: a longer copy takes its place, and
+/// former copies are kept for readers that still use them. So an element must not change once
+/// readers may know it, else some of them would go on reading the former value.
 ///
-/// Thread-safety: `put` one thread at a time. An element behind the first `kFirst` is read by those
-/// only who have learned that it is there: through a store with release that came after `put`, and
-/// a load with acquire.
+/// Thread-safety: `put` one thread at a time. A reader may read an element behind the first
+/// `kFirst` only after it has learned of it: through a store with release after `put`, and a load
+/// with acquire.
 template <typename T, std::size_t kFirst>
 class GrowingArray {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -33,7 +33,7 @@ class GrowingArray {
     if (index >= capacity_) grow(index + 1);
     elements_.load(std::memory_order_relaxed)[index] = value;
   }
-  // Acquire: a reader that knows of an early element only may meet a later copy.
+  // Acquire: a reader that knows only an early element may meet a later copy.
   T operator[](std::size_t index) const noexcept {
     return elements_.load(std::memory_order_acquire)[index];
   }

@@ -18,13 +18,13 @@ namespace {
 constexpr std::size_t kFirstSlabBytes = std::size_t{64} << 10;
 constexpr std::size_t kSlabBytesMax = std::size_t{32} << 20;
 
-// A split that would move less than one entry in 16, or all but that, is not worth a segment.
+// A split that would move less than one entry in 16, or more than 15 in 16, is not worth a segment.
 constexpr std::uint32_t kLopsided = 16;
-// What `reserve` aims at: 4.2 of 7 slots, 3 % of the buckets overflow (Poisson).
+// The aim of `reserve`: 4.2 of 7 slots, so 3 % of the buckets overflow (Poisson).
 constexpr double kReserveFill = 4.2;
 
-// Small ones are mapped as StableArray maps: then the kernel joins neighbours, and the 65,530
-// mappings that a process may have are not used up by 30,000 columns.
+// Small slabs are mapped like a StableArray. Then the kernel joins neighbouring mappings, and
+// 30,000 columns do not use up the 65,530 mappings that a process may have.
 void* map_slab(std::size_t bytes) {
   return bytes < kHugePageBytes ? take_zeroed(bytes) : take_huge_pages(bytes);
 }
@@ -39,7 +39,7 @@ HashIndex::HashIndex() {
 
 HashIndex::~HashIndex() { release_memory(); }
 
-// The directory stays: a prefetch follows it to an address, which need not be mapped.
+// The directory stays, because a prefetch follows it to an address; the address need not be mapped.
 void HashIndex::release_memory() noexcept {
   const std::lock_guard structure(structure_mutex_);
   const std::lock_guard guard(memory_lock_);
@@ -57,8 +57,8 @@ void HashIndex::release_memory() noexcept {
   memory_bytes_.store(0, std::memory_order_relaxed);
 }
 
-/// How much of the last slab may be other than zero. Of a small index, one segment and nothing
-/// else, few lines are, and those are cleared here.
+/// How much of the last slab may be other than zero. In a small index, which is one segment and
+/// nothing else, few lines are; those are cleared here.
 std::size_t HashIndex::clear_used() noexcept {
   if (segments_.size() != 1 || slab_used_ != sizeof(Segment)) return slab_used_;
   Segment& segment = *segments_[0];
@@ -113,8 +113,8 @@ void HashIndex::lookup(std::uint64_t hash, Candidates& out) const {
     Bucket* overflow = Bucket::overflow_in(link);
     for (;;) {
       for (const auto& slot : bucket->slots) {
-        // Acquire pairs with the release in insert_slot (what the payload names is written), and
-        // keeps the load before the second look at the version.
+        // Acquire pairs with the release in insert_slot (the data that the payload names is
+        // written), and keeps the load before the second look at the version.
         const std::uint64_t word = slot.load(std::memory_order_acquire);
         if (matches(word, fingerprint)) out.push(payload_of(word));
       }
@@ -123,8 +123,8 @@ void HashIndex::lookup(std::uint64_t hash, Candidates& out) const {
       note_read(SharedWord::kKeyBucket, bucket);
       overflow = bucket->overflow();
     }
-    // Unchanged: no entry had begun to leave while we looked. (An overflow bucket that was added
-    // meanwhile holds entries that were inserted meanwhile.)
+    // Unchanged: no entry had begun to leave while we looked. (An overflow bucket added meanwhile
+    // holds entries inserted meanwhile.)
     if (first.link.load(std::memory_order_relaxed) >> Bucket::kVersionShift ==
         link >> Bucket::kVersionShift)
       return;
@@ -212,8 +212,8 @@ std::uint32_t HashIndex::count_with_bits(const Segment& segment, std::uint32_t b
   return count;
 }
 
-// Splits by the next fingerprint bit: entries with the bit set move to a new segment. Readers are
-// never held up: the copies are in place before the directory shows them, the directory shows them
+// Splits by the next fingerprint bit: entries with the bit set move to a new segment. Readers never
+// wait: the copies are in place before the directory shows them, and the directory shows them
 // before the version says that the originals may go. Writers to this segment wait.
 void HashIndex::split(Segment& segment) {
   const std::lock_guard structure(structure_mutex_);
@@ -223,7 +223,7 @@ void HashIndex::split(Segment& segment) {
   const std::uint32_t count = count_with_bits(segment, 0);
   const std::uint32_t moving = count_with_bits(segment, bit);
   if (segment.depth >= kDepthMax || std::min(moving, count - moving) < count / kLopsided) {
-    // Many entries of few hashes do not come apart by splitting: let their buckets overflow.
+    // Splitting does not separate many entries of few hashes: let their buckets overflow.
     segment.split_at.store(segment.overflows.load(std::memory_order_relaxed) * 2,
                            std::memory_order_relaxed);
   } else {
@@ -232,8 +232,8 @@ void HashIndex::split(Segment& segment) {
   for (Bucket& bucket : segment.buckets) bucket.unlock();
 }
 
-// Entries move to new segments by the next `bits` bits of their fingerprints; those stay that have
-// none of them set. All buckets are locked.
+// Moves entries to new segments by the next `bits` bits of their fingerprints; entries without any
+// of these bits stay. All buckets are locked.
 void HashIndex::spread(Segment& segment, std::uint32_t bits) {
   const std::uint32_t depth = segment.depth + bits;
   const std::size_t parts = std::size_t{1} << bits;
@@ -281,7 +281,7 @@ std::uint32_t HashIndex::depth_for(std::size_t count) noexcept {
   return depth;
 }
 
-// Segment by segment, so that nobody waits long.
+// Segment by segment, so that no thread waits long.
 void HashIndex::make_room(std::size_t count) {
   const std::uint32_t depth = depth_for(count);
   for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) {

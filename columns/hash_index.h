@@ -17,7 +17,7 @@
 
 namespace flugs::columns {
 
-/// What a look-up found: payloads whose fingerprint fits. The caller verifies each against the
+/// The result of a look-up: payloads whose fingerprint fits. The caller verifies each against the
 /// truth (the dictionary, the row).
 class Candidates {
  public:
@@ -31,14 +31,14 @@ class Candidates {
     spill_.push_back(payload);
     ++count_;
   }
-  /// Takes out those that `keep` is false for.
+  /// Removes the payloads for which `keep` is false.
   template <typename F>
   void keep_if(F&& keep) {
     std::uint32_t* all = count_ <= inline_.size() ? inline_.data() : spill_.data();
     const std::size_t kept = static_cast<std::size_t>(
         std::remove_if(all, all + count_, [&](std::uint32_t payload) { return !keep(payload); }) -
         all);
-    // Where they are is told by their number.
+    // Their number tells where they are.
     if (count_ > inline_.size()) spill_.resize(kept);
     if (count_ > inline_.size() && kept <= inline_.size())
       std::copy(spill_.begin(), spill_.end(), inline_.begin());
@@ -81,7 +81,7 @@ class HashIndex {
   HashIndex(const HashIndex&) = delete;
   HashIndex& operator=(const HashIndex&) = delete;
 
-  /// Replaces `out` by the candidates for `hash`. Sees every insert that happened before.
+  /// Replaces `out` by the candidates for `hash`. Finds every entry inserted before.
   void lookup(std::uint64_t hash, Candidates& out) const;
 
   /// Starts loading the cache line that `lookup(hash)` will read.
@@ -148,7 +148,7 @@ class HashIndex {
       }
     } unlock{*this, segment, segment.buckets[fingerprint & kBucketMask]};
     Editor editor(*this, segment, fingerprint);
-    // Only an insert looks at the segment's header, which is another cache line.
+    // Only an insert reads the segment's header, which is another cache line.
     struct NoteInsert {
       Unlock& unlock;
       Editor& editor;
@@ -157,17 +157,17 @@ class HashIndex {
     return edit_function(editor);
   }
 
-  /// Makes room for `count` entries at once. The index must be empty and nobody else at it.
+  /// Makes room for `count` entries at once. The index must be empty and unused by other threads.
   void reserve(std::size_t count);
-  /// The same for an index in use, any number of others being at it.
+  /// The same for an index in use by any number of threads.
   void make_room(std::size_t count);
-  /// For a rebuild after `reserve` (HashIndexBuilder). An entry as it will stand in a slot, and its
-  /// insertion without a lock: threads must keep to disjoint sets of segments.
+  /// For a rebuild after `reserve` (HashIndexBuilder): an entry in its final form, and its
+  /// insertion without a lock. Threads must work on disjoint sets of segments.
   static std::uint64_t make_entry(std::uint64_t hash, std::uint32_t payload) noexcept {
     return make_slot(fingerprint_of(hash), payload);
   }
   void bulk_insert(std::uint64_t entry);
-  /// What `edit` needs of an entry's hash, and its payload.
+  /// The part of an entry's hash that `edit` needs, and its payload.
   static std::uint64_t hash_in(std::uint64_t entry) noexcept { return entry >> 32 << 32; }
   static std::uint32_t payload_in(std::uint64_t entry) noexcept { return payload_of(entry); }
   /// A power of two.
@@ -175,7 +175,7 @@ class HashIndex {
     return directory_.load(std::memory_order_acquire)->segments.size();
   }
 
-  /// Calls visit(payload) for every entry; nobody may write meanwhile.
+  /// Calls visit(payload) for every entry; no thread may write meanwhile.
   template <typename F>
   void for_each(F&& visit) const {
     for (const Segment* segment : segments_)
@@ -187,11 +187,11 @@ class HashIndex {
       });
   }
 
-  /// Gives the memory back, for good: from then on the index may be prefetched and destroyed, and
-  /// nothing else. Thread-safety: nobody else at the index but prefetchers.
+  /// Gives the memory back, for good: from then on the index may only be prefetched and destroyed.
+  /// Thread-safety: no other thread uses the index, except for prefetching.
   void release_memory() noexcept;
 
-  /// Entries; exact when nobody writes.
+  /// Number of entries; exact when no thread writes.
   std::size_t size() const;
   std::size_t memory_bytes() const noexcept {
     return memory_bytes_.load(std::memory_order_relaxed);
@@ -204,15 +204,15 @@ class HashIndex {
   // One bucket in ten overflows when buckets hold 4.7 entries on average (Poisson).
   static constexpr std::uint32_t kSplitAtOverflows = kBuckets / 10;
   static constexpr std::uint32_t kDepthMax = 24;   // 32 fingerprint bits less 8 that choose buckets
-  static constexpr std::uint32_t kSpreadBits = 4;  // at a time: 16 segments of one
+  static constexpr std::uint32_t kSpreadBits = 4;  // split in one step: 16 segments from one
 
   struct alignas(64) Bucket {
     std::array<std::atomic<std::uint64_t>, kSlots> slots;
     std::atomic<std::uintptr_t> link;
 
-    // Lock and version are used in the links of a segment's own buckets. The version grows when
-    // entries have moved away by a split; it stands in the bucket so that a look-up needs no other
-    // line. It wraps only after 2^16 splits of one segment; there are at most kDepthMax.
+    // Lock and version are used in the links of a segment's own buckets. The version grows when a
+    // split has moved entries away; it is in the bucket so that a look-up needs no other line. It
+    // wraps only after 2^16 splits of one segment; there are at most kDepthMax.
     static constexpr std::uintptr_t kLocked = 1;
     static constexpr int kVersionShift = 48;
     static constexpr std::uintptr_t kAddress =
@@ -255,8 +255,8 @@ class HashIndex {
     std::uint32_t depth = 0;   // upper fingerprint bits that its entries share
     std::uint32_t prefix = 0;  // those bits, all others 0
     std::atomic<bool> wants_split{false};
-    // By bucket: whether an entry was ever put there. Who looks at all entries of a small index
-    // need not look at 16 KB; a bucket's first insert writes to this line, the others do not.
+    // Per bucket: whether it ever got an entry. A walk over all entries of a small index need not
+    // read 16 KB. A bucket's first insert writes to this line, later ones do not.
     std::array<std::atomic<std::uint64_t>, kBuckets / 64> used{};
     std::array<Bucket, kBuckets> buckets;
 
@@ -320,7 +320,7 @@ class HashIndex {
   std::atomic<Directory*> directory_;
   // Protects directory changes, segments_ and depths; rank: before a bucket's lock.
   mutable Mutex structure_mutex_;
-  std::vector<std::unique_ptr<Directory>> directories_;  // old ones too: readers may be in them
+  std::vector<std::unique_ptr<Directory>> directories_;  // old ones too: readers may still use them
   std::vector<Segment*> segments_;
   SpinLock memory_lock_;  // protects the slab below; rank: after a bucket's lock
   struct Slab {

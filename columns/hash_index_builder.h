@@ -9,15 +9,15 @@
 
 namespace flugs::columns {
 
-/// Fills a HashIndex with many entries by several threads, without a cache miss per entry: every
-/// thread first scatters its entries by segment group, then each group is inserted by one thread,
-/// while its segments stay in the second-level cache.
+/// Fills a HashIndex with many entries by several threads, without a cache miss per entry. Every
+/// thread first scatters its entries by segment group. Then one thread inserts each group, while
+/// its segments stay in the second-level cache.
 ///
-/// Use: one Source per producing task, made up front; when all are done, insert_group for every
-/// group (in parallel), once.
+/// Use: make all sources first, one per producing task. When all tasks are done, call insert_group
+/// once for every group (in parallel).
 class HashIndexBuilder {
  public:
-  /// Entries a task adds. Thread-safety: one thread at a time.
+  /// The entries that a task adds. Thread-safety: one thread at a time.
   class Source {
    public:
     void add(std::uint64_t hash, std::uint32_t payload) {
@@ -33,7 +33,7 @@ class HashIndexBuilder {
 
   /// Makes room for `count` entries in the empty `index`.
   HashIndexBuilder(HashIndex& index, std::size_t count, std::size_t sources);
-  /// For an index that others use meanwhile: has room, and gets some `count` entries by
+  /// For an index that other threads use meanwhile. It has room, and gets some `count` entries by
   /// for_each_in_group.
   struct InUse {};
   HashIndexBuilder(InUse in_use, HashIndex& index, std::size_t count, std::size_t sources);
@@ -42,8 +42,8 @@ class HashIndexBuilder {
   std::size_t groups() const noexcept { return std::size_t{1} << group_bits_; }
   /// Inserts a group's entries and frees their memory.
   void insert_group(std::size_t group);
-  /// Calls insert(hash, payload) with each of them instead, what `edit(hash)` reads being on its
-  /// way into the caches; of the hash there is as much as `edit` needs.
+  /// Calls insert(hash, payload) for each of the group's entries instead, after prefetching the
+  /// line that `edit(hash)` reads. `hash` has the bits that `edit` needs.
   template <typename F>
   void for_each_in_group(std::size_t group, F&& insert) {
     constexpr std::size_t kAhead = 8;
@@ -60,7 +60,7 @@ class HashIndexBuilder {
 
  private:
   // 256 groups: the ends of 256 vectors fit the first-level cache, and a group of an index of 10 M
-  // entries (32 segments, 512 KB) the second-level one.
+  // entries (32 segments, 512 KB) fits the second-level one.
   static constexpr unsigned kGroupBitsMax = 8;
 
   void make_sources(std::size_t count);

@@ -46,8 +46,9 @@ std::uint64_t HintIndex::checksum_of(const HintIndexLayout::Change& change) noex
   return XXH3_64bits(&change, offsetof(HintIndexLayout::Change, checksum));
 }
 
-// So that a word of the directory is checked without a search: which slabs begin or go on in each
-// 2 MB of the pool. Only where this index has slabs: of hundreds of indexes few have any far apart.
+// Lists the slabs that begin or continue in each 2 MB of the pool, so that a word of the directory
+// is checked without a search. The list covers only the range where this index has slabs: of
+// hundreds of indexes, few have slabs far apart.
 void HintIndex::map_slabs() {
   std::sort(slabs_in_order_.begin(), slabs_in_order_.end(),
             [](const auto& a, const auto& b) { return a.offset < b.offset; });
@@ -65,10 +66,11 @@ void HintIndex::map_slabs() {
 }
 
 bool HintIndex::is_segment(std::uint64_t offset) const noexcept {
-  const std::uint64_t place = (offset >> kSlabMapShift) - first_slab_at_;  // before them: huge
+  const std::uint64_t place = (offset >> kSlabMapShift) - first_slab_at_;  // before the first slab:
+                                                                           // a huge number
   if (place >= slab_at_.size()) return false;
   const SlabAt& first = slab_at_[place];
-  if (offset - first.begin < first.bytes)  // also when it lies before
+  if (offset - first.begin < first.bytes)  // a huge number when it lies before
     return (offset - first.begin) % kSegmentBytes == 0;
   for (std::size_t i = first.number; i < slabs_in_order_.size(); ++i) {
     const pmem::Extent& slab = slabs_in_order_[i];
@@ -90,7 +92,8 @@ void HintIndex::put_new_slab(pmem::Extent slab) {
   newest_slab_.store(&new_slabs_.front(), std::memory_order_release);
 }
 
-// A large one that is filled at once: each small page would be a fault, and afterwards a TLB miss.
+// A large directory is filled at once: with small pages each would cost a page fault, and later a
+// TLB miss.
 HintIndex::Directory::Directory(unsigned log2_words) : depth_(log2_words) {
   words_ = static_cast<std::uint64_t*>(is_large() ? take_huge_pages(bytes())
                                                   : std::calloc(count(), sizeof(std::uint64_t)));
@@ -159,9 +162,9 @@ Status HintIndex::load_directory() {
   return {};
 }
 
-// Whoever changes a word, or doubles the directory, has read the word before, and stored it in DRAM
-// before the change in the pool. So what does not look like the word of opening is only damage if
-// the word in DRAM is still 0 after that was loaded.
+// A thread that changes a word, or doubles the directory, has read the word before, and stored it
+// in DRAM before it changes the pool. So a word that does not look like one from opening is damaged
+// only if the word in DRAM is still 0 after it was loaded.
 std::uint64_t HintIndex::read_word(const Directory& directory, std::size_t index) const noexcept {
   const std::uint64_t found = load(words_of(load(layout_.directory))[index]);
   std::uint64_t known = 0;
@@ -194,7 +197,8 @@ void HintIndex::read_all() {
   is_all_read_ = true;
 }
 
-// In pieces, as others want the mutex. When the table is dropped meanwhile there is none any more.
+// In pieces, because other threads want the mutex. If the table is dropped meanwhile, the directory
+// is gone.
 Status HintIndex::check_directory() {
   constexpr std::size_t kWordsAtOnce = 4096;
   for (std::size_t first = 0;; first += kWordsAtOnce) {
@@ -256,7 +260,7 @@ bool HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
     if (directory == nullptr) return true;
     const std::size_t index = directory->index_of(fingerprint);
     const std::uint64_t seen = word_of(*directory, index);
-    // By branches, one per slot: they can be guessed while the line is on its way.
+    // With branches, one per slot: the processor can predict them while the line is on its way.
     walk(seen, fingerprint, [&](std::uint64_t* slots) {
       note_read(SharedWord::kHintLine, slots);
       bool has_unused = false;
@@ -267,7 +271,7 @@ bool HintIndex::lookup(std::uint64_t hash, Candidates& out) const {
       }
       return has_unused ? Walked::kEnd : Walked::kGoOn;
     });
-    // A segment is used for something else only after the word had changed.
+    // A segment is reused only after the word had changed.
     if (load(directory->word(index)) == seen &&
         directory_.load(std::memory_order_acquire) == directory)
       return seen != 0;
@@ -328,7 +332,7 @@ std::uint64_t* HintIndex::find_free(std::uint64_t word, std::uint32_t fingerprin
   return free;
 }
 
-// Every line from home to that of the slot, and what leads on from segments that are full.
+// Visits every line from home to that of the slot, and the links of full segments.
 template <typename F>
 void HintIndex::for_each_line_to(std::uint64_t word, std::uint32_t fingerprint,
                                  const std::uint64_t* slot, F&& visit) const {
@@ -345,7 +349,7 @@ void HintIndex::for_each_line_to(std::uint64_t word, std::uint32_t fingerprint,
   }
 }
 
-// No slot: there is no room.
+// A null slot means that there is no room.
 HintIndex::Room HintIndex::Editor::put(std::uint64_t* slot, bool is_new, std::uint64_t value,
                                        Unflushed* unflushed) {
   if (slot == nullptr) return Room::kNone;
@@ -355,8 +359,8 @@ HintIndex::Room HintIndex::Editor::put(std::uint64_t* slot, bool is_new, std::ui
     if (unflushed != nullptr) unflushed->add(line, pmem::kLineBytes);
     ++lines;
   });
-  // Asked once per line, not by each entry in it: by the one that fills it, as others have filled
-  // the beginning of a line before any come to it from afar.
+  // Only one entry per line asks for room: the one that fills the line's last slot. By then other
+  // entries have filled the beginning of the line.
   const bool is_last = reinterpret_cast<std::uintptr_t>(slot + 1) % pmem::kLineBytes == 0;
   return lines > kLinesFar && is_last && is_new ? Room::kLittle : Room::kEnough;
 }
@@ -385,10 +389,10 @@ void HintIndex::Editor::take_back(std::uint32_t payload, std::uint32_t successor
   });
 }
 
-// An entry that a change of the directory has copied, and not yet made known, is taken out here
-// only where it is copied from. Whoever makes that change looks there once more (erase_again)
-// behind the new words, and this looks at the word behind the slot: one of them sees what the other
-// one wrote.
+// While a change of the directory has copied an entry but not yet published the copy, erase removes
+// only the original. Behind the new words, the changing thread looks at the originals again
+// (erase_again); erase looks at the word again behind the slot. So at least one of them sees what
+// the other wrote.
 bool HintIndex::erase(std::uint64_t hash, std::uint32_t payload) noexcept {
   const std::uint32_t fingerprint = fingerprint_of(hash);
   const std::uint64_t wanted = make_slot(fingerprint, payload);
@@ -401,7 +405,7 @@ bool HintIndex::erase(std::uint64_t hash, std::uint32_t payload) noexcept {
     walk_lines(seen, fingerprint, [&](std::uint64_t* slots, const HintLine& line) {
       return line.any([&](std::uint32_t i, std::uint64_t value) {
         if (value == wanted) is_found |= empty(slots[i], wanted);
-        return false;  // one that was erased may have come back with a crash, and be another one
+        return false;  // an erased one may have come back with a crash
       });
     });
     if (__atomic_load_n(&directory->word(index), __ATOMIC_SEQ_CST) == seen &&
@@ -415,7 +419,7 @@ void HintIndex::flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister
   const std::uint32_t fingerprint = fingerprint_of(hash);
   Directory* directory = directory_.load(std::memory_order_acquire);
   if (directory == nullptr) return;
-  // If it moves meanwhile, it is durable where it moves to before it can be found there.
+  // If the entry moves meanwhile, its new place is durable before look-ups find it there.
   const std::uint64_t word = word_of(*directory, directory->index_of(fingerprint));
   const std::uint64_t wanted = make_slot(fingerprint, payload);
   const std::uint64_t* found = nullptr;

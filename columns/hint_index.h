@@ -25,56 +25,59 @@
 
 namespace flugs::columns {
 
-/// A multimap from 64-bit hashes to 32-bit payloads in the pool, for what must be found at once
-/// after a restart, at any size: opening reads nothing that grows with it but the list of slabs.
-/// The directory, a word per some 300 entries, is copied to DRAM and checked as it is used.
+/// A multimap in the pool from 64-bit hashes to 32-bit payloads, for entries that must be found at
+/// once after a restart, at any size: the only part that opening reads and that grows is the list
+/// of slabs. The directory has a word per some 300 entries. It is copied to DRAM and checked as it
+/// is used.
 ///
-/// Its entries are hints: each is to be verified against the truth (a dictionary entry, a row), as
-/// a crash may leave some of what was never committed, and a payload can be given to something else
-/// after that. What must not be missed is durable with the commit that needs it: whoever inserts
-/// flushes the lines that `insert` or `flush` name, with everything else, and no fence of its own.
+/// Its entries are hints: the caller must verify each against the truth (a dictionary entry, a
+/// row). A crash may leave entries that were never committed, and their payloads may be given to
+/// something else after that. An entry that must be found is durable with the commit that needs it:
+/// the inserting transaction flushes the lines that `insert` or `flush` name together with
+/// everything else, without a fence of its own.
 ///
-/// Extendible hashing over segments of 4 KB; within one an entry stands in the line that its
-/// fingerprint is at home in or, as long as lines are full, behind it. A full line never has
-/// an unused slot again: so a look-up ends at the first line that has one, and whoever puts an
-/// entry behind full lines makes these durable, too.
+/// Extendible hashing over segments of 4 KB. Within a segment, the fingerprint chooses an entry's
+/// home line; the entry is in this line or, as long as lines are full, behind it. A full line never
+/// has an unused slot again. So a look-up ends at the first line that has one, and a transaction
+/// that puts an entry behind full lines makes these lines durable, too.
 ///
-/// Thread-safety: look-ups and erasing from any thread take no lock; who adds holds that of a
-/// segment. load and recover: nobody else.
+/// Thread-safety: look-ups and erasing from any thread take no lock; adding takes the lock of a
+/// segment. load and recover: no other thread.
 class HintIndex {
  public:
   HintIndex(pmem::Pool& pool, HintIndexLayout& layout, std::string owner);
 
-  /// Opening: claims what it has in the pool; fails with kCorrupt. What the directory's words say
-  /// is found out later.
+  /// Opening: claims its extents in the pool; fails with kCorrupt. The words of the directory are
+  /// checked later.
   Status load();
-  /// Else nothing may be looked up or added; an audit goes on without it.
+  /// If false, the index allows no look-ups and no inserts; an audit goes on without it.
   bool is_loaded() const noexcept { return is_loaded_; }
-  /// Reads the words that nobody has used yet. Fails as damage().
+  /// Reads the words that have not been used yet. Fails as damage().
   Status check_directory();
-  /// Whether that is more than a moment's work.
+  /// Whether check_directory takes more than a moment.
   bool has_much_to_check() const noexcept;
-  /// kCorrupt when a word of the directory was read that leads to no segment of this index. No
-  /// entry is found or added there, and no segment is split any more.
+  /// kCorrupt after a word of the directory was read that leads to no segment of this index. At
+  /// that word no entry is found or added, and no segment is split any more.
   Status damage() const;
-  /// Opening, after claims are finished: ends a change that was interrupted.
+  /// Opening, after claims are finished: completes an interrupted change.
   void recover(pmem::Persister& persister);
 
-  /// Replaces `out` by the candidates for `hash`. Sees every insert that happened before. False:
-  /// they could not be looked up, because of damage().
+  /// Replaces `out` by the candidates for `hash`. Finds every entry inserted before. False: they
+  /// could not be looked up, because of damage().
   bool lookup(std::uint64_t hash, Candidates& out) const;
   /// Starts loading what `lookup(hash)` will read first.
   void prefetch(std::uint64_t hash) const noexcept;
-  /// The same for an Editor: the lock's line, too, which another thread may have had last.
+  /// The same for an Editor, including the line of the lock, which another thread may have had
+  /// last.
   void prefetch_for_edit(std::uint64_t hash) noexcept;
   /// The same for `erase`.
   void prefetch_for_erase(std::uint64_t hash) const noexcept;
 
-  /// Whether an entry found a slot, and another one would near its home.
+  /// Whether an entry found a slot, and whether another one would find one near its home.
   enum class Room : std::uint8_t { kEnough, kLittle, kNone };
 
-  /// The entries of one hash, while nobody else changes those of its segment. Short-lived; one at a
-  /// time per index and thread, and none during make_room.
+  /// The entries of one hash, while no other thread changes those of its segment. Short-lived; one
+  /// at a time per index and thread, and none during make_room.
   class Editor {
    public:
     Editor(HintIndex& index, std::uint64_t hash) noexcept;
@@ -82,32 +85,32 @@ class HintIndex {
     Editor(const Editor&) = delete;
     Editor& operator=(const Editor&) = delete;
 
-    /// Calls visit(payload) for each candidate until it returns true; true if one did. `free`:
-    /// where another entry can stand if none did; null, nowhere. The place is good until something
-    /// is added.
+    /// Calls visit(payload) for each candidate until it returns true; true if one did. If none did,
+    /// sets `free` to the slot for another entry; null: no slot is free. The slot is valid until
+    /// something is added.
     template <typename F>
     bool any(F&& visit, std::uint64_t*& free) const;
-    /// Adds an entry that is not there to such a place. Nothing relies on it before its lines are
-    /// flushed.
+    /// Adds an absent entry to a slot from `any`. Nothing may rely on the entry before its lines
+    /// are flushed.
     Room insert_at(std::uint64_t* free, std::uint32_t payload) {
       return put(free, true, make_slot(fingerprint_, payload), nullptr);
     }
-    /// Adds an entry unless it is there. What must be flushed before anything relies on it goes to
-    /// `unflushed`, if not null. kNone: it was not added.
+    /// Adds an entry unless it exists. `unflushed`, if not null, takes all that must be flushed
+    /// before anything relies on the entry. kNone: it was not added.
     Room insert(std::uint32_t payload, Unflushed* unflushed);
-    /// The same unless refuses(payload) says so of another entry of this hash: then `refused`, and
-    /// nothing changed.
+    /// The same, unless refuses(payload) is true for another entry of this hash: then sets
+    /// `refused` and changes nothing.
     template <typename F>
     Room insert_unless(F&& refuses, std::uint32_t payload, Unflushed& unflushed, bool& refused);
-    /// Adds `successor` where `payload` stands, too: in place of a second entry with `payload`
-    /// (take_back), of another entry of this hash that is_obsolete(payload) says nobody needs, or
-    /// like `insert`. `found`: whether `payload` is there; nothing changed if not.
+    /// Adds `successor` next to `payload`. It replaces a second entry with `payload` (see
+    /// take_back), or another entry of this hash for which is_obsolete(payload) is true; otherwise
+    /// it is added as by `insert`. `found`: whether `payload` exists; if not, nothing changes.
     template <typename F>
     Room succeed(std::uint32_t payload, std::uint32_t successor, F&& is_obsolete,
                  Unflushed& unflushed, bool& found);
-    /// Takes back that `successor` was added where `payload` stands: its place goes to another
-    /// entry with `payload`. It may have been that of an entry that was obsolete, and a look-up
-    /// under way since before `payload` came may find what it looks for there and nowhere else.
+    /// Undoes that `successor` was added next to `payload`: its slot gets another entry with
+    /// `payload`. The slot may have held an obsolete entry, and a look-up that began before
+    /// `payload` existed may find its entry there and nowhere else.
     void take_back(std::uint32_t payload, std::uint32_t successor) noexcept;
 
    private:
@@ -121,20 +124,21 @@ class HintIndex {
     std::uint64_t word_;  // of the directory
   };
 
-  /// Calls edit_function(Editor&), which returns a Room, and again with more of it while that is
-  /// kNone. What is made of room is durable on return. Fails with kOutOfSpace.
+  /// Calls edit_function(Editor&), which returns a Room. While that is kNone, makes more room and
+  /// calls it again. New room is durable on return. Fails with kOutOfSpace.
   template <typename F>
   Status edit(std::uint64_t hash, pmem::Persister& persister, F&& edit_function);
 
-  /// Takes all entries of the hash with `payload` out, without a lock; false when there is none.
-  /// Nobody adds one meanwhile. Need not be made durable: it may come back.
+  /// Removes all entries of the hash with `payload`, without a lock; false when there is none. No
+  /// other thread may add one meanwhile. The removal need not become durable: the entry may come
+  /// back.
   bool erase(std::uint64_t hash, std::uint32_t payload) noexcept;
 
-  /// Flushes what must be durable for the entry to be found; nothing when it is not there.
+  /// Flushes all that must be durable for the entry to be found; nothing if the entry is absent.
   void flush(std::uint64_t hash, std::uint32_t payload, pmem::Persister& persister,
              pmem::Label label) const noexcept;
 
-  /// Calls visit(fingerprint, payload) for every entry. Thread-safety: nobody writes meanwhile.
+  /// Calls visit(fingerprint, payload) for every entry. Thread-safety: no thread writes meanwhile.
   void for_each(FunctionRef<void(std::uint32_t fingerprint, std::uint32_t payload)> visit) const;
   static std::uint32_t fingerprint_of(std::uint64_t hash) noexcept {
     return static_cast<std::uint32_t>(hash >> 32);
@@ -144,20 +148,20 @@ class HintIndex {
   std::uint64_t bytes_in_pool() const noexcept {
     return bytes_in_pool_.load(std::memory_order_relaxed);
   }
-  /// The table was dropped: gives everything back.
+  /// The table was dropped: gives all extents back.
   void release_all();
-  /// Opening: what look-ups read.
+  /// Opening: adds the pages that look-ups read.
   void add_pages(pmem::WarmList& pages) const;
 
  private:
   using Segment = HintSegmentLayout;
   struct alignas(64) Lock : SpinLock {};  // free when all of it is zero
   static constexpr std::uint64_t kSegmentBytes = sizeof(Segment);
-  /// 16 per processor, so that two that write to different segments seldom meet.
+  /// 16 per processor, so two threads that write to different segments seldom need the same lock.
   static std::size_t lock_count() noexcept;
-  // An entry so many lines from home wishes for more room.
+  // An entry this many lines from home asks for more room.
   static constexpr std::uint32_t kLinesFar = 4;
-  // Longer chains of segments are not gone through each time that one of them wants room.
+  // Longer chains of segments are not rewritten each time that one of their segments wants room.
   static constexpr std::size_t kChainMax = 16;
   static constexpr unsigned kSlabMapShift = 21;
   static constexpr std::uint64_t kNoWord = ~std::uint64_t{0};
@@ -168,8 +172,8 @@ class HintIndex {
   // Slabs: 4 KB, then doubling, up to 2 MB.
   static constexpr ChunkGeometry kSlabs{0, 9};
 
-  /// What look-ups go by: the words of the pool's directory, once these are durable. 0: that word
-  /// was not read since opening. Words of another directory than that of opening are all read.
+  /// The copy that look-ups use: the words of the pool's directory, once these are durable. 0: the
+  /// word was not read since opening. A directory made after opening has all words.
   class Directory {
    public:
     explicit Directory(unsigned log2_words);
@@ -184,7 +188,7 @@ class HintIndex {
       return static_cast<std::size_t>((std::uint64_t{fingerprint} << depth_) >> 32);
     }
 
-    /// Before words are read here and there; and when all are: huge pages only then.
+    /// Small pages while single words are read; huge pages only when all are.
     void begin_reading() noexcept {
       if (is_large()) touch_small_pages(words_, bytes());
     }
@@ -213,8 +217,8 @@ class HintIndex {
     note_write(SharedWord::kHintLine, &word);
     __atomic_store_n(&word, value, __ATOMIC_RELEASE);
   }
-  /// Takes out `wanted`, unless the slot holds something else by now. Never unused: only a line
-  /// that nobody writes to can be known not to be full.
+  /// Removes `wanted`, unless the slot holds something else by now. The slot does not become
+  /// unused: whether its line was never full is certain only while no thread writes to it.
   static bool empty(std::uint64_t& slot, std::uint64_t wanted) noexcept {
     note_write(SharedWord::kHintLine, &slot);
     return __atomic_compare_exchange_n(&slot, &wanted, Segment::kEmptied, false, __ATOMIC_SEQ_CST,
@@ -237,8 +241,9 @@ class HintIndex {
   Segment* segment_at(std::uint64_t word) const noexcept {
     return reinterpret_cast<Segment*>(base_ + (word & kOffsetMask));
   }
-  /// The segment behind one that is full; null: none, or bytes of the pool that name none of this
-  /// index. `hops`, of a walk, at first 0: a chain that is longer than there is room for ends.
+  /// The segment that continues a full one. Null: none, or bytes of the pool that name no segment
+  /// of this index. `hops` counts the steps of a walk, from 0: a chain longer than the index has
+  /// segments ends.
   Segment* next_of(const Segment& segment, std::uint64_t& hops) const noexcept;
 
   static pmem::Extent directory_extent(std::uint64_t directory) noexcept {
@@ -247,15 +252,15 @@ class HintIndex {
 
   enum class Walked : std::uint8_t { kGoOn, kEnd, kFound };
   /// Calls read_line(slots), which returns Walked, for the lines in which an entry may be: kEnd at
-  /// one with an unused slot. True if it was kFound.
+  /// a line with an unused slot. True if it returned kFound.
   template <typename F>
   bool walk(std::uint64_t word, std::uint32_t fingerprint, F&& read_line) const;
   /// Calls visit(slots, HintLine) for the same lines, until it returns true.
   template <typename F>
   bool walk_lines(std::uint64_t word, std::uint32_t fingerprint, F&& visit) const;
   std::uint64_t* find_free(std::uint64_t word, std::uint32_t fingerprint) const noexcept;
-  /// The first place that is free, unless one is known; where an entry was before in the line
-  /// rather than where none has been, as the latter ends look-ups.
+  /// Sets `free` to a free slot of the line, unless it is set. Prefers a slot that was emptied to
+  /// an unused one, since unused slots end look-ups.
   static void note_free(std::uint64_t* slots, const HintLine& line, std::uint64_t*& free) noexcept {
     if (free != nullptr || line.free == 0) return;
     const std::uint32_t emptied = line.free & ~line.unused;
@@ -265,7 +270,7 @@ class HintIndex {
   void for_each_line_to(std::uint64_t word, std::uint32_t fingerprint, const std::uint64_t* slot,
                         F&& visit) const;
 
-  /// A word of the directory, not 0 but when it is damaged.
+  /// A word of the directory; 0 only if it is damaged.
   std::uint64_t word_of(const Directory& directory, std::size_t index) const noexcept {
     const std::uint64_t word = load(directory.word(index));
     return __builtin_expect(word != 0, 1) ? word : read_word(directory, index);
@@ -282,9 +287,9 @@ class HintIndex {
   void put_slab(pmem::Extent slab);
   void put_new_slab(pmem::Extent slab);
 
-  // Growing: hint_index_room.cc; all but the first under structure_mutex_.
-  /// Makes room for another entry of `hash` and those beside it. Fails with kOutOfSpace; nothing
-  /// changed then.
+  // Growing, in hint_index_room.cc; all but the first function hold structure_mutex_.
+  /// Makes room for another entry of `hash` and those beside it. Fails with kOutOfSpace; then
+  /// nothing has changed.
   Status make_room(std::uint64_t hash, pmem::Persister& persister);
   /// Words of the directory that name the same segment.
   struct Block {
@@ -302,16 +307,16 @@ class HintIndex {
   using Segments = std::vector<std::uint64_t>;  // offsets
   Result<Segments> take_segments(std::size_t count, pmem::Persister& persister);
   void give_back(const Segments& segments, pmem::Persister& persister);
-  /// Makes segments, of which each goes on in the next, hold `slots` and nothing else.
+  /// Chains the segments, and makes them hold `slots` and nothing else.
   void fill(std::span<const std::uint64_t> segments, std::span<const std::uint64_t> slots) noexcept;
-  /// The segment of a word and those that it goes on in; none, when they are too many to go through
-  /// each time that room is made.
+  /// The segment of a word and those that continue it. None if they are too many to rewrite each
+  /// time that room is made.
   std::vector<Segment*> chain_of(std::uint64_t word) const;
   static std::vector<std::uint64_t> slots_of(std::span<Segment* const> segments);
   /// The entries of a segment, divided by the next bit of their fingerprints.
   struct Halves {
     Halves(std::span<const std::uint64_t> slots, unsigned depth);
-    void join();  // all entries are in `lower` then
+    void join();  // moves all entries to `lower`
 
     std::vector<std::uint64_t> lower;
     std::vector<std::uint64_t> upper;
@@ -331,7 +336,8 @@ class HintIndex {
   HintIndexLayout& layout_;
   std::string owner_;
   std::atomic<Directory*> directory_{nullptr};
-  // Of the directory, and what stood there: kept, as neither is there for ever.
+  // The first damaged word of the directory and the value found there: kept, because both may
+  // change.
   mutable std::atomic<std::uint64_t> damaged_word_{kNoWord};
   mutable std::atomic<std::uint64_t> found_there_{0};
   std::atomic<std::uint64_t> bytes_in_pool_{0};
@@ -339,31 +345,33 @@ class HintIndex {
   Mutex structure_mutex_;
   pmem::ChunkList slabs_;
   std::vector<std::uint64_t> slab_offsets_;
-  // Nothing in the pool leads to these, nor does recovery: those of a chain but the first, or that
-  // were taken in vain. Forgotten at the end, and then unused until the table is dropped.
+  // Segments that neither the pool nor recovery names: all but the first of a replaced chain, or
+  // segments taken in vain. The list is lost at closing, and then they stay unused until the table
+  // is dropped.
   Segments unnamed_;
   std::atomic<bool> is_all_read_{false};
-  // Those that were found at opening, in the order of their offsets.
+  // Slabs found at opening, in the order of their offsets.
   std::vector<pmem::Extent> slabs_in_order_;
-  /// For each 2 MB of the pool, from those with the first slab to those with the last: the slab
-  /// that begins first of those in it, or goes on, and its number in `slabs_in_order_`.
+  /// For each 2 MB of the pool, from the first slab to the last: the slab with the lowest offset
+  /// that begins or continues there, and its number in `slabs_in_order_`.
   struct SlabAt {
     std::uint64_t begin = 0;
     std::uint64_t bytes = 0;
     std::size_t number = 0;
   };
   std::vector<SlabAt> slab_at_;
-  std::uint64_t first_slab_at_ = 0;  // of how many 2 MB before them there is none
-  /// Those that came after opening, the newest first: read without a lock.
+  std::uint64_t first_slab_at_ = 0;  // number of 2 MB pieces before the first slab
+  /// Slabs added after opening, the newest first: read without a lock.
   struct NewSlab {
     pmem::Extent extent;
     const NewSlab* older;
   };
   std::forward_list<NewSlab> new_slabs_;
   std::atomic<const NewSlab*> newest_slab_{nullptr};
-  std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may be in them
-  // Each of segments that share it; innermost, one at a time. As there are many indexes, of which
-  // few are written to, a page of locks takes memory when the first of them is taken.
+  std::vector<std::unique_ptr<Directory>> directories_;  // former ones too: readers may still use
+                                                         // them
+  // Segments share these locks; innermost, one at a time. There are many indexes, and few are
+  // written to, so a page of locks takes memory only when the first of them is taken.
   struct GiveLocksBack {
     void operator()(Lock* locks) const noexcept;
   };
@@ -406,7 +414,7 @@ Status HintIndex::edit(std::uint64_t hash, pmem::Persister& persister, F&& edit_
     }
     if (room == Room::kEnough) return {};
     Status s = make_room(hash, persister);
-    // There was room for this one; that there is little left is no reason to fail.
+    // This entry had room; it is no failure that little is left.
     if (room == Room::kLittle) return {};
     if (!s.ok()) return s;
   }

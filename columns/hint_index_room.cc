@@ -1,4 +1,4 @@
-// How a HintIndex grows: its directory, its segments.
+// Growth of a HintIndex: its directory and its segments.
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@ namespace flugs::columns {
 
 namespace {
 
-// A segment is not split before so many of its slots are taken, nor when less than one entry in 16
-// would come to stand apart from the others: those have few hashes.
+// A segment is split only when this many of its slots are taken, and only if each part gets at
+// least one entry in 16: otherwise the entries have few hashes.
 constexpr std::size_t kSlotsInSegment = HintSegmentLayout::kLines * HintSegmentLayout::kSlots;
 constexpr std::size_t kSplitAt = kSlotsInSegment / 2;
 constexpr std::size_t kLopsidedHints = 16;
@@ -32,7 +32,7 @@ Status HintIndex::make_room(std::uint64_t hash, pmem::Persister& persister) {
     if (s.ok() && !wants_doubling) return s;
     if (s.ok()) s = double_directory(persister);
     if (s.ok()) continue;
-    persister.fence("hint_change/1");  // of what was flushed before it failed
+    persister.fence("hint_change/1");  // for what was flushed before the failure
     return s;
   }
 }
@@ -83,7 +83,7 @@ Status HintIndex::double_directory(pmem::Persister& persister) {
   Result<pmem::Extent> extent =
       pool_.allocator().allocate(words * 2 * sizeof(std::uint64_t), persister);
   if (!extent.ok()) return std::move(extent).status();
-  read_all();  // also for whoever goes by the old one still
+  read_all();  // also for threads that still use the old directory
   if (Status s = damage(); !s.ok()) {
     pool_.allocator().release(*extent);
     return s;
@@ -101,8 +101,8 @@ Status HintIndex::double_directory(pmem::Persister& persister) {
   return {};
 }
 
-// Segments that no directory names are counted in the pool, and nothing else is known of them: one
-// that a crash has left so stays unused for good.
+// The pool counts segments without a word of the directory, and records nothing else about them. If
+// a crash leaves such a segment, it stays unused for good.
 Result<std::uint64_t> HintIndex::new_segment(pmem::Persister& persister) {
   const std::uint64_t number = layout_.segments_used;
   const std::size_t slab = kSlabs.chunk_of(static_cast<std::uint32_t>(number));
@@ -150,7 +150,7 @@ Result<HintIndex::Segments> HintIndex::take_segments(std::size_t count,
   return taken;
 }
 
-// The spare one, which recovery may make that again, was taken first.
+// The spare segment was taken first; recovery may make it the spare one again.
 void HintIndex::give_back(const Segments& segments, pmem::Persister& persister) {
   if (segments.empty()) return;
   store(layout_.spare, segments.front());
@@ -158,14 +158,14 @@ void HintIndex::give_back(const Segments& segments, pmem::Persister& persister) 
   unnamed_.insert(unnamed_.end(), segments.begin() + 1, segments.end());
 }
 
-// Each slot comes to stand where an insertion into the empty segments would have put it: in the
-// first line from its home on that has an unused slot. Lines are counted in DRAM meanwhile, so that
-// no line is read. The segments have room for all slots.
+// Puts each slot where an insertion into the empty segments would have put it: in the first line
+// from its home on that has an unused slot. Counts per line are kept in DRAM meanwhile, so that no
+// line is read. The segments have room for all slots.
 void HintIndex::fill(std::span<const std::uint64_t> segments,
                      std::span<const std::uint64_t> slots) noexcept {
   for (std::size_t i = 0; i < segments.size(); ++i) {
     Segment& segment = *segment_at(segments[i]);
-    // Word by word: readers who saw an old directory may be at it.
+    // Word by word: readers that loaded an old directory may still read here.
     for (auto& line : segment.slots)
       for (std::uint64_t& slot : line) store(slot, 0);
     store(segment.next, i + 1 < segments.size() ? segments[i + 1] : 0);
@@ -186,8 +186,8 @@ void HintIndex::fill(std::span<const std::uint64_t> segments,
   }
 }
 
-// Entries were copied out of segments that nobody edits any more. Those that were erased there
-// meanwhile are erased where they went, once that can be found.
+// Entries were copied out of segments that no Editor changes any more. If an entry was erased there
+// meanwhile, erases the copy, once it can be found.
 void HintIndex::erase_again(const std::vector<Segment*>& replaced,
                             std::span<const std::uint64_t> copied) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -198,8 +198,8 @@ void HintIndex::erase_again(const std::vector<Segment*>& replaced,
   }
 }
 
-// The slots of segments, in order. Their lines come from the pool: all are asked for before the
-// first is read.
+// The slots of segments, in order. All lines are prefetched before the first is read, because they
+// come from the pool.
 std::vector<std::uint64_t> HintIndex::slots_of(std::span<Segment* const> segments) {
   for (const Segment* segment : segments)
     for (const auto& line : segment->slots) __builtin_prefetch(line);
@@ -211,8 +211,8 @@ std::vector<std::uint64_t> HintIndex::slots_of(std::span<Segment* const> segment
   return slots;
 }
 
-// Live entries by the bit that tells the two halves of a segment at `depth` apart. Without a
-// branch: which half an entry belongs to cannot be guessed.
+// Divides live entries by the bit that distinguishes the two halves of a segment at `depth`.
+// Without a branch, because the bit cannot be predicted.
 HintIndex::Halves::Halves(std::span<const std::uint64_t> slots, unsigned depth)
     : lower(slots.size()), upper(slots.size()) {
   std::size_t lower_count = 0;
@@ -254,11 +254,11 @@ HintIndex::Block HintIndex::block_of(const Directory& directory, std::size_t ind
   return block;
 }
 
-// Splits the segment of a fingerprint, with those that it goes on in, by the next bit, or makes it
-// again without the slots that were emptied, or gives it another one to go on in; or leaves it as
-// it is when an entry more finds its place near home. Many entries of one hash cannot be split, and
-// may be gone soon (a key that is taken and given up again and again): so others that come among
-// them are split from them later, and what they leave empty is made good.
+// Makes room at the segment of a fingerprint and the segments that continue it. It splits them by
+// the next bit, or rewrites them without emptied slots, or adds a further segment. It changes
+// nothing if one more entry has a place near its home. Many entries of one hash cannot be split.
+// They may be gone soon (when a key is taken and given up again and again), so other entries among
+// them are split from them later, and their emptied slots are reclaimed.
 Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persister,
                             bool& wants_doubling) {
   const Editor lock(*this, std::uint64_t{fingerprint} << 32);
@@ -285,13 +285,13 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
   Status s = change(block, lock.word_, halves.lower, halves.upper, persister);
   if (!s.ok()) return s;
   erase_again(chain, found);
-  for (std::size_t i = 1; i < chain.size(); ++i)  // the first one is the spare one now
+  for (std::size_t i = 1; i < chain.size(); ++i)  // the first one is the spare now
     unnamed_.push_back(static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(chain[i]) - base_));
   return {};
 }
 
-// Protocol hint_change: one or two segments, and those that they go on in, take the place of
-// another. They are found after 3.
+// Protocol hint_change: one or two segments, with those that continue them, replace another. They
+// are found after 3.
 //   step  store                            made durable by   power cut just after it: recovery
 //   1     their entries; segments_used,    flush, fence      nothing names them; the spare one is
 //         spare := 0                                         that of the last change
@@ -300,21 +300,20 @@ Status HintIndex::rearrange(std::uint32_t fingerprint, pmem::Persister& persiste
 //         their copies in DRAM
 //   4     spare := the one that was        with the next     the same, from what step 2 wrote
 //         replaced                         change
-// Must hold:  1 before 2, as entries would be lost; 2 before 3, as words that are changed one by
-// one
-//             must all be; 3 before the next change, which writes over what 2 wrote and may use the
-//             segment that was replaced. Entries that are copied were perhaps not durable where
-//             they stood: 1 before 3 makes them so before anybody finds them here.
+// Must hold:  1 before 2, else entries would be lost. 2 before 3, because words are changed one by
+//             one, and all must be. 3 before the next change, which overwrites the record of step 2
+//             and may use the replaced segment. Copied entries were perhaps not durable at their
+//             former place: 1 before 3 makes them durable before look-ups find them here.
 Status HintIndex::change(const Block& block, std::uint64_t old_word,
                          std::span<const std::uint64_t> lower, std::span<const std::uint64_t> upper,
                          pmem::Persister& persister) {
-  // A free slot in each half at least.
+  // Each half has at least one free slot.
   const std::size_t lower_count = lower.size() / kSlotsInSegment + 1;
   const std::size_t upper_count = upper.empty() ? 0 : upper.size() / kSlotsInSegment + 1;
   Result<Segments> taken = take_segments(lower_count + upper_count, persister);
   if (!taken.ok()) return std::move(taken).status();
   const std::span<const std::uint64_t> segments(*taken);
-  // Only a damaged count of segments in use hands one out twice.
+  // Only a damaged count of segments in use can give one out twice.
   for (std::size_t i = 1; i < segments.size(); ++i)
     if (std::ranges::count(segments.first(i), segments[i]) != 0)
       return corrupt("an offset of a segment taken once", 0, segments[i]);
@@ -352,17 +351,16 @@ void HintIndex::apply(const HintIndexLayout::Change& record, pmem::Persister& pe
   store(layout_.spare, record.replaced);
 }
 
-// Protocol hint_go_on: a segment that is full, of entries that cannot be told apart, goes on in
-// another one.
+// Protocol hint_go_on: a full segment of entries that cannot be separated continues in another one.
 //   step  store                           made durable by     power cut just after it: recovery
 //   1     zeros of it, segments_used      flush, fence        it is counted, and not used
 //   2     next of the last one            persist (8 bytes)   an empty segment behind it
-// Must hold:  1 before 2. Who puts an entry there flushes `next` with it.
+// Must hold:  1 before 2. A transaction that puts an entry there flushes `next` with it.
 Status HintIndex::go_on(Segment& segment, pmem::Persister& persister) {
   Segment* last = &segment;
   std::uint64_t hops = 0;
   while (Segment* next = next_of(*last, hops)) last = next;
-  // Not the spare one: recovery may take it for what the last change has replaced.
+  // Not the spare segment: recovery may take it for the one that the last change replaced.
   Result<std::uint64_t> fresh = take_unnamed_segment(persister);
   if (!fresh.ok()) return std::move(fresh).status();
   fill(std::span(&*fresh, 1), {});

@@ -18,13 +18,13 @@
 namespace flugs::columns {
 
 /// The slots of a line of a hint index, each as it was at some time during the call of
-/// `read_hint_line`, and sets of them: bit i is slot i.
+/// `read_hint_line`, and sets of slots: bit i is slot i.
 struct HintLine {
   static constexpr std::uint32_t kSlots = HintSegmentLayout::kSlots;
   std::array<std::uint64_t, kSlots> values;
   std::uint32_t matching;  ///< entries with the fingerprint
-  std::uint32_t free;      ///< where an entry can stand
-  std::uint32_t unused;    ///< of these, those that end a look-up
+  std::uint32_t free;      ///< slots for a new entry
+  std::uint32_t unused;    ///< the free slots that end a look-up
 
   /// Calls visit(slot number, value) for each of `matching` until it returns true; true if one did.
   template <typename F>
@@ -37,7 +37,7 @@ struct HintLine {
   }
 };
 
-/// Slot by slot.
+/// Reads slot by slot.
 inline HintLine read_hint_slots(const std::uint64_t* slots, std::uint32_t fingerprint) noexcept {
   HintLine line{};
   for (std::uint32_t i = 0; i < HintLine::kSlots; ++i) {
@@ -53,9 +53,9 @@ inline HintLine read_hint_slots(const std::uint64_t* slots, std::uint32_t finger
 }
 
 #if FLUGS_HINT_LINE_SSE2
-// Slots are written with stores of eight bytes while this reads. x86-64 reads each aligned eight
-// bytes of a vector at once, and loads in order; the fence keeps the compiler to that. The thread
-// sanitizer knows neither, and gets the loop.
+// Other threads store eight bytes at a time to slots while this reads. x86-64 reads each aligned
+// eight bytes of a vector at once, and loads in order; the fence makes the compiler keep that
+// order. The thread sanitizer knows neither, and gets the loop.
 inline HintLine read_hint_vectors(const std::uint64_t* slots, std::uint32_t fingerprint) noexcept {
   HintLine line{};
   const __m128i wanted = _mm_set1_epi32(static_cast<int>(fingerprint));
@@ -83,8 +83,8 @@ inline HintLine read_hint_vectors(const std::uint64_t* slots, std::uint32_t fing
 }
 #endif
 
-/// Reads a line, aligned to 64 bytes, that others may write to. Whatever was written before what a
-/// slot holds was stored can be seen afterwards.
+/// Reads a line, aligned to 64 bytes, that other threads may write to. What a writer stored before
+/// it stored a slot's value is visible afterwards.
 inline HintLine read_hint_line(const std::uint64_t* slots, std::uint32_t fingerprint) noexcept {
   note_read(SharedWord::kHintLine, slots);
 #if FLUGS_HINT_LINE_SSE2

@@ -11,7 +11,7 @@ namespace flugs::columns {
 
 namespace {
 
-// 16, 32, 64, or a multiple of 64: so that a row touches as few lines as it can.
+// 32, 64, or a multiple of 64 bytes, so that a row touches as few lines as possible.
 std::uint32_t padded_row_bytes(std::uint32_t bits) noexcept {
   const std::uint32_t bytes = (bits + 7) / 8;
   for (const std::uint32_t size : {32u, 64u})
@@ -19,11 +19,11 @@ std::uint32_t padded_row_bytes(std::uint32_t bits) noexcept {
   return (bytes + 63) / 64 * 64;
 }
 
-/// Gives bits of a row to cells, so that none of up to 64 bits straddles a word and few bits are
-/// left over: each goes where it leaves the fewest in a word that is begun.
+/// Gives bits of a row to cells. No cell of up to 64 bits straddles a word, and few bits are left
+/// over: each cell goes to the begun word that it leaves with the fewest bits.
 class WordPacker {
  public:
-  /// Where the bits are, from the beginning of the row.
+  /// The position of the bits, from the beginning of the row.
   std::uint32_t place(std::uint32_t bits) {
     if (bits > 64) {
       used_.insert(used_.end(), bits / 64, 64);
@@ -42,7 +42,7 @@ class WordPacker {
   std::uint32_t bytes() const noexcept { return static_cast<std::uint32_t>(used_.size() * 8); }
 
  private:
-  std::vector<std::uint32_t> used_ = {64, 64};  // bits of each word; the stamps have theirs
+  std::vector<std::uint32_t> used_ = {64, 64};  // bits of each word; the stamps take the first two
   std::size_t first_free_ = 0;                  // words before it are full
 };
 static_assert(RowLayout::kStampBytes == 16);
@@ -63,7 +63,7 @@ bool is_possible_width(CellKind kind, std::uint8_t bits) noexcept {
 Result<RowLayout> RowLayout::make(std::span<const CellNeed> needs) {
   std::vector<std::size_t> order(needs.size());
   std::iota(order.begin(), order.end(), 0);
-  // Wide ones first: what is left over in their words is for narrow ones.
+  // Wide cells first: narrow ones fill the rest of their words.
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return needs[a].bits > needs[b].bits; });
   RowLayout layout;
@@ -97,7 +97,7 @@ Result<RowLayout> RowLayout::from_pool(std::span<const CellLayout> cells, std::u
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const CellLayout& cell = cells[i];
     const auto kind = static_cast<CellKind>(cell.kind);
-    if (cell == CellLayout{}) continue;  // whether it may be is for its column to say
+    if (cell == CellLayout{}) continue;  // its column checks whether it may have none
     if (kind != CellKind::kCode && kind != CellKind::kInteger && kind != CellKind::kText)
       return corrupt(i, "unknown kind of cell", cell.kind);
     if (!is_possible_width(kind, cell.bits))

@@ -17,7 +17,7 @@ namespace flugs::columns {
 
 /// The numeric values are part of the pool format.
 enum class CellKind : std::uint8_t {
-  kNone = 0,     ///< no cell, 0 bits: of a column that was dropped before the chunk was made
+  kNone = 0,     ///< no cell, 0 bits: the column was dropped before the chunk was made
   kCode = 1,     ///< a ValueID, 1 to 32 bits
   kInteger = 2,  ///< the payload of a fixed-width type, 1 or 24 to 64 bits
   kText = 3,     ///< a text cell, 128 bits
@@ -27,37 +27,38 @@ enum class CellKind : std::uint8_t {
 struct CellLayout {
   std::uint16_t bit_offset;       ///< from the beginning of the row
   std::uint8_t kind;              ///< CellKind
-  std::uint8_t bits;              ///< of a code 1 to 32, of an integer 1, 24 to 64; 128; 0: none
+  std::uint8_t bits;              ///< a code has 1 to 32, an integer 1 or 24 to 64, text 128; 0: no
+                                  ///< cell
   std::uint16_t null_bit_offset;  ///< 0: none; the bit is 1 when the value is NULL
-  std::uint16_t edition;  ///< of the column whose cell it is: how often its type had changed
+  std::uint16_t edition;          ///< edition of the cell's column: how often its type had changed
   friend bool operator==(const CellLayout&, const CellLayout&) = default;
 };
 static_assert(sizeof(CellLayout) == 8);
 
-/// What a column needs of its cell.
+/// The cell that a column needs.
 struct CellNeed {
   CellKind kind = CellKind::kCode;
   std::uint8_t bits = 1;  ///< 0: no cell
   bool null_bit = false;
-  std::uint16_t edition = 0;  ///< of the column, whose cell it is going to be
+  std::uint16_t edition = 0;  ///< of the column for which the cell is
 };
 
-/// The most editions that a column can have: as often can its type change, and once more.
+/// The most editions that a column can have: one more than its type can change.
 inline constexpr std::uint16_t kEditionsMax = 255;
 
-/// A column's part of what tells apart states of a table in which columns have other editions: the
-/// sum over all columns that are there. 0: the first edition.
+/// A column's part of the mark of a table's editions. The mark is the sum over all columns; it
+/// distinguishes states in which columns have different editions. 0: the first edition.
 constexpr std::uint64_t edition_mark(std::size_t column, std::uint16_t edition) noexcept {
   return edition == 0 ? 0 : mix64((std::uint64_t{column} << 16) | edition);
 }
 
-/// How the rows of a chunk are laid out: 16 bytes of MVCC stamps, then the cells of all columns
-/// side by side. A cell never straddles a word (but text, which has two), nor a row a cache line,
-/// if it fits into one.
+/// The layout of a chunk's rows: 16 bytes of MVCC stamps, then the cells of all columns side by
+/// side. A cell never straddles a word (except for text, which has two words). A row never
+/// straddles a cache line if it fits into one.
 ///
-/// Columns that the table has got since have no cell in the rows of such a chunk, but one value for
-/// all of them, which reads like a cell's (`add_constant`). Cells may be of an earlier edition of
-/// their column (decision 0025).
+/// Columns that were added to the table since have no cell in the chunk's rows. All rows have one
+/// value for such a column, which reads like a cell (`add_constant`). Cells may be of an earlier
+/// edition of their column (decision 0025).
 class RowLayout {
  public:
   static constexpr std::size_t kStampBytes = 16;
@@ -74,13 +75,13 @@ class RowLayout {
   ~RowLayout() = default;
 
   std::uint32_t row_bytes() const noexcept { return row_bytes_; }
-  /// Of the columns that there were when the chunk was made.
+  /// Cells of the columns that existed when the chunk was made.
   std::span<const CellLayout> cells() const noexcept { return cells_; }
-  /// Columns that can be read: those with cells, and constants behind them.
+  /// Number of readable columns: those with cells, and the constants behind them.
   std::size_t column_count() const noexcept { return access_.size(); }
   /// 0: a cell that cannot be written.
   std::uint8_t bits(std::size_t column) const noexcept { return access()[column].bits; }
-  /// Whether each cell of the first columns is at least as wide as `bits` says.
+  /// Whether each cell of the first columns has at least the given width.
   bool has_room(std::span<const std::uint8_t> bits) const noexcept {
     const std::size_t cells = std::min(bits.size(), cell_bits_.size());
     bool has_room = true;
@@ -88,23 +89,23 @@ class RowLayout {
     for (std::size_t i = cells; i < bits.size(); ++i) has_room &= bits[i] == 0;
     return has_room;
   }
-  /// How wide the cells are, of all columns that there were when the chunk was made.
+  /// Widths of the cells of all columns that existed when the chunk was made.
   std::span<const std::uint8_t> cell_bits() const noexcept { return cell_bits_; }
-  /// Of the column whose cells these are, or whose constant.
+  /// The edition of the column's cells, or of its constant.
   std::uint16_t edition(std::size_t column) const noexcept {
     return column < cells_.size() ? cells_[column].edition : access()[column].null_shift;
   }
   /// The sum of the edition_marks of the columns with cells.
   std::uint64_t editions() const noexcept { return editions_; }
-  /// The next column has no cell: all rows have `constant`, which stays where it is if it is text.
-  /// One thread at a time, while others read; they hear of the column later.
+  /// Adds the next column, which has no cell: all rows have `constant`, which must stay in place if
+  /// it is text. One thread at a time, while others read; they learn of the column later.
   void add_constant(CellKind kind, const Cell& constant, std::uint16_t edition);
   friend bool operator==(const RowLayout& a, const RowLayout& b) noexcept {
     return a.row_bytes_ == b.row_bytes_ && a.cells_ == b.cells_;
   }
 
-  /// The cell's bits; 64 at most. Words are read as relaxed atomics: a key probe may look at a row
-  /// whose other cells its owner is still changing.
+  /// The cell's bits, at most 64. Words are read as relaxed atomics, because a key probe may read a
+  /// row whose owner is still changing other cells.
   std::uint64_t load(const std::byte* row, std::size_t column) const noexcept {
     return load(row, access()[column]);
   }
@@ -127,7 +128,8 @@ class RowLayout {
   };
   /// `null_word` of a constant that is NULL.
   static constexpr std::uint16_t kAlwaysNull = 0xFFFF;
-  /// Acquired, as the copy that `add_constant` makes may be younger than all that the reader knows.
+  /// Acquire, because the copy that `add_constant` makes may be newer than all that the reader
+  /// knows.
   const Access* access() const noexcept {
     return __atomic_load_n(&first_access_, __ATOMIC_ACQUIRE);
   }
@@ -146,7 +148,7 @@ class RowLayout {
   }
   CellKind kind(std::size_t column) const noexcept { return access()[column].kind; }
 
-  /// Puts a cell into a row that only the caller writes. Nothing without one.
+  /// Puts a cell into a row that only the caller writes. Does nothing for a column without a cell.
   void store(std::byte* row, std::size_t column, const Cell& cell) const noexcept {
     const Access& a = access()[column];
     if (!a.has_cell()) return;
@@ -179,13 +181,13 @@ class RowLayout {
   std::vector<CellLayout> cells_;
   std::vector<std::uint8_t> cell_bits_;  // of cells_
   std::vector<Access> access_;
-  const Access* first_access_ = nullptr;     // of access_, for who reads while it grows
-  std::vector<std::vector<Access>> former_;  // that somebody may be reading
+  const Access* first_access_ = nullptr;     // of access_, for readers while it grows
+  std::vector<std::vector<Access>> former_;  // copies that may still be read
   std::uint32_t row_bytes_ = 0;
   std::uint64_t editions_ = 0;
 };
 
-/// Widths of codes: few, because rows of a chunk with narrower cells cannot take later codes.
+/// Widths of codes. There are few, because a row with narrower cells cannot take later codes.
 inline constexpr unsigned kSmallCodeBits = 16;
 /// The narrowest cell for codes 0 to `codes` - 1: 1, 2, 4, 8, 16, 20, 24, 28 or 32 bits.
 constexpr std::uint8_t code_bits_for(std::uint64_t codes) noexcept {
@@ -195,7 +197,8 @@ constexpr std::uint8_t code_bits_for(std::uint64_t codes) noexcept {
   return static_cast<std::uint8_t>(std::bit_ceil(static_cast<unsigned>(least)));
 }
 
-/// Of integers that a row holds itself; but for those of one bit. Few widths, as with codes.
+/// Least width of integers that a row holds itself, except for those of one bit. Few widths, as for
+/// codes.
 inline constexpr std::uint8_t kLeastIntegerBits = 24;
 /// The narrowest cell for a payload, as unsigned: 24, 32, 40, 48, 56 or 64 bits.
 constexpr std::uint8_t integer_bits_for(std::uint64_t payload) noexcept {

@@ -18,7 +18,7 @@ constexpr std::uint64_t kHeader = sizeof(StringHeapChunkLayout);
 // ones allocate rarely.
 constexpr std::uint64_t kFirstChunkBytes = std::uint64_t{4} << 10;
 constexpr std::uint64_t kChunkBytesMax = std::uint64_t{1} << 20;
-// One fence per 4 KB of strings; a crash wastes at most as much.
+// One fence per 4 KB of strings; a crash wastes at most that much.
 constexpr std::uint64_t kReservationBytes = std::uint64_t{4} << 10;
 constexpr int kOffsetBits = 40;
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
@@ -65,7 +65,7 @@ Status StringHeap::load() {
   return {};
 }
 
-/// What of a chunk was filled: the chunks before the current one to their ends.
+/// Records the filled part of a chunk: chunks before the current one are filled to their ends.
 void StringHeap::note_strings(std::uint64_t index, std::uint64_t offset, std::uint64_t bytes) {
   const std::uint64_t end = layout_.reserved_end;
   const std::uint64_t end_chunk = end >> kOffsetBits;
@@ -92,7 +92,7 @@ bool StringHeap::held_at_opening(std::uint64_t offset, std::uint64_t bytes) cons
 //   4     bytes below reserved_end        commit/1           nothing durable refers to them: waste
 // Must hold:  3 before 4, else strings of a later process could be written over committed ones.
 Status StringHeap::grow(std::uint64_t text_bytes, pmem::Persister& persister) {
-  // After a crash between steps 2 and 3 the list has a chunk that nothing was written to yet.
+  // After a crash between steps 2 and 3 the list has a chunk without any string.
   const std::uint64_t next = current_offset_ == 0 ? 0 : current_index_ + 1;
   const bool has_next = next < chunks_.count();
   if (has_next) {

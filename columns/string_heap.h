@@ -15,8 +15,8 @@
 
 namespace flugs::columns {
 
-/// Append-only persistent bytes of strings too long for a cell. What dead rows and unused
-/// dictionary entries leave behind stays until the column begins anew (decision 0026).
+/// Append-only persistent bytes of strings too long for a cell. Bytes of dead rows and unused
+/// dictionary entries stay until the column begins anew (decision 0026).
 /// Thread-safety: any thread.
 class StringHeap {
  public:
@@ -29,17 +29,17 @@ class StringHeap {
   /// Opening: claims the chunks. Fails with kCorrupt.
   Status load();
 
-  /// Copies `text` into the pool and returns its cell; the caller flushes the bytes before the
-  /// cell is referred to durably. Fails with kOutOfSpace.
+  /// Copies `text` into the pool and returns its cell; the caller flushes the bytes before the cell
+  /// is referred to durably. Fails with kOutOfSpace.
   Result<Cell> append(std::string_view text, pmem::Persister& persister);
 
   std::uint64_t bytes_in_pool() const;
-  /// Whether a string that was there at opening may stand there: in a chunk, below the end. One
-  /// that does not would be overwritten by the next that is appended.
+  /// Whether a string that existed at opening may lie there: in a chunk, below the end. A string
+  /// elsewhere would be overwritten by the next one that is appended.
   bool held_at_opening(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   /// Dropping: gives all chunks back.
   void release_all();
-  /// Opening: its chunks, those that came last first.
+  /// Opening: adds the pages of its chunks, the newest first.
   void add_pages(pmem::WarmList& pages) const;
 
  private:

@@ -10,9 +10,9 @@ namespace flugs::columns {
 
 class Dictionary;
 
-/// What a transaction has stored in the pool, or relies on, and what is perhaps not durable yet.
-/// It is flushed in one go just before the transaction's first fence: a locked instruction behind
-/// a flush would wait for it.
+/// Stores to the pool by a transaction, and entries that it relies on, that may not be durable yet.
+/// They are flushed together just before the transaction's first fence, because a locked
+/// instruction behind a flush would wait for it.
 class Unflushed {
  public:
   struct Range {
@@ -22,14 +22,14 @@ class Unflushed {
 
   void add(const void* address, std::size_t bytes) { ranges_.push_back({address, bytes}); }
 
-  /// Dictionary entries [first, end) that the transaction refers to and that no fence is known to
-  /// cover: flushed with everything else, whoever wrote them.
+  /// Dictionary entries [first, end) that the transaction refers to and that no known fence covers.
+  /// They are flushed with everything else, whichever transaction wrote them.
   struct Entries {
     Dictionary* dictionary;
     std::uint32_t first;
     std::uint32_t end;
   };
-  /// Where the list stands for one dictionary.
+  /// The state of the list for one dictionary.
   struct Last {
     const Dictionary* dictionary;
     std::size_t index;           ///< of the range that was added last
@@ -51,9 +51,9 @@ class Unflushed {
   }
 
   void flush(pmem::Persister& persister, pmem::Label label) const noexcept;
-  /// To be called when everything flushed before is durable.
+  /// Call it when everything flushed before is durable.
   void mark_durable() noexcept;
-  /// To be called then: keeps hints of dictionaries where too many are not kept.
+  /// Call it then: keeps hints of dictionaries that have too many unkept ones.
   void keep_hints(pmem::Persister& persister) const noexcept;
   void clear() noexcept {
     ranges_.clear();
