@@ -9,12 +9,12 @@
 
 namespace flugs::columns {
 
-/// Bits 0 to count - 1, of at most 64.
+/// Bits 0 to count - 1; count is at most 64.
 constexpr std::uint64_t low_bits(unsigned count) noexcept {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
 
-/// Calls `word(index, bits)` for the words that bits [first, first + count) are in.
+/// Calls `word(index, bits)` for each word that has bits of [first, first + count).
 template <typename Word>
 void for_words(std::size_t first, std::size_t count, const Word& word) {
   while (count != 0) {
@@ -30,7 +30,7 @@ inline void set_bits(std::uint64_t* words, std::size_t first, std::size_t count)
 inline void clear_bits(std::uint64_t* words, std::size_t first, std::size_t count) {
   for_words(first, count, [&](std::size_t i, std::uint64_t bits) { words[i] &= ~bits; });
 }
-/// How many bits are set there; all of them without a mask.
+/// Number of set bits in [first, first + count); all of them without a mask.
 inline std::size_t count_bits(const std::uint64_t* words, std::size_t first, std::size_t count) {
   if (words == nullptr) return count;
   std::size_t found = 0;
@@ -45,9 +45,9 @@ inline std::size_t count_bits(const std::uint64_t* words, std::size_t first, std
   return found;
 }
 
-/// Calls `blocks(first block, count, mask)` for the blocks of 64 rows that [first, first + count)
-/// consists of; the last one, if it is not whole, on its own with a mask of only its rows. `first`
-/// is a multiple of 64; `mask` may be null, and begins at `first`.
+/// Calls `blocks(first block, count, mask)` for the blocks of 64 rows in [first, first + count). A
+/// last block with fewer rows comes alone, with a mask of its rows. `first` is a multiple of 64;
+/// `mask` may be null, and begins at `first`.
 template <typename Blocks>
 void for_blocks(std::uint32_t first, std::uint32_t count, const std::uint64_t* mask,
                 const Blocks& blocks) {
@@ -59,7 +59,7 @@ void for_blocks(std::uint32_t first, std::uint32_t count, const std::uint64_t* m
   blocks(first / 64 + whole, std::size_t{1}, &rest);
 }
 
-/// MainKernels::members by looking up each code that `codes`, a kernel, unpacks.
+/// MainKernels::members by looking up each code that the kernel `codes` unpacks.
 template <typename Codes>
 void members_one_by_one(const Codes& codes, PackedCodes packed, std::size_t first,
                         std::size_t count, const std::uint64_t* wanted, std::uint32_t limit,

@@ -15,8 +15,8 @@ void zero_where(const std::uint64_t* bits, std::size_t words, std::int64_t* out)
       out[w * 64 + static_cast<unsigned>(std::countr_zero(rest))] = 0;
 }
 
-// Calls `blocks(first block, count, where)` for whole blocks of rows, straight into `out` where
-// they are wanted as a whole, else by way of a buffer.
+// Calls `blocks(first block, count, where)` for whole blocks of rows: directly into `out` where all
+// rows of the blocks are wanted, else through a buffer.
 template <typename T, typename Blocks>
 void unpack_rows(std::uint32_t first, std::uint32_t count, T* out, const Blocks& blocks) {
   T buffer[64];
@@ -121,7 +121,7 @@ std::uint32_t MainColumn::run_of(std::uint32_t row) const noexcept {
   const std::uint32_t last = run_count_ - 1;
   const std::uint32_t low = std::min(run_starts_[step], last);
   const std::uint32_t high = step < last_step ? std::min(run_starts_[step + 1], last) : last;
-  // Halves the runs that may be it, without a branch to mispredict.
+  // Halves the candidate runs, without a branch that could be mispredicted.
   const std::uint32_t* begin = run_ends_ + low;
   std::uint32_t count = high > low ? high - low : 0;
   while (count > 1) {
@@ -225,7 +225,7 @@ void MainColumn::texts(std::uint32_t first, std::uint32_t count, std::string_vie
   if (nulls != nullptr) null_bits(first, count, nulls);
 }
 
-// Of whole blocks; bits behind the last row may be set. Not with run-length encoding.
+// For whole blocks; bits behind the last row may be set. Not for run-length encoding.
 void MainColumn::null_words(std::size_t first, std::size_t count, std::uint64_t* out) const {
   if (null_bits_ != nullptr) {
     std::copy_n(null_bits_ + first, count, out);

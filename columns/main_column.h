@@ -27,20 +27,20 @@ struct ValueBounds {
   static ValueBounds equal(const Value& value) { return {value, value, false, false}; }
 };
 
-/// What of a whole row group a predicate holds for.
+/// The part of a row group for which a predicate holds.
 enum class Match : std::uint8_t { kNone, kSome, kAll };
 
-/// A predicate in the terms of one column of one row group: codes, or text bounds for plain text.
-/// Made by a MainColumn, for that column alone; text bounds must outlive it.
+/// A predicate in the terms of one column of one row group: codes, or text bounds for plain text. A
+/// MainColumn makes it for itself alone; text bounds must outlive it.
 struct MainRange {
   Match match = Match::kNone;
-  bool outside = false;    ///< rows that are outside, and not NULL
-  std::uint64_t low = 0;   ///< codes from here
-  std::uint64_t high = 0;  ///< to here, this one included; plain: payloads, ordered as signed
+  bool outside = false;    ///< selects rows outside the range that are not NULL
+  std::uint64_t low = 0;   ///< first code
+  std::uint64_t high = 0;  ///< last code, included; plain: payloads, ordered as signed
   ValueBounds text;        ///< plain text only
 };
 
-/// Sum of payloads, and how many there were: NULLs do not count.
+/// Sum of payloads, and the number of values; NULLs do not count.
 struct MainSum {
   Int128 sum = 0;
   std::uint64_t count = 0;
@@ -55,54 +55,54 @@ struct MainExtremes {
   Value max;
 };
 
-/// Rows that have the least and the greatest value of a column, as far as somebody has looked for
-/// them. Thread-safety: any thread.
+/// Rows that have the least and the greatest value of a column, once a query has looked for them.
+/// Thread-safety: any thread.
 struct ExtremePlaces {
   static constexpr std::uint32_t kUnknown = 0xFFFFFFFFu;
   std::atomic<std::uint32_t> least{kUnknown};
   std::atomic<std::uint32_t> greatest{kUnknown};
 };
 
-/// Whose column it is, for messages; and what it must be.
+/// The owner of a column, for messages, and what the column must be.
 struct MainColumnOwner {
   std::string_view name;           ///< "<pool>: table t, row group 3, column c"
-  std::uint64_t group_offset = 0;  ///< of the group in the pool
-  Type type = Type::kInt64;        ///< of the schema
-  std::uint32_t row_count = 0;     ///< of the group
+  std::uint64_t group_offset = 0;  ///< offset of the group in the pool
+  Type type = Type::kInt64;        ///< type in the schema
+  std::uint32_t row_count = 0;     ///< rows of the group
 };
 
 /// One column of a row group, immutable, read in place. Rows are positions in the group, from 0.
 ///
-/// Codes: unless `code_count()` is 0 (plain), each row has a code in [0, code_count()); codes are
-/// dense for dictionaries, ascend with the values in every case, and 0 is NULL's if has_nulls().
-/// Every code that is handed out is below code_count(), also when the pool is damaged.
+/// Codes: unless `code_count()` is 0 (plain), each row has a code in [0, code_count()). Codes of
+/// dictionaries are dense. Codes always ascend with the values, and if has_nulls(), code 0 is
+/// NULL's. Every returned code is below code_count(), also when the pool is damaged.
 ///
 /// Bit masks: bit i of word i / 64 is row `first + i`. `first` must be a multiple of 64 wherever a
 /// mask is taken (checked); bits behind `count` are left as they are. A NULL is in no range.
 ///
-/// What is read is checked just so far that no damage leads a read out of the group or the pool:
-/// `check` when opened, bounds on the way. `audit` finds the rest.
+/// Reads are checked only so far that no damage leads a read out of the group or the pool: `check`
+/// when opened, and bounds on the way. `audit` finds other damage.
 ///
 /// A handle of pointers, cheap to copy; the group and the pool outlive it.
 /// Thread-safety: any thread.
 class MainColumn {
  public:
-  /// Opening: everything that later reads rely on, without a look at the parts. `group` is the
+  /// Opening: checks everything that later reads rely on, without reading the parts. `group` is the
   /// extent. Fails with kCorrupt.
   static Status check(const MainColumnLayout& layout, std::span<const std::byte> group,
                       const MainColumnOwner& owner);
-  /// All of it: check, the parts' checksum, codes, order of entries, runs, NULLs, min and max, text
-  /// in the pool. Fails with kCorrupt.
+  /// Checks everything: check, the parts' checksum, codes, order of entries, runs, NULLs, min and
+  /// max, text in the pool. Fails with kCorrupt.
   static Status audit(const MainColumnLayout& layout, std::span<const std::byte> group,
                       const MainColumnOwner& owner, TextMemory memory);
 
-  /// `layout` has passed `check`, and stays where it is.
+  /// `layout` has passed `check`, and must stay in place.
   MainColumn(const MainColumnLayout& layout, const std::byte* group, TextMemory memory) noexcept;
 
   Type type() const noexcept { return type_; }
   MainEncoding encoding() const noexcept { return encoding_; }
   bool is_text() const noexcept { return is_text_type(type_); }
-  /// Of a code; 0 without.
+  /// Bits of a code; 0 without codes.
   unsigned code_bits() const noexcept { return code_bits_; }
   std::uint32_t row_count() const noexcept { return row_count_; }
   std::uint32_t null_count() const noexcept { return null_count_; }
@@ -129,9 +129,9 @@ class MainColumn {
   }
   Value value(std::uint32_t row) const noexcept;
 
-  // Codes and what they stand for; only if code_count() is not 0.
+  // Codes and their values; only if code_count() is not 0.
   std::uint64_t code_count() const noexcept { return code_count_; }
-  /// A dense domain: codes are ranks in the group's values.
+  /// Whether the domain is dense: codes are ranks in the group's values.
   bool has_entries() const noexcept { return entries_ != nullptr; }
   std::uint64_t code(std::uint32_t row) const noexcept {
     if (records_ != nullptr) return std::min(record_field(row), code_count_ - 1);
@@ -148,19 +148,18 @@ class MainColumn {
     return view(reinterpret_cast<const std::byte*>(layout_->min));
   }
   Value entry_value(std::uint64_t code) const noexcept;
-  /// Of the texts that the group refers to, those that do not stand in their cells; each counts as
-  /// often as a cell refers to it.
+  /// Bytes of the texts that are not in their cells; each counts as often as a cell refers to it.
   std::uint64_t long_text_bytes() const noexcept;
-  /// Whether each code stands for the same in both.
+  /// Whether each code has the same value in both columns.
   bool has_codes_of(const MainColumn& other) const noexcept;
-  /// The code of a value, if it may occur in the group: always when a row has it.
+  /// The code of a value, if the value may occur in the group; always if a row has it.
   std::optional<std::uint64_t> code_of(const Value& value) const noexcept;
 
   // Many rows, from `first` (any) on. first + count <= row_count() (checked).
   /// Codes; code_count() must be from 1 to 2^32.
   void codes(std::uint32_t first, std::uint32_t count, std::uint32_t* out) const;
-  /// Codes or plain payloads as the column has them, of any width but none, plus `addend` (modulo
-  /// 2^64): for all rows, NULL's 0 included.
+  /// The stored codes or plain payloads, of any width but none, plus `addend` (modulo 2^64), for
+  /// all rows. For NULL the stored value is 0.
   void stored_plus(std::uint32_t first, std::uint32_t count, std::uint64_t addend,
                    std::int64_t* out) const;
   /// Payloads; `nulls`, if given, gets (count + 63) / 64 words, a bit per NULL.
@@ -174,25 +173,26 @@ class MainColumn {
   std::uint64_t code_mask() const noexcept { return code_bits_ == 0 ? 0 : packed().mask(); }
   std::uint64_t base() const noexcept { return base_; }
   const std::byte* entries() const noexcept { return entries_; }
-  /// Of plain text; else null.
+  /// Cells of plain text; else null.
   const std::byte* cells() const noexcept { return cells_; }
 
   // The group's records (MainRecords): another place to read single rows from.
-  /// From now on `code`, and what goes through it, reads the field that begins `shift` bits into
-  /// `first`, for row 0, and `stride` bytes further for each row; 8 bytes are read there.
+  /// From now on `code`, and all that calls it, reads a field of the records. For row 0 the field
+  /// begins `shift` bits into `first`, and for each further row `stride` bytes later; 8 bytes are
+  /// read there.
   void read_rows_from(const std::byte* first, std::uint32_t stride, unsigned shift) noexcept {
     records_ = first;
     record_stride_ = stride;
     record_shift_ = static_cast<std::uint8_t>(shift);
   }
-  /// What is there, be it a code or not.
+  /// The field's content, which may not be a code.
   std::uint64_t record_field(std::uint32_t row) const noexcept {
     std::uint64_t window = 0;
     std::memcpy(&window, records_ + std::size_t{row} * record_stride_, 8);
     return (window >> record_shift_) & packed().mask();
   }
 
-  // Predicates. `match` of what they return says whether to look at the rows at all.
+  // Predicates. `match` of the result says whether rows must be read at all.
   MainRange within(const ValueBounds& bounds) const noexcept;
   /// Not NULL and not within: `<>`, `not between`.
   MainRange outside(const ValueBounds& bounds) const noexcept;
@@ -202,16 +202,16 @@ class MainColumn {
   // skipped.
   void filter(std::uint32_t first, std::uint32_t count, const MainRange& range,
               std::uint64_t* mask) const;
-  /// Rows whose code has its bit in `wanted`, (code_count() + 63) / 64 words; code_count() must be
-  /// from 1 to 2^32.
+  /// Keeps rows whose code has its bit in `wanted`, which has (code_count() + 63) / 64 words;
+  /// code_count() must be from 1 to 2^32.
   void filter_codes(std::uint32_t first, std::uint32_t count, const std::uint64_t* wanted,
                     std::uint64_t* mask) const;
   void filter_is_null(std::uint32_t first, std::uint32_t count, std::uint64_t* mask) const;
-  /// The first row that has the value, of those of the group whose bits are set.
+  /// The first row with the value, among rows of the group whose bits are set.
   std::optional<std::uint32_t> find(const Value& value, const std::uint64_t* mask) const;
 
   // Aggregates over the rows whose bits are set, or all without a mask.
-  /// Not for text; of a double column, of its payloads, which nobody wants.
+  /// Not for text. For a double column it sums payloads, which has no use.
   MainSum sum(std::uint32_t first, std::uint32_t count, const std::uint64_t* mask = nullptr) const;
   MainRealSum real_sum(std::uint32_t first, std::uint32_t count,
                        const std::uint64_t* mask = nullptr) const;
@@ -237,9 +237,9 @@ class MainColumn {
   }
   Value bound(const std::uint64_t* words) const noexcept;
   std::uint32_t run_of(std::uint32_t row) const noexcept;
-  // The end of a run that `row` is in; behind it also when the run is damaged.
+  // The end of the run of `row`; behind `row` even if the run is damaged.
   std::uint32_t end_of(std::uint32_t run, std::uint32_t row) const noexcept;
-  // Calls `rows(first, count, code)` for the runs, as far as they are in [first, first + count).
+  // Calls `rows(first, count, code)` for the parts of runs in [first, first + count).
   template <typename Rows>
   void for_runs(std::uint32_t first, std::uint32_t count, const Rows& rows) const {
     const std::uint32_t end = first + count;

@@ -8,7 +8,7 @@ namespace flugs::columns {
 namespace {
 
 constexpr std::int64_t kOrderOrigin = std::numeric_limits<std::int64_t>::min();
-// Rows that are unpacked at a time: a buffer of 8 KB.
+// Blocks unpacked at a time: a buffer of 8 KB.
 constexpr std::size_t kStepBlocks = 16;
 
 // Mask of the blocks from `first` on without the NULLs.
@@ -18,7 +18,7 @@ void mask_values(const std::uint64_t* mask, const std::uint64_t* nulls, std::siz
     out[w] = ~nulls[w] & (mask != nullptr ? mask[w] : ~std::uint64_t{0});
 }
 
-// 64-bit payloads as codes of a greater origin are unsigned and keep their order.
+// 64-bit payloads minus the least one are unsigned and keep their order.
 MainSum sum_of_payloads(PackedCodes payloads, std::size_t first, std::size_t count,
                         const std::uint64_t* mask) {
   const CodeSum found =
@@ -166,7 +166,7 @@ CodeExtremes MainColumn::extremes_of_runs(std::uint32_t first, std::uint32_t cou
   return found;
 }
 
-// Codes, or for plain payloads their distance from the least.
+// Codes; for plain payloads their distance from the least one.
 CodeExtremes MainColumn::extremes_of_blocks(std::size_t first, std::size_t count,
                                             const std::uint64_t* mask) const {
   if (encoding_ != MainEncoding::kPlain) {

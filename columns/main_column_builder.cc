@@ -18,7 +18,7 @@ namespace flugs::columns {
 struct MainColumnBuilder::Plan {
   MainColumnFacts facts;
   MainEncodingChoice choice;
-  MainColumnLayout layout{};  // all but where the parts are, and checksums
+  MainColumnLayout layout{};  // all fields but the offsets of the parts and the checksums
   std::span<const std::int64_t> payloads;
   std::span<const std::uint8_t> nulls;
   std::span<const Cell> cells;
@@ -35,7 +35,7 @@ struct MainColumnBuilder::Plan {
     return is_text() ? is_same_text(cells[row], cells[row - 1], memory)
                      : payloads[row] == payloads[row - 1];
   }
-  // Of a row, with any encoding that has codes.
+  // The code of a row, with any encoding that has codes.
   std::uint64_t code(std::size_t row) const noexcept {
     if (choice.has_entries) return distinct->rows()[row];
     return is_null(row) ? 0 : static_cast<std::uint64_t>(payloads[row]) - layout.base;

@@ -11,9 +11,9 @@
 
 namespace flugs::columns {
 
-/// Makes one column of a row group out of the values of its rows: looks at them when it is made,
-/// says how much room the column takes, and writes it where the caller wants it. Neither allocates
-/// in the pool nor flushes.
+/// Makes one column of a row group from the values of its rows. Its construction examines the
+/// values; then it says how much room the column takes, and writes the column where the caller
+/// wants it. It neither allocates in the pool nor flushes.
 ///
 ///   builder = MainColumnBuilder::of_integers(type, payloads, nulls);
 ///   ... allocate a group with builder.parts_bytes() in it, at an offset that is a multiple of 64
@@ -38,9 +38,9 @@ class MainColumnBuilder {
   ~MainColumnBuilder();
 
   MainEncoding encoding() const noexcept;
-  /// All but where the parts are, and the checksums.
+  /// All fields but the offsets of the parts and the checksums.
   const MainColumnLayout& layout() const noexcept;
-  /// Which edition of the table's column it is of; 0 unless it is said.
+  /// Sets the edition of the table's column; the default is 0.
   void set_edition(std::uint16_t edition) noexcept;
   /// A multiple of 64; 0 for constant columns.
   std::uint64_t parts_bytes() const noexcept;

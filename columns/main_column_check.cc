@@ -12,7 +12,7 @@ constexpr std::size_t kChecksummedBytes = offsetof(MainColumnLayout, checksum);
 
 }  // namespace
 
-// Looks at one layout; says what is wrong with it, in words that name the place.
+// Checks one layout; errors say what is wrong, and where.
 class MainColumnChecker {
  public:
   MainColumnChecker(const MainColumnLayout& layout, std::span<const std::byte> group,
@@ -104,8 +104,8 @@ class MainColumnChecker {
   const MainColumnOwner& owner_;
 };
 
-// What is read in full, once the layout and the checksum of the parts are right. A writer that was
-// wrong is found here, too: the checksum would vouch for its mistakes.
+// Checks the parts in full, once the layout and the checksum of the parts are right. This also
+// finds mistakes of the writer, for which the checksum would vouch.
 class MainColumnAuditor {
  public:
   MainColumnAuditor(const MainColumn& column, const MainColumnChecker& checker)

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
 
-// Bits behind `count` come back as they were.
+// Restores the bits behind `count`.
 class KeepTail {
  public:
   KeepTail(std::uint64_t* mask, std::uint32_t count) noexcept
@@ -111,7 +111,7 @@ MainRange MainColumn::integers_within(const ValueBounds& bounds) const noexcept 
 
 MainRange MainColumn::texts_within(const ValueBounds& bounds) const noexcept {
   MainRange range;
-  // All of the group is on one side of a bound, or between them.
+  // The whole group is on one side of a bound, or between the bounds.
   const std::string_view min = view(reinterpret_cast<const std::byte*>(layout_->min));
   const std::string_view max = view(reinterpret_cast<const std::byte*>(layout_->max));
   const ValueBounds above{bounds.low, {}, bounds.low_excluded, false};
@@ -168,7 +168,7 @@ void MainColumn::filter_blocks(std::size_t first, std::size_t count, const MainR
   if (null_bits_ != nullptr)
     for (std::size_t w = 0; w < count; ++w) mask[w] &= ~null_bits_[first + w];
   kernels().filter(packed(), first, count, range.low, range.high, range.outside, mask);
-  // A range never has the code of NULL in it, its contrary does.
+  // The code of NULL is never inside a range, but it is outside.
   if (range.outside && has_nulls() && null_bits_ == nullptr)
     kernels().filter(packed(), first, count, 0, 0, true, mask);
 }

@@ -8,7 +8,7 @@
 
 namespace flugs::columns {
 
-/// How a row group holds one column. The numeric values are part of the pool format.
+/// How a row group stores one column. The numeric values are part of the pool format.
 enum class MainEncoding : std::uint8_t {
   kConstant = 1,    ///< every row has the value `min`, or every row is NULL
   kPacked = 2,      ///< frame of reference: value = base + code, codes bit-packed
@@ -27,19 +27,19 @@ enum class MainEncoding : std::uint8_t {
 ///                Doubles that are plain are as ordered_double makes them; NULL is 0
 ///   cells        plain text only: row_count cells of 16 bytes; the tag of NULL is kNullTag
 ///   NULL bits    plain 64-bit payloads with NULLs only: a bit per row, 1 is NULL
-/// A column with NULLs that has codes gives NULL code 0 (and entry 0, which is 0 or empty); codes
-/// of values then begin at 1. Codes ascend with the values.
+/// In a column with codes and NULLs, code 0 is NULL's (and entry 0, which is 0 or empty); codes of
+/// values then begin at 1. Codes ascend with the values.
 struct MainColumnLayout {
   std::uint8_t type;       ///< flugs::Type
   std::uint8_t encoding;   ///< MainEncoding
   std::uint8_t code_bits;  ///< 0 (constant, plain text), 64 (plain payloads), else is_code_width
-  std::uint8_t edition;    ///< of the table's column: how often its type had changed
+  std::uint8_t edition;    ///< edition of the table's column: how often its type had changed
   std::uint32_t row_count;
   std::uint32_t null_count;
   std::uint32_t entry_count;  ///< 0: codes have no entries
   std::uint32_t run_count;
   std::uint32_t reserved1;
-  std::uint64_t code_count;  ///< codes are below it; 0: plain
+  std::uint64_t code_count;  ///< all codes are below it; 0: plain
   std::uint64_t base;        ///< payload - code, wrapping around; 0 if codes have entries, or plain
   std::uint64_t min[2];      ///< payload and 0, or text cell; 0 without values
   std::uint64_t max[2];
@@ -67,8 +67,8 @@ static_assert(offsetof(MainColumnLayout, checksum) == 120);
 static_assert(std::is_trivially_copyable_v<MainColumnLayout> &&
               std::is_standard_layout_v<MainColumnLayout>);
 
-/// Where the parts of a column are, from the beginning of its parts; computed from the layout's
-/// counts alone.
+/// Offsets of a column's parts from the beginning of its parts; computed from the layout's counts
+/// alone.
 struct MainColumnParts {
   std::uint64_t entries = 0;
   std::uint64_t run_ends = 0;
@@ -76,12 +76,12 @@ struct MainColumnParts {
   std::uint64_t codes = 0;
   std::uint64_t cells = 0;
   std::uint64_t null_bits = 0;
-  std::uint64_t bytes = 0;  ///< of all
+  std::uint64_t bytes = 0;  ///< of all parts
 
   static MainColumnParts of(const MainColumnLayout& layout) noexcept;
 };
 
-/// Where the bytes of out-of-line text cells are: the pool as it is mapped.
+/// The memory with the bytes of out-of-line text cells: the mapped pool.
 struct TextMemory {
   const std::byte* base = nullptr;
   std::uint64_t bytes = 0;

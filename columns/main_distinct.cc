@@ -9,14 +9,14 @@
 namespace flugs::columns {
 namespace {
 
-// Places of values, found by hash; linear probing, at most half full.
+// A hash table of the values' places; linear probing, at most half full.
 class Places {
  public:
   explicit Places(std::uint64_t values_max)
       : slots_(std::bit_ceil(std::max<std::uint64_t>(values_max, 8) * 2), DistinctValues::kNull),
         mask_(slots_.size() - 1) {}
 
-  // The place of the value for which `is_same(place)`, or `next`, which it then has.
+  // The place of the value for which `is_same(place)` is true; a new value gets the place `next`.
   template <typename IsSame>
   std::uint32_t find_or_add(std::uint64_t hash, std::uint32_t next, const IsSame& is_same) {
     for (std::uint64_t at = hash & mask_;; at = (at + 1) & mask_) {

@@ -11,14 +11,15 @@
 
 namespace flugs::columns {
 
-/// The distinct values of a column: first in the order they occur in, with each row's place among
-/// them, then sorted, with each row's code.
+/// The distinct values of a column: first in the order in which they occur, with each row's place
+/// among them; then sorted, with each row's code.
 class DistinctValues {
  public:
-  /// Place of a row that is NULL.
+  /// The place of a row that is NULL.
   static constexpr std::uint32_t kNull = 0xFFFFFFFFu;
 
-  /// Nothing if there are more than `limit`. Payloads, with a byte per NULL or none.
+  /// nullopt if there are more than `limit` values. `payloads` are those of the rows; `nulls` has a
+  /// byte per row, or is empty.
   static std::optional<DistinctValues> of_integers(std::span<const std::int64_t> payloads,
                                                    std::span<const std::uint8_t> nulls,
                                                    std::uint64_t limit);
@@ -38,10 +39,10 @@ class DistinctValues {
   std::vector<std::uint32_t> rows_;
 };
 
-/// Equal text.
+/// Whether both cells have the same text.
 bool is_same_text(const Cell& a, const Cell& b, TextMemory memory) noexcept;
 std::string_view text_of(const Cell& cell, TextMemory memory) noexcept;
-/// The first eight bytes as a number: its order is the text's, as far as it differs.
+/// The first eight bytes as a number. Different numbers have the order of their texts.
 std::uint64_t prefix_of(std::string_view text) noexcept;
 
 }  // namespace flugs::columns

@@ -11,7 +11,7 @@ namespace flugs::columns {
 namespace {
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-// Costs are in half bytes, so that 1.5 times is a whole number.
+// Costs are in half bytes, so that a factor of 1.5 is a whole number.
 constexpr std::uint64_t kPackedWeight = 2;
 constexpr std::uint64_t kDictionaryWeight = 3;
 constexpr std::uint64_t kRunLengthWeight = 4;
@@ -33,7 +33,7 @@ std::uint64_t bytes_of(const MainColumnFacts& facts, MainEncodingChoice choice) 
   return MainColumnParts::of(layout).bytes;
 }
 
-// Keeps the cheapest of what is offered; of equals the first.
+// Keeps the cheapest of the offered encodings; of equal ones the first.
 class Cheapest {
  public:
   Cheapest(const MainColumnFacts& facts, MainEncodings allowed) noexcept
@@ -105,7 +105,7 @@ std::uint64_t distinct_limit(const MainColumnFacts& facts, MainEncodings allowed
   if (is_constant(facts, allowed)) return 0;
   if (!allowed.has(MainEncoding::kDictionary) && !allowed.has(MainEncoding::kRunLength)) return 0;
   if (allowed.is_only_one()) return facts.rows;
-  // Entries alone must not cost as much as the best that is certain.
+  // Entries alone must not cost as much as the best of the other encodings.
   MainColumnFacts uncounted = facts;
   uncounted.distinct = 0;
   const bool is_text = is_text_type(facts.type);

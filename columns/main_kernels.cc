@@ -17,7 +17,8 @@ KernelRoute best_route() noexcept {
       has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi");
-  // Of gathers and masked loads, which only those have, a build that charges reads knows nothing.
+  // A build that charges reads does not see gathers and masked loads, and only these kernels have
+  // them.
   if (has_avx512 && !pmem::kSeesScmReads) return KernelRoute::kAvx512;
   return has_avx2 ? KernelRoute::kAvx2 : KernelRoute::kPlain;
 }

@@ -8,7 +8,7 @@
 #include "columns/main_blocks.h"
 #include "columns/main_kernels.h"
 
-// Everything below is compiled for AVX2 and is called only where there is one.
+// The rest of this file is compiled for AVX2 and is called only where the processor has it.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,bmi2,popcnt"))), apply_to = function)
 #else
@@ -20,8 +20,9 @@ namespace flugs::columns {
 namespace {
 
 // Eight codes in one register of 32-bit lanes (up to 25 bits), or in two of 64-bit lanes. Each
-// 16-byte half of a register is loaded on its own, from the byte that its first code begins in;
-// a byte shuffle brings every code's bytes into its lane, and a shift its first bit to the bottom.
+// 16-byte half of a register is loaded separately, from the byte in which its first code begins. A
+// byte shuffle moves every code's bytes into its lane, and a shift moves its first bit to the
+// bottom.
 template <unsigned kLane>
 class Lanes {
  public:
@@ -68,7 +69,7 @@ class Lanes {
     return _mm256_and_si256(shifted, mask_);
   }
   void skip_block() { at_ += step_bytes_ * 8; }
-  // Memory is read faster when it is asked for some pages ahead of need.
+  // Memory is read faster if it is requested some pages ahead.
   void prefetch() const {
     for (std::size_t line = 0; line < step_bytes_ * 8; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(at_) + kPrefetchBytes + line, _MM_HINT_T0);
@@ -125,7 +126,7 @@ void decode(PackedCodes packed, std::size_t first, std::size_t count, const std:
   }
 }
 
-// Bit i is lane i's.
+// Bit i is the sign of lane i.
 template <unsigned kLane>
 std::uint64_t signs(__m256i lanes) {
   if constexpr (kLane == 32)
@@ -237,7 +238,7 @@ CodeSum sum_in(PackedCodes codes, std::size_t first, std::size_t count, std::uin
     }
     if constexpr (kCount) result.not_zero += static_cast<unsigned>(std::popcount(~zeros));
   }
-  // In 32-bit lanes the upper halves are codes of their own.
+  // In 32-bit lanes the upper halves are separate codes.
   result.sum = total(low) + (total(high) << (kLane == 32 ? 0 : 32));
   return result;
 }

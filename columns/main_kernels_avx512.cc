@@ -8,7 +8,8 @@
 #include "columns/main_kernels.h"
 #include "columns/main_lane_controls.h"
 
-// Everything below is compiled for AVX-512 with VBMI and is called only where there is one.
+// The rest of this file is compiled for AVX-512 with VBMI and is called only where the processor
+// has it.
 #if defined(__clang__)
 #pragma clang attribute push(                                                             \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2,popcnt"))), \
@@ -16,7 +17,7 @@
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2,popcnt")
-// GCC 12's own intrinsics are made with `__m512i undefined = undefined`.
+// GCC 12's own intrinsics are defined with `__m512i undefined = undefined`.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
@@ -53,7 +54,7 @@ class Lanes {
     return _mm512_and_si512(_mm512_multishift_epi64_epi8(bits_, words), mask_);
   }
   void skip_block() { at_ += register_bytes_ * kRegisters; }
-  // Memory is read faster when it is asked for some pages ahead of need.
+  // Memory is read faster if it is requested some pages ahead.
   void prefetch() const {
     for (std::size_t line = 0; line < kRegisters * register_bytes_; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(at_) + kPrefetchBytes + line, _MM_HINT_T0);
@@ -94,7 +95,7 @@ void values(PackedCodes codes, std::size_t first, std::size_t count, std::uint64
     _mm512_storeu_si512(out, _mm512_add_epi64(lanes.next(), bases));
 }
 
-// Entries 8 * i to 8 * i + 7, as far as there are any.
+// Entries 8 * i to 8 * i + 7, as far as they exist.
 __m512i entries_from(const std::int64_t* entries, unsigned count, unsigned i) {
   if (8 * i >= count) return _mm512_setzero_si512();
   return _mm512_maskz_loadu_epi64(static_cast<__mmask8>(low_bits(std::min(count - 8 * i, 8u))),
@@ -137,8 +138,8 @@ void decode(PackedCodes codes, std::size_t first, std::size_t count, const std::
   }
 }
 
-// A mask as a number. GCC 12 may spill a mask that it takes for 64 bits wide by writing its own 32
-// or fewer, and read 64: it has to be in a general register before it is widened.
+// A mask as a number. GCC 12 may treat a mask as 64 bits wide: it spills its own 32 bits or fewer,
+// and reads 64. So the mask must be in a general register before it is widened.
 template <typename Mask>
 std::uint64_t widened(Mask mask) {
   auto word = static_cast<std::uint32_t>(mask);
@@ -183,8 +184,8 @@ void filter(PackedCodes codes, std::size_t first, std::size_t count, std::uint64
   with_lanes<Filter>(codes, first, count, low, high, outside, mask);
 }
 
-// Of up to 256 codes: the byte that a code's bit is in from a register of bytes, its bit from
-// another.
+// For up to 256 codes: one register of bytes gives the byte with a code's bit, another gives the
+// bit.
 void members_of_bytes(PackedCodes codes, std::size_t first, std::size_t count,
                       const std::uint64_t* wanted, std::uint32_t limit, std::uint64_t* mask) {
   Lanes<8> lanes(codes, first);
@@ -201,7 +202,7 @@ void members_of_bytes(PackedCodes codes, std::size_t first, std::size_t count,
   }
 }
 
-// Of up to 1024 codes: the same with 16-bit words from two registers, and a shift.
+// For up to 1024 codes: the same with 16-bit words from two registers, and a shift.
 void members_of_words(PackedCodes codes, std::size_t first, std::size_t count,
                       const std::uint64_t* wanted, std::uint32_t limit, std::uint64_t* mask) {
   Lanes<16> lanes(codes, first);
@@ -290,7 +291,8 @@ __m512i add_lanes(__m512i a, __m512i b) {
   return _mm512_add_epi32(a, b);
 }
 
-// Codes of one bit (16-bit lanes) or two (32) less than a lane are added up within the block first.
+// Codes that are one bit (16-bit lanes) or two bits (32) narrower than a lane are first added up
+// within the block.
 template <unsigned kLane>
 struct Sum {
   using L = Lanes<kLane>;
@@ -422,7 +424,7 @@ void fill_clear(const std::uint64_t* mask, std::size_t count, std::int64_t fill,
   }
 }
 
-// Eight words at a time, by looking up the bits of each half of a byte.
+// Counts eight words at a time, by looking up the bits of each half of a byte.
 std::size_t bits_set(const std::uint64_t* words, std::size_t count) {
   const __m512i bits_of_half =
       _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));

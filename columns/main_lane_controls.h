@@ -5,10 +5,10 @@
 
 namespace flugs::columns {
 
-/// How a register full of codes gets into lanes with AVX-512 VBMI: vpermb brings the bytes of a
-/// lane's codes into its 8-byte word, vpmultishiftqb takes each byte of the lane from its bit on,
-/// an AND cuts off the rest. A register of 512 / lane codes begins at a byte, so that all of a
-/// column are done alike.
+/// Moves a register full of codes into lanes with AVX-512 VBMI. vpermb moves the bytes of a lane's
+/// codes into its 8-byte word, vpmultishiftqb takes each byte of the lane from its bit on, and an
+/// AND cuts off the rest. A register of 512 / lane codes begins at a byte, so the same controls
+/// serve all registers of a column.
 struct LaneControls {
   alignas(64) std::array<std::uint8_t, 64> bytes{};
   alignas(64) std::array<std::uint8_t, 64> bits{};

@@ -16,7 +16,7 @@ bool has_cells(const MainColumnLayout& layout) noexcept {
          is_text_type(static_cast<Type>(layout.type));
 }
 
-// Plain payloads that are what the column holds.
+// Whether plain payloads are stored as the column's values.
 bool is_as_stored(const MainColumn& column) noexcept {
   return column.type() != Type::kDouble && !column.has_nulls();
 }

@@ -9,7 +9,7 @@ namespace flugs::columns {
 
 namespace {
 
-// Two nodes become one only if that has room left, or the next insert would split it again.
+// Two nodes are joined only if that leaves room; else the next insert would split the node again.
 constexpr std::uint32_t kLeafEntriesJoined = kLeafEntries - kLeafEntries / 4;
 constexpr std::uint32_t kInnerEntriesJoined = kInnerEntries - kInnerEntries / 4;
 
@@ -48,9 +48,9 @@ bool OrderedIndex::has_bad_fill(Purpose purpose, const Path& path) const noexcep
 }
 
 // Hand over hand: a child's version counts only if its parent has not changed by the time it was
-// read, for then it is the version of a node that holds the target's range. From there on, whoever
-// takes part of that range away changes the node's version (see erase_largest for the one case
-// that does not come from the parent).
+// read. Then it is the version of a node that holds the target's range. From there on, every writer
+// that takes part of that range away changes the node's version (in erase_largest the change does
+// not come from the parent).
 template <OrderedIndex::Purpose kPurpose, typename Target>
 OrderedIndex::Descent OrderedIndex::descend(const Target& target, Path& path) const {
   path.steps[0] = {anchor_, anchor_->lock.read(), 0};
@@ -110,7 +110,7 @@ OrderedIndex::Outcome OrderedIndex::try_insert(const OrderedEntry& entry, bool m
   return Outcome::kDone;
 }
 
-// Splits the full path.node; its parent has room, or the descent would have stopped there.
+// Splits the full path.node. Its parent has room; otherwise the descent would have stopped there.
 void OrderedIndex::split(const Path& path) {
   const Step& parent = path.parent();
   if (!parent.node->lock.upgrade(parent.version)) return;
@@ -121,7 +121,7 @@ void OrderedIndex::split(const Path& path) {
       at_right_edge = at_right_edge && path.steps[i].child == path.steps[i].node->count();
     Inner* above = parent.node;
     std::uint32_t i = parent.child;
-    if (above == anchor_) {  // nobody gets past the locked anchor to the new root
+    if (above == anchor_) {  // no thread gets past the locked anchor to the new root
       above = store_.new_inner();
       above->assign({}, std::array{node});
       anchor_->set_child(0, above);
@@ -194,8 +194,8 @@ OrderedIndex::Outcome OrderedIndex::try_erase(const OrderedEntry& entry) {
 }
 
 // The largest entry of a leaf is also the separator of one inner node, unless the leaf is the last;
-// the entry before it takes its place. This narrows the range of every node between the two, so
-// all of them are locked and get a new version: a descent that is in one of them starts again.
+// the entry before it becomes the separator. This narrows the range of every node between the two.
+// So all of them are locked and get a new version, and a descent in one of them starts again.
 OrderedIndex::Outcome OrderedIndex::erase_largest(const Path& path, const OrderedEntry& entry) {
   std::uint32_t first = path.depth;  // steps[first] has the separator; path.depth when none has
   for (std::uint32_t s = path.depth; s-- > 1;) {
@@ -209,8 +209,8 @@ OrderedIndex::Outcome OrderedIndex::erase_largest(const Path& path, const Ordere
     ++locked;
   bool valid = locked == path.depth && path.node->lock.upgrade(path.version);
   const bool leaf_locked = valid;
-  // That no node has the separator must hold now that the leaf is locked: only with this lock can
-  // its largest entry become a separator.
+  // No node may have the separator now that the leaf is locked: only under this lock can its
+  // largest entry become a separator.
   if (first == path.depth)
     for (std::uint32_t s = 0; s < path.depth; ++s)
       valid = valid && path.steps[s].node->lock.validate(path.steps[s].version);
@@ -231,7 +231,7 @@ OrderedIndex::Outcome OrderedIndex::erase_largest(const Path& path, const Ordere
 }
 
 // Joins path.node, which has too few entries, with a neighbour below the same parent, or fills it
-// up from there. An inner root without separators is taken out instead.
+// up from there. An inner root without separators is removed instead.
 void OrderedIndex::join(const Path& path) {
   Inner& parent = *path.parent().node;
   if (!parent.lock.upgrade(path.parent().version)) return;
@@ -243,7 +243,7 @@ void OrderedIndex::join(const Path& path) {
       store_.free(root);
     }
   } else {
-    // The parent has two children at least: the descent has seen to that.
+    // The descent made sure that the parent has at least two children.
     const std::uint32_t i = std::min(path.parent().child, parent.count() - 1);
     Node* left = parent.child(i);
     Node* right = parent.child(i + 1);
@@ -313,7 +313,7 @@ void OrderedIndex::scan(std::uint64_t lower_prefix, Probe probe, Visit visit) co
   for (;;) {
     Path path;
     std::uint32_t first = kChanged;
-    // After an interruption go on behind the last entry visited, whatever the leaves are now.
+    // After an interruption go on behind the last visited entry, whatever the leaves are now.
     const auto find = [&](const auto& target) {
       if (descend<Purpose::kRead>(target, path) == Descent::kLeaf)
         first = position(path.leaf(), path.version, target);
@@ -328,11 +328,12 @@ void OrderedIndex::scan(std::uint64_t lower_prefix, Probe probe, Visit visit) co
   }
 }
 
-// Visits from entry `first` of path.leaf() on; false when a leaf has changed, with `last` visited.
+// Visits entries from entry `first` of path.leaf() on; false when a leaf has changed, with `last`
+// visited.
 //
-// The next leaf's version is noted before the own one is validated: so the next leaf, as it was at
-// that version, begins where this one ended, and if it still has that version when we get there,
-// however long the visits took and whatever became of this leaf, it is what has to come next.
+// The next leaf's version is noted before this leaf is validated. So the next leaf, at that
+// version, begins where this one ended. If it still has that version when the scan gets there, it
+// is the right continuation, however long the visits took and whatever became of this leaf.
 bool OrderedIndex::scan_from(const Path& path, std::uint32_t first, Probe probe, Visit visit,
                              OrderedEntry& last, bool& has_last) const {
   std::array<OrderedEntry, kLeafEntries> batch;
@@ -355,7 +356,7 @@ bool OrderedIndex::scan_from(const Path& path, std::uint32_t first, Probe probe,
     }
     if (!leaf->lock.validate(version)) return false;
 
-    // If the largest is in the range, so are all.
+    // If the largest entry is in the range, all are.
     const bool all_inside = n > 0 && probe(batch[n - 1]) == 0;
     for (std::uint32_t i = 0; i < n; ++i) {
       if (!all_inside && probe(batch[i]) != 0) return true;

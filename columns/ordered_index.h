@@ -14,9 +14,9 @@ namespace flugs::columns {
 
 /// Compares the full keys of two rows whose prefixes are equal.
 ///
-/// Must be a total preorder that stays the same for rows that are in the index. Called from any
-/// thread without a lock, also on a row that is being erased; such an answer is thrown away, so for
-/// any row that was ever inserted the call must return, whatever it returns.
+/// Must be a total preorder that stays the same for rows in the index. Called from any thread
+/// without a lock, also on a row that is being erased. The index discards such a result, but the
+/// call must return for every row that was ever inserted.
 class OrderedIndexCompare {
  public:
   /// <0, 0, >0 as the key of `a` is smaller than, equal to, larger than that of `b`.
@@ -26,7 +26,7 @@ class OrderedIndexCompare {
   ~OrderedIndexCompare() = default;
 };
 
-/// <0, 0, >0 as a row is before, the same as, or after another of the same prefix. Without
+/// <0, 0, >0 as a row is before, the same as, or after another row of the same prefix. Without
 /// `compare` the prefix is the whole key.
 inline int compare_rows(const OrderedIndexCompare* compare, std::uint32_t a, std::uint32_t b) {
   if (a == b) return 0;
@@ -42,25 +42,27 @@ inline bool precedes(const OrderedIndexCompare* compare, const OrderedEntry& a,
 }
 
 /// A DRAM B+-tree of (key, row) for many readers and writers at once. Readers take no lock: they
-/// note the version of a node, read, and start again if it has changed (optimistic lock coupling,
-/// Leis et al., "The ART of Practical Synchronization"). Writers lock the nodes they change.
+/// note the version of a node, read, and start again if the version has changed (optimistic lock
+/// coupling, Leis et al., "The ART of Practical Synchronization"). Writers lock the nodes that they
+/// change.
 ///
 /// Entries are ordered by the first 8 bytes of the key (`prefix`), then by the full key through
 /// OrderedIndexCompare, then by row: every entry is unique, and found in O(log n) even among
 /// millions of duplicates of its key.
 ///
-/// Nodes: a node that erasing leaves less than a quarter full is joined with its neighbour or
-/// filled up from it, and what becomes free is used again, so memory follows the largest number of
-/// entries there ever was, not the number of inserts. See columns/ordered_index_node.h for why
-/// readers may hold on to a freed node.
+/// Nodes: when erasing leaves a node less than a quarter full, it is joined with its neighbour or
+/// filled up from it. Freed nodes are reused. So memory follows the largest number of entries that
+/// there ever was, not the number of inserts. columns/ordered_index_node.h says why readers may
+/// still use a freed node.
 ///
-/// Reuse of rows: the index compares only rows that are in it, so once `erase` has returned, its
-/// row may come back with another key, except while a scan that had begun before still runs.
+/// Reuse of rows: the index compares only rows that are in it. So once `erase` has returned, its
+/// row may come back with another key, unless a scan that began before is still running.
 ///
 /// Thread-safety: any thread, except where said.
 class OrderedIndex {
  public:
-  /// Something that compares to entries: <0 the entry is before the range, 0 inside, >0 behind.
+  /// Compares the range of a scan to entries: <0 the entry is before the range, 0 inside, >0
+  /// behind.
   using Probe = FunctionRef<int(const OrderedEntry&)>;
   using Visit = FunctionRef<bool(const OrderedEntry&)>;
 
@@ -72,28 +74,28 @@ class OrderedIndex {
 
   /// The entry must not be present; the key of its row must be readable by `compare` already.
   void insert(const OrderedEntry& entry);
-  /// The same for one that may be present; false when it is.
+  /// The same for an entry that may be present; false if it is.
   bool insert_unless_there(const OrderedEntry& entry);
   /// False when absent. The key of its row must still be readable.
   bool erase(const OrderedEntry& entry);
 
   /// Visits the entries inside the range in ascending order until `visit` returns false. No entry
-  /// with a prefix below `lower_prefix` may be inside. Entries that are inserted or erased
-  /// meanwhile may be seen or not; all others exactly once.
-  /// `visit` runs outside of all nodes: it may take long and may change this index.
+  /// with a prefix below `lower_prefix` may be inside. Entries inserted or erased meanwhile may be
+  /// visited or not; all others are visited exactly once. No node is locked during `visit`: it may
+  /// take long and may change this index.
   void scan(std::uint64_t lower_prefix, Probe probe, Visit visit) const;
 
-  /// Fills an empty index with ascending entries. Thread-safety: nobody else at the index.
+  /// Fills an empty index with ascending entries. Thread-safety: no other thread uses the index.
   void build_sorted(std::span<const OrderedEntry> entries);
 
-  /// Exact when nobody writes.
+  /// Exact when no thread writes.
   std::size_t size() const noexcept;
   std::size_t memory_bytes() const noexcept { return store_.memory_bytes(); }
-  /// Thread-safety: nobody else at the index.
+  /// Thread-safety: no other thread uses the index.
   void clear();
 
   /// Audits order, separators, fill, links and size; kCorrupt says what is wrong.
-  /// Thread-safety: nobody may write meanwhile.
+  /// Thread-safety: no thread may write meanwhile.
   Status check() const;
 
  private:
@@ -152,9 +154,10 @@ class OrderedIndex {
 
   const OrderedIndexCompare* compare_;
   NodeStore store_;
-  // Without separators; its only child is the root, which so has a parent like any other node.
+  // Has no separators; its only child is the root, so the root has a parent like any other node.
   Inner* anchor_;
-  // Spread by leaf, so that counting does not bring back the shared line that the tree avoids.
+  // Per leaf in stripes, since one counter would be a word that all writers share, which the tree
+  // avoids.
   std::array<SizeStripe, kSizeStripes> size_;
 };
 

@@ -9,7 +9,7 @@
 #include "columns/ordered_index.h"
 #include "columns/ordered_index_search.h"
 
-// An ordered index as a whole: built, emptied, counted, audited.
+// An ordered index as a whole: building, clearing, counting, auditing.
 namespace flugs::columns {
 
 void OrderedIndex::clear() {
@@ -31,8 +31,8 @@ void OrderedIndex::build_sorted(std::span<const OrderedEntry> entries) {
     FLUGS_CHECK(entries[i - 1].prefix <= entries[i].prefix);
   store_.free(static_cast<Leaf*>(anchor_->child(0)));
 
-  // One level at a time: its nodes, and the largest entry below each. Nodes of a level get equally
-  // many entries, so that none has too few.
+  // Builds one level at a time: its nodes, and the largest entry below each. All nodes of a level
+  // get the same number of entries, so none has too few.
   std::vector<Node*> nodes((entries.size() + kLeafEntriesBuilt - 1) / kLeafEntriesBuilt);
   std::vector<OrderedEntry> largest(nodes.size());
   Leaf* previous = nullptr;

@@ -11,7 +11,7 @@ namespace flugs::columns {
 
 namespace {
 
-// A key of a small table needs a root only; a large index wants huge pages.
+// A small key needs just a root; a large index wants huge pages.
 constexpr std::size_t kFirstNodeSlabBytes = std::size_t{16} << 10;
 constexpr std::size_t kNodeSlabBytesMax = std::size_t{4} << 20;
 

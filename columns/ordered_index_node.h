@@ -13,14 +13,14 @@
 
 // The nodes of columns/ordered_index.h, and where their memory comes from.
 //
-// A node is read without a lock: note its version, read, and believe what was read only if the
-// version is still the same. Therefore every field a reader may look at while a writer changes it
-// is atomic; stores are releases and loads acquires (plain moves on x86), which makes sure that
-// whoever saw any part of a change also sees that the version has moved.
+// A node is read without a lock: note its version, read, and trust the result only if the version
+// is still the same. So every field that a reader may read while a writer changes it is atomic.
+// Stores are releases and loads acquires (plain moves on x86). Therefore a reader that saw any part
+// of a change also sees that the version has moved.
 //
-// Memory that was a leaf once stays a leaf for ever, an inner node an inner node: a reader that
-// still holds a pointer to a freed or reused node reads fields of the right type, and slots below
-// any count it can see have held an entry at some time.
+// Memory of a leaf stays a leaf for ever, and memory of an inner node an inner node. So a reader
+// that still has a pointer to a freed or reused node reads fields of the right type, and slots
+// below any count that it can see have held an entry at some time.
 namespace flugs::columns {
 
 /// One key of one row. See OrderedIndex for the order.
@@ -34,7 +34,7 @@ struct OrderedEntry {
 /// A version that is odd while a writer holds the node, and larger afterwards.
 class VersionLock {
  public:
-  /// Waits until no writer is at work.
+  /// Waits until no writer holds it.
   std::uint64_t read() const noexcept {
     SpinWait wait;
     for (;;) {
@@ -44,17 +44,17 @@ class VersionLock {
       wait.once();
     }
   }
-  /// Whether all that was read since `read` returned `version` was there at one moment.
+  /// Whether all that was read since `read` returned `version` existed at one moment.
   bool validate(std::uint64_t version) const noexcept {
     return word_.load(std::memory_order_acquire) == version;
   }
-  /// Locks, if nobody has since `read` returned `version`. Never waits.
+  /// Locks, if no thread has locked since `read` returned `version`. Never waits.
   bool upgrade(std::uint64_t version) noexcept {
     note_write(SharedWord::kKeyNode, this);
     return word_.compare_exchange_strong(version, version + 1, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
-  /// Waits: so only for nodes below or to the right of those that the caller holds.
+  /// Waits, so the caller may use it only for nodes below or to the right of those that it holds.
   void lock() noexcept {
     while (!upgrade(read())) {
     }
@@ -81,8 +81,8 @@ struct Node {
   const bool is_leaf;
 };
 
-/// Up to `kCapacity` entries in ascending order; prefixes apart from rows, because a search needs
-/// only prefixes and then one row.
+/// Up to `kCapacity` entries in ascending order. Prefixes are apart from rows, because a search
+/// needs only prefixes and then one row.
 template <std::uint32_t kCapacity>
 struct EntryArray {
   std::uint64_t prefix(std::uint32_t i) const noexcept {
@@ -145,9 +145,9 @@ struct alignas(64) Leaf : Node, EntryArray<kLeafEntries> {
   std::atomic<Leaf*> next{nullptr};
 };
 
-/// Child i holds the entries up to and including separator i, the last child the rest.
-/// A separator *is* the largest entry below its child, never just some bound: erasing that entry
-/// replaces the separator, so that the tree compares only rows that are in it.
+/// Child i holds the entries up to and including separator i, the last child the rest. A separator
+/// *is* the largest entry below its child, never just some bound: erasing that entry replaces the
+/// separator, so the tree compares only rows that are in it.
 struct alignas(64) Inner : Node, EntryArray<kInnerEntries> {
   static constexpr std::uint32_t kCapacity = kInnerEntries;
 
@@ -158,7 +158,7 @@ struct alignas(64) Inner : Node, EntryArray<kInnerEntries> {
   void set_child(std::uint32_t i, Node* child) noexcept {
     children[i].store(child, std::memory_order_release);
   }
-  /// Child `i` was split: it holds what is up to `separator`, `right` the rest.
+  /// Child `i` was split: it keeps the entries up to `separator`, `right` has the rest.
   void insert_child(std::uint32_t i, const OrderedEntry& separator, Node* right) noexcept {
     const std::uint32_t n = count();
     shift_up(i, n);
@@ -174,7 +174,7 @@ struct alignas(64) Inner : Node, EntryArray<kInnerEntries> {
     for (std::uint32_t k = i + 1; k < n; ++k) set_child(k, child(k + 1));
     set_count(n - 1);
   }
-  /// One child more than separators.
+  /// There must be one child more than separators.
   void assign(std::span<const OrderedEntry> separators, std::span<Node* const> below) noexcept {
     for (std::uint32_t i = 0; i < separators.size(); ++i) set_entry(i, separators[i]);
     for (std::uint32_t i = 0; i < below.size(); ++i) set_child(i, below[i]);
@@ -186,7 +186,7 @@ struct alignas(64) Inner : Node, EntryArray<kInnerEntries> {
 
 static_assert(sizeof(Leaf) == 1024 && sizeof(Inner) == 1024);
 
-/// Memory for nodes, kept until destruction; freed nodes are handed out again first.
+/// Memory for nodes, kept until destruction; freed nodes are reused first.
 /// Thread-safety: any thread, except `clear`.
 class NodeStore {
  public:

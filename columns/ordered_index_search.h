@@ -6,28 +6,27 @@
 #include "columns/ordered_index.h"
 #include "columns/ordered_index_node.h"
 
-// Searching one node of an ordered index: what is looked for, and where in the node it is.
-// Prefixes are compared first; full keys, which may cost a cache miss each, only where prefixes
-// leave it open.
+// Search in one node of an ordered index. Prefixes are compared first. Full keys, which may cost a
+// cache miss each, are compared only where prefixes do not decide.
 namespace flugs::columns {
 
-/// `position` saw the node change.
+/// Result of `position` if the node changed.
 constexpr std::uint32_t kChanged = 0xFFFFFFFFu;
 
-/// Looks for `entry`, or for what comes directly after it.
+/// Searches for `entry`, or for the entry directly after it.
 struct EntryTarget {
   const OrderedIndexCompare* compare;
   OrderedEntry entry;
   bool after = false;
 };
 
-/// Looks for the first entry that `probe` does not call smaller.
+/// Searches for the first entry that is not before the range of `probe`.
 struct ProbeTarget {
   std::uint64_t lower_prefix;
   FunctionRef<int(const OrderedEntry&)> probe;
 };
 
-/// The first i with a prefix not below (or, with kAbove, above) `prefix`.
+/// The first i whose prefix is not below `prefix` or, with kAbove, is above it.
 template <bool kAbove, typename N>
 std::uint32_t prefix_bound(const N& node, std::uint32_t first, std::uint32_t end,
                            std::uint64_t prefix) noexcept {
@@ -36,7 +35,7 @@ std::uint32_t prefix_bound(const N& node, std::uint32_t first, std::uint32_t end
   };
   std::uint32_t length = end - first;
   if (length == 0) return first;
-  while (length > 1) {  // without branches to mispredict
+  while (length > 1) {  // without branches that could be mispredicted
     const std::uint32_t half = length / 2;
     first += before(first + half - 1) ? half : 0;
     length -= half;
@@ -44,9 +43,9 @@ std::uint32_t prefix_bound(const N& node, std::uint32_t first, std::uint32_t end
   return first + (before(first) ? 1 : 0);
 }
 
-/// The first entry of `node` that is not before the target (count() if none), or kChanged when the
-/// node has left `version`, to which a result other than kChanged is not yet validated.
-/// The callback sees only entries that were in the node at `version`.
+/// The first entry of `node` that is not before the target (count() if there is none), or kChanged
+/// if the node has left `version`. Any other result is not validated yet. The callback gets only
+/// entries that were in the node at `version`.
 template <typename N>
 std::uint32_t position(const N& node, std::uint64_t version, const EntryTarget& target) {
   const std::uint64_t prefix = target.entry.prefix;
