@@ -92,6 +92,7 @@ class PlantedTree(unittest.TestCase):
                            ("tables/keys/key.h", "tables/transactions/transaction.h"),
                            ("tables/table/table.h", "engine/merge/merge.h"),
                            ("engine/merge/merge.h", "engine/database/database.h"),
+                           ("query/scan/scan.h", "query/operators/sort.h"),
                            ("columns/column.h", "tables/rows/row.h")):
             self.assert_fires(path, f'#pragma once\n#include "{name}"\n', "layering")
             os.remove(os.path.join(self.root, path))

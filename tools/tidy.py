@@ -24,6 +24,7 @@ CLANG_FORMAT = "clang-format-19"
 # with sub-folders stands for all of them. Public headers count as "flugs", the few of them that
 # every layer may use as "base".
 BELOW_TABLES = {"base", "flugs", "pmem", "columns", "mvcc", "recovery"}
+BELOW_QUERY = {"base", "flugs", "pmem", "columns", "mvcc", "tables", "engine"}
 MAY_INCLUDE = {
     "flugs": {"flugs"},
     "base": {"base"},
@@ -40,7 +41,11 @@ MAY_INCLUDE = {
     "engine/background": BELOW_TABLES | {"tables", "engine/merge"},
     "engine/database": BELOW_TABLES | {"tables", "engine/merge", "engine/background"},
     "engine/audit": BELOW_TABLES | {"tables", "engine"},
-    "query": {"base", "flugs", "pmem", "columns", "mvcc", "tables", "engine"},
+    "query/vectors": BELOW_QUERY,
+    "query/expressions": BELOW_QUERY | {"query/vectors"},
+    "query/scan": BELOW_QUERY | {"query/vectors", "query/expressions"},
+    "query/operators": BELOW_QUERY | {"query/vectors", "query/expressions", "query/scan"},
+    "query/plan": BELOW_QUERY | {"query"},
     "bench": {"base", "flugs"},
     "history": {"base"},
     "proof": BELOW_TABLES | {"tables", "engine", "history"},

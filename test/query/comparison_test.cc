@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "flugs/query.h"
-#include "query/data_type.h"
+#include "query/vectors/data_type.h"
 #include "test/support/temporary_database.h"
 
 using namespace flugs;

@@ -1,4 +1,4 @@
-#include "query/delta_kernels.h"
+#include "query/vectors/delta_kernels.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,11 +1,11 @@
-#include "query/delta_segment.h"
+#include "query/scan/delta_segment.h"
 
 #include <catch2/catch.hpp>
 #include <limits>
 
 #include "engine/database/database_access.h"
-#include "query/failure.h"
-#include "query/table_view.h"
+#include "query/scan/table_view.h"
+#include "query/vectors/failure.h"
 #include "test/support/temporary_database.h"
 
 using namespace flugs;

@@ -1,12 +1,12 @@
-#include "query/main_segment.h"
+#include "query/scan/main_segment.h"
 
 #include <catch2/catch.hpp>
 #include <memory>
 #include <vector>
 
 #include "engine/database/database_access.h"
-#include "query/table_scan.h"
-#include "query/table_view.h"
+#include "query/scan/table_scan.h"
+#include "query/scan/table_view.h"
 #include "test/support/main_column_group.h"
 #include "test/support/temporary_database.h"
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "query/expr_node.h"
+#include "query/expressions/expr_node.h"
 
 namespace flugs::test {
 

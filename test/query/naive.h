@@ -7,8 +7,8 @@
 
 #include "flugs/database.h"
 #include "flugs/query.h"
-#include "query/data_type.h"
-#include "query/query_node.h"
+#include "query/operators/query_node.h"
+#include "query/vectors/data_type.h"
 
 namespace flugs::test {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "query/expr_node.h"
+#include "query/expressions/expr_node.h"
 #include "test/query/naive.h"
 
 namespace flugs::test {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "query/expr_node.h"
+#include "query/expressions/expr_node.h"
 
 namespace flugs::test {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "query/data_type.h"
-#include "query/query_node.h"
+#include "query/operators/query_node.h"
+#include "query/vectors/data_type.h"
 
 namespace flugs::test {
 

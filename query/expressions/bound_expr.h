@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "query/expressions/expr_node.h"
+#include "query/vectors/text_store.h"
+#include "query/vectors/vec.h"
+
+namespace flugs::query {
+
+struct BoundExpr;
+
+/// The value of an expression of one column for each code of the column's domain.
+struct LookupTable {
+  std::once_flag once;
+  bool by_value = false;  ///< it failed for an entry, which perhaps no row has
+  // The entry behind those of all codes is NULL's.
+  std::vector<std::uint8_t> nulls;
+  bool has_nulls = false;
+  std::vector<std::int64_t> ints;  ///< doubles too, as bits
+  std::vector<std::string_view> texts;
+  std::vector<std::uint32_t> codes;  ///< of the texts, in the node's result domain
+};
+
+/// An expression whose columns are positions in a schema and whose types are known. What it is
+/// evaluated to lies in the evaluating worker's Evaluator, in the slot of the node.
+struct BoundExpr {
+  Op op = Op::kConstant;
+  DataType type;
+  Form form = Form::kInt;
+  std::vector<std::unique_ptr<BoundExpr>> args;
+  std::uint32_t slot = 0;
+  std::string label;  ///< what the user wrote, for messages
+
+  std::uint32_t column = 0;                         ///< kColumn, kLookup
+  std::shared_ptr<const CodeDomain> domain;         ///< of that column's codes, if it has codes
+  std::shared_ptr<const CodeDomain> result_domain;  ///< of form kCode
+  Value value;                                      ///< kConstant; a text lies in a TextStore
+  Vec constant;                                     ///< kConstant, kBatchRows times
+  bool is_untyped_null = false;                     ///< kConstant
+  std::string text;                                 ///< patterns
+  std::uint32_t first = 0, length = 0;              ///< kSubstring; kRescale: the exponent
+  std::int64_t factors[2] = {1, 1};                 ///< comparisons of different units; kCoarsen
+  std::vector<std::int64_t> ints;                   ///< kIn, sorted
+  std::unordered_set<std::string_view> texts;       ///< kIn
+  bool in_has_null = false;
+  // kCase: the columns that its branches need, and a slot for each.
+  std::vector<std::uint32_t> columns;
+  std::vector<Form> column_forms;
+  std::uint32_t first_slot = 0;
+  std::unique_ptr<LookupTable> lookup;
+};
+using BoundPtr = std::unique_ptr<BoundExpr>;
+
+/// Turns expressions into bound ones. All that are evaluated by one Evaluator come from one Binder.
+class Binder {
+ public:
+  /// Constants have their texts in `texts`. An expression of one coded column whose domain has no
+  /// more codes is evaluated once per code.
+  Binder(TextStore& texts, const Schema& schema, std::uint32_t lookup_codes_max = kLookupCodesMax)
+      : texts_(texts), schema_(schema), lookup_codes_max_(lookup_codes_max) {}
+
+  /// Fails with kInvalidArgument: no such column, types that do not fit. Evaluates to the lane of
+  /// its type, or, if `may_be_coded`, to codes where that costs nothing.
+  BoundPtr bind(const Expr& expr, bool may_be_coded = false);
+  /// Must be of type bool.
+  BoundPtr bind_condition(const Expr& expr);
+  std::uint32_t slot_count() const noexcept { return slots_; }
+
+  /// The type in which values of both types compare; false: there is none.
+  static bool common_type(DataType a, DataType b, DataType& common);
+  /// To a type that common_type gave.
+  void convert_to(BoundPtr& expr, DataType type);
+  /// Makes an expression of this and one of another binder equal where their values are, for all
+  /// values: what has no equal of the other type becomes NULL. False: they do not compare.
+  bool make_equatable(BoundPtr& own, BoundPtr& others, Binder& other);
+
+  static constexpr std::uint32_t kLookupCodesMax = 1u << 16;
+
+ private:
+  BoundPtr node(Op op, DataType type, std::string label);
+  BoundPtr bind_node(const Expr& expr);
+  BoundPtr bind_column(const ExprNode& from);
+  BoundPtr bind_constant(const Value& value, DataType type, std::string label);
+  BoundPtr bind_literal(const Literal& literal, std::string label);
+  BoundPtr bind_comparison(const ExprNode& from, std::string label);
+  static void compare_with_constant(BoundExpr& comparison, BoundExpr& constant, bool is_left,
+                                    DataType other);
+  BoundPtr bind_logic(const ExprNode& from, std::string label);
+  BoundPtr bind_in(const ExprNode& from, std::string label);
+  void add_member(BoundExpr& in, const Literal& literal);
+  BoundPtr bind_text_predicate(const ExprNode& from, std::string label);
+  BoundPtr bind_arithmetic(const ExprNode& from, std::string label);
+  BoundPtr bind_time_arithmetic(Op op, BoundPtr a, BoundPtr b, std::string label);
+  BoundPtr bind_function(const ExprNode& from, std::string label);
+  BoundPtr bind_case(const ExprNode& from, std::string label);
+  BoundPtr convert(Op op, DataType type, BoundPtr from);
+  BoundPtr with_lookups(BoundPtr expr);
+  static void encode_lookup(BoundExpr& expr);
+  void unify(BoundPtr& a, BoundPtr& b, std::string_view what);
+  BoundPtr rescaled(BoundPtr expr, std::uint8_t scale);
+  BoundPtr coarsened(BoundPtr expr, DataType type);
+  static void give_type(BoundPtr& null, DataType type);
+  static void fill(BoundExpr& constant);
+
+  TextStore& texts_;
+  const Schema& schema_;
+  std::uint32_t lookup_codes_max_;
+  std::uint32_t slots_ = 0;
+};
+
+/// The columns that an expression names, each once. For finding out what an input has to provide.
+void collect_columns(const Expr& expr, std::vector<std::string>& names);
+/// The columns of a bound one, by position, each once.
+void collect_columns(const BoundExpr& expr, std::vector<std::uint32_t>& columns);
+/// Evaluates a lookup's expression for each code, once; from any thread.
+void fill_lookup(const BoundExpr& expr);
+
+/// Evaluates bound expressions for one worker.
+class Evaluator {
+ public:
+  explicit Evaluator(std::uint32_t slot_count) : slots_(slot_count) {}
+
+  /// Valid until the expression is evaluated again; may view the batch's own columns. Fails with
+  /// kOverflow.
+  ColumnView evaluate(const BoundExpr& expr, const Batch& batch);
+  /// Positions of the rows for which the condition is true, ascending; returns how many.
+  std::size_t select(const BoundExpr& condition, const Batch& batch, std::uint32_t* positions);
+
+ private:
+  ColumnView column(const BoundExpr& expr, const Batch& batch);
+  ColumnView lookup(const BoundExpr& expr, const Batch& batch);
+  ColumnView comparison(const BoundExpr& expr, const Batch& batch);
+  ColumnView logic(const BoundExpr& expr, const Batch& batch);
+  ColumnView negation(const BoundExpr& expr, const Batch& batch);
+  ColumnView null_test(const BoundExpr& expr, const Batch& batch);
+  ColumnView membership(const BoundExpr& expr, const Batch& batch);
+  ColumnView text_predicate(const BoundExpr& expr, const Batch& batch);
+  ColumnView arithmetic(const BoundExpr& expr, const Batch& batch);
+  ColumnView integer_arithmetic(const BoundExpr& expr, ColumnView a, ColumnView b, std::size_t n);
+  ColumnView real_arithmetic(const BoundExpr& expr, ColumnView a, ColumnView b, std::size_t n);
+  ColumnView conversion(const BoundExpr& expr, const Batch& batch);
+  ColumnView coarsened(const BoundExpr& expr, const Batch& batch);
+  ColumnView calendar(const BoundExpr& expr, const Batch& batch);
+  ColumnView text_function(const BoundExpr& expr, const Batch& batch);
+  ColumnView case_when(const BoundExpr& expr, const Batch& batch);
+  Batch subset(const BoundExpr& expr, const Batch& batch, const std::vector<std::uint32_t>& rows);
+
+  /// NULL where one of them is; null when none is.
+  const std::uint8_t* merged_nulls(const BoundExpr& expr, const std::uint8_t* a,
+                                   const std::uint8_t* b, std::size_t n);
+  Vec& out(const BoundExpr& expr) noexcept { return slots_[expr.slot]; }
+
+  std::vector<Vec> slots_;
+};
+
+}  // namespace flugs::query

@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <numeric>
+
+#include "query/expressions/bound_expr.h"
+#include "query/vectors/failure.h"
+
+namespace flugs::query {
+
+ColumnView Evaluator::evaluate(const BoundExpr& expr, const Batch& batch) {
+  switch (expr.op) {
+    case Op::kColumn:
+      return column(expr, batch);
+    case Op::kConstant:
+      return expr.constant.view(expr.value.is_null());
+    case Op::kLookup:
+      return lookup(expr, batch);
+    case Op::kEqual:
+    case Op::kNotEqual:
+    case Op::kLess:
+    case Op::kLessEqual:
+      return comparison(expr, batch);
+    case Op::kAnd:
+    case Op::kOr:
+      return logic(expr, batch);
+    case Op::kNot:
+      return negation(expr, batch);
+    case Op::kIsNull:
+    case Op::kIsNotNull:
+      return null_test(expr, batch);
+    case Op::kIn:
+      return membership(expr, batch);
+    case Op::kStartsWith:
+    case Op::kEndsWith:
+    case Op::kContains:
+      return text_predicate(expr, batch);
+    case Op::kRescale:
+    case Op::kToInstant:
+    case Op::kToDouble:
+      return conversion(expr, batch);
+    case Op::kCoarsen:
+      return coarsened(expr, batch);
+    case Op::kYear:
+    case Op::kMonth:
+    case Op::kDay:
+      return calendar(expr, batch);
+    case Op::kSubstring:
+    case Op::kFirstByte:
+      return text_function(expr, batch);
+    case Op::kCase:
+      return case_when(expr, batch);
+    default:
+      return arithmetic(expr, batch);
+  }
+}
+
+const std::uint8_t* Evaluator::merged_nulls(const BoundExpr& expr, const std::uint8_t* a,
+                                            const std::uint8_t* b, std::size_t n) {
+  if (a == nullptr) return b;
+  if (b == nullptr) return a;
+  std::uint8_t* nulls = out(expr).nulls(n);
+  for (std::size_t i = 0; i < n; ++i) nulls[i] = a[i] | b[i];
+  return nulls;
+}
+
+ColumnView Evaluator::column(const BoundExpr& expr, const Batch& batch) {
+  const ColumnView view = batch.columns[expr.column];
+  if (!expr.domain || expr.form == Form::kCode) return view;
+  const std::size_t n = batch.rows;
+  const CodeDomain& domain = *expr.domain;
+  const std::uint32_t* codes = view.codes();
+  const std::uint8_t* nulls = view.nulls;
+  if (expr.form == Form::kText) {
+    std::string_view* texts = out(expr).texts(n);
+    for (std::size_t i = 0; i < n; ++i)
+      texts[i] = nulls != nullptr && nulls[i] != 0 ? std::string_view() : domain.text(codes[i]);
+    return {texts, nulls};
+  }
+  std::int64_t* ints = out(expr).ints(n);  // doubles by their bits
+  if (const std::int64_t* all = domain.integers(); all != nullptr && nulls == nullptr) {
+    for (std::size_t i = 0; i < n; ++i) ints[i] = all[codes[i]];
+  } else {
+    for (std::size_t i = 0; i < n; ++i)
+      ints[i] = nulls != nullptr && nulls[i] != 0 ? 0 : domain.integer(codes[i]);
+  }
+  return {ints, nulls};
+}
+
+void fill_lookup(const BoundExpr& expr) {
+  LookupTable& table = *expr.lookup;
+  std::call_once(table.once, [&] {
+    const std::uint32_t count = expr.domain->count();
+    const std::uint32_t null_code = expr.domain->null_code();
+    const BoundExpr& of = *expr.args[0];
+    Evaluator evaluator(expr.slot);
+    std::vector<std::uint32_t> codes(kBatchRows);
+    std::vector<std::uint8_t> nulls(kBatchRows);
+    Batch batch;
+    batch.columns.resize(expr.column + 1);
+    batch.columns[expr.column] = {codes.data(), nulls.data()};
+    table.nulls.reserve(count + 1);
+    try {
+      for (std::uint64_t first = 0; first <= count; first += kBatchRows) {
+        const std::size_t n = std::min<std::uint64_t>(kBatchRows, count + 1 - first);
+        std::iota(codes.begin(), codes.end(), static_cast<std::uint32_t>(first));
+        for (std::size_t i = 0; i < n; ++i)
+          nulls[i] = codes[i] == null_code || codes[i] == count ? 1 : 0;
+        batch.rows = n;
+        const ColumnView result = evaluator.evaluate(of, batch);
+        for (std::size_t i = 0; i < n; ++i) {
+          table.nulls.push_back(result.nulls == nullptr ? 0 : result.nulls[i]);
+          table.has_nulls |= table.nulls.back() != 0;
+        }
+        if (of.form == Form::kText)
+          table.texts.insert(table.texts.end(), result.texts(), result.texts() + n);
+        else
+          table.ints.insert(table.ints.end(), result.ints(), result.ints() + n);
+      }
+    } catch (const Failure&) {
+      table.by_value = true;
+    }
+  });
+}
+
+ColumnView Evaluator::lookup(const BoundExpr& expr, const Batch& batch) {
+  fill_lookup(expr);
+  const LookupTable& table = *expr.lookup;
+  if (table.by_value) return evaluate(*expr.args[0], batch);
+  const std::size_t n = batch.rows;
+  const ColumnView view = batch.columns[expr.column];
+  const std::uint32_t* codes = view.codes();
+  const std::uint32_t null_entry = static_cast<std::uint32_t>(table.nulls.size() - 1);
+  const auto entry = [&](std::size_t i) {
+    return view.nulls != nullptr && view.nulls[i] != 0 ? null_entry : codes[i];
+  };
+  Vec& result = out(expr);
+  if (table.has_nulls) {
+    std::uint8_t* nulls = result.nulls(n);
+    for (std::size_t i = 0; i < n; ++i) nulls[i] = table.nulls[entry(i)];
+  }
+  if (expr.form == Form::kCode) {
+    std::uint32_t* to = result.codes(n);
+    for (std::size_t i = 0; i < n; ++i) to[i] = table.codes[entry(i)];
+  } else if (expr.form == Form::kText) {
+    std::string_view* to = result.texts(n);
+    for (std::size_t i = 0; i < n; ++i) to[i] = table.texts[entry(i)];
+  } else {
+    std::int64_t* to = result.ints(n);
+    for (std::size_t i = 0; i < n; ++i) to[i] = table.ints[entry(i)];
+  }
+  return result.view(table.has_nulls);
+}
+
+std::size_t Evaluator::select(const BoundExpr& condition, const Batch& batch,
+                              std::uint32_t* positions) {
+  const ColumnView truth = evaluate(condition, batch);
+  const std::int64_t* ints = truth.ints();
+  std::size_t selected = 0;
+  if (truth.nulls == nullptr) {
+    for (std::size_t i = 0; i < batch.rows; ++i) {
+      positions[selected] = static_cast<std::uint32_t>(i);
+      selected += ints[i] != 0 ? 1 : 0;
+    }
+  } else {
+    for (std::size_t i = 0; i < batch.rows; ++i) {
+      positions[selected] = static_cast<std::uint32_t>(i);
+      selected += ints[i] != 0 && truth.nulls[i] == 0 ? 1 : 0;
+    }
+  }
+  return selected;
+}
+
+Batch Evaluator::subset(const BoundExpr& expr, const Batch& batch,
+                        const std::vector<std::uint32_t>& rows) {
+  Batch part;
+  part.rows = rows.size();
+  part.columns.resize(batch.columns.size());
+  for (std::size_t c = 0; c < expr.columns.size(); ++c) {
+    const std::uint32_t column = expr.columns[c];
+    part.columns[column] = gather(batch.columns[column], expr.column_forms[c], rows.data(),
+                                  rows.size(), slots_[expr.first_slot + c]);
+  }
+  return part;
+}
+
+// A branch is evaluated for the rows that take it, since it may fail for others.
+ColumnView Evaluator::case_when(const BoundExpr& expr, const Batch& batch) {
+  const std::size_t n = batch.rows;
+  Vec& result = out(expr);
+  result.reserve(n * bytes_of(expr.form));
+  std::uint8_t* nulls = result.nulls(n);
+  bool has_nulls = false;
+  std::vector<std::uint32_t> rest(n);
+  std::iota(rest.begin(), rest.end(), 0u);
+  std::vector<std::uint32_t> taken;
+  const auto put = [&](const BoundExpr& branch, const std::vector<std::uint32_t>& rows) {
+    if (rows.empty()) return;
+    const ColumnView value = evaluate(branch, rows.size() == n ? batch : subset(expr, batch, rows));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      nulls[rows[i]] = value.nulls == nullptr ? 0 : value.nulls[i];
+      has_nulls |= nulls[rows[i]] != 0;
+    }
+    if (expr.form == Form::kText) {
+      for (std::size_t i = 0; i < rows.size(); ++i) result.texts(n)[rows[i]] = value.texts()[i];
+    } else {
+      std::int64_t* to = result.ints(n);
+      for (std::size_t i = 0; i < rows.size(); ++i) to[rows[i]] = value.ints()[i];
+    }
+  };
+  for (std::size_t a = 0; a + 1 < expr.args.size() && !rest.empty(); a += 2) {
+    std::vector<std::uint32_t> chosen(rest.size());
+    chosen.resize(
+        select(*expr.args[a], rest.size() == n ? batch : subset(expr, batch, rest), chosen.data()));
+    taken.clear();
+    std::vector<std::uint32_t> others;
+    std::size_t c = 0;
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      const bool is_chosen = c < chosen.size() && chosen[c] == i;
+      (is_chosen ? taken : others).push_back(rest[i]);
+      c += is_chosen ? 1 : 0;
+    }
+    put(*expr.args[a + 1], taken);
+    rest.swap(others);
+  }
+  put(*expr.args.back(), rest);
+  return result.view(has_nulls);
+}
+
+}  // namespace flugs::query

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flugs/expression.h"
+#include "flugs/value.h"
+#include "query/vectors/data_type.h"
+
+namespace flugs::query {
+
+enum class Op : std::uint8_t {
+  kColumn,
+  kConstant,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kAnd,
+  kOr,
+  kNot,
+  kIsNull,
+  kIsNotNull,
+  kIn,
+  kStartsWith,
+  kEndsWith,
+  kContains,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kRemainder,
+  kYear,
+  kMonth,
+  kDay,
+  kSubstring,
+  kFirstByte,
+  kToDouble,
+  kCase,       ///< condition, value, condition, value, ..., otherwise
+  kRescale,    ///< an exact number times 10^first; made by binding only, like the next three
+  kToInstant,  ///< a date as a timestamp
+  kCoarsen,    ///< a value in a unit that is factors[0] of its own; NULL if it is no whole number
+  kLookup,     ///< an expression of one column, by the column's code
+};
+
+/// A constant with its bytes. `value` is NULL or views `text`.
+struct Literal {
+  DataType type;
+  Value value;
+  std::string text;
+  bool is_untyped_null = false;
+
+  Literal() = default;
+  Literal(const Value& from, std::uint8_t scale) { assign(from, scale); }
+  Literal(const Literal& other) : Literal(other.value, other.type.scale) {}
+  Literal& operator=(const Literal& other) {
+    if (this != &other) assign(other.value, other.type.scale);
+    return *this;
+  }
+
+ private:
+  void assign(const Value& from, std::uint8_t scale);
+};
+
+/// What the user wrote. Columns are names, types unknown.
+///
+/// Everything that walks an expression is a recursion, its destruction too. So no expression has
+/// more levels than kLevelsMax: the functions of flugs/expression.h answer with a node without
+/// arguments, whose `error` says why, and so does each that gets such a node. kNodesMax bounds what
+/// `e = e + e` in a loop makes, where one node is the argument of many.
+struct ExprNode {
+  static constexpr std::uint32_t kLevelsMax = 1000;
+  static constexpr std::uint32_t kNodesMax = 1u << 16;
+
+  Op op = Op::kConstant;
+  std::vector<Expr> args;
+  std::string name;          ///< given by as()
+  std::string text;          ///< a column's name; the pattern of a text predicate
+  std::string error;         ///< why there is no such expression; then there are no arguments
+  Literal literal;           ///< kConstant
+  std::uint32_t first = 0;   ///< kSubstring
+  std::uint32_t length = 0;  ///< kSubstring
+  std::uint32_t levels = 1;  ///< this one and those below it
+  std::uint32_t nodes = 1;   ///< in the whole expression, each as often as it is an argument
+};
+
+/// The name of an output: what as() gave, a column's own, or the expression as text.
+std::string output_name(const Expr& expr);
+std::string output_name(const Aggregate& aggregate);
+
+/// Days since 1970-01-01 and back, proleptic Gregorian.
+/// Source: Howard Hinnant, "chrono-compatible low-level date algorithms".
+std::int64_t days_from_civil(std::int64_t year, unsigned month, unsigned day) noexcept;
+struct CivilDate {
+  std::int64_t year;
+  unsigned month;
+  unsigned day;
+};
+CivilDate civil_from_days(std::int64_t days) noexcept;
+
+}  // namespace flugs::query

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/expressions/bound_expr.h"
+#include "query/operators/group_table.h"
+#include "query/scan/segment.h"
+#include "query/vectors/code_domain.h"
+#include "query/vectors/vec.h"
+
+namespace flugs::query {
+
+/// What an aggregate knows of a group. `count` counts the values that are not NULL (rows, for
+/// count(*)).
+struct AggregateState {
+  struct Text {
+    const char* data;
+    std::size_t size;
+  };
+  std::int64_t count = 0;
+  double mean = 0;  ///< variance
+  union {
+    Int128 sum = 0;      ///< sum and avg of exact numbers
+    double real;         ///< sum and avg of doubles; sum of squared deviations of variance
+    std::int64_t value;  ///< min and max
+    double real_value;
+    Text text;
+  };
+};
+
+/// An aggregate whose argument is bound.
+struct BoundAggregate {
+  AggregateKind kind = AggregateKind::kCountRows;
+  BoundPtr of;
+  std::string name;
+  DataType type;                   ///< of the result
+  std::shared_ptr<TextPool> pool;  ///< count distinct of text that has no codes
+
+  Form form() const noexcept { return of ? of->form : Form::kInt; }
+  bool is_distinct() const noexcept { return kind == AggregateKind::kCountDistinct; }
+};
+
+/// Takes the values of a batch into the groups' states. `states` has `stride` states per group, of
+/// which this is the one at `index`. Not for count distinct.
+void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
+                std::size_t rows, bool one_group, AggregateState* states, std::size_t stride,
+                std::size_t index);
+/// The state of one group of rows of a segment, where the segment can tell it without values being
+/// read; the argument is the table's `column`. False: it cannot.
+bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint32_t column,
+              std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+              std::size_t selected, AggregateState& state);
+/// Adds what another worker found.
+void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into);
+/// The results of `count` groups from `first` on. Fails with kOverflow.
+ColumnView finish(const BoundAggregate& aggregate, const AggregateState* states, std::size_t stride,
+                  std::size_t index, std::size_t first, std::size_t count, Vec& out);
+
+}  // namespace flugs::query

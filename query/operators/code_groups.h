@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "query/operators/aggregate_state.h"
+#include "query/scan/segment.h"
+
+namespace flugs::query {
+
+/// Groups rows of row groups by the codes that their keys have in the row group, in arrays that
+/// these codes index. What codes stand for is asked once per code, when the groups are handed over:
+/// at the end, and where a row group comes whose codes stand for something else.
+///
+/// Of one worker.
+class CodeGroups {
+ public:
+  struct Key {
+    std::uint32_t input = 0;                      ///< column of the input
+    std::uint32_t table_column = 0;               ///< and of the table
+    const columns::MainColumn* column = nullptr;  ///< in segment()
+  };
+
+  /// Keys and arguments are columns of the input, which the aggregates outlive.
+  CodeGroups(const std::vector<std::uint32_t>& keys, const std::vector<BoundAggregate>& aggregates);
+  static bool can_aggregate(const BoundAggregate& aggregate) noexcept;
+
+  enum class Fit : std::uint8_t { kYes, kNo, kAfterHandOver };
+  /// Whether rows of the segment can be taken now; `columns` of its table are the input's. After
+  /// clear() it is not kAfterHandOver.
+  Fit enter(const Segment& segment, const std::vector<std::uint32_t>& columns);
+  /// Takes rows of the segment that was entered last, if that fitted; as Sink::push_masked.
+  void take(std::uint32_t first, std::size_t count, const std::uint64_t* mask);
+
+  // What was taken. Groups are numbers below size(); those without rows are none.
+  void finish();
+  bool is_empty() const noexcept { return taken_ == 0; }
+  std::uint32_t size() const noexcept { return groups_; }
+  std::uint64_t rows(std::uint32_t group) const noexcept { return rows_[group]; }
+  AggregateState state(std::uint32_t group, std::size_t aggregate) const noexcept;
+  /// Of a key, in its column of segment().
+  std::uint64_t code(std::uint32_t group, std::size_t key) const noexcept;
+  const Key& key(std::size_t key) const noexcept { return keys_[key]; }
+  const Segment& segment() const noexcept { return *segment_; }
+  void clear();
+
+  std::uint64_t bytes() const noexcept;
+
+  /// Groups for which arrays stay in the second cache.
+  static constexpr std::uint64_t kGroupsMax = 8192;
+
+ private:
+  enum class Kind : std::uint8_t { kCount, kSum, kReal, kLeast, kGreatest };
+  /// Counters that are added up several rows at a time: values in the lower bits of a word, how
+  /// many there were above.
+  struct Partial {
+    std::vector<std::uint64_t> words;  // kCopies after one another, or one
+    unsigned shift = 0;
+    std::uint64_t rows_left = 0;  // until a word may overflow
+  };
+  /// One aggregate.
+  struct Lane {
+    Kind kind = Kind::kCount;
+    std::uint32_t input = 0;
+    bool has_argument = true;
+    const columns::MainColumn* column = nullptr;
+    Partial partial;       // kSum: distances from the least value
+    Int128 least = 0;      // kSum
+    bool is_next = false;  // kSum: packed, and NULL is the code before the least
+    std::vector<Int128> sums;
+    std::vector<double> reals;
+    std::vector<std::int64_t> extremes;
+    std::vector<std::uint64_t> counts;   // kSum: values
+    std::vector<std::uint64_t> missing;  // others: rows that were NULL
+  };
+  struct Step {
+    std::uint32_t first;
+    std::uint32_t count;
+    const std::uint64_t* mask;
+  };
+
+  bool fits(const Segment& segment, const std::vector<std::uint32_t>& columns);
+  bool has_same_codes() const;
+  void resize();
+  void enter_lane(Lane& lane);
+  void select(const Step& step);
+  void take_step(const Step& step);
+  void unpack_keys(const Step& step);
+  void take_lane(Lane& lane, const Step& step);
+  void take_sum(Lane& lane, const std::uint64_t* wanted, const Step& step);
+  void take_values(Lane& lane, const std::uint64_t* wanted, const Step& step);
+  void add(Partial& partial, const std::uint64_t* wanted, const Step& step);
+  void fold(Lane& lane);
+  void fold_rows();
+  template <typename Take>
+  void fold(Partial& partial, const Take& take);
+
+  std::vector<Key> keys_;
+  std::vector<Lane> lanes_;
+  const Segment* segment_ = nullptr;  // of the codes that were taken
+  const Segment* entered_ = nullptr;
+  bool fits_ = false;
+  std::vector<const columns::MainColumn*> next_keys_;
+  std::uint32_t groups_ = 0;
+  std::uint32_t copies_ = 1;
+  std::uint64_t taken_ = 0;
+  Lane* counts_rows_ = nullptr;  // a sum without NULLs, which counts all rows
+  Partial partial_rows_;
+  std::vector<std::uint64_t> rows_;  // by group
+  // Of a step.
+  std::vector<std::uint32_t> group_of_;
+  std::vector<std::uint32_t> codes_;
+  std::vector<std::int64_t> values_;
+  std::vector<std::uint64_t> selected_;
+  std::vector<std::uint64_t> present_;  // selected, and a lane's column not NULL
+};
+
+}  // namespace flugs::query

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "query/scan/segment.h"
+
+namespace flugs::query {
+
+/// Which codes of row groups some rows have, for count distinct: what a code stands for is asked
+/// once per code. Of one worker and one column.
+class CodeMarks {
+ public:
+  /// Not for payloads without codes, nor where most codes in the range are no row's.
+  static bool fits(const columns::MainColumn& column) noexcept;
+  /// Whether codes of the column stand for what those marked stand for; false: hand over first.
+  bool continues(const columns::MainColumn& column) const noexcept {
+    return column_ == nullptr || column_->has_codes_of(column);
+  }
+  /// Rows of a column that fits and continues; as Sink::push_masked. All rows of a row group with a
+  /// dictionary have all of its entries.
+  void take(const Segment& segment, std::uint32_t column, std::uint32_t first, std::size_t count,
+            const std::uint64_t* mask);
+  /// Calls `visit(segment, column of the table, packed column, code)` for the codes marked, NULL's
+  /// left out; then there are none.
+  template <typename Visit>
+  void hand_over(Visit&& visit) {
+    if (column_ == nullptr) return;
+    for (std::size_t word = 0; word < marks_.size(); ++word)
+      for (std::uint64_t bits = marks_[word]; bits != 0; bits &= bits - 1) {
+        const std::uint64_t code = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
+        if (!column_->entry_is_null(code)) visit(*segment_, table_column_, *column_, code);
+      }
+    column_ = nullptr;
+  }
+  std::uint64_t bytes() const noexcept { return marks_.capacity() * 8; }
+
+ private:
+  bool all_are_marked() const noexcept;
+
+  const Segment* segment_ = nullptr;
+  const columns::MainColumn* column_ = nullptr;
+  std::uint32_t table_column_ = 0;
+  std::vector<std::uint64_t> marks_;
+};
+
+/// Sets the bits of payloads, less `low`, that rows of a packed column have. False: some row has
+/// one that is beyond the bits, and bits of others may be missing.
+bool mark_payloads(const columns::MainColumn& column, std::uint32_t first, std::size_t count,
+                   const std::uint64_t* mask, std::int64_t low, std::span<std::uint64_t> bits);
+
+}  // namespace flugs::query

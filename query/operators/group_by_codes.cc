@@ -1,0 +1,218 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "query/operators/group_by.h"
+#include "query/vectors/failure.h"
+
+namespace flugs::query {
+
+namespace {
+
+using columns::MainColumn;
+
+// Bits for count distinct: 1 MB per worker in any case, a byte per row, 128 MB at most.
+constexpr std::uint64_t kBitsAnyway = 1u << 23;
+constexpr std::uint64_t kBitsPerRow = 8;
+constexpr std::uint64_t kBitsMax = 1u << 30;
+// Of fewer rows columns are read one by one.
+constexpr std::size_t kSparseForGroups = 64;
+
+}  // namespace
+
+std::vector<std::uint32_t> GroupBySink::columns_of_keys() const {
+  std::vector<std::uint32_t> columns;
+  columns.reserve(keys_.size());
+  for (const Key& key : keys_) columns.push_back(key.expr->column);
+  return columns;
+}
+
+void GroupBySink::choose_bits() {
+  bit_domains_.resize(aggregates_.size());
+  if (!keys_.empty()) return;
+  for (std::size_t a = 0; a < aggregates_.size(); ++a) {
+    if (!aggregates_[a].is_distinct() || aggregates_[a].form() != Form::kCode) continue;
+    const std::uint32_t count = aggregates_[a].of->result_domain->count();
+    if (fits_bits(count, count)) bit_domains_[a].count = count;
+  }
+}
+
+bool GroupBySink::fits_bits(std::uint64_t count, std::uint64_t rows) const noexcept {
+  return count != 0 && count <= std::max(kBitsAnyway, rows * kBitsPerRow) && count <= kBitsMax &&
+         count / 8 * (context_.threads + 1) <= context_.budget.bytes_max() / 4;
+}
+
+void GroupBySink::expect(const Source& source) {
+  if (!keys_.empty()) return;
+  for (std::size_t a = 0; a < aggregates_.size(); ++a) {
+    const BoundAggregate& aggregate = aggregates_[a];
+    if (!aggregate.is_distinct() || aggregate.of->op != Op::kColumn) continue;
+    if (aggregate.form() != Form::kInt) continue;
+    const std::optional<PayloadRange> range = source.likely_range(aggregate.of->column);
+    if (!range) continue;
+    const std::uint64_t count =
+        static_cast<std::uint64_t>(range->greatest) - static_cast<std::uint64_t>(range->least) + 1;
+    if (fits_bits(count, range->rows)) bit_domains_[a] = {count, range->least};
+  }
+}
+
+void GroupBySink::note_distinct(std::size_t a, std::uint32_t group, std::uint64_t word,
+                                Groups& into) const {
+  const BitDomain& domain = bit_domains_[a];
+  const std::uint64_t bit = word - static_cast<std::uint64_t>(domain.low);
+  if (bit < domain.count)
+    into.bits[a][bit / 64] |= std::uint64_t{1} << (bit % 64);
+  else
+    into.distinct[a].insert(group, word);
+}
+
+std::uint64_t GroupBySink::bytes_of(const Local& local) noexcept {
+  std::uint64_t sum = local.groups.bytes();
+  if (local.codes) sum += local.codes->bytes();
+  for (const CodeMarks& marks : local.marks) sum += marks.bytes();
+  return sum;
+}
+
+bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
+                              std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+                              std::size_t selected, std::uint32_t worker) {
+  const bool is_sparse = selected * kSparseForGroups < count;
+  if (is_by_codes_)
+    return !is_sparse &&
+           push_by_codes(segment, columns, first, count, mask, selected, local_of(worker));
+  if (!is_of_columns_) return false;
+  Local& local = local_of(worker);
+  std::vector<AggregateState> states(aggregates_.size());
+  for (std::size_t a = 0; a < aggregates_.size(); ++a) {
+    const BoundExpr* of = aggregates_[a].of.get();
+    const std::uint32_t column = of == nullptr ? 0 : columns[of->column];
+    // Marks may stay when the rows come again, in batches.
+    const bool done =
+        aggregates_[a].is_distinct()
+            ? !is_sparse && mark_distinct(a, segment, column, first, count, mask, local)
+            : state_of(aggregates_[a], segment, column, first, count, mask, selected, states[a]);
+    if (!done) return false;
+  }
+  local.groups.table.find(local.words, 1, local.group_of.data());
+  local.groups.grow_states(aggregates_.size());
+  for (std::size_t a = 0; a < aggregates_.size(); ++a)
+    merge(aggregates_[a], states[a], local.groups.states[a]);
+  local.groups.charge.set(bytes_of(local));
+  return true;
+}
+
+bool GroupBySink::push_by_codes(const Segment& segment, const std::vector<std::uint32_t>& columns,
+                                std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+                                std::size_t selected, Local& local) const {
+  CodeGroups::Fit fit = local.codes->enter(segment, columns);
+  if (fit == CodeGroups::Fit::kAfterHandOver) {
+    hand_over_codes(local);
+    fit = local.codes->enter(segment, columns);
+  }
+  if (fit != CodeGroups::Fit::kYes) return false;
+  local.codes->take(first, count, mask);
+  local.rows_by_codes += selected;
+  local.groups.charge.set(bytes_of(local));
+  return true;
+}
+
+std::uint64_t GroupBySink::key_word(const Key& key, const Segment& segment,
+                                    const CodeGroups::Key& of, std::uint64_t code) {
+  const MainColumn& column = *of.column;
+  if (key.pool) return key.pool->intern(column.entry_text(code));
+  if (key.expr->form == Form::kCode)
+    return segment.domain_code(of.table_column, column.entry_value(code));
+  const auto word = static_cast<std::uint64_t>(column.entry_integer(code));
+  return key.expr->type.type == Type::kBool ? std::uint64_t{word != 0} : word;
+}
+
+void GroupBySink::hand_over_codes(Local& local) const {
+  CodeGroups& codes = *local.codes;
+  if (codes.is_empty()) return;
+  codes.finish();
+  ++local.hand_overs;
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t group = 0; group < codes.size(); ++group)
+    if (codes.rows(group) != 0) found.push_back(group);
+  const std::size_t stride = aggregates_.size();
+  for (std::size_t first = 0; first < found.size(); first += kBatchRows) {
+    const std::size_t n = std::min(kBatchRows, found.size() - first);
+    std::fill_n(local.words.nulls.begin(), n, 0);
+    for (std::size_t k = 0; k < keys_.size(); ++k)
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t code = codes.code(found[first + i], k);
+        const bool is_null = codes.key(k).column->entry_is_null(code);
+        local.words.nulls[i] |= std::uint64_t{is_null} << k;
+        local.words.keys[k][i] =
+            is_null ? 0 : key_word(keys_[k], codes.segment(), codes.key(k), code);
+      }
+    local.groups.table.find(local.words, n, local.group_of.data());
+    local.groups.grow_states(stride);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t a = 0; a < stride; ++a)
+        merge(aggregates_[a], codes.state(found[first + i], a),
+              local.groups.states[local.group_of[i] * stride + a]);
+  }
+  codes.clear();
+}
+
+bool GroupBySink::mark_distinct(std::size_t a, const Segment& segment, std::uint32_t column,
+                                std::uint32_t first, std::size_t count, const std::uint64_t* mask,
+                                Local& local) const {
+  const MainColumn* packed = segment.packed(column);
+  if (packed == nullptr) return false;
+  const BitDomain& domain = bit_domains_[a];
+  if (domain.count != 0 && aggregates_[a].form() == Form::kInt && !packed->has_entries())
+    return mark_payloads(*packed, first, count, mask, domain.low, local.groups.bits[a]);
+  if (!CodeMarks::fits(*packed)) return false;
+  if (!local.marks[a].continues(*packed)) hand_over_marks(a, local);
+  local.marks[a].take(segment, column, first, count, mask);
+  return true;
+}
+
+void GroupBySink::hand_over_marks(std::size_t a, Local& local) const {
+  const BoundAggregate& aggregate = aggregates_[a];
+  local.marks[a].hand_over([&](const Segment& segment, std::uint32_t table_column,
+                               const MainColumn& column, std::uint64_t code) {
+    std::uint64_t word = 0;
+    if (aggregate.pool)
+      word = aggregate.pool->intern(column.entry_text(code));
+    else if (aggregate.form() == Form::kCode)
+      word = segment.domain_code(table_column, column.entry_value(code));
+    else
+      word = static_cast<std::uint64_t>(column.entry_integer(code));
+    note_distinct(a, 0, word, local.groups);
+  });
+}
+
+void GroupBySink::hand_over(Local& local) const {
+  if (local.codes) hand_over_codes(local);
+  for (std::size_t a = 0; a < aggregates_.size(); ++a) hand_over_marks(a, local);
+  local.groups.charge.set(bytes_of(local));
+}
+
+void GroupBySink::explain(const std::vector<Groups>& all, bool is_array) {
+  std::size_t groups = 0;
+  for (const Groups& part : all) groups += part.table.size();
+  explain_->details.push_back(fmt::format("{} groups, found {}", groups,
+                                          keys_.empty() ? "without keys"
+                                          : is_array    ? "by indexing an array"
+                                                        : "by hash"));
+  std::uint64_t by_codes = 0;
+  std::uint64_t hand_overs = 0;
+  for (const auto& local : locals_) {
+    if (!local) continue;
+    by_codes += local->rows_by_codes;
+    hand_overs += local->hand_overs;
+  }
+  if (by_codes != 0)
+    explain_->details.push_back(fmt::format(
+        "{} rows by codes of their row groups, looked up {} times", by_codes, hand_overs));
+  for (std::size_t a = 0; a < aggregates_.size(); ++a)
+    if (bit_domains_[a].count != 0)
+      explain_->details.push_back(
+          fmt::format("{}: a bit for each of {} {}", aggregates_[a].name, bit_domains_[a].count,
+                      aggregates_[a].form() == Form::kCode ? "codes" : "integers"));
+}
+
+}  // namespace flugs::query

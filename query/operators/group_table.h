@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "query/vectors/vec.h"
+
+namespace flugs::query {
+
+inline constexpr std::uint32_t kNoGroup = 0xFFFFFFFFu;
+
+/// The keys of a batch, a word per key and row: a payload, a double's bits or a code; and a word
+/// per row with a bit for each key that is NULL, whose word is 0.
+struct KeyWords {
+  explicit KeyWords(std::size_t key_count)
+      : keys(key_count, std::vector<std::uint64_t>(kBatchRows)), nulls(kBatchRows) {}
+  std::vector<std::vector<std::uint64_t>> keys;
+  std::vector<std::uint64_t> nulls;
+};
+
+/// Numbers distinct keys from 0 on, in the order in which they come.
+class GroupTable {
+ public:
+  /// The codes of each key are below `ranges`; empty: not known. With few combinations the number
+  /// is found by indexing an array, else by hash.
+  GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges);
+
+  bool is_array() const noexcept { return !ranges_.empty(); }
+  std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(hashes_.size()); }
+  void find(const KeyWords& words, std::size_t rows, std::uint32_t* groups);
+  /// The same for a table of one key that is_array(), by codes of rows none of which is NULL.
+  void find_codes(const std::uint32_t* codes, std::size_t rows, std::uint32_t* groups);
+  /// One key, as another table has it.
+  std::uint32_t find(const std::uint64_t* key_row, std::uint64_t hash);
+
+  /// Words of the keys, then the word of NULL bits.
+  const std::uint64_t* key_row(std::uint32_t group) const noexcept {
+    return rows_.data() + std::size_t{group} * (key_count_ + 1);
+  }
+  std::uint64_t hash(std::uint32_t group) const noexcept { return hashes_[group]; }
+  std::uint64_t bytes() const noexcept {
+    return rows_.capacity() * 8 + hashes_.capacity() * 8 + slots_.capacity() * sizeof(Slot) +
+           array_.capacity() * 4;
+  }
+
+  /// Combinations up to which an array is used: it stays in the first cache, or nearly.
+  static constexpr std::uint64_t kArrayMax = std::uint64_t{1} << 14;
+
+ private:
+  struct Slot {
+    std::uint32_t tag;
+    std::uint32_t group;
+  };
+  void find_by_array(const KeyWords& words, std::size_t rows, std::uint32_t* groups);
+  void find_by_hash(const KeyWords& words, std::size_t rows, std::uint32_t* groups);
+  std::uint32_t find_row(const std::uint64_t* row, std::uint64_t hash);
+  std::uint32_t add(const std::uint64_t* row, std::uint64_t hash);
+  void copy_key(const KeyWords& words, std::size_t i);
+  std::uint64_t hash_of(const std::uint64_t* row) const noexcept;
+  void grow();
+
+  std::size_t key_count_;
+  std::vector<std::uint32_t> ranges_;
+  std::vector<std::uint32_t> array_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint64_t> rows_;
+  std::vector<std::uint64_t> hashes_;
+  std::vector<std::uint64_t> scratch_;  // one key row
+};
+
+/// Distinct pairs of group and value.
+class DistinctSet {
+ public:
+  /// True when it is new.
+  bool insert(std::uint32_t group, std::uint64_t word);
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const Entry& entry : entries_)
+      if (entry.group != kNoGroup) visit(entry.group, entry.word);
+  }
+  std::uint64_t bytes() const noexcept { return entries_.capacity() * sizeof(Entry); }
+
+ private:
+  struct Entry {
+    std::uint64_t word;
+    std::uint32_t group;
+  };
+  void grow();
+  std::vector<Entry> entries_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace flugs::query

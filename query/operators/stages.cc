@@ -1,0 +1,52 @@
+#include "query/operators/stages.h"
+
+#include "query/expressions/expr_node.h"
+
+namespace flugs::query {
+
+FilterStage::Local::Local(const FilterStage& stage)
+    : evaluator(stage.binder_.slot_count()), positions(kBatchRows), columns(stage.schema_.size()) {}
+
+FilterStage::FilterStage(RunContext& context, const Schema& schema, const Expr& condition)
+    : schema_(schema),
+      binder_(context.texts, schema_),
+      condition_(binder_.bind_condition(condition)) {
+  locals_.resize(context.threads);
+}
+
+void FilterStage::push(const Batch& batch, std::uint32_t worker) {
+  if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
+  Local& local = *locals_[worker];
+  const std::size_t chosen = local.evaluator.select(*condition_, batch, local.positions.data());
+  if (chosen == 0) return;
+  if (chosen == batch.rows) return next().push(batch, worker);
+  gather(batch, schema_, local.positions.data(), chosen, local.columns, local.out);
+  next().push(local.out, worker);
+}
+
+ProjectStage::ProjectStage(RunContext& context, const Schema& input,
+                           const std::vector<Item>& outputs)
+    : input_(input), binder_(context.texts, input_) {
+  for (const Item& item : outputs) {
+    outputs_.push_back(binder_.bind(item.expr(), true));
+    output_.push_back(
+        {output_name(item.expr()), outputs_.back()->type, outputs_.back()->result_domain});
+  }
+  evaluators_.resize(context.threads);
+}
+
+std::optional<std::uint32_t> ProjectStage::input_column(std::uint32_t output) const {
+  if (outputs_[output]->op != Op::kColumn) return std::nullopt;
+  return outputs_[output]->column;
+}
+
+void ProjectStage::push(const Batch& batch, std::uint32_t worker) {
+  if (!evaluators_[worker]) evaluators_[worker] = std::make_unique<Evaluator>(binder_.slot_count());
+  Batch out;
+  out.rows = batch.rows;
+  for (const BoundPtr& expr : outputs_)
+    out.columns.push_back(evaluators_[worker]->evaluate(*expr, batch));
+  next().push(out, worker);
+}
+
+}  // namespace flugs::query

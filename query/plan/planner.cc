@@ -1,0 +1,255 @@
+#include "query/plan/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/database/database_core.h"
+#include "query/expressions/expr_node.h"
+#include "query/operators/stages.h"
+#include "query/plan/result_data.h"
+#include "query/vectors/failure.h"
+
+namespace flugs::query {
+
+using Step = QueryNode::Step;
+
+namespace {
+
+// A row group has codes of its own: with more values than that it costs more to look up the
+// domain's codes than to go on with values.
+constexpr std::uint32_t kTextCodesMax = 1u << 20;
+constexpr std::uint32_t kNumberCodesMax = 1u << 16;
+
+// A bare column may be wanted as codes only; whatever is computed is computed with values.
+void need(Needed& needed, const Expr& expr, Use use) {
+  if (expr.is_given() && expr.node()->op == Op::kColumn) {
+    Use& of = needed[expr.node()->text];
+    of.codes |= use.codes;
+    of.values |= use.values;
+  } else {
+    need_values(needed, expr);
+  }
+}
+
+std::vector<std::string> unique(std::vector<std::string> names, std::string_view step) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : names)
+    if (!seen.insert(name).second)
+      fail(StatusCode::kInvalidArgument, fmt::format("{}: two columns named {}", step, name));
+  return names;
+}
+
+std::string list_of(const std::vector<Item>& items) {
+  std::string text;
+  for (const Item& item : items) text += (text.empty() ? "" : ", ") + item.expr().to_string();
+  return text;
+}
+
+}  // namespace
+
+const engine::Table& Planner::table(const std::string& name) const {
+  const Result<TableId> id = context_.database->find_table(name);
+  const engine::Table* found = id.ok() ? context_.database->table(*id) : nullptr;
+  if (found == nullptr) fail(StatusCode::kNotFound, fmt::format("no table {}", name));
+  return *found;
+}
+
+ExplainPtr Planner::explain_node(std::string title, std::vector<ExplainPtr> inputs) const {
+  auto node = std::make_shared<ExplainNode>();
+  node->title = std::move(title);
+  node->inputs = std::move(inputs);
+  return node;
+}
+
+std::vector<std::string> Planner::names(const QueryNode& node) const {
+  std::vector<std::string> names;
+  switch (node.step) {
+    case Step::kTable:
+      for (const ColumnSchema& column : table(node.text).schema().columns)
+        if (!column.dropped) names.push_back(column.name);
+      return names;
+    case Step::kResult:
+      for (const ResultColumn& column : node.result->columns) names.push_back(column.name);
+      return unique(std::move(names), "a result as input");
+    case Step::kSelect:
+      for (const Item& item : node.items) names.push_back(output_name(item.expr()));
+      return unique(std::move(names), "select");
+    case Step::kRename:
+      for (const std::string& name : this->names(*node.input))
+        names.push_back(node.text + "." + name);
+      return names;
+    case Step::kJoin: {
+      names = this->names(*node.input);
+      const std::vector<std::string> right = this->names(*node.right);
+      const bool pairs = node.join == JoinKind::kInner || node.join == JoinKind::kLeft;
+      std::vector<std::string> both = names;
+      both.insert(both.end(), right.begin(), right.end());
+      if (pairs || node.condition.is_given()) both = unique(std::move(both), "join");
+      return pairs ? both : names;
+    }
+    case Step::kGroupBy:
+      for (const Item& item : node.items) names.push_back(output_name(item.expr()));
+      for (const Aggregate& aggregate : node.aggregates) names.push_back(output_name(aggregate));
+      return unique(std::move(names), "group by");
+    default:
+      return this->names(*node.input);
+  }
+}
+
+void need_values(Needed& needed, const Expr& expr) {
+  std::vector<std::string> names;
+  collect_columns(expr, names);
+  for (const std::string& name : names) needed[name].values = true;
+}
+
+Needed among(const Needed& needed, const std::vector<std::string>& names) {
+  Needed found;
+  for (const std::string& name : names)
+    if (const auto at = needed.find(name); at != needed.end()) found.insert(*at);
+  return found;
+}
+
+Pipeline Planner::open(const QueryNode& node, const Needed& needed) {
+  switch (node.step) {
+    case Step::kTable:
+      return open_table(node, {}, needed);
+    case Step::kResult:
+      return open_result(node);
+    case Step::kWhere:
+      return open_where(node, needed);
+    case Step::kSelect:
+      return open_select(node, needed);
+    case Step::kRename:
+      return open_rename(node, needed);
+    case Step::kJoin:
+      return open_join(node, needed);
+    case Step::kGroupBy:
+      return open_group_by(node);
+    case Step::kDistinct: {
+      std::vector<Item> keys;
+      for (std::string& name : names(*node.input)) keys.emplace_back(std::move(name));
+      return open_group_by(*node.input, keys, {});
+    }
+    case Step::kOrderBy:
+      return open_order_by(node, needed, std::nullopt);
+    case Step::kLimit:
+      return open_limit(node, needed);
+  }
+  fail(StatusCode::kInvalidArgument, "an unknown step");
+}
+
+Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& conditions,
+                             const Needed& needed) {
+  const engine::Table& of = table(node.text);
+  if (!context_.is_dry && context_.transaction->notes_reads())
+    context_.transaction->reads.add_scan(of, Predicate::all());
+  auto view = std::make_unique<TableView>(of, context_.transaction->visibility);
+  std::vector<TableScan::Output> outputs;
+  std::set<std::string_view> known;
+  for (std::size_t c = 0; c < view->schema().size(); ++c) {
+    const ColumnInfo& column = view->schema()[c];
+    if (column.is_dropped) continue;
+    known.insert(column.name);
+    const auto use = needed.find(column.name);
+    if (use == needed.end()) continue;
+    const bool is_text = lane_of(column.type) == Lane::kText;
+    const std::uint32_t codes_max = !view->has_groups() ? CodeDomain::kNone
+                                    : is_text           ? kTextCodesMax
+                                                        : kNumberCodesMax;
+    outputs.push_back({static_cast<std::uint32_t>(c), column.domain != nullptr &&
+                                                          (is_text || !use->second.values) &&
+                                                          column.domain->count() <= codes_max});
+  }
+  for (const auto& [name, use] : needed)
+    if (known.count(name) == 0)
+      fail(StatusCode::kInvalidArgument, fmt::format("table {}: no column {}", node.text, name));
+  Pipeline pipeline;
+  pipeline.explain = explain_node("scan " + node.text, {});
+  auto scan = std::make_unique<TableScan>(context_, std::move(view), conditions, std::move(outputs),
+                                          pipeline.explain);
+  pipeline.schema = scan->output_schema();
+  pipeline.source = std::move(scan);
+  return pipeline;
+}
+
+Pipeline Planner::open_result(const QueryNode& node) {
+  Pipeline pipeline;
+  pipeline.explain =
+      explain_node(fmt::format("result of {} rows", node.result->rows->row_count), {});
+  pipeline.schema = node.result->rows->schema;
+  pipeline.source = std::make_unique<RowsSource>(context_, node.result->rows);
+  return pipeline;
+}
+
+Pipeline Planner::open_where(const QueryNode& node, const Needed& needed) {
+  // A chain of conditions down to a table belongs to its scan.
+  std::vector<const QueryNode*> chain{&node};
+  while (chain.back()->input->step == Step::kWhere) chain.push_back(chain.back()->input.get());
+  if (chain.back()->input->step == Step::kTable) {
+    std::vector<Expr> conditions;
+    for (auto where = chain.rbegin(); where != chain.rend(); ++where)
+      split_conjunction((*where)->condition, conditions);
+    return open_table(*chain.back()->input, conditions, needed);
+  }
+  Needed wanted = needed;
+  need_values(wanted, node.condition);
+  Pipeline pipeline = open(*node.input, wanted);
+  pipeline.explain = explain_node("where " + node.condition.to_string(), {pipeline.explain});
+  pipeline.add(std::make_unique<FilterStage>(context_, pipeline.schema, node.condition));
+  return pipeline;
+}
+
+Pipeline Planner::open_select(const QueryNode& node, const Needed& needed) {
+  Needed wanted;
+  std::vector<Item> outputs;
+  for (const Item& item : node.items) {
+    const auto use = needed.find(output_name(item.expr()));
+    if (use == needed.end()) continue;
+    need(wanted, item.expr(), use->second);
+    outputs.push_back(item);
+  }
+  Pipeline pipeline = open(*node.input, wanted);
+  auto stage = std::make_unique<ProjectStage>(context_, pipeline.schema, outputs);
+  pipeline.schema = stage->output_schema();
+  pipeline.explain = explain_node("select " + list_of(outputs), {pipeline.explain});
+  pipeline.add(std::move(stage));
+  return pipeline;
+}
+
+Pipeline Planner::open_rename(const QueryNode& node, const Needed& needed) {
+  Needed wanted;
+  for (const auto& [name, use] : needed)
+    if (name.starts_with(node.text + ".")) wanted[name.substr(node.text.size() + 1)] = use;
+  Pipeline pipeline = open(*node.input, wanted);
+  for (ColumnInfo& column : pipeline.schema) column.name = node.text + "." + column.name;
+  return pipeline;
+}
+
+Rows Planner::hold(Pipeline& pipeline, const std::string& owner) {
+  RowsSink sink(context_, pipeline.schema, owner);
+  pipeline.run(context_, sink);
+  return sink.finish();
+}
+
+Pipeline Planner::from_rows(Rows rows, ExplainPtr explain) {
+  Pipeline pipeline;
+  pipeline.schema = rows.schema;
+  pipeline.source =
+      std::make_unique<RowsSource>(context_, std::make_shared<const Rows>(std::move(rows)));
+  pipeline.explain = std::move(explain);
+  return pipeline;
+}
+
+Rows Planner::run(const QueryNode& node, ExplainPtr& explain) {
+  Needed needed;
+  for (const std::string& name : names(node)) needed[name].values = true;
+  Pipeline pipeline = open(node, needed);
+  explain = pipeline.explain;
+  Rows rows = hold(pipeline, "result");
+  rows.is_ordered = pipeline.source->is_ordered();
+  return rows;
+}
+
+}  // namespace flugs::query

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "query/operators/hash_join.h"
+#include "query/operators/query_node.h"
+#include "query/operators/sort.h"
+#include "query/scan/pipeline.h"
+#include "query/scan/table_scan.h"
+
+namespace flugs::query {
+
+/// What is wanted of an input's column: its codes will do for grouping, or its values are computed
+/// with.
+struct Use {
+  bool codes = false;
+  bool values = false;
+};
+using Needed = std::map<std::string, Use>;
+/// The values of every column that the expression names.
+void need_values(Needed& needed, const Expr& expr);
+/// Those of the names.
+Needed among(const Needed& needed, const std::vector<std::string>& names);
+
+/// Makes pipelines of a query's steps, and runs those that end in rows which must be held (groups,
+/// sorted rows, the right side of a join) on the way.
+class Planner {
+ public:
+  explicit Planner(RunContext& context) : context_(context) {}
+
+  /// Names of the output's columns. Fails with kNotFound, kInvalidArgument (one is there twice).
+  std::vector<std::string> names(const QueryNode& node) const;
+  /// All rows of the query; columns by name. Only the schema counts when the run is dry.
+  Rows run(const QueryNode& node, ExplainPtr& explain);
+
+ private:
+  Pipeline open(const QueryNode& node, const Needed& needed);
+  Pipeline open_table(const QueryNode& node, const std::vector<Expr>& conditions,
+                      const Needed& needed);
+  Pipeline open_result(const QueryNode& node);
+  Pipeline open_where(const QueryNode& node, const Needed& needed);
+  Pipeline open_select(const QueryNode& node, const Needed& needed);
+  Pipeline open_rename(const QueryNode& node, const Needed& needed);
+  Pipeline open_join(const QueryNode& node, const Needed& needed);
+  Pipeline open_group_by(const QueryNode& node);
+  Pipeline open_group_by(const QueryNode& input, const std::vector<Item>& keys,
+                         const std::vector<Aggregate>& aggregates);
+  Pipeline open_order_by(const QueryNode& node, const Needed& needed,
+                         std::optional<std::uint64_t> rows_max);
+  Pipeline open_limit(const QueryNode& node, const Needed& needed);
+
+  const engine::Table& table(const std::string& name) const;
+  Pipeline from_rows(Rows rows, ExplainPtr explain);
+  ExplainPtr explain_node(std::string title, std::vector<ExplainPtr> inputs) const;
+  Rows hold(Pipeline& pipeline, const std::string& owner);
+
+  RunContext& context_;
+};
+
+}  // namespace flugs::query

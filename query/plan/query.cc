@@ -1,0 +1,199 @@
+#include "flugs/query.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <thread>
+
+#include "engine/database/transaction_access.h"
+#include "query/operators/query_node.h"
+#include "query/plan/planner.h"
+#include "query/plan/result_data.h"
+#include "query/vectors/failure.h"
+
+namespace flugs::query {
+
+using Step = QueryNode::Step;
+
+namespace {
+
+constexpr const char* kMovedFrom = "a query that was moved from";
+
+// Every step is made here.
+std::shared_ptr<QueryNode> step(Step kind, const Query* input, const Query* right = nullptr) {
+  auto node = std::make_shared<QueryNode>();
+  node->step = kind;
+  for (const Query* of : {input, right}) {
+    if (of == nullptr) continue;
+    if (of->node() == nullptr) {
+      node->error = kMovedFrom;
+      continue;
+    }
+    if (node->error.empty()) node->error = of->node()->error;
+    node->steps += of->node()->steps;
+  }
+  if (node->error.empty() && node->steps > QueryNode::kStepsMax)
+    node->error = fmt::format(
+        "a query of {} steps, at most {} are allowed: run a part of it, and go on from its result "
+        "with Query::of",
+        node->steps, QueryNode::kStepsMax);
+  if (node->error.empty()) {
+    if (input != nullptr) node->input = input->node();
+    if (right != nullptr) node->right = right->node();
+  } else {
+    node->steps = 1;
+  }
+  return node;
+}
+
+std::shared_ptr<QueryNode> join_of(JoinKind kind, const Query& left, const Query& right,
+                                   std::vector<JoinKey> on, const Expr& also) {
+  auto node = step(Step::kJoin, &left, &right);
+  node->join = kind;
+  node->join_keys = std::move(on);
+  node->condition = also;
+  return node;
+}
+
+std::uint32_t thread_count(const RunOptions& options) {
+  // More than there are cores is allowed, but no more than a mistake would ask for.
+  constexpr std::uint32_t kThreadsMax = 1024;
+  if (options.threads != 0) return std::min(options.threads, kThreadsMax);
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+// Whatever goes wrong inside comes out as a Status.
+template <typename Work>
+auto guarded(Work&& work) -> Result<decltype(work())> {
+  try {
+    return work();
+  } catch (const Failure& failure) {
+    return failure.status;
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::kOutOfMemory, "the process has no more memory");
+  }
+}
+
+std::string summary(const QueryStatistics& s) {
+  return fmt::format(
+      "{} rows scanned, {} skipped, {} selected, {} batches, {} threads, {:.1f} MB at most, "
+      "{:.3f} ms\n",
+      s.rows_scanned, s.rows_skipped, s.rows_selected, s.batches, s.threads,
+      static_cast<double>(s.memory_bytes_peak) / 1e6, s.seconds * 1e3);
+}
+
+Status check(const std::shared_ptr<const QueryNode>& query, const Transaction& transaction) {
+  if (query == nullptr) return Status(StatusCode::kInvalidArgument, kMovedFrom);
+  if (!query->error.empty()) return Status(StatusCode::kInvalidArgument, query->error);
+  return engine::TransactionAccess::check(transaction);
+}
+
+}  // namespace
+
+Query Query::table(std::string name) {
+  auto node = step(Step::kTable, nullptr);
+  node->text = std::move(name);
+  return Query(std::move(node));
+}
+
+Query Query::of(const QueryResult& result) {
+  auto node = step(Step::kResult, nullptr);
+  node->result = result.data();
+  return Query(std::move(node));
+}
+
+Query Query::where(const Expr& condition) const {
+  auto node = step(Step::kWhere, this);
+  node->condition = condition;
+  return Query(std::move(node));
+}
+
+Query Query::select(std::vector<Item> outputs) const {
+  auto node = step(Step::kSelect, this);
+  node->items = std::move(outputs);
+  return Query(std::move(node));
+}
+
+Query Query::as(const std::string& prefix) const {
+  auto node = step(Step::kRename, this);
+  node->text = prefix;
+  return Query(std::move(node));
+}
+
+Query Query::join(const Query& right, std::vector<JoinKey> on, const Expr& also) const {
+  return Query(join_of(JoinKind::kInner, *this, right, std::move(on), also));
+}
+Query Query::left_join(const Query& right, std::vector<JoinKey> on, const Expr& also) const {
+  return Query(join_of(JoinKind::kLeft, *this, right, std::move(on), also));
+}
+Query Query::semi_join(const Query& right, std::vector<JoinKey> on, const Expr& also) const {
+  return Query(join_of(JoinKind::kSemi, *this, right, std::move(on), also));
+}
+Query Query::anti_join(const Query& right, std::vector<JoinKey> on, const Expr& also) const {
+  return Query(join_of(JoinKind::kAnti, *this, right, std::move(on), also));
+}
+
+Query Query::group_by(std::vector<Item> keys, std::vector<Aggregate> aggregates) const {
+  auto node = step(Step::kGroupBy, this);
+  node->items = std::move(keys);
+  node->aggregates = std::move(aggregates);
+  return Query(std::move(node));
+}
+
+Query Query::distinct() const { return Query(step(Step::kDistinct, this)); }
+
+Query Query::order_by(std::vector<SortKey> keys) const {
+  auto node = step(Step::kOrderBy, this);
+  node->sort_keys = std::move(keys);
+  return Query(std::move(node));
+}
+
+Query Query::limit(std::uint64_t rows, std::uint64_t offset) const {
+  auto node = step(Step::kLimit, this);
+  node->limit = rows;
+  node->offset = offset;
+  return Query(std::move(node));
+}
+
+Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions& options) const {
+  const auto begin = std::chrono::steady_clock::now();
+  const engine::Call call(engine::TransactionAccess::context(transaction));
+  if (Status s = check(node_, transaction); !s.ok()) return s;
+  RunContext context(node_, transaction, options, thread_count(options));
+  Result<QueryResult> result = guarded([&] {
+    const engine::Visit visiting(*engine::TransactionAccess::context(transaction));
+    Planner planner(context);
+    ExplainPtr explain;
+    const std::vector<std::string> names = planner.names(*node_);
+    std::shared_ptr<ResultData> data = make_result(context, planner.run(*node_, explain), names);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    data->statistics = {context.rows_scanned, context.rows_skipped,  context.rows_selected,
+                        context.batches,      context.budget.peak(), context.threads,
+                        seconds.count(),      context.entries_read};
+    data->explain = to_text(*explain) + summary(data->statistics);
+    return QueryResult(std::move(data));
+  });
+  // Cut because the transaction is to end: nothing of it is running any more, so now it can.
+  if (result.code() == StatusCode::kCancelled)
+    if (Status s = engine::TransactionAccess::check(transaction); !s.ok()) return s;
+  return result;
+}
+
+Result<std::string> Query::explain(const Transaction& transaction,
+                                   const RunOptions& options) const {
+  const engine::Call call(engine::TransactionAccess::context(transaction));
+  if (Status s = check(node_, transaction); !s.ok()) return s;
+  RunContext context(node_, transaction, options, thread_count(options));
+  context.is_dry = true;
+  return guarded([&] {
+    Planner planner(context);
+    static_cast<void>(planner.names(*node_));
+    ExplainPtr explain;
+    static_cast<void>(planner.run(*node_, explain));
+    return to_text(*explain);
+  });
+}
+
+}  // namespace flugs::query

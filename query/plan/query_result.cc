@@ -1,0 +1,147 @@
+#include "flugs/query_result.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "query/expressions/bound_expr.h"
+#include "query/plan/result_data.h"
+
+namespace flugs::query {
+
+namespace {
+
+// Texts of one column of a part, copied into one block.
+void own_texts(std::string_view* texts, const std::uint8_t* nulls, std::size_t rows,
+               ResultData& result, Charge& charge) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (nulls != nullptr && nulls[i] != 0) texts[i] = {};
+    bytes += texts[i].size();
+  }
+  charge.add(bytes);
+  auto block = std::make_unique_for_overwrite<char[]>(bytes);
+  char* at = block.get();
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (!texts[i].empty()) std::memcpy(at, texts[i].data(), texts[i].size());
+    texts[i] = {at, texts[i].size()};
+    at += texts[i].size();
+  }
+  result.texts.push_back(std::move(block));
+}
+
+// NULLs are 0 in what users see.
+void clear_nulls(Vec& column, Form form, const std::uint8_t* nulls, std::size_t rows) {
+  if (nulls == nullptr || form == Form::kText) return;
+  for (std::size_t i = 0; i < rows; ++i)
+    if (nulls[i] != 0) column.ints(rows)[i] = 0;
+}
+
+}  // namespace
+
+std::shared_ptr<ResultData> make_result(RunContext& context, Rows rows,
+                                        const std::vector<std::string>& names) {
+  auto result = std::make_shared<ResultData>();
+  auto out = std::make_shared<Rows>();
+  Binder binder(context.texts, rows.schema);
+  std::vector<BoundPtr> columns;
+  for (const std::string& name : names) {
+    columns.push_back(binder.bind(col(name)));
+    const DataType type = columns.back()->type;
+    out->schema.push_back({name, type, nullptr});
+    result->columns.push_back({name, type.type, type.scale});
+  }
+  Evaluator evaluator(binder.slot_count());
+  Charge charge(context.budget, "result");
+  Batch batch;
+  Batch decoded;
+  for (Rows::Part& part : rows.parts) {
+    for (std::size_t first = 0; first < part.rows; first += kBatchRows) {
+      context.check_stop();
+      batch.rows = decoded.rows = std::min(kBatchRows, part.rows - first);
+      batch.columns.clear();
+      for (std::size_t c = 0; c < rows.schema.size(); ++c)
+        batch.columns.push_back(part.view(c).from(first, rows.schema[c].form()));
+      decoded.columns.clear();
+      for (const BoundPtr& column : columns)
+        decoded.columns.push_back(evaluator.evaluate(*column, batch));
+      out->append(decoded, charge);
+      Rows::Part& made = out->parts.back();
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        const std::uint8_t* nulls = made.view(c).nulls;
+        clear_nulls(made.columns[c], columns[c]->form, nulls, made.rows);
+        if (columns[c]->form == Form::kText)
+          own_texts(made.columns[c].texts(made.rows), nulls, made.rows, *result, charge);
+      }
+    }
+    part = Rows::Part();
+  }
+  out->is_ordered = rows.is_ordered;
+  std::size_t at = 0;
+  for (const Rows::Part& part : out->parts) {
+    result->first_rows.push_back(at);
+    at += part.rows;
+  }
+  result->rows = std::move(out);
+  return result;
+}
+
+std::span<const std::int64_t> ResultBatch::integers(std::size_t column) const noexcept {
+  return {data_->rows->parts[index_].view(column).ints(), row_count_};
+}
+std::span<const double> ResultBatch::doubles(std::size_t column) const noexcept {
+  return {data_->rows->parts[index_].view(column).reals(), row_count_};
+}
+std::span<const std::string_view> ResultBatch::strings(std::size_t column) const noexcept {
+  return {data_->rows->parts[index_].view(column).texts(), row_count_};
+}
+std::span<const std::uint8_t> ResultBatch::nulls(std::size_t column) const noexcept {
+  const std::uint8_t* nulls = data_->rows->parts[index_].view(column).nulls;
+  return nulls == nullptr ? std::span<const std::uint8_t>()
+                          : std::span<const std::uint8_t>(nulls, row_count_);
+}
+
+QueryResult::QueryResult(std::shared_ptr<const ResultData> data) noexcept
+    : data_(std::move(data)) {}
+
+const std::vector<ResultColumn>& QueryResult::columns() const noexcept { return data_->columns; }
+
+std::optional<std::size_t> QueryResult::find(std::string_view column) const noexcept {
+  for (std::size_t i = 0; i < data_->columns.size(); ++i)
+    if (data_->columns[i].name == column) return i;
+  return std::nullopt;
+}
+
+std::size_t QueryResult::row_count() const noexcept { return data_->rows->row_count; }
+std::size_t QueryResult::batch_count() const noexcept { return data_->rows->parts.size(); }
+
+ResultBatch QueryResult::batch(std::size_t index) const noexcept {
+  return {data_.get(), index, data_->rows->parts[index].rows};
+}
+
+Value QueryResult::value(std::size_t row, std::size_t column) const noexcept {
+  const auto& firsts = data_->first_rows;
+  const auto part = static_cast<std::size_t>(std::upper_bound(firsts.begin(), firsts.end(), row) -
+                                             firsts.begin() - 1);
+  const ColumnView view = data_->rows->parts[part].view(column);
+  const std::size_t i = row - firsts[part];
+  if (view.nulls != nullptr && view.nulls[i] != 0) return Value::null();
+  const Type type = data_->columns[column].type;
+  switch (lane_of(type)) {
+    case Lane::kText:
+      return Value::from_bytes(type, view.texts()[i]);
+    case Lane::kReal:
+      return Value::real(view.reals()[i]);
+    case Lane::kInt:
+      break;
+  }
+  return Value::from_raw(type, view.ints()[i]);
+}
+
+Expr QueryResult::constant(std::size_t row, std::size_t column) const {
+  return query::constant(value(row, column), data_->columns[column].scale);
+}
+
+const QueryStatistics& QueryResult::statistics() const noexcept { return data_->statistics; }
+const std::string& QueryResult::explain() const noexcept { return data_->explain; }
+
+}  // namespace flugs::query

@@ -1,0 +1,196 @@
+#include "query/scan/delta_segment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "columns/main_blocks.h"
+#include "columns/row_layout.h"
+#include "query/vectors/failure.h"
+
+namespace flugs::query {
+
+// In most blocks of 64 every row was committed before the snapshot and is not deleted; the stamps
+// of the others are resolved one by one.
+std::size_t DeltaSegment::visible(std::uint32_t first, std::size_t count,
+                                  std::uint64_t* mask) const noexcept {
+  const DeltaKernels& kernels = delta_kernels();
+  const std::size_t stride = chunk_.row_bytes;
+  const std::byte* row = chunk_.rows + first * stride;
+  std::size_t seen = 0;
+  for (std::size_t begin = 0; begin < count; begin += 64, ++mask) {
+    const std::size_t n = std::min<std::size_t>(64, count - begin);
+    std::uint64_t bits = kernels.settled(row, stride, n, visibility_.snapshot());
+    for (std::uint64_t rest = ~bits & columns::low_bits(static_cast<unsigned>(n)); rest != 0;
+         rest &= rest - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(rest));
+      const auto& version = *reinterpret_cast<const mvcc::VersionLayout*>(row + i * stride);
+      bits |= std::uint64_t{visibility_.sees(version)} << i;
+    }
+    *mask = bits;
+    seen += static_cast<std::size_t>(std::popcount(bits));
+    row += n * stride;
+  }
+  return seen;
+}
+
+void DeltaSegment::wrong_code(std::uint32_t column, const RowSelection& rows,
+                              std::uint32_t limit) const {
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const std::uint32_t row = rows.first + (rows.positions == nullptr ? i : rows.positions[i]);
+    const std::uint64_t code =
+        RowLayout::load(chunk_.rows + std::size_t{row} * chunk_.row_bytes, access(column));
+    if (code >= limit)
+      fail(StatusCode::kCorrupt,
+           fmt::format("table {}, column {}, row {}: expected a ValueID below {}, found {}",
+                       table_.name(), schema_[column].name, chunk_.first_row + row, limit, code));
+  }
+  fail(StatusCode::kCorrupt, fmt::format("table {}, column {}: a ValueID not below {}",
+                                         table_.name(), schema_[column].name, limit));
+}
+
+const CodeDomain* DeltaSegment::former_domain(std::uint32_t column) const noexcept {
+  const std::uint16_t edition = chunk_.layout->edition(column);
+  for (const ColumnInfo::Former& former : schema_[column].formers)
+    if (former.edition == edition) return former.domain.get();
+  return nullptr;
+}
+
+ColumnView DeltaSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  const CodeDomain& domain = *domain_of(column);
+  std::uint32_t* codes = out.codes(rows.count);
+  const std::uint32_t greatest = read_codes(rows, access(column), codes);
+  if (rows.count != 0 && greatest >= domain.count()) wrong_code(column, rows, domain.count());
+  const std::uint32_t null_code = domain.null_code();
+  if (null_code == CodeDomain::kNone) return out.view(false);
+  std::uint8_t* nulls = out.nulls(rows.count);
+  std::uint8_t any = 0;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    nulls[i] = codes[i] == null_code ? 1 : 0;
+    any |= nulls[i];
+  }
+  return out.view(any != 0);
+}
+
+void DeltaSegment::payloads(const DictionaryDomain& domain, const std::uint32_t* codes,
+                            std::size_t count, std::int64_t* out) {
+  if (const std::int64_t* all = domain.integers(); all != nullptr) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = all[codes[i]];
+  } else if (const DictionaryEntries entries = domain.entries(); !entries.bases.empty()) {
+    delta_kernels().look_up(entries, codes, count, out);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) out[i] = domain.dictionary().integer(codes[i]);
+  }
+}
+
+ColumnView DeltaSegment::decoded(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  thread_local Vec scratch;
+  const DictionaryDomain& domain = *domain_of(column);
+  const ColumnView coded = codes(column, rows, scratch);
+  const std::uint32_t* codes = coded.codes();
+  if (coded.nulls != nullptr) std::copy_n(coded.nulls, rows.count, out.nulls(rows.count));
+  if (lane_of(schema_[column].type) == Lane::kText) {
+    std::string_view* texts = out.texts(rows.count);
+    for (std::size_t i = 0; i < rows.count; ++i) texts[i] = domain.text(codes[i]);
+  } else {
+    std::int64_t* ints = out.ints(rows.count);
+    payloads(domain, codes, rows.count, ints);
+    if (coded.nulls != nullptr)
+      for (std::size_t i = 0; i < rows.count; ++i)
+        if (coded.nulls[i] != 0) ints[i] = 0;
+  }
+  return out.view(coded.nulls != nullptr);
+}
+
+// Kernels read cells; of a column that the chunk has none of, all rows have the same.
+std::uint32_t DeltaSegment::read_codes(const RowSelection& rows, const RowLayout::Access& access,
+                                       std::uint32_t* out) const noexcept {
+  if (__builtin_expect(access.has_cell(), 1))
+    return delta_kernels().codes(cells_of(rows, access), rows.count, out);
+  std::fill_n(out, rows.count, static_cast<std::uint32_t>(access.constant));
+  return rows.count == 0 ? 0 : static_cast<std::uint32_t>(access.constant);
+}
+
+void DeltaSegment::read_integers(std::uint32_t column, const RowSelection& rows,
+                                 std::int64_t* out) const noexcept {
+  const RowLayout::Access& cell = access(column);
+  const bool narrow = is_narrow(schema_[column].type.type);
+  if (__builtin_expect(cell.has_cell(), 1))
+    return delta_kernels().integers(cells_of(rows, cell), rows.count, narrow, out);
+  std::fill_n(
+      out, rows.count,
+      narrow ? static_cast<std::int32_t>(cell.constant) : static_cast<std::int64_t>(cell.constant));
+}
+
+columns::RowLayout::Access DeltaSegment::null_access(std::uint32_t column) const noexcept {
+  RowLayout::Access bit{};
+  if (access(column).null_word == RowLayout::kAlwaysNull) {
+    bit.constant = 1;
+    bit.word = RowLayout::kAlwaysNull;  // one there is
+    return bit;
+  }
+  bit.mask = 1;
+  bit.word = access(column).null_word;
+  bit.shift = access(column).null_shift;
+  return bit;
+}
+
+bool DeltaSegment::null_flags(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  const RowLayout::Access bit = null_access(column);
+  if (bit.word == 0) return false;
+  thread_local Vec scratch;
+  std::uint32_t* bits = scratch.codes(rows.count);
+  const bool any = read_codes(rows, bit, bits) != 0;
+  std::uint8_t* nulls = out.nulls(rows.count);
+  for (std::size_t i = 0; i < rows.count; ++i) nulls[i] = static_cast<std::uint8_t>(bits[i]);
+  return any;
+}
+
+ColumnView DeltaSegment::direct_texts(std::uint32_t column, const RowSelection& rows,
+                                      Vec& out) const {
+  const bool has_nulls = null_flags(column, rows, out);
+  const columns::Column& source = *table_.columns()[column];
+  const std::byte* base = chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes;
+  std::string_view* texts = out.texts(rows.count);
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const std::size_t row = rows.positions == nullptr ? i : rows.positions[i];
+    texts[i] = source.text(*chunk_.layout, base + row * chunk_.row_bytes, column);
+  }
+  return out.view(has_nulls);
+}
+
+ColumnView DeltaSegment::direct(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  const bool has_nulls = null_flags(column, rows, out);
+  read_integers(column, rows, out.ints(rows.count));
+  return out.view(has_nulls);
+}
+
+ColumnView DeltaSegment::row_by_row(std::uint32_t column, const RowSelection& rows,
+                                    Vec& out) const {
+  const columns::Column& source = *table_.columns()[column];
+  const RowLayout& layout = *chunk_.layout;
+  const bool is_text = lane_of(schema_[column].type) == Lane::kText;
+  std::uint8_t* nulls = out.nulls(rows.count);
+  bool any_null = false;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const std::size_t row = rows.first + (rows.positions == nullptr ? i : rows.positions[i]);
+    const std::byte* cells = chunk_.rows + row * chunk_.row_bytes;
+    nulls[i] = source.nullable() && source.is_null(layout, cells, column) ? 1 : 0;
+    any_null |= nulls[i] != 0;
+    if (is_text)
+      out.texts(rows.count)[i] = source.text(layout, cells, column);
+    else
+      out.ints(rows.count)[i] = nulls[i] != 0 ? 0 : source.integer(layout, cells, column);
+  }
+  return out.view(any_null);
+}
+
+ColumnView DeltaSegment::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  if (is_read_by_row(column)) return row_by_row(column, rows, out);
+  if (domain_of(column) != nullptr) return decoded(column, rows, out);
+  if (lane_of(schema_[column].type) == Lane::kText) return direct_texts(column, rows, out);
+  return direct(column, rows, out);
+}
+
+}  // namespace flugs::query

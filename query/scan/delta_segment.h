@@ -1,0 +1,101 @@
+#pragma once
+
+#include <algorithm>
+
+#include "mvcc/visibility.h"
+#include "query/scan/segment.h"
+#include "query/vectors/delta_kernels.h"
+#include "tables/table/table.h"
+
+namespace flugs::query {
+
+/// A chunk of the delta: rows side by side, each with its stamps and its cells. A scan of it reads
+/// every line of its rows, whichever columns are asked for; so all that is done with a row is done
+/// while its line is in a cache. What rows have that the transaction does not see may change.
+class DeltaSegment : public Segment {
+ public:
+  /// `schema` is that of the whole table, with a domain for each dictionary column.
+  DeltaSegment(const engine::Table& table, const Schema& schema, const mvcc::Visibility& visibility,
+               const engine::RowStore::ChunkView& chunk) noexcept
+      : table_(table), schema_(schema), visibility_(visibility), chunk_(chunk) {}
+
+  std::uint32_t row_count() const noexcept override { return chunk_.row_count; }
+  /// Rows that stay in the first cache, however many columns are read one after another.
+  std::uint32_t block_rows() const noexcept override {
+    return std::clamp(kBlockBytes / chunk_.row_bytes / 64 * 64, 64u,
+                      static_cast<std::uint32_t>(kBatchRows));
+  }
+  std::size_t visible(std::uint32_t first, std::size_t count,
+                      std::uint64_t* mask) const noexcept override;
+  bool may_be_null(std::uint32_t column) const noexcept override {
+    return table_.columns()[column]->nullable();
+  }
+  ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
+  ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
+
+  // delta_segment_blocks.cc
+  bool likely_extremes(std::uint32_t column, Value& least, Value& greatest) const override;
+  bool narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
+              std::uint64_t* mask) const override;
+  bool add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
+              const std::uint64_t* mask, Totals& totals) const override;
+  bool extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
+                const std::uint64_t* mask, Value& least, Value& greatest) const override;
+
+ private:
+  using RowLayout = columns::RowLayout;
+  struct Step;
+  static constexpr std::uint32_t kBlockBytes = 32u << 10;  // two thirds of a first cache
+
+  /// Cells are of an edition of the column that has another type, or a dictionary.
+  bool is_former(std::uint32_t column) const noexcept {
+    return __builtin_expect(chunk_.layout->edition(column) != schema_[column].edition, 0);
+  }
+  /// What the cells, if they are codes, stand for, as far as kernels can look that up; else null.
+  const DictionaryDomain* domain_of(std::uint32_t column) const noexcept {
+    const CodeDomain* domain = schema_[column].domain.get();
+    if (is_former(column)) domain = former_domain(column);
+    return static_cast<const DictionaryDomain*>(domain);
+  }
+  const CodeDomain* former_domain(std::uint32_t column) const noexcept;
+  /// No kernel can read the cells.
+  bool is_read_by_row(std::uint32_t column) const noexcept {
+    return is_former(column) && former_domain(column) == nullptr;
+  }
+  const RowLayout::Access& access(std::uint32_t column) const noexcept {
+    return chunk_.layout->access()[column];
+  }
+  /// Of the bit that says NULL; word 0 if there is none.
+  RowLayout::Access null_access(std::uint32_t column) const noexcept;
+  /// 32 bits with a sign; 64-bit payloads in 32 bits are those from 0 to 2^32 - 1.
+  static bool is_narrow(Type type) noexcept { return type == Type::kInt32 || type == Type::kDate; }
+  RowCells cells_of(const RowSelection& rows, const RowLayout::Access& access) const noexcept {
+    return {chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes, chunk_.row_bytes, access,
+            rows.positions};
+  }
+  std::uint32_t read_codes(const RowSelection& rows, const RowLayout::Access& access,
+                           std::uint32_t* out) const noexcept;
+  void read_integers(std::uint32_t column, const RowSelection& rows,
+                     std::int64_t* out) const noexcept;
+  static void payloads(const DictionaryDomain& domain, const std::uint32_t* codes,
+                       std::size_t count, std::int64_t* out);
+  bool null_flags(std::uint32_t column, const RowSelection& rows, Vec& out) const;
+  ColumnView direct(std::uint32_t column, const RowSelection& rows, Vec& out) const;
+  ColumnView direct_texts(std::uint32_t column, const RowSelection& rows, Vec& out) const;
+  ColumnView row_by_row(std::uint32_t column, const RowSelection& rows, Vec& out) const;
+  ColumnView decoded(std::uint32_t column, const RowSelection& rows, Vec& out) const;
+  [[noreturn]] void wrong_code(std::uint32_t column, const RowSelection& rows,
+                               std::uint32_t limit) const;
+
+  void load_codes(std::uint32_t column, Step& step) const;
+  void load_values(std::uint32_t column, Step& step) const;
+  void keep_nulls(std::uint32_t column, bool others, Step& step) const;
+  static std::uint32_t code_of(const DictionaryDomain& domain, const Value& value);
+
+  const engine::Table& table_;
+  const Schema& schema_;
+  const mvcc::Visibility& visibility_;
+  engine::RowStore::ChunkView chunk_;
+};
+
+}  // namespace flugs::query

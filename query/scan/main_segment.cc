@@ -1,0 +1,309 @@
+#include "query/scan/main_segment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+
+#include "columns/main_blocks.h"
+#include "query/vectors/failure.h"
+
+namespace flugs::query {
+
+namespace {
+
+using columns::MainColumn;
+using columns::MainRange;
+using columns::Match;
+
+// With fewer rows than that of a range, they are read one by one.
+constexpr std::size_t kSparseRows = 16;
+// One in so many rows of a group.
+constexpr std::uint32_t kFewRows = 8;
+
+std::size_t extent_of(const RowSelection& rows) noexcept {
+  if (rows.positions == nullptr || rows.count == 0) return rows.count;
+  return rows.positions[rows.count - 1] + std::size_t{1};
+}
+
+bool is_sparse(const RowSelection& rows) noexcept {
+  return rows.positions != nullptr && rows.count * kSparseRows < extent_of(rows);
+}
+
+std::uint32_t place(const RowSelection& rows, std::size_t i) noexcept {
+  return rows.first +
+         (rows.positions == nullptr ? static_cast<std::uint32_t>(i) : rows.positions[i]);
+}
+
+// A byte per row out of a bit per row; whether there is any.
+bool spread(const std::uint64_t* bits, std::size_t count, std::uint8_t* out) noexcept {
+  std::uint64_t any = 0;
+  for (std::size_t i = 0; i < count; ++i) out[i] = (bits[i / 64] >> (i % 64)) & 1;
+  for (std::size_t word = 0; word < (count + 63) / 64; ++word) any |= bits[word];
+  return any != 0;
+}
+
+ColumnView read_sparse(const MainColumn& column, Form form, const RowSelection& rows, Vec& out) {
+  std::uint8_t* nulls = out.nulls(rows.count);
+  bool any_null = false;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const std::uint32_t at = place(rows, i);
+    nulls[i] = column.is_null(at) ? 1 : 0;
+    any_null |= nulls[i] != 0;
+    if (form == Form::kText)
+      out.texts(rows.count)[i] = column.text(at);
+    else
+      out.ints(rows.count)[i] = column.integer(at);
+  }
+  return out.view(any_null);
+}
+
+ColumnView read_dense(const MainColumn& column, Form form, std::uint32_t first, std::size_t count,
+                      Vec& out) {
+  std::uint64_t bits[kBatchRows / 64] = {};
+  std::uint64_t* nulls = column.has_nulls() ? bits : nullptr;
+  const auto n = static_cast<std::uint32_t>(count);
+  if (form == Form::kText)
+    column.texts(first, n, out.texts(count), nulls);
+  else
+    column.integers(first, n, out.ints(count), nulls);
+  return out.view(nulls != nullptr && spread(nulls, count, out.nulls(count)));
+}
+
+std::optional<Value> bound_of(const std::optional<Value>& value, Type type, bool is_low,
+                              bool& is_empty) {
+  if (!value) return value;
+  if (lane_of(type) == Lane::kText) return Value::from_bytes(type, value->as_string());
+  if (type != Type::kInt32) return Value::from_raw(type, value->raw());
+  // A bound beyond 32 bits bounds nothing, or leaves nothing.
+  const std::int64_t raw = value->raw();
+  if (raw >= std::numeric_limits<std::int32_t>::min() &&
+      raw <= std::numeric_limits<std::int32_t>::max())
+    return Value::int32(static_cast<std::int32_t>(raw));
+  is_empty |= (raw > 0) == is_low;
+  return std::nullopt;
+}
+
+}  // namespace
+
+MainSegment::MainSegment(std::string table, const Schema& schema,
+                         std::vector<const MainColumn*> columns, std::uint32_t row_count,
+                         std::unique_ptr<Rows> rows)
+    : table_(std::move(table)),
+      schema_(schema),
+      columns_(std::move(columns)),
+      row_count_(row_count),
+      rows_(std::move(rows)),
+      translations_(std::make_unique<Translation[]>(columns_.size())) {}
+
+ColumnView MainSegment::values(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  const MainColumn& from = *columns_[column];
+  const Form form = form_of(lane_of(schema_[column].type));
+  if (is_sparse(rows)) return read_sparse(from, form, rows, out);
+  if (rows.positions == nullptr) return read_dense(from, form, rows.first, rows.count, out);
+  thread_local Vec scratch;
+  const ColumnView dense = read_dense(from, form, rows.first, extent_of(rows), scratch);
+  return gather(dense, form, rows.positions, rows.count, out);
+}
+
+std::uint32_t MainSegment::domain_code(std::uint32_t column, const Value& value) const {
+  const auto& domain = static_cast<const DictionaryDomain&>(*schema_[column].domain);
+  const std::uint32_t code = domain.dictionary().find(value);
+  // Values of groups stay in the dictionary.
+  if (code >= domain.count())
+    fail(StatusCode::kCorrupt,
+         fmt::format("table {}, column {}: expected the value {} of a row group in the dictionary "
+                     "of {} entries, found ValueID {}",
+                     table_, schema_[column].name, value.to_string(), domain.count(), code));
+  return code;
+}
+
+ColumnView MainSegment::codes_by_value(std::uint32_t column, const RowSelection& rows,
+                                       Vec& out) const {
+  const MainColumn& from = *columns_[column];
+  std::uint32_t* codes = out.codes(rows.count);
+  std::uint8_t* nulls = out.nulls(rows.count);
+  bool any_null = false;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const Value value = from.value(place(rows, i));
+    nulls[i] = value.is_null() ? 1 : 0;
+    any_null |= value.is_null();
+    codes[i] = value.is_null() ? 0 : domain_code(column, value);
+  }
+  return out.view(any_null);
+}
+
+ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
+  const MainColumn& from = *columns_[column];
+  const std::uint64_t local_codes = from.code_count();
+  // Not for payloads without codes, nor where most codes in the range are no row's.
+  if (local_codes == 0 || local_codes > std::uint64_t{row_count_} * 4 + 65536)
+    return codes_by_value(column, rows, out);
+  Translation& translation = translations_[column];
+  std::call_once(translation.once,
+                 [&] { translation.codes = std::vector<std::atomic<std::uint32_t>>(local_codes); });
+  thread_local Vec scratch;
+  const std::size_t extent = extent_of(rows);
+  std::uint32_t* local = scratch.codes(extent);
+  from.codes(rows.first, static_cast<std::uint32_t>(extent), local);
+  std::uint32_t* codes = out.codes(rows.count);
+  std::uint8_t* nulls = out.nulls(rows.count);
+  bool any_null = false;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const std::uint32_t code = local[rows.positions == nullptr ? i : rows.positions[i]];
+    nulls[i] = from.entry_is_null(code) ? 1 : 0;
+    any_null |= nulls[i] != 0;
+    std::uint32_t known = translation.codes[code].load(std::memory_order_relaxed);
+    if (known == 0 && nulls[i] == 0) {
+      // Two workers may look the same one up: they find the same.
+      known = domain_code(column, from.entry_value(code)) + 1;
+      translation.codes[code].store(known, std::memory_order_relaxed);
+    }
+    codes[i] = nulls[i] != 0 ? 0 : known - 1;
+  }
+  return out.view(any_null);
+}
+
+MainRange MainSegment::range_of(const RangeCondition& range) const {
+  const MainColumn& column = *columns_[range.column];
+  if (range.kind == RangeCondition::Kind::kIsNotNull) return column.not_null();
+  bool is_empty = false;
+  columns::ValueBounds bounds;
+  bounds.low = bound_of(range.low, column.type(), true, is_empty);
+  bounds.high = bound_of(range.high, column.type(), false, is_empty);
+  bounds.low_excluded = range.low_excluded && bounds.low;
+  bounds.high_excluded = range.high_excluded && bounds.high;
+  const bool outside = range.kind == RangeCondition::Kind::kOutside;
+  if (is_empty) return outside ? column.not_null() : MainRange{};
+  return outside ? column.outside(bounds) : column.within(bounds);
+}
+
+Segment::Reach MainSegment::reach(const RangeCondition& range) const {
+  if (range.kind == RangeCondition::Kind::kIsNull) {
+    const std::uint32_t nulls = columns_[range.column]->null_count();
+    return nulls == 0 ? Reach::kNone : nulls == row_count_ ? Reach::kAll : Reach::kSome;
+  }
+  const Match match = range_of(range).match;
+  return match == Match::kNone ? Reach::kNone : match == Match::kAll ? Reach::kAll : Reach::kSome;
+}
+
+bool MainSegment::narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
+                         std::uint64_t* mask) const {
+  const MainColumn& column = *columns_[range.column];
+  const auto n = static_cast<std::uint32_t>(count);
+  if (range.kind == RangeCondition::Kind::kIsNull) {
+    column.filter_is_null(first, n, mask);
+    return true;
+  }
+  const MainRange known = range_of(range);
+  if (known.match == Match::kNone)
+    std::fill_n(mask, (count + 63) / 64, 0);
+  else if (known.match == Match::kSome)
+    column.filter(first, n, known, mask);
+  return true;
+}
+
+void MainSegment::evaluate_entries(const BoundExpr& condition, std::uint32_t column,
+                                   std::uint32_t slots, Wanted& wanted) const {
+  const MainColumn& from = *columns_[column];
+  const std::uint64_t entries = from.code_count();
+  const bool is_text = lane_of(schema_[column].type) == Lane::kText;
+  wanted.bits.assign((entries + 63) / 64, 0);
+  Evaluator evaluator(slots);
+  Vec values;
+  std::vector<std::uint32_t> positions(kBatchRows);
+  Batch batch;
+  batch.columns.resize(schema_.size());
+  for (std::uint64_t first = 0; first < entries; first += kBatchRows) {
+    batch.rows = std::min<std::uint64_t>(kBatchRows, entries - first);
+    std::fill_n(values.nulls(kBatchRows), batch.rows, 0);
+    for (std::size_t i = 0; i < batch.rows; ++i) {
+      if (is_text)
+        values.texts(kBatchRows)[i] = from.entry_text(first + i);
+      else
+        values.ints(kBatchRows)[i] = from.entry_integer(first + i);
+      values.nulls(kBatchRows)[i] = from.entry_is_null(first + i) ? 1 : 0;
+    }
+    batch.columns[column] = values.view(from.has_nulls());
+    const std::size_t chosen = evaluator.select(condition, batch, positions.data());
+    for (std::size_t i = 0; i < chosen; ++i)
+      wanted.bits[(first + positions[i]) / 64] |= std::uint64_t{1} << ((first + positions[i]) % 64);
+  }
+}
+
+const MainSegment::Wanted& MainSegment::wanted(const BoundExpr& condition, std::uint32_t column,
+                                               std::uint32_t slots) const {
+  const std::lock_guard guard(wanted_mutex_);
+  std::unique_ptr<Wanted>& known = wanted_[&condition];
+  if (known) return *known;
+  known = std::make_unique<Wanted>();
+  const std::uint64_t entries = columns_[column]->code_count();
+  known->by_value = entries == 0 || entries > std::uint64_t{row_count_} / 2;
+  if (known->by_value) return *known;
+  try {
+    evaluate_entries(condition, column, slots, *known);
+  } catch (const Failure&) {
+    known->by_value = true;  // perhaps for an entry that only dead rows have
+  }
+  return *known;
+}
+
+bool MainSegment::narrow_by_entries(const BoundExpr& condition, std::uint32_t column,
+                                    std::uint32_t slots, std::uint32_t first, std::size_t count,
+                                    std::uint64_t* mask) const {
+  const Wanted& codes = wanted(condition, column, slots);
+  if (codes.by_value) return false;
+  columns_[column]->filter_codes(first, static_cast<std::uint32_t>(count), codes.bits.data(), mask);
+  return true;
+}
+
+bool MainSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
+                         const std::uint64_t* mask, Totals& totals) const {
+  const MainColumn& from = *columns_[column];
+  const auto n = static_cast<std::uint32_t>(count);
+  if (from.is_text()) return false;
+  if (from.type() == Type::kDouble) {
+    const columns::MainRealSum sum = from.real_sum(first, n, mask);
+    totals = {0, sum.sum, static_cast<std::int64_t>(sum.count)};
+  } else {
+    const columns::MainSum sum = from.sum(first, n, mask);
+    totals = {sum.sum, 0, static_cast<std::int64_t>(sum.count)};
+  }
+  return true;
+}
+
+// Whether few rows are left out, and rows with the least and with the greatest value of all are
+// among the others. One of each is looked for once, and again when it is gone.
+bool MainSegment::sees_extremes(std::uint32_t column, const std::uint64_t* mask) const {
+  columns::ExtremePlaces* places = rows_->extreme_places(column);
+  if (places == nullptr) return false;
+  if (columns::count_bits(mask, 0, row_count_) < row_count_ - row_count_ / kFewRows) return false;
+  const auto sees = [&](std::atomic<std::uint32_t>& known, const Value& value) {
+    if (value.is_null()) return true;
+    const std::uint32_t place = known.load(std::memory_order_relaxed);
+    if (place < row_count_ && (mask[place / 64] >> (place % 64) & 1) != 0) return true;
+    const std::optional<std::uint32_t> found = columns_[column]->find(value, mask);
+    if (found) known.store(*found, std::memory_order_relaxed);
+    return found.has_value();
+  };
+  return sees(places->least, columns_[column]->min()) &&
+         sees(places->greatest, columns_[column]->max());
+}
+
+bool MainSegment::extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
+                           const std::uint64_t* mask, Value& least, Value& greatest) const {
+  const MainColumn& from = *columns_[column];
+  if (count == row_count_ && (mask == nullptr || sees_extremes(column, mask))) {
+    least = from.min();
+    greatest = from.max();
+    return true;
+  }
+  const columns::MainExtremes found = from.extremes(first, static_cast<std::uint32_t>(count), mask);
+  least = found.min;
+  greatest = found.max;
+  return true;
+}
+
+}  // namespace flugs::query

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "columns/main_column.h"
+#include "query/scan/segment.h"
+
+namespace flugs::query {
+
+/// A row group of main: immutable columns, each packed by itself. Positions are places in the
+/// columns. Conditions on ranges are tested on packed codes; others once per entry, where a column
+/// has a dictionary of the group's own. Codes of the query's domain are looked up once per code of
+/// the group that is met.
+class MainSegment : public Segment {
+ public:
+  /// Which rows the transaction sees, by their places. Thread-safety: any thread.
+  class Rows {
+   public:
+    virtual ~Rows() = default;
+    /// As Segment::visible.
+    virtual std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) = 0;
+    /// Where the least and the greatest value of a column stand, kept from query to query; null:
+    /// nowhere.
+    virtual columns::ExtremePlaces* extreme_places(std::uint32_t /*column*/) const noexcept {
+      return nullptr;
+    }
+    /// As Segment::sees_all.
+    virtual bool are_all_visible() const noexcept = 0;
+    /// As Segment::entries_read.
+    virtual std::uint64_t entries_read() const noexcept = 0;
+  };
+
+  /// `columns` in the order of the table's `schema`, each of `rows` rows; all outlive the segment.
+  MainSegment(std::string table, const Schema& schema,
+              std::vector<const columns::MainColumn*> columns, std::uint32_t row_count,
+              std::unique_ptr<Rows> rows);
+
+  std::uint32_t row_count() const noexcept override { return row_count_; }
+  std::uint32_t block_rows() const noexcept override { return kBlockRowsMax; }
+  std::size_t visible(std::uint32_t first, std::size_t count,
+                      std::uint64_t* mask) const noexcept override {
+    return rows_->visible(first, count, mask);
+  }
+  bool answers_whole() const noexcept override { return true; }
+  bool sees_all() const noexcept override { return rows_->are_all_visible(); }
+  std::uint64_t entries_read() const noexcept override { return rows_->entries_read(); }
+  bool may_be_null(std::uint32_t column) const noexcept override {
+    return columns_[column]->has_nulls();
+  }
+  const columns::MainColumn* packed(std::uint32_t column) const noexcept override {
+    return columns_[column];
+  }
+  std::uint32_t domain_code(std::uint32_t column, const Value& value) const override;
+  ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
+  ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
+  bool likely_extremes(std::uint32_t column, Value& least, Value& greatest) const override {
+    least = columns_[column]->min();
+    greatest = columns_[column]->max();
+    return !least.is_null();
+  }
+  Reach reach(const RangeCondition& range) const override;
+  bool narrow(const RangeCondition& range, std::uint32_t first, std::size_t count,
+              std::uint64_t* mask) const override;
+  bool narrow_by_entries(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots,
+                         std::uint32_t first, std::size_t count,
+                         std::uint64_t* mask) const override;
+  bool add_up(std::uint32_t column, std::uint32_t first, std::size_t count,
+              const std::uint64_t* mask, Totals& totals) const override;
+  bool extremes(std::uint32_t column, std::uint32_t first, std::size_t count,
+                const std::uint64_t* mask, Value& least, Value& greatest) const override;
+
+ private:
+  /// For each code of the group the domain's code + 1; 0: not looked up yet.
+  struct Translation {
+    std::once_flag once;
+    std::vector<std::atomic<std::uint32_t>> codes;
+  };
+  /// For which codes of the group a condition holds.
+  struct Wanted {
+    bool by_value = false;
+    std::vector<std::uint64_t> bits;
+  };
+
+  bool sees_extremes(std::uint32_t column, const std::uint64_t* mask) const;
+  columns::MainRange range_of(const RangeCondition& range) const;
+  ColumnView codes_by_value(std::uint32_t column, const RowSelection& rows, Vec& out) const;
+  const Wanted& wanted(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots) const;
+  void evaluate_entries(const BoundExpr& condition, std::uint32_t column, std::uint32_t slots,
+                        Wanted& wanted) const;
+
+  std::string table_;
+  const Schema& schema_;
+  std::vector<const columns::MainColumn*> columns_;
+  std::uint32_t row_count_;
+  std::unique_ptr<Rows> rows_;
+  std::unique_ptr<Translation[]> translations_;  // one per column
+  mutable std::mutex wanted_mutex_;              // protects wanted_; a leaf
+  mutable std::unordered_map<const BoundExpr*, std::unique_ptr<Wanted>> wanted_;
+};
+
+}  // namespace flugs::query

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "columns/main_column.h"
+#include "flugs/value.h"
+#include "query/expressions/bound_expr.h"
+#include "query/vectors/vec.h"
+
+namespace flugs::query {
+
+/// A condition on one column that a segment may know how to test without looking at values. Bounds
+/// are of the column's type, except that integers may be of another width.
+struct RangeCondition {
+  enum class Kind : std::uint8_t { kWithin, kOutside, kIsNull, kIsNotNull };
+  std::uint32_t column = 0;
+  Kind kind = Kind::kWithin;
+  std::optional<Value> low;
+  std::optional<Value> high;
+  bool low_excluded = false;
+  bool high_excluded = false;
+};
+
+/// Some rows of a segment: positions relative to `first`, ascending; null: all from 0 on.
+struct RowSelection {
+  std::uint32_t first = 0;
+  const std::uint32_t* positions = nullptr;
+  std::size_t count = 0;
+};
+
+using columns::Int128;
+
+/// What the values of some rows add up to; NULLs do not count.
+struct Totals {
+  Int128 sum = 0;
+  double real_sum = 0;  ///< of doubles
+  std::int64_t count = 0;
+};
+
+/// Rows of a table that lie in memory in one way: a chunk of the delta, a row group of main. A
+/// segment decides nothing about a query; it answers for ranges of its row positions, `first` being
+/// a multiple of 64: block_rows() at a time where masks are asked for, else kBatchRows at most.
+///
+/// Thread-safety: const, any thread.
+class Segment {
+ public:
+  enum class Reach : std::uint8_t { kNone, kSome, kAll };
+
+  virtual ~Segment() = default;
+
+  virtual std::uint32_t row_count() const noexcept = 0;
+  /// Rows for which masks are made together; a multiple of 64, kBlockRowsMax at most.
+  virtual std::uint32_t block_rows() const noexcept { return kBatchRows; }
+  static constexpr std::uint32_t kBlockRowsMax = 8 * kBatchRows;
+  /// Whether it may know of all its rows together what it would have to look for in parts of them.
+  virtual bool answers_whole() const noexcept { return false; }
+  /// Whether the transaction sees every row, as far as that is known without a look at them.
+  virtual bool sees_all() const noexcept { return false; }
+  /// Sets bit i of `mask` if the transaction sees row `first + i`, clears it if not; returns how
+  /// many it sees. Words are written whole.
+  virtual std::size_t visible(std::uint32_t first, std::size_t count,
+                              std::uint64_t* mask) const noexcept = 0;
+  /// How many MVCC entries `visible` has read one by one, in main.
+  virtual std::uint64_t entries_read() const noexcept { return 0; }
+  /// Values of a column, in the lane of its type.
+  virtual ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
+  /// The same as codes of the column's domain. Fails with kCorrupt.
+  virtual ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
+
+  /// Whether the column may be NULL in one of the rows.
+  virtual bool may_be_null(std::uint32_t column) const noexcept = 0;
+  /// A column, packed as it lies, where the segment has it so; else null.
+  virtual const columns::MainColumn* packed(std::uint32_t /*column*/) const noexcept {
+    return nullptr;
+  }
+  /// The code, in the domain of the column, of a value that a packed column has. Fails with
+  /// kCorrupt.
+  virtual std::uint32_t domain_code(std::uint32_t /*column*/, const Value& /*value*/) const {
+    return CodeDomain::kNone;
+  }
+
+  /// For which rows of the whole segment a condition holds, as far as that is known beforehand.
+  virtual Reach reach(const RangeCondition&) const { return Reach::kSome; }
+  /// Clears the bits of rows for which the condition does not hold. False: it cannot.
+  virtual bool narrow(const RangeCondition&, std::uint32_t /*first*/, std::size_t /*count*/,
+                      std::uint64_t* /*mask*/) const {
+    return false;
+  }
+  /// The same for any condition that depends on one column alone, where its values are evaluated
+  /// once per entry of a dictionary of the segment's own. The condition outlives the segment's use:
+  /// it is known again by its address.
+  virtual bool narrow_by_entries(const BoundExpr& /*condition*/, std::uint32_t /*column*/,
+                                 std::uint32_t /*slots*/, std::uint32_t /*first*/,
+                                 std::size_t /*count*/, std::uint64_t* /*mask*/) const {
+    return false;
+  }
+
+  /// Sum and count of a column's values, and the least and the greatest, NULL when there is none,
+  /// over the rows whose bits are set (no mask: all), without reading values one by one. False: it
+  /// cannot.
+  virtual bool add_up(std::uint32_t /*column*/, std::uint32_t /*first*/, std::size_t /*count*/,
+                      const std::uint64_t* /*mask*/, Totals& /*totals*/) const {
+    return false;
+  }
+  virtual bool extremes(std::uint32_t /*column*/, std::uint32_t /*first*/, std::size_t /*count*/,
+                        const std::uint64_t* /*mask*/, Value& /*least*/,
+                        Value& /*greatest*/) const {
+    return false;
+  }
+  /// About what the values of a column of integers lie between; a few may lie outside. False: there
+  /// are none, or nothing is known about them.
+  virtual bool likely_extremes(std::uint32_t /*column*/, Value& /*least*/,
+                               Value& /*greatest*/) const {
+    return false;
+  }
+};
+
+}  // namespace flugs::query

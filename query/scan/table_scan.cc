@@ -1,0 +1,399 @@
+#include "query/scan/table_scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+
+#include "columns/main_blocks.h"
+
+namespace flugs::query {
+
+namespace {
+
+// Row positions that a worker takes at a time: some hundred microseconds of work.
+constexpr std::uint32_t kScanRows = 32 * kBatchRows;
+
+Schema without_domains(Schema schema) {
+  for (ColumnInfo& column : schema) column.domain = nullptr;
+  return schema;
+}
+
+// A condition is worth evaluating per dictionary entry when there are fewer entries than rows by
+// far.
+std::uint32_t lookup_codes_max(const TableView& table) {
+  const std::uint64_t codes =
+      std::max<std::uint64_t>(Binder::kLookupCodesMax, table.row_positions() / 4);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(codes, CodeDomain::kNone));
+}
+
+std::size_t positions_of(const std::uint64_t* mask, std::size_t count, std::uint32_t* positions) {
+  std::size_t n = 0;
+  for (std::size_t begin = 0; begin < count; begin += 64)
+    for (std::uint64_t bits = mask[begin / 64]; bits != 0; bits &= bits - 1)
+      positions[n++] =
+          static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(std::countr_zero(bits));
+  return n;
+}
+
+}  // namespace
+
+TableScan::Local::Local(const TableScan& scan)
+    : values(scan.value_binder_.slot_count()),
+      codes(scan.code_binder_.slot_count()),
+      mask(Segment::kBlockRowsMax / 64),
+      positions(kBatchRows),
+      chosen(kBatchRows),
+      columns(scan.plain_schema_.size()),
+      outputs(scan.outputs_.size()) {
+  batch.columns.resize(columns.size());
+  output.columns.resize(outputs.size());
+}
+
+TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
+                     const std::vector<Expr>& conditions, std::vector<Output> outputs,
+                     ExplainPtr explain)
+    : context_(context),
+      table_(std::move(table)),
+      plain_schema_(without_domains(table_->schema())),
+      value_binder_(context.texts, plain_schema_),
+      code_binder_(context.texts, table_->schema(), lookup_codes_max(*table_)),
+      outputs_(std::move(outputs)),
+      explain_(std::move(explain)) {
+  for (const Expr& condition : conditions) add_filter(condition);
+  for (const Output& output : outputs_) output_columns_.push_back(output.column);
+  locals_.resize(context.threads);
+  explain_->details.push_back(fmt::format("{} row positions in {} segments",
+                                          table_->row_positions(), table_->segments().size()));
+  if (context.is_dry) explain_filters();
+}
+
+// `between` is two conditions: the first one's range becomes that of both. Returns which it is.
+std::optional<std::size_t> TableScan::join_ranges(const RangeCondition& range) {
+  using Kind = RangeCondition::Kind;
+  for (std::size_t f = 0; f < filters_.size(); ++f) {
+    std::optional<RangeCondition>& other = filters_[f]->range;
+    if (!other || filters_[f]->part_of || other->column != range.column ||
+        other->kind != Kind::kWithin || range.kind != Kind::kWithin)
+      continue;
+    if (range.low && !range.high && !other->low) {
+      other->low = range.low;
+      other->low_excluded = range.low_excluded;
+      return f;
+    }
+    if (range.high && !range.low && !other->high) {
+      other->high = range.high;
+      other->high_excluded = range.high_excluded;
+      return f;
+    }
+  }
+  return std::nullopt;
+}
+
+void TableScan::add_filter(const Expr& condition) {
+  auto filter = std::make_unique<ScanFilter>();
+  filter->text = condition.to_string();
+  filter->by_value = value_binder_.bind_condition(condition);
+  collect_columns(*filter->by_value, filter->columns);
+  filter->range = range_of(*filter->by_value);
+  if (filter->range) filter->part_of = join_ranges(*filter->range);
+  if (filter->columns.size() == 1) {
+    BoundPtr on_codes = code_binder_.bind_condition(condition);
+    if (on_codes->op == Op::kLookup) filter->on_codes = std::move(on_codes);
+  }
+  filters_.push_back(std::move(filter));
+}
+
+Schema TableScan::output_schema() const {
+  Schema schema;
+  for (const Output& output : outputs_)
+    schema.push_back((output.as_codes ? table_->schema() : plain_schema_)[output.column]);
+  return schema;
+}
+
+bool TableScan::is_ruled_out(const Segment& segment) const {
+  return std::any_of(filters_.begin(), filters_.end(), [&](const auto& filter) {
+    return filter->range && segment.reach(*filter->range) == Segment::Reach::kNone;
+  });
+}
+
+// Whether all rows of a segment fulfil the filters.
+bool TableScan::needs_no_filter(const Segment& segment) const {
+  return std::all_of(filters_.begin(), filters_.end(), [&](const auto& f) {
+    return f->range && segment.reach(*f->range) == Segment::Reach::kAll;
+  });
+}
+
+// The segments in the order of their best values; those that do not know them at the end.
+std::vector<std::uint32_t> TableScan::best_first() const {
+  std::vector<std::uint32_t> order(table_->segments().size());
+  std::iota(order.begin(), order.end(), 0u);
+  if (!first_rows_) return order;
+  std::vector<std::pair<std::uint32_t, std::int64_t>> ranks(order.size());
+  for (const std::uint32_t s : order) {
+    const columns::MainColumn* column = table_->segments()[s]->packed(first_rows_->column);
+    if (column == nullptr)
+      ranks[s] = {2, 0};
+    else if (column->has_nulls() && !first_rows_->descending)
+      ranks[s] = {0, 0};
+    else if (first_rows_->descending)
+      ranks[s] = {1, column->max().is_null() ? std::numeric_limits<std::int64_t>::max()
+                                             : ~column->max().raw()};
+    else
+      ranks[s] = {1, column->min().raw()};
+  }
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(ranks[a], a) < std::pair(ranks[b], b);
+  });
+  return order;
+}
+
+void TableScan::begin(const Sink& sink) {
+  first_rows_ = sink.first_rows();
+  if (first_rows_) first_rows_->column = output_columns_[first_rows_->column];
+  morsels_.clear();
+  for (const std::uint32_t s : best_first()) {
+    const Segment& segment = *table_->segments()[s];
+    const std::uint32_t rows = segment.row_count();
+    const bool is_whole =
+        sink.takes_segments() && segment.answers_whole() && needs_no_filter(segment);
+    const std::uint32_t step = is_whole ? std::max(rows, 1u) : kScanRows;
+    for (std::uint32_t first = 0; first < rows; first += step)
+      morsels_.push_back({s, first, std::min(step, rows - first)});
+  }
+}
+
+std::optional<PayloadRange> TableScan::likely_range(std::uint32_t output) const {
+  const std::uint32_t c = output_columns_[output];
+  if (lane_of(plain_schema_[c].type) != Lane::kInt) return std::nullopt;
+  std::optional<PayloadRange> all;
+  for (const auto& segment : table_->segments()) {
+    Value least;
+    Value greatest;
+    if (!segment->likely_extremes(c, least, greatest)) continue;
+    if (!all) all = PayloadRange{least.raw(), greatest.raw(), 0};
+    all->least = std::min(all->least, least.raw());
+    all->greatest = std::max(all->greatest, greatest.raw());
+    all->rows += segment->row_count();
+  }
+  return all;
+}
+
+// The range that rows have to be in to be among the first ones that the sink wants; nothing as long
+// as all are wanted, or if NULLs are, which are in no range.
+std::optional<RangeCondition> TableScan::still_wanted(const Segment& segment,
+                                                      const Sink& sink) const {
+  if (!first_rows_) return std::nullopt;
+  if (segment.may_be_null(first_rows_->column) && !first_rows_->descending) return std::nullopt;
+  const std::optional<LastWanted> last = sink.last_wanted();
+  if (!last) return std::nullopt;
+  RangeCondition range;
+  range.column = first_rows_->column;
+  (first_rows_->descending ? range.low : range.high) =
+      Value::from_raw(plain_schema_[range.column].type.type, last->value);
+  range.low_excluded = first_rows_->descending && last->is_excluded;
+  range.high_excluded = !first_rows_->descending && last->is_excluded;
+  return range;
+}
+
+// All visible rows of a segment at once.
+bool TableScan::run_whole(const Segment& segment, std::uint32_t worker, Sink& sink) {
+  const std::uint32_t rows = segment.row_count();
+  std::size_t seen = rows;
+  const std::uint64_t* mask = nullptr;
+  if (!segment.sees_all()) {
+    std::vector<std::uint64_t>& words = local_of(worker).mask;
+    words.resize(std::max(words.size(), (std::size_t{rows} + 63) / 64));
+    seen = segment.visible(0, rows, words.data());
+    if (seen != rows) mask = words.data();
+  }
+  if (seen != 0 && !sink.push_masked(segment, output_columns_, 0, rows, mask, seen, worker))
+    return false;
+  scanned_.fetch_add(rows, std::memory_order_relaxed);
+  visible_.fetch_add(seen, std::memory_order_relaxed);
+  selected_.fetch_add(seen, std::memory_order_relaxed);
+  whole_.fetch_add(1, std::memory_order_relaxed);
+  context_.batches.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+TableScan::Local& TableScan::local_of(std::uint32_t worker) {
+  if (!locals_[worker]) locals_[worker] = std::make_unique<Local>(*this);
+  return *locals_[worker];
+}
+
+void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
+  const Morsel& part = morsels_[morsel];
+  const Segment& segment = *table_->segments()[part.segment];
+  if (is_ruled_out(segment)) {
+    skipped_.fetch_add(part.rows, std::memory_order_relaxed);
+    return;
+  }
+  const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
+  if (wanted && segment.reach(*wanted) == Segment::Reach::kNone) {
+    skipped_.fetch_add(part.rows, std::memory_order_relaxed);
+    behind_.fetch_add(part.rows, std::memory_order_relaxed);
+    return;
+  }
+  context_.check_stop();
+  if (part.rows == segment.row_count() && part.rows > 0 && sink.takes_segments() &&
+      segment.answers_whole() && needs_no_filter(segment) && run_whole(segment, worker, sink))
+    return;
+  Local& local = local_of(worker);
+  const std::uint32_t block = segment.block_rows();
+  for (std::uint32_t done = 0; done < part.rows; done += block) {
+    context_.check_stop();
+    if (sink.is_satisfied()) return;
+    const std::size_t count = std::min<std::size_t>(block, part.rows - done);
+    scanned_.fetch_add(count, std::memory_order_relaxed);
+    run_block(segment, part.first + done, count, local, worker, sink);
+  }
+}
+
+// The filters that need no more look, a bit each.
+std::uint64_t TableScan::narrow(const Segment& segment, std::uint32_t first, std::size_t count,
+                                std::uint64_t* mask) {
+  std::uint64_t by_range = 0;
+  std::uint64_t by_entries = 0;
+  for (std::size_t f = 0; f < filters_.size() && f < 64; ++f) {
+    ScanFilter& filter = *filters_[f];
+    const std::uint64_t bit = std::uint64_t{1} << f;
+    const bool is_done = filter.part_of && (by_range >> *filter.part_of & 1) != 0;
+    if (is_done || (filter.range && segment.narrow(*filter.range, first, count, mask)))
+      by_range |= bit;
+    else if (filter.columns.size() == 1 &&
+             segment.narrow_by_entries(*filter.by_value, filter.columns[0],
+                                       value_binder_.slot_count(), first, count, mask))
+      by_entries |= bit;
+    else
+      continue;
+    const bool is_packed = segment.packed(filter.columns[0]) != nullptr;
+    (is_packed ? filter.narrowed : filter.narrowed_in_delta)
+        .fetch_add(count, std::memory_order_relaxed);
+  }
+  return by_range | by_entries;
+}
+
+// Leaves in local.positions the rows for which the filter holds.
+std::size_t TableScan::filter_rows(ScanFilter& filter, const Segment& segment, RowSelection& rows,
+                                   Local& local) {
+  if (filter.on_codes) fill_lookup(*filter.on_codes);
+  const bool by_code = filter.on_codes && !filter.on_codes->lookup->by_value;
+  local.batch.rows = rows.count;
+  for (const std::uint32_t column : filter.columns)
+    local.batch.columns[column] = by_code ? segment.codes(column, rows, local.columns[column])
+                                          : segment.values(column, rows, local.columns[column]);
+  (by_code ? filter.tested_on_codes : filter.tested_by_value)
+      .fetch_add(rows.count, std::memory_order_relaxed);
+  const std::size_t chosen =
+      by_code ? local.codes.select(*filter.on_codes, local.batch, local.chosen.data())
+              : local.values.select(*filter.by_value, local.batch, local.chosen.data());
+  if (chosen == rows.count) return chosen;
+  if (rows.positions == nullptr)
+    std::swap(local.positions, local.chosen);
+  else
+    for (std::size_t i = 0; i < chosen; ++i) local.positions[i] = local.positions[local.chosen[i]];
+  rows.positions = local.positions.data();
+  rows.count = chosen;
+  return chosen;
+}
+
+// Visibility and what the segment can test by itself, for a block; the rest batch by batch.
+void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size_t count,
+                          Local& local, std::uint32_t worker, Sink& sink) {
+  std::uint64_t* mask = local.mask.data();
+  std::size_t left = segment.visible(first, count, mask);
+  visible_.fetch_add(left, std::memory_order_relaxed);
+  if (left == 0) return;
+  if (const std::optional<RangeCondition> wanted = still_wanted(segment, sink);
+      wanted && segment.narrow(*wanted, first, count, mask)) {
+    left = columns::count_bits(mask, 0, count);
+    if (left == 0) return;
+  }
+  const std::uint64_t narrowed = narrow(segment, first, count, mask);
+  if (narrowed != 0) left = columns::count_bits(mask, 0, count);
+  if (left == 0) return;
+  if (static_cast<std::size_t>(std::popcount(narrowed)) == filters_.size() &&
+      sink.push_masked(segment, output_columns_, first, count, left == count ? nullptr : mask, left,
+                       worker)) {
+    selected_.fetch_add(left, std::memory_order_relaxed);
+    context_.batches.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  for (std::size_t done = 0; done < count; done += kBatchRows) {
+    const std::size_t part = std::min(kBatchRows, count - done);
+    const std::size_t rows = left == count ? part : columns::count_bits(mask, done, part);
+    if (rows == 0) continue;
+    RowSelection selection{first + static_cast<std::uint32_t>(done), nullptr, rows};
+    if (rows != part) {
+      positions_of(mask + done / 64, part, local.positions.data());
+      selection.positions = local.positions.data();
+    }
+    run_batch(segment, selection, narrowed, local, worker, sink);
+  }
+}
+
+void TableScan::run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed,
+                          Local& local, std::uint32_t worker, Sink& sink) {
+  for (std::size_t f = 0; f < filters_.size() && rows.count != 0; ++f)
+    if (f >= 64 || (narrowed >> f & 1) == 0) filter_rows(*filters_[f], segment, rows, local);
+  if (rows.count == 0) return;
+  selected_.fetch_add(rows.count, std::memory_order_relaxed);
+  local.output.rows = rows.count;
+  for (std::size_t o = 0; o < outputs_.size(); ++o)
+    local.output.columns[o] = outputs_[o].as_codes
+                                  ? segment.codes(outputs_[o].column, rows, local.outputs[o])
+                                  : segment.values(outputs_[o].column, rows, local.outputs[o]);
+  context_.batches.fetch_add(1, std::memory_order_relaxed);
+  sink.push(local.output, worker);
+}
+
+void TableScan::explain_filters() {
+  for (const auto& filter : filters_) {
+    std::string line = fmt::format("filter {}:", filter->text);
+    if (context_.is_dry) {
+      line += filter->on_codes ? fmt::format(" on codes, {} dictionary entries",
+                                             filter->on_codes->domain->count())
+                               : " by value";
+    } else {
+      if (filter->narrowed != 0)
+        line += fmt::format(" {} rows on packed codes", filter->narrowed.load());
+      if (filter->narrowed_in_delta != 0)
+        line += fmt::format(" {} rows block by block", filter->narrowed_in_delta.load());
+      if (filter->tested_on_codes != 0)
+        line += fmt::format(" {} rows on codes ({} dictionary entries evaluated)",
+                            filter->tested_on_codes.load(), filter->on_codes->domain->count());
+      if (filter->tested_by_value != 0)
+        line += fmt::format(" {} rows by value", filter->tested_by_value.load());
+      if (line.back() == ':') line += " no row tested";
+    }
+    explain_->details.push_back(std::move(line));
+  }
+}
+
+void TableScan::finish() {
+  context_.rows_scanned += scanned_;
+  context_.rows_skipped += skipped_;
+  context_.rows_selected += selected_;
+  std::uint64_t entries_read = 0;
+  for (const auto& segment : table_->segments()) entries_read += segment->entries_read();
+  context_.entries_read += entries_read;
+  explain_->details.push_back(fmt::format("scanned {}, skipped {}, visible {}, selected {}",
+                                          scanned_.load(), skipped_.load(), visible_.load(),
+                                          selected_.load()));
+  if (whole_ != 0)
+    explain_->details.push_back(fmt::format("{} row groups as a whole", whole_.load()));
+  if (entries_read != 0)
+    explain_->details.push_back(
+        fmt::format("{} MVCC entries of deleted rows in main read", entries_read));
+  if (first_rows_)
+    explain_->details.push_back(fmt::format(
+        "row groups in the order of their best values; {} row positions skipped, behind "
+        "the rows kept",
+        behind_.load()));
+  explain_filters();
+}
+
+}  // namespace flugs::query

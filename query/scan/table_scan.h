@@ -1,0 +1,114 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "query/expressions/bound_expr.h"
+#include "query/scan/pipeline.h"
+#include "query/scan/table_view.h"
+
+namespace flugs::query {
+
+/// One of the conditions joined by `and` directly behind a table.
+struct ScanFilter {
+  std::string text;
+  BoundPtr by_value;
+  BoundPtr on_codes;  ///< may be missing; a lookup by the codes of `column`
+  std::vector<std::uint32_t> columns;
+  std::optional<RangeCondition> range;
+  std::optional<std::size_t> part_of;  ///< the filter whose range is that of both
+  // What became of it, in rows.
+  std::atomic<std::uint64_t> tested_on_codes{0};
+  std::atomic<std::uint64_t> tested_by_value{0};
+  // In the segment.
+  std::atomic<std::uint64_t> narrowed{0};  ///< on packed codes
+  std::atomic<std::uint64_t> narrowed_in_delta{0};
+};
+
+/// Reads the visible rows of a table that fulfil the filters: visibility first, then filter by
+/// filter on the rows that are left, then the columns that were asked for.
+class TableScan : public Source {
+ public:
+  /// A column of the output: `as_codes` only if the table's schema has a domain for it.
+  struct Output {
+    std::uint32_t column;
+    bool as_codes;
+  };
+
+  TableScan(RunContext& context, std::unique_ptr<TableView> table,
+            const std::vector<Expr>& conditions, std::vector<Output> outputs, ExplainPtr explain);
+  Schema output_schema() const;
+
+  void begin(const Sink& sink) override;
+  std::optional<PayloadRange> likely_range(std::uint32_t column) const override;
+  std::size_t morsel_count() const override { return morsels_.size(); }
+  void run(std::size_t morsel, std::uint32_t worker, Sink& sink) override;
+  void finish() override;
+
+ private:
+  struct Morsel {
+    std::uint32_t segment;
+    std::uint32_t first;
+    std::uint32_t rows;
+  };
+  /// What a worker needs of its own.
+  struct Local {
+    Local(const TableScan& scan);
+    Evaluator values;
+    Evaluator codes;
+    std::vector<std::uint64_t> mask;
+    std::vector<std::uint32_t> positions;
+    std::vector<std::uint32_t> chosen;
+    std::vector<Vec> columns;  // of the table, for filters
+    std::vector<Vec> outputs;
+    Batch batch;  // of the table's columns
+    Batch output;
+  };
+
+  void add_filter(const Expr& condition);
+  std::optional<std::size_t> join_ranges(const RangeCondition& range);
+  bool is_ruled_out(const Segment& segment) const;
+  bool needs_no_filter(const Segment& segment) const;
+  std::vector<std::uint32_t> best_first() const;
+  std::optional<RangeCondition> still_wanted(const Segment& segment, const Sink& sink) const;
+  bool run_whole(const Segment& segment, std::uint32_t worker, Sink& sink);
+  Local& local_of(std::uint32_t worker);
+  void run_block(const Segment& segment, std::uint32_t first, std::size_t count, Local& local,
+                 std::uint32_t worker, Sink& sink);
+  void run_batch(const Segment& segment, RowSelection rows, std::uint64_t narrowed, Local& local,
+                 std::uint32_t worker, Sink& sink);
+  std::uint64_t narrow(const Segment& segment, std::uint32_t first, std::size_t count,
+                       std::uint64_t* mask);
+  std::size_t filter_rows(ScanFilter& filter, const Segment& segment, RowSelection& rows,
+                          Local& local);
+  void explain_filters();
+
+  RunContext& context_;
+  std::unique_ptr<TableView> table_;
+  Schema plain_schema_;  // the table's without domains
+  Binder value_binder_;
+  Binder code_binder_;
+  std::vector<std::unique_ptr<ScanFilter>> filters_;
+  std::vector<Output> outputs_;
+  std::vector<std::uint32_t> output_columns_;
+  std::vector<Morsel> morsels_;
+  std::optional<FirstRows> first_rows_;  // by a column of the table
+  std::vector<std::unique_ptr<Local>> locals_;
+  ExplainPtr explain_;
+  std::atomic<std::uint64_t> scanned_{0};
+  std::atomic<std::uint64_t> skipped_{0};
+  std::atomic<std::uint64_t> behind_{0};  // of them: behind the rows that the sink has
+  std::atomic<std::uint64_t> whole_{0};   // segments that the sink took as a whole
+  std::atomic<std::uint64_t> visible_{0};
+  std::atomic<std::uint64_t> selected_{0};
+};
+
+/// The condition as one that segments know, if it is one.
+std::optional<RangeCondition> range_of(const BoundExpr& condition);
+/// The conditions that `and` joins at the top of `condition`, in order.
+void split_conjunction(const Expr& condition, std::vector<Expr>& conjuncts);
+
+}  // namespace flugs::query

@@ -1,0 +1,118 @@
+#include "query/scan/table_view.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "columns/main_blocks.h"
+#include "query/scan/delta_segment.h"
+#include "query/scan/main_segment.h"
+
+namespace flugs::query {
+
+namespace {
+
+/// Which rows of a group a transaction sees, by their places in its columns.
+class GroupRows : public MainSegment::Rows {
+ public:
+  GroupRows(const engine::RowGroup& group, const mvcc::Visibility& visibility) noexcept
+      : group_(group), visibility_(visibility) {}
+
+  std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) override {
+    const std::uint64_t read = group_.visible(first, count, visibility_, mask);
+    if (read != 0) entries_read_.fetch_add(read, std::memory_order_relaxed);
+    return columns::count_bits(mask, 0, count);
+  }
+  columns::ExtremePlaces* extreme_places(std::uint32_t column) const noexcept override {
+    return group_.has_deletions() ? group_.extreme_places(column) : nullptr;
+  }
+  bool are_all_visible() const noexcept override { return !group_.has_deletions(); }
+  std::uint64_t entries_read() const noexcept override {
+    return entries_read_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  const engine::RowGroup& group_;
+  const mvcc::Visibility& visibility_;
+  std::atomic<std::uint64_t> entries_read_{0};
+};
+
+}  // namespace
+
+void TableView::add_group(const engine::RowGroup& group, const mvcc::Visibility& visibility) {
+  std::vector<const columns::MainColumn*> columns;
+  columns.reserve(schema_.size());
+  for (std::size_t c = 0; c < schema_.size(); ++c) columns.push_back(&group.column(c));
+  segments_.push_back(
+      std::make_unique<MainSegment>(table_.name(), schema_, std::move(columns), group.stored_rows(),
+                                    std::make_unique<GroupRows>(group, visibility)));
+  row_positions_ += group.stored_rows();
+  has_groups_ = true;
+}
+
+void TableView::add_columns() {
+  const TableSchema& now = table_.schema();
+  for (std::size_t i = 0; i < now.columns.size(); ++i) {
+    const columns::Column& column = *table_.columns()[i];
+    ColumnInfo info{now.columns[i].name, {column.type(), now.columns[i].scale}, nullptr};
+    info.is_dropped = now.columns[i].dropped;
+    info.edition = column.edition();
+    editions_ += column.mark();
+    if (column.is_dictionary())
+      info.domain = std::make_shared<DictionaryDomain>(column.dictionary(), column.type());
+    schema_.push_back(std::move(info));
+  }
+}
+
+// An edition that a chunk names stays as long as somebody reads the chunk.
+void TableView::add_formers(const columns::RowLayout& layout) {
+  if (layout.editions() == editions_) return;
+  for (std::size_t i = 0; i < schema_.size(); ++i) {
+    ColumnInfo& info = schema_[i];
+    const std::uint16_t edition = layout.edition(i);
+    const auto is_it = [&](const ColumnInfo::Former& former) { return former.edition == edition; };
+    if (edition == info.edition || std::ranges::any_of(info.formers, is_it)) continue;
+    const columns::Column* column = table_.columns()[i]->at_edition(edition);
+    if (column == nullptr || column->is_dropped()) continue;
+    if (column->is_dictionary() && !column->is_text())
+      info.formers.push_back(
+          {edition, std::make_shared<DictionaryDomain>(column->dictionary(), column->type())});
+  }
+}
+
+void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end) {
+  const std::size_t chunks = table_.rows().chunk_count();
+  for (std::size_t i = 0; i < chunks; ++i) {
+    if (const engine::RowGroup* group = table_.rows().group(i); group != nullptr) {
+      if (group->stored_rows() != 0) add_group(*group, visibility);
+      continue;
+    }
+    const engine::RowStore::ChunkView chunk = table_.rows().chunk(i, rows_end);
+    if (chunk.row_count == 0) continue;
+    add_formers(*chunk.layout);
+    segments_.push_back(std::make_unique<DeltaSegment>(table_, schema_, visibility, chunk));
+    row_positions_ += chunk.row_count;
+  }
+}
+
+TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibility)
+    : table_(table) {
+  const std::uint32_t end = table.rows().rows_end();
+  // Columns and segments of the same editions. A change stores the column first and the sum of
+  // editions then: the columns that were found are compared, not two sums, which may both be of
+  // before the change although a column is of after it.
+  for (bool is_same = false; !is_same;) {
+    editions_ = 0;
+    segments_.clear();
+    schema_.clear();
+    row_positions_ = 0;
+    has_groups_ = false;
+    add_columns();
+    add_segments(visibility, end);
+    is_same = table.columns().editions() == editions_;
+  }
+  // What a merge made of a chunk since then has nothing of a column that was dropped since then.
+  for (std::size_t i = 0; i < schema_.size(); ++i)
+    schema_[i].is_dropped = schema_[i].is_dropped || table.columns()[i]->is_dropped();
+}
+
+}  // namespace flugs::query

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mvcc/visibility.h"
+#include "query/scan/segment.h"
+#include "query/vectors/vec.h"
+#include "tables/table/table.h"
+
+namespace flugs::query {
+
+/// A table as one query sees it: columns with their domains, and the segments that hold its rows.
+class TableView {
+ public:
+  TableView(const engine::Table& table, const mvcc::Visibility& visibility);
+
+  const std::string& name() const noexcept { return table_.name(); }
+  /// All columns; those with a dictionary have a domain.
+  const Schema& schema() const noexcept { return schema_; }
+  const std::vector<std::unique_ptr<Segment>>& segments() const noexcept { return segments_; }
+  std::uint64_t row_positions() const noexcept { return row_positions_; }
+  /// Whether some of the rows are in main, where the domains' codes have to be looked up.
+  bool has_groups() const noexcept { return has_groups_; }
+
+ private:
+  void add_columns();
+  void add_formers(const columns::RowLayout& layout);
+  void add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end);
+  void add_group(const engine::RowGroup& group, const mvcc::Visibility& visibility);
+
+  const engine::Table& table_;
+  Schema schema_;
+  std::uint64_t editions_ = 0;  // of the columns in `schema_`, as ColumnArray::editions
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::uint64_t row_positions_ = 0;
+  bool has_groups_ = false;
+};
+
+}  // namespace flugs::query

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "columns/dictionary.h"
+#include "flugs/value.h"
+#include "query/vectors/delta_kernels.h"
+
+namespace flugs::query {
+
+/// What codes of a column stand for, throughout a query: so that grouping and joining can carry
+/// codes, and values are fetched at the end. Equal values have equal codes.
+///
+/// Thread-safety: const, any thread.
+class CodeDomain {
+ public:
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+  explicit CodeDomain(Type type) : type_(type) {}
+  virtual ~CodeDomain() = default;
+  CodeDomain(const CodeDomain&) = delete;
+  CodeDomain& operator=(const CodeDomain&) = delete;
+
+  Type type() const noexcept { return type_; }
+  /// Codes that rows can have are below it; 0 when that is not known, as it grows.
+  virtual std::uint32_t count() const noexcept = 0;
+  /// Payload (of a double its bits); 0 for NULL.
+  virtual std::int64_t integer(std::uint32_t code) const noexcept = 0;
+  virtual std::string_view text(std::uint32_t code) const noexcept = 0;
+  /// The code that stands for NULL, kNone if none does.
+  virtual std::uint32_t null_code() const noexcept { return kNone; }
+  /// All payloads side by side, if the domain is small enough to have them so; else null.
+  virtual const std::int64_t* integers() const { return nullptr; }
+
+ private:
+  Type type_;
+};
+
+/// The delta's dictionary as it was when the query began: later ValueIDs are in no visible row.
+class DictionaryDomain : public CodeDomain {
+ public:
+  explicit DictionaryDomain(const columns::Dictionary& dictionary, Type type)
+      : CodeDomain(type),
+        dictionary_(dictionary),
+        count_(dictionary.count()),
+        bases_(dictionary.chunk_bases(count_)) {}
+
+  std::uint32_t count() const noexcept override { return count_; }
+  std::int64_t integer(std::uint32_t code) const noexcept override {
+    return code == null_code() ? 0 : dictionary_.integer(code);
+  }
+  std::string_view text(std::uint32_t code) const noexcept override {
+    return code == null_code() ? std::string_view() : dictionary_.text(code);
+  }
+  std::uint32_t null_code() const noexcept override { return dictionary_.null_code(); }
+  const std::int64_t* integers() const override;
+  const columns::Dictionary& dictionary() const noexcept { return dictionary_; }
+  /// Where the entries of codes below count() are; no bases where they cannot be read so.
+  DictionaryEntries entries() const noexcept { return {bases_, dictionary_.entry_bytes()}; }
+
+ private:
+  // Half of a second-level cache.
+  static constexpr std::uint32_t kDecodedMax = 1u << 16;
+
+  const columns::Dictionary& dictionary_;
+  std::uint32_t count_;
+  std::vector<std::uint64_t> bases_;
+  mutable std::once_flag decoded_once_;
+  mutable std::vector<std::int64_t> decoded_;
+};
+
+/// Texts that were computed, each under one code, dense. Made by one thread.
+class FixedTexts : public CodeDomain {
+ public:
+  using CodeDomain::CodeDomain;
+  std::uint32_t intern(std::string_view text);
+  std::uint32_t count() const noexcept override {
+    return static_cast<std::uint32_t>(texts_.size());
+  }
+  std::int64_t integer(std::uint32_t) const noexcept override { return 0; }
+  std::string_view text(std::uint32_t code) const noexcept override {
+    return code < texts_.size() ? texts_[code] : std::string_view();
+  }
+
+ private:
+  std::vector<std::string_view> texts_;
+  std::unordered_map<std::string_view, std::uint32_t> codes_;
+};
+
+/// Texts that workers meet while a query runs. The bytes are where they were and stay there.
+///
+/// Thread-safety: intern from any thread; text when no thread interns any more.
+class TextPool : public CodeDomain {
+ public:
+  using CodeDomain::CodeDomain;
+  std::uint32_t intern(std::string_view text);
+  std::uint32_t count() const noexcept override { return 0; }
+  std::int64_t integer(std::uint32_t) const noexcept override { return 0; }
+  std::string_view text(std::uint32_t code) const noexcept override {
+    const Shard& shard = shards_[code % kShards];
+    const std::size_t index = code / kShards;
+    return index < shard.texts.size() ? shard.texts[index] : std::string_view();
+  }
+
+ private:
+  static constexpr std::uint32_t kShards = 16;
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<std::string_view, std::uint32_t> codes;
+    std::deque<std::string_view> texts;
+  };
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace flugs::query

@@ -1,0 +1,96 @@
+#include "query/vectors/delta_kernels.h"
+
+#include <algorithm>
+
+#include "columns/dictionary.h"
+#include "columns/main_kernels.h"
+#include "mvcc/stamps.h"
+
+namespace flugs::query {
+
+namespace {
+
+using columns::RowLayout;
+
+void prefetch_block(const std::byte* rows, std::size_t bytes) {
+  for (std::size_t line = 0; line < bytes; line += 64)
+    __builtin_prefetch(rows + DeltaKernels::kAheadBytes + line, 0, 3);
+}
+
+std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t count,
+                      std::uint64_t snapshot) {
+  prefetch_block(rows, row_bytes * count);
+  std::uint64_t found = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& version = *reinterpret_cast<const mvcc::VersionLayout*>(rows + i * row_bytes);
+    // 0 wraps to the greatest number, and a tag is greater than any time-stamp.
+    const bool is_old = mvcc::load_stamp(version.created) - 1 < snapshot;
+    const bool is_alive = mvcc::load_stamp(version.deleted) == mvcc::kNoStamp;
+    found |= std::uint64_t{is_old && is_alive} << i;
+  }
+  return found;
+}
+
+// `put(i, cell)` for each row, with everything that stays the same in registers.
+template <typename Put>
+void for_cells(const RowCells& cells, std::size_t count, Put&& put) {
+  const RowLayout::Access access = cells.access;
+  const std::byte* rows = cells.rows;
+  const std::size_t stride = cells.row_bytes;
+  if (cells.positions == nullptr) {
+    for (std::size_t i = 0; i < count; ++i) put(i, RowLayout::load(rows + i * stride, access));
+  } else {
+    const std::uint32_t* positions = cells.positions;
+    for (std::size_t i = 0; i < count; ++i)
+      put(i, RowLayout::load(rows + positions[i] * stride, access));
+  }
+}
+
+std::uint32_t codes(const RowCells& cells, std::size_t count, std::uint32_t* out) {
+  std::uint32_t greatest = 0;
+  for_cells(cells, count, [&](std::size_t i, std::uint64_t cell) {
+    out[i] = static_cast<std::uint32_t>(cell);
+    greatest = std::max(greatest, out[i]);
+  });
+  return greatest;
+}
+
+void integers(const RowCells& cells, std::size_t count, bool is_narrow, std::int64_t* out) {
+  if (is_narrow)
+    for_cells(cells, count,
+              [&](std::size_t i, std::uint64_t cell) { out[i] = static_cast<std::int32_t>(cell); });
+  else
+    for_cells(cells, count,
+              [&](std::size_t i, std::uint64_t cell) { out[i] = static_cast<std::int64_t>(cell); });
+}
+
+void look_up(const DictionaryEntries& entries, const std::uint32_t* codes, std::size_t count,
+             std::int64_t* out) {
+  const std::uint64_t* bases = entries.bases.data();
+  const bool is_narrow = entries.entry_bytes == 8;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t at = bases[columns::Dictionary::chunk_of(codes[i])] +
+                             std::uint64_t{codes[i]} * entries.entry_bytes;
+    const std::uint64_t word =
+        __atomic_load_n(reinterpret_cast<const std::uint64_t*>(at), __ATOMIC_ACQUIRE);
+    out[i] = is_narrow ? static_cast<std::int32_t>(word) : static_cast<std::int64_t>(word);
+  }
+}
+
+constexpr DeltaKernels kKernels = {"plain", settled, codes, integers, look_up};
+
+}  // namespace
+
+const DeltaKernels& plain_delta_kernels() noexcept { return kKernels; }
+
+const DeltaKernels& delta_kernels() noexcept {
+#if defined(__SANITIZE_THREAD__)
+  // Of what vector instructions read it knows neither that it is atomic nor that it is ordered.
+  return plain_delta_kernels();
+#else
+  return columns::kernel_route() == columns::KernelRoute::kAvx512 ? avx512_delta_kernels()
+                                                                  : plain_delta_kernels();
+#endif
+}
+
+}  // namespace flugs::query

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <vector>
+
+#include "query/vectors/run_context.h"
+#include "query/vectors/vec.h"
+
+namespace flugs::query {
+
+/// Rows that are held: of an intermediate or final result, or of a side of a join.
+struct Rows {
+  struct Part {
+    std::size_t rows = 0;
+    std::vector<Vec> columns;
+    std::vector<bool> has_nulls;
+
+    ColumnView view(std::size_t column) const noexcept {
+      return columns[column].view(has_nulls[column]);
+    }
+  };
+
+  Schema schema;
+  std::vector<Part> parts;
+  std::size_t row_count = 0;
+  bool is_ordered = false;  ///< parts and rows are in the order asked for
+  std::vector<Charge> charges;
+
+  /// Copies a batch, whose columns are those of the schema, behind the others.
+  void append(const Batch& batch, Charge& charge);
+  /// Everything of `other` behind the own, without copying.
+  void take(Rows&& other);
+  /// In one part.
+  void flatten(Charge charge);
+};
+
+/// Copies `count` values behind each other.
+void copy_column(ColumnView from, Form form, std::size_t count, Vec& to, std::size_t at,
+                 std::size_t capacity, bool with_nulls);
+
+}  // namespace flugs::query

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/crew.h"
+#include "flugs/query.h"
+#include "flugs/query_result.h"
+#include "query/vectors/failure.h"
+#include "query/vectors/text_store.h"
+
+namespace flugs::engine {
+class DatabaseCore;
+class TransactionContext;
+}  // namespace flugs::engine
+
+namespace flugs::query {
+
+/// What all operators of a running query may hold together.
+/// Thread-safety: any thread.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
+
+  /// Fails with kOutOfMemory, naming `owner`.
+  void take(std::uint64_t bytes, const std::string& owner) {
+    const std::uint64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (used > bytes_max_) {
+      used_.fetch_sub(bytes, std::memory_order_relaxed);
+      fail(StatusCode::kOutOfMemory, owner + ": needs " + std::to_string(bytes) + " more bytes, " +
+                                         std::to_string(used - bytes) + " of " +
+                                         std::to_string(bytes_max_) +
+                                         " (RunOptions::memory_bytes_max) are in use");
+    }
+    std::uint64_t peak = peak_.load(std::memory_order_relaxed);
+    while (used > peak && !peak_.compare_exchange_weak(peak, used, std::memory_order_relaxed)) {
+    }
+  }
+  void give_back(std::uint64_t bytes) noexcept {
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+  std::uint64_t bytes_max() const noexcept { return bytes_max_; }
+  std::uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+
+ private:
+  std::uint64_t bytes_max_;
+  std::atomic<std::uint64_t> used_{0};
+  std::atomic<std::uint64_t> peak_{0};
+};
+
+/// One owner's share of the budget, given back at the end. One thread.
+class Charge {
+ public:
+  Charge() = default;
+  Charge(MemoryBudget& budget, std::string owner) : budget_(&budget), owner_(std::move(owner)) {}
+  Charge(Charge&& other) noexcept
+      : budget_(std::exchange(other.budget_, nullptr)),
+        owner_(std::move(other.owner_)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
+  Charge& operator=(Charge&& other) noexcept {
+    if (this != &other) {
+      set_nothing();
+      budget_ = std::exchange(other.budget_, nullptr);
+      owner_ = std::move(other.owner_);
+      bytes_ = std::exchange(other.bytes_, 0);
+    }
+    return *this;
+  }
+  ~Charge() { set_nothing(); }
+
+  void add(std::uint64_t bytes) { set(bytes_ + bytes); }
+  void set(std::uint64_t bytes) {
+    if (budget_ == nullptr) return;
+    if (bytes > bytes_)
+      budget_->take(bytes - bytes_, owner_);
+    else
+      budget_->give_back(bytes_ - bytes);
+    bytes_ = bytes;
+  }
+
+ private:
+  void set_nothing() noexcept {
+    if (budget_ != nullptr) budget_->give_back(bytes_);
+    bytes_ = 0;
+  }
+  MemoryBudget* budget_ = nullptr;
+  std::string owner_;
+  std::uint64_t bytes_ = 0;
+};
+
+/// A line of explain(), with those below it.
+struct ExplainNode {
+  std::string title;
+  std::vector<std::string> details;
+  std::vector<std::shared_ptr<ExplainNode>> inputs;
+  double seconds = -1;  ///< of the pipeline that ends here
+};
+using ExplainPtr = std::shared_ptr<ExplainNode>;
+std::string to_text(const ExplainNode& node, unsigned depth = 0);
+
+/// What the operators of one run share.
+///
+/// It also says what owns the bytes of texts. In a run every text is a view, wherever it stands: in
+/// a batch, in held Rows, in the table of a group by, in a CodeDomain. The bytes are
+///   - a table's: the transaction, which is visited during the run, keeps what it may see;
+///   - those of a result that is an input: `query` keeps it;
+///   - a constant's: a Binder copies them into `texts`.
+/// All of that outlives the run's operators and Rows, in whatever order these go. Only ResultData
+/// outlives the run: make_result copies its texts into memory of its own.
+struct RunContext {
+  /// Of a transaction that is open.
+  RunContext(std::shared_ptr<const QueryNode> node, const Transaction& open,
+             const RunOptions& options, std::uint32_t thread_count);
+
+  std::shared_ptr<const QueryNode> query;
+  TextStore texts;
+  const engine::DatabaseCore* database;
+  engine::TransactionContext* transaction;
+  std::stop_token stop;
+  std::uint32_t threads;  ///< at most: as many as can be had of them do the work
+  Crew& crew;
+  MemoryBudget budget;
+  bool is_dry = false;  ///< explain only: plans are made, nothing is read
+  std::atomic<std::uint64_t> rows_scanned{0};
+  std::atomic<std::uint64_t> rows_skipped{0};
+  std::atomic<std::uint64_t> entries_read{0};
+  std::atomic<std::uint64_t> rows_selected{0};
+  std::atomic<std::uint64_t> batches{0};
+
+  /// Fails with kCancelled when the query was asked to stop, or its transaction to end.
+  void check_stop() const;
+};
+
+}  // namespace flugs::query

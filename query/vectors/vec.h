@@ -1,0 +1,123 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "query/vectors/code_domain.h"
+#include "query/vectors/data_type.h"
+
+namespace flugs::query {
+
+/// Rows that go through the operators together: a few columns of them fit the first cache.
+inline constexpr std::size_t kBatchRows = 2048;
+/// Rows of a held result that a worker takes at a time.
+inline constexpr std::size_t kMorselRows = 16 * kBatchRows;
+
+/// NaN equals NaN and is above every number: the order in which flugs keeps doubles.
+inline bool real_equal(double a, double b) noexcept { return a == b || (a != a && b != b); }
+inline bool real_less(double a, double b) noexcept { return a < b || (a == a && b != b); }
+
+/// What stands in memory for a column: a Lane's values, or codes of a domain.
+enum class Form : std::uint8_t { kInt, kReal, kText, kCode };
+
+constexpr Form form_of(Lane lane) noexcept { return static_cast<Form>(lane); }
+constexpr std::size_t bytes_of(Form form) noexcept {
+  return form == Form::kText ? sizeof(std::string_view) : form == Form::kCode ? 4 : 8;
+}
+
+/// A column of a batch, wherever it lies. At a NULL stands 0, empty text, or any code. Of a text
+/// only the view lies there: RunContext says what owns the bytes.
+struct ColumnView {
+  const void* data = nullptr;
+  const std::uint8_t* nulls = nullptr;  ///< 1 at a NULL; null when there is none
+
+  const std::int64_t* ints() const noexcept { return static_cast<const std::int64_t*>(data); }
+  const double* reals() const noexcept { return static_cast<const double*>(data); }
+  const std::string_view* texts() const noexcept {
+    return static_cast<const std::string_view*>(data);
+  }
+  const std::uint32_t* codes() const noexcept { return static_cast<const std::uint32_t*>(data); }
+
+  ColumnView from(std::size_t row, Form form) const noexcept {
+    return {static_cast<const std::byte*>(data) + row * bytes_of(form),
+            nulls == nullptr ? nullptr : nulls + row};
+  }
+};
+
+/// Memory for a column. Grows, keeps what it has only where said so.
+class Vec {
+ public:
+  std::int64_t* ints(std::size_t n) { return static_cast<std::int64_t*>(reserve(n * 8)); }
+  double* reals(std::size_t n) { return static_cast<double*>(reserve(n * 8)); }
+  std::string_view* texts(std::size_t n) {
+    return static_cast<std::string_view*>(reserve(n * sizeof(std::string_view)));
+  }
+  std::uint32_t* codes(std::size_t n) { return static_cast<std::uint32_t*>(reserve(n * 4)); }
+  void* reserve(std::size_t bytes) {
+    if (bytes > data_bytes_) {
+      data_bytes_ = std::max(bytes, data_bytes_ * 2);
+      data_ = std::make_unique_for_overwrite<std::byte[]>(data_bytes_);
+    }
+    return data_.get();
+  }
+  std::uint8_t* nulls(std::size_t n) {
+    if (n > nulls_bytes_) {
+      nulls_bytes_ = std::max(n, nulls_bytes_ * 2);
+      nulls_ = std::make_unique_for_overwrite<std::uint8_t[]>(nulls_bytes_);
+    }
+    return nulls_.get();
+  }
+  ColumnView view(bool with_nulls) const noexcept {
+    return {data_.get(), with_nulls ? nulls_.get() : nullptr};
+  }
+  std::size_t bytes() const noexcept { return data_bytes_ + nulls_bytes_; }
+
+ private:
+  std::unique_ptr<std::byte[]> data_;
+  std::unique_ptr<std::uint8_t[]> nulls_;
+  std::size_t data_bytes_ = 0;
+  std::size_t nulls_bytes_ = 0;
+};
+
+/// A column of an operator's output. With a domain, its values are codes.
+struct ColumnInfo {
+  std::string name;
+  DataType type;
+  std::shared_ptr<const CodeDomain> domain;
+  bool is_dropped = false;  ///< keeps its place, and has no name
+  /// Of a table: which edition of the column it is. Rows may be of one before.
+  std::uint16_t edition = 0;
+  /// What codes of such an edition, which had a dictionary of numbers, stand for.
+  struct Former {
+    std::uint16_t edition;
+    std::shared_ptr<const CodeDomain> domain;
+  };
+  std::vector<Former> formers{};
+
+  Form form() const noexcept { return domain ? Form::kCode : form_of(lane_of(type)); }
+};
+using Schema = std::vector<ColumnInfo>;
+
+/// Some rows on their way through a pipeline; kBatchRows at most. Views end with the batch.
+struct Batch {
+  std::size_t rows = 0;
+  std::vector<ColumnView> columns;
+};
+
+/// No row: where a left join found no partner.
+inline constexpr std::uint32_t kNoPosition = 0xFFFFFFFFu;
+
+/// out[i] = from[positions[i]]; NULL for kNoPosition, which only `optional` allows.
+ColumnView gather(ColumnView from, Form form, const std::uint32_t* positions, std::size_t count,
+                  Vec& out, bool optional = false);
+/// The same for every column; `out` has as many elements.
+void gather(const Batch& from, const Schema& schema, const std::uint32_t* positions,
+            std::size_t count, std::vector<Vec>& out, Batch& result);
+
+}  // namespace flugs::query
