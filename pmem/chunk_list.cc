@@ -39,7 +39,7 @@ Status ChunkList::load(
     if (Status s = check_page(layout_.root_page, "root"); !s.ok()) return s;
     root = pool_.at(OffsetPtr<std::uint64_t>{layout_.root_page});
     pool_.rely_on(root, ChunkListLayout::kPageBytes);
-    // Every leaf is claimed, also one whose first chunk a crash kept from being published.
+    // Every leaf is claimed, also one whose first chunk was not published because of a crash.
     for (std::size_t leaf = 0; leaf < kPer && root[leaf] != 0; ++leaf) {
       if (Status s = check_page(root[leaf], "leaf"); !s.ok()) return s;
       pool_.rely_on(pool_.at(OffsetPtr<std::uint64_t>{root[leaf]}), ChunkListLayout::kPageBytes);
@@ -70,8 +70,8 @@ Status ChunkList::load(
   return check_end();
 }
 
-/// Pointers are stored in order: one behind the first that is 0 means that this one was lost. A
-/// page may be there before its first chunk.
+/// Pointers are stored in order: if a pointer behind the first 0 is not 0, the 0 was a lost
+/// pointer. A page may exist before its first chunk.
 Status ChunkList::check_end() const {
   const auto lost = [&](std::size_t index, std::uint64_t found) {
     return Status(StatusCode::kCorrupt,
@@ -141,8 +141,8 @@ Status ChunkList::append(Extent chunk, Persister& persister, std::uint16_t tag) 
 //   1     contents of the new chunk   flush by caller,    chunk unreachable: free space; the one
 //         tag of the one behind := 0    fence here          behind is looked at
 //   2     pointer to the new chunk    persist (8 bytes)   claims the new one, the old is free
-// Must hold:  1 before 2, else recovery would follow the pointer into noise, and take the chunk
-//             behind for one like the new one.
+// Must hold:  1 before 2, else recovery would follow the pointer into noise, and assume that the
+//             chunk behind looks like the new one.
 void ChunkList::replace(std::size_t index, Extent chunk, Persister& persister) noexcept {
   FLUGS_CHECK(index < count_);
   if (index + 1 < count_ && tag(index + 1) != 0) {

@@ -12,8 +12,8 @@
 
 namespace flugs::pmem {
 
-/// Writes and reads a ChunkListLayout. Thread-safety: one thread at a time; whoever needs chunks
-/// concurrently keeps their addresses in DRAM.
+/// Writes and reads a ChunkListLayout. Thread-safety: one thread at a time; an owner that reads
+/// chunks concurrently keeps their addresses in DRAM.
 class ChunkList {
  public:
   enum class Tags : std::uint8_t { kNone, kLikeBefore };
@@ -21,19 +21,19 @@ class ChunkList {
   ChunkList(Pool& pool, ChunkListLayout& layout, std::string owner, Tags tags = Tags::kNone)
       : pool_(pool), layout_(layout), owner_(std::move(owner)), tags_(tags) {}
 
-  /// Opening: walks the list and claims every chunk and page. `visit(index, offset)` is called in
-  /// order with chunks whose first 64 bytes are inside the pool; it returns the chunk's size in
-  /// bytes after checking what it can. Fails with kCorrupt.
+  /// Opening: walks the list and claims every chunk and page. Calls `visit(index, offset)` in order
+  /// for chunks whose first 64 bytes are inside the pool; `visit` checks what it can and returns
+  /// the chunk's size in bytes. Fails with kCorrupt.
   Status load(FunctionRef<Result<std::uint64_t>(std::size_t index, std::uint64_t offset)> visit);
 
-  /// Makes an initialised and durable extent the next chunk. Durable on return. Whoever gives it a
-  /// tag vouches for its looking like the one before.
+  /// Makes an initialised and durable extent the next chunk. Durable on return. A caller that gives
+  /// a tag guarantees that the chunk looks like the one before it.
   /// Fails with kOutOfSpace (no room for a page, or the list is full); then nothing changed.
   Status append(Extent chunk, Persister& persister, std::uint16_t tag = 0);
 
-  /// Puts an initialised extent, whose contents were flushed through `persister`, in the place of
-  /// a chunk. Durable on return: either the old chunk or the new one is in the list. What was
-  /// replaced is the caller's to release.
+  /// Puts an initialised extent, whose contents were flushed through `persister`, in the place of a
+  /// chunk. Durable on return: either the old chunk or the new one is in the list. The caller
+  /// releases the replaced chunk.
   void replace(std::size_t index, Extent chunk, Persister& persister) noexcept;
 
   /// Gives every chunk and page back to the allocator; `bytes_of` as visit in load. The list
@@ -42,7 +42,7 @@ class ChunkList {
 
   std::size_t count() const noexcept { return count_; }
   std::uint64_t offset(std::size_t index) const noexcept;
-  /// Also in load's visit, of the chunk that it is called with.
+  /// Also callable in load's visit, for the chunk that it visits.
   std::uint16_t tag(std::size_t index) const noexcept;
 
  private:

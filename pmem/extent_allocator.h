@@ -17,13 +17,13 @@ struct Extent {
 };
 
 struct SpaceReport {
-  std::uint64_t reserved_bytes = 0;   ///< the largest size the pool can grow to
+  std::uint64_t reserved_bytes = 0;   ///< largest size that the pool can grow to
   std::uint64_t allocated_bytes = 0;  ///< taken from the medium
-  std::uint64_t used_bytes = 0;       ///< in extents that somebody owns
-  std::uint64_t overhead_bytes = 0;  ///< what the pool itself needs: used + free + this = allocated
+  std::uint64_t used_bytes = 0;       ///< in extents with an owner
+  std::uint64_t overhead_bytes = 0;   ///< needed by the pool itself: used + free + this = allocated
 };
 
-/// Cuts the pool's segments into extents. Its state is in DRAM only: what the root reaches is
+/// Cuts the pool's segments into extents. Its state is in DRAM only: space that the root reaches is
 /// allocated, everything else is free (house-style P3). So an allocation costs no fence and a crash
 /// leaks nothing. Thread-safety: every function, any thread, unless it says otherwise.
 ///
@@ -33,9 +33,9 @@ class ExtentAllocator {
   virtual ~ExtentAllocator() = default;
 
   /// A new extent of at least `bytes` bytes that reads zero. The zeros are durable at the latest
-  /// with the next fence of `persister` (where they had to be written they were flushed through
-  /// it). The caller owns it in DRAM until it publishes a persistent pointer to it.
-  /// Fails with kOutOfSpace, naming wanted, free and largest size; nothing changes then.
+  /// with the next fence of `persister` (zeros that had to be written were flushed through it). The
+  /// caller owns the extent in DRAM until it publishes a persistent pointer to it. Fails with
+  /// kOutOfSpace, whose message gives wanted, free and largest size; then nothing changes.
   virtual Result<Extent> allocate(std::uint64_t bytes, Persister& persister) = 0;
 
   /// Gives an extent back. The persistent pointer to it must be durably gone.
@@ -44,8 +44,8 @@ class ExtentAllocator {
   /// While opening: `owner` reaches this extent. Fails with kCorrupt when it is misaligned, out of
   /// bounds, not in one segment, or overlaps another claimed extent; the message names `owner`.
   virtual Status claim(Extent extent, std::string_view owner) = 0;
-  /// Ends claiming: all that was not claimed is free from here on. Not before: allocate() fails
-  /// with kBusy until then on an opened pool (a created pool starts finished).
+  /// Ends claiming: all unclaimed space is free from here on. Until then, allocate() fails with
+  /// kBusy on an opened pool (a created pool starts finished).
   virtual void finish_claims() = 0;
 
   virtual SpaceReport space() const = 0;

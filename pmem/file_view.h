@@ -7,7 +7,7 @@
 
 namespace flugs::pmem {
 
-/// A file's bytes, mapped to be looked at. What is stored into it stays in this process.
+/// A file's bytes, mapped for reading. Stores into them stay in this process.
 class FileView {
  public:
   FileView(std::byte* begin, std::uint64_t bytes) noexcept : begin_(begin), bytes_(bytes) {}

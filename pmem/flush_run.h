@@ -6,8 +6,8 @@
 
 namespace flugs::pmem {
 
-/// Flushes what is given to it in ascending order, what lies close together in one go. All of it is
-/// flushed when the object goes. Thread-safety: one thread, as the Persister.
+/// Flushes ranges given in ascending order, and joins close ones. All of them are flushed when the
+/// object is destroyed. Thread-safety: one thread, as the Persister.
 class FlushRun {
  public:
   FlushRun(Persister& persister, Label label) noexcept : persister_(persister), label_(label) {}
@@ -25,7 +25,7 @@ class FlushRun {
   }
 
  private:
-  // Lines in between cost less than another call.
+  // Flushing the lines in between costs less than another call.
   static constexpr std::size_t kGapMax = 128;
 
   void flush() {

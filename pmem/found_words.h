@@ -8,17 +8,17 @@
 
 namespace flugs::pmem {
 
-/// While it lives, words of the pool that opening finds and goes by are flushed (Pool::rely_on);
-/// when it goes, they are durable. For what a process that was killed had stored and not flushed:
-/// a pointer that is in the caches only would be lost with the power, and with it what the next
-/// process made durable behind it. One thread.
+/// Guard: while it exists, words of the pool that opening reads and relies on are flushed
+/// (Pool::rely_on); at its destruction they become durable. A killed process may have stored words
+/// without flushing them. A pointer that is only in the caches would be lost with the power, and
+/// with it all that the next process made durable behind it. One thread.
 //
 // Protocol rely. Opening, before space is handed out.
 //   step  store                         made durable by   power cut just after it: recovery
 //   1     none: pointers and limits,    flush, fence      finds them, or what they were before:
 //         as they are found                               nothing has relied on them yet
-// Must hold:  1 before a transaction begins and before space is allocated, else an acknowledged
-//             row could hang on a pointer that is lost, or lie where an older pointer leads.
+// Must hold:  1 before a transaction begins and before space is allocated, else an acknowledged row
+//             could depend on a pointer that is lost, or lie where an older pointer leads.
 class FoundWords {
  public:
   explicit FoundWords(Pool& pool) : pool_(pool), persister_(pool.medium()) {

@@ -10,16 +10,16 @@
 
 namespace flugs::pmem {
 
-/// The free pieces of a pool, neighbours always merged. Every function is O(log pieces).
+/// The free pieces of a pool; neighbours are always merged. Every function is O(log pieces).
 /// Thread-safety: none.
 class FreeMap {
  public:
-  /// Enters a piece. False, and nothing done, when part of it is in already.
+  /// Enters a piece. False, and no change, when part of it is already free.
   bool add(Extent piece);
-  /// Takes exactly `piece` out. False, and nothing done, when not all of it is free.
+  /// Removes exactly `piece`. False, and no change, when not all of it is free.
   bool remove(Extent piece);
-  /// Takes `bytes` out of the smallest piece that holds them, of equal ones the one that lies
-  /// lowest: so large pieces stay large, and the end of the pool untouched.
+  /// Takes `bytes` from the smallest piece that holds them; among equal ones, from the piece with
+  /// the lowest offset. So large pieces stay large, and the end of the pool stays untouched.
   std::optional<Extent> take(std::uint64_t bytes);
 
   /// Bytes of the piece that ends at `offset`, 0 when none does.

@@ -8,7 +8,7 @@ namespace flugs::pmem {
 
 namespace {
 
-/// Ticks of the time-stamp counter per nanosecond; measured once, over 2 ms: two clock readings of
+/// Ticks of the time-stamp counter per nanosecond. Measured once, over 2 ms: two clock readings of
 /// some 50 ns each make an error below 0.01 %.
 double measure_ticks_per_ns() noexcept {
   using Clock = std::chrono::steady_clock;

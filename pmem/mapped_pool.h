@@ -12,7 +12,7 @@
 
 namespace flugs::pmem {
 
-/// What pools on a file and in a buffer have in common: everything but where the bytes come from.
+/// The common part of pools on a file and in a buffer: everything but the source of their bytes.
 class MappedPool : public Pool, public SegmentSource {
  public:
   Medium& medium() noexcept override { return *medium_; }
@@ -27,17 +27,17 @@ class MappedPool : public Pool, public SegmentSource {
  protected:
   explicit MappedPool(std::string path) : path_(std::move(path)) {}
 
-  /// The pool is mapped, its root is at `root`. Once, before anything below.
+  /// Call it once, before the functions below. The pool is mapped, its root is at `root`.
   void attach(MediumKind kind, std::span<std::byte> mapping, const PoolOptions& options,
               PoolRoot* root);
-  /// Makes a pool of it: arenas as given, the first segment provided, the header last.
+  /// Makes a new pool: arenas as given, the first segment provided, the header last.
   Status make(const PoolOptions& options, std::span<const ArenaRecord> arenas);
-  /// Takes it for what its header says. `root_capacity` bytes are there for root and arena table.
+  /// Opens the pool that its header describes. Root and arena table may have `root_capacity` bytes.
   Status take(std::uint64_t root_capacity);
-  /// Takes its space for what `arenas` say, and nothing else.
+  /// Opens just its space, as `arenas` describe it.
   void take_as(std::span<ArenaRecord> arenas, std::uint64_t segment_bytes,
                std::uint32_t unit_bytes);
-  /// Stops using the mapping. Before it goes away.
+  /// Stops using the mapping. Call it before the mapping is removed.
   void detach() noexcept;
 
   SegmentAllocator& segments() noexcept { return *allocator_; }

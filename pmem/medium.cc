@@ -39,7 +39,7 @@ Medium::Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency late
     : kind_(kind), latency_(latency), base_(base), bytes_(bytes) {
   route_.instruction = flush_instruction();
   set_observer(nullptr);
-  if (latency.write_ns != 0) spin_ns(0);  // calibrate before it matters
+  if (latency.write_ns != 0) spin_ns(0);  // calibrate now, not at the first fence
   FLUGS_CHECK(latency.lines_in_flight != 0);
   if (kind != MediumKind::kMemory) enter_scm_range(base, bytes, latency);
 }

@@ -12,10 +12,10 @@
 
 namespace flugs::pmem {
 
-/// Of memory and of files: what msync and populating go by.
+/// Page size of memory and of files, for msync and populating.
 inline constexpr std::uint64_t kPageBytes = 4096;
 
-/// What the pool lies on, which decides what a returned commit survives.
+/// Where the pool lies. It decides what a returned commit survives.
 enum class MediumKind : std::uint8_t {
   kDax,       ///< mapped with MAP_SYNC: flush + fence survive power loss
   kEmulated,  ///< tmpfs: the same instructions; survives the death of the process, not a reboot
@@ -23,7 +23,7 @@ enum class MediumKind : std::uint8_t {
   kMemory,    ///< a plain buffer: survives nothing; for tests and the crash-state explorer
 };
 std::string_view to_string(MediumKind kind) noexcept;
-/// One sentence on what a commit that returned survives on this medium.
+/// A sentence that says what a returned commit survives on this medium.
 std::string_view guarantee_of(MediumKind kind) noexcept;
 
 /// Latency of the emulated SCM in nanoseconds; 0 leaves the machine's own.
@@ -40,7 +40,7 @@ struct Latency {
   bool keeps_lines = false;  ///< touched lines stay so when a task begins
 };
 
-/// Sees every flush and fence; the crash-state explorer is one.
+/// Is called for every flush and fence; the crash-state explorer is one.
 class PersistObserver {
  public:
   virtual ~PersistObserver() = default;
@@ -48,8 +48,8 @@ class PersistObserver {
   /// Called before the fence takes effect.
   virtual void on_fence(Label label) = 0;
 
-  /// The same with the Persister that acts, for observers to whom it matters that a fence makes
-  /// certain only what its own Persister flushed. These are what is called.
+  /// The same with the Persister that acts. A fence makes only those flushes certain that its own
+  /// Persister made; observers that need to know override these. They are what is called.
   virtual void on_flush_by(const Persister& /*by*/, const void* address, std::size_t bytes,
                            Label label) {
     on_flush(address, bytes, label);
@@ -57,7 +57,7 @@ class PersistObserver {
   virtual void on_fence_by(const Persister& /*by*/, Label label) { on_fence(label); }
 };
 
-/// One mapped pool and how stores to it become durable. Owns no mapping: the Pool does.
+/// One mapped pool, and how stores to it become durable. The Pool owns the mapping.
 class Medium {
  public:
   Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency latency);
@@ -67,19 +67,19 @@ class Medium {
   ~Medium();
 
   MediumKind kind() const noexcept { return kind_; }
-  /// What its flushes are: "clwb", "clflushopt", "clflush", "msync" or "none".
+  /// The flush instruction: "clwb", "clflushopt", "clflush", "msync" or "none".
   std::string_view flush_name() const noexcept;
   std::byte* base() const noexcept { return base_; }
   std::size_t bytes() const noexcept { return bytes_; }
   Latency latency() const noexcept { return latency_; }
-  /// nullptr to stop observing. While nobody flushes.
+  /// nullptr to stop observing. Call it only while no thread flushes.
   void set_observer(PersistObserver* observer) noexcept;
 
   /// Lines that were charged for reads so far; none unless kSeesScmReads. Thread-safety: any
   /// thread.
   ScmReads scm_reads() const noexcept { return scm_reads_of(base_); }
 
-  /// Sum over all Persisters of this medium, alive and gone. Thread-safety: any thread.
+  /// Sum over all Persisters of this medium, existing and destroyed. Thread-safety: any thread.
   PersistCounters counters() const noexcept;
 
  private:

@@ -20,7 +20,7 @@ T load(std::span<const std::byte> bytes, std::uint64_t offset) noexcept {
   return value;
 }
 
-/// The first `bytes` as people can read them.
+/// The first bytes as readable text.
 std::string printable(std::span<const std::byte> bytes) {
   std::string text;
   for (const std::byte byte : bytes) {
@@ -52,10 +52,10 @@ Status check_words(std::span<const std::byte> file, std::span<const ExpectedWord
   return {};
 }
 
-// A lane: three logs, each a header of 64 bytes (checksum, next, capacity, generation, flags,
-// unused) and its entries. Opening walks the entries up to the capacity until one begins with 0,
-// before it looks at the checksum, and does not come back from an entry of a kind it does not know.
-// A log that was never used has no entry; a redo log that was worked off has a capacity of 0.
+// A lane has three logs, each with a header of 64 bytes (checksum, next, capacity, generation,
+// flags, unused) and its entries. Before libpmemobj checks the checksum at opening, it walks the
+// entries up to the capacity until one begins with 0, and an entry of an unknown kind never lets it
+// return. A log that was never used has no entry; a processed redo log has a capacity of 0.
 struct LaneLog {
   const char* name;
   std::uint64_t offset;
@@ -85,7 +85,7 @@ Status check_lane_log(std::span<const std::byte> file, std::uint64_t lane, const
                             words[3], words[4], first_entry));
 }
 
-// A chunk of libpmemobj's heap, as in its header: 16 bits of kind, 16 of flags, 32 of size.
+// A chunk in libpmemobj's heap, as in its header: 16 bits of kind, 16 of flags, 32 of size.
 enum ChunkKind : std::uint16_t { kFree = 2, kUsed = 3, kRun = 4 };
 constexpr std::uint32_t kZoneMagic = 0xC3F0A2D2u;
 
@@ -96,16 +96,17 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) == 8);
 
-/// Walks the chunks of one zone; the run, which holds the root object, is the first of the first.
+/// Walks the chunks of one zone. The run, which holds the root object, is the first chunk of the
+/// first zone.
 Status check_zone(std::span<const std::byte> file, std::uint64_t zone, const std::string& where) {
   const std::uint64_t at = kZonesOffset + zone * kZoneBytes;
-  // The last zone takes what is left behind it, if that is too little for one more.
+  // The last zone also takes the space behind it, if that is too little for another zone.
   const std::uint64_t chunks_max = (file.size() - at - kZoneMetadataBytes) / kChunkBytes;
   const std::uint64_t chunks_min = std::min(chunks_max, kZoneChunks);
   const auto magic = load<std::uint32_t>(file, at);
   const auto chunks = load<std::uint32_t>(file, at + 4);
   const std::string name = fmt::format("zone {} of libpmemobj's heap", zone);
-  // A zone that nothing was ever allocated from has no header yet.
+  // A zone without any allocation so far has no header yet.
   if (magic == 0 && chunks == 0 && zone != 0) return {};
   if (magic != kZoneMagic) return corrupt_word(where, name + ": magic", at, kZoneMagic, magic);
   if (chunks < chunks_min || chunks > chunks_max)
@@ -156,7 +157,7 @@ Status check_object_head(std::span<const std::byte> file, const std::string& whe
                               major, kObjectMajor));
   }
   const auto root = load<std::uint64_t>(file, kRootOffsetOffset);
-  // What creation writes in this order: the signature, the layout's name, the root.
+  // Creation writes these in this order: the signature, the layout's name, the root.
   if (root == 0 || file[kLayoutNameOffset] == std::byte{0}) {
     return Status(StatusCode::kCorrupt,
                   fmt::format("{}: has no {}: a pool whose creation was cut short, which can be "

@@ -14,8 +14,9 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) noexce
   return (value + step - 1) / step * step;
 }
 
-// What of libpmemobj's layout, major version 6, is needed to open a file without it, and to audit
-// what only it goes by: it trusts that, and dies of what is wrong there. docs/format.md draws it.
+// The parts of libpmemobj's layout, major version 6, that are needed to open a file without the
+// library, and to audit the parts that only the library reads. The library trusts those, and damage
+// in them ends the process. docs/format.md draws the layout.
 
 inline constexpr const char* kObjectLayoutName = "flugs";
 inline constexpr std::array<char, 8> kObjectSignature = {'P', 'M', 'E', 'M', 'O', 'B', 'J', '\0'};
@@ -35,11 +36,11 @@ inline constexpr std::uint64_t kZoneHeaderBytes = 64;
 inline constexpr std::uint64_t kZoneMetadataBytes = kZoneHeaderBytes + kZoneChunks * 8;
 inline constexpr std::uint64_t kZoneBytes = kZoneMetadataBytes + kZoneChunks * kChunkBytes;
 
-/// Whether the file is a pool of the layout "flugs", and descriptor, lanes and heap are what
-/// creation left. After creation nothing is allocated through libpmemobj, so that no lane ever has
-/// anything to finish and no chunk changes its kind; lanes and heap are for audits
-/// (docs/decisions/0016). kIncompatible for what is no pool of ours, else kCorrupt with what,
-/// offset, expected and found.
+/// Check whether the file is a pool of the layout "flugs", and whether descriptor, lanes and heap
+/// are as creation left them. After creation nothing is allocated through libpmemobj, so no lane
+/// ever has unfinished work and no chunk changes its kind. Lanes and heap are checked by audits
+/// only (docs/decisions/0016). kIncompatible for a file that is no flugs pool, else kCorrupt with
+/// what, offset, expected and found.
 Status check_object_head(std::span<const std::byte> file, const std::string& where);
 Status check_object_descriptor(std::span<const std::byte> file, const std::string& where);
 Status check_object_lanes(std::span<const std::byte> file, const std::string& where);

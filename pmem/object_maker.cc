@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint64_t kArenaType = 1;  // libpmemobj's type number of our arenas
 
-/// What we use of libpmemobj.
+/// The functions of libpmemobj that we use.
 struct Library {
   decltype(&pmemobj_create) create = nullptr;
   decltype(&pmemobj_close) close = nullptr;
@@ -37,9 +37,9 @@ struct Library {
   decltype(&pmemobj_errormsg) errormsg = nullptr;
 };
 
-/// Hides from libpmemobj and libpmem what the environment says to them: a setting that they do not
-/// understand ends the process, another one may have them take a disk for persistent memory. Other
-/// threads read one list of variables or the other, and both stay. One at a time.
+/// Hides the settings in the environment from libpmemobj and libpmem: a setting that they do not
+/// understand ends the process, and another may make them take a disk for persistent memory. Other
+/// threads read the old list of variables or the new one, and both stay. One object at a time.
 class HiddenSettings {
  public:
   HiddenSettings() : all_(environ) {
@@ -57,7 +57,7 @@ class HiddenSettings {
     environ = kept(std::move(shown)).data();
     shown_ = environ;
   }
-  // Unless somebody has set a variable meanwhile, which makes a new list.
+  // Unless another thread has set a variable meanwhile, which makes a new list.
   ~HiddenSettings() {
     if (shown_ != nullptr && environ == shown_) environ = all_;
   }
@@ -65,7 +65,7 @@ class HiddenSettings {
   HiddenSettings& operator=(const HiddenSettings&) = delete;
 
  private:
-  /// The list stays for ever, as somebody may still be reading it.
+  /// The list is never freed, because another thread may still be reading it.
   static std::vector<char*>& kept(std::vector<char*> list) {
     static auto* const lists = new std::forward_list<std::vector<char*>>;
     return lists->emplace_front(std::move(list));
@@ -81,8 +81,8 @@ bool find(void* handle, const char* name, Function& function) noexcept {
   return function != nullptr;
 }
 
-/// Loads it if it is not yet: with what it needs itself that takes as long as opening a pool. It
-/// stays loaded.
+/// Loads the library if it is not loaded yet. With its dependencies that takes as long as opening a
+/// pool. It stays loaded.
 Result<Library> load_library(const std::string& path) {
   void* const handle = ::dlopen("libpmemobj.so.1", RTLD_NOW | RTLD_LOCAL);
   Library library;
@@ -112,8 +112,8 @@ Status failed(const Library& library, const std::string& path, const char* what)
                 fmt::format("{}: libpmemobj cannot {} it: {}", path, what, library.errormsg()));
 }
 
-/// Whole chunks in each zone of libpmemobj's heap in a pool of that size: first the whole zones in
-/// the middle, then the first one, in which the root object lies, then the last one.
+/// Number of whole chunks in each zone of libpmemobj's heap in a pool of this size: first the whole
+/// zones in the middle, then the first zone, in which the root object lies, then the last one.
 std::vector<std::uint64_t> zone_chunks(std::uint64_t max_bytes) {
   std::vector<std::uint64_t> chunks;
   for (std::uint64_t zone = kZonesOffset; zone + kZoneMetadataBytes + kChunkBytes <= max_bytes;
@@ -130,9 +130,9 @@ struct CloseObjects {
 };
 using Objects = std::unique_ptr<PMEMobjpool, CloseObjects>;
 
-/// Has libpmemobj make the empty file a pool of its own. Two of its settings, which are of the
-/// process, must be changed for that time: that it allocates the whole file, and that newer
-/// versions refuse media without a counter of unsafe shutdowns.
+/// Makes libpmemobj create its own pool in the empty file. Two settings of the process must be
+/// changed meanwhile: that the library allocates the whole file, and that newer versions refuse
+/// media without a counter of unsafe shutdowns.
 Result<Objects> make_empty(const Library& library, const std::string& path,
                            const std::string& file) {
   constexpr std::array<const char*, 2> kSettings = {"fallocate.at_create", "sds.at_create"};
@@ -154,9 +154,9 @@ Result<Objects> make_empty(const Library& library, const std::string& path,
   return objects;
 }
 
-/// One object for each zone, as large as the zone; that of the first gives way to the root. In the
-/// order of zone_chunks() each object gets a zone of its own and begins where it begins: libpmemobj
-/// writes a header in front of an object, and the medium must have been provided there.
+/// Makes one object for each zone, as large as the zone; in the first zone the root reduces it. In
+/// the order of zone_chunks() each object gets a zone of its own and begins at the zone's start.
+/// libpmemobj writes a header in front of an object, so the medium must have provided that place.
 Result<std::vector<ArenaRecord>> make_arenas(const Library& library, PMEMobjpool* objects,
                                              const std::string& path, const PoolOptions& options,
                                              std::uint64_t max_bytes) {
@@ -177,7 +177,7 @@ Result<std::vector<ArenaRecord>> make_arenas(const Library& library, PMEMobjpool
     }
     if (OID_IS_NULL(object)) {
       if (is_first_zone) return failed(library, path, "make an arena in");
-      continue;  // a last zone of next to nothing
+      continue;  // a last zone without usable space
     }
     const std::uint64_t end = object.off + library.alloc_usable_size(object);
     const std::uint64_t begin = round_up(object.off, alignment);
@@ -195,7 +195,7 @@ Result<std::vector<ArenaRecord>> make_arenas(const Library& library, PMEMobjpool
 
 Result<std::vector<ArenaRecord>> make_objects(const std::string& file, const PoolOptions& options,
                                               std::uint64_t max_bytes) {
-  static std::mutex settings_mutex;  // of libpmemobj, and the environment; a leaf
+  static std::mutex settings_mutex;  // protects settings of libpmemobj and the environment; a leaf
   const std::scoped_lock lock(settings_mutex);
   const HiddenSettings hidden;
   const std::string& path = options.path;  // for messages

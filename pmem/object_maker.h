@@ -10,11 +10,12 @@
 
 namespace flugs::pmem {
 
-/// Has libpmemobj make a pool of the empty file of `max_bytes` to which `file` leads, in which what
-/// it writes to is taken from the medium: a root object for all arenas, and the arenas, which are
-/// returned. Only creation needs the library, so only creation loads it (docs/decisions/0016).
-/// Thread-safety: any. Fails with: kIoError (the library cannot be loaded, too), kBusy, kReadOnly,
-/// kOutOfSpace.
+/// Makes libpmemobj create a pool of `max_bytes` in the empty file to which `file` leads: a root
+/// object for all arenas, and the arenas, which are returned. All parts of the file that the
+/// library writes to must have been taken from the medium. Only creation needs the library, so only
+/// creation loads it (docs/decisions/0016).
+/// Thread-safety: any thread. Fails with: kIoError (also if the library cannot be loaded), kBusy,
+/// kReadOnly, kOutOfSpace.
 Result<std::vector<ArenaRecord>> make_objects(const std::string& file, const PoolOptions& options,
                                               std::uint64_t max_bytes);
 

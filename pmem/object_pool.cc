@@ -16,10 +16,12 @@ namespace flugs::pmem {
 
 namespace {
 
-/// Up to the metadata of the first zone, that, and the chunk of the root object with some to spare.
+/// Everything before the first zone's metadata, the metadata, and the chunk of the root object with
+/// some bytes to spare.
 constexpr std::uint64_t kHeadBytes = kZonesOffset + kZoneMetadataBytes + 2 * kChunkBytes;
 
-/// Step in which space is populated: the kernel holds its lock on the address space for each.
+/// Step in which space is populated: the kernel holds its lock on the address space during each
+/// step.
 constexpr std::uint64_t kPopulateStepBytes = std::uint64_t{2} << 20;
 
 constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
@@ -70,8 +72,7 @@ Result<std::unique_ptr<Pool>> ObjectPool::open(const PoolOptions& options) {
 //   2     what is ours in it             pool-create's fences   no file
 //   3     the path                       fsync of the folder    no file, or a whole pool
 // Must hold:  1 and 2 before 3. Where the file system has no files without a path (see
-//             PoolFile::create) 3 comes first, and before 2 is done there is a file that is
-//             refused.
+//             PoolFile::create) 3 comes first. Then, until 2 is done, opening refuses the file.
 Status ObjectPool::make_file(const PoolOptions& options) {
   const Result<MediumKind> kind = file_.detect_medium();
   if (!kind.ok()) return kind.status();
@@ -83,7 +84,7 @@ Status ObjectPool::make_file(const PoolOptions& options) {
   if (status.ok()) status = file_.sync();
   if (!status.ok()) return status;
   const Result<std::vector<ArenaRecord>> arenas = [&] {
-    const ForkPause pause;  // libpmemobj opens, locks and maps it as well
+    const ForkPause pause;  // libpmemobj opens, locks and maps the file, too
     return make_objects(file_.path_to_open(), options, max_bytes);
   }();
   if (!arenas.ok()) return arenas.status();
@@ -99,9 +100,10 @@ Status ObjectPool::make_file(const PoolOptions& options) {
   return status;
 }
 
-/// The file is sparse; what libpmemobj itself writes to is taken from the medium before, as a full
-/// one would otherwise kill with SIGBUS: the head with descriptor, lanes and root, then of each
-/// zone of the heap the metadata and the page where the header of its first object lies.
+/// The file is sparse. The parts that libpmemobj itself writes to are taken from the medium before,
+/// because a full medium would otherwise end the process with SIGBUS: the head with descriptor,
+/// lanes and root, and for each zone of the heap the metadata and the page with the header of its
+/// first object.
 Status ObjectPool::provide_metadata(std::uint64_t max_bytes) {
   Status status = file_.allocate(0, std::min(kHeadBytes, max_bytes));
   for (std::uint64_t zone = kZonesOffset; status.ok() && zone < max_bytes; zone += kZoneBytes) {
@@ -111,9 +113,9 @@ Status ObjectPool::provide_metadata(std::uint64_t max_bytes) {
   return status;
 }
 
-/// On DAX with MAP_SYNC the first store to a block that is taken but was never written waits in its
-/// page fault for a commit of the file system's journal. So fresh blocks are written once, many
-/// with one commit, before anybody stores to them.
+/// On DAX with MAP_SYNC the first store to an allocated but unwritten block waits in its page fault
+/// for a commit of the file system's journal. So fresh blocks are written once, many with one
+/// commit, before any other store to them.
 Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
   return kind_ == MediumKind::kDax ? file_.write_zeros(offset, bytes) : Status();
 }
@@ -127,17 +129,17 @@ Status ObjectPool::map(std::uint64_t bytes) {
   return at_fork_.enter(&ObjectPool::cover_in_child, this);
 }
 
-/// Zeros for a forked child, in the place of the pool: who still reads a row gets nothing of it,
-/// and does not die.
+/// Maps zeros in the place of the pool in a forked child: a reader of a row gets zeros and does not
+/// crash.
 void ObjectPool::cover_in_child(void* pool) noexcept {
   const std::span<std::byte> mapping = static_cast<ObjectPool*>(pool)->mapping_;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-  // Without memory for it the range stays unmapped, as MADV_DONTFORK has left it.
+  // If memory is short the range stays unmapped, as MADV_DONTFORK left it.
   [[maybe_unused]] const void* zeros =
       ::mmap(mapping.data(), mapping.size(), PROT_READ, kFlags, -1, 0);
 }
 
-/// A forked child would write past the lock.
+/// A forked child would write in spite of the lock.
 void ObjectPool::keep_from_children() noexcept {
   ::madvise(mapping_.data(), mapping_.size(), MADV_DONTFORK);
 }
@@ -168,8 +170,9 @@ Status ObjectPool::take_file(const PoolOptions& options) {
   return take(root_bytes_ - kLineBytes);
 }
 
-/// What the file is, that its head leads to our header, that this is whole and of this version, and
-/// that the medium still has all of the space. What only libpmemobj goes by is for audits.
+/// Checks the kind of the file, that its head leads to our header, that the header is whole and of
+/// this version, and that the medium still has all of the space. Audits check the parts that only
+/// libpmemobj reads.
 Status ObjectPool::check_before_opening(std::uint64_t bytes) {
   const Result<FileView> view = file_.view();
   if (!view.ok()) return view.status();
@@ -194,8 +197,8 @@ Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes)
     status = check_arenas(*header, arenas, offset + root_bytes(arenas.size()), path());
   }
   if (!status.ok()) return status;
-  // What there must be at least: all before the first arena, the metadata of the other zones, and
-  // what the arenas have been provided with.
+  // The least space that must be allocated: all before the first arena, the metadata of the other
+  // zones, and the provided part of the arenas.
   std::uint64_t needed = arenas[0].offset + (arenas.size() - 1) * kZoneMetadataBytes;
   for (const ArenaRecord& arena : arenas) needed += arena.allocated_limit - arena.offset;
   const Result<std::uint64_t> occupied = file_.occupied_bytes();
@@ -211,10 +214,10 @@ Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes)
   return status;
 }
 
-/// Has the kernel back the whole 2 MB blocks of the range by a huge page each: a row somewhere in a
-/// large table then costs hardly a TLB miss, and a restart one page fault for 512. tmpfs does so
-/// when it is asked outright, whatever its mount options say (MADV_COLLAPSE, Linux 6.1), if one
-/// page of the block is there. A wish: what the kernel refuses gets small pages.
+/// Makes the kernel back the whole 2 MB blocks of the range with a huge page each. Then a row
+/// somewhere in a large table hardly costs a TLB miss, and a restart has one page fault instead of
+/// 512. tmpfs does so on an explicit request (MADV_COLLAPSE, Linux 6.1), whatever its mount options
+/// say, if one page of the block exists. Where the kernel refuses, pages stay small.
 void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept {
   std::byte* const base = mapping_.data();
   const std::uint64_t begin = round_up(offset, kHugePageBytes);
@@ -236,8 +239,8 @@ Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
   return status;
 }
 
-// An extent in use has its blocks: a hole would get some. Reading is enough: where pages are mapped
-// for reading only, on a file, a page that is written to for the first time is to be known of.
+// An extent in use has its blocks; in a hole this would allocate some. Reading suffices: a file's
+// pages are mapped for reading only, so that the kernel notices the first write to a page.
 bool ObjectPool::warm(Extent extent) noexcept {
   const std::uint64_t begin = extent.offset / kPageBytes * kPageBytes;
   const std::uint64_t end = round_up(extent.offset + extent.bytes, kPageBytes);
@@ -245,15 +248,15 @@ bool ObjectPool::warm(Extent extent) noexcept {
 }
 
 void ObjectPool::populate(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  // On a file a page made writable is a page to be written, so there we stop at reading it in.
+  // On a file, a page made writable must be written back, so there pages are only read in.
   const int advice = kind_ == MediumKind::kFile ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
   std::byte* const base = mapping_.data();
   const std::uint64_t end = offset + bytes;
   for (std::uint64_t at = offset / kPageBytes * kPageBytes; at < end; at += kPopulateStepBytes) {
     const std::uint64_t step = round_up(std::min(kPopulateStepBytes, end - at), kPageBytes);
     if (::madvise(base + at, step, advice) == 0) continue;
-    // Kernels before 5.14: or nothing into a byte of each page, atomically, because others may be
-    // writing there already; in assembler, because it races with them on purpose.
+    // Kernels before 5.14: a locked `or` of 0 into a byte of each page. It is atomic, because
+    // others may already be writing there, and in assembler, because it races with them on purpose.
     for (std::uint64_t page = at; page < at + step; page += kPageBytes) {
       asm volatile("lock orb $0, (%0)" ::"r"(base + page) : "memory");
     }

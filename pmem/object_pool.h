@@ -13,13 +13,14 @@
 
 namespace flugs::pmem {
 
-/// Smallest pool on a file: libpmemobj's own smallest, which leaves about 4 MB for extents.
+/// Size of the smallest pool on a file: libpmemobj's own minimum, which leaves about 4 MB for
+/// extents.
 inline constexpr std::uint64_t kFilePoolBytesMin = PMEMOBJ_MIN_POOL;
 
-/// A pool in a file that libpmemobj makes: identity, the root, and the arenas, large objects that
-/// stay allocated. After creation nothing is allocated through it, so its metadata never changes
-/// again, an allocation of ours costs none of its fences, and opening, which maps the file itself,
-/// none of its time (docs/decisions/0016).
+/// A pool in a file that libpmemobj creates: identity, the root, and the arenas, which are large
+/// objects that stay allocated. After creation nothing is allocated through libpmemobj. So its
+/// metadata never changes again, and our allocations need none of its fences. Opening maps the file
+/// itself, without the library (docs/decisions/0016).
 class ObjectPool final : public MappedPool {
  public:
   static Result<std::unique_ptr<Pool>> create(const PoolOptions& options);

@@ -4,8 +4,9 @@
 
 namespace flugs::pmem {
 
-/// A persistent pointer: the distance in bytes from the base of the pool, 0 for none. Eight bytes,
-/// so that storing one is failure-atomic. The pool may map elsewhere next time, hence no address.
+/// A persistent pointer: the distance in bytes from the base of the pool, 0 for none. It has eight
+/// bytes, so that storing one is failure-atomic. It is no address, because the pool may be mapped
+/// elsewhere next time.
 ///
 /// Source: SOFORT (DaMoN 2014), section 3.2 (PMPtr), without the page id: a pool is one mapping.
 template <typename T>

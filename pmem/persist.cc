@@ -38,7 +38,8 @@ FlushInstruction detect_flush_instruction() noexcept {
 }
 
 std::uint64_t load_counter(const std::uint64_t& counter) noexcept {
-  // atomic_ref wants a mutable object although a load leaves it alone. Partner: Persister::add.
+  // atomic_ref requires a mutable object, although a load does not change it. Partner:
+  // Persister::add.
   return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(counter))
       .load(std::memory_order_relaxed);
 }
@@ -120,13 +121,13 @@ void Persister::fence_indirect(Label label) noexcept {
   if (write_ns != 0) spin_ns(write_ns + (unfenced_lines_ - 1) * write_ns / latency.lines_in_flight);
 }
 
-/// One msync from the first to the last page flushed: each costs a device flush of some 100 us
-/// whatever it covers, so one over all beats one per range. That it may write dirty pages of others
-/// is no harm: any line may reach the medium at any time.
+/// One msync from the first to the last flushed page. Each msync costs a device flush of some 100
+/// us, whatever it covers, so one over all is cheaper than one per range. It may write other
+/// threads' dirty pages, which is harmless: any line may reach the medium at any time.
 ///
-/// When it fails, the kernel has marked the pages clean and forgotten what was lost, and a second
-/// msync would succeed without writing them (PostgreSQL's lesson of 2018). What is durable is then
-/// unknown, so we end here: a crash is what recovery is made for.
+/// When msync fails, the kernel has marked the pages clean and forgotten the lost writes, and a
+/// second msync would succeed without writing them (PostgreSQL's lesson of 2018). It is then
+/// unknown what is durable, so the process ends; recovery handles that like any crash.
 void Persister::sync_file_span() noexcept {
   const std::uintptr_t begin = file_span_begin_ & ~(kPageBytes - 1);
   const std::size_t bytes = file_span_end_ - begin;

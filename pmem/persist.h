@@ -16,11 +16,12 @@ constexpr std::uint64_t whole_lines(std::uint64_t bytes) noexcept {
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-/// Where in the sources a store is made durable: "commit/1" is step 1 of protocol "commit", whose
-/// table stands above the function that performs it. Recorders and checkers tell sites apart by it.
+/// Names the place in the sources where a store is made durable: "commit/1" is step 1 of protocol
+/// "commit", whose table is above the function that performs it. Recorders and checkers distinguish
+/// places by it.
 using Label = const char*;
 
-/// What was done to make stores durable. Counts since the object it was asked of was made.
+/// Work done to make stores durable. Counts since the queried object was made.
 struct PersistCounters {
   std::uint64_t lines_flushed = 0;
   std::uint64_t fences = 0;
@@ -36,20 +37,19 @@ struct PersistCounters {
 
 /// The instruction that writes a line back, best last. What the processor has is found at run time;
 /// the environment variable FLUGS_FLUSH (clflush, clflushopt, clwb) overrides it, because Valgrind
-/// knows fewer than the processor.
+/// knows fewer instructions than the processor.
 enum class FlushInstruction : std::uint8_t { kClflush, kClflushopt, kClwb };
 FlushInstruction flush_instruction() noexcept;
 std::string_view to_string(FlushInstruction instruction) noexcept;
 
-/// How a Persister of one medium goes about its work; the Medium keeps it up to date.
+/// How the Persisters of one medium work; the Medium keeps it up to date.
 struct FlushRoute {
   bool is_direct = false;  ///< instructions and counters only: no observer, latency or msync
   FlushInstruction instruction = FlushInstruction::kClflush;
 };
 
-/// The one flush primitive: everything that reaches the medium for certain goes through an object
-/// of this class. One owner thread at a time; what one Persister flushed is made certain by the
-/// fence of the same Persister only.
+/// The one flush primitive: every store that must reach the medium goes through an object of this
+/// class. One owner thread at a time. A fence makes only the flushes of its own Persister certain.
 ///
 /// A locked instruction right after a flush waits for the write-back (160 ns): flush last.
 ///
@@ -109,14 +109,14 @@ class Persister {
   static std::uintptr_t line_of(const void* address) noexcept {
     return reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{kLineBytes - 1};
   }
-  /// One thread writes a counter, so a relaxed load and store do: no locked instruction may follow
-  /// a flush. Partner: counters().
+  /// One thread writes a counter, so a relaxed load and store suffice: no locked instruction may
+  /// follow a flush. Partner: counters().
   static void add(std::uint64_t& counter, std::uint64_t amount) noexcept {
     const std::atomic_ref<std::uint64_t> ref(counter);
     ref.store(ref.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
-  /// The instructions are spelt in assembler because the compiler's intrinsics for them can only be
-  /// inlined where the whole caller is compiled for a processor that has them.
+  /// The instructions are written in assembler, because the compiler's intrinsics for them can be
+  /// inlined only if the whole caller is compiled for a processor that has them.
   static void write_back(std::uintptr_t first, std::uintptr_t end,
                          FlushInstruction instruction) noexcept {
     asm volatile("" ::: "memory");  // the stores before must not be moved behind the flush
@@ -147,7 +147,7 @@ class Persister {
   std::uint64_t unfenced_lines_ = 0;
   const FlushRoute& route_;
   Medium& medium_;
-  // Medium kFile: what the next fence has to msync, as addresses; empty when both are 0.
+  // Medium kFile: the addresses that the next fence must msync; empty when both are 0.
   std::uintptr_t file_span_begin_ = 0;
   std::uintptr_t file_span_end_ = 0;
 };

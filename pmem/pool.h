@@ -18,7 +18,7 @@ class ExtentAllocator;
 struct Extent;
 class FoundWords;
 
-/// Bytes of the pool that are the engine's own root, zero in a new pool, 64-byte aligned.
+/// Size of the engine's own root in the pool, zero in a new pool, 64-byte aligned.
 inline constexpr std::size_t kApplicationRootBytes = 2048;
 
 struct PoolOptions {
@@ -26,24 +26,26 @@ struct PoolOptions {
   /// Address space and largest size of the pool; fixed at creation. The file is sparse: space is
   /// taken from the medium a segment at a time.
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
-  /// Size of a segment, the step in which the pool grows; a larger allocation gets a larger one.
+  /// Size of a segment, the step in which the pool grows; a larger allocation gets a larger
+  /// segment.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
-  /// Smallest and alignment of every extent; a power of two from 64 to 65536; fixed at creation.
+  /// Smallest size and alignment of every extent; a power of two from 64 to 65536; fixed at
+  /// creation.
   std::uint32_t extent_unit_bytes = 4096;
-  /// Free space that a background thread keeps allocated and touched ahead of the writers;
-  /// 0: no such thread, the pool grows in the thread that needs it.
+  /// Free space that a background thread keeps allocated and touched ahead of the writers; 0: no
+  /// such thread, and the pool grows in the thread that needs space.
   std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
   Latency latency;
-  /// Sees every flush and fence from the first one on; for tests. Must outlive the pool or be taken
-  /// off with Medium::set_observer.
+  /// Is called for every flush and fence from the first one on; for tests. Must outlive the pool or
+  /// be removed with Medium::set_observer.
   PersistObserver* observer = nullptr;
 };
 
 /// One pool of persistent memory: identity, medium, space. Nothing moves while it is open.
 ///
-/// Everything in it that is not reachable from the application root is free: allocation writes
-/// nothing to the pool, so that a crash at any point leaks nothing; after opening, the owner of the
-/// root claims what it reaches (`ExtentAllocator::claim`) and ends with `finish_claims`.
+/// Everything that is not reachable from the application root is free. Allocation writes nothing to
+/// the pool, so a crash at any point leaks nothing. After opening, the owner of the root claims all
+/// that it reaches (`ExtentAllocator::claim`) and ends with `finish_claims`.
 class Pool {
  public:
   /// Creates a pool; fails with kAlreadyExists when the path exists, kInvalidArgument for sizes out
@@ -70,17 +72,18 @@ class Pool {
 
   std::byte* base() noexcept { return medium().base(); }
 
-  /// Has the kernel enter the pages of an extent in use into the process's page tables, and read
-  /// them in where the medium does not hold them in memory; else whoever reads a page first waits
-  /// for that. False: it does not, or there is nothing to enter.
+  /// Makes the kernel enter the pages of an extent in use into the process's page tables, and read
+  /// them in where the medium does not hold them in memory. Otherwise the first reader of a page
+  /// waits for that. False: the kernel refuses, or there is nothing to enter.
   /// Thread-safety: any thread.
   virtual bool warm(Extent extent) noexcept;
 
-  /// Opening: what stands there is gone by from now on, and made durable before anything is written
-  /// that needs it. Does nothing when no FoundWords lives.
+  /// Opening: declares that it relies on these bytes from now on. They become durable before
+  /// anything is written that needs them. Does nothing when no FoundWords exists.
   void rely_on(const void* address, std::size_t bytes) noexcept;
 
-  /// Address of what `p` names. `p` must have been checked (`resolve`) or made in this process.
+  /// Address of the object that `p` names. `p` must have been checked (`resolve`) or made in this
+  /// process.
   template <typename T>
   T* at(OffsetPtr<T> p) noexcept {
     return reinterpret_cast<T*>(base() + p.offset);

@@ -53,7 +53,7 @@ int sharing_on(MediumKind kind) noexcept {
   return kind == MediumKind::kDax ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
 }
 
-/// A system call would take what stands before the zero for the path.
+/// A system call would take the text before the zero as the path.
 Status check_path(const std::string& path) {
   const std::size_t zero = path.find('\0');
   if (zero == std::string::npos) return {};
@@ -85,7 +85,7 @@ Result<PoolFile> PoolFile::create(const std::string& path) {
   file.descriptor_->fd =
       ::open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
   file.is_at_path_ = false;
-  // It is published through /proc, which need not be there.
+  // publish() needs /proc, which may be missing.
   const bool can_wait = file.fd() >= 0 && ::access(file.path_to_open().c_str(), F_OK) == 0;
   Status status = can_wait ? Status() : file.create_at_path();
   if (status.ok()) status = file.lock(F_WRLCK);
@@ -123,7 +123,7 @@ Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
   if (Status s = check_path(path); !s.ok()) return s;
   const bool writes = access == O_RDWR;
   const ForkPause pause;
-  // O_NONBLOCK, lest opening a named pipe waits for its other end.
+  // O_NONBLOCK, so that opening a named pipe does not wait for its other end.
   PoolFile file(path, ::open(path.c_str(), access | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (file.fd() < 0)
     return file.failed(writes ? "cannot open for writing" : "cannot open for reading", errno);
@@ -139,9 +139,9 @@ Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
 
 PoolFile::Descriptor::~Descriptor() {
   if (fd < 0) return;
-  const ForkPause pause;  // a child has both, or neither
+  const ForkPause pause;  // a child has both the descriptor and its entry, or neither
   at_fork.leave();
-  // A child that has just been forked may not have closed its copy, which would keep the locks.
+  // A child forked just now may not have closed its copy yet, and the copy would keep the locks.
   struct flock whole{};
   whole.l_type = F_UNLCK;
   whole.l_whence = SEEK_SET;
@@ -150,14 +150,15 @@ PoolFile::Descriptor::~Descriptor() {
   ::close(fd);
 }
 
-// The locks belong to what the descriptor names, which is the parent's as well: they stay with it.
+// The locks belong to the open file description, which the parent shares: they stay with the
+// parent.
 void PoolFile::Descriptor::close_in_child(void* descriptor) noexcept {
   ::close(std::exchange(static_cast<Descriptor*>(descriptor)->fd, -1));
 }
 
-/// Our own lock, of another sort than that of libpmemobj and its tools (flock), which creation
-/// leaves to it and map() takes: it is held from before the first byte is read or written, so
-/// nobody sees a pool half created.
+/// Our own lock, of another kind than the flock of libpmemobj and its tools, which creation leaves
+/// to the library and map() takes. It is held from before the first byte is read or written, so no
+/// other process sees a half-created pool.
 Status PoolFile::lock(short kind) const {
   if (Status s = descriptor_->at_fork.enter(&Descriptor::close_in_child, descriptor_.get());
       !s.ok())
@@ -223,7 +224,7 @@ Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
     if (errno != EWOULDBLOCK) return failed("cannot lock", errno);
     return Status(StatusCode::kBusy, fmt::format("{}: another process has it open", path_));
   }
-  // Room for the largest gap in front of an aligned address; what is not needed of it goes back.
+  // Room for the largest gap before an aligned address; the unneeded part is given back.
   const std::uint64_t room = bytes + alignment;
   void* const reserved =
       ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -250,7 +251,7 @@ Status PoolFile::map_by_path(MediumKind kind, std::span<std::byte> mapping) cons
   struct stat ours{};
   const bool is_ours = other >= 0 && ::fstat(other, &there) == 0 && ::fstat(fd(), &ours) == 0 &&
                        there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
-  Status status;  // a path that leads elsewhere already is as good as none
+  Status status;  // a path that already leads elsewhere counts as none
   if (is_ours && ::mmap(mapping.data(), mapping.size(), PROT_READ | PROT_WRITE,
                         sharing_on(kind) | MAP_FIXED, other, 0) == MAP_FAILED)
     status = failed("cannot map", errno);
@@ -267,7 +268,7 @@ Status PoolFile::allocate(std::uint64_t offset, std::uint64_t bytes) const {
   const std::uint64_t end = offset + bytes;
   int error = EINTR;
   while (error == EINTR) {
-    // Keeping the size, so that the last page may reach beyond it.
+    // Keeps the file's size, so the last page may extend beyond it.
     const int result = ::fallocate(fd(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
                                    static_cast<off_t>(end - begin));
     error = result == 0 ? 0 : errno;
@@ -300,7 +301,7 @@ Status PoolFile::sync() const {
 Status PoolFile::sync_directory() const {
   const int folder = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return errno == EACCES ? Status() : failed("cannot open its directory", errno);
-  // A directory that may not be read, or that cannot be synced, is as durable as it gets.
+  // If the directory cannot be read or synced, no more can be done.
   Status status;
   if (::fsync(folder) != 0 && errno != EINVAL) status = failed("fsync of its directory", errno);
   ::close(folder);
@@ -315,7 +316,7 @@ Result<MediumKind> PoolFile::detect_medium() const {
   struct statfs info{};
   if (::fstatfs(fd(), &info) != 0) return failed("fstatfs", errno);
   if (static_cast<std::uint64_t>(info.f_type) == TMPFS_MAGIC) return MediumKind::kEmulated;
-  // Only where the file system itself vouches for synchronous page faults are flushes enough.
+  // Flushes suffice only where the file system itself guarantees synchronous page faults.
   void* page =
       ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd(), 0);
   if (page == MAP_FAILED) return MediumKind::kFile;

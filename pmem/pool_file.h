@@ -13,18 +13,19 @@
 
 namespace flugs::pmem {
 
-/// An open file that holds, or is to hold, a pool, locked against other openers. What the operating
-/// system refuses comes back as a Status that names the path and its words.
+/// An open file that holds a pool or will hold one, locked against other openers. When the
+/// operating system refuses, the Status names the path and the system's message.
 class PoolFile {
  public:
-  /// A new empty file of mode 0600 that gets its path with publish(): until then nobody finds it,
-  /// and it goes with whoever makes it. Where the file system cannot do that (O_TMPFILE) it has the
-  /// path at once. kAlreadyExists when the path exists, also as a symbolic link.
+  /// A new empty file of mode 0600. It gets its path with publish(): until then no process finds
+  /// it, and it disappears with the process that makes it. Where the file system does not support
+  /// this (O_TMPFILE), it has the path at once. kAlreadyExists when the path exists, also as a
+  /// symbolic link.
   static Result<PoolFile> create(const std::string& path);
   /// An existing regular file, for reading and writing; no symbolic link. kNotFound, kBusy,
   /// kReadOnly, kInvalidArgument, kIoError.
   static Result<PoolFile> open(const std::string& path);
-  /// The same for reading only; others may have it open so, too, nobody for writing.
+  /// The same for reading only; others may have it open for reading, too, but none for writing.
   static Result<PoolFile> open_to_read(const std::string& path);
 
   PoolFile(PoolFile&&) noexcept = default;
@@ -32,19 +33,18 @@ class PoolFile {
   ~PoolFile() = default;
 
   const std::string& path() const noexcept { return path_; }
-  /// Leads to the file in this process, whether it has its path or not.
+  /// A path that leads to the file in this process, whether the file has its own path or not.
   std::string path_to_open() const;
   Result<std::uint64_t> size() const;
   Status resize(std::uint64_t bytes) const;
   /// Space taken from the file system, which for a sparse file is less than its size.
   Result<std::uint64_t> occupied_bytes() const;
-  /// Fills `out` from `offset`; fewer bytes than asked for are kCorrupt.
+  /// Fills `out` from `offset`; kCorrupt if the file has fewer bytes.
   Status read(std::uint64_t offset, std::span<std::byte> out) const;
-  /// All of it mapped, as private memory of this process: a store changes nothing in the file.
+  /// Maps the whole file as private memory of this process: a store changes nothing in the file.
   Result<FileView> view() const;
-  /// All of it mapped, shared, at an address that is a multiple of `alignment`; with MAP_SYNC on
-  /// DAX. Also takes the lock that PMDK's own tools respect. Whoever asked unmaps it. kBusy,
-  /// kIoError.
+  /// Maps the whole file, shared, at an address that is a multiple of `alignment`; with MAP_SYNC on
+  /// DAX. Also takes the lock that PMDK's own tools respect. The caller unmaps it. kBusy, kIoError.
   Result<std::byte*> map(MediumKind kind, std::uint64_t bytes, std::uint64_t alignment) const;
   /// Takes the blocks of the range from the file system. Contents stay. kOutOfSpace, kIoError.
   Status allocate(std::uint64_t offset, std::uint64_t bytes) const;
@@ -52,20 +52,20 @@ class PoolFile {
   Status write_zeros(std::uint64_t offset, std::uint64_t bytes) const;
   /// Makes size and allocation durable.
   Status sync() const;
-  /// Gives a created file its path, and makes durable that it leads here, which sync() alone need
-  /// not. kAlreadyExists when somebody else was faster.
+  /// Gives a created file its path, and makes it durable that the path leads here, which sync()
+  /// alone need not do. kAlreadyExists when another process was faster.
   Status publish();
-  /// Maps a published file again where it is mapped, now by its path: under that it is looked for,
-  /// by tools and in /proc. kIoError; then nothing may be mapped any more.
+  /// Maps a published file again at the same address, now by its path, because tools look for it
+  /// under that path, and /proc shows it. kIoError; then nothing may be mapped any more.
   Status map_by_path(MediumKind kind, std::span<std::byte> mapping) const;
-  /// For a creation that failed: nothing is at the path.
+  /// For a failed creation: removes the file from its path.
   void discard() const noexcept;
-  /// Finds out what the file lies on. Nothing in the environment promotes a file to what it is not.
+  /// Finds out which medium the file lies on. No setting in the environment can change the result.
   Result<MediumKind> detect_medium() const;
 
  private:
-  /// What a forked child closes at once: it would keep the file locked when the parent has closed
-  /// it. From then on every call in the child fails.
+  /// A descriptor that a forked child closes at once, because it would keep the file locked when
+  /// the parent has closed it. From then on every call in the child fails.
   struct Descriptor {
     explicit Descriptor(int number) noexcept : fd(number) {}
     Descriptor(const Descriptor&) = delete;

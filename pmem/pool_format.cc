@@ -21,7 +21,7 @@ std::uint64_t random_uuid() noexcept {
   std::uint64_t uuid = 0;
   while (uuid == 0) {
     if (::getrandom(&uuid, sizeof uuid, 0) == static_cast<ssize_t>(sizeof uuid)) continue;
-    // No entropy source: the clock still tells pools of one machine apart.
+    // No entropy source: the clock still distinguishes the pools of one machine.
     uuid = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   }
   return uuid;
@@ -80,8 +80,8 @@ std::uint64_t checksum_of(const PoolHeader& header) noexcept {
 //   step  store                     made durable by    power cut just after it: recovery
 //   1     arenas, application root  flush              finds no whole header: not a pool
 //   2     both headers              persist with 1     finds no whole header, or a pool
-// Must hold:  nothing of 1 be needed before 2 is whole. The checksum of the header covers where the
-//             arenas are; their limits were made durable when the first segment was provided.
+// Must hold:  nothing of 1 be needed before 2 is whole. The header's checksum covers the arenas'
+//             places; their limits became durable when the first segment was provided.
 void publish_new_root(PoolRoot& root, const PoolOptions& options, std::uint64_t max_bytes,
                       std::uint32_t arena_count, Persister& persister) noexcept {
   persister.persist(&root.application_root, root_bytes(arena_count) - sizeof root.headers,
@@ -144,7 +144,7 @@ Status check_arenas(const PoolHeader& header, std::span<const ArenaRecord> arena
   std::uint64_t free_from = root_end;
   for (std::size_t i = 0; i < arenas.size(); ++i) {
     const ArenaRecord& arena = arenas[i];
-    // Arenas never touch, lest free space of two be merged into one extent.
+    // Arenas never touch, so free space of two arenas is never merged into one extent.
     const std::uint64_t begin_min = i == 0 ? free_from : free_from + 1;
     if (arena.offset < begin_min || arena.offset > header.max_bytes || arena.bytes == 0 ||
         arena.bytes > header.max_bytes - arena.offset) {

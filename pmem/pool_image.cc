@@ -12,8 +12,8 @@ namespace flugs::pmem {
 
 namespace {
 
-/// Less holds no database: the catalogue alone has 4 KB. What is larger holds each structure, one
-/// of which could otherwise be taken for larger than the pool.
+/// A smaller pool holds no database: the catalogue alone has 4 KB. A larger one has room for each
+/// structure, so no single structure can seem larger than the pool.
 constexpr std::uint64_t kPoolBytesMin = std::uint64_t{16} << 10;
 constexpr std::uint64_t kFallbackUnitBytes = 64;
 constexpr std::uint64_t kFallbackSegmentBytes = std::uint64_t{1} << 20;
@@ -27,8 +27,8 @@ bool has_magic(std::span<const std::byte> pool, std::uint64_t root) noexcept {
   return false;
 }
 
-/// Where the root lies: where libpmemobj's descriptor says, or else where a header of ours stands
-/// in the first chunks, in which creation puts it. 0: nowhere.
+/// Finds the root: where libpmemobj's descriptor says, or else where a header of ours is in the
+/// first chunks, in which creation puts it. 0: not found.
 std::uint64_t find_root(std::span<const std::byte> file) noexcept {
   if (file.size() < kDescriptorBytes) return 0;
   std::uint64_t root = 0;
@@ -97,8 +97,7 @@ Result<std::unique_ptr<PoolImage>> PoolImage::of_buffer(std::span<std::byte> poo
   return image;
 }
 
-/// An audit fails only with kIncompatible: what another version wrote is not to be judged by this
-/// one.
+/// An audit fails only with kIncompatible: this version cannot judge what another version wrote.
 Status PoolImage::inspect_header(std::uint64_t bytes, std::uint64_t root_offset, PoolHeader& header,
                                  std::vector<ImageFinding>& findings) {
   const std::array<PoolHeader, 2>& copies = root()->headers;

@@ -11,25 +11,25 @@
 
 namespace flugs::pmem {
 
-/// A part of a pool, and what is wrong with it; empty words: nothing.
+/// A part of a pool, and its damage; a status that is ok means none.
 struct ImageFinding {
   std::string part;
   Status status;
 };
 
-/// A pool as it is in a file or a buffer, for those who look at it only. Stores into it stay in
-/// this process, or in the buffer. Goes on as if the pool were whole where it is not: where headers
-/// or arenas are damaged, all space behind the root is one arena.
+/// A pool in a file or a buffer, for reading only. Stores into it stay in this process, or in the
+/// buffer. Where the pool is damaged, it goes on as if it were whole: if headers or arenas are
+/// damaged, all space behind the root is one arena.
 class PoolImage final : public MappedPool {
  public:
-  /// Reports on every part that this layer knows, damaged or not. Fails when there is nothing to
-  /// look at: no file, another opener (kBusy), no pool of ours (kIncompatible).
-  /// `kOpening`: only on what opening goes by, as fast as it does.
+  /// Reports on every part that this layer knows, damaged or not. Fails when nothing can be
+  /// examined: no file, another opener (kBusy), no flugs pool (kIncompatible). `kOpening`: checks
+  /// only the parts that opening relies on, as fast as opening does.
   enum class Depth : std::uint8_t { kAudit, kOpening };
   static Result<std::unique_ptr<PoolImage>> of_file(const std::string& path,
                                                     std::vector<ImageFinding>& findings,
                                                     Depth depth = Depth::kAudit);
-  /// `pool` is aligned to 64.
+  /// `pool` must be aligned to 64.
   static Result<std::unique_ptr<PoolImage>> of_buffer(std::span<std::byte> pool,
                                                       std::vector<ImageFinding>& findings);
   ~PoolImage() override { detach(); }
@@ -50,7 +50,7 @@ class PoolImage final : public MappedPool {
 
   std::optional<FileView> view_;
   Depth depth_;
-  ArenaRecord whole_{};  // when the pool's own arenas cannot be used
+  ArenaRecord whole_{};  // used when the pool's own arenas are damaged
 };
 
 }  // namespace flugs::pmem

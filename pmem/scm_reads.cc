@@ -1,12 +1,12 @@
-// What is called where a load or store meets a pool, in a build with FLUGS_SCM.
+// The functions that loads and stores to a pool call, in a build with FLUGS_SCM.
 //
 // The compiler's check (-fsanitize=kernel-address, inline) reads a shadow byte for each 8 bytes of
 // memory, at address / 8 + FLUGS_SCM_SHADOW, and calls one of the functions at the end of this file
 // if it is not 0. The address sanitizer's own library is not linked. Shadow bytes of a pool are
 // 0xff while it is mapped, all others 0, so that memory outside of pools costs the check alone.
 //
-// This file is compiled without such checks, and uses no inline function of a header that others
-// use: the linker could take this copy of it, which has none, for theirs.
+// This file is compiled without such checks. It uses no inline function from headers that other
+// files use, because the linker could take this copy of the function, without checks, for theirs.
 #include "pmem/scm_reads.h"
 
 #include <fcntl.h>
@@ -29,7 +29,8 @@ constexpr std::uintptr_t kShadowBegin = FLUGS_SCM_SHADOW;
 constexpr unsigned kShadowShift = 3;
 constexpr std::uintptr_t kUserBytes = std::uintptr_t{1} << 47;
 constexpr std::size_t kShadowBytes = kUserBytes >> kShadowShift;
-constexpr std::size_t kFilledBytes = std::size_t{8} << 20;  // of 0xff, mapped as often as needed
+constexpr std::size_t kFilledBytes = std::size_t{8} << 20;  // filled with 0xff, mapped as often as
+                                                            // needed
 
 constexpr unsigned kLineShift = 6;
 constexpr unsigned kLineBits = 47 - kLineShift;
@@ -37,8 +38,8 @@ constexpr std::uint64_t kGenerations = std::uint64_t{1} << (64 - kLineBits);
 constexpr std::size_t kSetCount = std::size_t{1} << 18;  // of 64 bytes each: 16 MB
 constexpr std::size_t kLinesPerPage = 64;
 constexpr std::size_t kRangesMax = 32;
-constexpr std::int64_t kCreditTicksMax = 200;  // what reading the counter once may take
-constexpr std::uint32_t kDramReadNs = 90;      // what SOFORT's latencies include; section 5.1
+constexpr std::int64_t kCreditTicksMax = 200;  // reading the counter once may take this long
+constexpr std::uint32_t kDramReadNs = 90;      // included in SOFORT's latencies; section 5.1
 
 struct Range {
   std::uintptr_t begin = 0;
@@ -49,18 +50,18 @@ struct Range {
   bool forgets_lines = false;  // when a task begins
 };
 
-/// Of one thread, in memory of its own. Its set of touched lines is direct-mapped: a word has the
-/// generation of the task above the number of the line.
+/// State of one thread, in memory of its own. Its set of touched lines is direct-mapped: a word has
+/// the generation of the task above the number of the line.
 struct Touches {
   std::uint64_t generation;
-  std::int64_t debt_ticks;  // charged and not waited for yet; below 0 after waiting too long
+  std::int64_t debt_ticks;  // charged but not waited for yet; below 0 after waiting too long
   ScmReads reads[kRangesMax];
   Touches* next;
   std::uint64_t sets[kSetCount];
 };
 
-// Of these the mutex protects `ranges`' entries and `threads`. A thread looks a range up without
-// it: no thread touches a pool that is being mapped or unmapped.
+// The mutex protects the entries of `ranges`, and `threads`. A thread looks a range up without the
+// mutex, because no thread touches a pool that is being mapped or unmapped.
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 Range ranges[kRangesMax];
 Touches* threads = nullptr;
@@ -84,7 +85,7 @@ void* map_shadow(std::uintptr_t begin, std::size_t bytes, int flags, int file) n
                 flags | MAP_NORESERVE, file, 0);
 }
 
-// Counters are read by other threads: relaxed, as the owner alone writes them.
+// Other threads read the counters; relaxed, because only the owner writes them.
 void count(std::uint64_t& counter) noexcept {
   __atomic_store_n(&counter, counter + 1, __ATOMIC_RELAXED);
 }
@@ -125,7 +126,7 @@ bool has(const Touches& touches, std::uintptr_t line) noexcept {
   return touches.sets[line % kSetCount] == (touches.generation << kLineBits | line);
 }
 
-// Two lines before it, in the same page: what a processor's prefetcher needs to see a stream.
+// Two lines before it, in the same page, are touched: then a processor's prefetcher sees a stream.
 bool is_sequential(const Touches& touches, std::uintptr_t line) noexcept {
   return line % kLinesPerPage >= 2 && has(touches, line - 1) && has(touches, line - 2);
 }
@@ -137,7 +138,7 @@ void wait(Touches& touches, std::int64_t ticks) noexcept {
   std::int64_t passed = 0;
   while (passed < touches.debt_ticks) passed = static_cast<std::int64_t>(__rdtsc()) - begin;
   touches.debt_ticks -= passed;
-  // A thread that lost its processor meanwhile has not paid for later lines.
+  // A thread that lost its processor meanwhile gets no credit for later lines.
   if (touches.debt_ticks < -kCreditTicksMax) touches.debt_ticks = 0;
 }
 
@@ -164,7 +165,7 @@ void touch(std::uintptr_t address, std::size_t bytes) noexcept {
   }
 }
 
-// Before anything that is checked runs.
+// Must run before any checked code.
 void prepare() noexcept {
   const void* const wanted = reinterpret_cast<void*>(kShadowBegin);
   if (map_shadow(kShadowBegin, kShadowBytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
@@ -186,7 +187,7 @@ int file_of_ones() noexcept {
   return filled_file = file;
 }
 
-// Whole pages of the shadow are mapped, as the shadow of a pool of 64 GB has 8 GB; the ends are
+// Whole pages of the shadow are mapped, because the shadow of a 64 GB pool has 8 GB; the ends are
 // stored.
 void set_shadow(std::uintptr_t begin, std::uintptr_t end, bool is_scm) noexcept {
   auto at = reinterpret_cast<std::uintptr_t>(shadow_of(begin));
@@ -241,7 +242,7 @@ void enter_scm_range(const std::byte* base, std::size_t bytes, const Latency& la
   while (free < ranges + kRangesMax && free->end != 0) ++free;
   if (free == ranges + kRangesMax) give_up("flugs: too many pools are open for FLUGS_SCM");
   const auto slot = static_cast<std::size_t>(free - ranges);
-  // Counts of a range that was here before are taken off again in scm_reads_of: modulo 2^64.
+  // Counts of a former range in this slot are subtracted in scm_reads_of: modulo 2^64.
   ScmReads before;
   for (Touches* thread = threads; thread != nullptr; thread = thread->next)
     add_reads(before, thread->reads[slot]);
@@ -310,13 +311,13 @@ void __asan_report_load_n_noabort(std::uintptr_t address, std::size_t bytes) {
 void __asan_report_store_n_noabort(std::uintptr_t address, std::size_t bytes) {
   flugs::pmem::touch(address, bytes);
 }
-// Of no use here.
+// Not needed here.
 void __asan_handle_no_return() {}
 void __asan_before_dynamic_init(const char* /*module*/) {}
 void __asan_after_dynamic_init() {}
 
-// Of C's and xxHash's libraries, which are not compiled with checks: the linker sends our calls
-// here (cmake/scm.cmake).
+// Functions of C's and xxHash's libraries, which are compiled without checks: the linker redirects
+// our calls to these (cmake/scm.cmake).
 void* __real_memcpy(void* to, const void* from, std::size_t bytes);
 void* __real_memmove(void* to, const void* from, std::size_t bytes);
 void* __real_memset(void* to, int value, std::size_t bytes);

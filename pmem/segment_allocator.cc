@@ -13,13 +13,13 @@ namespace flugs::pmem {
 
 namespace {
 
-/// One store that is all or nothing on the medium.
+/// A store that reaches the medium as a whole or not at all.
 void store_word(std::uint64_t& word, std::uint64_t value) noexcept {
   std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_relaxed);
 }
 
-/// A step of touched_limit: 8 MB for segments of 64 MB, so that a pool that is opened again has at
-/// most that much zero space it takes for used, and one fence pays for 8 MB of extents.
+/// Step of touched_limit: 8 MB for segments of 64 MB. So a reopened pool takes at most that much
+/// zero space for used, and one fence pays for 8 MB of extents.
 std::uint64_t touch_step(std::uint64_t segment_bytes, std::uint64_t unit_bytes) noexcept {
   return std::max(segment_bytes / 8 / unit_bytes * unit_bytes, unit_bytes);
 }
@@ -100,8 +100,8 @@ Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persis
   }
 }
 
-/// Accounts for an extent just taken out of the free map, under map_mutex_; returns how many bytes
-/// of its front may be other than zero.
+/// Accounts for an extent just taken out of the free map, under map_mutex_. Returns how many bytes
+/// at its front may be other than zero.
 std::uint64_t SegmentAllocator::hand_out(Extent extent) {
   touch(extent);
   Arena& arena = *arena_of(extent);
@@ -171,7 +171,8 @@ Status SegmentAllocator::claim(Extent extent, std::string_view owner) {
 
 void SegmentAllocator::finish_claims() {
   const std::scoped_lock lock(map_mutex_);
-  // The growing thread is woken by the first allocation: opening has the machine for itself.
+  // The growing thread wakes up at the first allocation, so that opening has the machine for
+  // itself.
   has_finished_claims_ = true;
 }
 

@@ -18,7 +18,7 @@
 
 namespace flugs::pmem {
 
-/// The one ExtentAllocator: arenas that grow by segments from the front, a free map in DRAM.
+/// The only ExtentAllocator: arenas that grow by segments from the front, and a free map in DRAM.
 ///
 /// Locks, in this order: grow_mutex_ (growing), map_mutex_ (free map, limits). No fence under
 /// map_mutex_ except the rare one of touch().
@@ -26,8 +26,8 @@ class SegmentAllocator final : public ExtentAllocator {
  public:
   enum class Origin : std::uint8_t { kCreated, kOpened };
 
-  /// `arenas` lie in the pool and have been checked, or have just been written by the creator.
-  /// Of an opened pool all that is allocated is free until it is claimed.
+  /// `arenas` lie in the pool and have been checked, or their creator has just written them. In an
+  /// opened pool all allocated space is free until it is claimed.
   SegmentAllocator(Medium& medium, SegmentSource& source, std::span<ArenaRecord> arenas,
                    std::uint64_t segment_bytes, std::uint32_t unit_bytes, Origin origin);
   ~SegmentAllocator() override;
@@ -40,10 +40,10 @@ class SegmentAllocator final : public ExtentAllocator {
   std::uint32_t unit_bytes() const noexcept override { return unit_bytes_; }
   std::uint64_t free_bytes() const override;
 
-  /// Provides one segment, or what is left of the pool. For the creator.
+  /// Provides one segment, or the rest of the pool. For the creator.
   Status grow_by_segment();
-  /// From finish_claims() on, or from now on when that was before, a thread keeps `bytes` free
-  /// bytes provided and touched. Called once, before the pool is given out.
+  /// From finish_claims() on, or from now on if that was before, a thread keeps `bytes` free bytes
+  /// provided and touched. Called once, before other threads have the pool.
   void grow_ahead(std::uint64_t bytes);
 
  private:
@@ -53,7 +53,7 @@ class SegmentAllocator final : public ExtentAllocator {
     ArenaRecord* record = nullptr;
     std::uint64_t allocated_limit = 0;  // as in the pool
     std::uint64_t touched_limit = 0;    // as in the pool
-    std::uint64_t fresh_limit = 0;      // all above reads zero in this process
+    std::uint64_t fresh_limit = 0;      // all space above reads zero in this process
   };
 
   Result<Extent> out_of_space(std::uint64_t wanted, const Status& cause) const;
@@ -89,7 +89,7 @@ class SegmentAllocator final : public ExtentAllocator {
   std::uint64_t used_bytes_ = 0;
   bool has_finished_claims_;
   std::uint64_t grow_ahead_bytes_ = 0;
-  bool has_grower_ = false;  // constant once the pool is given out
+  bool has_grower_ = false;  // constant once other threads have the pool
   std::condition_variable_any space_wanted_;
   std::jthread grower_;  // last: it uses all of the above
 };

@@ -1,4 +1,4 @@
-// How SegmentAllocator takes space from the medium: in the thread that needs it, or ahead of need.
+// SegmentAllocator takes space from the medium: in the thread that needs it, or ahead of need.
 
 #include <fmt/format.h>
 
@@ -14,10 +14,10 @@ namespace flugs::pmem {
 
 namespace {
 
-/// Step of the background thread: large enough to make system calls cheap, small enough (some 5 ms
-/// on tmpfs) for a writer that must wait for it, and for closing.
+/// Step of the background thread: large enough to make system calls cheap, and small enough (some 5
+/// ms on tmpfs) for a writer that must wait for it, and for closing.
 constexpr std::uint64_t kSliceBytes = std::uint64_t{4} << 20;
-/// How long the background thread leaves a full medium alone.
+/// How long the background thread waits before it asks a full medium again.
 constexpr std::chrono::seconds kFullMediumPause{1};
 
 }  // namespace
@@ -27,15 +27,15 @@ std::uint64_t SegmentAllocator::slice_bytes() const noexcept {
   return std::min(kSliceBytes, segment_bytes_);
 }
 
-/// How much to grow by so that `missing` bytes are there and the arena ends at a multiple of `step`
-/// in the pool: then slices cut no huge page in two.
+/// How much to grow so that `missing` bytes exist and the arena ends at a multiple of `step` in the
+/// pool: then slices cut no huge page in two.
 std::uint64_t SegmentAllocator::growth(const Arena& arena, std::uint64_t missing,
                                        std::uint64_t step) const noexcept {
   const std::uint64_t limit = round_up(arena.allocated_limit + missing, step);
   return std::min(limit, arena.end) - arena.allocated_limit;
 }
 
-/// Provides space so that an extent of `bytes` can be cut, unless somebody just did.
+/// Provides space so that an extent of `bytes` can be cut, unless another thread just did.
 Status SegmentAllocator::provide_for(std::uint64_t bytes) {
   writers_waiting_.fetch_add(1);
   const std::scoped_lock lock(grow_mutex_);
@@ -46,7 +46,7 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
     const std::scoped_lock map_lock(map_mutex_);
     if (free_.largest_bytes() >= bytes) return {};
     for (Arena& arena : arenas_) {
-      // New space joins what is free at the end of the old.
+      // New space joins the free space at the end of the old.
       const std::uint64_t tail = free_.bytes_ending_at(arena.allocated_limit);
       missing = bytes - tail;
       if (arena.end - arena.allocated_limit < missing) continue;
@@ -57,7 +57,7 @@ Status SegmentAllocator::provide_for(std::uint64_t bytes) {
   if (target == nullptr) {
     return Status(StatusCode::kOutOfSpace, "the pool has reached its largest size");
   }
-  // With a thread that grows ahead, a writer that got ahead of it waits for a slice only.
+  // With a thread that grows ahead, a writer that overtakes it waits for just a slice.
   const std::uint64_t unit_step = has_grower_ ? slice_bytes() : segment_bytes_;
   const std::uint64_t step = growth(*target, missing, unit_step);
   Status status = grow(*target, step, false);
@@ -110,7 +110,7 @@ void SegmentAllocator::grow_ahead(std::uint64_t bytes) {
     grower_ = *std::move(started);
     return;
   }
-  // Space comes from the thread that needs it, as without growing ahead.
+  // The thread that needs space provides it, as without growing ahead.
   const std::scoped_lock lock(map_mutex_);
   grow_ahead_bytes_ = 0;
 }
@@ -124,19 +124,19 @@ void SegmentAllocator::run_grower(const std::stop_token& stop) {
   while (
       space_wanted_.wait(lock, stop, [this] { return free_.free_bytes() < grow_ahead_bytes_; })) {
     lock.unlock();
-    // Its slices follow each other closely: unless it stands back, no writer ever gets the mutex.
+    // Its slices follow each other closely: it must give way, or no writer ever gets the mutex.
     while (writers_waiting_.load() != 0) std::this_thread::yield();
     const Status status = grow_slice();
     lock.lock();
-    if (status.code() == StatusCode::kNotFound) return;  // nothing is left to grow into
+    if (status.code() == StatusCode::kNotFound) return;  // no space is left to grow into
     if (!status.ok()) {
-      // Nobody to tell: the writer that runs out of space will hear of it from its own attempt.
+      // No caller to report to: a writer that runs out of space gets the error of its own attempt.
       space_wanted_.wait_for(lock, stop, kFullMediumPause, [] { return false; });
     }
   }
 }
 
-/// Touches the fresh space there is already, as far as it is kept ready.
+/// Touches the fresh space that exists already, as far as it must be kept ready.
 void SegmentAllocator::populate_free_space(const std::stop_token& stop) {
   std::uint64_t budget = grow_ahead_bytes_;
   for (const Arena& arena : arenas_) {
@@ -156,7 +156,7 @@ void SegmentAllocator::populate_free_space(const std::stop_token& stop) {
   }
 }
 
-/// kNotFound when the pool has its largest size.
+/// Fails with kNotFound when the pool has its largest size.
 Status SegmentAllocator::grow_slice() {
   const std::scoped_lock lock(grow_mutex_);
   for (Arena& arena : arenas_) {

@@ -6,15 +6,15 @@
 
 namespace flugs::pmem {
 
-/// What the medium provides of a pool, behind which a file and a buffer look the same.
+/// The medium as the allocator sees it: the same for a file and for a buffer.
 class SegmentSource {
  public:
   virtual ~SegmentSource() = default;
   /// Makes [offset, offset + bytes) of the pool usable: durably allocated on the medium, reading
   /// zero unless it was provided before. Doing it twice is harmless. Fails with kOutOfSpace or
-  /// kIoError and leaves what was provided usable.
+  /// kIoError; then space that was provided stays usable.
   virtual Status provide(std::uint64_t offset, std::uint64_t bytes) = 0;
-  /// Touches every page of it, without changing a byte, so that writers meet no page fault.
+  /// Touches every page of the range, without changing a byte, so that writers meet no page fault.
   virtual void populate(std::uint64_t offset, std::uint64_t bytes) noexcept = 0;
 };
 

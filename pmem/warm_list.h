@@ -9,17 +9,18 @@
 
 namespace flugs::pmem {
 
-/// What is read first, and most often, first.
+/// Kinds of extents. Those that are read first, and most often, come first.
 enum class Heat : std::uint8_t { kIndexes, kValues, kRows, kGroups, kTexts };
 inline constexpr std::size_t kHeats = 5;
 
-/// Extents in use, whose pages are to be mapped before somebody reads them. Thread-safety: one
-/// thread at a time.
+/// Extents in use, whose pages should be mapped before they are read. Thread-safety: one thread at
+/// a time.
 class WarmList {
  public:
   void add(Heat heat, Extent extent) { extents_[static_cast<std::size_t>(heat)].push_back(extent); }
 
-  /// The hottest first, those of one heat as they were added; `bytes_max` in all.
+  /// The hottest extents first, and those of one heat in the order in which they were added;
+  /// `bytes_max` in all.
   std::vector<Extent> hottest(std::uint64_t bytes_max) const {
     std::vector<Extent> taken;
     for (const std::vector<Extent>& extents : extents_)
