@@ -21,11 +21,11 @@ double as_double(const Value& exact, DataType type) {
   return static_cast<double>(exact.raw()) / static_cast<double>(power_of_ten(type.scale));
 }
 
-/// A constant among the values of a type that counts in another unit.
+/// A constant's place among the values of a type with another unit.
 struct Neighbour {
   std::int64_t at_most;   ///< the greatest value that is not above the constant, else the least
-  bool is_equal = false;  ///< it is the constant
-  bool is_above = false;  ///< it is above: so is every value of the type
+  bool is_equal = false;  ///< that value equals the constant
+  bool is_above = false;  ///< that value is above it, so every value of the type is
 };
 
 Neighbour neighbour_of(const Value& constant, DataType from, DataType to) {
@@ -281,8 +281,8 @@ BoundPtr Binder::bind_comparison(const ExprNode& from, std::string label) {
 }
 
 // The constant takes the unit of the other side, so that nothing is computed per row, and segments
-// know the range. If no value there equals it, `other < constant` and `other <= constant` are
-// `other <= neighbour`, and the other way round; of = and <> it stays as it is.
+// know the range. If no value there equals it, `other < constant` and `other <= constant` become
+// `other <= neighbour`, and likewise with the sides exchanged; = and <> stay unchanged.
 void Binder::compare_with_constant(BoundExpr& comparison, BoundExpr& constant, bool is_left,
                                    DataType other) {
   const Neighbour neighbour = neighbour_of(constant.value, constant.type, other);
@@ -290,7 +290,7 @@ void Binder::compare_with_constant(BoundExpr& comparison, BoundExpr& constant, b
     if (comparison.op != Op::kLess && comparison.op != Op::kLessEqual) return;
     comparison.op = is_left != neighbour.is_above ? Op::kLess : Op::kLessEqual;
   }
-  // Beyond 32 bits, too.
+  // An int64, because the constant may have more than 32 bits.
   constant.type = other.type == Type::kInt32 ? DataType{Type::kInt64, 0} : other;
   constant.value = Value::from_raw(constant.type.type, neighbour.at_most);
   fill(constant);
@@ -335,7 +335,7 @@ BoundPtr Binder::bind_in(const ExprNode& from, std::string label) {
     has_type = true;
   }
   if (subject->is_untyped_null) give_type(subject, common);
-  // An exact number is compared exactly with exact ones, as a double with doubles.
+  // An exact number compares exactly with exact numbers, and as a double with doubles.
   if (is_exact(subject->type) && !reals.empty()) {
     if (!others.empty())
       return bind_node(from.args[0].in(std::move(others)) || from.args[0].in(std::move(reals)));
@@ -360,7 +360,7 @@ void Binder::add_member(BoundExpr& in, const Literal& literal) {
   } else if (!has_other_unit(literal.type, type)) {
     in.ints.push_back(literal.value.raw());
   } else if (const Neighbour n = neighbour_of(literal.value, literal.type, type); n.is_equal) {
-    in.ints.push_back(n.at_most);  // else it equals nothing
+    in.ints.push_back(n.at_most);  // else it equals no value
   }
 }
 

@@ -104,7 +104,7 @@ BoundPtr Binder::bind_case(const ExprNode& from, std::string label) {
     if (!has_type) common = args[i]->type;
     has_type = true;
   }
-  // NULL in any case, whose type its place decides.
+  // Always NULL; its place decides the type.
   if (!has_type) return bind_literal(Literal(Value::null(), 0), std::move(label));
   BoundPtr made = node(Op::kCase, common, std::move(label));
   for (std::size_t i = 0; i < args.size(); ++i)
@@ -118,7 +118,7 @@ BoundPtr Binder::bind_case(const ExprNode& from, std::string label) {
   return made;
 }
 
-// From the top: the largest parts that depend on nothing but one coded column.
+// From the top: replaces the largest parts that depend only on one coded column.
 BoundPtr Binder::with_lookups(BoundPtr expr) {
   if (expr->op == Op::kColumn || expr->op == Op::kConstant || expr->op == Op::kLookup) return expr;
   std::vector<std::uint32_t> columns;

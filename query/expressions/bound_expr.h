@@ -16,32 +16,33 @@ namespace flugs::query {
 
 struct BoundExpr;
 
-/// The value of an expression of one column for each code of the column's domain.
+/// The value of an expression of one column, for each code of the column's domain.
 struct LookupTable {
   std::once_flag once;
-  bool by_value = false;  ///< it failed for an entry, which perhaps no row has
-  // The entry behind those of all codes is NULL's.
+  bool by_value = false;  ///< evaluation failed for an entry, which perhaps no row has
+  // The last entry, behind those of all codes, is NULL's.
   std::vector<std::uint8_t> nulls;
   bool has_nulls = false;
-  std::vector<std::int64_t> ints;  ///< doubles too, as bits
+  std::vector<std::int64_t> ints;  ///< doubles as bits, too
   std::vector<std::string_view> texts;
-  std::vector<std::uint32_t> codes;  ///< of the texts, in the node's result domain
+  std::vector<std::uint32_t> codes;  ///< codes of the texts, in the node's result domain
 };
 
-/// An expression whose columns are positions in a schema and whose types are known. What it is
-/// evaluated to lies in the evaluating worker's Evaluator, in the slot of the node.
+/// An expression whose columns are positions in a schema and whose types are known. Its result is
+/// in the Evaluator of the worker that evaluates it, in the slot of the node.
 struct BoundExpr {
   Op op = Op::kConstant;
   DataType type;
   Form form = Form::kInt;
   std::vector<std::unique_ptr<BoundExpr>> args;
   std::uint32_t slot = 0;
-  std::string label;  ///< what the user wrote, for messages
+  std::string label;  ///< the user's text, for messages
 
   std::uint32_t column = 0;                         ///< kColumn, kLookup
-  std::shared_ptr<const CodeDomain> domain;         ///< of that column's codes, if it has codes
-  std::shared_ptr<const CodeDomain> result_domain;  ///< of form kCode
-  Value value;                                      ///< kConstant; a text lies in a TextStore
+  std::shared_ptr<const CodeDomain> domain;         ///< domain of that column's codes, if it has
+                                                    ///< codes
+  std::shared_ptr<const CodeDomain> result_domain;  ///< domain of a result of form kCode
+  Value value;                                      ///< kConstant; a text is in a TextStore
   Vec constant;                                     ///< kConstant, kBatchRows times
   bool is_untyped_null = false;                     ///< kConstant
   std::string text;                                 ///< patterns
@@ -50,7 +51,7 @@ struct BoundExpr {
   std::vector<std::int64_t> ints;                   ///< kIn, sorted
   std::unordered_set<std::string_view> texts;       ///< kIn
   bool in_has_null = false;
-  // kCase: the columns that its branches need, and a slot for each.
+  // kCase: the columns that its branches need, and their forms; each has a slot.
   std::vector<std::uint32_t> columns;
   std::vector<Form> column_forms;
   std::uint32_t first_slot = 0;
@@ -58,27 +59,28 @@ struct BoundExpr {
 };
 using BoundPtr = std::unique_ptr<BoundExpr>;
 
-/// Turns expressions into bound ones. All that are evaluated by one Evaluator come from one Binder.
+/// Turns expressions into bound ones. All expressions of one Evaluator come from one Binder.
 class Binder {
  public:
-  /// Constants have their texts in `texts`. An expression of one coded column whose domain has no
-  /// more codes is evaluated once per code.
+  /// The texts of constants go to `texts`. An expression of one coded column is evaluated once per
+  /// code if the domain has at most `lookup_codes_max` codes.
   Binder(TextStore& texts, const Schema& schema, std::uint32_t lookup_codes_max = kLookupCodesMax)
       : texts_(texts), schema_(schema), lookup_codes_max_(lookup_codes_max) {}
 
-  /// Fails with kInvalidArgument: no such column, types that do not fit. Evaluates to the lane of
-  /// its type, or, if `may_be_coded`, to codes where that costs nothing.
+  /// Fails with kInvalidArgument: no such column, types that do not fit. The result is in the lane
+  /// of its type or, if `may_be_coded`, in codes where that costs nothing.
   BoundPtr bind(const Expr& expr, bool may_be_coded = false);
   /// Must be of type bool.
   BoundPtr bind_condition(const Expr& expr);
   std::uint32_t slot_count() const noexcept { return slots_; }
 
-  /// The type in which values of both types compare; false: there is none.
+  /// The type in which values of both types compare; false: none.
   static bool common_type(DataType a, DataType b, DataType& common);
-  /// To a type that common_type gave.
+  /// Converts to a type that common_type gave.
   void convert_to(BoundPtr& expr, DataType type);
-  /// Makes an expression of this and one of another binder equal where their values are, for all
-  /// values: what has no equal of the other type becomes NULL. False: they do not compare.
+  /// Converts an expression of this binder and one of another one so that they are equal where
+  /// their values are, for all values: a value without an equal one of the other type becomes NULL.
+  /// False: they do not compare.
   bool make_equatable(BoundPtr& own, BoundPtr& others, Binder& other);
 
   static constexpr std::uint32_t kLookupCodesMax = 1u << 16;
@@ -115,11 +117,11 @@ class Binder {
   std::uint32_t slots_ = 0;
 };
 
-/// The columns that an expression names, each once. For finding out what an input has to provide.
+/// The columns that an expression names, each once. Tells which columns an input must provide.
 void collect_columns(const Expr& expr, std::vector<std::string>& names);
-/// The columns of a bound one, by position, each once.
+/// The columns of a bound expression, by position, each once.
 void collect_columns(const BoundExpr& expr, std::vector<std::uint32_t>& columns);
-/// Evaluates a lookup's expression for each code, once; from any thread.
+/// Evaluates a lookup's expression once for each code; from any thread.
 void fill_lookup(const BoundExpr& expr);
 
 /// Evaluates bound expressions for one worker.
@@ -127,10 +129,11 @@ class Evaluator {
  public:
   explicit Evaluator(std::uint32_t slot_count) : slots_(slot_count) {}
 
-  /// Valid until the expression is evaluated again; may view the batch's own columns. Fails with
-  /// kOverflow.
+  /// The result is valid until the expression is evaluated again, and may view the batch's own
+  /// columns. Fails with kOverflow.
   ColumnView evaluate(const BoundExpr& expr, const Batch& batch);
-  /// Positions of the rows for which the condition is true, ascending; returns how many.
+  /// Writes the positions of the rows for which the condition is true, ascending; returns their
+  /// number.
   std::size_t select(const BoundExpr& condition, const Batch& batch, std::uint32_t* positions);
 
  private:
@@ -152,7 +155,7 @@ class Evaluator {
   ColumnView case_when(const BoundExpr& expr, const Batch& batch);
   Batch subset(const BoundExpr& expr, const Batch& batch, const std::vector<std::uint32_t>& rows);
 
-  /// NULL where one of them is; null when none is.
+  /// NULL where either operand is; null when no value is NULL.
   const std::uint8_t* merged_nulls(const BoundExpr& expr, const std::uint8_t* a,
                                    const std::uint8_t* b, std::size_t n);
   Vec& out(const BoundExpr& expr) noexcept { return slots_[expr.slot]; }

@@ -182,7 +182,7 @@ Batch Evaluator::subset(const BoundExpr& expr, const Batch& batch,
   return part;
 }
 
-// A branch is evaluated for the rows that take it, since it may fail for others.
+// A branch is evaluated just for the rows that take it, because it may fail for others.
 ColumnView Evaluator::case_when(const BoundExpr& expr, const Batch& batch) {
   const std::size_t n = batch.rows;
   Vec& result = out(expr);

@@ -20,7 +20,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
        fmt::format("{}: a result does not fit {}", expr.label, to_string(expr.type)));
 }
 
-// What stands at a NULL is 0, but 0 and another operand may overflow: NULLs do not count.
+// The value at a NULL is 0, but 0 and the other operand may overflow: NULLs do not count.
 template <typename Function>
 bool checked(ColumnView a, ColumnView b, const std::uint8_t* nulls, std::size_t n,
              std::int64_t* out, Function&& function) {
@@ -36,7 +36,7 @@ bool checked(ColumnView a, ColumnView b, const std::uint8_t* nulls, std::size_t 
   return wrong;
 }
 
-// The one form of a double that is compared and hashed.
+// The single form of a double that is compared and hashed.
 double normal(double v) noexcept {
   if (v != v) return std::numeric_limits<double>::quiet_NaN();
   return v == 0 ? 0.0 : v;

@@ -70,7 +70,7 @@ ColumnView Evaluator::comparison(const BoundExpr& expr, const Batch& batch) {
   return {result, merged_nulls(expr, a.nulls, b.nulls, n)};
 }
 
-// False and anything is false, true or anything is true, also where the other side is NULL.
+// `false and x` is false and `true or x` is true, even where x is NULL.
 ColumnView Evaluator::logic(const BoundExpr& expr, const Batch& batch) {
   const ColumnView a = evaluate(*expr.args[0], batch);
   const ColumnView b = evaluate(*expr.args[1], batch);

@@ -82,13 +82,13 @@ Condition of_column(const Expr& whole) {
   }
 }
 
-// A recursion: ExprNode bounds it.
+// Recursive; ExprNode bounds the depth.
 Condition condition_of(const Expr& expr) {
   if (!expr.is_given()) return Condition::wrong("an expression that is not given");
   const ExprNode& node = *expr.node();
   if (!node.error.empty()) return Condition::wrong(node.error);
   switch (node.op) {
-    case Op::kColumn:  // of type bool
+    case Op::kColumn:  // a column of type bool
       return Condition::compare(node.text, ConditionKind::kEqual, Value::boolean(true));
     case Op::kEqual:
       return comparison(ConditionKind::kEqual, expr);

@@ -39,9 +39,10 @@ enum class Op : std::uint8_t {
   kFirstByte,
   kToDouble,
   kCase,       ///< condition, value, condition, value, ..., otherwise
-  kRescale,    ///< an exact number times 10^first; made by binding only, like the next three
+  kRescale,    ///< an exact number times 10^first; only the binder makes it and the next three
   kToInstant,  ///< a date as a timestamp
-  kCoarsen,    ///< a value in a unit that is factors[0] of its own; NULL if it is no whole number
+  kCoarsen,    ///< a value in a unit that is factors[0] times its own; NULL if the result is not
+               ///< whole
   kLookup,     ///< an expression of one column, by the column's code
 };
 
@@ -64,12 +65,12 @@ struct Literal {
   void assign(const Value& from, std::uint8_t scale);
 };
 
-/// What the user wrote. Columns are names, types unknown.
+/// An expression as the user wrote it. Columns are names, types are unknown.
 ///
-/// Everything that walks an expression is a recursion, its destruction too. So no expression has
-/// more levels than kLevelsMax: the functions of flugs/expression.h answer with a node without
-/// arguments, whose `error` says why, and so does each that gets such a node. kNodesMax bounds what
-/// `e = e + e` in a loop makes, where one node is the argument of many.
+/// Every function that walks an expression is recursive, its destructor too. So no expression has
+/// more levels than kLevelsMax: beyond that, the functions of flugs/expression.h return a node
+/// without arguments whose `error` says why, and so does each function that gets such a node.
+/// kNodesMax limits loops of `e = e + e`, where one node is the argument of many.
 struct ExprNode {
   static constexpr std::uint32_t kLevelsMax = 1000;
   static constexpr std::uint32_t kNodesMax = 1u << 16;
@@ -78,15 +79,16 @@ struct ExprNode {
   std::vector<Expr> args;
   std::string name;          ///< given by as()
   std::string text;          ///< a column's name; the pattern of a text predicate
-  std::string error;         ///< why there is no such expression; then there are no arguments
+  std::string error;         ///< why there is no such expression; then it has no arguments
   Literal literal;           ///< kConstant
   std::uint32_t first = 0;   ///< kSubstring
   std::uint32_t length = 0;  ///< kSubstring
-  std::uint32_t levels = 1;  ///< this one and those below it
-  std::uint32_t nodes = 1;   ///< in the whole expression, each as often as it is an argument
+  std::uint32_t levels = 1;  ///< this level and those below it
+  std::uint32_t nodes = 1;   ///< nodes of the whole expression, each counted as often as it is an
+                             ///< argument
 };
 
-/// The name of an output: what as() gave, a column's own, or the expression as text.
+/// The name of an output: given by as(), or a column's own, or the expression as text.
 std::string output_name(const Expr& expr);
 std::string output_name(const Aggregate& aggregate);
 

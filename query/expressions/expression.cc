@@ -17,7 +17,7 @@ Expr wrong(std::string why) {
   return Expr(std::move(node));
 }
 
-// Every expression that has arguments is made here.
+// Makes every expression that has arguments.
 Expr make(ExprNode made) {
   std::uint32_t levels = 0;
   std::uint64_t nodes = 1;
@@ -59,7 +59,7 @@ Expr make_text_predicate(Op op, const Expr& subject, std::string_view pattern) {
 }
 
 bool exists(int year, unsigned month, unsigned day) noexcept {
-  // Years that a 32-bit count of days reaches.
+  // The years that a 32-bit count of days reaches.
   if (year < -5'000'000 || year > 5'000'000 || month < 1 || month > 12 || day < 1) return false;
   const std::int64_t days = days_from_civil(year, month, 1);
   const std::int64_t next =

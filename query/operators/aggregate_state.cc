@@ -11,7 +11,7 @@ namespace flugs::query {
 
 namespace {
 
-// `take(state, i)` for each row that is not NULL.
+// Calls `take(state, i)` for each row that is not NULL.
 template <typename Take>
 void for_values(ColumnView values, const std::uint32_t* groups, std::size_t rows,
                 AggregateState* states, std::size_t stride, std::size_t index, Take&& take) {

@@ -14,7 +14,7 @@
 
 namespace flugs::query {
 
-/// What an aggregate knows of a group. `count` counts the values that are not NULL (rows, for
+/// The state of an aggregate for one group. `count` counts the values that are not NULL (rows, for
 /// count(*)).
 struct AggregateState {
   struct Text {
@@ -38,23 +38,23 @@ struct BoundAggregate {
   BoundPtr of;
   std::string name;
   DataType type;                   ///< of the result
-  std::shared_ptr<TextPool> pool;  ///< count distinct of text that has no codes
+  std::shared_ptr<TextPool> pool;  ///< count distinct of text without codes
 
   Form form() const noexcept { return of ? of->form : Form::kInt; }
   bool is_distinct() const noexcept { return kind == AggregateKind::kCountDistinct; }
 };
 
-/// Takes the values of a batch into the groups' states. `states` has `stride` states per group, of
-/// which this is the one at `index`. Not for count distinct.
+/// Adds the values of a batch to the groups' states. `states` has `stride` states per group; this
+/// aggregate's is the one at `index`. Not for count distinct.
 void accumulate(const BoundAggregate& aggregate, ColumnView values, const std::uint32_t* groups,
                 std::size_t rows, bool one_group, AggregateState* states, std::size_t stride,
                 std::size_t index);
-/// The state of one group of rows of a segment, where the segment can tell it without values being
-/// read; the argument is the table's `column`. False: it cannot.
+/// Sets the state for one group of a segment's rows, if the segment knows it without reading
+/// values; the argument is the table's `column`. False: it does not.
 bool state_of(const BoundAggregate& aggregate, const Segment& segment, std::uint32_t column,
               std::uint32_t first, std::size_t count, const std::uint64_t* mask,
               std::size_t selected, AggregateState& state);
-/// Adds what another worker found.
+/// Adds another worker's state.
 void merge(const BoundAggregate& aggregate, const AggregateState& from, AggregateState& into);
 /// The results of `count` groups from `first` on. Fails with kOverflow.
 ColumnView finish(const BoundAggregate& aggregate, const AggregateState* states, std::size_t stride,

@@ -13,12 +13,12 @@ namespace {
 using columns::MainColumn;
 using columns::MainEncoding;
 
-// Rows whose keys and values are unpacked at a time: they stay in the first cache.
+// Rows whose keys and values are unpacked at a time: they stay in the first-level cache.
 constexpr std::uint32_t kStepRows = 1024;
-// Words per group, which rows use in turn, so that a row need not wait for the one before it.
+// Words per group. Rows use them in turn, so that no row waits for the one before it.
 constexpr std::uint32_t kCopies = 4;
 constexpr std::uint32_t kGroupsOfCopies = 1024;
-// Distances of that many bits, and kStepRows rows or more, are counted in a word.
+// A word can count distances of this many bits for at least kStepRows rows.
 constexpr unsigned kDistanceBitsMax = 36;
 
 unsigned distance_bits(const MainColumn& column) noexcept {
@@ -78,7 +78,7 @@ bool CodeGroups::fits(const Segment& segment, const std::vector<std::uint32_t>& 
     const MainColumn* column = segment.packed(columns[key.input]);
     if (column == nullptr || column->code_count() == 0) return false;
     groups *= column->code_count();
-    // More codes than that are dearer to hand over than rows are to be looked up.
+    // With more codes, handing them over costs more than looking rows up.
     if (column->code_count() > kGroupsMax || groups > kGroupsMax ||
         groups * 4 > std::uint64_t{segment.row_count()} + 1024)
       return false;
@@ -118,7 +118,7 @@ CodeGroups::Fit CodeGroups::enter(const Segment& segment,
   }
   segment_ = &segment;
   if (groups_ == 0) resize();
-  // What is counted with the old columns' distances.
+  // Adds up what was counted with the old columns' distances.
   fold_rows();
   for (Lane& lane : lanes_) {
     if (lane.kind == Kind::kSum) fold(lane);
@@ -187,7 +187,7 @@ void CodeGroups::unpack_keys(const Step& step) {
   }
 }
 
-// A bit per row that counts: selected, and of the step.
+// Sets a bit for each row that counts: selected, and in the step.
 void CodeGroups::select(const Step& step) {
   const std::size_t words = (step.count + 63) / 64;
   for (std::size_t w = 0; w < words; ++w)
@@ -265,7 +265,7 @@ void CodeGroups::take_sum(Lane& lane, const std::uint64_t* wanted, const Step& s
 }
 
 void CodeGroups::take_values(Lane& lane, const std::uint64_t* wanted, const Step& step) {
-  // What changes nothing stands where there is no value.
+  // A value that changes nothing takes the place of missing ones.
   std::int64_t nothing = 0;
   if (lane.kind == Kind::kLeast) nothing = std::numeric_limits<std::int64_t>::max();
   if (lane.kind == Kind::kGreatest) nothing = std::numeric_limits<std::int64_t>::min();

@@ -8,37 +8,38 @@
 
 namespace flugs::query {
 
-/// Groups rows of row groups by the codes that their keys have in the row group, in arrays that
-/// these codes index. What codes stand for is asked once per code, when the groups are handed over:
-/// at the end, and where a row group comes whose codes stand for something else.
+/// Groups rows of row groups by the codes that their keys have in the row group, in arrays indexed
+/// by these codes. The value of a code is looked up once per code, when the groups are handed over:
+/// at the end, and before a row group whose codes have other values.
 ///
-/// Of one worker.
+/// Used by one worker.
 class CodeGroups {
  public:
   struct Key {
     std::uint32_t input = 0;                      ///< column of the input
     std::uint32_t table_column = 0;               ///< and of the table
-    const columns::MainColumn* column = nullptr;  ///< in segment()
+    const columns::MainColumn* column = nullptr;  ///< column in segment()
   };
 
-  /// Keys and arguments are columns of the input, which the aggregates outlive.
+  /// Keys and arguments are columns of the input. The aggregates must outlive this.
   CodeGroups(const std::vector<std::uint32_t>& keys, const std::vector<BoundAggregate>& aggregates);
   static bool can_aggregate(const BoundAggregate& aggregate) noexcept;
 
   enum class Fit : std::uint8_t { kYes, kNo, kAfterHandOver };
-  /// Whether rows of the segment can be taken now; `columns` of its table are the input's. After
-  /// clear() it is not kAfterHandOver.
+  /// Whether rows of the segment can be taken now. `columns` of its table are those of the input.
+  /// After clear() the result is never kAfterHandOver.
   Fit enter(const Segment& segment, const std::vector<std::uint32_t>& columns);
-  /// Takes rows of the segment that was entered last, if that fitted; as Sink::push_masked.
+  /// Takes rows of the segment that was entered last, if that fitted; parameters as in
+  /// Sink::push_masked.
   void take(std::uint32_t first, std::size_t count, const std::uint64_t* mask);
 
-  // What was taken. Groups are numbers below size(); those without rows are none.
+  // Results. Groups are numbers below size(); numbers without rows are no groups.
   void finish();
   bool is_empty() const noexcept { return taken_ == 0; }
   std::uint32_t size() const noexcept { return groups_; }
   std::uint64_t rows(std::uint32_t group) const noexcept { return rows_[group]; }
   AggregateState state(std::uint32_t group, std::size_t aggregate) const noexcept;
-  /// Of a key, in its column of segment().
+  /// The code of a key, in its column of segment().
   std::uint64_t code(std::uint32_t group, std::size_t key) const noexcept;
   const Key& key(std::size_t key) const noexcept { return keys_[key]; }
   const Segment& segment() const noexcept { return *segment_; }
@@ -46,15 +47,15 @@ class CodeGroups {
 
   std::uint64_t bytes() const noexcept;
 
-  /// Groups for which arrays stay in the second cache.
+  /// Number of groups for which arrays stay in the second-level cache.
   static constexpr std::uint64_t kGroupsMax = 8192;
 
  private:
   enum class Kind : std::uint8_t { kCount, kSum, kReal, kLeast, kGreatest };
-  /// Counters that are added up several rows at a time: values in the lower bits of a word, how
-  /// many there were above.
+  /// Counters for several rows at a time: a word has the sum of values in its lower bits, and their
+  /// number above.
   struct Partial {
-    std::vector<std::uint64_t> words;  // kCopies after one another, or one
+    std::vector<std::uint64_t> words;  // kCopies copies after one another, or one
     unsigned shift = 0;
     std::uint64_t rows_left = 0;  // until a word may overflow
   };
@@ -97,22 +98,22 @@ class CodeGroups {
 
   std::vector<Key> keys_;
   std::vector<Lane> lanes_;
-  const Segment* segment_ = nullptr;  // of the codes that were taken
+  const Segment* segment_ = nullptr;  // the segment of the codes taken so far
   const Segment* entered_ = nullptr;
   bool fits_ = false;
   std::vector<const columns::MainColumn*> next_keys_;
   std::uint32_t groups_ = 0;
   std::uint32_t copies_ = 1;
   std::uint64_t taken_ = 0;
-  Lane* counts_rows_ = nullptr;  // a sum without NULLs, which counts all rows
+  Lane* counts_rows_ = nullptr;  // a sum without NULLs, which therefore counts all rows
   Partial partial_rows_;
   std::vector<std::uint64_t> rows_;  // by group
-  // Of a step.
+  // Data of one step.
   std::vector<std::uint32_t> group_of_;
   std::vector<std::uint32_t> codes_;
   std::vector<std::int64_t> values_;
   std::vector<std::uint64_t> selected_;
-  std::vector<std::uint64_t> present_;  // selected, and a lane's column not NULL
+  std::vector<std::uint64_t> present_;  // selected, and not NULL in a lane's column
 };
 
 }  // namespace flugs::query

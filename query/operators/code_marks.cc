@@ -11,10 +11,10 @@ namespace {
 
 using columns::MainColumn;
 
-// Rows that are unpacked at a time: they stay in the first cache.
+// Rows unpacked at a time: they stay in the first-level cache.
 constexpr std::uint32_t kMarkRows = 1024;
 
-// Calls `step(first, rows, mask of these)` for kMarkRows at a time, as far as any are selected.
+// Calls `step(first, rows, their mask)` for kMarkRows at a time, if any of them are selected.
 template <typename Step>
 void for_steps(std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                const Step& step) {
@@ -57,7 +57,7 @@ bool CodeMarks::fits(const MainColumn& column) noexcept {
          column.code_count() <= std::uint64_t{column.row_count()} * 4 + 65536;
 }
 
-// As far as a look at the marks costs less than one at the rows.
+// Checked only if looking at the marks costs less than looking at the rows.
 bool CodeMarks::all_are_marked() const noexcept {
   const std::uint64_t codes = column_->code_count();
   if (codes > kMarkRows) return false;
@@ -91,7 +91,7 @@ bool mark_payloads(const MainColumn& column, std::uint32_t first, std::size_t co
                    const std::uint64_t* mask, std::int64_t low, std::span<std::uint64_t> bits) {
   const std::uint64_t end = bits.size() * 64;
   std::uint64_t* words = bits.data();
-  // Of a code without NULLs the bit is as far from that of code 0.
+  // For a code without NULLs, the bit's distance from the bit of code 0 is the code.
   const std::uint64_t origin =
       static_cast<std::uint64_t>(column.code_count() == 0 ? 0 : column.entry_integer(0)) -
       static_cast<std::uint64_t>(low);

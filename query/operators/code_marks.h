@@ -9,22 +9,22 @@
 
 namespace flugs::query {
 
-/// Which codes of row groups some rows have, for count distinct: what a code stands for is asked
-/// once per code. Of one worker and one column.
+/// The codes that rows of row groups have, for count distinct: the value of a code is looked up
+/// once per code. For one worker and one column.
 class CodeMarks {
  public:
-  /// Not for payloads without codes, nor where most codes in the range are no row's.
+  /// False for payloads without codes, and if most codes in the range belong to no row.
   static bool fits(const columns::MainColumn& column) noexcept;
-  /// Whether codes of the column stand for what those marked stand for; false: hand over first.
+  /// Whether codes of the column have the values of those already marked; false: hand over first.
   bool continues(const columns::MainColumn& column) const noexcept {
     return column_ == nullptr || column_->has_codes_of(column);
   }
-  /// Rows of a column that fits and continues; as Sink::push_masked. All rows of a row group with a
-  /// dictionary have all of its entries.
+  /// Takes rows of a column that fits and continues; parameters as in Sink::push_masked. All rows
+  /// of a row group with a dictionary have all of its entries.
   void take(const Segment& segment, std::uint32_t column, std::uint32_t first, std::size_t count,
             const std::uint64_t* mask);
-  /// Calls `visit(segment, column of the table, packed column, code)` for the codes marked, NULL's
-  /// left out; then there are none.
+  /// Calls `visit(segment, column of the table, packed column, code)` for the marked codes except
+  /// NULL's, and clears the marks.
   template <typename Visit>
   void hand_over(Visit&& visit) {
     if (column_ == nullptr) return;
@@ -46,8 +46,8 @@ class CodeMarks {
   std::vector<std::uint64_t> marks_;
 };
 
-/// Sets the bits of payloads, less `low`, that rows of a packed column have. False: some row has
-/// one that is beyond the bits, and bits of others may be missing.
+/// Sets bits for the payloads, less `low`, of rows of a packed column. False: a payload is beyond
+/// the bits, and bits of others may be missing.
 bool mark_payloads(const columns::MainColumn& column, std::uint32_t first, std::size_t count,
                    const std::uint64_t* mask, std::int64_t low, std::span<std::uint64_t> bits);
 

@@ -11,7 +11,7 @@
 namespace flugs::query {
 
 namespace {
-// Groups from which on merging in parallel pays.
+// Number of groups from which merging in parallel pays.
 constexpr std::size_t kParallelGroups = 10'000;
 }  // namespace
 
@@ -139,7 +139,7 @@ void GroupBySink::count_distinct(std::size_t a, ColumnView values, const std::ui
                                  std::size_t rows, Groups& into) const {
   const BoundAggregate& aggregate = aggregates_[a];
   if (bit_domains_[a].count != 0 && aggregate.form() == Form::kCode && values.nulls == nullptr) {
-    // Codes of the domain, each of which has a bit.
+    // Codes of the domain; each has a bit.
     std::uint64_t* bits = into.bits[a].data();
     for (std::size_t i = 0; i < rows; ++i)
       bits[values.codes()[i] / 64] |= std::uint64_t{1} << (values.codes()[i] % 64);
@@ -204,7 +204,7 @@ void GroupBySink::merge_distinct(std::size_t a, const Groups& from,
   });
 }
 
-// The groups of every worker whose hash belongs to the part.
+// Merges each worker's groups whose hash belongs to the part.
 void GroupBySink::merge_part(std::size_t part, std::size_t parts, Groups& into) const {
   const std::size_t stride = aggregates_.size();
   for (const auto& local : locals_) {
@@ -246,7 +246,7 @@ std::vector<GroupBySink::Groups> GroupBySink::merged() {
     used.push_back(local.get());
   }
   if (used.size() == 1) {
-    // Nothing to merge; what is distinct is not counted yet.
+    // Nothing to merge; but distinct values are not counted yet.
     Groups& only = used[0]->groups;
     for (std::size_t a = 0; a < aggregates_.size(); ++a)
       only.distinct[a].for_each([&](std::uint32_t group, std::uint64_t) {
@@ -311,7 +311,7 @@ Rows GroupBySink::finish() {
   std::vector<Groups> all = merged();
   const bool is_array = !keys_.empty() && Groups(*this, ranges()).table.is_array();
   if (keys_.empty() && all[0].table.size() == 0) {
-    // No row: still one group.
+    // Without rows there is still one group.
     all[0].table.find(KeyWords(0), 1, std::vector<std::uint32_t>(1).data());
     all[0].grow_states(aggregates_.size());
   }

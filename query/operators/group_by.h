@@ -13,17 +13,17 @@
 
 namespace flugs::query {
 
-/// Groups rows by keys and computes aggregates: per worker first, then merged by parts of the
-/// hashes. Keys are carried as words: payloads or codes; text without codes is given codes of a
-/// pool, so that no text is compared in a table. Rows of row groups are grouped by the codes that
-/// they have there (CodeGroups), where there are few; distinct values are bits, where they lie
-/// close enough.
+/// Groups rows by keys and computes aggregates: first per worker, then merged by parts of the
+/// hashes. Keys are words: payloads or codes. Text without codes gets codes of a pool, so no table
+/// compares text. Rows of row groups are grouped by their codes there (CodeGroups), if there are
+/// few codes. Distinct values are bits if they lie close enough together.
 class GroupBySink : public Sink {
  public:
   GroupBySink(RunContext& context, const Schema& input, const std::vector<Item>& keys,
               const std::vector<Aggregate>& aggregates, ExplainPtr explain);
 
-  /// Before rows come: what is known of those that will, if they are the source's own columns.
+  /// Call before the first row: uses what the source knows of its rows, if they are the source's
+  /// own columns.
   void expect(const Source& source);
   void push(const Batch& batch, std::uint32_t worker) override;
   bool push_masked(const Segment& segment, const std::vector<std::uint32_t>& columns,
@@ -38,13 +38,13 @@ class GroupBySink : public Sink {
     BoundPtr expr;
     std::shared_ptr<TextPool> pool;  // text without codes
   };
-  /// A worker's groups, or those of a part of the hashes after merging.
+  /// A worker's groups, or, after merging, the groups of a part of the hashes.
   struct Groups {
     Groups(const GroupBySink& sink, std::vector<std::uint32_t> ranges);
     GroupTable table;
     std::vector<AggregateState> states;  // as many per group as there are aggregates
-    std::vector<DistinctSet> distinct;   // by aggregate, used by count distinct alone
-    /// The same without keys, for those that have bits: see BitDomain.
+    std::vector<DistinctSet> distinct;   // by aggregate; only for count distinct
+    /// The same without keys, for aggregates with bits: see BitDomain.
     std::vector<std::vector<std::uint64_t>> bits;
     Charge charge;
 
@@ -63,7 +63,7 @@ class GroupBySink : public Sink {
     std::uint64_t hand_overs = 0;
   };
   /// The distinct values that have a bit: codes of the column's domain below `count`, or `count`
-  /// payloads from `low` on. 0: none.
+  /// payloads from `low` on. 0: no value has one.
   struct BitDomain {
     std::uint64_t count = 0;
     std::int64_t low = 0;
@@ -110,7 +110,7 @@ class GroupBySink : public Sink {
   std::vector<BoundAggregate> aggregates_;
   std::vector<BitDomain> bit_domains_;  // by aggregate
   bool is_of_columns_ = false;          // no keys, and every argument is a column
-  bool is_by_codes_ = false;            // keys and arguments are columns that CodeGroups takes
+  bool is_by_codes_ = false;            // keys and arguments are columns that CodeGroups accepts
   Schema schema_;
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;

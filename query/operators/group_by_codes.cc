@@ -11,11 +11,11 @@ namespace {
 
 using columns::MainColumn;
 
-// Bits for count distinct: 1 MB per worker in any case, a byte per row, 128 MB at most.
+// Bits for count distinct: always up to 1 MB per worker, else up to a byte per row, 128 MB at most.
 constexpr std::uint64_t kBitsAnyway = 1u << 23;
 constexpr std::uint64_t kBitsPerRow = 8;
 constexpr std::uint64_t kBitsMax = 1u << 30;
-// Of fewer rows columns are read one by one.
+// With fewer rows, columns are read one by one.
 constexpr std::size_t kSparseForGroups = 64;
 
 }  // namespace
@@ -86,7 +86,7 @@ bool GroupBySink::push_masked(const Segment& segment, const std::vector<std::uin
   for (std::size_t a = 0; a < aggregates_.size(); ++a) {
     const BoundExpr* of = aggregates_[a].of.get();
     const std::uint32_t column = of == nullptr ? 0 : columns[of->column];
-    // Marks may stay when the rows come again, in batches.
+    // Marks may stay if the rows come again, in batches.
     const bool done =
         aggregates_[a].is_distinct()
             ? !is_sparse && mark_distinct(a, segment, column, first, count, mask, local)

@@ -9,8 +9,8 @@ namespace flugs::query {
 
 inline constexpr std::uint32_t kNoGroup = 0xFFFFFFFFu;
 
-/// The keys of a batch, a word per key and row: a payload, a double's bits or a code; and a word
-/// per row with a bit for each key that is NULL, whose word is 0.
+/// The keys of a batch: a word per key and row (a payload, a double's bits or a code), and a word
+/// per row with a bit for each key that is NULL. The word of a NULL key is 0.
 struct KeyWords {
   explicit KeyWords(std::size_t key_count)
       : keys(key_count, std::vector<std::uint64_t>(kBatchRows)), nulls(kBatchRows) {}
@@ -21,16 +21,16 @@ struct KeyWords {
 /// Numbers distinct keys from 0 on, in the order in which they come.
 class GroupTable {
  public:
-  /// The codes of each key are below `ranges`; empty: not known. With few combinations the number
-  /// is found by indexing an array, else by hash.
+  /// The codes of each key are below `ranges`; empty: unknown. With few combinations the number
+  /// comes from an array, else from a hash table.
   GroupTable(std::size_t key_count, std::vector<std::uint32_t> ranges);
 
   bool is_array() const noexcept { return !ranges_.empty(); }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(hashes_.size()); }
   void find(const KeyWords& words, std::size_t rows, std::uint32_t* groups);
-  /// The same for a table of one key that is_array(), by codes of rows none of which is NULL.
+  /// The same for a table with one key where is_array(), by codes of rows without NULLs.
   void find_codes(const std::uint32_t* codes, std::size_t rows, std::uint32_t* groups);
-  /// One key, as another table has it.
+  /// The number of one key row of another table.
   std::uint32_t find(const std::uint64_t* key_row, std::uint64_t hash);
 
   /// Words of the keys, then the word of NULL bits.
@@ -43,7 +43,7 @@ class GroupTable {
            array_.capacity() * 4;
   }
 
-  /// Combinations up to which an array is used: it stays in the first cache, or nearly.
+  /// Largest number of combinations for an array: it stays in the first-level cache, or nearly.
   static constexpr std::uint64_t kArrayMax = std::uint64_t{1} << 14;
 
  private:
@@ -71,7 +71,7 @@ class GroupTable {
 /// Distinct pairs of group and value.
 class DistinctSet {
  public:
-  /// True when it is new.
+  /// True when the pair is new.
   bool insert(std::uint32_t group, std::uint64_t word);
   template <typename Visit>
   void for_each(Visit&& visit) const {

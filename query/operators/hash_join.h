@@ -57,11 +57,11 @@ class JoinTable {
   Charge charge_;
 };
 
-/// Hashes of the keys of a batch, and which rows have a NULL among them.
+/// Hashes of the keys of a batch; marks the rows with a NULL among their keys.
 void hash_keys(const std::vector<ColumnView>& keys, const std::vector<Form>& forms,
                std::size_t rows, std::uint64_t* hashes, std::uint8_t* is_null);
 
-/// Puts the left side's batches together with the right side's rows.
+/// Combines the left side's batches with the right side's rows.
 class JoinStage : public Stage {
  public:
   struct Plan {
@@ -71,7 +71,7 @@ class JoinStage : public Stage {
     Schema left;
     Schema right;
     std::shared_ptr<const JoinTable> table;
-    Expr also;  ///< may be missing
+    Expr also;  ///< optional
   };
   JoinStage(RunContext& context, Plan plan);
   void push(const Batch& batch, std::uint32_t worker) override;
@@ -85,7 +85,7 @@ class JoinStage : public Stage {
     std::vector<std::uint64_t> hashes;
     std::vector<std::uint8_t> is_null;
     std::vector<std::uint8_t> is_matched;
-    std::vector<std::uint32_t> left_rows;  // pairs found and not yet handed on
+    std::vector<std::uint32_t> left_rows;  // pairs that were found and not yet passed on
     std::vector<std::uint32_t> right_rows;
     std::vector<std::uint32_t> chosen;
     std::size_t pairs = 0;

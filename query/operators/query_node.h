@@ -13,9 +13,9 @@ enum class JoinKind : std::uint8_t { kInner, kLeft, kSemi, kAnti };
 
 /// A step of a query as the user wrote it.
 ///
-/// Everything that walks a query is a recursion, its destruction too. So no query has more steps
-/// than kStepsMax: the functions of Query answer with a step without inputs, whose `error` says
-/// why, and so does each that gets such a query.
+/// Every function that walks a query is recursive, its destructor too. So no query has more steps
+/// than kStepsMax: beyond that, the functions of Query return a step without inputs whose `error`
+/// says why, and so does each function that gets such a query.
 struct QueryNode {
   static constexpr std::uint32_t kStepsMax = 500;
 
@@ -45,7 +45,7 @@ struct QueryNode {
   std::uint64_t limit = 0;
   std::uint64_t offset = 0;
   std::string error;        ///< why there is no such query
-  std::uint32_t steps = 1;  ///< in the whole query, each as often as it is an input
+  std::uint32_t steps = 1;  ///< steps of the whole query, each counted as often as it is an input
 };
 
 }  // namespace flugs::query

@@ -24,7 +24,7 @@ int compare_reals(double a, double b) noexcept {
 }
 }  // namespace
 
-/// Compares rows of one part by the key columns, which stand behind the others.
+/// Compares rows of one part by the key columns, which follow the others.
 struct SortSink::Order {
   Order(const SortSink& sink, const Rows& rows) {
     for (std::size_t k = 0; k < sink.keys_.size(); ++k)
@@ -37,7 +37,7 @@ struct SortSink::Order {
       const int order = compare(key, a, b);
       if (order != 0) return key.descending ? order > 0 : order < 0;
     }
-    return a < b;  // one order for equal rows, so that none is picked twice
+    return a < b;  // one order for equal rows, so no row is picked twice
   }
 
   struct Column {
@@ -89,12 +89,12 @@ SortSink::SortSink(RunContext& context, const Schema& input, const std::vector<S
 
 bool SortSink::is_beyond(const Local& local, ColumnView key, std::size_t i) const noexcept {
   const bool null = key.nulls != nullptr && key.nulls[i] != 0;
-  int order = 0;  // of this row against the worst one that is kept
+  int order = 0;  // of this row against the worst kept one
   if (null || local.bound_is_null)
     order = (local.bound_is_null ? 1 : 0) - (null ? 1 : 0);
   else
     order = compare_ints(key.ints()[i], local.bound);
-  // Of equal rows any will do, if there is no other key: there are enough.
+  // Without another key, any of the equal rows will do: enough of them are kept.
   if (order == 0) return keys_.size() == 1;
   return keys_[0].descending ? order < 0 : order > 0;
 }

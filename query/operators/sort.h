@@ -11,10 +11,10 @@
 
 namespace flugs::query {
 
-/// Puts rows in order; with a bound, keeps no more rows than it needs to know the first ones.
+/// Sorts rows. With a bound, keeps only the rows that it needs for the first ones.
 class SortSink : public Sink {
  public:
-  /// `rows_max`: as many of the first rows are wanted.
+  /// `rows_max`: how many of the first rows are wanted.
   SortSink(RunContext& context, const Schema& input, const std::vector<SortKey>& keys,
            std::optional<std::uint64_t> rows_max, ExplainPtr explain);
   void push(const Batch& batch, std::uint32_t worker) override;
@@ -36,7 +36,7 @@ class SortSink : public Sink {
     std::vector<std::uint32_t> chosen;
     std::vector<Vec> chosen_columns;
     Batch chosen_batch;
-    // The first key of the worst row kept: rows behind it are not wanted.
+    // The first key of the worst kept row: rows behind it are not wanted.
     bool has_bound = false;
     std::int64_t bound = 0;
     bool bound_is_null = false;
@@ -53,19 +53,19 @@ class SortSink : public Sink {
 
   RunContext& context_;
   Schema schema_;
-  Schema extended_;  // with the keys behind
+  Schema extended_;  // with the keys behind the columns
   Binder binder_;
   std::vector<Key> keys_;
   std::optional<std::uint64_t> rows_max_;
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;
   // The best of the workers' bounds. The flag is stored after the bound's first value, and loaded
-  // before (publish_bound, last_wanted); an old bound lets rows pass that are not needed.
+  // before it (publish_bound, last_wanted); an old bound lets unneeded rows pass.
   std::atomic<std::int64_t> bound_{0};
   std::atomic<bool> has_bound_{false};
 };
 
-/// Lets some rows pass, in no particular order unless one worker brings them.
+/// Passes a number of rows on, in no particular order unless one worker brings them.
 class LimitStage : public Stage {
  public:
   LimitStage(const Schema& schema, std::uint64_t limit, std::uint64_t offset);

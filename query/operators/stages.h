@@ -8,7 +8,7 @@
 
 namespace flugs::query {
 
-/// Lets the rows pass for which a condition is true.
+/// Passes on the rows for which a condition is true.
 class FilterStage : public Stage {
  public:
   FilterStage(RunContext& context, const Schema& schema, const Expr& condition);

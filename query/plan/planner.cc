@@ -17,12 +17,12 @@ using Step = QueryNode::Step;
 
 namespace {
 
-// A row group has codes of its own: with more values than that it costs more to look up the
-// domain's codes than to go on with values.
+// A row group has codes of its own. With more values than this, translating them to the domain's
+// codes costs more than using values.
 constexpr std::uint32_t kTextCodesMax = 1u << 20;
 constexpr std::uint32_t kNumberCodesMax = 1u << 16;
 
-// A bare column may be wanted as codes only; whatever is computed is computed with values.
+// A bare column may be needed as codes only; every computation needs values.
 void need(Needed& needed, const Expr& expr, Use use) {
   if (expr.is_given() && expr.node()->op == Op::kColumn) {
     Use& of = needed[expr.node()->text];

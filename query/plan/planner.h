@@ -13,27 +13,26 @@
 
 namespace flugs::query {
 
-/// What is wanted of an input's column: its codes will do for grouping, or its values are computed
-/// with.
+/// How an input's column is used: its codes suffice for grouping, or its values are computed with.
 struct Use {
   bool codes = false;
   bool values = false;
 };
 using Needed = std::map<std::string, Use>;
-/// The values of every column that the expression names.
+/// Adds the values of every column that the expression names.
 void need_values(Needed& needed, const Expr& expr);
-/// Those of the names.
+/// The part of `needed` for these names.
 Needed among(const Needed& needed, const std::vector<std::string>& names);
 
-/// Makes pipelines of a query's steps, and runs those that end in rows which must be held (groups,
-/// sorted rows, the right side of a join) on the way.
+/// Makes pipelines of a query's steps. On the way it runs those that end in held rows (groups,
+/// sorted rows, the right side of a join).
 class Planner {
  public:
   explicit Planner(RunContext& context) : context_(context) {}
 
-  /// Names of the output's columns. Fails with kNotFound, kInvalidArgument (one is there twice).
+  /// Names of the output's columns. Fails with kNotFound, kInvalidArgument (a name occurs twice).
   std::vector<std::string> names(const QueryNode& node) const;
-  /// All rows of the query; columns by name. Only the schema counts when the run is dry.
+  /// All rows of the query; columns by name. In a dry run only the schema is set.
   Rows run(const QueryNode& node, ExplainPtr& explain);
 
  private:

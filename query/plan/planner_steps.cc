@@ -11,7 +11,7 @@ namespace flugs::query {
 
 namespace {
 
-// With more rows than that, sorting all of them is no dearer.
+// With more rows than this, sorting all of them costs no more.
 constexpr std::uint64_t kTopRowsMax = 1u << 20;
 
 const char* name_of(JoinKind kind) noexcept {
@@ -64,7 +64,7 @@ struct BoundKeys {
 
 Pipeline Planner::open_join(const QueryNode& node, const Needed& needed) {
   if (node.join_keys.empty()) fail(StatusCode::kInvalidArgument, "a join without keys");
-  static_cast<void>(names(node));  // that they differ
+  static_cast<void>(names(node));  // checks that they differ
   const std::vector<std::string> left_names = names(*node.input);
   const std::vector<std::string> right_names = names(*node.right);
   const bool pairs = node.join == JoinKind::kInner || node.join == JoinKind::kLeft;

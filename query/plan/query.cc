@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kMovedFrom = "a query that was moved from";
 
-// Every step is made here.
+// Makes every step.
 std::shared_ptr<QueryNode> step(Step kind, const Query* input, const Query* right = nullptr) {
   auto node = std::make_shared<QueryNode>();
   node->step = kind;
@@ -58,13 +58,13 @@ std::shared_ptr<QueryNode> join_of(JoinKind kind, const Query& left, const Query
 }
 
 std::uint32_t thread_count(const RunOptions& options) {
-  // More than there are cores is allowed, but no more than a mistake would ask for.
+  // More threads than cores are allowed, but not the numbers that only a mistake asks for.
   constexpr std::uint32_t kThreadsMax = 1024;
   if (options.threads != 0) return std::min(options.threads, kThreadsMax);
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// Whatever goes wrong inside comes out as a Status.
+// Turns every failure inside into a Status.
 template <typename Work>
 auto guarded(Work&& work) -> Result<decltype(work())> {
   try {
@@ -175,7 +175,8 @@ Result<QueryResult> Query::run(const Transaction& transaction, const RunOptions&
     data->explain = to_text(*explain) + summary(data->statistics);
     return QueryResult(std::move(data));
   });
-  // Cut because the transaction is to end: nothing of it is running any more, so now it can.
+  // Cut short because the transaction must end: no part of the query runs any more, so now it can
+  // end.
   if (result.code() == StatusCode::kCancelled)
     if (Status s = engine::TransactionAccess::check(transaction); !s.ok()) return s;
   return result;

@@ -10,7 +10,7 @@ namespace flugs::query {
 
 namespace {
 
-// Texts of one column of a part, copied into one block.
+// Copies the texts of one column of a part into one block.
 void own_texts(std::string_view* texts, const std::uint8_t* nulls, std::size_t rows,
                ResultData& result, Charge& charge) {
   std::uint64_t bytes = 0;
@@ -29,7 +29,7 @@ void own_texts(std::string_view* texts, const std::uint8_t* nulls, std::size_t r
   result.texts.push_back(std::move(block));
 }
 
-// NULLs are 0 in what users see.
+// Users see 0 at a NULL.
 void clear_nulls(Vec& column, Form form, const std::uint8_t* nulls, std::size_t rows) {
   if (nulls == nullptr || form == Form::kText) return;
   for (std::size_t i = 0; i < rows; ++i)

@@ -9,7 +9,7 @@
 
 namespace flugs::query {
 
-/// What a QueryResult holds: rows without codes, texts in memory of its own.
+/// The content of a QueryResult: rows without codes, texts in memory of its own.
 struct ResultData {
   std::vector<ResultColumn> columns;
   std::shared_ptr<const Rows> rows;

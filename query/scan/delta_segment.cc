@@ -11,8 +11,8 @@
 
 namespace flugs::query {
 
-// In most blocks of 64 every row was committed before the snapshot and is not deleted; the stamps
-// of the others are resolved one by one.
+// In most blocks of 64, every row was committed before the snapshot and is not deleted. Stamps of
+// other rows are resolved one by one.
 std::size_t DeltaSegment::visible(std::uint32_t first, std::size_t count,
                                   std::uint64_t* mask) const noexcept {
   const DeltaKernels& kernels = delta_kernels();
@@ -103,7 +103,7 @@ ColumnView DeltaSegment::decoded(std::uint32_t column, const RowSelection& rows,
   return out.view(coded.nulls != nullptr);
 }
 
-// Kernels read cells; of a column that the chunk has none of, all rows have the same.
+// Kernels read cells; if the chunk has none for the column, all rows have the same code.
 std::uint32_t DeltaSegment::read_codes(const RowSelection& rows, const RowLayout::Access& access,
                                        std::uint32_t* out) const noexcept {
   if (__builtin_expect(access.has_cell(), 1))
@@ -127,7 +127,7 @@ columns::RowLayout::Access DeltaSegment::null_access(std::uint32_t column) const
   RowLayout::Access bit{};
   if (access(column).null_word == RowLayout::kAlwaysNull) {
     bit.constant = 1;
-    bit.word = RowLayout::kAlwaysNull;  // one there is
+    bit.word = RowLayout::kAlwaysNull;  // not 0: a NULL bit exists
     return bit;
   }
   bit.mask = 1;

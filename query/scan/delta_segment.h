@@ -9,9 +9,9 @@
 
 namespace flugs::query {
 
-/// A chunk of the delta: rows side by side, each with its stamps and its cells. A scan of it reads
-/// every line of its rows, whichever columns are asked for; so all that is done with a row is done
-/// while its line is in a cache. What rows have that the transaction does not see may change.
+/// A chunk of the delta: rows side by side, each with its stamps and its cells. A scan reads every
+/// line of the rows, whichever columns it wants, so all work on a row is done while its line is in
+/// a cache. Rows that the transaction does not see may change meanwhile.
 class DeltaSegment : public Segment {
  public:
   /// `schema` is that of the whole table, with a domain for each dictionary column.
@@ -20,7 +20,8 @@ class DeltaSegment : public Segment {
       : table_(table), schema_(schema), visibility_(visibility), chunk_(chunk) {}
 
   std::uint32_t row_count() const noexcept override { return chunk_.row_count; }
-  /// Rows that stay in the first cache, however many columns are read one after another.
+  /// Number of rows that stay in the first-level cache while several columns are read one after
+  /// another.
   std::uint32_t block_rows() const noexcept override {
     return std::clamp(kBlockBytes / chunk_.row_bytes / 64 * 64, 64u,
                       static_cast<std::uint32_t>(kBatchRows));
@@ -45,29 +46,30 @@ class DeltaSegment : public Segment {
  private:
   using RowLayout = columns::RowLayout;
   struct Step;
-  static constexpr std::uint32_t kBlockBytes = 32u << 10;  // two thirds of a first cache
+  static constexpr std::uint32_t kBlockBytes = 32u << 10;  // two thirds of a first-level cache
 
-  /// Cells are of an edition of the column that has another type, or a dictionary.
+  /// Whether the cells belong to an edition of the column with another type, or with a dictionary.
   bool is_former(std::uint32_t column) const noexcept {
     return __builtin_expect(chunk_.layout->edition(column) != schema_[column].edition, 0);
   }
-  /// What the cells, if they are codes, stand for, as far as kernels can look that up; else null.
+  /// The domain of the cells, if they are codes that kernels can look up; else null.
   const DictionaryDomain* domain_of(std::uint32_t column) const noexcept {
     const CodeDomain* domain = schema_[column].domain.get();
     if (is_former(column)) domain = former_domain(column);
     return static_cast<const DictionaryDomain*>(domain);
   }
   const CodeDomain* former_domain(std::uint32_t column) const noexcept;
-  /// No kernel can read the cells.
+  /// Whether no kernel can read the cells.
   bool is_read_by_row(std::uint32_t column) const noexcept {
     return is_former(column) && former_domain(column) == nullptr;
   }
   const RowLayout::Access& access(std::uint32_t column) const noexcept {
     return chunk_.layout->access()[column];
   }
-  /// Of the bit that says NULL; word 0 if there is none.
+  /// Access to the bit that marks NULL; word 0 if there is none.
   RowLayout::Access null_access(std::uint32_t column) const noexcept;
-  /// 32 bits with a sign; 64-bit payloads in 32 bits are those from 0 to 2^32 - 1.
+  /// Whether payloads have 32 bits with a sign. (64-bit payloads in 32 bits are from 0 to 2^32 -
+  /// 1.)
   static bool is_narrow(Type type) noexcept { return type == Type::kInt32 || type == Type::kDate; }
   RowCells cells_of(const RowSelection& rows, const RowLayout::Access& access) const noexcept {
     return {chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes, chunk_.row_bytes, access,

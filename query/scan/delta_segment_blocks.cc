@@ -13,7 +13,7 @@ namespace {
 
 using columns::PackedCodes;
 
-// With fewer rows of a block than that share, they are read one by one.
+// If fewer than this fraction of a block's rows are wanted, they are read one by one.
 constexpr std::size_t kSparseInBlock = 8;
 
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
@@ -47,14 +47,14 @@ struct Bounds {
 
 }  // namespace
 
-/// Rows side by side of which a column is unpacked: what they take stays in the first cache.
+/// Adjacent rows for which a column is unpacked: they stay in the first-level cache.
 struct DeltaSegment::Step {
   static constexpr std::size_t kRows = 512;
 
   std::uint32_t first = 0;
   std::size_t count = 0;
   std::array<std::uint64_t, kRows / 64> wanted{};  // a bit per row that counts
-  // With what kernels may read behind them.
+  // With room for what kernels may read behind them.
   alignas(64) std::array<std::uint32_t, kRows + 16> codes{};
   alignas(64) std::array<std::int64_t, kRows + 8> values{};
 
@@ -90,7 +90,7 @@ struct DeltaSegment::Step {
       if (any != 0) take(step, done / 64);
     }
   }
-  /// The same, and puts into the mask what is left of `wanted`.
+  /// The same; then copies what is left of `wanted` to the mask.
   template <typename Narrow>
   static void narrow_each(std::uint32_t first, std::size_t count, std::uint64_t* mask,
                           Narrow&& narrow) {
@@ -101,7 +101,7 @@ struct DeltaSegment::Step {
   }
 };
 
-// Rows that do not count may have any code: one of a transaction that began later, for instance.
+// Rows that do not count may have any code, for instance rows of a transaction that began later.
 void DeltaSegment::load_codes(std::uint32_t column, Step& step) const {
   const std::uint32_t end = domain_of(column)->count();
   if (read_codes({step.first, nullptr, step.count}, access(column), step.codes.data()) < end)
@@ -114,7 +114,7 @@ void DeltaSegment::load_codes(std::uint32_t column, Step& step) const {
   }
 }
 
-// Takes the rows that are NULL out of those that count, or all others.
+// Removes the NULL rows from those that count, or all others.
 void DeltaSegment::keep_nulls(std::uint32_t column, bool others, Step& step) const {
   if (const DictionaryDomain* domain = domain_of(column); domain != nullptr) {
     const std::uint32_t null_code = domain->null_code();
@@ -132,7 +132,7 @@ void DeltaSegment::keep_nulls(std::uint32_t column, bool others, Step& step) con
   }
 }
 
-// Payloads of an integer column; rows that are NULL count no more.
+// Loads payloads of an integer column; NULL rows no longer count.
 void DeltaSegment::load_values(std::uint32_t column, Step& step) const {
   if (const DictionaryDomain* domain = domain_of(column); domain != nullptr) {
     load_codes(column, step);
@@ -144,7 +144,7 @@ void DeltaSegment::load_values(std::uint32_t column, Step& step) const {
   }
 }
 
-// The code of a value, kNone if no row has it that the transaction sees.
+// The code of a value; kNone if no visible row has it.
 std::uint32_t DeltaSegment::code_of(const DictionaryDomain& domain, const Value& value) {
   const Type type = domain.type();
   Value wanted;
@@ -179,7 +179,7 @@ bool DeltaSegment::narrow(const RangeCondition& range, std::uint32_t first, std:
     Step::narrow_each(first, count, mask, [&](Step& step) {
       load_codes(column, step);
       if (is_outside) keep_nulls(column, true, step);
-      step.keep_code(code, is_outside);  // kNone is no row's code
+      step.keep_code(code, is_outside);  // kNone is the code of no row
     });
     return true;
   }
@@ -202,7 +202,7 @@ bool DeltaSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t
                           const std::uint64_t* mask, Totals& totals) const {
   if (lane_of(schema_[column].type) != Lane::kInt || is_read_by_row(column)) return false;
   if (is_sparse(count, mask)) return false;
-  // As unsigned distances from the least integer they do not overflow.
+  // As unsigned distances from the least integer they cannot overflow.
   const auto origin = static_cast<std::uint64_t>(kLeast);
   Step::for_each(first, count, mask, [&](Step& step, std::size_t) {
     load_values(column, step);
@@ -236,9 +236,10 @@ bool DeltaSegment::extremes(std::uint32_t column, std::uint32_t first, std::size
   return true;
 }
 
-// Of rows at both ends: values often come in some order. Which of them count makes no difference.
+// From rows at both ends, because values often come in some order. It does not matter which of the
+// rows count.
 bool DeltaSegment::likely_extremes(std::uint32_t column, Value& least, Value& greatest) const {
-  if (domain_of(column) != nullptr) return false;  // of rows that do not count codes may be wrong
+  if (domain_of(column) != nullptr) return false;  // codes of rows that do not count may be wrong
   const std::uint32_t count = std::min<std::uint32_t>(Step::kRows, chunk_.row_count);
   const std::uint32_t last = (chunk_.row_count - count) / 64 * 64;
   if (!extremes(column, 0, count, nullptr, least, greatest)) return false;

@@ -18,9 +18,9 @@ using columns::MainColumn;
 using columns::MainRange;
 using columns::Match;
 
-// With fewer rows than that of a range, they are read one by one.
+// If fewer than one in this many rows of a range are wanted, they are read one by one.
 constexpr std::size_t kSparseRows = 16;
-// One in so many rows of a group.
+// Few rows means: at most one in this many of a group.
 constexpr std::uint32_t kFewRows = 8;
 
 std::size_t extent_of(const RowSelection& rows) noexcept {
@@ -37,7 +37,7 @@ std::uint32_t place(const RowSelection& rows, std::size_t i) noexcept {
          (rows.positions == nullptr ? static_cast<std::uint32_t>(i) : rows.positions[i]);
 }
 
-// A byte per row out of a bit per row; whether there is any.
+// Expands a bit per row to a byte per row; returns whether any bit is set.
 bool spread(const std::uint64_t* bits, std::size_t count, std::uint8_t* out) noexcept {
   std::uint64_t any = 0;
   for (std::size_t i = 0; i < count; ++i) out[i] = (bits[i / 64] >> (i % 64)) & 1;
@@ -77,7 +77,7 @@ std::optional<Value> bound_of(const std::optional<Value>& value, Type type, bool
   if (!value) return value;
   if (lane_of(type) == Lane::kText) return Value::from_bytes(type, value->as_string());
   if (type != Type::kInt32) return Value::from_raw(type, value->raw());
-  // A bound beyond 32 bits bounds nothing, or leaves nothing.
+  // A bound beyond 32 bits excludes nothing, or everything.
   const std::int64_t raw = value->raw();
   if (raw >= std::numeric_limits<std::int32_t>::min() &&
       raw <= std::numeric_limits<std::int32_t>::max())
@@ -111,7 +111,7 @@ ColumnView MainSegment::values(std::uint32_t column, const RowSelection& rows, V
 std::uint32_t MainSegment::domain_code(std::uint32_t column, const Value& value) const {
   const auto& domain = static_cast<const DictionaryDomain&>(*schema_[column].domain);
   const std::uint32_t code = domain.dictionary().find(value);
-  // Values of groups stay in the dictionary.
+  // The dictionary keeps the values of groups.
   if (code >= domain.count())
     fail(StatusCode::kCorrupt,
          fmt::format("table {}, column {}: expected the value {} of a row group in the dictionary "
@@ -138,7 +138,7 @@ ColumnView MainSegment::codes_by_value(std::uint32_t column, const RowSelection&
 ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Vec& out) const {
   const MainColumn& from = *columns_[column];
   const std::uint64_t local_codes = from.code_count();
-  // Not for payloads without codes, nor where most codes in the range are no row's.
+  // By value for payloads without codes, and if most codes in the range belong to no row.
   if (local_codes == 0 || local_codes > std::uint64_t{row_count_} * 4 + 65536)
     return codes_by_value(column, rows, out);
   Translation& translation = translations_[column];
@@ -157,7 +157,7 @@ ColumnView MainSegment::codes(std::uint32_t column, const RowSelection& rows, Ve
     any_null |= nulls[i] != 0;
     std::uint32_t known = translation.codes[code].load(std::memory_order_relaxed);
     if (known == 0 && nulls[i] == 0) {
-      // Two workers may look the same one up: they find the same.
+      // Two workers may look the same code up: they get the same result.
       known = domain_code(column, from.entry_value(code)) + 1;
       translation.codes[code].store(known, std::memory_order_relaxed);
     }
@@ -274,8 +274,8 @@ bool MainSegment::add_up(std::uint32_t column, std::uint32_t first, std::size_t 
   return true;
 }
 
-// Whether few rows are left out, and rows with the least and with the greatest value of all are
-// among the others. One of each is looked for once, and again when it is gone.
+// Whether few rows are left out, and the others include rows with the least and the greatest value
+// of all. A row of each kind is searched once, and again when it is deleted.
 bool MainSegment::sees_extremes(std::uint32_t column, const std::uint64_t* mask) const {
   columns::ExtremePlaces* places = rows_->extreme_places(column);
   if (places == nullptr) return false;

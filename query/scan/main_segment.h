@@ -12,20 +12,20 @@
 
 namespace flugs::query {
 
-/// A row group of main: immutable columns, each packed by itself. Positions are places in the
-/// columns. Conditions on ranges are tested on packed codes; others once per entry, where a column
-/// has a dictionary of the group's own. Codes of the query's domain are looked up once per code of
-/// the group that is met.
+/// A row group of main: immutable columns, each packed separately. Positions are places in the
+/// columns. Conditions on ranges are tested on packed codes. Other conditions are tested once per
+/// entry, if the column has a dictionary of the group's own. Each of the group's codes is
+/// translated once, when it occurs, to a code of the query's domain.
 class MainSegment : public Segment {
  public:
-  /// Which rows the transaction sees, by their places. Thread-safety: any thread.
+  /// The rows that the transaction sees, by their places. Thread-safety: any thread.
   class Rows {
    public:
     virtual ~Rows() = default;
     /// As Segment::visible.
     virtual std::size_t visible(std::uint32_t first, std::size_t count, std::uint64_t* mask) = 0;
-    /// Where the least and the greatest value of a column stand, kept from query to query; null:
-    /// nowhere.
+    /// The rows with the least and the greatest value of a column, kept from query to query; null:
+    /// not kept.
     virtual columns::ExtremePlaces* extreme_places(std::uint32_t /*column*/) const noexcept {
       return nullptr;
     }
@@ -35,7 +35,8 @@ class MainSegment : public Segment {
     virtual std::uint64_t entries_read() const noexcept = 0;
   };
 
-  /// `columns` in the order of the table's `schema`, each of `rows` rows; all outlive the segment.
+  /// `columns` in the order of the table's `schema`, each of `row_count` rows; all outlive the
+  /// segment.
   MainSegment(std::string table, const Schema& schema,
               std::vector<const columns::MainColumn*> columns, std::uint32_t row_count,
               std::unique_ptr<Rows> rows);
@@ -80,7 +81,7 @@ class MainSegment : public Segment {
     std::once_flag once;
     std::vector<std::atomic<std::uint32_t>> codes;
   };
-  /// For which codes of the group a condition holds.
+  /// The codes of the group for which a condition holds.
   struct Wanted {
     bool by_value = false;
     std::vector<std::uint64_t> bits;

@@ -12,48 +12,49 @@
 
 namespace flugs::query {
 
-/// The rows that a sink wants: the first ones by one of the columns of its batches, NULL first in
-/// ascending order. Integers only, as they are in int lanes.
+/// The rows that a sink wants: the first ones by one of the columns of its batches, with NULL first
+/// in ascending order. Only integers in int lanes.
 struct FirstRows {
   std::uint32_t column = 0;
   bool descending = false;
 };
-/// How far such rows are still wanted.
+/// The last value that is still wanted.
 struct LastWanted {
   std::int64_t value = 0;
   bool is_excluded = false;
 };
 
-/// Takes batches from many workers; each worker's calls come one after the other. What a batch
-/// views need not outlive the call.
+/// Takes batches from many workers; the calls of each worker come one after the other. The data
+/// that a batch views may be gone after the call.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void push(const Batch& batch, std::uint32_t worker) = 0;
-  /// `selected` rows of a segment, those whose bits are set (no mask: all), before a column of them
-  /// is read: `columns` says which of the table's columns would be the batch's. True: taken.
+  /// Offers `selected` rows of a segment, those whose bits are set (no mask: all), before any
+  /// column of them is read: `columns` says which of the table's columns would be the batch's.
+  /// True: taken.
   virtual bool push_masked(const Segment& /*segment*/,
                            const std::vector<std::uint32_t>& /*columns*/, std::uint32_t /*first*/,
                            std::size_t /*count*/, const std::uint64_t* /*mask*/,
                            std::size_t /*selected*/, std::uint32_t /*worker*/) {
     return false;
   }
-  /// Whether push_masked had better be given all rows of a segment at once, if they are selected.
+  /// Whether push_masked should get all rows of a segment at once, if they are selected.
   virtual bool takes_segments() const noexcept { return false; }
   virtual std::optional<FirstRows> first_rows() const { return std::nullopt; }
-  /// Nothing as long as every row is wanted. Any worker.
+  /// nullopt as long as every row is wanted. Any worker.
   virtual std::optional<LastWanted> last_wanted() const noexcept { return std::nullopt; }
-  /// No more rows are wanted: sources may stop. Any worker.
+  /// True when no more rows are wanted: sources may stop. Any worker.
   virtual bool is_satisfied() const noexcept { return false; }
 };
 
-/// Something that batches pass through on their way to the next.
+/// A sink that passes batches on to the next one.
 class Stage : public Sink {
  public:
   void set_next(Sink& next) noexcept { next_ = &next; }
   bool is_satisfied() const noexcept override { return next_->is_satisfied(); }
-  /// The column of the input that a column of the output is; nothing if it is computed, or if rows
-  /// do not come out as they go in.
+  /// The input's column that is passed on as a column of the output; nullopt if the output is
+  /// computed, or if rows do not come out as they go in.
   virtual std::optional<std::uint32_t> input_column(std::uint32_t /*output*/) const {
     return std::nullopt;
   }
@@ -67,45 +68,45 @@ class Stage : public Sink {
   Sink* next_ = nullptr;
 };
 
-/// Payloads from the least to the greatest, and how many rows they are of.
+/// Payloads from the least to the greatest, and the number of their rows.
 struct PayloadRange {
   std::int64_t least = 0;
   std::int64_t greatest = 0;
   std::uint64_t rows = 0;
 };
 
-/// Where batches come from, in morsels that workers take one by one.
+/// A source of batches, in morsels that workers take one by one.
 class Source {
  public:
   virtual ~Source() = default;
-  /// Before all else: which sink morsels will be run with.
+  /// Called first, with the sink that morsels will run with.
   virtual void begin(const Sink& /*sink*/) {}
   virtual std::size_t morsel_count() const = 0;
   virtual void run(std::size_t morsel, std::uint32_t worker, Sink& sink) = 0;
-  /// Rows must be taken in the order of morsels, by one worker.
+  /// Whether one worker must take the rows in the order of morsels.
   virtual bool is_ordered() const noexcept { return false; }
-  /// About between which payloads a column's values lie, of rows of which something is known;
-  /// nothing if there are none, or if it is not one of integers.
+  /// Roughly the range of a column's payloads, over rows about which something is known; nullopt if
+  /// there are none, or if the column is not one of integers.
   virtual std::optional<PayloadRange> likely_range(std::uint32_t /*column*/) const {
     return std::nullopt;
   }
-  /// Adds to the explanation what was done.
+  /// Adds figures to the explanation.
   virtual void finish() {}
 };
 
-/// A source and the stages behind it: what runs without holding rows.
+/// A source and the stages behind it: the part of a query that runs without holding rows.
 struct Pipeline {
   std::unique_ptr<Source> source;
   std::vector<std::unique_ptr<Stage>> stages;
-  Schema schema;  ///< of what comes out
+  Schema schema;  ///< schema of the rows that come out
   ExplainPtr explain;
 
   void add(std::unique_ptr<Stage> stage);
-  /// Everything through to `sink`, in parallel.
+  /// Runs everything through to `sink`, in parallel.
   void run(RunContext& context, Sink& sink);
 };
 
-/// Rows that are held, as a source.
+/// A source of held rows.
 class RowsSource : public Source {
  public:
   RowsSource(RunContext& context, std::shared_ptr<const Rows> rows);
@@ -124,7 +125,7 @@ class RowsSource : public Source {
   std::vector<Morsel> morsels_;
 };
 
-/// Holds every row that comes.
+/// Holds every row that it gets.
 class RowsSink : public Sink {
  public:
   RowsSink(RunContext& context, const Schema& schema, const std::string& owner);

@@ -12,8 +12,8 @@
 
 namespace flugs::query {
 
-/// A condition on one column that a segment may know how to test without looking at values. Bounds
-/// are of the column's type, except that integers may be of another width.
+/// A condition on one column that a segment may be able to test without reading values. Bounds are
+/// of the column's type, except that integers may have another width.
 struct RangeCondition {
   enum class Kind : std::uint8_t { kWithin, kOutside, kIsNull, kIsNotNull };
   std::uint32_t column = 0;
@@ -33,16 +33,16 @@ struct RowSelection {
 
 using columns::Int128;
 
-/// What the values of some rows add up to; NULLs do not count.
+/// Sums over the values of some rows; NULLs do not count.
 struct Totals {
   Int128 sum = 0;
-  double real_sum = 0;  ///< of doubles
+  double real_sum = 0;  ///< for doubles
   std::int64_t count = 0;
 };
 
 /// Rows of a table that lie in memory in one way: a chunk of the delta, a row group of main. A
-/// segment decides nothing about a query; it answers for ranges of its row positions, `first` being
-/// a multiple of 64: block_rows() at a time where masks are asked for, else kBatchRows at most.
+/// segment makes no decision about a query. It answers questions about ranges of its row positions.
+/// `first` is a multiple of 64. A range has at most block_rows() rows for a mask, else kBatchRows.
 ///
 /// Thread-safety: const, any thread.
 class Segment {
@@ -52,18 +52,19 @@ class Segment {
   virtual ~Segment() = default;
 
   virtual std::uint32_t row_count() const noexcept = 0;
-  /// Rows for which masks are made together; a multiple of 64, kBlockRowsMax at most.
+  /// Number of rows for which masks are made together; a multiple of 64, at most kBlockRowsMax.
   virtual std::uint32_t block_rows() const noexcept { return kBatchRows; }
   static constexpr std::uint32_t kBlockRowsMax = 8 * kBatchRows;
-  /// Whether it may know of all its rows together what it would have to look for in parts of them.
+  /// Whether it may know answers for all its rows together that it would have to search for in
+  /// parts.
   virtual bool answers_whole() const noexcept { return false; }
-  /// Whether the transaction sees every row, as far as that is known without a look at them.
+  /// Whether the transaction is known to see every row, without looking at them.
   virtual bool sees_all() const noexcept { return false; }
-  /// Sets bit i of `mask` if the transaction sees row `first + i`, clears it if not; returns how
-  /// many it sees. Words are written whole.
+  /// Sets bit i of `mask` if the transaction sees row `first + i`, and clears it if not; returns
+  /// the number of visible rows. Words are written whole.
   virtual std::size_t visible(std::uint32_t first, std::size_t count,
                               std::uint64_t* mask) const noexcept = 0;
-  /// How many MVCC entries `visible` has read one by one, in main.
+  /// Number of MVCC entries in main that `visible` has read one by one.
   virtual std::uint64_t entries_read() const noexcept { return 0; }
   /// Values of a column, in the lane of its type.
   virtual ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const = 0;
@@ -72,35 +73,34 @@ class Segment {
 
   /// Whether the column may be NULL in one of the rows.
   virtual bool may_be_null(std::uint32_t column) const noexcept = 0;
-  /// A column, packed as it lies, where the segment has it so; else null.
+  /// A column in its packed form, if the segment has it; else null.
   virtual const columns::MainColumn* packed(std::uint32_t /*column*/) const noexcept {
     return nullptr;
   }
-  /// The code, in the domain of the column, of a value that a packed column has. Fails with
-  /// kCorrupt.
+  /// The code, in the column's domain, of a value that a packed column has. Fails with kCorrupt.
   virtual std::uint32_t domain_code(std::uint32_t /*column*/, const Value& /*value*/) const {
     return CodeDomain::kNone;
   }
 
-  /// For which rows of the whole segment a condition holds, as far as that is known beforehand.
+  /// The part of the segment's rows for which a condition holds, as far as it is known beforehand.
   virtual Reach reach(const RangeCondition&) const { return Reach::kSome; }
   /// Clears the bits of rows for which the condition does not hold. False: it cannot.
   virtual bool narrow(const RangeCondition&, std::uint32_t /*first*/, std::size_t /*count*/,
                       std::uint64_t* /*mask*/) const {
     return false;
   }
-  /// The same for any condition that depends on one column alone, where its values are evaluated
-  /// once per entry of a dictionary of the segment's own. The condition outlives the segment's use:
-  /// it is known again by its address.
+  /// The same for any condition on one column alone, evaluated once per entry of the segment's own
+  /// dictionary. The condition must outlive the use of the segment, which recognises it by its
+  /// address.
   virtual bool narrow_by_entries(const BoundExpr& /*condition*/, std::uint32_t /*column*/,
                                  std::uint32_t /*slots*/, std::uint32_t /*first*/,
                                  std::size_t /*count*/, std::uint64_t* /*mask*/) const {
     return false;
   }
 
-  /// Sum and count of a column's values, and the least and the greatest, NULL when there is none,
-  /// over the rows whose bits are set (no mask: all), without reading values one by one. False: it
-  /// cannot.
+  /// Sum and count of a column's values, and the least and the greatest value, NULL if there is
+  /// none, over the rows whose bits are set (no mask: all), without reading values one by one.
+  /// False: it cannot.
   virtual bool add_up(std::uint32_t /*column*/, std::uint32_t /*first*/, std::size_t /*count*/,
                       const std::uint64_t* /*mask*/, Totals& /*totals*/) const {
     return false;
@@ -110,8 +110,8 @@ class Segment {
                         Value& /*greatest*/) const {
     return false;
   }
-  /// About what the values of a column of integers lie between; a few may lie outside. False: there
-  /// are none, or nothing is known about them.
+  /// Roughly the bounds of a column of integers; a few values may lie outside. False: it has no
+  /// values, or nothing is known about them.
   virtual bool likely_extremes(std::uint32_t /*column*/, Value& /*least*/,
                                Value& /*greatest*/) const {
     return false;

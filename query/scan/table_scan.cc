@@ -21,8 +21,7 @@ Schema without_domains(Schema schema) {
   return schema;
 }
 
-// A condition is worth evaluating per dictionary entry when there are fewer entries than rows by
-// far.
+// A condition is worth evaluating per dictionary entry if there are far fewer entries than rows.
 std::uint32_t lookup_codes_max(const TableView& table) {
   const std::uint64_t codes =
       std::max<std::uint64_t>(Binder::kLookupCodesMax, table.row_positions() / 4);
@@ -70,7 +69,7 @@ TableScan::TableScan(RunContext& context, std::unique_ptr<TableView> table,
   if (context.is_dry) explain_filters();
 }
 
-// `between` is two conditions: the first one's range becomes that of both. Returns which it is.
+// `between` is two conditions: the first filter's range becomes that of both. Returns its index.
 std::optional<std::size_t> TableScan::join_ranges(const RangeCondition& range) {
   using Kind = RangeCondition::Kind;
   for (std::size_t f = 0; f < filters_.size(); ++f) {
@@ -119,14 +118,14 @@ bool TableScan::is_ruled_out(const Segment& segment) const {
   });
 }
 
-// Whether all rows of a segment fulfil the filters.
+// Whether all rows of a segment meet the filters.
 bool TableScan::needs_no_filter(const Segment& segment) const {
   return std::all_of(filters_.begin(), filters_.end(), [&](const auto& f) {
     return f->range && segment.reach(*f->range) == Segment::Reach::kAll;
   });
 }
 
-// The segments in the order of their best values; those that do not know them at the end.
+// The segments in the order of their best values, then those that do not know them.
 std::vector<std::uint32_t> TableScan::best_first() const {
   std::vector<std::uint32_t> order(table_->segments().size());
   std::iota(order.begin(), order.end(), 0u);
@@ -181,8 +180,8 @@ std::optional<PayloadRange> TableScan::likely_range(std::uint32_t output) const 
   return all;
 }
 
-// The range that rows have to be in to be among the first ones that the sink wants; nothing as long
-// as all are wanted, or if NULLs are, which are in no range.
+// The range of rows that can be among the first ones that the sink wants; nullopt while all rows
+// are wanted, or if NULLs are, which are in no range.
 std::optional<RangeCondition> TableScan::still_wanted(const Segment& segment,
                                                       const Sink& sink) const {
   if (!first_rows_) return std::nullopt;
@@ -198,7 +197,7 @@ std::optional<RangeCondition> TableScan::still_wanted(const Segment& segment,
   return range;
 }
 
-// All visible rows of a segment at once.
+// Offers all visible rows of a segment at once.
 bool TableScan::run_whole(const Segment& segment, std::uint32_t worker, Sink& sink) {
   const std::uint32_t rows = segment.row_count();
   std::size_t seen = rows;
@@ -252,7 +251,7 @@ void TableScan::run(std::size_t morsel, std::uint32_t worker, Sink& sink) {
   }
 }
 
-// The filters that need no more look, a bit each.
+// Returns a bit for each filter that needs no further test.
 std::uint64_t TableScan::narrow(const Segment& segment, std::uint32_t first, std::size_t count,
                                 std::uint64_t* mask) {
   std::uint64_t by_range = 0;
@@ -276,7 +275,7 @@ std::uint64_t TableScan::narrow(const Segment& segment, std::uint32_t first, std
   return by_range | by_entries;
 }
 
-// Leaves in local.positions the rows for which the filter holds.
+// Leaves the rows that meet the filter in local.positions.
 std::size_t TableScan::filter_rows(ScanFilter& filter, const Segment& segment, RowSelection& rows,
                                    Local& local) {
   if (filter.on_codes) fill_lookup(*filter.on_codes);
@@ -300,7 +299,7 @@ std::size_t TableScan::filter_rows(ScanFilter& filter, const Segment& segment, R
   return chosen;
 }
 
-// Visibility and what the segment can test by itself, for a block; the rest batch by batch.
+// Tests visibility and what the segment can test itself, for a block; the rest batch by batch.
 void TableScan::run_block(const Segment& segment, std::uint32_t first, std::size_t count,
                           Local& local, std::uint32_t worker, Sink& sink) {
   std::uint64_t* mask = local.mask.data();

@@ -12,24 +12,24 @@
 
 namespace flugs::query {
 
-/// One of the conditions joined by `and` directly behind a table.
+/// A condition directly behind a table, one of those joined by `and`.
 struct ScanFilter {
   std::string text;
   BoundPtr by_value;
-  BoundPtr on_codes;  ///< may be missing; a lookup by the codes of `column`
+  BoundPtr on_codes;  ///< optional; a lookup by the codes of `column`
   std::vector<std::uint32_t> columns;
   std::optional<RangeCondition> range;
-  std::optional<std::size_t> part_of;  ///< the filter whose range is that of both
-  // What became of it, in rows.
+  std::optional<std::size_t> part_of;  ///< the filter whose range covers both
+  // Statistics, in rows.
   std::atomic<std::uint64_t> tested_on_codes{0};
   std::atomic<std::uint64_t> tested_by_value{0};
-  // In the segment.
+  // Tested by the segment.
   std::atomic<std::uint64_t> narrowed{0};  ///< on packed codes
   std::atomic<std::uint64_t> narrowed_in_delta{0};
 };
 
-/// Reads the visible rows of a table that fulfil the filters: visibility first, then filter by
-/// filter on the rows that are left, then the columns that were asked for.
+/// Reads the visible rows of a table that meet the filters: first visibility, then filter by filter
+/// on the rows that are left, then the requested columns.
 class TableScan : public Source {
  public:
   /// A column of the output: `as_codes` only if the table's schema has a domain for it.
@@ -54,7 +54,7 @@ class TableScan : public Source {
     std::uint32_t first;
     std::uint32_t rows;
   };
-  /// What a worker needs of its own.
+  /// A worker's own data.
   struct Local {
     Local(const TableScan& scan);
     Evaluator values;
@@ -62,7 +62,7 @@ class TableScan : public Source {
     std::vector<std::uint64_t> mask;
     std::vector<std::uint32_t> positions;
     std::vector<std::uint32_t> chosen;
-    std::vector<Vec> columns;  // of the table, for filters
+    std::vector<Vec> columns;  // columns of the table, for filters
     std::vector<Vec> outputs;
     Batch batch;  // of the table's columns
     Batch output;
@@ -100,13 +100,13 @@ class TableScan : public Source {
   ExplainPtr explain_;
   std::atomic<std::uint64_t> scanned_{0};
   std::atomic<std::uint64_t> skipped_{0};
-  std::atomic<std::uint64_t> behind_{0};  // of them: behind the rows that the sink has
+  std::atomic<std::uint64_t> behind_{0};  // of the skipped: behind the rows that the sink has
   std::atomic<std::uint64_t> whole_{0};   // segments that the sink took as a whole
   std::atomic<std::uint64_t> visible_{0};
   std::atomic<std::uint64_t> selected_{0};
 };
 
-/// The condition as one that segments know, if it is one.
+/// The condition as a RangeCondition, if it is one.
 std::optional<RangeCondition> range_of(const BoundExpr& condition);
 /// The conditions that `and` joins at the top of `condition`, in order.
 void split_conjunction(const Expr& condition, std::vector<Expr>& conjuncts);

@@ -11,7 +11,7 @@ namespace flugs::query {
 
 namespace {
 
-/// Which rows of a group a transaction sees, by their places in its columns.
+/// The rows of a group that a transaction sees, by their places in the columns.
 class GroupRows : public MainSegment::Rows {
  public:
   GroupRows(const engine::RowGroup& group, const mvcc::Visibility& visibility) noexcept
@@ -63,7 +63,7 @@ void TableView::add_columns() {
   }
 }
 
-// An edition that a chunk names stays as long as somebody reads the chunk.
+// An edition that a chunk names stays as long as a thread reads the chunk.
 void TableView::add_formers(const columns::RowLayout& layout) {
   if (layout.editions() == editions_) return;
   for (std::size_t i = 0; i < schema_.size(); ++i) {
@@ -97,9 +97,9 @@ void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t r
 TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibility)
     : table_(table) {
   const std::uint32_t end = table.rows().rows_end();
-  // Columns and segments of the same editions. A change stores the column first and the sum of
-  // editions then: the columns that were found are compared, not two sums, which may both be of
-  // before the change although a column is of after it.
+  // Columns and segments must be of the same editions. A change stores the column first and the sum
+  // of editions then. So the columns found here are compared with the sum; two equal sums could
+  // both be from before the change although a column is from after it.
   for (bool is_same = false; !is_same;) {
     editions_ = 0;
     segments_.clear();
@@ -110,7 +110,7 @@ TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibil
     add_segments(visibility, end);
     is_same = table.columns().editions() == editions_;
   }
-  // What a merge made of a chunk since then has nothing of a column that was dropped since then.
+  // If a column was dropped since then, a merged chunk may have no values of it.
   for (std::size_t i = 0; i < schema_.size(); ++i)
     schema_[i].is_dropped = schema_[i].is_dropped || table.columns()[i]->is_dropped();
 }

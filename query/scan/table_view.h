@@ -20,7 +20,7 @@ class TableView {
   const Schema& schema() const noexcept { return schema_; }
   const std::vector<std::unique_ptr<Segment>>& segments() const noexcept { return segments_; }
   std::uint64_t row_positions() const noexcept { return row_positions_; }
-  /// Whether some of the rows are in main, where the domains' codes have to be looked up.
+  /// Whether some rows are in main, where codes of the domains must be looked up.
   bool has_groups() const noexcept { return has_groups_; }
 
  private:

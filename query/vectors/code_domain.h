@@ -15,8 +15,8 @@
 
 namespace flugs::query {
 
-/// What codes of a column stand for, throughout a query: so that grouping and joining can carry
-/// codes, and values are fetched at the end. Equal values have equal codes.
+/// The values of a column's codes throughout a query. Grouping and joining can carry codes, and
+/// values are fetched at the end. Equal values have equal codes.
 ///
 /// Thread-safety: const, any thread.
 class CodeDomain {
@@ -29,14 +29,14 @@ class CodeDomain {
   CodeDomain& operator=(const CodeDomain&) = delete;
 
   Type type() const noexcept { return type_; }
-  /// Codes that rows can have are below it; 0 when that is not known, as it grows.
+  /// Codes in rows are below it; 0 when the bound is unknown, because the domain grows.
   virtual std::uint32_t count() const noexcept = 0;
-  /// Payload (of a double its bits); 0 for NULL.
+  /// Payload (for a double its bits); 0 for NULL.
   virtual std::int64_t integer(std::uint32_t code) const noexcept = 0;
   virtual std::string_view text(std::uint32_t code) const noexcept = 0;
-  /// The code that stands for NULL, kNone if none does.
+  /// The code of NULL; kNone if it has none.
   virtual std::uint32_t null_code() const noexcept { return kNone; }
-  /// All payloads side by side, if the domain is small enough to have them so; else null.
+  /// All payloads side by side, if the domain is small enough to keep them; else null.
   virtual const std::int64_t* integers() const { return nullptr; }
 
  private:
@@ -62,7 +62,8 @@ class DictionaryDomain : public CodeDomain {
   std::uint32_t null_code() const noexcept override { return dictionary_.null_code(); }
   const std::int64_t* integers() const override;
   const columns::Dictionary& dictionary() const noexcept { return dictionary_; }
-  /// Where the entries of codes below count() are; no bases where they cannot be read so.
+  /// Places of the entries of codes below count(); no bases where the entries cannot be read that
+  /// way.
   DictionaryEntries entries() const noexcept { return {bases_, dictionary_.entry_bytes()}; }
 
  private:
@@ -76,7 +77,7 @@ class DictionaryDomain : public CodeDomain {
   mutable std::vector<std::int64_t> decoded_;
 };
 
-/// Texts that were computed, each under one code, dense. Made by one thread.
+/// Computed texts, each under one code; codes are dense. Made by one thread.
 class FixedTexts : public CodeDomain {
  public:
   using CodeDomain::CodeDomain;
@@ -94,7 +95,7 @@ class FixedTexts : public CodeDomain {
   std::unordered_map<std::string_view, std::uint32_t> codes_;
 };
 
-/// Texts that workers meet while a query runs. The bytes are where they were and stay there.
+/// Texts that workers meet while a query runs. The bytes stay where they are.
 ///
 /// Thread-safety: intern from any thread; text when no thread interns any more.
 class TextPool : public CodeDomain {

@@ -7,7 +7,7 @@
 
 namespace flugs::query {
 
-/// A type with what it needs to be read: the scale of a decimal.
+/// A type and the scale that a decimal needs.
 struct DataType {
   Type type = Type::kInt64;
   std::uint8_t scale = 0;
@@ -53,11 +53,11 @@ constexpr bool has_other_unit(DataType a, DataType b) noexcept {
   if (is_time(a) && is_time(b)) return a.type != b.type;
   return is_exact(a) && is_exact(b) && a.scale != b.scale;
 }
-/// Of two such types: whether the first one's unit is the smaller one.
+/// For two such types: whether the first one's unit is the smaller one.
 constexpr bool is_finer(DataType a, DataType b) noexcept {
   return is_time(a) ? a.type == Type::kTimestamp : a.scale > b.scale;
 }
-/// How many units of the finer one make a unit of the other.
+/// The number of units of the finer type in one unit of the other.
 constexpr std::int64_t unit_ratio(DataType a, DataType b) noexcept {
   if (is_time(a)) return kMicrosecondsPerDay;
   return power_of_ten(a.scale > b.scale ? unsigned(a.scale) - b.scale

@@ -31,7 +31,7 @@ std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t 
   return found;
 }
 
-// `put(i, cell)` for each row, with everything that stays the same in registers.
+// Calls `put(i, cell)` for each row, with all constants in registers.
 template <typename Put>
 void for_cells(const RowCells& cells, std::size_t count, Put&& put) {
   const RowLayout::Access access = cells.access;
@@ -85,7 +85,7 @@ const DeltaKernels& plain_delta_kernels() noexcept { return kKernels; }
 
 const DeltaKernels& delta_kernels() noexcept {
 #if defined(__SANITIZE_THREAD__)
-  // Of what vector instructions read it knows neither that it is atomic nor that it is ordered.
+  // The thread sanitizer does not know that vector loads are atomic and ordered.
   return plain_delta_kernels();
 #else
   return columns::kernel_route() == columns::KernelRoute::kAvx512 ? avx512_delta_kernels()

@@ -10,14 +10,14 @@ namespace flugs::query {
 
 /// The cells of one column in rows of the delta, which lie side by side.
 struct RowCells {
-  const std::byte* rows = nullptr;  ///< the first of them
+  const std::byte* rows = nullptr;  ///< the first row
   std::size_t row_bytes = 0;
   columns::RowLayout::Access access{};
   const std::uint32_t* positions = nullptr;  ///< ascending; null: all rows from the first on
 };
 
-/// Where the entries of a dictionary of fixed-width values stand: those of a chunk in a row, so
-/// that entry `code` is at bases[chunk of the code] + code * entry_bytes.
+/// Places of the entries of a dictionary of fixed-width values. Those of a chunk are contiguous:
+/// entry `code` is at bases[chunk of the code] + code * entry_bytes.
 struct DictionaryEntries {
   std::span<const std::uint64_t> bases;
   std::uint32_t entry_bytes = 8;  ///< 8: a payload of 32 bits and its sign; 16: one of 64 bits
@@ -26,16 +26,17 @@ struct DictionaryEntries {
 /// The inner loops over rows of the delta, for one instruction set.
 ///
 /// Other threads write to rows and to dictionaries meanwhile. Words are read as aligned 8-byte
-/// words, none of them twice, and words of a cell after its row's stamps, as long as `settled` is
-/// called before: acquire loads in the plain route, the order of loads on x86-64 in the others.
+/// words, each only once. If `settled` is called first, words of a cell are read after its row's
+/// stamps: by acquire loads in the plain route, by the order of loads on x86-64 in the others.
 struct DeltaKernels {
-  /// Rows that come so much later are asked for while these are looked at.
+  /// Rows at this distance are prefetched while the current ones are read.
   static constexpr std::size_t kAheadBytes = 8192;
 
   const char* name;
 
-  /// Which of up to 64 rows, a bit each, were created at a time-stamp up to `snapshot` and are not
-  /// deleted, nor being deleted: no need to look anything up. Starts fetching rows to come.
+  /// A bit for each of up to 64 rows: whether it was created at a time-stamp up to `snapshot` and
+  /// is neither deleted nor being deleted, so that nothing must be looked up. Starts fetching later
+  /// rows.
   std::uint64_t (*settled)(const std::byte* rows, std::size_t row_bytes, std::size_t count,
                            std::uint64_t snapshot);
   /// Cells of at most 32 bits, without their signs. Returns the greatest.
@@ -51,8 +52,8 @@ struct DeltaKernels {
 const DeltaKernels& plain_delta_kernels() noexcept;
 const DeltaKernels& avx512_delta_kernels() noexcept;
 
-/// Those of the current columns::kernel_route(); for AVX2 the plain ones, since its gathers of four
-/// words are no faster than loads.
+/// The kernels of the current columns::kernel_route(); for AVX2 the plain ones, because its gathers
+/// of four words are no faster than loads.
 const DeltaKernels& delta_kernels() noexcept;
 
 }  // namespace flugs::query

@@ -7,7 +7,7 @@
 #include "mvcc/stamps.h"
 #include "query/vectors/delta_kernels.h"
 
-// Everything below is compiled for AVX-512 and is called only where there is one.
+// The rest of this file is compiled for AVX-512 and is called only where the processor has it.
 #if defined(__clang__)
 #pragma clang attribute push(                                                           \
     __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi2,popcnt"))), \
@@ -15,7 +15,7 @@
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi2,popcnt")
-// GCC 12's own intrinsics are made with `__m512i undefined = undefined`.
+// GCC 12's own intrinsics are defined with `__m512i undefined = undefined`.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
@@ -48,7 +48,7 @@ struct Settled {
   unsigned words(__m512i distances) const { return _mm512_cmplt_epu64_mask(distances, bounds); }
 };
 
-// Of rows of half a line two are read at a time, without putting their stamps side by side.
+// Two rows of half a line are read at a time, without moving their stamps together.
 constexpr std::size_t kHalfLine = 32;
 
 bool are_settled(const std::byte* rows, std::size_t row_bytes, const Settled& test) {
@@ -74,7 +74,7 @@ bool are_settled(const std::byte* rows, std::size_t row_bytes, const Settled& te
   return test.words(_mm512_max_epu64(worst, worst_too)) == 0xFF;
 }
 
-// Row by row, where not all are settled.
+// Row by row, where not all rows are settled.
 std::uint64_t settled_rows(const std::byte* rows, std::size_t row_bytes, std::size_t count,
                            const Settled& test) {
   std::uint64_t found = 0;
@@ -101,12 +101,12 @@ std::uint64_t settled(const std::byte* rows, std::size_t row_bytes, std::size_t 
   std::uint64_t found = 0;
   if (count == 64 && are_settled(rows, row_bytes, test)) found = ~std::uint64_t{0};
   if (found == 0) found = settled_rows(rows, row_bytes, count, test);
-  // Cells are read behind stamps: x86-64 keeps loads in order, this makes the compiler do so.
+  // Cells are read after stamps: x86-64 keeps loads in order, and this makes the compiler do so.
   asm volatile("" ::: "memory");
   return found;
 }
 
-// The words that hold the cells of eight rows, from row i on.
+// The words with the cells of eight rows, from row i on.
 class Words {
  public:
   explicit Words(const RowCells& cells)
@@ -129,7 +129,7 @@ class Words {
   }
 
  private:
-  // A gather takes as long as eight loads and more; these are four.
+  // A gather takes at least as long as eight loads; these are four.
   __m512i of_half_lines(const std::byte* rows) const {
     const auto four = [&](const std::byte* at) {
       return _mm512_castsi512_si256(_mm512_permutex2var_epi64(
@@ -143,7 +143,7 @@ class Words {
   const std::uint32_t* positions_;
   __m512i strides_;
   __m512i next_;
-  __m512i of_two_pairs_;  // the words in four rows, eight words to a pair
+  __m512i of_two_pairs_;  // selects the words of four rows from two pairs, eight words to a pair
   const std::byte* half_lines_;
 };
 
@@ -186,7 +186,7 @@ void integers(const RowCells& cells, std::size_t count, bool is_narrow, std::int
   if (i != count) plain_delta_kernels().integers(behind(cells, i), count - i, is_narrow, out + i);
 }
 
-// The chunks that eight codes are in: see columns::ChunkGeometry.
+// The chunks of eight codes: see columns::ChunkGeometry.
 __m256i chunks_of(__m256i codes) {
   constexpr int kFirst = columns::Dictionary::kFirstChunkBits;
   constexpr int kLargest = columns::Dictionary::kChunkBitsMax;

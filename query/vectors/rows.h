@@ -7,7 +7,7 @@
 
 namespace flugs::query {
 
-/// Rows that are held: of an intermediate or final result, or of a side of a join.
+/// Held rows: of an intermediate or final result, or of a side of a join.
 struct Rows {
   struct Part {
     std::size_t rows = 0;
@@ -22,18 +22,18 @@ struct Rows {
   Schema schema;
   std::vector<Part> parts;
   std::size_t row_count = 0;
-  bool is_ordered = false;  ///< parts and rows are in the order asked for
+  bool is_ordered = false;  ///< parts and rows are in the requested order
   std::vector<Charge> charges;
 
-  /// Copies a batch, whose columns are those of the schema, behind the others.
+  /// Appends a copy of a batch, whose columns are those of the schema.
   void append(const Batch& batch, Charge& charge);
-  /// Everything of `other` behind the own, without copying.
+  /// Appends all of `other`, without copying.
   void take(Rows&& other);
-  /// In one part.
+  /// Joins all parts to one.
   void flatten(Charge charge);
 };
 
-/// Copies `count` values behind each other.
+/// Copies `count` values one behind the other.
 void copy_column(ColumnView from, Form form, std::size_t count, Vec& to, std::size_t at,
                  std::size_t capacity, bool with_nulls);
 

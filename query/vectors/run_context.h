@@ -20,7 +20,7 @@ class TransactionContext;
 
 namespace flugs::query {
 
-/// What all operators of a running query may hold together.
+/// The memory limit that all operators of a running query share.
 /// Thread-safety: any thread.
 class MemoryBudget {
  public:
@@ -52,7 +52,7 @@ class MemoryBudget {
   std::atomic<std::uint64_t> peak_{0};
 };
 
-/// One owner's share of the budget, given back at the end. One thread.
+/// One owner's share of the budget, given back at destruction. One thread.
 class Charge {
  public:
   Charge() = default;
@@ -92,27 +92,27 @@ class Charge {
   std::uint64_t bytes_ = 0;
 };
 
-/// A line of explain(), with those below it.
+/// A line of explain(), with the lines below it.
 struct ExplainNode {
   std::string title;
   std::vector<std::string> details;
   std::vector<std::shared_ptr<ExplainNode>> inputs;
-  double seconds = -1;  ///< of the pipeline that ends here
+  double seconds = -1;  ///< time of the pipeline that ends here
 };
 using ExplainPtr = std::shared_ptr<ExplainNode>;
 std::string to_text(const ExplainNode& node, unsigned depth = 0);
 
-/// What the operators of one run share.
+/// Data that the operators of one run share.
 ///
-/// It also says what owns the bytes of texts. In a run every text is a view, wherever it stands: in
-/// a batch, in held Rows, in the table of a group by, in a CodeDomain. The bytes are
-///   - a table's: the transaction, which is visited during the run, keeps what it may see;
-///   - those of a result that is an input: `query` keeps it;
-///   - a constant's: a Binder copies them into `texts`.
-/// All of that outlives the run's operators and Rows, in whatever order these go. Only ResultData
-/// outlives the run: make_result copies its texts into memory of its own.
+/// It also defines who owns the bytes of texts. During a run every text is a view: in a batch, in
+/// held Rows, in the table of a group by, in a CodeDomain. The bytes belong to
+///   - a table: the transaction, which is visited during the run, keeps all that it may see;
+///   - a result that is an input: `query` keeps it;
+///   - a constant: a Binder copies them into `texts`.
+/// These outlive the run's operators and Rows, in whatever order those are destroyed. Only
+/// ResultData outlives the run: make_result copies its texts into memory of its own.
 struct RunContext {
-  /// Of a transaction that is open.
+  /// `open` must be an open transaction.
   RunContext(std::shared_ptr<const QueryNode> node, const Transaction& open,
              const RunOptions& options, std::uint32_t thread_count);
 
@@ -121,10 +121,10 @@ struct RunContext {
   const engine::DatabaseCore* database;
   engine::TransactionContext* transaction;
   std::stop_token stop;
-  std::uint32_t threads;  ///< at most: as many as can be had of them do the work
+  std::uint32_t threads;  ///< largest number; fewer if the system refuses some
   Crew& crew;
   MemoryBudget budget;
-  bool is_dry = false;  ///< explain only: plans are made, nothing is read
+  bool is_dry = false;  ///< explain only: plans are made, no rows are read
   std::atomic<std::uint64_t> rows_scanned{0};
   std::atomic<std::uint64_t> rows_skipped{0};
   std::atomic<std::uint64_t> entries_read{0};

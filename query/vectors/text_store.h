@@ -10,7 +10,7 @@ namespace flugs::query {
 /// Thread-safety: the thread that plans the query.
 class TextStore {
  public:
-  /// A copy, which stays where it is.
+  /// A copy, which stays in place.
   std::string_view keep(std::string_view text) { return texts_.emplace_back(text); }
 
  private:

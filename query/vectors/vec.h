@@ -14,7 +14,7 @@
 
 namespace flugs::query {
 
-/// Rows that go through the operators together: a few columns of them fit the first cache.
+/// Rows that pass through the operators together: a few columns of them fit the first-level cache.
 inline constexpr std::size_t kBatchRows = 2048;
 /// Rows of a held result that a worker takes at a time.
 inline constexpr std::size_t kMorselRows = 16 * kBatchRows;
@@ -23,7 +23,7 @@ inline constexpr std::size_t kMorselRows = 16 * kBatchRows;
 inline bool real_equal(double a, double b) noexcept { return a == b || (a != a && b != b); }
 inline bool real_less(double a, double b) noexcept { return a < b || (a == a && b != b); }
 
-/// What stands in memory for a column: a Lane's values, or codes of a domain.
+/// The form of a column in memory: a Lane's values, or codes of a domain.
 enum class Form : std::uint8_t { kInt, kReal, kText, kCode };
 
 constexpr Form form_of(Lane lane) noexcept { return static_cast<Form>(lane); }
@@ -31,11 +31,11 @@ constexpr std::size_t bytes_of(Form form) noexcept {
   return form == Form::kText ? sizeof(std::string_view) : form == Form::kCode ? 4 : 8;
 }
 
-/// A column of a batch, wherever it lies. At a NULL stands 0, empty text, or any code. Of a text
-/// only the view lies there: RunContext says what owns the bytes.
+/// A column of a batch, wherever it lies. At a NULL it has 0, an empty text, or any code. For a
+/// text it has only the view: RunContext says who owns the bytes.
 struct ColumnView {
   const void* data = nullptr;
-  const std::uint8_t* nulls = nullptr;  ///< 1 at a NULL; null when there is none
+  const std::uint8_t* nulls = nullptr;  ///< 1 at a NULL; null when no value is NULL
 
   const std::int64_t* ints() const noexcept { return static_cast<const std::int64_t*>(data); }
   const double* reals() const noexcept { return static_cast<const double*>(data); }
@@ -50,7 +50,7 @@ struct ColumnView {
   }
 };
 
-/// Memory for a column. Grows, keeps what it has only where said so.
+/// Memory for a column. It grows, and keeps its content only where a function says so.
 class Vec {
  public:
   std::int64_t* ints(std::size_t n) { return static_cast<std::int64_t*>(reserve(n * 8)); }
@@ -91,9 +91,9 @@ struct ColumnInfo {
   DataType type;
   std::shared_ptr<const CodeDomain> domain;
   bool is_dropped = false;  ///< keeps its place, and has no name
-  /// Of a table: which edition of the column it is. Rows may be of one before.
+  /// Edition of a table's column. Rows may be of an earlier one.
   std::uint16_t edition = 0;
-  /// What codes of such an edition, which had a dictionary of numbers, stand for.
+  /// The domain of codes of an earlier edition, which had a dictionary of numbers.
   struct Former {
     std::uint16_t edition;
     std::shared_ptr<const CodeDomain> domain;
@@ -104,13 +104,14 @@ struct ColumnInfo {
 };
 using Schema = std::vector<ColumnInfo>;
 
-/// Some rows on their way through a pipeline; kBatchRows at most. Views end with the batch.
+/// Some rows on their way through a pipeline; kBatchRows at most. Views are valid as long as the
+/// batch.
 struct Batch {
   std::size_t rows = 0;
   std::vector<ColumnView> columns;
 };
 
-/// No row: where a left join found no partner.
+/// Stands for no row, where a left join found no partner.
 inline constexpr std::uint32_t kNoPosition = 0xFFFFFFFFu;
 
 /// out[i] = from[positions[i]]; NULL for kNoPosition, which only `optional` allows.
