@@ -349,7 +349,7 @@ constexpr Scenario kScenarios[] = {
 
 }  // namespace
 
-TEST_CASE("each level lets happen of the known anomalies what it says", "[isolation]") {
+TEST_CASE("each isolation level admits exactly the anomalies that it documents", "[isolation]") {
   for (const bool in_main : {false, true})
     for (const Scenario& scenario : kScenarios) {
       const auto run = [&](Isolation isolation) {

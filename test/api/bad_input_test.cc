@@ -120,7 +120,7 @@ TEST_CASE("unknown tables, columns, keys and rows are refused", "[api]") {
   }
 }
 
-TEST_CASE("look-ups that a key cannot answer are refused", "[api]") {
+TEST_CASE("a key refuses look-ups that it cannot answer", "[api]") {
   People people;
   const Transaction t = must(people.database->begin(AccessMode::kReadOnly));
   const auto invalid = StatusCode::kInvalidArgument;
@@ -152,7 +152,7 @@ TEST_CASE("look-ups that a key cannot answer are refused", "[api]") {
   CHECK(must(t.find(people.by_mail, {Value::null()})).id() == people.ada);  // any row with NULL
 }
 
-TEST_CASE("a transaction that has ended refuses everything", "[api]") {
+TEST_CASE("an ended transaction refuses every call", "[api]") {
   People people;
   const auto refuses = [&](Transaction& t) {
     const auto invalid = StatusCode::kInvalidArgument;
@@ -197,7 +197,7 @@ TEST_CASE("a read-only transaction writes nothing", "[api]") {
   CHECK(people.database->statistics().transactions_committed == 1);
 }
 
-TEST_CASE("a database that is not open says so", "[api]") {
+TEST_CASE("every call on a database that is not open fails and says so", "[api]") {
   Database database;
   CHECK_FALSE(database.is_open());
   const auto invalid = StatusCode::kInvalidArgument;
@@ -216,7 +216,7 @@ TEST_CASE("a database that is not open says so", "[api]") {
   CHECK(database.recovery_report().phases.empty());
 }
 
-TEST_CASE("names of tables are taken once at a time", "[api]") {
+TEST_CASE("no two tables have the same name at one time", "[api]") {
   People people;
   check_refused(people.database->create_table(people_schema()), StatusCode::kAlreadyExists,
                 "people");
@@ -246,7 +246,7 @@ TEST_CASE("a table in use is not dropped", "[api]") {
   must(people.database->drop_table(people.table));
 }
 
-TEST_CASE("verify needs a quiet database", "[api]") {
+TEST_CASE("verify fails while a transaction is open", "[api]") {
   People people;
   {
     const Transaction t = must(people.database->begin(AccessMode::kReadOnly));

@@ -118,7 +118,7 @@ TEST_CASE("a cancelled transaction does not commit, and one that began since is 
   must(books.database->verify());
 }
 
-TEST_CASE("calls that go through rows are cut when their transaction is cancelled", "[api]") {
+TEST_CASE("cancelling a transaction cuts short its call that goes through rows", "[api]") {
   Books books;
   const auto pause = [] { std::this_thread::sleep_for(milliseconds(1)); };
   const std::vector<std::function<Status(Transaction&)>> calls = {
@@ -145,7 +145,7 @@ TEST_CASE("calls that go through rows are cut when their transaction is cancelle
   CHECK(books.pages(7) == 7);
 }
 
-TEST_CASE("a transaction ends when its time is over", "[api]") {
+TEST_CASE("a transaction ends at its time limit", "[api]") {
   Books books;
   Transaction t = must(books.database->begin());
   must(t.set_time_limit(milliseconds(10'000)));
@@ -168,7 +168,7 @@ TEST_CASE("a transaction ends when its time is over", "[api]") {
   CHECK(books.pages(1) == 1);
 }
 
-TEST_CASE("open transactions are told of, and how long they have made no call", "[api]") {
+TEST_CASE("transactions() lists open transactions and the time since their last call", "[api]") {
   Books books;
   CHECK(books.database->transactions().empty());
   Transaction reader =
@@ -197,7 +197,8 @@ TEST_CASE("open transactions are told of, and how long they have made no call", 
   CHECK(Database().cancel(TransactionId(1)).code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("an abandoned transaction can be ended, and hears of it when it comes back", "[api]") {
+TEST_CASE("an abandoned transaction can be ended, and its next call fails with kCancelled",
+          "[api]") {
   Books books;
   Transaction abandoned = must(books.database->begin());
   must(books.add(abandoned, 1));
@@ -230,7 +231,7 @@ TEST_CASE("an abandoned transaction can be ended, and hears of it when it comes 
   must(books.database->verify());
 }
 
-TEST_CASE("a transaction in a long call is not abandoned", "[api]") {
+TEST_CASE("end_abandoned does not end a transaction in a long call", "[api]") {
   Books books;
   Transaction t = must(books.database->begin());
   must(t.scan(books.table, {}, [&](const ScanBatch&) {
@@ -246,7 +247,7 @@ TEST_CASE("a transaction in a long call is not abandoned", "[api]") {
 }
 
 // Owners that come and go, one who cancels whom it sees, one who ends who seems to have gone.
-TEST_CASE("transactions that are cancelled and ended by others leave nothing behind", "[api]") {
+TEST_CASE("cancelled and ended transactions leave nothing behind", "[api]") {
   Books books;
   Complaint complaint;
   std::atomic<bool> ends{false};

@@ -73,7 +73,7 @@ void check_is_ended(Accounts& accounts, Transaction& t) {
   CHECK(t.commit().code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("a transaction that makes no call holds a merge up, and ends with its next call") {
+TEST_CASE("a transaction without calls delays a merge, and ends with its next call") {
   Accounts accounts;
   Transaction reader = must(accounts.database->begin(AccessMode::kReadOnly));
   CHECK(must(reader.find(accounts.key, {Value::int64(7)})).get_int64(kAccountAmount) == 7);
@@ -93,7 +93,7 @@ TEST_CASE("a transaction that makes no call holds a merge up, and ends with its 
   CHECK(accounts.rows() == kAccountRows);
 }
 
-TEST_CASE("what was asked to end may still commit") {
+TEST_CASE("a transaction that a merge asked to end may still commit") {
   Accounts accounts;
   Transaction writer = must(accounts.database->begin());
   must(writer.insert(accounts.table, {Value::int64(-1), Value::int64(1)}));
@@ -102,7 +102,7 @@ TEST_CASE("what was asked to end may still commit") {
   CHECK(accounts.rows() == kAccountRows + 1);
 }
 
-TEST_CASE("what a transaction wrote is undone when it is ended, and its rows can be written") {
+TEST_CASE("ending a transaction undoes its writes, and others may write its rows") {
   Accounts accounts;
   Transaction writer = must(accounts.database->begin());
   must(writer.insert(accounts.table, {Value::int64(-1), Value::int64(1)}));
@@ -138,7 +138,7 @@ void check_is_cut(GoThrough&& go_through) {
   check_is_ended(accounts, reader);
 }
 
-TEST_CASE("calls that go through rows are cut when their transaction is to end") {
+TEST_CASE("asking a transaction to end cuts short its call that goes through rows") {
   const auto pause = [] { std::this_thread::sleep_for(milliseconds(1)); };
   SECTION("a scan") {
     check_is_cut([&](Accounts& a, Transaction& t) {
@@ -179,7 +179,7 @@ TEST_CASE("a call from within another one does not end the transaction under it"
   CHECK(accounts.merge(milliseconds(1000)).ok());
 }
 
-TEST_CASE("a table that is merged by itself ends what holds it up, if its policy says so") {
+TEST_CASE("a merge by policy ends the transactions in its way, if the policy says so") {
   Accounts accounts;
   Transaction reader = must(accounts.database->begin(AccessMode::kReadOnly));
   MergePolicy policy;

@@ -52,7 +52,7 @@ TableSchema numbers_schema() {
 
 }  // namespace
 
-TEST_CASE("the mode says whether the pool must be there", "[api]") {
+TEST_CASE("the open mode decides whether the pool must exist", "[api]") {
   const TemporaryPath path;
   check_refused(at(path, OpenMode::kOpen), StatusCode::kNotFound);
   CHECK(must(Database::open(at(path, OpenMode::kCreate))).recovery_report().created);
@@ -61,7 +61,7 @@ TEST_CASE("the mode says whether the pool must be there", "[api]") {
   CHECK_FALSE(must(Database::open(at(path))).recovery_report().created);
 }
 
-TEST_CASE("several who open or create at once make one database", "[api]") {
+TEST_CASE("threads that open or create a pool at once make one database", "[api]") {
   const TemporaryPath path;
   std::vector<::pid_t> children;
   for (int i = 0; i < 4; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("options out of range are refused", "[api]") {
   refuse([](OpenOptions& o) { o.scm_lines_in_flight = 0; });
 }
 
-TEST_CASE("a build that does not see reads refuses to charge them, and names the one that does",
+TEST_CASE("a build without checked reads refuses scm_read_ns, and names the build that has them",
           "[api]") {
   const TemporaryPath path;
   OpenOptions options = at(path);
@@ -119,7 +119,7 @@ TEST_CASE("a build that does not see reads refuses to charge them, and names the
   }
 }
 
-TEST_CASE("a path with a zero byte is refused, and nothing is made of what stands before it",
+TEST_CASE("a path with a zero byte is refused, and no file is made for the part before it",
           "[api]") {
   const TemporaryPath path;
   for (const OpenMode mode : {OpenMode::kOpen, OpenMode::kCreate, OpenMode::kOpenOrCreate}) {
@@ -181,7 +181,7 @@ TEST_CASE("a copy is a pool of its own, also beside the one that it was copied f
   CHECK(reader.find({table, 0}, {Value::int64(2)}).code() == StatusCode::kNotFound);
 }
 
-TEST_CASE("files that are no pools are left alone", "[api]") {
+TEST_CASE("opening leaves files that are no pools unchanged", "[api]") {
   const TemporaryPath path;
   const auto write = [&](const std::string& bytes) {
     std::ofstream(path.string(), std::ios::binary) << bytes;
@@ -218,7 +218,7 @@ TEST_CASE("a truncated pool is refused", "[api]") {
   }
 }
 
-TEST_CASE("progress is told while opening", "[api]") {
+TEST_CASE("opening reports progress", "[api]") {
   const TemporaryPath path;
   {
     Database database = must(Database::open(at(path)));
@@ -370,7 +370,7 @@ TEST_CASE("schemas at their limits work, beyond them they do not", "[api]") {
   CHECK(database->tables().size() == 1);
 }
 
-TEST_CASE("the database ends the process rather than close under a transaction", "[api]") {
+TEST_CASE("closing a database with an open transaction ends the process", "[api]") {
   const TemporaryPath path;
   const ::pid_t child = ::fork();
   if (child == 0) {

@@ -33,7 +33,7 @@ void fill(Database& database) {
 
 }  // namespace
 
-TEST_CASE("an estimate counts what opening goes through", "[api]") {
+TEST_CASE("an estimate counts the work of opening", "[api]") {
   const IndexMode mode = GENERATE(IndexMode::kRebuild, IndexMode::kHint);
   const Ready ready = GENERATE(Ready::kFirstAnswer, Ready::kIndexesBuilt);
   TemporaryDatabase database([&](OpenOptions& o) {
@@ -69,7 +69,7 @@ TEST_CASE("an estimate counts what opening goes through", "[api]") {
   if (estimate.hash_entries != 0) CHECK(estimate.hash_entries == estimate.rows_swept);
 }
 
-TEST_CASE("an estimate of what is no pool says so", "[api]") {
+TEST_CASE("an estimate of a file that is no pool fails and says so", "[api]") {
   const TemporaryPath path;
   const OpenOptions options = small_options(path.string());
   CHECK(estimate_opening(options).code() == StatusCode::kNotFound);
@@ -77,7 +77,7 @@ TEST_CASE("an estimate of what is no pool says so", "[api]") {
   CHECK(estimate_opening(options).code() == StatusCode::kIncompatible);
 }
 
-TEST_CASE("an estimate is refused where opening is", "[api]") {
+TEST_CASE("an estimate fails where opening fails", "[api]") {
   TemporaryDatabase database;
   fill(*database);
   database.close();

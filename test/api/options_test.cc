@@ -33,7 +33,7 @@ static_assert(!GivesValue<const Strings>);
 
 }  // namespace
 
-TEST_CASE("structs of options may be filled in by name, one member or the other", "[api]") {
+TEST_CASE("any members of option structs may be initialised by name", "[api]") {
   CHECK(OpenOptions{.mode = OpenMode::kOpen}.path.empty());
   CHECK(OpenOptions{.path = "p"}.mode == OpenMode::kOpenOrCreate);
   CHECK(!OpenOptions{.merge_policy = {.automatic = true}}.progress);
@@ -57,7 +57,7 @@ TEST_CASE("structs of options may be filled in by name, one member or the other"
   CHECK(LockWait{.limit = std::chrono::milliseconds(1)}.limit.count() == 1);
 }
 
-TEST_CASE("a loop over what a Result gives does not outlive it", "[api]") {
+TEST_CASE("a loop over the value of a Result does not outlive the value", "[api]") {
   TemporaryDatabase database;
   TableSchema schema("wide");
   for (int i = 0; i < 100; ++i) schema.column("column " + std::to_string(i), Type::kInt32);

@@ -66,7 +66,7 @@ struct Counters {
 
 }  // namespace
 
-TEST_CASE("add adds to integers and decimals, and sees what it added", "[api]") {
+TEST_CASE("add adds to integers and decimals, and sees its own sums", "[api]") {
   Counters counters;
   Transaction t = counters.begin();
   CHECK(must(t.add(counters.primary, {Value::int64(1)}, kShort, Value::int32(5))) ==
@@ -84,7 +84,7 @@ TEST_CASE("add adds to integers and decimals, and sees what it added", "[api]") 
   CHECK(counters.held(t, 3, kMoney) == Value::decimal(-1));
 }
 
-TEST_CASE("add refuses what does not fit, and says where", "[api]") {
+TEST_CASE("add refuses sums and arguments that do not fit, and names the column", "[api]") {
   Counters counters;
   Transaction t = counters.begin();
   const auto refuses = [&](std::int64_t id, ColumnId column, const Value& amount, StatusCode code,
@@ -114,7 +114,8 @@ TEST_CASE("add refuses what does not fit, and says where", "[api]") {
             .code() == StatusCode::kReadOnly);
 }
 
-TEST_CASE("two that add to one row conflict, or with read committed add up", "[api]") {
+TEST_CASE("two transactions that add to one row conflict, or both count with read committed",
+          "[api]") {
   for (const Isolation isolation :
        {Isolation::kSnapshot, Isolation::kSerializable, Isolation::kReadCommitted}) {
     Counters counters;
@@ -155,7 +156,7 @@ TEST_CASE("compare_and_set changes a row that is as expected, and no other", "[a
              Catch::Contains("table counters, column short: expected int32 to compare with"));
 }
 
-TEST_CASE("insert_if_absent and upsert go by one key", "[api]") {
+TEST_CASE("insert_if_absent and upsert look up one key", "[api]") {
   Counters counters;
   Transaction t = counters.begin();
   const auto fresh = must(t.insert_if_absent(counters.primary, Counters::row(20, "c", 1, 1, "a")));
@@ -196,7 +197,7 @@ TEST_CASE("insert_if_absent and upsert go by one key", "[api]") {
   must(counters.database->verify());
 }
 
-TEST_CASE("upsert of a row that has come since the snapshot conflicts, or is done anew", "[api]") {
+TEST_CASE("upsert of a row newer than the snapshot conflicts, or is repeated", "[api]") {
   for (const Isolation isolation : {Isolation::kSnapshot, Isolation::kReadCommitted}) {
     Counters counters;
     Transaction t = counters.begin(isolation);
@@ -245,7 +246,7 @@ TEST_CASE("remove_range removes all rows between two bounds, or none", "[api]") 
   must(counters.database->verify());
 }
 
-TEST_CASE("what a call read of a serializable transaction is validated", "[api]") {
+TEST_CASE("commit validates the reads of a serializable read-modify-write call", "[api]") {
   Counters counters;
   Transaction t = counters.begin(Isolation::kSerializable);
   CHECK_FALSE(must(t.compare_and_set(counters.primary, {Value::int64(1)},

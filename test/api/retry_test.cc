@@ -40,7 +40,7 @@ struct Totals {
 
 }  // namespace
 
-TEST_CASE("run commits what the work has done, and tells of it", "[api]") {
+TEST_CASE("run commits the work, and reports on it", "[api]") {
   Totals totals;
   RetryReport report;
   must(totals.database->run([&](Transaction& t) { return totals.add(t, 0); }, {}, &report));
@@ -82,7 +82,7 @@ TEST_CASE("run tries again after a conflict, and not after any other failure", "
   CHECK(report.attempts == 1);
 }
 
-TEST_CASE("run gives up after so many attempts, or so long, and says so", "[api]") {
+TEST_CASE("run gives up after its limit of attempts or time, and says so", "[api]") {
   Totals totals;
   Transaction blocker = must(totals.database->begin());
   must(totals.add(blocker, 2));
@@ -107,7 +107,7 @@ TEST_CASE("run gives up after so many attempts, or so long, and says so", "[api]
   CHECK(Database().run(work).code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("threads that add to one row with run all get there", "[api]") {
+TEST_CASE("threads that add to one row with run all succeed", "[api]") {
   Totals totals;
   constexpr int kThreads = 4;
   constexpr int kAdds = 500;
@@ -131,7 +131,7 @@ TEST_CASE("threads that add to one row with run all get there", "[api]") {
 
 // Each of its attempts takes so long that somebody changes one of its rows in the meantime: only
 // because the others let it go first does it ever commit.
-TEST_CASE("a long transaction under many short ones is let go first", "[api]") {
+TEST_CASE("a long transaction among many short ones gets its turn", "[api]") {
   constexpr std::int64_t kRows = 8;
   Totals totals(kRows);
   Complaint complaint;

@@ -89,7 +89,7 @@ TEST_CASE("rows with equal values in a dropped key are locked one by one", "[api
   must(rooms.database->verify());
 }
 
-TEST_CASE("a lock is held beyond the key by which its row was found", "[api]") {
+TEST_CASE("a lock outlives the key by which its row was found", "[api]") {
   const bool has_primary_key = GENERATE(true, false);
   const bool by_dropped_key = GENERATE(true, false);
   Rooms rooms(has_primary_key);

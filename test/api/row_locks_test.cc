@@ -68,7 +68,7 @@ struct Seats {
 
 }  // namespace
 
-TEST_CASE("a locked row is read by all and written by who locked it", "[api]") {
+TEST_CASE("all transactions may read a locked row, only its owner may write it", "[api]") {
   for (const bool merged : {false, true}) {
     Seats seats(merged);
     Transaction t = seats.begin();
@@ -99,7 +99,7 @@ TEST_CASE("a locked row is read by all and written by who locked it", "[api]") {
   }
 }
 
-TEST_CASE("a lock goes with its transaction, whichever way that ends", "[api]") {
+TEST_CASE("a lock ends with its transaction, however that ends", "[api]") {
   Seats seats;
   const std::vector<std::function<void(Transaction&)>> ends = {
       [](Transaction& t) { must(t.commit()); }, [](Transaction& t) { t.abort(); },
@@ -123,7 +123,7 @@ TEST_CASE("a lock goes with its transaction, whichever way that ends", "[api]") 
   CHECK(seats.guest(3) == 4);
 }
 
-TEST_CASE("a rollback releases locks that were taken since its savepoint", "[api]") {
+TEST_CASE("a rollback releases locks taken since its savepoint", "[api]") {
   Seats seats;
   Transaction t = seats.begin();
   must(seats.lock(t, 1));
@@ -142,7 +142,7 @@ TEST_CASE("a rollback releases locks that were taken since its savepoint", "[api
   must(seats.database->verify());
 }
 
-TEST_CASE("locks are refused where there is nothing to lock, or no right to", "[api]") {
+TEST_CASE("find_for_update fails where it cannot lock a row", "[api]") {
   Seats seats;
   Transaction t = seats.begin();
   CHECK(seats.lock(t, 99).code() == StatusCode::kNotFound);
@@ -167,7 +167,7 @@ TEST_CASE("locks are refused where there is nothing to lock, or no right to", "[
   CHECK(seats.locked() == 0);
 }
 
-TEST_CASE("what a waiter sees is its level's: the newer version, or a conflict", "[api]") {
+TEST_CASE("after waiting, the level decides: the newer version, or a conflict", "[api]") {
   for (const bool by_writing : {false, true})
     for (const bool changes : {false, true})
       for (const Isolation isolation :
@@ -196,7 +196,7 @@ TEST_CASE("what a waiter sees is its level's: the newer version, or a conflict",
       }
 }
 
-TEST_CASE("waiting ends with its time, with a cancellation, or with the transaction's time",
+TEST_CASE("waiting ends at its limit, at a cancellation, or at the transaction's time limit",
           "[api]") {
   for (const bool by_writing : {false, true}) {
     Seats seats;
@@ -227,7 +227,7 @@ TEST_CASE("waiting ends with its time, with a cancellation, or with the transact
   }
 }
 
-TEST_CASE("a deadlock is told to who would close the circle", "[api]") {
+TEST_CASE("the transaction that would close the circle gets the deadlock", "[api]") {
   for (const bool by_writing : {false, true}) {
     Seats seats;
     Transaction first = seats.begin(Isolation::kReadCommitted);
@@ -255,7 +255,7 @@ TEST_CASE("a deadlock is told to who would close the circle", "[api]") {
   }
 }
 
-TEST_CASE("who waits for a row gets it in the order of coming", "[api]") {
+TEST_CASE("waiting transactions get a row in the order in which they came", "[api]") {
   Seats seats;
   constexpr int kWaiters = 5;
   Transaction holder = seats.begin();

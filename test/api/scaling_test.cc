@@ -52,7 +52,7 @@ TEST_CASE("a line is contended when another thread has had it since", "[scaling]
   alignas(64) std::uint64_t words[2 * kWordsPerLine] = {};
   std::uint64_t* const line = words;
   std::uint64_t* const other = words + kWordsPerLine;
-  SECTION("written in turns") {
+  SECTION("a line written in turns") {
     CHECK_FALSE(watch.write(one, line));
     CHECK_FALSE(watch.write(one, line));
     CHECK(watch.write(two, line));
@@ -64,7 +64,7 @@ TEST_CASE("a line is contended when another thread has had it since", "[scaling]
     CHECK_FALSE(watch.write(two, other));
     CHECK(watch.write(two, line + 7));
   }
-  SECTION("read once for each time that it was written") {
+  SECTION("a line read once after each write") {
     CHECK_FALSE(watch.read(one, line));
     watch.write(two, line);
     CHECK(watch.read(one, line));
@@ -73,7 +73,7 @@ TEST_CASE("a line is contended when another thread has had it since", "[scaling]
     watch.write(two, line);
     CHECK(watch.read(one, line));
   }
-  SECTION("written again after others have read it") {
+  SECTION("a line written again after others have read it") {
     watch.write(one, line);
     CHECK_FALSE(watch.write(one, line));
     watch.read(two, line);
@@ -96,7 +96,7 @@ TEST_CASE("counts of shared words are of the thread, and nothing in other builds
     CHECK_FALSE(to_string(static_cast<SharedWord>(i)).empty());
 }
 
-TEST_CASE("the model has a clock's line that is full, and cores that share nothing", "[scaling]") {
+TEST_CASE("the model limits the counter clock, and not cores that share nothing", "[scaling]") {
   const bench::ScalingInputs inputs = some_inputs();
   const auto counter = [&](unsigned cores) {
     return bench::predict(inputs, cores, CommitClock::kCounter);
@@ -149,7 +149,7 @@ TEST_CASE("a pool may be opened with one clock and then with the other", "[scali
   }
 }
 
-TEST_CASE("a long writer gets there among short ones that write the same", "[scaling]") {
+TEST_CASE("a long writer succeeds among short ones that write the same rows", "[scaling]") {
   TemporaryDatabase database;
   bench::StarvationOptions options;
   options.rows = 2000;
@@ -166,7 +166,7 @@ TEST_CASE("a long writer gets there among short ones that write the same", "[sca
   }
 }
 
-TEST_CASE("the clock suits the number of processors unless it is said", "[api]") {
+TEST_CASE("the default clock follows the number of processors", "[api]") {
   const auto in_use = &engine::DatabaseCore::clock_in_use;
   CHECK(in_use(CommitClock::kAutomatic, kProcessorsForClock - 1) == CommitClock::kCounter);
   const bool is_usable = mvcc::Clock::check_processors().ok();

@@ -51,7 +51,7 @@ Json answers(Database& database, const ScanData& data) {
 
 }  // namespace
 
-TEST_CASE("the scan benchmark's queries find what was loaded, in main and in delta", "[api]") {
+TEST_CASE("the scan benchmark's queries find the loaded rows, in main and in the delta", "[api]") {
   const std::uint64_t merged = GENERATE(std::uint64_t{0}, kRows / 2, kRows);
   const ScanData data(kRows, kDistinct, 3);
   test::TemporaryDatabase temporary;
@@ -91,7 +91,7 @@ TEST_CASE("the scan benchmark's queries find what was loaded, in main and in del
   }
 }
 
-TEST_CASE("the scan benchmark's queries find the updated rows, and while others are", "[api]") {
+TEST_CASE("the scan benchmark's queries are right after updates, and during them", "[api]") {
   const ScanData data(kRows, kDistinct, 4);
   test::TemporaryDatabase temporary;
   Database& database = *temporary;
@@ -114,7 +114,7 @@ TEST_CASE("the scan benchmark's queries find the updated rows, and while others 
   CHECK(answers(database, data) == totals.expected());
 }
 
-TEST_CASE("the scan benchmark's columns have the distinct values that were asked for", "[api]") {
+TEST_CASE("the scan benchmark's columns have the requested distinct values", "[api]") {
   const std::uint64_t distinct =
       GENERATE(std::uint64_t{1}, std::uint64_t{777}, std::uint64_t{5000});
   const ScanData data(5'000, distinct, 9);

@@ -42,7 +42,7 @@ struct Wrong {
 
 }  // namespace
 
-TEST_CASE("names that are no names are refused", "[api]") {
+TEST_CASE("invalid names are refused", "[api]") {
   const std::string name = GENERATE(std::string(), std::string(64, 'x'), std::string("a\0b", 3));
   const std::string word = name.size() == 3 ? "zero byte" : std::to_string(name.size()) + " bytes";
   TableSchema table = good();
@@ -56,7 +56,7 @@ TEST_CASE("names that are no names are refused", "[api]") {
   check_refused(key, word);
 }
 
-TEST_CASE("a call that speaks of a column or key before there is one is refused by name", "[api]") {
+TEST_CASE("a schema call before the column or key that it needs is refused by name", "[api]") {
   const std::vector<Wrong> all = {
       {"not_null()", [](TableSchema& s) { s.not_null(); }},
       {"direct()", [](TableSchema& s) { s.direct(); }},
@@ -119,7 +119,7 @@ TEST_CASE("too many columns in a key are refused", "[api]") {
   CHECK(database->create_table(schema.unique_key("k", names)).ok());
 }
 
-TEST_CASE("a row is as wide as is said, and no wider", "[api]") {
+TEST_CASE("a row may be as wide as documented, and no wider", "[api]") {
   check_refused(with_columns(1025, Type::kBool, false), "1025 columns");
   check_refused(with_columns(1021, Type::kInt64, false), "4096 bytes");
   check_refused(with_columns(511, Type::kInt64, true), "4096 bytes");

@@ -89,7 +89,7 @@ TEST_CASE("a location in flight at the kill may be there or not", "[audit]") {
   REQUIRE_FALSE(audit({location(5, 30), location(6, 0)}, with_location(100)).all_held());
 }
 
-TEST_CASE("a later life's acknowledged write hides what was in flight before", "[audit]") {
+TEST_CASE("a later life's acknowledged write hides writes that were in flight before", "[audit]") {
   const std::vector<WitnessEntry> log = {location(5, 30, 1), location(6, 0, 1), location(7, 40, 2)};
   REQUIRE(audit(log, with_location(7)).all_held());
   REQUIRE_FALSE(audit(log, with_location(6)).all_held());
@@ -114,13 +114,13 @@ TEST_CASE("inserts and deletes of a slot alternate", "[audit]") {
           .all_held());
 }
 
-TEST_CASE("what an earlier life left in doubt is settled by the next life's writes", "[audit]") {
+TEST_CASE("the next life's writes settle what an earlier life left in doubt", "[audit]") {
   REQUIRE(audit({insertion(3, 0, 1), deletion(20, 2)}, base_record()).all_held());
   REQUIRE(audit({insertion(3, 0, 1), insertion(4, 20, 2)}, with_slot(5, 4)).all_held());
   REQUIRE_FALSE(audit({deletion(0, 1), deletion(20, 2)}, base_record()).all_held());
 }
 
-TEST_CASE("both halves of UPDATE_SUBSCRIBER_DATA are looked at", "[audit]") {
+TEST_CASE("the audit checks both halves of UPDATE_SUBSCRIBER_DATA", "[audit]") {
   const std::vector<WitnessEntry> log = {entry(TatpType::kUpdateSubscriberData, 1u << 8 | 33, 10)};
   SubscriberRecord actual = base_record();
   REQUIRE(audit(log, actual).lost_acknowledged_count() == 2);
@@ -138,7 +138,7 @@ TEST_CASE("no commit time-stamp is given out twice or below those of an earlier 
   REQUIRE_FALSE(audit({location(5, 30, 1), insertion(3, 29, 2)}, actual).all_held());
 }
 
-TEST_CASE("the number of forwarding rows follows from what was acknowledged", "[audit]") {
+TEST_CASE("the number of forwarding rows follows from the acknowledged writes", "[audit]") {
   const std::vector<WitnessEntry> log = {insertion(3, 10), deletion(20), insertion(4, 30),
                                          insertion(5, 0), deletion(0)};
   const TatpAudit tatp_audit{std::span<const WitnessEntry>(log)};

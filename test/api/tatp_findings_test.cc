@@ -76,18 +76,18 @@ bool is_broken(const InvariantReport& report, Invariant invariant) {
 
 }  // namespace
 
-TEST_CASE("the population as it was loaded is found right, in all that is checked", "[audit]") {
+TEST_CASE("a freshly loaded population passes every check", "[audit]") {
   const InvariantReport report = found(as_it_is);
   REQUIRE(report.all_held());
   for (std::size_t i = 0; i < kInvariants; ++i) REQUIRE(report.state(i) == Check::kHeld);
 }
 
-TEST_CASE("a constant column that has changed is found", "[audit]") {
+TEST_CASE("the check finds a changed constant column", "[audit]") {
   const auto change = [](SubscriberRecord& record) { record.small[12] ^= 1; };
   REQUIRE(is_broken(found(change), Invariant::kPopulation));
 }
 
-TEST_CASE("a row that nobody loaded, and one that stands twice, are found", "[audit]") {
+TEST_CASE("the check finds a row that was never loaded, and a duplicate row", "[audit]") {
   const SubscriberRecord seventh = kPopulation.subscriber(7);
   const auto unknown = [&](TatpFindings& findings) {
     findings.add_access(41, 1, 0, 0, "AAA", "AAAAA");
@@ -99,18 +99,18 @@ TEST_CASE("a row that nobody loaded, and one that stands twice, are found", "[au
                     Invariant::kPopulation));
 }
 
-TEST_CASE("a subscriber that is gone is found", "[audit]") {
+TEST_CASE("the check finds a missing subscriber", "[audit]") {
   TatpFindings findings(kPopulation);
   REQUIRE(is_broken(findings.check(TatpAudit(std::span<const WitnessEntry>())),
                     Invariant::kPopulation));
 }
 
-TEST_CASE("a number that leads elsewhere is found", "[audit]") {
+TEST_CASE("the check finds a number that leads to another subscriber", "[audit]") {
   const auto add = [](TatpFindings& findings) { findings.add_number("000000000000007", 8); };
   REQUIRE(is_broken(found(as_it_is, add), Invariant::kNumbers));
 }
 
-TEST_CASE("values outside of their domains are found", "[audit]") {
+TEST_CASE("the check finds values outside of their domains", "[audit]") {
   const std::vector<std::function<void(TatpFindings&)>> rows = {
       [](TatpFindings& findings) { findings.add_access(7, 5, 0, 0, "AAA", "AAAAA"); },
       [](TatpFindings& findings) { findings.add_access(7, 1, 256, 0, "AAA", "AAAAA"); },
@@ -125,12 +125,12 @@ TEST_CASE("values outside of their domains are found", "[audit]") {
   REQUIRE(is_broken(found(as_it_is, no_location), Invariant::kDomains));
 }
 
-TEST_CASE("half of an update of two tables is found", "[audit]") {
+TEST_CASE("the check finds half of an update of two tables", "[audit]") {
   const auto change = [](SubscriberRecord& record) { record.small[0] ^= 1; };
   REQUIRE(is_broken(found(change), Invariant::kAtomicity));
 }
 
-TEST_CASE("a forwarding without a parent is found", "[audit]") {
+TEST_CASE("the check finds a forwarding without a parent", "[audit]") {
   const auto change = [](SubscriberRecord& record) { lowest_facility(record) = FacilityRecord(); };
   const auto add = [](TatpFindings& findings) {
     SubscriberRecord record = kPopulation.subscriber(7);
@@ -140,7 +140,7 @@ TEST_CASE("a forwarding without a parent is found", "[audit]") {
   REQUIRE(is_broken(found(change, add), Invariant::kParents));
 }
 
-TEST_CASE("what was promised must be there, and what nobody did must not", "[audit]") {
+TEST_CASE("the check finds missing promised writes, and writes of no user", "[audit]") {
   const auto change = [](SubscriberRecord& record) { record.vlr_location = 5; };
   REQUIRE(is_broken(found(change), Invariant::kAcknowledged));
   WitnessEntry entry;

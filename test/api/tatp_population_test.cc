@@ -88,7 +88,7 @@ TEST_CASE("a population has the cardinalities of the description", "[tatp]") {
     CHECK(rows / counts.facilities == Approx(0.5).epsilon(0.01));
 }
 
-TEST_CASE("GET_NEW_DESTINATION finds what was derived for both end time rules", "[tatp]") {
+TEST_CASE("GET_NEW_DESTINATION gives the derived results for both end time rules", "[tatp]") {
   CHECK(found_share(Population(options_of(false, false))) == Approx(0.1479).margin(0.002));
   CHECK(found_share(Population(options_of(true, false))) == Approx(0.242).margin(0.002));
 }

@@ -82,7 +82,7 @@ TEST_CASE("a database is closed while its pages are being entered", "[api]") {
   CHECK(must(database->find_table("numbers")).value() != 0);
 }
 
-TEST_CASE("what is warmed is the hottest first, and no more than the budget", "[api]") {
+TEST_CASE("warming takes the hottest pages first, and no more than the budget", "[api]") {
   pmem::WarmList pages;
   pages.add(pmem::Heat::kRows, {4096, 100});
   pages.add(pmem::Heat::kTexts, {8192, 50});

@@ -11,7 +11,7 @@
 namespace flugs {
 namespace {
 
-TEST_CASE("memory that is kept is zero for whoever takes it next", "[base]") {
+TEST_CASE("kept memory is zero for its next owner", "[base]") {
   constexpr std::size_t kBytes = std::size_t{3} << 12;
   keep_zeroed_memory(2);
   auto* first = static_cast<std::byte*>(take_zeroed(kBytes));
@@ -25,7 +25,7 @@ TEST_CASE("memory that is kept is zero for whoever takes it next", "[base]") {
   keep_zeroed_memory(0);
 }
 
-TEST_CASE("small pieces are whole pages, zero, and their taker's alone", "[base]") {
+TEST_CASE("small pieces are whole pages, zero, and shared with no other piece", "[base]") {
   struct Piece {
     std::byte* begin;
     std::size_t bytes;
@@ -52,7 +52,7 @@ TEST_CASE("small pieces are whole pages, zero, and their taker's alone", "[base]
   }
 }
 
-TEST_CASE("a stable array starts as zeros whatever lay there before", "[base]") {
+TEST_CASE("a stable array starts as zeros, whatever its memory held before", "[base]") {
   keep_zeroed_memory(4);
   for (std::uint64_t round = 1; round < 4; ++round) {
     StableArray<std::uint64_t> array(1000);

@@ -186,7 +186,7 @@ TEST_CASE("a new dictionary value adds its entry to the first fence", "[budget]"
   budget.check(fresh, 2 + 1 + 1 + 2, 2);
 }
 
-TEST_CASE("what writes nothing costs nothing", "[budget]") {
+TEST_CASE("a transaction that writes nothing costs no flush", "[budget]") {
   Budget budget;
   RowId row;
   budget.commit([&](Transaction& t) { row = budget.insert(t, budget.narrow); });

@@ -117,7 +117,7 @@ void add_idle_customers(SmallTpcc& tpcc, std::int32_t count) {
 
 }  // namespace
 
-TEST_CASE("on a freshly loaded database the queries give what SQLite and arithmetic give", "[ch]") {
+TEST_CASE("on a freshly loaded database the queries agree with SQLite and arithmetic", "[ch]") {
   SmallTpcc tpcc(0);
   check_all(*tpcc.database, must(tpcc.database->begin(AccessMode::kReadOnly)), tpcc.period);
   constexpr std::int64_t kDelivered = 3500;
@@ -147,7 +147,7 @@ TEST_CASE("on a freshly loaded database the queries give what SQLite and arithme
   CHECK(run(tpcc, bench::ch_q22).empty());
 }
 
-TEST_CASE("after a history the queries find something, and what SQLite finds", "[ch]") {
+TEST_CASE("after a history the queries find rows, the same as SQLite", "[ch]") {
   SmallTpcc tpcc(0);
   with_history(tpcc);
   add_idle_customers(tpcc, 3000);
@@ -167,7 +167,7 @@ TEST_CASE("after a history the queries find something, and what SQLite finds", "
   check_all(*tpcc.database, snapshot, tpcc.period);
 }
 
-TEST_CASE("a period within the run bounds the queries as it bounds SQLite's", "[ch]") {
+TEST_CASE("a period within the run limits the queries as it limits SQLite's", "[ch]") {
   SmallTpcc tpcc(0);
   with_history(tpcc);
   const Transaction snapshot = must(tpcc.database->begin(AccessMode::kReadOnly));
@@ -179,7 +179,7 @@ TEST_CASE("a period within the run bounds the queries as it bounds SQLite's", "[
   check_all(*tpcc.database, snapshot, period);
 }
 
-TEST_CASE("queries see their own transaction's writes and nobody else's", "[ch]") {
+TEST_CASE("queries see their own transaction's writes and no others", "[ch]") {
   SmallTpcc tpcc(0);
   with_history(tpcc);
   const Transaction before = must(tpcc.database->begin(AccessMode::kReadOnly));

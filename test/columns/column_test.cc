@@ -57,7 +57,7 @@ TEST_CASE("a value comes back through a row, in every type and encoding", "[colu
     }
 }
 
-TEST_CASE("a column takes its own type, and int32 for int64", "[columns]") {
+TEST_CASE("a column accepts its own type, and int32 for int64", "[columns]") {
   for (int type = 1; type <= 9; ++type)
     for (int given = 1; given <= 9; ++given) {
       TestColumn column(column_schema(static_cast<Type>(type)));
@@ -162,7 +162,7 @@ TEST_CASE("a foretold number of values gives the width", "[columns]") {
   CHECK(column->need(4).bits >= 8);  // foretold wrong: room to grow
 }
 
-TEST_CASE("what a column owns is given back", "[columns]") {
+TEST_CASE("a column gives all its extents back", "[columns]") {
   TestColumn column(column_schema(Type::kString));
   for (int i = 0; i < 1000; ++i)
     REQUIRE(column.encode(Value::string("a rather long text, number " + std::to_string(i))).ok());

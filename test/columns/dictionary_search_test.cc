@@ -68,7 +68,7 @@ TEST_CASE("values are found, and added once, before there is an index", "[column
   }
 }
 
-TEST_CASE("NULL's ValueID is known before entries have been looked at", "[columns]") {
+TEST_CASE("NULL's ValueID is known before any entry was examined", "[columns]") {
   for (const Type type : kSearchedTypes) {
     INFO(to_string(type));
     TestColumn column(column_schema(type));
@@ -86,12 +86,12 @@ TEST_CASE("NULL's ValueID is known before entries have been looked at", "[column
   }
 }
 
-TEST_CASE("an entry of NULL that no word names is damage", "[columns]") {
+TEST_CASE("an entry of NULL that null_code does not name is damage", "[columns]") {
   TestColumn column(column_schema(Type::kInt64));
   searched_code_of(column, Value::int64(7));
   const std::uint32_t null = searched_code_of(column, Value::null());
-  SECTION("it names none") { column.layout().dictionary.null_code = 0; }
-  SECTION("it names another entry") { column.layout().dictionary.null_code = null; }
+  SECTION("null_code names no entry") { column.layout().dictionary.null_code = 0; }
+  SECTION("null_code names another entry") { column.layout().dictionary.null_code = null; }
   REQUIRE(column.reopen_unindexed().ok());
   const Status status = column.index();
   CHECK(status.code() == StatusCode::kCorrupt);
@@ -99,7 +99,7 @@ TEST_CASE("an entry of NULL that no word names is damage", "[columns]") {
   CHECK_FALSE(column->dictionary().is_indexed());
 }
 
-TEST_CASE("a word of NULL that cannot be is refused", "[columns]") {
+TEST_CASE("an impossible null_code is refused", "[columns]") {
   TestColumn column(column_schema(Type::kInt64));
   searched_code_of(column, Value::null());
   column.layout().dictionary.null_code = std::uint64_t{1} << 40;

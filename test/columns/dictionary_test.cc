@@ -117,7 +117,7 @@ TEST_CASE("torn entries are dropped and their values get new ValueIDs", "[column
 }
 
 // What keep_hints has not come to, a hint of which each power cut may lose.
-TEST_CASE("entries whose hints opening left are searched for", "[columns]") {
+TEST_CASE("look-ups search entries whose hints opening left", "[columns]") {
   constexpr std::int64_t kKept = 100;
   constexpr std::int64_t kAll = 500;
   for (const Type type : {Type::kInt32, Type::kInt64, Type::kString}) {
@@ -168,7 +168,7 @@ TEST_CASE("entries whose hints opening left are searched for", "[columns]") {
   }
 }
 
-TEST_CASE("many values at once, some of whose hints opening left", "[columns]") {
+TEST_CASE("many values at once, some with hints that opening left", "[columns]") {
   constexpr std::int64_t kLeft = 300;
   TestColumn column(column_schema(Type::kInt64), kColumnBytes, true);
   for (std::int64_t i = 0; i < kLeft; ++i) code_of(column, Value::int64(i));
@@ -195,7 +195,7 @@ TEST_CASE("many values at once, some of whose hints opening left", "[columns]") 
 }
 
 // They may be many, and a commit is to be short; but what came since is what commits help with.
-TEST_CASE("hints that opening left are not entered by who commits", "[columns]") {
+TEST_CASE("commits do not enter hints that opening left", "[columns]") {
   constexpr std::int64_t kLeft = 3 * columns::Dictionary::kHintTailMax;
   TestColumn column(column_schema(Type::kInt64), kColumnBytes, true);
   for (std::int64_t i = 0; i < kLeft; ++i) code_of(column, Value::int64(i));
@@ -245,7 +245,7 @@ TEST_CASE("hints that opening left pass over a damaged directory", "[columns]") 
 
 // A damaged index gets no more room: where its words are whole, hints are missed that are not
 // there.
-TEST_CASE("hints that a damaged index has no room for stay left", "[columns]") {
+TEST_CASE("hints stay left if a damaged index has no room for them", "[columns]") {
   constexpr std::int64_t kKept = 5000;
   constexpr std::int64_t kAll = 9000;
   TestColumn column(column_schema(Type::kInt64), 2 * kColumnBytes, true);
@@ -285,7 +285,7 @@ TEST_CASE("garbage behind the last entry is not taken for values", "[columns]") 
   CHECK(code_of(column, Value::int64(1)) == 0);
 }
 
-TEST_CASE("whoever uses a ValueID flushes its entry, whoever wrote it", "[columns]") {
+TEST_CASE("a transaction flushes the entries that it uses, whoever wrote them", "[columns]") {
   const bool has_hints = GENERATE(false, true);
   TestColumn column(column_schema(Type::kInt64), kColumnBytes, has_hints);
   struct Flushed final : pmem::PersistObserver {

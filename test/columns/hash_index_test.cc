@@ -33,7 +33,7 @@ std::multiset<std::uint32_t> found(const HashIndex& index, std::uint64_t hash) {
   return {view.begin(), view.end()};
 }
 
-TEST_CASE("memory of a small index that is kept comes back empty", "[columns]") {
+TEST_CASE("kept memory of a small index comes back empty", "[columns]") {
   keep_zeroed_memory(4);
   const std::vector<std::pair<std::uint64_t, std::uint32_t>> entries = {
       {0, 1}, {0x123456789abcdef0u, 2}, {~std::uint64_t{0}, 3}};
@@ -179,7 +179,7 @@ TEST_CASE("an index built by several sources holds every entry once", "[columns]
   }
 }
 
-TEST_CASE("a hash index gets room, and many entries, while others use it", "[columns]") {
+TEST_CASE("a hash index grows and gets many entries while other threads use it", "[columns]") {
   constexpr std::uint32_t kThere = 5000;
   constexpr std::uint32_t kEach = 20'000;
   constexpr std::uint32_t kWriters = 2;

@@ -161,13 +161,13 @@ TEST_CASE("a hint index is a multimap, whatever it grows to and however often it
   CHECK(world.index->bytes_in_pool() < size * 8 * 5);
 }
 
-TEST_CASE("an entry that is there is not added again", "[columns]") {
+TEST_CASE("an existing entry is not added again", "[columns]") {
   World world;
   for (int i = 0; i < 3; ++i) CHECK(world.insert(hash_number(5), 77).ok());
   CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{77});
 }
 
-TEST_CASE("an entry is succeeded beside itself, in place of one that is obsolete", "[columns]") {
+TEST_CASE("a successor takes the place of an obsolete entry, beside its predecessor", "[columns]") {
   World world;
   REQUIRE(world.insert(hash_number(5), 77).ok());
   const auto succeed = [&](std::uint32_t payload, std::uint32_t successor, std::uint32_t obsolete) {
@@ -193,7 +193,7 @@ TEST_CASE("an entry is succeeded beside itself, in place of one that is obsolete
   CHECK(world.found(hash_number(5)) == std::multiset<std::uint32_t>{78, 79});
 }
 
-TEST_CASE("candidates that are not kept are gone, however many there were", "[columns]") {
+TEST_CASE("keep_if removes candidates, however many there were", "[columns]") {
   for (const std::uint32_t count : {3u, 14u, 15u, 40u}) {
     Candidates candidates;
     for (std::uint32_t i = 0; i < count; ++i) candidates.push(i);
@@ -224,7 +224,7 @@ TEST_CASE("thousands of entries of one hash are found, and others beside them", 
   CHECK(world.index->bytes_in_pool() < std::size_t{1} << 20);
 }
 
-TEST_CASE("entries that come and go do not make a hint index grow", "[columns]") {
+TEST_CASE("a hint index does not grow while entries come and go", "[columns]") {
   World world;
   for (std::uint32_t i = 0; i < 5000; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
   const std::uint64_t bytes = world.index->bytes_in_pool();
@@ -253,7 +253,7 @@ TEST_CASE("a look-up reads some two lines, however full or old the segments", "[
   }
 }
 
-TEST_CASE("many entries of one hash do not stand in the way of others for ever", "[columns]") {
+TEST_CASE("many entries of one hash do not keep others from being split for ever", "[columns]") {
   // A key that was taken and given up again and again; with or without those of it still there.
   const bool is_erased_first = GENERATE(true, false);
   const std::uint32_t same = GENERATE(480u, 1200u, 5000u);
@@ -275,7 +275,7 @@ TEST_CASE("many entries of one hash do not stand in the way of others for ever",
     REQUIRE(world.found(hash_number(i)) == std::multiset<std::uint32_t>{i});
 }
 
-TEST_CASE("segments that nobody names any more are used again", "[columns]") {
+TEST_CASE("segments without a name are used again", "[columns]") {
   World world;
   for (std::uint32_t i = 0; i < 20; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
   for (std::uint32_t turn = 0; turn < 100; ++turn) {
@@ -365,7 +365,7 @@ TEST_CASE("entries that are erased while their segments change do not come back"
   }
 }
 
-TEST_CASE("a line is read alike slot by slot and with vectors", "[columns]") {
+TEST_CASE("reading a line slot by slot and with vectors gives the same", "[columns]") {
   test::Random random(5);
   for (int i = 0; i < 20000; ++i) {
     alignas(64) std::array<std::uint64_t, HintLine::kSlots> slots{};
@@ -394,7 +394,7 @@ TEST_CASE("a line is read alike slot by slot and with vectors", "[columns]") {
   }
 }
 
-TEST_CASE("damage of a hint index is refused with its place", "[columns]") {
+TEST_CASE("damage of a hint index is reported with its place", "[columns]") {
   World world;
   for (std::uint32_t i = 0; i < 20000; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
   const HintIndexLayout whole = world.layout();
@@ -415,7 +415,8 @@ TEST_CASE("damage of a hint index is refused with its place", "[columns]") {
   CHECK(world.found(hash_number(19999)).size() == 1);
 }
 
-TEST_CASE("a word of the directory that leads nowhere is damage where it is used", "[columns]") {
+TEST_CASE("a word of the directory that names no segment is reported where it is used",
+          "[columns]") {
   World world;
   constexpr std::uint32_t kEntries = 20000;
   for (std::uint32_t i = 0; i < kEntries; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
@@ -471,7 +472,7 @@ TEST_CASE("a directory is read while others change and double it", "[columns]") 
   }
 }
 
-TEST_CASE("a directory that was hardly read grows right", "[columns]") {
+TEST_CASE("a directory of which few words were read grows correctly", "[columns]") {
   World world;
   constexpr std::uint32_t kEntries = 20000;
   for (std::uint32_t i = 0; i < kEntries; ++i) REQUIRE(world.insert(hash_number(i), i).ok());

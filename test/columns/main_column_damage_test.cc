@@ -80,7 +80,7 @@ void flip_bits(std::span<std::byte> bytes, Random& random) {
 
 }  // namespace
 
-TEST_CASE("damaged parts lead no read astray, and the audit finds them", "[columns]") {
+TEST_CASE("damaged parts lead no read out of the group, and the audit finds them", "[columns]") {
   Random random(11);
   for (int i = 0; i < 400; ++i) {
     const MainColumnGroup group = random_group(random);
@@ -116,7 +116,7 @@ TEST_CASE("a damaged layout is refused", "[columns]") {
   }
 }
 
-TEST_CASE("a layout that is signed, but wrong, leads no read astray", "[columns]") {
+TEST_CASE("a wrong layout with a valid checksum leads no read out of the group", "[columns]") {
   Random random(13);
   int accepted = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -131,7 +131,7 @@ TEST_CASE("a layout that is signed, but wrong, leads no read astray", "[columns]
   CHECK(accepted > 100);
 }
 
-TEST_CASE("the audit finds what no checksum vouches for", "[columns]") {
+TEST_CASE("the audit finds errors under a valid checksum", "[columns]") {
   Random random(14);
   const auto audit_after = [&](MainColumnShape shape, MainEncoding encoding, auto&& change) {
     MainColumnGroup group(shape.type, random_values(shape, random), MainEncodings::only(encoding));

@@ -36,7 +36,7 @@ std::vector<ModelValue> integers(Type type, std::initializer_list<std::int64_t> 
 
 }  // namespace
 
-TEST_CASE("every type in every encoding answers what its values say", "[columns]") {
+TEST_CASE("every type in every encoding answers according to its values", "[columns]") {
   Random random(1);
   on_every_route([&] {
     for (int type = 1; type <= 9; ++type)
@@ -113,7 +113,7 @@ TEST_CASE("payloads at the ends of their type", "[columns]") {
   });
 }
 
-TEST_CASE("random columns answer what their values say", "[columns]") {
+TEST_CASE("random columns answer according to their values", "[columns]") {
   Random random(5);
   for (int i = 0; i < 400; ++i) {
     MainColumnShape shape;

@@ -71,7 +71,7 @@ TEST_CASE("packed codes are read as they were written", "[columns]") {
   }
 }
 
-TEST_CASE("every route unpacks as the plain one", "[columns]") {
+TEST_CASE("every route unpacks like the plain one", "[columns]") {
   const MainKernels& plain = columns::plain_kernels();
   for_all(22, [&](PackedCodes codes, const MainKernels& kernels, Random& random) {
     std::vector<std::int64_t> values(kKernelRows);
@@ -97,7 +97,7 @@ TEST_CASE("every route unpacks as the plain one", "[columns]") {
   });
 }
 
-TEST_CASE("every route filters as the plain one", "[columns]") {
+TEST_CASE("every route filters like the plain one", "[columns]") {
   const MainKernels& plain = columns::plain_kernels();
   for_all(23, [&](PackedCodes codes, const MainKernels& kernels, Random& random) {
     for (int i = 0; i < 20; ++i) {
@@ -116,7 +116,7 @@ TEST_CASE("every route filters as the plain one", "[columns]") {
   });
 }
 
-TEST_CASE("every route looks codes up as the plain one", "[columns]") {
+TEST_CASE("every route looks codes up like the plain one", "[columns]") {
   const MainKernels& plain = columns::plain_kernels();
   for_all(25, [&](PackedCodes codes, const MainKernels& kernels, Random& random) {
     if (codes.bits > 20) return;
@@ -132,7 +132,7 @@ TEST_CASE("every route looks codes up as the plain one", "[columns]") {
   });
 }
 
-TEST_CASE("every route aggregates as the plain one", "[columns]") {
+TEST_CASE("every route aggregates like the plain one", "[columns]") {
   const MainKernels& plain = columns::plain_kernels();
   for_all(24, [&](PackedCodes codes, const MainKernels& kernels, Random& random) {
     std::vector<std::uint64_t> some = random_words(kBlocks, random);
@@ -172,7 +172,7 @@ TEST_CASE("every route counts the bits of any number of words", "[columns]") {
     }
 }
 
-TEST_CASE("every route fills values as the plain one", "[columns]") {
+TEST_CASE("every route fills values like the plain one", "[columns]") {
   Random random(26);
   const std::vector<std::uint64_t> words = random_words(kKernelRows, random);
   const std::vector<std::int64_t> values(words.begin(), words.end());

@@ -75,7 +75,7 @@ std::size_t wrong_values(Wide& wide, std::size_t i) {
 
 }  // namespace
 
-TEST_CASE("rows read from records are those of the columns", "[columns]") {
+TEST_CASE("rows read from records equal rows read from columns", "[columns]") {
   for (const std::size_t rows : {1, 63, 64, 65, 1000, 2000}) {
     Wide wide(rows);
     CHECK(wide.records().field_count() < wide.columns());  // not constant ones
@@ -91,7 +91,7 @@ TEST_CASE("rows read from records are those of the columns", "[columns]") {
   }
 }
 
-TEST_CASE("what differs in a record is found", "[columns]") {
+TEST_CASE("a difference in a record is found", "[columns]") {
   Wide wide(300);
   for (std::size_t i = 0; i < wide.columns(); ++i) {
     if (!wide.records().has_field(i)) continue;

@@ -180,7 +180,7 @@ TEST_CASE("one among a million duplicates is found in a few comparisons") {
   require_sound(index);
 }
 
-TEST_CASE("a scan stops where it is told to") {
+TEST_CASE("a scan stops when the visitor says so") {
   OrderedIndex index(nullptr);
   for (std::uint32_t row = 0; row < 10'000; ++row) index.insert({std::uint64_t{row} / 4 * 2, row});
   SECTION("by the range") {

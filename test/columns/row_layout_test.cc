@@ -70,7 +70,7 @@ TEST_CASE("cells do not overlap and never straddle a word", "[columns]") {
   }
 }
 
-TEST_CASE("what is stored is loaded, and the neighbours stay", "[columns]") {
+TEST_CASE("a cell gives back its value, and its neighbours stay", "[columns]") {
   test::Random random(5);
   const std::vector<CellNeed> needs = {
       {CellKind::kCode, 1, false},    {CellKind::kCode, 2, false},   {CellKind::kCode, 4, false},
@@ -103,7 +103,7 @@ TEST_CASE("what is stored is loaded, and the neighbours stay", "[columns]") {
   CHECK(stamps[1] == 0);
 }
 
-TEST_CASE("an impossible layout in a pool is found out", "[columns]") {
+TEST_CASE("an impossible layout in a pool is reported", "[columns]") {
   const RowLayout layout = layout_of({{CellKind::kCode, 8, false}, {CellKind::kInteger, 64, true}});
   const auto damaged = [&](auto&& damage, std::uint32_t row_bytes) {
     std::vector<CellLayout> cells(layout.cells().begin(), layout.cells().end());

@@ -83,7 +83,7 @@ TEST_CASE("a heap without space says so", "[columns]") {
   CHECK(column.reopen().ok());
 }
 
-TEST_CASE("a damaged heap is found out", "[columns]") {
+TEST_CASE("a damaged heap is reported", "[columns]") {
   TestColumn column(direct_string());
   REQUIRE(column.encode(Value::string(text_of(1, 100))).ok());
   columns::StringHeapLayout& heap = column.layout().heap;

@@ -358,7 +358,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 }  // namespace
 
 // For as long as one likes: FLUGS_OPERATIONS is the number of writes, FLUGS_SEED where to begin.
-TEST_CASE("each statement goes by one definition of its table", "[concurrency]") {
+TEST_CASE("each statement uses one definition of its table", "[concurrency]") {
   const std::uint64_t wanted = number_from("FLUGS_OPERATIONS", 1);
   const int openings = wanted == 1 ? 3 : 8;
   const int alterations = wanted == 1 ? 3 * kEffort : 80;

@@ -68,7 +68,7 @@ class Group {
 
 }  // namespace
 
-TEST_CASE("each snapshot sees the rows that were deleted by then as deleted, and no others") {
+TEST_CASE("each snapshot sees exactly the rows deleted by then as deleted") {
   std::vector<std::unique_ptr<Group>> groups;
   for (std::size_t i = 0; i < kGroups; ++i) groups.push_back(std::make_unique<Group>());
   std::atomic<std::size_t> current{0};

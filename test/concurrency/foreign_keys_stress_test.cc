@@ -99,7 +99,7 @@ struct Families {
 
 }  // namespace
 
-TEST_CASE("in no snapshot does a row refer to one that is not there", "[concurrency]") {
+TEST_CASE("no snapshot has a row that refers to a missing row", "[concurrency]") {
   const ReferenceAction action =
       GENERATE(ReferenceAction::kRestrict, ReferenceAction::kCascade, ReferenceAction::kSetNull);
   constexpr int kThreads = 4;

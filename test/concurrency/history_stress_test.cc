@@ -53,7 +53,7 @@ std::uint64_t found(const history::Report& report,
 
 }  // namespace
 
-TEST_CASE("histories of users and merges are what their level says", "[history]") {
+TEST_CASE("histories of users and merges satisfy their level", "[history]") {
   for (const history::Level level : kOfferedLevels) {
     const TemporaryPath path;
     HistoryPlan plan = plan_in(path);
@@ -63,7 +63,7 @@ TEST_CASE("histories of users and merges are what their level says", "[history]"
   }
 }
 
-TEST_CASE("histories by the processors' clock are what their level says", "[history]") {
+TEST_CASE("histories with the processors' clock satisfy their level", "[history]") {
   if (const Status usable = mvcc::Clock::check_processors(); !usable.ok()) {
     WARN(usable.message());
     return;
@@ -114,7 +114,7 @@ TEST_CASE("sessions of one thread give the same history each time", "[history]")
   CHECK(same);
 }
 
-TEST_CASE("each broken rule of visibility is noticed, as what it is", "[history]") {
+TEST_CASE("the checker finds each broken rule of visibility, under its name", "[history]") {
   using history::Anomaly;
   const auto broken = [](BrokenRule rule) {
     const TemporaryPath path;
@@ -134,7 +134,7 @@ TEST_CASE("each broken rule of visibility is noticed, as what it is", "[history]
   CHECK(broken(BrokenRule::kStaleSnapshot).forbidden > 0);
 }
 
-TEST_CASE("an old snapshot breaks nothing but the order in time", "[history]") {
+TEST_CASE("an old snapshot violates only the order in time", "[history]") {
   const TemporaryPath path;
   HistoryPlan plan = plan_in(path);
   plan.operations = 10'000;
@@ -145,8 +145,7 @@ TEST_CASE("an old snapshot breaks nothing but the order in time", "[history]") {
   CHECK(must(history::check(run.history, {.level = Level::kSnapshot})).forbidden == 0);
 }
 
-TEST_CASE("each rule that a level needs is noticed when it is broken, and nothing else",
-          "[history]") {
+TEST_CASE("the checker finds each broken rule of a level, and nothing else", "[history]") {
   for (const history::Level level : kOfferedLevels) {
     const auto forbidden = [&](BrokenRule rule) {
       const TemporaryPath path;

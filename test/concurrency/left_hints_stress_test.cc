@@ -53,7 +53,7 @@ void encode_some(TestColumn& column, std::vector<std::atomic<std::uint32_t>>& id
 
 }  // namespace
 
-TEST_CASE("hints that opening left are entered while values are added", "[concurrency]") {
+TEST_CASE("hints that opening left are made while values are added", "[concurrency]") {
   for (const Type type : {Type::kInt32, Type::kInt64, Type::kString}) {
     INFO(to_string(type));
     TestColumn column(column_schema(type), std::size_t{16} << 20, true);

@@ -255,7 +255,7 @@ TEST_CASE("money moves between accounts that index runs serve", "[engine]") {
   }
 }
 
-TEST_CASE("money moves while its accounts are merged by themselves", "[engine]") {
+TEST_CASE("money moves while its accounts are merged by policy", "[engine]") {
   MergedBank bank;
   Complaint complaint;
   MergePolicy policy;
@@ -293,7 +293,7 @@ TEST_CASE("money moves while its accounts are merged by themselves", "[engine]")
   bank.check_before_and_after_opening(complaint);
 }
 
-TEST_CASE("money moves while merges end the transactions that hold them up", "[engine]") {
+TEST_CASE("money moves while merges end the transactions in their way", "[engine]") {
   MergedBank bank;
   bank.ends_transactions = true;
   Complaint complaint;

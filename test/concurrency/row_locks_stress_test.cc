@@ -81,7 +81,7 @@ void change_place_key(Tills& tills, bool& is_there, Complaint& complaint) {
 }  // namespace
 
 // With a primary key, and without one while a unique key comes and goes.
-TEST_CASE("who locks rows before writing them never has to try again", "[engine]") {
+TEST_CASE("a transaction that locks its rows before writing never needs a retry", "[engine]") {
   const bool changes_keys = GENERATE(false, true);
   Tills tills(changes_keys);
   bool has_place_key = changes_keys;
@@ -140,7 +140,8 @@ TEST_CASE("who locks rows before writing them never has to try again", "[engine]
   must(tills.database->verify());
 }
 
-TEST_CASE("threads that lock rows in any order get on, deadlocks or not", "[engine]") {
+TEST_CASE("threads that lock rows in any order make progress, with deadlocks or without",
+          "[engine]") {
   Tills tills;
   Complaint complaint;
   constexpr int kThreads = 4;

@@ -131,7 +131,7 @@ void run_trades(Purses& purses, int threads, int trades, Complaint& complaint, T
 
 }  // namespace
 
-TEST_CASE("threads that undo parts of their transactions lose and make no coin", "[engine]") {
+TEST_CASE("threads that undo parts of their transactions neither lose nor make money", "[engine]") {
   Purses purses;
   Complaint complaint;
   Tally tally;

@@ -62,7 +62,7 @@ void run_steps(int threads, int steps, Complaint& complaint,
 
 }  // namespace
 
-TEST_CASE("serializable: of two rows one stays as it must", "[engine]") {
+TEST_CASE("serializable: one of two rows stays, as the rule demands", "[engine]") {
   constexpr std::int64_t kPairs = 4;
   Hospital hospital;
   {
@@ -105,7 +105,7 @@ TEST_CASE("serializable: of two rows one stays as it must", "[engine]") {
   CHECK(committed.load() > 100);
 }
 
-TEST_CASE("serializable: no more rows come than each one who adds has counted", "[engine]") {
+TEST_CASE("serializable: no more rows are added than each adding transaction counted", "[engine]") {
   constexpr std::int64_t kShifts = 3;
   constexpr std::size_t kRowsMax = 4;
   Hospital hospital;
@@ -165,7 +165,7 @@ TEST_CASE("serializable: no more rows come than each one who adds has counted", 
   CHECK(added.load() > 100);
 }
 
-TEST_CASE("serializable: what was not there has not come meanwhile", "[engine]") {
+TEST_CASE("serializable: an absent row is still absent at commit", "[engine]") {
   constexpr std::int64_t kDoctors = 8;
   Hospital hospital;
   Complaint complaint;

@@ -43,7 +43,7 @@ TEST_CASE("a slot is never held by two transactions at once", "[mvcc]") {
   CHECK(slots->taken() == 0);
 }
 
-TEST_CASE("slots that idle threads had last can be had by others", "[mvcc]") {
+TEST_CASE("other threads may take slots of idle threads", "[mvcc]") {
   constexpr std::uint32_t kSlots = 4;
   TestSlots slots(kSlots);
   std::vector<mvcc::Slot*> mine;

@@ -182,7 +182,7 @@ TEST_CASE("of several inserters of one key exactly one wins", "[engine]") {
 
 // One deletes the row with the key, others insert it again: there is never more than one, and
 // everyone who was told ok has changed the number accordingly.
-TEST_CASE("a key is deleted and inserted by several", "[engine]") {
+TEST_CASE("several threads delete and insert one key", "[engine]") {
   Bank bank(1);
   Complaint complaint;
   std::atomic<int> balance{1};  // rows with the key, by what was acknowledged
@@ -313,7 +313,7 @@ TEST_CASE("short snapshots stay as they were while rows are recycled under them"
 // Each writer counts its own row up, then a shared order: the second counter is only raised in a
 // transaction that began after the first one's raise was acknowledged. So no snapshot may show the
 // second ahead of the first.
-TEST_CASE("a snapshot that sees a commit sees all that was acknowledged before it", "[engine]") {
+TEST_CASE("a snapshot that sees a commit sees all commits acknowledged before it", "[engine]") {
   Bank bank(2, 0);
   Complaint complaint;
   std::atomic<std::int64_t> first{0};
@@ -352,7 +352,7 @@ TEST_CASE("a snapshot that sees a commit sees all that was acknowledged before i
   CHECK(complaint.what() == "");
 }
 
-TEST_CASE("a reader of a chain of versions is not misled by aborts", "[engine]") {
+TEST_CASE("aborts do not mislead a reader of a chain of versions", "[engine]") {
   Bank bank(4);
   Complaint complaint;
   std::atomic<int> writers{2};

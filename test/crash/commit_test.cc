@@ -17,8 +17,7 @@ TEST_CASE("no crash state of an update or a delete loses or tears a transaction"
   must_hold({.protocol = "update", .tears_words = true, .nested_depth = 0});
 }
 
-TEST_CASE("no crash state of a transaction that took a part of it back loses or tears it",
-          "[crash]") {
+TEST_CASE("no crash state of a transaction with a partial rollback loses or tears it", "[crash]") {
   must_hold({.protocol = "savepoints"});
   must_hold({.protocol = "savepoints", .hints = true});
   must_hold({.protocol = "savepoints", .tears_words = true, .nested_depth = 0});

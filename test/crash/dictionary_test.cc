@@ -12,12 +12,12 @@ TEST_CASE("no crash state of entering values loses one or gives it two ValueIDs"
   must_hold({.protocol = "new_values", .tears_words = true, .nested_depth = 0});
 }
 
-TEST_CASE("no commit rests on what a process that was killed had not flushed", "[crash]") {
+TEST_CASE("no commit depends on stores that a killed process had not flushed", "[crash]") {
   must_hold({.protocol = "killed", .nested_depth = 2});
   must_hold({.protocol = "killed", .tears_words = true, .nested_depth = 0});
 }
 
-TEST_CASE("no commit rests on a value that another transaction has not made durable", "[crash]") {
+TEST_CASE("no durable commit depends on a value that is not durable", "[crash]") {
   must_hold({.protocol = "shared_values"});
   must_hold({.protocol = "shared_values", .tears_words = true, .nested_depth = 0});
 }

@@ -10,7 +10,7 @@
 namespace flugs::proof {
 namespace {
 
-TEST_CASE("the words of a failure bring back that failure alone", "[crash]") {
+TEST_CASE("the replay words of a failure reproduce exactly that failure", "[crash]") {
   const Mutation mutation{Mutation::Kind::kNoFlush, "commit/2", Region::kOther};
   Exploration exploration{
       .protocol = "insert", .round = 2, .tears_words = true, .at_flushes = true};
@@ -30,7 +30,7 @@ TEST_CASE("the words of a failure bring back that failure alone", "[crash]") {
   CHECK(explore(*again).outcome.ok());  // without the mutation
 }
 
-TEST_CASE("a failure names the flushes that its lines had and had not", "[crash]") {
+TEST_CASE("a failure names the flushes that its lines had and lacked", "[crash]") {
   const auto words_of = [](const char* label, Mutation::Kind kind) {
     return explore({.protocol = "insert"}, {kind, label, Region::kOther}).outcome.to_string();
   };
@@ -42,7 +42,7 @@ TEST_CASE("a failure names the flushes that its lines had and had not", "[crash]
   CHECK(no_fence.find("(flushed by commit/2, no fence)") != std::string::npos);
 }
 
-TEST_CASE("what is left unflushed is told with the flushes around it", "[crash]") {
+TEST_CASE("a report of a missing flush names the flushes around it", "[crash]") {
   const ExplorationResult result = explore({.protocol = "slot_turns"});
   REQUIRE(result.outcome.ok());
   std::uint64_t stamps = 0;
@@ -56,7 +56,7 @@ TEST_CASE("what is left unflushed is told with the flushes around it", "[crash]"
   CHECK(stamps > 0);
 }
 
-TEST_CASE("words that replay nothing are refused", "[crash]") {
+TEST_CASE("invalid replay words are refused", "[crash]") {
   for (const char* words : {"insert,round=x:1,2", "insert,rounds=1:1,2", "insert:1", "insert:1,2;3",
                             "insert,torn=1:a,2"}) {
     INFO(words);

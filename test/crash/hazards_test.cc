@@ -53,7 +53,7 @@ class Reader {
   std::thread thread_;
 };
 
-TEST_CASE("nobody sees a commit before it is durable", "[crash]") {
+TEST_CASE("no transaction sees a commit before it is durable", "[crash]") {
   CrashRig rig(unexplored());
   rig.create_table(wide_schema());
   rig.commit({insert("wide", wide_row(1))});
@@ -81,7 +81,7 @@ TEST_CASE("nobody sees a commit before it is durable", "[crash]") {
   require_ok(rig);
 }
 
-TEST_CASE("who sees a commit sees every earlier one", "[crash]") {
+TEST_CASE("a transaction that sees a commit sees every earlier one", "[crash]") {
   CrashRig rig(unexplored());
   rig.create_table(wide_schema());
   rig.watch();
@@ -105,7 +105,7 @@ TEST_CASE("who sees a commit sees every earlier one", "[crash]") {
   CHECK(reader->join() == 2);
 }
 
-TEST_CASE("what a crash left in flight blocks no row and is no row", "[crash]") {
+TEST_CASE("writes that a crash left in flight block no row and show no row", "[crash]") {
   const std::uint64_t choice = GENERATE(0U, 1U, 2U, 3U, 4U, 5U);
   RigOptions options = unexplored();
   options.pool_bytes = std::size_t{512} << 10;

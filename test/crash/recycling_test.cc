@@ -12,12 +12,12 @@ TEST_CASE("no crash state of using rows again brings a dead row back", "[crash]"
   must_hold({.protocol = "recycle", .tears_words = true, .nested_depth = 0, .images_max = 2000});
 }
 
-TEST_CASE("no crash state of rows that recovery gave free brings a dead row back", "[crash]") {
+TEST_CASE("no crash state of rows that recovery freed brings a dead row back", "[crash]") {
   must_hold({.protocol = "sweep"});
   must_hold({.protocol = "sweep", .tears_words = true, .nested_depth = 0});
 }
 
-TEST_CASE("no crash state makes a tag that was left behind another transaction's", "[crash]") {
+TEST_CASE("no crash state makes a stale tag belong to another transaction", "[crash]") {
   must_hold({.protocol = "generations"});
 }
 

@@ -39,7 +39,7 @@ constexpr MutationCase kOnlyThreads[] = {
 };
 constexpr std::string_view kOneThread[] = {"insert", "create_drop_table", "shared_values"};
 
-TEST_CASE("what is seen or relied on before it is durable is found by threads only", "[crash]") {
+TEST_CASE("only threads find stores that others see or use before they are durable", "[crash]") {
   for (std::size_t i = 0; i < std::size(kOnlyThreads); ++i) {
     const MutationCase& mutation = kOnlyThreads[i];
     const Result<MutationResult> found = judge(mutation, 1);
@@ -54,7 +54,7 @@ TEST_CASE("what is seen or relied on before it is durable is found by threads on
   }
 }
 
-TEST_CASE("the words of a failure bring back the schedule, too", "[crash]") {
+TEST_CASE("the replay words of a failure reproduce the schedule, too", "[crash]") {
   const Mutation mutation{Mutation::Kind::kLateFence, "commit/2", Region::kOther};
   const ExplorationResult found =
       explore({.protocol = "threads_commit", .images_max = 20000}, mutation);
@@ -84,7 +84,7 @@ TEST_CASE("the same schedules give the same states, whatever ran before", "[cras
   CHECK(first.report.lines_uncertain_max == second.report.lines_uncertain_max);
 }
 
-TEST_CASE("schedules are read as they are written, and others are refused", "[crash]") {
+TEST_CASE("a schedule survives its text form, and invalid ones are refused", "[crash]") {
   for (const Schedule& schedule : {Schedule{}, Schedule{{3, 1}}, Schedule{{3, 1}, {40, 0}}}) {
     const Result<Schedule> again = read_schedule(to_string(schedule));
     REQUIRE(again.ok());

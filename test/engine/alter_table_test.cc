@@ -89,7 +89,7 @@ TEST_CASE("a table, a column and a key that are renamed are found by their new n
   must(database->rename_column(shop.customers, ColumnId(0), "age"));
 }
 
-TEST_CASE("foreign keys name what they refer to as it is called now", "[engine]") {
+TEST_CASE("foreign keys give the current names of what they refer to", "[engine]") {
   RenamedShop shop;
   TemporaryDatabase& database = shop.database;
   must(database->rename_table(shop.customers, "clients"));
@@ -118,7 +118,7 @@ TEST_CASE("foreign keys name what they refer to as it is called now", "[engine]"
   }
 }
 
-TEST_CASE("names that are taken, or no names, are refused", "[engine]") {
+TEST_CASE("taken and invalid names are refused", "[engine]") {
   RenamedShop shop;
   TemporaryDatabase& database = shop.database;
   const auto fails = [](const Status& status, StatusCode code, const std::string& message) {
@@ -200,7 +200,7 @@ TEST_CASE("a schema block is not trusted", "[engine][recovery]") {
   }
 }
 
-TEST_CASE("who reads names while they change sees one or the other", "[engine]") {
+TEST_CASE("a reader of names sees the old or the new one while they change", "[engine]") {
   RenamedShop shop;
   TemporaryDatabase& database = shop.database;
   std::atomic<bool> stops{false};

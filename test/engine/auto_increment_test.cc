@@ -69,7 +69,7 @@ TEST_CASE("rows without a number get one each, from 1 on", "[engine]") {
   must(database->verify({}));
 }
 
-TEST_CASE("numbers of a block that was left, or aborted, are not given again", "[engine]") {
+TEST_CASE("unused and aborted numbers of a block are not given again", "[engine]") {
   MemoryDatabase database;
   const TableId table = must(database->create_table(tickets()));
   std::int64_t last = 0;

@@ -137,7 +137,7 @@ TEST_CASE("an int32 becomes an int64 with its keys, in groups and chunks, before
   }
 }
 
-TEST_CASE("a transaction that is open goes on when a column's type changes", "[engine]") {
+TEST_CASE("an open transaction goes on when a column's type changes", "[engine]") {
   Orders orders(Encoding::kDirect);
   orders.insert(0, 50);
   Transaction open = must(orders.database->begin());
@@ -162,7 +162,7 @@ TEST_CASE("a transaction that is open goes on when a column's type changes", "[e
   CHECK(must(t.find({orders.table, 0}, {Value::int64(kBeyond)})).is_null(ColumnId(2)));
 }
 
-TEST_CASE("who has read by a key sees no conflict in the change of a column's type", "[engine]") {
+TEST_CASE("a transaction that read by a key has no conflict with a change of type", "[engine]") {
   const std::vector<Value> low{Value::string("a")};
   const std::vector<Value> high{Value::string("k")};
   for (const bool is_range : {false, true}) {
@@ -194,7 +194,7 @@ TEST_CASE("who has read by a key sees no conflict in the change of a column's ty
   }
 }
 
-TEST_CASE("numbers go on behind those of an int32 when it becomes an int64", "[engine]") {
+TEST_CASE("auto-increment continues when its int32 becomes an int64", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("numbered");
   schema.column("id", Type::kInt32).auto_increment().column("n", Type::kInt32);
@@ -249,7 +249,7 @@ TEST_CASE("the constants of a check get the type of their column", "[engine]") {
   check(Type::kBytes);
 }
 
-TEST_CASE("what no type can become is refused, with table and column", "[engine]") {
+TEST_CASE("an impossible change of type is refused, with table and column", "[engine]") {
   TemporaryDatabase database;
   TableSchema parent("parent");
   parent.column("id", Type::kInt32).column("d", Type::kDouble).column("s", Type::kString);

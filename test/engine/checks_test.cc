@@ -95,7 +95,7 @@ TEST_CASE("an insert that gives some columns takes the defaults of the others", 
                 "table people, column limit: NULL is not allowed");
 }
 
-TEST_CASE("a check refuses inserts and updates, and says which and why", "[engine]") {
+TEST_CASE("a check refuses inserts and updates, and the message says which and why", "[engine]") {
   MemoryDatabase database;
   const TableId table = must(database->create_table(people()));
   const std::string grown =
@@ -247,7 +247,7 @@ TEST_CASE("conditions and defaults that fit no column are refused with the reaso
         "table people: check 'grown' occurs twice");
 }
 
-TEST_CASE("defaults and checks survive their bytes, and damage to them is found", "[engine]") {
+TEST_CASE("defaults and checks survive encoding, and damage to them is found", "[engine]") {
   TableSchema schema = people();
   schema.check("every", (col("age").in({1, 2, 3}) && !col("name").contains("x")) ||
                             col("paid") > query::constant(Value::decimal(15), 1));
@@ -270,7 +270,7 @@ TEST_CASE("defaults and checks survive their bytes, and damage to them is found"
     }
 }
 
-TEST_CASE("an audit finds rows that do not fulfil a check", "[engine]") {
+TEST_CASE("an audit finds rows that do not meet a check", "[engine]") {
   MemoryDatabase database(std::size_t{4} << 20);
   TableSchema schema("t");
   schema.column("id", Type::kInt64).direct().not_null().primary_key({"id"});

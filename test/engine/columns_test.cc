@@ -274,7 +274,7 @@ struct Items {
 
 }  // namespace
 
-TEST_CASE("columns come and go, and each row is what was written", "[engine]") {
+TEST_CASE("columns come and go, and each row keeps its values", "[engine]") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     AlteredTable table(seed);
     for (int turn = 0; turn < 120; ++turn) {
@@ -286,7 +286,7 @@ TEST_CASE("columns come and go, and each row is what was written", "[engine]") {
   }
 }
 
-TEST_CASE("rows of before a column was added have its default, in an open transaction too",
+TEST_CASE("rows from before a column was added have its default, in an open transaction too",
           "[engine]") {
   Items items;
   items.insert(0, 100);
@@ -319,7 +319,7 @@ TEST_CASE("rows of before a column was added have its default, in an open transa
   must(open.commit());
 }
 
-TEST_CASE("what cannot be added is refused, with table and column", "[engine]") {
+TEST_CASE("an impossible column is refused, with table and column", "[engine]") {
   Items items;
   const auto add = [&](const ColumnSchema& column) {
     return items.database->add_column(items.table, column).status();
@@ -423,8 +423,7 @@ TEST_CASE(
   must(t.commit());
 }
 
-TEST_CASE("a scan whose column is dropped meanwhile fails before it gives anything else",
-          "[engine]") {
+TEST_CASE("a scan of a column dropped meanwhile fails before it returns other data", "[engine]") {
   Items items;
   ColumnSchema size = column_of("size", Type::kInt64);
   size.nullable = false;
@@ -487,7 +486,7 @@ TEST_CASE("rows are inserted by name after columns with a default were dropped",
   CHECK(t.insert(table, {{last, Value::int64(0)}}).code() == StatusCode::kConstraintViolated);
 }
 
-TEST_CASE("merges and the opening after them give back what a dropped column took", "[engine]") {
+TEST_CASE("merges and the next opening give back a dropped column's space", "[engine]") {
   Items items;
   const ColumnId extra =
       must(items.database->add_column(items.table, column_of("x", Type::kString)));

@@ -79,7 +79,7 @@ struct Damaged {
 
 }  // namespace
 
-TEST_CASE("an entry that was damaged is found out behind opening", "[engine][recovery]") {
+TEST_CASE("a damaged entry is reported after opening", "[engine][recovery]") {
   for (const std::int64_t column : {kWideColumn, kNarrowColumn, kTextColumn}) {
     INFO("column " << column);
     Damaged damaged(IndexMode::kHint);
@@ -94,7 +94,7 @@ TEST_CASE("an entry that was damaged is found out behind opening", "[engine][rec
 }
 
 // Opening takes it for one that a power cut has torn, which no row can name.
-TEST_CASE("a row whose entry was damaged before its hint was kept is found out",
+TEST_CASE("a row with an entry damaged before its hint was kept is reported",
           "[engine][recovery]") {
   for (const std::int64_t column : {kWideColumn, kNarrowColumn, kTextColumn}) {
     INFO("column " << column);
@@ -106,8 +106,7 @@ TEST_CASE("a row whose entry was damaged before its hint was kept is found out",
   }
 }
 
-TEST_CASE("a row whose entry was damaged is found out when indexes are rebuilt",
-          "[engine][recovery]") {
+TEST_CASE("rebuilding indexes reports a row with a damaged entry", "[engine][recovery]") {
   for (const std::int64_t column : {kWideColumn, kNarrowColumn, kTextColumn}) {
     INFO("column " << column);
     Damaged damaged(IndexMode::kRebuild);

@@ -66,7 +66,7 @@ TEST_CASE("a dropped table gives all its space back", "[engine]") {
   must(database->verify());
 }
 
-TEST_CASE("space that was another table's holds no rows", "[engine]") {
+TEST_CASE("space from another table holds no rows", "[engine]") {
   TemporaryDatabase database;
   const TableId first = must(database->create_table(schema_of("first")));
   fill(*database, first, 5000);
@@ -126,7 +126,7 @@ TEST_CASE("a transaction spans tables", "[engine]") {
   }
 }
 
-TEST_CASE("many rows at once are inserted all or none", "[engine]") {
+TEST_CASE("insert_rows inserts all rows or none", "[engine]") {
   TemporaryDatabase database;
   const TableId table = must(database->create_table(schema_of("t")));
   std::vector<Value> values;

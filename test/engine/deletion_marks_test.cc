@@ -80,7 +80,7 @@ TEST_CASE("a deletion counts in the snapshots from its time-stamp on") {
   CHECK(all_deleted(marks, 1, 2) == Places{64, 130});
 }
 
-TEST_CASE("when deletions are many the older half is settled") {
+TEST_CASE("with many deletions the older half is settled") {
   DeletionMarks marks(kPlaces);
   Places places;
   for (std::uint32_t i = 0; i < kRecentMax; ++i) {
@@ -104,8 +104,7 @@ TEST_CASE("when deletions are many the older half is settled") {
   CHECK(all_deleted(marks, 0, 1).size() == 32);
 }
 
-TEST_CASE(
-    "the latest deletion that was settled bounds the snapshots, in whatever order they came") {
+TEST_CASE("the latest settled deletion bounds the snapshots, in any order") {
   DeletionMarks marks(kPlaces);
   marks.note(0, 500);
   for (std::uint32_t i = 1; i < 3 * kRecentMax; ++i) marks.note(i, 7);
@@ -113,7 +112,7 @@ TEST_CASE(
   CHECK(deleted(marks, 500)->size() == 3 * kRecentMax);
 }
 
-TEST_CASE("all that a snapshot does not see is cleared or asked about") {
+TEST_CASE("rows that a snapshot does not see are cleared or looked up") {
   DeletionMarks marks(kPlaces);
   const auto left = [&](std::uint64_t snapshot, Places& asked) {
     std::vector<std::uint64_t> mask(2, 0);
@@ -142,7 +141,7 @@ TEST_CASE("all that a snapshot does not see is cleared or asked about") {
   CHECK(asked == Places{70});
 }
 
-TEST_CASE("places that a group does not have are left alone") {
+TEST_CASE("places outside of the group stay unchanged") {
   DeletionMarks marks(kPlaces);
   for (const std::uint32_t place : {256u, 0xFFFFFFFFu}) {
     marks.mark(place);
@@ -153,7 +152,7 @@ TEST_CASE("places that a group does not have are left alone") {
   CHECK(all_deleted(marks).empty());
 }
 
-TEST_CASE("what was found by opening is said once") {
+TEST_CASE("has_found is true after set_found") {
   DeletionMarks marks(kPlaces);
   CHECK_FALSE(marks.has_found());
   marks.set_found();

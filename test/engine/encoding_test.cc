@@ -149,7 +149,7 @@ TEST_CASE("a column of numbers gives up a dictionary that does not pay, while ro
   must(numbers.database->verify());
 }
 
-TEST_CASE("after it has given up its dictionary a table is opened, written and merged as any") {
+TEST_CASE("a table that gave up a dictionary is opened, written and merged like any other") {
   Numbers numbers;
   numbers.insert(0, kRows);
   REQUIRE_FALSE(numbers.is_dictionary(kBig));
@@ -177,7 +177,7 @@ TEST_CASE("after it has given up its dictionary a table is opened, written and m
   must(numbers.database->verify());
 }
 
-TEST_CASE("a statement, and a savepoint, that a column changes in the midst of are whole") {
+TEST_CASE("a change of a column leaves a running statement and a savepoint whole") {
   Numbers numbers;
   Transaction t = must(numbers.database->begin());
   for (std::int64_t n = 0; n < 60'000; ++n) must(t.insert(numbers.table, row_of(n)));
@@ -236,7 +236,7 @@ TEST_CASE("no column turns direct while the table is merged, nor does a writer w
   numbers.check(kRows + 1'000);
 }
 
-TEST_CASE("what a column had before it gave its dictionary up comes back at the next merge") {
+TEST_CASE("the next merge gives back the space of a dictionary that was given up") {
   TemporaryDatabase database;
   TableSchema schema("late");
   schema.column("id", Type::kInt64).column("number", Type::kInt64).primary_key({"id"});

@@ -98,7 +98,7 @@ const std::string kReferred =
 
 }  // namespace
 
-TEST_CASE("a row must refer to one that is there, or to NULL", "[engine]") {
+TEST_CASE("a row must refer to an existing row, or to NULL", "[engine]") {
   Family family(Action::kRestrict);
   for (int opened = 0; opened < 3; ++opened) {
     Transaction t = family.begin();
@@ -135,7 +135,7 @@ TEST_CASE("a row must refer to one that is there, or to NULL", "[engine]") {
   }
 }
 
-TEST_CASE("restrict: a row that others refer to stays, with its key", "[engine]") {
+TEST_CASE("restrict: a referenced row stays, with its key", "[engine]") {
   Family family(Action::kRestrict);
   Transaction t = family.begin();
   check_violated(family.remove_parent(t, 2), kReferred);
@@ -150,7 +150,7 @@ TEST_CASE("restrict: a row that others refer to stays, with its key", "[engine]"
   must(family.database->verify({}));
 }
 
-TEST_CASE("cascade and set null: rows that refer go, follow, or forget", "[engine]") {
+TEST_CASE("cascade and set null: referring rows are deleted, updated, or set to NULL", "[engine]") {
   {
     Family family(Action::kCascade, Action::kCascade);
     Transaction t = family.begin();
@@ -239,7 +239,7 @@ TEST_CASE("a cascade that fails half way leaves nothing behind", "[engine]") {
   CHECK(family.found() == "1:1 3:3");
 }
 
-TEST_CASE("what a cascade deletes refuses nothing at the end of the statement", "[engine]") {
+TEST_CASE("rows that a cascade deletes restrict nothing at the end of the statement", "[engine]") {
   Family family(Action::kCascade);
   TableSchema grand = children(Action::kRestrict, Action::kRestrict, "grand", "children");
   grand.column("top", Type::kInt64);
@@ -314,7 +314,7 @@ TEST_CASE("keys of several columns, one of them text, and NULL in one of them", 
   must(database->verify({}));
 }
 
-TEST_CASE("of who deletes a row and who lets another refer to it, one has a conflict", "[engine]") {
+TEST_CASE("deleting a row conflicts with a concurrent new reference to it", "[engine]") {
   const Isolation isolation =
       GENERATE(Isolation::kSnapshot, Isolation::kSerializable, Isolation::kReadCommitted);
   const bool deletes_first = GENERATE(true, false);
@@ -338,7 +338,7 @@ TEST_CASE("of who deletes a row and who lets another refer to it, one has a conf
   must(family.database->verify({}));
 }
 
-TEST_CASE("who changes a row, but not its key, is in nobody's way", "[engine]") {
+TEST_CASE("changing a row without its key blocks no referring transaction", "[engine]") {
   Family family(Action::kRestrict);
   Transaction changes = family.begin();
   Transaction refers = family.begin();
@@ -353,7 +353,7 @@ TEST_CASE("who changes a row, but not its key, is in nobody's way", "[engine]") 
   CHECK(family.found() == "1:1 3:3 50:1 77:2");
 }
 
-TEST_CASE("a key that comes back in the same transaction holds its references", "[engine]") {
+TEST_CASE("a key that returns in the same transaction keeps its references", "[engine]") {
   Family family(Action::kRestrict);
   Transaction setup = family.begin();
   family.add_parent(setup, 5);
@@ -377,7 +377,7 @@ TEST_CASE("a key that comes back in the same transaction holds its references", 
   must(family.database->verify({}));
 }
 
-TEST_CASE("serializable: that a foreign key refused has been read", "[engine]") {
+TEST_CASE("serializable: a refusal by a foreign key counts as a read", "[engine]") {
   Family family(Action::kRestrict);
   Transaction child = family.begin(Isolation::kSerializable);
   check_violated(child.insert(family.child, {Value::int64(7), Value::int64(9)}).status(), kMissing);
@@ -393,7 +393,7 @@ TEST_CASE("serializable: that a foreign key refused has been read", "[engine]") 
   CHECK(parent.commit().code() == StatusCode::kConflict);
 }
 
-TEST_CASE("a row that was written twice refers to what it referred to first", "[engine]") {
+TEST_CASE("a row written twice keeps its first reference", "[engine]") {
   Family family(Action::kRestrict);
   Transaction setup = family.begin();
   family.add_parent(setup, 5);
@@ -423,7 +423,7 @@ TEST_CASE("a cascade that meets a row of another transaction has a conflict", "[
   must(family.database->verify({}));
 }
 
-TEST_CASE("what is rolled back to a savepoint is in nobody's way", "[engine]") {
+TEST_CASE("writes undone to a savepoint block no other transaction", "[engine]") {
   Family family(Action::kCascade, Action::kCascade);
   Transaction t = family.begin();
   family.add_child(t, 4, Value::int64(1));
@@ -515,7 +515,7 @@ TEST_CASE("foreign keys that fit no table are refused with the reason", "[engine
   CHECK(database->tables().size() == 2);
 }
 
-TEST_CASE("a table that others refer to is not dropped before them", "[engine]") {
+TEST_CASE("a table is not dropped before the tables that refer to it", "[engine]") {
   Family family(Action::kRestrict);
   check_violated(family.database->drop_table(family.parent),
                  "table parents: foreign key of_parent of table children refers to it");
@@ -533,7 +533,8 @@ TEST_CASE("a table that others refer to is not dropped before them", "[engine]")
   CHECK(family.database->tables().empty());
 }
 
-TEST_CASE("a table that refers to another waits for who may have deleted there", "[engine]") {
+TEST_CASE("creating a referring table waits for transactions that may have deleted rows",
+          "[engine]") {
   MemoryDatabase database;
   const TableId parent = must(database->create_table(parents()));
   Transaction t = must(database->begin(AccessMode::kReadWrite));
@@ -552,7 +553,7 @@ TEST_CASE("a table that refers to another waits for who may have deleted there",
   CHECK(database->tables().size() == 2);
 }
 
-TEST_CASE("foreign keys survive their bytes, and damage to them is found", "[engine]") {
+TEST_CASE("foreign keys survive encoding, and damage to them is found", "[engine]") {
   const TableSchema complete =
       must(engine::complete_schema(children(Action::kCascade, Action::kSetNull)));
   CHECK(complete.keys.size() == 2);

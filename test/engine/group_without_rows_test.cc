@@ -85,7 +85,7 @@ struct Codes {
 
 }  // namespace
 
-TEST_CASE("a chunk of which nothing is left is a group without rows before it is empty",
+TEST_CASE("a chunk without live rows becomes a group without rows before it is emptied",
           "[engine]") {
   Codes codes;
   codes.insert(kFirst);
@@ -101,7 +101,7 @@ TEST_CASE("a chunk of which nothing is left is a group without rows before it is
   CHECK(codes.statistics().groups == groups);
   codes.check();
 
-  SECTION("its row ids are used again after the next merge") {
+  SECTION("the group's row ids are used again after the next merge") {
     report = codes.merge();
     CHECK(report.chunks_emptied == 1);
     CHECK(report.groups_merged == 0);
@@ -115,7 +115,7 @@ TEST_CASE("a chunk of which nothing is left is a group without rows before it is
     codes.check();
     CHECK(codes.merge().chunks_emptied == 0);
   }
-  SECTION("columns come and go while it is there") {
+  SECTION("columns come and go while the group exists") {
     ColumnSchema added;
     added.name = "note";
     added.type = Type::kString;

@@ -169,7 +169,7 @@ void Town::check(const People& wanted, Transaction& t) {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("rows of main are found through index runs, and opening indexes none", "[engine]") {
+TEST_CASE("index runs find rows of main, and opening indexes none of them", "[engine]") {
   Town town;
   town.insert(0, 6000);
   const MergeReport report = town.merge();
@@ -224,7 +224,7 @@ TEST_CASE("rows that index runs serve are changed and deleted", "[engine]") {
   town.check_and_verify();
 }
 
-TEST_CASE("what aborts leaves rows that index runs serve as they were", "[engine]") {
+TEST_CASE("aborted changes leave rows in index runs unchanged", "[engine]") {
   Town town;
   town.insert(0, 500);
   town.merge();
@@ -242,7 +242,7 @@ TEST_CASE("what aborts leaves rows that index runs serve as they were", "[engine
   }
 }
 
-TEST_CASE("a key that an index run has is taken until its row is deleted", "[engine]") {
+TEST_CASE("a key in an index run is taken until its row is deleted", "[engine]") {
   Town town;
   town.insert(0, 100);
   town.merge();
@@ -266,7 +266,7 @@ TEST_CASE("a key that an index run has is taken until its row is deleted", "[eng
   town.check_and_verify();
 }
 
-TEST_CASE("runs are combined, so that there are few of them", "[engine]") {
+TEST_CASE("runs are combined, so few remain", "[engine]") {
   Town town;
   std::int32_t next = 0;
   for (int round = 0; round < 24; ++round) {
@@ -286,7 +286,7 @@ TEST_CASE("runs are combined, so that there are few of them", "[engine]") {
   town.check_and_verify();
 }
 
-TEST_CASE("groups that are made again stay in their run, emptied ones leave it", "[engine]") {
+TEST_CASE("rewritten groups stay in their run, emptied ones leave it", "[engine]") {
   Town town;
   std::uint64_t reserved = 0;
   for (int round = 0; round < rounds_of(8, 4); ++round) {
@@ -408,7 +408,7 @@ struct Pool {
   engine::IndexRunKeyLayout* keys;
 };
 
-TEST_CASE("a damaged list or header of a run is refused with its place", "[engine]") {
+TEST_CASE("a damaged list or header of a run is reported with its place", "[engine]") {
   struct Case {
     const char* what;
     void (*damage)(Pool&);
@@ -445,7 +445,7 @@ TEST_CASE("a damaged list or header of a run is refused with its place", "[engin
   }
 }
 
-TEST_CASE("damaged entries of a run mislead nobody, and an audit finds them", "[engine]") {
+TEST_CASE("damaged entries of a run give no wrong result, and an audit finds them", "[engine]") {
   Random random(5);
   for (int round = 0; round < 40; ++round) {
     Town town;

@@ -75,7 +75,7 @@ struct Savings {
   }
 };
 
-TEST_CASE("write skew is what a snapshot admits and serializable transactions do not", "[engine]") {
+TEST_CASE("snapshot isolation admits write skew, serializable does not", "[engine]") {
   for (const Isolation isolation : {Isolation::kSnapshot, Isolation::kSerializable}) {
     Savings accounts;
     Transaction a = accounts.begin(isolation);
@@ -93,7 +93,7 @@ TEST_CASE("write skew is what a snapshot admits and serializable transactions do
   }
 }
 
-TEST_CASE("a serializable transaction commits when what it read is as it was", "[engine]") {
+TEST_CASE("a serializable transaction commits if its reads are unchanged", "[engine]") {
   Savings accounts;
   const auto read_all_ways = [&](Transaction& t) {
     accounts.amount(t, 1);
@@ -110,7 +110,7 @@ TEST_CASE("a serializable transaction commits when what it read is as it was", "
   }) == StatusCode::kOk);
 }
 
-TEST_CASE("rows that were read must not have changed", "[engine]") {
+TEST_CASE("serializable: read rows must not have changed", "[engine]") {
   Savings accounts;
   const auto find = [&](std::int64_t id) {
     return [&accounts, id](Transaction& t) { accounts.amount(t, id); };
@@ -129,7 +129,7 @@ TEST_CASE("rows that were read must not have changed", "[engine]") {
   CHECK(accounts.read_then(find(1), change(1), Isolation::kSnapshot) == StatusCode::kOk);
 }
 
-TEST_CASE("a key that was not there must not have come", "[engine]") {
+TEST_CASE("serializable: an absent key must still be absent at commit", "[engine]") {
   Savings accounts;
   const auto miss = [&](Transaction& t) {
     CHECK(t.find(accounts.primary, {Value::int64(500)}).code() == StatusCode::kNotFound);
@@ -150,7 +150,7 @@ TEST_CASE("a key that was not there must not have come", "[engine]") {
             come_and_go) == StatusCode::kOk);
 }
 
-TEST_CASE("no row may have come into a range, or left it", "[engine]") {
+TEST_CASE("serializable: no row may have entered or left a range", "[engine]") {
   const auto read_group = [](Savings& accounts, Transaction& t, std::size_t rows_max) {
     std::size_t rows = 0;
     const std::vector<Value> group = {Value::int64(2)};
@@ -189,7 +189,7 @@ TEST_CASE("no row may have come into a range, or left it", "[engine]") {
   }
 }
 
-TEST_CASE("no row may have come into a scan, or left it", "[engine]") {
+TEST_CASE("serializable: no row may have entered or left a scan", "[engine]") {
   const auto scan = [](const Savings& accounts, Transaction& t) {
     must(t.scan(accounts.table, std::vector{kAccount},
                 Predicate::equal(kSavings, Value::int64(100)),
@@ -213,7 +213,7 @@ TEST_CASE("no row may have come into a scan, or left it", "[engine]") {
   }
 }
 
-TEST_CASE("what a query has read must not have changed", "[engine]") {
+TEST_CASE("serializable: rows read by a query must not have changed", "[engine]") {
   using namespace flugs::query;
   Savings accounts;
   const Query query = Query::table("accounts").group_by({}, {count()});
@@ -226,7 +226,7 @@ TEST_CASE("what a query has read must not have changed", "[engine]") {
         StatusCode::kConflict);
 }
 
-TEST_CASE("that a key is taken, or a row gone, has been read, too", "[engine]") {
+TEST_CASE("serializable: a refusal because of a taken key counts as a read", "[engine]") {
   Savings accounts;
   const auto refused = [&](Transaction& t) {
     CHECK(t.insert(accounts.table, {Value::int64(900), Value::int64(0), Value::int64(0),
@@ -237,7 +237,7 @@ TEST_CASE("that a key is taken, or a row gone, has been read, too", "[engine]") 
         StatusCode::kConflict);
 }
 
-TEST_CASE("its own writes do not hinder a serializable transaction", "[engine]") {
+TEST_CASE("a serializable transaction does not conflict with its own writes", "[engine]") {
   Savings accounts;
   Transaction t = accounts.begin();
   must(t.scan(accounts.table, {kAccount}, [](const ScanBatch&) { return true; }));
@@ -253,7 +253,7 @@ TEST_CASE("its own writes do not hinder a serializable transaction", "[engine]")
   CHECK(accounts.amount(accounts.begin(), 1) == 103);
 }
 
-TEST_CASE("one that has no time-stamp yet comes later, and does not hinder", "[engine]") {
+TEST_CASE("a transaction without a time-stamp comes later and causes no conflict", "[engine]") {
   Savings accounts;
   Transaction reader = accounts.begin();
   accounts.amount(reader, 1);
@@ -278,7 +278,7 @@ TEST_CASE("a serializable transaction that wrote nothing never fails", "[engine]
   }
 }
 
-TEST_CASE("a context that a serializable transaction had is clean for the next one", "[engine]") {
+TEST_CASE("the context of a serializable transaction is clean for the next one", "[engine]") {
   Savings accounts;
   {
     Transaction t = accounts.begin();
@@ -315,7 +315,7 @@ TEST_CASE("read committed: each call reads what was committed when it began", "[
   CHECK(accounts.amount(accounts.begin(), 1) == 9);
 }
 
-TEST_CASE("read committed: row ids that were found are not used for other rows", "[engine]") {
+TEST_CASE("read committed: ids of found rows are not reused for other rows", "[engine]") {
   Savings accounts;
   Transaction t = accounts.begin(Isolation::kReadCommitted);
   const RowId row = must(t.find(accounts.primary, {Value::int64(3)})).id();
@@ -327,7 +327,7 @@ TEST_CASE("read committed: row ids that were found are not used for other rows",
   }
 }
 
-TEST_CASE("a level that there is not is refused", "[engine]") {
+TEST_CASE("an unknown isolation level is refused", "[engine]") {
   Savings accounts;
   CHECK(accounts.database->begin(AccessMode::kReadWrite, static_cast<Isolation>(9)).code() ==
         StatusCode::kInvalidArgument);

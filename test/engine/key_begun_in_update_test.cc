@@ -84,7 +84,7 @@ struct Notes {
 
 // The other update puts the row into the key when it is undone: the row has been there before the
 // transaction that updates it now, and that one must take it out.
-TEST_CASE("an update takes its row out of a key that was begun in the midst of it", "[engine]") {
+TEST_CASE("an update removes its row from a key that was begun during it", "[engine]") {
   Notes notes;
   engine::Table& table = *notes.database->table(notes.id);
   const bool is_undone_by_savepoint = GENERATE(false, true);

@@ -79,8 +79,7 @@ std::string said(const Status& status) { return std::string(status.message()); }
 
 }  // namespace
 
-TEST_CASE("a unique key that is added finds every row, and refuses others with its values",
-          "[engine]") {
+TEST_CASE("an added unique key finds every row, and refuses duplicates", "[engine]") {
   Registry people;
   const KeyId key = must(people.database->add_key(people.table, key_of("by_mail", {"mail"}, true)));
   CHECK(key == KeyId{people.table, 2});
@@ -113,7 +112,7 @@ TEST_CASE("a unique key that is added finds every row, and refuses others with i
   }
 }
 
-TEST_CASE("an ordered key that is added walks every row", "[engine]") {
+TEST_CASE("an added ordered key walks every row", "[engine]") {
   Registry people;
   const KeyId key =
       must(people.database->add_key(people.table, key_of("by_age", {"age", "id"}, false)));
@@ -128,7 +127,7 @@ TEST_CASE("an ordered key that is added walks every row", "[engine]") {
   }
 }
 
-TEST_CASE("rows that a unique key cannot have refuse it, and nothing is left of it", "[engine]") {
+TEST_CASE("duplicate rows prevent a unique key, which then leaves nothing behind", "[engine]") {
   Registry people;
   {
     Transaction t = people.begin();
@@ -158,7 +157,7 @@ TEST_CASE("rows that a unique key cannot have refuse it, and nothing is left of 
   must(people.database->verify());
 }
 
-TEST_CASE("a key that is dropped is gone, the others are where they were", "[engine]") {
+TEST_CASE("a dropped key is gone, other keys keep their places", "[engine]") {
   Registry people;
   const KeyId by_mail =
       must(people.database->add_key(people.table, key_of("by_mail", {"mail"}, true)));
@@ -199,7 +198,7 @@ TEST_CASE("a key that is dropped is gone, the others are where they were", "[eng
   CHECK(must(check_pool({path, {}})).damages == 0);
 }
 
-TEST_CASE("a key that is needed is not dropped", "[engine]") {
+TEST_CASE("a needed key is not dropped", "[engine]") {
   Registry people(10);
   TableSchema bills("bills");
   bills.column("id", Type::kInt64).column("person", Type::kInt64).primary_key({"id"});
@@ -218,7 +217,7 @@ TEST_CASE("a key that is needed is not dropped", "[engine]") {
   CHECK(people.database->drop_key({TableId(99), 0}).code() == StatusCode::kNotFound);
 }
 
-TEST_CASE("a key that cannot be is refused before anything is done", "[engine]") {
+TEST_CASE("an impossible key is refused before any work", "[engine]") {
   Registry people(10);
   const auto refused = [&](const KeySchema& key, const std::string& why) {
     const Result<KeyId> added = people.database->add_key(people.table, key);
@@ -236,7 +235,7 @@ TEST_CASE("a key that cannot be is refused before anything is done", "[engine]")
   must(people.database->verify());
 }
 
-TEST_CASE("transactions that are open when a key is dropped go on, and none comes in its place",
+TEST_CASE("open transactions go on when a key is dropped, and no other key takes its place",
           "[engine]") {
   Registry people(50);
   const KeyId key = must(people.database->add_key(people.table, key_of("by_mail", {"mail"}, true)));
@@ -267,7 +266,7 @@ TEST_CASE("transactions that are open when a key is dropped go on, and none come
   must(people.database->verify());
 }
 
-TEST_CASE("rows with one key that meet on their way in or out are asked again", "[engine]") {
+TEST_CASE("rows with one key that are in flight are checked again", "[engine]") {
   MemoryDatabase database;
   TableSchema schema("t");
   schema.column("id", Type::kInt64).column("value", Type::kInt64).primary_key({"id"});
@@ -310,8 +309,7 @@ TEST_CASE("rows with one key that meet on their way in or out are asked again", 
 
 // Statements of one transaction that write one row, some of them before the key is there: what they
 // have entered leaves the index with them.
-TEST_CASE("a key has every row, whatever is undone of a transaction that began before it",
-          "[engine]") {
+TEST_CASE("a key has every row, whatever an earlier transaction undoes", "[engine]") {
   MemoryDatabase database;
   TableSchema schema("t");
   schema.column("id", Type::kInt64).column("value", Type::kInt64).column("note", Type::kInt64);
@@ -365,7 +363,7 @@ TEST_CASE("a key has every row, whatever is undone of a transaction that began b
   must(database->verify({}));
 }
 
-TEST_CASE("an added key that is not unique is ordered, whether one says so or not", "[engine]") {
+TEST_CASE("an added key that is not unique is always ordered", "[engine]") {
   Registry registry;
   const KeyId key =
       must(registry.database->add_key(registry.table, key_of("by_age", {"age"}, false)));

@@ -140,22 +140,22 @@ void add_columns(Mixed& t) {
 
 }  // namespace
 
-TEST_CASE("keys compared by cells are as keys compared by values", "[engine]") {
+TEST_CASE("comparing keys by cells and by values gives the same", "[engine]") {
   Mixed t;
   t.insert(150);
   t.check();
-  SECTION("of columns whose type has changed") {
+  SECTION("columns whose type has changed") {
     change_types(t);
     t.check();
     t.insert(150);
     t.check();
   }
-  SECTION("of columns that old rows lack") {
+  SECTION("columns that old rows lack") {
     add_columns(t);
     t.insert(150);
     t.check();
   }
-  SECTION("of rows in groups") {
+  SECTION("rows in groups") {
     MergeOptions options;
     options.scope = MergeScope::kEverything;
     must(t.database->merge(t.table, options));

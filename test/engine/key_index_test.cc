@@ -120,7 +120,7 @@ TEST_CASE("an ordered key is walked in the order of its values", "[engine]") {
     }
 }
 
-TEST_CASE("bounds include or exclude what equals them", "[engine]") {
+TEST_CASE("bounds include or exclude values equal to them", "[engine]") {
   MemoryDatabase database;
   TableSchema schema("t");
   schema.column("a", Type::kInt32).column("b", Type::kInt32).key("k", {"a", "b"});

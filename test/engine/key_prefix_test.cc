@@ -141,7 +141,7 @@ TEST_CASE("prefixes of integers of 18 bits leave no gap in their order", "[engin
   CHECK(wrong == 0);
 }
 
-TEST_CASE("small numbers are short in a prefix", "[engine]") {
+TEST_CASE("small numbers take few bytes of a prefix", "[engine]") {
   CHECK(bytes_of(0) == 1);
   CHECK(bytes_of(95) == 1);
   CHECK(bytes_of(96) == 2);
@@ -162,7 +162,7 @@ TEST_CASE("small numbers are short in a prefix", "[engine]") {
   CHECK(bytes_of(-1029) == 3);
 }
 
-TEST_CASE("prefixes have these bytes", "[engine][format]") {
+TEST_CASE("prefixes have the documented bytes", "[engine][format]") {
   const std::vector<Type> types = {Type::kInt32, Type::kString, Type::kInt64};
   using namespace std::string_view_literals;
   CHECK(prefix_of({Value::int32(1), Value::string("a\0b"sv), Value::int64(-1)}, types).bits() ==
@@ -189,7 +189,7 @@ TEST_CASE("a column that becomes wider, or bytes, keeps its prefixes", "[engine]
 }
 
 // Of keys of three columns of any types, and of bounds of their first columns.
-TEST_CASE("the order of prefixes is never another than that of keys", "[engine]") {
+TEST_CASE("prefixes always have the order of their keys", "[engine]") {
   RandomKeys random;
   std::size_t wrong = 0;
   std::size_t told_apart = 0;

@@ -71,7 +71,8 @@ struct LateTable {
 
 }  // namespace
 
-TEST_CASE("opening leaves indexes of large tables, and reads are right without", "[engine]") {
+TEST_CASE("opening leaves the indexes of large tables, and reads are right without them",
+          "[engine]") {
   LateTable late(false);
   late.database.reopen();
   const std::uint64_t left = late.left();
@@ -94,7 +95,7 @@ TEST_CASE("opening leaves indexes of large tables, and reads are right without",
   must(late.database->verify({}));
 }
 
-TEST_CASE("opening that is to leave nothing makes all indexes", "[engine]") {
+TEST_CASE("opening with kIndexesBuilt makes all indexes", "[engine]") {
   LateTable late(true);
   late.database.options.ready = Ready::kIndexesBuilt;
   late.database.reopen();
@@ -131,7 +132,7 @@ TEST_CASE("values go into dictionaries that wait for their indexes", "[engine]")
   CHECK(late.count_named(Value::string(fmt::format("the name of number {}", kRows + 1))) == 1);
 }
 
-TEST_CASE("who writes makes the indexes when nobody else does", "[engine]") {
+TEST_CASE("a write makes the indexes when no thread does", "[engine]") {
   LateTable late(false);
   late.database.reopen();
   late.insert(kRows, kRows + 1);
@@ -139,7 +140,7 @@ TEST_CASE("who writes makes the indexes when nobody else does", "[engine]") {
   must(late.database->verify({}));
 }
 
-TEST_CASE("who looks a key up makes the keys' indexes, and they are right", "[engine]") {
+TEST_CASE("a look-up makes the key indexes, and they are right", "[engine]") {
   LateTable late(true);
   {
     Transaction t = must(late.database->begin(AccessMode::kReadWrite));
@@ -174,7 +175,7 @@ TEST_CASE("who looks a key up makes the keys' indexes, and they are right", "[en
   must(late.database->verify({}));
 }
 
-TEST_CASE("a key is taken though nothing has been looked up", "[engine]") {
+TEST_CASE("a key is taken although nothing was looked up yet", "[engine]") {
   LateTable late(true);
   late.database.reopen();
   late.rows().set_builds_later(true);
@@ -186,7 +187,7 @@ TEST_CASE("a key is taken though nothing has been looked up", "[engine]") {
   must(late.database->verify({}));
 }
 
-TEST_CASE("with hints only ordered keys are left", "[engine]") {
+TEST_CASE("with hints opening leaves only ordered keys", "[engine]") {
   LateTable late(true, IndexMode::kHint);
   late.database.reopen();
   const std::uint64_t left = late.left();
@@ -242,7 +243,7 @@ RowId row_of(LateTable& late, Transaction& t, std::int64_t id) {
 
 }  // namespace
 
-TEST_CASE("ranges are right, and rows are written, before ordered keys are made", "[engine]") {
+TEST_CASE("ranges and writes are right before ordered indexes are made", "[engine]") {
   LateTable late(true, GENERATE(IndexMode::kHint, IndexMode::kRebuild));
   late.database.reopen();
   late.rows().set_builds_later(true);
@@ -276,7 +277,7 @@ TEST_CASE("ranges are right, and rows are written, before ordered keys are made"
   must(late.database->verify({}));
 }
 
-TEST_CASE("a range that was read before its key was made is read again", "[engine]") {
+TEST_CASE("serializable: a range read before its index was made is read again", "[engine]") {
   LateTable late(true, IndexMode::kHint);
   late.database.reopen();
   late.rows().set_builds_later(true);
@@ -297,7 +298,7 @@ TEST_CASE("a range that was read before its key was made is read again", "[engin
   must(late.database->verify({}));
 }
 
-TEST_CASE("a range goes through runs of main and rows whose key is not made", "[engine]") {
+TEST_CASE("a range covers runs of main and rows of a key without its index", "[engine]") {
   LateTable late(true, IndexMode::kHint);
   must(late.database->merge(late.table, {}));
   late.insert(kRows, 2 * kRows);
@@ -315,7 +316,7 @@ TEST_CASE("a range goes through runs of main and rows whose key is not made", "[
   must(late.database->verify({}));
 }
 
-TEST_CASE("a merge makes the keys' indexes that it takes entries from", "[engine]") {
+TEST_CASE("a merge makes the key indexes that it needs entries from", "[engine]") {
   LateTable late(true);
   late.database.reopen();
   must(late.database->merge(late.table, {}));
@@ -325,7 +326,7 @@ TEST_CASE("a merge makes the keys' indexes that it takes entries from", "[engine
   must(late.database->verify({}));
 }
 
-TEST_CASE("a table is dropped, and a database closed, with indexes that were left", "[engine]") {
+TEST_CASE("a table is dropped, and a database closed, before its indexes are made", "[engine]") {
   LateTable late(true);
   late.database.reopen();
   SECTION("dropped") {
@@ -338,8 +339,7 @@ TEST_CASE("a table is dropped, and a database closed, with indexes that were lef
   must(late.database->verify({}));
 }
 
-TEST_CASE("a table that was about to be dropped while its keys were made gets them all the same",
-          "[engine]") {
+TEST_CASE("a table whose drop was taken back still gets its key indexes", "[engine]") {
   LateTable late(true, IndexMode::kHint);
   for (int attempt = 0; attempt < 40; ++attempt) {
     late.database.reopen();
@@ -368,7 +368,7 @@ TEST_CASE("a table that was about to be dropped while its keys were made gets th
   must(late.database->verify({}));
 }
 
-TEST_CASE("a dictionary that is damaged is read as far as it goes, and not written", "[engine]") {
+TEST_CASE("a damaged dictionary is read as far as possible, and not written", "[engine]") {
   LateTable late(false);
   // Not the one that is NULL's.
   const std::uint64_t offset = must(engine::find_catalog(late.database->pool()))->tables[0];

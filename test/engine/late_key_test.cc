@@ -129,7 +129,7 @@ TEST_CASE("a key is looked up before its index is made", "[engine]") {
   must(hotel.database->verify({}));
 }
 
-TEST_CASE("what is written before a key's index is made is found as it is", "[engine]") {
+TEST_CASE("rows written before a key's index is made are found", "[engine]") {
   Hotel hotel(GENERATE(false, true));
   hotel.reopen();
   Transaction before = hotel.begin(AccessMode::kReadOnly);
@@ -225,21 +225,21 @@ TEST_CASE("keys stay unique before their index is made", "[engine]") {
   must(hotel.database->verify({}));
 }
 
-TEST_CASE("of two writers of a key whose index is not made one is told", "[engine]") {
+TEST_CASE("one of two writers of a key without its index gets a conflict", "[engine]") {
   Hotel hotel;
   hotel.reopen();
   std::string name;
   Transaction a = hotel.begin();
   Transaction b = hotel.begin();
-  SECTION("a new one") {
+  SECTION("a new key") {
     must(a.insert(hotel.table, Hotel::guest(kGuests, name)));
     CHECK(b.insert(hotel.table, Hotel::guest(kGuests, name)).code() == StatusCode::kConflict);
   }
-  SECTION("one that is being deleted") {
+  SECTION("a key of a row that is being deleted") {
     must(a.remove(hotel.table, guest_row(hotel, a, 7)));
     CHECK(b.insert(hotel.table, Hotel::guest(7, name)).code() == StatusCode::kConflict);
   }
-  SECTION("one that was deleted since") {
+  SECTION("a key of a row deleted since") {
     must(a.remove(hotel.table, guest_row(hotel, a, 7)));
     must(a.commit());
     if (GENERATE(false, true)) hotel.make();
@@ -248,7 +248,7 @@ TEST_CASE("of two writers of a key whose index is not made one is told", "[engin
     must(later.insert(hotel.table, Hotel::guest(7, name)));
     must(later.commit());
   }
-  SECTION("one that is given up") {
+  SECTION("a key that is given up") {
     must(a.update(hotel.table, guest_row(hotel, a, 7), {{ColumnId(0), Value::int64(70'000)}}));
     std::vector<Value> row = Hotel::guest(kGuests, name);
     row[0] = Value::int64(7);
@@ -262,7 +262,7 @@ TEST_CASE("of two writers of a key whose index is not made one is told", "[engin
   must(hotel.database->verify({}));
 }
 
-TEST_CASE("what was written before a key's index is made is taken back", "[engine]") {
+TEST_CASE("writes before a key's index is made can be undone", "[engine]") {
   Hotel hotel;
   hotel.reopen();
   std::string name;
@@ -305,7 +305,7 @@ TEST_CASE("what was written before a key's index is made is taken back", "[engin
   must(hotel.database->verify({}));
 }
 
-TEST_CASE("a serializable transaction is told of a key whose index is made meanwhile", "[engine]") {
+TEST_CASE("a serializable transaction validates a key whose index is made meanwhile", "[engine]") {
   Hotel hotel;
   hotel.reopen();
   std::string name;
@@ -390,7 +390,7 @@ TEST_CASE("rows that died before opening are used again before a key's index is 
   must(hotel.database->verify({}));
 }
 
-TEST_CASE("keys and foreign keys of tables whose indexes are not made", "[engine]") {
+TEST_CASE("keys and foreign keys of tables without their indexes", "[engine]") {
   Hotel hotel;
   TableSchema bookings("bookings");
   bookings.column("id", Type::kInt64).column("guest", Type::kInt64);
@@ -417,7 +417,7 @@ TEST_CASE("keys and foreign keys of tables whose indexes are not made", "[engine
   must(hotel.database->verify({}));
 }
 
-TEST_CASE("the first table that is wanted gets its indexes first", "[engine]") {
+TEST_CASE("the table that is needed first gets its indexes first", "[engine]") {
   Hotel hotel;
   hotel.reopen();
   engine::Table& table = *hotel.database->table(hotel.table);

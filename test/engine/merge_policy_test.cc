@@ -122,7 +122,7 @@ bool has_thread(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a table is merged by itself when its policy says so, and only then", "[engine]") {
+TEST_CASE("a table is merged by policy exactly when the policy says so", "[engine]") {
   Ledger ledger;
   must(ledger.insert(ledger.table, 0, 5000));
   CHECK_FALSE(has_thread("flugs-merge"));
@@ -173,7 +173,7 @@ TEST_CASE("the policy given at opening is that of every table", "[engine]") {
   CHECK(ledger.database.try_reopen().code() == StatusCode::kInvalidArgument);
 }
 
-TEST_CASE("chunks are merged when nobody writes to them any more", "[engine]") {
+TEST_CASE("chunks are merged when no transaction writes to them any more", "[engine]") {
   Ledger ledger;
   must(ledger.insert(ledger.table, 0, 4000));
   MergePolicy policy = eager();
@@ -192,7 +192,7 @@ TEST_CASE("chunks are merged when nobody writes to them any more", "[engine]") {
   must(ledger.database->verify({}));
 }
 
-TEST_CASE("a small delta is left alone", "[engine]") {
+TEST_CASE("a small delta is not merged", "[engine]") {
   Ledger ledger;
   must(ledger.insert(ledger.table, 0, 5000));
   MergePolicy policy = eager();
@@ -203,7 +203,7 @@ TEST_CASE("a small delta is left alone", "[engine]") {
   CHECK_THAT(ledger.status().reason, Catch::Contains("1073741824 bytes are wanted"));
 }
 
-TEST_CASE("what a reader kept from being given back is, without another merge", "[engine]") {
+TEST_CASE("space that a reader held is given back without another merge", "[engine]") {
   Ledger ledger;
   must(ledger.insert(ledger.table, 0, 5000));
   std::optional<Transaction> reader;
@@ -232,7 +232,7 @@ TEST_CASE("what a reader kept from being given back is, without another merge", 
   must(ledger.database->verify({}));
 }
 
-TEST_CASE("dead rows alone have a group merged again", "[engine]") {
+TEST_CASE("dead rows suffice for a group to be merged again", "[engine]") {
   Ledger ledger;
   must(ledger.insert(ledger.table, 0, 2000));
   MergeOptions everything;
@@ -267,7 +267,7 @@ TEST_CASE("merging waits for idle processors", "[engine]") {
   CHECK(ledger.is_merged());
 }
 
-TEST_CASE("the times of processors are read from what the kernel says", "[engine]") {
+TEST_CASE("processor times are parsed from the kernel's text", "[engine]") {
   using namespace flugs::engine;
   const auto times = parse_processor_times("cpu  10 20 30 400 50 1 2 3 99 98\ncpu0 1 1 1 1\n");
   REQUIRE(times);
@@ -284,7 +284,7 @@ TEST_CASE("the times of processors are read from what the kernel says", "[engine
   CHECK(processor_times());
 }
 
-TEST_CASE("an old transaction is named, and nothing is frozen in vain", "[engine]") {
+TEST_CASE("the status names an old transaction, and no chunk is frozen in vain", "[engine]") {
   Ledger ledger;
   must(ledger.insert(ledger.table, 0, 5000));
   Transaction old = must(ledger.database->begin(AccessMode::kReadOnly));
@@ -336,7 +336,7 @@ TEST_CASE("tables are dropped while they are being merged", "[engine]") {
   must(ledger.database->verify({}));
 }
 
-TEST_CASE("a merge without space says so, and is tried again", "[engine]") {
+TEST_CASE("a merge without space reports it, and is tried again", "[engine]") {
   Ledger ledger(std::size_t{9} << 20);
   must(ledger.insert(ledger.table, 0, 20000));
   const TableId filler = ledger.make("filler");
@@ -358,7 +358,7 @@ TEST_CASE("a merge without space says so, and is tried again", "[engine]") {
   must(ledger.database->verify({}));
 }
 
-TEST_CASE("a merge policy that makes no sense is refused", "[engine]") {
+TEST_CASE("an invalid merge policy is refused", "[engine]") {
   Ledger ledger;
   const auto refused = [&](auto change) {
     MergePolicy policy;
@@ -403,7 +403,7 @@ TEST_CASE("a full delta refuses rows until it is merged", "[engine]") {
   must(ledger.database->verify({}));
 }
 
-TEST_CASE("writers that outrun the merge go on when it has caught up", "[engine]") {
+TEST_CASE("writers that outrun the merge continue when it has caught up", "[engine]") {
   Ledger ledger;
   MergePolicy policy = eager();
   policy.delta_bytes = std::uint64_t{1} << 30;  // only the bound counts

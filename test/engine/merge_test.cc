@@ -123,7 +123,7 @@ class Shop {
   std::map<std::int64_t, Expected> rows;
 };
 
-TEST_CASE("merged rows are read as before, also after a restart", "[engine]") {
+TEST_CASE("merged rows read as before, also after a restart", "[engine]") {
   Shop shop;
   shop.insert(0, 5000);
   const MergeReport report = shop.merge();
@@ -144,7 +144,7 @@ TEST_CASE("merged rows are read as before, also after a restart", "[engine]") {
   shop.check();
 }
 
-TEST_CASE("merged rows are updated and deleted, and snapshots keep what they saw", "[engine]") {
+TEST_CASE("merged rows are updated and deleted, and snapshots keep their view", "[engine]") {
   Shop shop;
   shop.insert(0, 3000);
   shop.merge();
@@ -221,7 +221,7 @@ TEST_CASE("a merge waits for transactions that began earlier, and says so", "[en
   must(shop.database->verify({}));
 }
 
-TEST_CASE("a group is not merged again for rows that could not be left out", "[engine]") {
+TEST_CASE("a group is not merged again for rows that must stay", "[engine]") {
   Shop shop;
   shop.insert(0, 500);
   shop.merge();
@@ -237,7 +237,7 @@ TEST_CASE("a group is not merged again for rows that could not be left out", "[e
   shop.check();
 }
 
-TEST_CASE("what a merge has frozen and not come to is merged by the next", "[engine]") {
+TEST_CASE("the next merge handles chunks that a merge froze and did not reach", "[engine]") {
   Shop shop;
   shop.insert(0, 6000);
   Transaction open = must(shop.database->begin(AccessMode::kReadOnly));
@@ -287,7 +287,7 @@ TEST_CASE("row ids of an emptied chunk are used again", "[engine]") {
   }
 }
 
-TEST_CASE("a merge refuses what makes no sense", "[engine]") {
+TEST_CASE("a merge refuses invalid options", "[engine]") {
   Shop shop;
   MergeOptions options;
   options.dead_percent = 0;

@@ -134,7 +134,7 @@ TEST_CASE("the check of a file changes no byte of it and is refused while it is 
   CHECK(bytes_of(database.options.path) == before);
 }
 
-TEST_CASE("a damaged table hides nothing of the others", "[engine][audit]") {
+TEST_CASE("a damaged table hides no damage in others", "[engine][audit]") {
   Patient patient(sample("types"));
   const std::vector<Region> tables = patient.regions(Part::kTable);
   REQUIRE(tables.size() == 8);  // header, pointers to index runs and schema, schema; twice
@@ -150,7 +150,7 @@ TEST_CASE("a damaged table hides nothing of the others", "[engine][audit]") {
   CHECK(rows->items > 20);
 }
 
-TEST_CASE("without a whole header the rest is audited all the same", "[engine][audit]") {
+TEST_CASE("without a whole header the rest is still audited", "[engine][audit]") {
   Patient patient(sample("small"));
   patient.pool.span()[100] ^= std::byte{1};
   patient.pool.span()[256 + 100] ^= std::byte{1};
@@ -160,7 +160,7 @@ TEST_CASE("without a whole header the rest is audited all the same", "[engine][a
   CHECK(report.parts.size() > 5);
 }
 
-TEST_CASE("a row that names a dictionary entry that is not whole", "[engine][audit]") {
+TEST_CASE("a row names a dictionary entry that is not whole", "[engine][audit]") {
   Patient patient(sample("without keys"));
   patient.pool.span()[patient.regions(Part::kDictionaryEntry).front().offset] ^= std::byte{1};
   patient.check_damage_in("table log, rows");
@@ -172,7 +172,7 @@ TEST_CASE("bytes behind a short text belong to its proof", "[engine][audit]") {
   CHECK(must(patient.audit()).remarks == sample("without keys").remarks + 1);
 }
 
-TEST_CASE("a time-stamp of the future and a tag of nobody", "[engine][audit]") {
+TEST_CASE("a time-stamp of the future and a tag of no transaction", "[engine][audit]") {
   Patient patient(sample("without keys"));
   const std::uint64_t row = patient.regions(Part::kRow).front().offset;
   patient.word(row) = GENERATE(std::uint64_t{1} << 40, mvcc::make_tag(3999, 1),
@@ -180,7 +180,7 @@ TEST_CASE("a time-stamp of the future and a tag of nobody", "[engine][audit]") {
   patient.check_damage_in("table log, rows");
 }
 
-TEST_CASE("what is put where nothing was put yet", "[engine][audit]") {
+TEST_CASE("bytes in space that was never used", "[engine][audit]") {
   Patient patient(sample("empty"));
   const auto& arena =
       *reinterpret_cast<const pmem::ArenaRecord*>(&patient.pool.span()[sizeof(pmem::PoolRoot)]);
@@ -189,7 +189,7 @@ TEST_CASE("what is put where nothing was put yet", "[engine][audit]") {
   patient.check_damage_in("arenas");
 }
 
-TEST_CASE("a clock near its end is refused, else commits would end the process", "[engine]") {
+TEST_CASE("a clock near its end is refused, because commits would end the process", "[engine]") {
   Patient patient(sample("small"));
   const std::uint64_t half = patient.regions(Part::kCommitRecord).front().offset;
   patient.word(half + 8) = mvcc::kTimestampMax - 1;
@@ -214,7 +214,7 @@ TEST_CASE("a pointer lost from the middle of a chunk list is found", "[engine][a
   CHECK(patient.opening().ok());
 }
 
-TEST_CASE("an end of strings that lies before them is found", "[engine][audit]") {
+TEST_CASE("the audit finds an end of strings before its strings", "[engine][audit]") {
   Patient patient(sample("large"));
   std::size_t tried = 0;
   for (const Region& column : patient.regions(Part::kColumn)) {
@@ -257,7 +257,7 @@ TEST_CASE("two rows with the same key", "[engine][audit]") {
   CHECK(report.damages == 4);
 }
 
-TEST_CASE("a row that its key's index does not lead to any more is found", "[engine][audit]") {
+TEST_CASE("the audit finds a row that its key's index no longer finds", "[engine][audit]") {
   Patient patient(sample("small"));
   for (const Region& segment : patient.regions(Part::kHintSegment))
     std::memset(&patient.pool.span()[segment.offset], 0, segment.bytes);

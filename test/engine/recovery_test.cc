@@ -48,7 +48,7 @@ struct OrderedShop {
 
 }  // namespace
 
-TEST_CASE("opening reports what it went through", "[engine][recovery]") {
+TEST_CASE("opening reports its counts", "[engine][recovery]") {
   OrderedShop shop;
   CHECK(shop.database->report().created);
   // No thread makes hints durable meanwhile, nor the writer, as they are few: opening looks at
@@ -76,7 +76,7 @@ TEST_CASE("opening reports what it went through", "[engine][recovery]") {
   must(shop.database->verify({}));
 }
 
-TEST_CASE("rows that became free are used before new ones after reopening", "[engine][recovery]") {
+TEST_CASE("after reopening, free rows are used before new ones", "[engine][recovery]") {
   OrderedShop shop;
   Transaction t = shop.begin();
   for (std::int64_t i = 0; i < 1000; ++i)
@@ -162,11 +162,11 @@ TEST_CASE("damage that opening can see is reported with its place", "[engine][re
   }
 }
 
-TEST_CASE("verify finds what opening has no reason to look at", "[engine][recovery]") {
+TEST_CASE("verify finds damage that opening does not look for", "[engine][recovery]") {
   OrderedShop shop;
   must(shop.database->verify({}));
   SECTION("a row under another key than the index thinks") { shop.store(0, {5000, 0, false}); }
-  SECTION("a ValueID that there is not") { shop.store(1, {60000, 0, false}); }
+  SECTION("a ValueID that does not exist") { shop.store(1, {60000, 0, false}); }
   const Status status = shop.database->verify({});
   INFO(status.to_string());
   CHECK(status.code() == StatusCode::kCorrupt);

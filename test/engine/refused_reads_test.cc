@@ -62,7 +62,7 @@ struct Family {
 
 }  // namespace
 
-TEST_CASE("an update that is refused has read its row", "[engine]") {
+TEST_CASE("a refused update has read its row", "[engine]") {
   const auto change = [](Family& family) {
     return [&](Transaction& t) {
       must(t.update(family.parent, Family::row(t, family.parent, 1), {{kCode, Value::int64(11)}}));
@@ -89,7 +89,7 @@ TEST_CASE("an update that is refused has read its row", "[engine]") {
   }
 }
 
-TEST_CASE("an update that is refused for a key has read the row that has the key", "[engine]") {
+TEST_CASE("an update refused for a key has read the row with the key", "[engine]") {
   for (const std::int64_t id : {2, 3}) {
     Family family;
     CHECK(family.refused_then(
@@ -107,7 +107,7 @@ TEST_CASE("an update that is refused for a key has read the row that has the key
   }
 }
 
-TEST_CASE("a cascade that is refused has read the rows that it came to", "[engine]") {
+TEST_CASE("a refused cascade has read the rows that it reached", "[engine]") {
   for (const bool is_child : {false, true})
     for (const bool is_freed : {false, true}) {
       Family family;
@@ -129,7 +129,7 @@ TEST_CASE("a cascade that is refused has read the rows that it came to", "[engin
 }
 
 // A child of which one column is NULL refers to nothing, and so may have what no parent has.
-TEST_CASE("a cascade that is refused for a key has read the row that has the key", "[engine]") {
+TEST_CASE("a cascade refused for a key has read the row with the key", "[engine]") {
   for (const std::int64_t id : {2, 3}) {
     Family family;
     TableSchema pairs("pairs");

@@ -26,7 +26,7 @@ std::uint64_t lines_of_insert(Database& database, TableId table, std::int64_t id
 
 }  // namespace
 
-TEST_CASE("insert_rows brings a bool with a foreign payload into its one form", "[engine]") {
+TEST_CASE("insert_rows normalises a bool with a foreign payload", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("flags");
   schema.column("id", Type::kInt64).column("flag", Type::kBool).primary_key({"id"});
@@ -63,7 +63,7 @@ TEST_CASE("values of an aborted transaction do not hold up the durable prefix", 
   CHECK(lines == lines_of_insert(*quiet, same, 10));
 }
 
-TEST_CASE("NULL and the empty text are values of their own", "[engine]") {
+TEST_CASE("NULL and the empty text are different values", "[engine]") {
   TemporaryDatabase database;
   const TableId table = must(database->create_table(rows_schema()));
   Transaction t = must(database->begin());
@@ -122,7 +122,7 @@ TEST_CASE("refused rows leave no text behind, wherever the texts are", "[engine]
 }
 
 // The row is in its indexes when its text is stored.
-TEST_CASE("a row whose text has no room takes no key", "[engine]") {
+TEST_CASE("a row without room for its text takes no key", "[engine]") {
   MemoryDatabase database;
   TableSchema schema = rows_schema();
   schema.columns[1].encoding = Encoding::kDirect;
@@ -148,7 +148,7 @@ TEST_CASE("a row whose text has no room takes no key", "[engine]") {
   must(database->verify({}));
 }
 
-TEST_CASE("who a drop waits for may look tables up, and make others", "[engine]") {
+TEST_CASE("transactions that a drop waits for may look tables up and create others", "[engine]") {
   TemporaryDatabase database;
   const TableId table = must(database->create_table(rows_schema()));
   Transaction open = must(database->begin());
@@ -270,7 +270,8 @@ TEST_CASE("rows whose unique key is NULL do not meet in the hash index", "[engin
   if (!ordered) CHECK(bytes < of_primary + 3 * kRows);  // an entry has 8 bytes
 }
 
-TEST_CASE("an update takes no index entry from a record with as much NULL in its key", "[engine]") {
+TEST_CASE("an update leaves the index entries of records with the same NULLs in their keys",
+          "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("people");
   schema.column("id", Type::kInt64).column("a", Type::kInt32).column("b", Type::kInt32);

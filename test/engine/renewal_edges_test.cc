@@ -29,8 +29,7 @@ constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 }  // namespace
 
-TEST_CASE("an edition is in the list as long as a group says that it is of it, also of NULLs",
-          "[engine]") {
+TEST_CASE("an edition stays listed while a group has it, also a group of NULLs", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("nulls");
   schema.column("id", Type::kInt64).column("n", Type::kInt32);
@@ -92,7 +91,7 @@ TEST_CASE("a column that would make rows too large stays as it is, and the table
   CHECK(database->merge(table, everything(kThrifty)).status().to_string() == "ok");
 }
 
-TEST_CASE("a column does not begin anew when its texts have no room twice", "[engine]") {
+TEST_CASE("a column does not begin anew without room for its texts twice", "[engine]") {
   TemporaryDatabase database([](OpenOptions& options) { options.max_bytes = 64 << 20; });
   TableSchema schema("texts");
   schema.column("id", Type::kInt64).column("text", Type::kString);
@@ -121,7 +120,7 @@ TEST_CASE("a column does not begin anew when its texts have no room twice", "[en
   must(t.commit());
 }
 
-TEST_CASE("a column begins anew when there is room for its texts twice again", "[engine]") {
+TEST_CASE("a column begins anew once its texts have room twice", "[engine]") {
   TemporaryDatabase database([](OpenOptions& options) { options.max_bytes = 64 << 20; });
   TableSchema schema("texts");
   schema.column("id", Type::kInt64).column("text", Type::kString);
@@ -231,7 +230,7 @@ TEST_CASE("rows that lack a column have its constant, however often it begins an
   check();
 }
 
-TEST_CASE("what is in DRAM of a column does not grow when it begins anew", "[engine]") {
+TEST_CASE("a column's DRAM does not grow when it begins anew", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("notes");
   schema.column("id", Type::kInt64).column("note", Type::kString);
@@ -267,7 +266,7 @@ TEST_CASE("what is in DRAM of a column does not grow when it begins anew", "[eng
   check_pool_is_whole(database);
 }
 
-TEST_CASE("a chunk that was made ahead keeps nothing of a column that begins anew", "[engine]") {
+TEST_CASE("a chunk made ahead has no cells of a column that begins anew", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("numbers");
   schema.column("id", Type::kInt64).column("n", Type::kInt64);

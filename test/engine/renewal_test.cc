@@ -133,7 +133,7 @@ struct Notes {
 
 }  // namespace
 
-TEST_CASE("texts and values that no row has any more come back to the pool", "[engine]") {
+TEST_CASE("the pool gets back texts and values that no row has any more", "[engine]") {
   Notes notes;
   for (int i = 0; i < 40; ++i) notes.update_all();
   const std::uint64_t before = notes.used();
@@ -157,7 +157,7 @@ TEST_CASE("texts and values that no row has any more come back to the pool", "[e
   notes.check();
 }
 
-TEST_CASE("a column begins anew more often than there are numbers of editions", "[engine]") {
+TEST_CASE("a column may begin anew more often than there are edition numbers", "[engine]") {
   Notes notes;
   notes.update_all();
   notes.merge();
@@ -176,8 +176,7 @@ TEST_CASE("a column begins anew more often than there are numbers of editions", 
   notes.check();
 }
 
-TEST_CASE("numbers of a dictionary go into groups, which stay as they are when it goes",
-          "[engine]") {
+TEST_CASE("groups keep a dictionary's numbers when the dictionary is given back", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("numbers");
   schema.column("id", Type::kInt64).column("n", Type::kInt32).column("m", Type::kInt64);
@@ -237,7 +236,7 @@ TEST_CASE("numbers of a dictionary go into groups, which stay as they are when i
     CHECK(column.dictionary_bytes == 0);
 }
 
-TEST_CASE("what an open transaction may read is given back by a later merge", "[engine]") {
+TEST_CASE("a later merge gives back what an open transaction may read", "[engine]") {
   Notes notes;
   for (int i = 0; i < 10; ++i) notes.update_all();
   must(notes.merge().chunks_merged > 0 ? Status() : Status(StatusCode::kBusy, "nothing merged"));
@@ -262,7 +261,7 @@ TEST_CASE("what an open transaction may read is given back by a later merge", "[
   check_pool_is_whole(notes.database);
 }
 
-TEST_CASE("texts that a reader found in the midst of a merge stay until it ends", "[engine]") {
+TEST_CASE("texts that a reader found during a merge stay until the reader ends", "[engine]") {
   Notes notes;
   for (int i = 0; i < 20; ++i) notes.update_all();
   MergeOptions options = thrifty();
@@ -341,7 +340,7 @@ TEST_CASE("columns of foreign keys begin anew as well", "[engine]") {
   check_pool_is_whole(database);
 }
 
-TEST_CASE("a table that is merged by itself does not grow by what its rows were", "[engine]") {
+TEST_CASE("a table merged by policy does not grow by former values", "[engine]") {
   Notes notes;
   MergePolicy policy;
   policy.automatic = true;

@@ -159,7 +159,7 @@ TEST_CASE("a partial rollback undoes inserts, updates and deletes", "[engine]") 
   }
 }
 
-TEST_CASE("a partial rollback undoes keys that were changed, and changed back", "[engine]") {
+TEST_CASE("a partial rollback undoes changes of keys, also changes back", "[engine]") {
   for (const bool merged : {false, true}) {
     leaves_no_trace(merged, nothing, [](Players& p, Transaction& t) {
       p.rename(t, 2, "elsewhere");
@@ -194,7 +194,7 @@ TEST_CASE("a partial rollback undoes keys that were changed, and changed back", 
   }
 }
 
-TEST_CASE("rows of the transaction's own from before a savepoint are as they were", "[engine]") {
+TEST_CASE("own rows from before a savepoint get their old values back", "[engine]") {
   for (const bool merged : {false, true}) {
     const auto before = [](Players& p, Transaction& t) {
       p.insert(t, 11, "own", 11);
@@ -270,7 +270,7 @@ TEST_CASE("savepoints nest: a rollback keeps its savepoint, a release those befo
   players.check_whole();
 }
 
-TEST_CASE("a savepoint of another transaction, or none, is refused in words", "[engine]") {
+TEST_CASE("a savepoint of another transaction, or none, is refused with a message", "[engine]") {
   Players players;
   Transaction t = players.begin();
   const auto refuses = [&](const Savepoint& savepoint, const std::string& why) {
@@ -315,7 +315,7 @@ TEST_CASE("a rollback from within a visitor is refused and undoes nothing", "[en
   CHECK(must(t.find(players.primary, {Value::int64(1)})).get_int64(kPoints) == 0);
 }
 
-TEST_CASE("what is undone is free for others at once, what was written before is not", "[engine]") {
+TEST_CASE("a rollback frees undone rows for others at once, and no earlier ones", "[engine]") {
   for (const bool merged : {false, true}) {
     Players players(merged);
     Transaction t = players.begin();
@@ -356,7 +356,7 @@ TEST_CASE("what is undone is free for others at once, what was written before is
   }
 }
 
-TEST_CASE("a transaction of which nothing is left commits without a time-stamp", "[engine]") {
+TEST_CASE("a transaction whose writes are all undone commits without a time-stamp", "[engine]") {
   Players players;
   const std::string before = players.committed();
   Transaction t = players.begin(Isolation::kSerializable);
@@ -380,7 +380,7 @@ TEST_CASE("read-only transactions have savepoints, too", "[engine]") {
   must(t.commit());
 }
 
-TEST_CASE("what was read before a rollback counts for a serializable commit", "[engine]") {
+TEST_CASE("reads before a rollback count for a serializable commit", "[engine]") {
   for (const bool others_write : {false, true}) {
     Players players;
     Transaction t = players.begin(Isolation::kSerializable);
@@ -399,7 +399,7 @@ TEST_CASE("what was read before a rollback counts for a serializable commit", "[
   }
 }
 
-TEST_CASE("own rows that were read and undone are no reason for a conflict", "[engine]") {
+TEST_CASE("reading own rows that are undone later causes no conflict", "[engine]") {
   Players players;
   Transaction t = players.begin(Isolation::kSerializable);
   const Savepoint savepoint = must(t.savepoint());
@@ -413,7 +413,7 @@ TEST_CASE("own rows that were read and undone are no reason for a conflict", "[e
   players.check_whole();
 }
 
-TEST_CASE("a failed insert_rows leaves what a savepoint counts on", "[engine]") {
+TEST_CASE("a failed insert_rows leaves a savepoint's state intact", "[engine]") {
   Players players;
   Transaction t = players.begin();
   players.score(t, 1, 1);
@@ -431,7 +431,7 @@ TEST_CASE("a failed insert_rows leaves what a savepoint counts on", "[engine]") 
   players.check_whole();
 }
 
-TEST_CASE("a merge moves a row that a rollback let go, and waits for one it kept", "[engine]") {
+TEST_CASE("a merge moves a row that a rollback released, and waits for a kept one", "[engine]") {
   for (const bool keeps : {false, true}) {
     Players players;
     Transaction filler = players.begin();
@@ -454,7 +454,7 @@ TEST_CASE("a merge moves a row that a rollback let go, and waits for one it kept
   }
 }
 
-TEST_CASE("rows that were undone many times are used again", "[engine]") {
+TEST_CASE("rows of repeated rollbacks are used again", "[engine]") {
   Players players;
   for (int round = 0; round < 5000; ++round) {
     Transaction t = players.begin();

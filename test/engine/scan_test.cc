@@ -87,7 +87,7 @@ TEST_CASE("a predicate selects exactly the rows that are equal", "[engine]") {
     }
 }
 
-TEST_CASE("a scan stops when it is told to", "[engine]") {
+TEST_CASE("a scan stops when its visitor says so", "[engine]") {
   Rows rows(5000);
   std::size_t batches = 0;
   must(rows.begin().scan(rows.table, {ColumnId{0}}, [&](const ScanBatch&) {
@@ -112,7 +112,7 @@ TEST_CASE("an empty table has no batches, and no columns still count rows", "[en
   CHECK(count == 1500);
 }
 
-TEST_CASE("rows that are not committed, aborted or deleted are not scanned", "[engine]") {
+TEST_CASE("uncommitted, aborted and deleted rows are not scanned", "[engine]") {
   Rows rows(100);
   const auto count = [&](const Transaction& t) {
     std::size_t found = 0;

@@ -26,7 +26,7 @@ TableSchema many_columns() {
 
 }  // namespace
 
-TEST_CASE("a schema survives its bytes", "[engine]") {
+TEST_CASE("a schema survives encoding", "[engine]") {
   for (const TableSchema& schema : {good(), many_columns()}) {
     const TableSchema complete = must(engine::complete_schema(schema));
     const std::string bytes = engine::encode_schema(complete);
@@ -93,7 +93,7 @@ TEST_CASE("every rule of a schema is enforced, and says which table, column or k
   }
 }
 
-TEST_CASE("damaged bytes of a schema are found out", "[engine]") {
+TEST_CASE("damaged bytes of a schema are reported", "[engine]") {
   const std::string bytes = engine::encode_schema(must(engine::complete_schema(good())));
   for (std::size_t size = 0; size < bytes.size(); ++size)
     CHECK(engine::decode_schema(bytes.substr(0, size)).code() == StatusCode::kCorrupt);

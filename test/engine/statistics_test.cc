@@ -5,7 +5,7 @@
 
 namespace flugs::test {
 
-TEST_CASE("statistics count what was done", "[engine]") {
+TEST_CASE("statistics count the work done", "[engine]") {
   TemporaryDatabase database([](OpenOptions& o) { o.index_mode = IndexMode::kRebuild; });
   TableSchema schema("t");
   schema.column("id", Type::kInt32).column("text", Type::kString).primary_key({"id"});

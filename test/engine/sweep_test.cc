@@ -72,7 +72,7 @@ struct Crowd {
 
 }  // namespace
 
-TEST_CASE("opening leaves all but the last rows for later", "[engine][recovery]") {
+TEST_CASE("opening leaves all rows but the last ones for later", "[engine][recovery]") {
   Crowd crowd;
   crowd.remove_each(0, kCrowd, 4);
   crowd.database.reopen();
@@ -87,7 +87,7 @@ TEST_CASE("opening leaves all but the last rows for later", "[engine][recovery]"
   must(crowd.database->verify({}));
 }
 
-TEST_CASE("opening that is to leave nothing sweeps every row", "[engine][recovery]") {
+TEST_CASE("opening with kIndexesBuilt sweeps every row", "[engine][recovery]") {
   Crowd crowd;
   crowd.remove_each(0, kCrowd, 4);
   crowd.database.options.ready = Ready::kIndexesBuilt;
@@ -97,7 +97,7 @@ TEST_CASE("opening that is to leave nothing sweeps every row", "[engine][recover
   CHECK(crowd.rows().statistics().rows_free == crowd.database->report().rows_recycled);
 }
 
-TEST_CASE("a row that dies before it is swept is given free once", "[engine][recovery]") {
+TEST_CASE("a row that dies before its sweep is freed once", "[engine][recovery]") {
   Crowd crowd;
   crowd.remove_each(0, kCrowd, 4);
   crowd.database.reopen();
@@ -116,7 +116,7 @@ TEST_CASE("a row that dies before it is swept is given free once", "[engine][rec
   must(crowd.database->verify({}));
 }
 
-TEST_CASE("a swept row is not written while a transaction is open that began before", "[engine]") {
+TEST_CASE("a swept row is not reused while an earlier transaction is open", "[engine]") {
   Crowd crowd;
   crowd.remove_each(0, kCrowd, 2);
   crowd.database.reopen();
@@ -141,14 +141,14 @@ TEST_CASE("a swept row is not written while a transaction is open that began bef
   must(crowd.database->verify({}));
 }
 
-TEST_CASE("a full pool takes rows that were swept late, by whomever", "[engine][recovery]") {
+TEST_CASE("a full pool reuses rows that were swept late, by any thread", "[engine][recovery]") {
   Crowd crowd;
   // Ids of the first rows, so that the dictionary needs no space.
   crowd.remove_each(0, 5000, 1);
   crowd.database.reopen();
   REQUIRE(crowd.unswept() > 5000);
-  SECTION("nobody") {}
-  SECTION("another thread, before anybody needs them") {
+  SECTION("no thread") {}
+  SECTION("another thread, before any write needs them") {
     while (crowd.rows().sweep_more()) {
     }
   }
@@ -180,7 +180,7 @@ TEST_CASE("a full pool takes rows that were swept late, by whomever", "[engine][
   CHECK(crowd.ids().size() == kCrowd);
 }
 
-TEST_CASE("damage in rows that are swept later is reported when they are", "[engine][recovery]") {
+TEST_CASE("damage in rows that are swept later is reported then", "[engine][recovery]") {
   Crowd crowd;
   constexpr std::uint32_t kDamaged = 300;
   crowd.rows().rows().version(kDamaged).created = mvcc::kTimestampMax;
@@ -234,7 +234,8 @@ TEST_CASE("a chunk's header that opening does not read is checked with its rows"
   CHECK(crowd.database.try_reopen().code() == StatusCode::kCorrupt);
 }
 
-TEST_CASE("a chunk is not taken for one like another unless it is", "[engine][recovery]") {
+TEST_CASE("a chunk's tag is accepted only if the chunk is like the one before",
+          "[engine][recovery]") {
   Crowd crowd;
   std::byte* base = crowd.database->pool().base();
   const std::uint64_t* tables = must(engine::find_catalog(crowd.database->pool()))->tables;
@@ -245,15 +246,13 @@ TEST_CASE("a chunk is not taken for one like another unless it is", "[engine][re
   SECTION("a tag for the first chunk") { pointers.inline_chunks[0] |= tag; }
   SECTION("another chunk's tag") { pointers.inline_chunks[2] ^= tag; }
   SECTION("a bit of an offset") { pointers.inline_chunks[3] ^= std::uint64_t{1} << 13; }
-  SECTION("chunks that are exchanged") {
-    std::swap(pointers.inline_chunks[2], pointers.inline_chunks[3]);
-  }
+  SECTION("exchanged chunks") { std::swap(pointers.inline_chunks[2], pointers.inline_chunks[3]); }
   const Status status = crowd.database.try_reopen();
   CHECK(status.code() == StatusCode::kCorrupt);
   CHECK(status.message().find("tag") != std::string::npos);
 }
 
-TEST_CASE("a look-up through a damaged index says so, a dictionary does without", "[engine]") {
+TEST_CASE("a look-up reports a damaged index, a dictionary works without it", "[engine]") {
   MemoryDatabase database(std::size_t{48} << 20, IndexMode::kHint);
   TableSchema schema("damaged");
   schema.column("id", Type::kInt64).column("name", Type::kString).primary_key({"id"});

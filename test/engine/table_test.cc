@@ -9,7 +9,7 @@
 
 namespace flugs::test {
 
-TEST_CASE("codes of large dictionaries take no more of a row than it has", "[engine]") {
+TEST_CASE("codes of large dictionaries fit into the row", "[engine]") {
   MemoryDatabase database(std::size_t{64} << 20);
   TableSchema schema("t");
   for (const char* name : {"a", "b", "c", "d", "few"})
@@ -77,7 +77,7 @@ TEST_CASE("rows keep their values while cells get wider", "[engine]") {
   }
 }
 
-TEST_CASE("a row of a narrow chunk moves to a wide one with an update", "[engine]") {
+TEST_CASE("an update moves a row from a narrow chunk to a wide one", "[engine]") {
   MemoryDatabase database;
   TableSchema schema("t");
   schema.column("id", Type::kInt64).column("wide", Type::kInt64).direct();
@@ -140,7 +140,7 @@ TEST_CASE("a row gives its columns one by one, some, or all", "[engine]") {
 
 // Values of aborted transactions stay in the dictionary, durable or not: a later transaction that
 // uses one makes it durable, and finds it after reopening.
-TEST_CASE("a value that an aborted transaction brought is used by another", "[engine]") {
+TEST_CASE("another transaction uses a value that an aborted one added", "[engine]") {
   MemoryDatabase database;
   TableSchema schema("t");
   schema.column("text", Type::kString);

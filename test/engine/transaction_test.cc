@@ -139,7 +139,7 @@ TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[en
   must(items.database->verify({}));
 }
 
-TEST_CASE("dead versions are used again once nobody can see them", "[engine]") {
+TEST_CASE("dead versions are used again once no transaction can see them", "[engine]") {
   Items items;
   RowId row = items.insert(1, 1);
   for (int i = 0; i < 60000; ++i) row = items.update(row, kRemark, Value::string("same"));
@@ -183,7 +183,7 @@ TEST_CASE("rows of aborted transactions are used again", "[engine]") {
   CHECK(items.count(now) == 0);
 }
 
-TEST_CASE("a transaction sees its own writes and nobody else does", "[engine]") {
+TEST_CASE("a transaction sees its own writes, others do not", "[engine]") {
   Items items;
   const RowId row = items.insert(1, 1, Value::string("one"));
   Transaction writer = items.begin();
@@ -205,7 +205,7 @@ TEST_CASE("a transaction sees its own writes and nobody else does", "[engine]") 
   CHECK(items.count(items.begin()) == 2);
 }
 
-TEST_CASE("what a transaction inserted and removed was never there", "[engine]") {
+TEST_CASE("a row inserted and removed by one transaction never existed", "[engine]") {
   Items items;
   Transaction t = items.begin();
   const RowId row =
@@ -239,7 +239,7 @@ TEST_CASE("a row that the transaction inserted is changed in place unless it is 
   CHECK(must(now.read(plain, moved)).get_int64(ColumnId{1}) == 2);
 }
 
-TEST_CASE("the first to change a row wins, the second is told at once", "[engine]") {
+TEST_CASE("the first to change a row wins, the second gets a conflict at once", "[engine]") {
   Items items;
   const RowId row = items.insert(1, 1, Value::string("a"));
   Transaction first = items.begin();
@@ -312,7 +312,7 @@ TEST_CASE("uniqueness is decided by visibility", "[engine]") {
     CHECK(items.insert_code(t, 3, key) == StatusCode::kAlreadyExists);
     must(t.commit());
   }
-  SECTION("NULL takes nothing") {
+  SECTION("NULL takes no key") {
     items.insert(1, 1);
     items.insert(2, 1);
   }

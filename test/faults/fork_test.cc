@@ -204,7 +204,7 @@ int read_inherited(const std::vector<Row>& rows) {
 
 }  // namespace
 
-TEST_CASE("a child that only lives keeps nothing of the pool", "[fork]") {
+TEST_CASE("an idle child keeps nothing of the pool", "[fork]") {
   for (const char* folder : kFolders) {
     const TemporaryPath path(folder);
     const OpenOptions options = threads_at(path.string());
@@ -388,7 +388,7 @@ TEST_CASE("no child keeps a pool that another thread creates, opens or closes", 
   CHECK(failure.empty());
 }
 
-TEST_CASE("a program that is executed has no descriptor of the pool", "[fork]") {
+TEST_CASE("an executed program has no descriptor of the pool", "[fork]") {
   const TemporaryPath path;
   const Database database = must(Database::open(threads_at(path.string())));
   const std::string command = "for f in /proc/self/fd/*; do readlink $f; done | grep -c " +

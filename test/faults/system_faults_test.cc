@@ -160,8 +160,7 @@ TEST_CASE("the medium is full, or fails, whenever the pool grows", "[faults]") {
     }
 }
 
-TEST_CASE("without a thread for it a table is not merged, which is said, and tried again",
-          "[faults]") {
+TEST_CASE("a merge without a thread is reported, and tried again", "[faults]") {
   const TemporaryPath path;
   Database database = must(Database::open(options_at(path.string())));
   const TableId table = must(database.create_table(faulty_schema()));
@@ -232,7 +231,7 @@ TEST_CASE("after a failed msync the process ends, and what was acknowledged is t
   }
 }
 
-TEST_CASE("clocks that go backwards harm nothing", "[faults]") {
+TEST_CASE("clocks that go backwards do no harm", "[faults]") {
   const TemporaryPath path;
   const OpenOptions options = options_at(path.string());
   turn_clocks_back(true);

@@ -115,7 +115,7 @@ void check_clean(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a database works without the threads that cannot be started", "[faults]") {
+TEST_CASE("a database works without threads that cannot be started", "[faults]") {
   for (const IndexMode mode : {IndexMode::kHint, IndexMode::kRebuild})
     for (const Ready ready : {Ready::kFirstAnswer, Ready::kIndexesBuilt}) {
       const TemporaryPath path;
@@ -128,7 +128,7 @@ TEST_CASE("a database works without the threads that cannot be started", "[fault
     }
 }
 
-TEST_CASE("one thread that cannot be started is done without", "[faults]") {
+TEST_CASE("the work goes on without a thread that cannot be started", "[faults]") {
   const TemporaryPath path;
   const OpenOptions options =
       many_threads_at(path.string(), IndexMode::kRebuild, Ready::kFirstAnswer);

@@ -40,7 +40,7 @@ std::string bits_of(const columns::RowLayout& layout) {
 
 }  // namespace
 
-TEST_CASE("every element is in exactly the chunk that says so", "[format]") {
+TEST_CASE("chunk_of and first_of agree for every element", "[format]") {
   const ChunkGeometry geometry =
       GENERATE(ChunkGeometry{8, 18}, ChunkGeometry{1, 30}, ChunkGeometry{4, 4},
                ChunkGeometry{11, 17}, ChunkGeometry{0, 3});
@@ -70,7 +70,7 @@ TEST_CASE("chunks of a dictionary begin where the format says", "[format]") {
   CHECK(geometry.chunk_of(columns::Dictionary::kEntriesMax - 1) == 0xF0000000u / (1u << 18) + 9);
 }
 
-TEST_CASE("chunks of rows have 64 KB to 4 MB, less in pools of small segments", "[format]") {
+TEST_CASE("chunks of rows have 64 KB to 4 MB, or less in pools with small segments", "[format]") {
   const auto logs = [](std::uint32_t row_bytes, std::uint64_t segment_bytes) {
     const ChunkGeometry g = engine::RowStore::geometry_for(row_bytes, segment_bytes);
     return std::pair<unsigned, unsigned>(g.first_log2, g.largest_log2);

@@ -52,7 +52,7 @@ TEST_CASE("the pool of this format version opens, is whole and has its rows", "[
   CHECK(must(check_pool({path.string(), {}})).damages == 0);
 }
 
-TEST_CASE("a pool that is made now has the same rows as the one that is kept", "[format]") {
+TEST_CASE("a pool made now has the same rows as the kept one", "[format]") {
   const TemporaryPath path;
   must(make_golden_pool(path.string()));
   check_rows(path.string());

@@ -279,7 +279,7 @@ TEST_CASE("types, encodings and kinds of cells have the numbers they had", "[for
   CHECK(static_cast<int>(columns::CellKind::kText) == 3);
 }
 
-TEST_CASE("a schema has these bytes and no others", "[format]") {
+TEST_CASE("a schema has exactly these bytes", "[format]") {
   using namespace std::string_view_literals;
   TableSchema schema("ab");
   schema.column("id", Type::kInt64)

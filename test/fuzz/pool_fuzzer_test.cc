@@ -7,7 +7,7 @@
 
 namespace flugs::test {
 
-TEST_CASE("no damaged pool ends or holds up the process", "[fuzz]") {
+TEST_CASE("no damaged pool ends or stops the process", "[fuzz]") {
   const TemporaryPath path;
   fuzz::PoolFuzzOptions options;
   options.inputs = 2000;

@@ -52,7 +52,7 @@ TEST_CASE("histories that any order explains pass every level", "[history]") {
   }
 }
 
-TEST_CASE("values that nobody wrote are found", "[history]") {
+TEST_CASE("values without a writer are found", "[history]") {
   expect(Story().t().reads(kListX, {7}), Anomaly::kGarbage, Level::kReadCommitted);
   expect(Story().t().sees(kRegisterX, 7), Anomaly::kGarbage, Level::kReadCommitted);
   // Written elsewhere.
@@ -102,14 +102,14 @@ TEST_CASE("G0: writes of two transactions lie between each other", "[history]") 
   expect(story, Anomaly::kG0, Level::kReadCommitted);
 }
 
-TEST_CASE("G1a: what an aborted transaction wrote is read", "[history]") {
+TEST_CASE("G1a: a value of an aborted transaction is read", "[history]") {
   expect(Story().aborted().append(kListX, 1).t().reads(kListX, {1}), Anomaly::kG1a,
          Level::kReadCommitted);
   expect(Story().aborted().write(kRegisterX, 1).t().sees(kRegisterX, 1), Anomaly::kG1a,
          Level::kReadCommitted);
 }
 
-TEST_CASE("G1b: what was written over by its writer is read", "[history]") {
+TEST_CASE("G1b: a value that its writer overwrote is read", "[history]") {
   expect(Story()
              .t()
              .append(kListX, 1)
@@ -168,7 +168,7 @@ TEST_CASE("OTV: a transaction that was seen vanishes", "[history]") {
   expect(story, Anomaly::kOtv, Level::kSnapshot);
 }
 
-TEST_CASE("PMP: a read by a condition misses what has been seen otherwise", "[history]") {
+TEST_CASE("PMP: a read by a condition misses a row that was seen otherwise", "[history]") {
   Story story;
   story.t().append(kListX, 1).append(kListY, 2);
   story.t().reads(kListY, {}, true).reads(kListX, {1});
@@ -220,7 +220,7 @@ TEST_CASE("G2: write skew by a condition", "[history]") {
   expect(story, Anomaly::kG2, Level::kSerializable);
 }
 
-TEST_CASE("a snapshot that is older than its transaction is strong no more", "[history]") {
+TEST_CASE("a snapshot older than its transaction violates strong snapshot isolation", "[history]") {
   Story story;
   story.t(0, 10).append(kListX, 1);
   story.t(11, 20).reads(kListX, {});
@@ -234,8 +234,7 @@ TEST_CASE("a snapshot that is older than its transaction is strong no more", "[h
   }
 }
 
-TEST_CASE("write skew that only real time makes one is seen by strict serializability",
-          "[history]") {
+TEST_CASE("strict serializability finds write skew that follows from real time only", "[history]") {
   // T0 misses T1's write, T1 had its answer before T2 began, T2 misses T0's write.
   Story story;
   story.t(0, 50).reads(kListX, {}).append(kListY, 1);
@@ -276,7 +275,7 @@ TEST_CASE("a transaction killed before its answer has happened when another one 
   expect(chain, Anomaly::kGSingle, Level::kSnapshot);
 }
 
-TEST_CASE("what is no history is refused", "[history]") {
+TEST_CASE("an invalid history is refused", "[history]") {
   const auto refused = [](const Story& story) {
     return history::check(story.history(), {}).code() == StatusCode::kInvalidArgument;
   };

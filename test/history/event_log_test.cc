@@ -24,7 +24,7 @@ struct Log {
 
 }  // namespace
 
-TEST_CASE("a log gives back what was written to it, session by session", "[history]") {
+TEST_CASE("a log returns its events, session by session", "[history]") {
   Log log;
   const std::array<std::uint32_t, 3> elements = {4, 5, 6};
   constexpr std::uint64_t kLate = (std::uint64_t{7} << 40) + 3;
@@ -64,7 +64,7 @@ TEST_CASE("a log gives back what was written to it, session by session", "[histo
   CHECK(history.value_limit() == 3);
 }
 
-TEST_CASE("a kill leaves unknown only what had asked to commit", "[history]") {
+TEST_CASE("after a kill only transactions that had asked to commit are unknown", "[history]") {
   Log log;
   log.log.begin(0, 10);
   log.log.append(0, 1, 1);
@@ -99,7 +99,7 @@ TEST_CASE("a log that is cut off at any word is refused, or ends with an event",
   CHECK(history::read_log(words, {}, history).ok());
 }
 
-TEST_CASE("events that cannot be are refused", "[history]") {
+TEST_CASE("impossible events are refused", "[history]") {
   const auto refused = [](const Log& log) {
     History history;
     return history::read_log(log.written(), {}, history).code() == StatusCode::kCorrupt;

@@ -57,7 +57,7 @@ TEST_CASE("a history of registers is exported as Elle's EDN", "[history]") {
 )");
 }
 
-TEST_CASE("what cannot be exported is refused", "[history]") {
+TEST_CASE("histories that cannot be exported are refused", "[history]") {
   Story both;
   both.t().append(kListX, 1).write(kRegisterX, 2);
   CHECK(history::export_history(both.history(), "/dev/null").code() ==

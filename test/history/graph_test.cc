@@ -54,7 +54,7 @@ TEST_CASE("components are the nodes that reach each other, in random graphs", "[
   }
 }
 
-TEST_CASE("a way is the shortest one, and none is found beyond the bound", "[history]") {
+TEST_CASE("the search returns a shortest way, and none beyond the bound", "[history]") {
   // 0 -> 1 -> 2 -> 3 -> 0, and a short cut 1 -> 3.
   Graph graph(4);
   for (const auto& [from, to] : {std::pair{0U, 1U}, {1U, 2U}, {2U, 3U}, {3U, 0U}, {1U, 3U}})

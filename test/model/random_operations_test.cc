@@ -57,8 +57,7 @@ Run run_worlds(std::uint64_t seed, std::uint64_t operations) {
 
 }  // namespace
 
-TEST_CASE("random operations on random tables give what a map with versions gives",
-          "[engine][model]") {
+TEST_CASE("random operations on random tables agree with a map of versions", "[engine][model]") {
   const std::uint64_t seed = number_or("FLUGS_SEED", kFixedSeed);
   const std::uint64_t operations = number_or("FLUGS_OPERATIONS", kOperations);
   WARN("FLUGS_SEED=" << seed << " FLUGS_OPERATIONS=" << operations);
@@ -69,7 +68,7 @@ TEST_CASE("random operations on random tables give what a map with versions give
     for (const std::string_view name : run.calls.never()) FAIL_CHECK("never called: " << name);
 }
 
-TEST_CASE("random operations with the seed of the day give what a map with versions gives",
+TEST_CASE("random operations with the seed of the day agree with a map of versions",
           "[engine][model]") {
   if (std::getenv("FLUGS_SEED") != nullptr) return;  // that is the other test's
   const std::uint64_t seed = seed_of_today();

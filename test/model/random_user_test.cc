@@ -8,7 +8,7 @@
 
 namespace flugs::test {
 
-TEST_CASE("a random user's tables hold what the steps make of them", "[engine][model]") {
+TEST_CASE("a random user's tables hold the results of the steps", "[engine][model]") {
   constexpr std::uint64_t kSteps = 600;
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     TemporaryDatabase database;

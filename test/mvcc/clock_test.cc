@@ -63,7 +63,7 @@ TEST_CASE("the counter counts", "[mvcc]") {
   CHECK(clock.read() == 43);
 }
 
-TEST_CASE("the processors' clock goes on from what was given out before", "[mvcc]") {
+TEST_CASE("the processors' clock continues above earlier time-stamps", "[mvcc]") {
   if (!can_use_processors()) return;
   for (const std::uint64_t latest : {std::uint64_t{0}, std::uint64_t{1} << 61}) {
     Clock clock;
@@ -89,7 +89,7 @@ TEST_CASE("the processors' clock goes on from what was given out before", "[mvcc
   }
 }
 
-TEST_CASE("a snapshot has what its thread was told of, and nothing that comes after it", "[mvcc]") {
+TEST_CASE("a snapshot covers all commits that its thread knows, and none after it", "[mvcc]") {
   Clock counter;
   counter.set(7);
   CHECK(count_wrong(counter, 20'000) == 0);
@@ -100,7 +100,7 @@ TEST_CASE("a snapshot has what its thread was told of, and nothing that comes af
   CHECK(count_wrong(processors, 20'000) == 0);
 }
 
-TEST_CASE("of those that commit at the same time-stamp the lower slots are before", "[mvcc]") {
+TEST_CASE("with the same time-stamp, transactions in lower slots come first", "[mvcc]") {
   std::vector<SlotMirror> mirrors(3);
   const auto set = [&](std::uint32_t slot, SlotState state) {
     mirrors[slot].half[0].state.store(SlotMirror::pack(4, state));

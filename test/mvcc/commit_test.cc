@@ -17,7 +17,7 @@ std::uint64_t fences(TestSlots& slots) { return slots.pool().medium().counters()
 
 }  // namespace
 
-TEST_CASE("a commit stamps what it wrote and nothing else", "[mvcc]") {
+TEST_CASE("a commit stamps its own writes and no others", "[mvcc]") {
   TestSlots slots(1);
   mvcc::Slot& slot = *slots->acquire();
   slots.begin(slot);
@@ -80,7 +80,7 @@ TEST_CASE("the first to lock a row wins", "[mvcc]") {
   slots->release(b);
 }
 
-TEST_CASE("a lock that a crash left behind locks nobody out", "[mvcc]") {
+TEST_CASE("a lock that a crash left behind locks nothing", "[mvcc]") {
   TestSlots slots(2);
   mvcc::Slot& slot = *slots->acquire();
   slots.begin(slot);
@@ -98,7 +98,7 @@ TEST_CASE("a lock that a crash left behind locks nobody out", "[mvcc]") {
   slots->release(other);
 }
 
-TEST_CASE("what was committed but not stamped is stamped at opening", "[mvcc]") {
+TEST_CASE("opening stamps committed rows without stamps", "[mvcc]") {
   for (const std::uint32_t rows : {1u, 4u, 5u, 7u, 300u}) {
     INFO(rows << " rows");
     TestSlots slots(2);

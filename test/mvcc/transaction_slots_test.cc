@@ -46,8 +46,7 @@ TEST_CASE("the oldest snapshot is that of the oldest open transaction", "[mvcc]"
   slots->release(second);
 }
 
-TEST_CASE("what one thread has found of the oldest snapshot will do for others, a while",
-          "[mvcc]") {
+TEST_CASE("threads share the oldest snapshot that one of them found, for a while", "[mvcc]") {
   TestSlots slots(2);
   for (int i = 0; i < 1000; ++i) slots->advance();
   std::uint64_t mine = 0;
@@ -101,7 +100,7 @@ TEST_CASE("time-stamps and generations are not given out twice, also not after r
   }
 }
 
-TEST_CASE("a slot begins with the states of its former life out of sight", "[mvcc]") {
+TEST_CASE("a new process shows no state of a slot's former transactions", "[mvcc]") {
   TestSlots slots(1);
   // What a crash may leave: a tag of generation 0 of a slot that nobody has used since.
   slots.row(7).created = mvcc::make_tag(0, 0);
@@ -114,7 +113,7 @@ TEST_CASE("a slot begins with the states of its former life out of sight", "[mvc
 
 // The half keeps the former transaction's time-stamp until the next one commits: state and
 // time-stamp of two transactions must never stand side by side.
-TEST_CASE("beginning to write changes the state of a half only", "[mvcc]") {
+TEST_CASE("begin_writing changes the state of one half only", "[mvcc]") {
   TestSlots slots(1);
   mvcc::Slot& slot = *slots->acquire();
   slots.begin(slot);
@@ -130,7 +129,7 @@ TEST_CASE("beginning to write changes the state of a half only", "[mvcc]") {
   slots->release(slot);
 }
 
-TEST_CASE("the slot array grows and keeps what was given out", "[mvcc]") {
+TEST_CASE("the slot array grows and keeps its limits", "[mvcc]") {
   TestSlots slots(2);
   mvcc::Slot& slot = *slots->acquire();
   slots.begin(slot);
@@ -177,7 +176,7 @@ bool sees_many(TestSlots& slots) {
 
 }  // namespace
 
-TEST_CASE("opening goes through the intents of a large transaction once at most", "[mvcc]") {
+TEST_CASE("opening examines the intents of a large transaction at most once", "[mvcc]") {
   TestSlots slots(1);
   mvcc::Slot& slot = *slots->acquire();
   Counts counts;
@@ -229,13 +228,13 @@ TEST_CASE("opening goes through the intents of a large transaction once at most"
   CHECK(sees_many(slots));
 }
 
-TEST_CASE("a damaged slot array is found out", "[mvcc]") {
+TEST_CASE("a damaged slot array is reported", "[mvcc]") {
   TestSlots slots(2);
   SECTION("magic") { array_of(slots).magic ^= 1; }
   SECTION("checksum") { array_of(slots).slot_count = 3; }
   SECTION("pointer outside the pool") { slots.root() = std::uint64_t{1} << 40; }
   SECTION("pointer not aligned") { slots.root() += 8; }
-  SECTION("an intent block that is none") {
+  SECTION("an offset that names no intent block") {
     auto* halves = slots.pool().at(
         pmem::OffsetPtr<mvcc::SlotHalfLayout>{slots.root() + sizeof(mvcc::SlotArrayLayout) + 64});
     halves[0].overflow = slots.root();

@@ -27,7 +27,7 @@ struct Mirrors {
 
 }  // namespace
 
-TEST_CASE("a time-stamp has happened in snapshots from it on", "[mvcc]") {
+TEST_CASE("a time-stamp has happened in snapshots at or above it", "[mvcc]") {
   Mirrors m;
   const Stamp stamp = 10;
   CHECK_FALSE(m.at(9).happened(stamp));
@@ -37,7 +37,7 @@ TEST_CASE("a time-stamp has happened in snapshots from it on", "[mvcc]") {
   CHECK_FALSE(m.at(~std::uint64_t{0} >> 1).happened(never));
 }
 
-TEST_CASE("a zero-filled row is not there", "[mvcc]") {
+TEST_CASE("a zero-filled row is invisible", "[mvcc]") {
   Mirrors m;
   CHECK_FALSE(m.at(100).sees({0, 0}));
 }
@@ -63,7 +63,7 @@ TEST_CASE("a transaction sees what it created and not what it deleted", "[mvcc]"
   CHECK(m.at(10).resolve(own).fate == Fate::kOwn);
 }
 
-TEST_CASE("what another transaction did has happened when it is committed at or below the snapshot",
+TEST_CASE("another transaction's writes have happened if it committed at or below the snapshot",
           "[mvcc]") {
   Mirrors m;
   const Stamp tag = make_tag(1, 4);
@@ -84,7 +84,7 @@ TEST_CASE("what another transaction did has happened when it is committed at or 
   CHECK(m.at(10).resolve(tag).timestamp == 11);
 }
 
-TEST_CASE("a tag of a generation that the slot has left behind means nothing", "[mvcc]") {
+TEST_CASE("a tag of a former generation means nothing", "[mvcc]") {
   Mirrors m;
   const Stamp tag = make_tag(1, 4);
   m.set(1, 6, SlotState::kCommitted, 3);  // the same half, a later transaction
@@ -98,7 +98,7 @@ TEST_CASE("a tag of a generation that the slot has left behind means nothing", "
   CHECK(m.at(10).happened(tag));
 }
 
-TEST_CASE("a tag of a slot that is not used in this process means nothing", "[mvcc]") {
+TEST_CASE("a tag of an unused slot means nothing", "[mvcc]") {
   Mirrors m;
   const Stamp tag = make_tag(3, 1);
   CHECK_FALSE(m.at(10).happened(tag));

@@ -121,7 +121,7 @@ ExplorerReport explore(Mistake mistake, ExplorerOptions options = {}) {
   return explorer.report();
 }
 
-TEST_CASE("the explorer finds nothing wrong with a protocol that is right", "[pmem][crash]") {
+TEST_CASE("the explorer finds no error in a correct protocol", "[pmem][crash]") {
   ExplorerOptions options;
   options.tears_words = GENERATE(false, true);
   options.nested_depth = GENERATE(0U, 1U);
@@ -140,7 +140,7 @@ TEST_CASE("the explorer catches each mistake planted in a protocol", "[pmem][cra
   CHECK_FALSE(report.ok());
 }
 
-TEST_CASE("the explorer catches a flush or a fence that it was told to ignore", "[pmem][crash]") {
+TEST_CASE("the explorer catches an ignored flush or fence", "[pmem][crash]") {
   ExplorerOptions options;
   SECTION("a flush") { options.ignored_flush = GENERATE("toy/1", "toy/2"); }
   SECTION("a fence") { options.ignored_fence = GENERATE("toy/1", "toy/2"); }
@@ -160,7 +160,7 @@ TEST_CASE("only a crash inside recovery shows that recovery cannot be cut short"
   CHECK(report.failures.at(0).label.find(" > recover/") != std::string::npos);
 }
 
-TEST_CASE("a failure repeats from what its report says", "[pmem][crash]") {
+TEST_CASE("the words of a report repeat its failure", "[pmem][crash]") {
   ExplorerOptions options;
   options.nested_depth = 1;
   const Mistake mistake = GENERATE(Mistake::kMissingFence, Mistake::kBadRecovery);
@@ -173,7 +173,7 @@ TEST_CASE("a failure repeats from what its report says", "[pmem][crash]") {
   CHECK(again.images_checked <= 2);
 }
 
-TEST_CASE("exploring stops at its budget and samples where there is too much", "[pmem][crash]") {
+TEST_CASE("exploring stops at its budget, and samples large sets of states", "[pmem][crash]") {
   ExplorerOptions options;
   SECTION("budget") {
     options.images_max = 5;
@@ -238,7 +238,7 @@ TEST_CASE("a flushed content may become durable although it was overwritten sinc
   CHECK(seen == "12");
 }
 
-TEST_CASE("a content between two flushes is tried when flushes are crash points", "[pmem][crash]") {
+TEST_CASE("contents between two flushes are tried when flushes are crash points", "[pmem][crash]") {
   for (const bool at_flushes : {false, true}) {
     const PoolBuffer buffer(4096);
     Medium medium(MediumKind::kMemory, buffer.span().data(), buffer.span().size(), {});

@@ -79,7 +79,7 @@ TEST_CASE("an allocation writes nothing to the pool but a rare limit", "[pmem][e
   CHECK(after.lines_flushed - before.lines_flushed == 1);
 }
 
-TEST_CASE("out of space says what was wanted and what there is", "[pmem][extent]") {
+TEST_CASE("kOutOfSpace gives the wanted and the free size", "[pmem][extent]") {
   const PoolBuffer buffer(131072);
   auto pool = Pool::create_in_memory(buffer.span(), small_options());
   ExtentAllocator& allocator = (*pool)->allocator();

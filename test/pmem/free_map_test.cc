@@ -20,7 +20,7 @@ TEST_CASE("free pieces merge with their neighbours", "[pmem][free_map]") {
   CHECK(map.bytes_ending_at(129) == 0);
 }
 
-TEST_CASE("what is free already cannot be added, nor what is not free removed",
+TEST_CASE("a free piece cannot be added again, and a used one cannot be removed",
           "[pmem][free_map]") {
   FreeMap map;
   REQUIRE(map.add({100, 100}));

@@ -81,7 +81,7 @@ std::vector<StatusCode> create_at_once(const std::string& path, int creators) {
 
 }  // namespace
 
-TEST_CASE("a creation that is killed at any fence leaves no file", "[pmem][pool]") {
+TEST_CASE("creation killed at any fence leaves no file", "[pmem][pool]") {
   const TemporaryPath path;
   int fence = 1;
   for (bool was_killed = true; was_killed; ++fence) {
@@ -104,7 +104,7 @@ TEST_CASE("a creation that is killed at any fence leaves no file", "[pmem][pool]
   CHECK(Pool::open(options_at(path.string())).ok());
 }
 
-TEST_CASE("a creation that is killed at any time leaves no file, or a whole pool", "[pmem][pool]") {
+TEST_CASE("creation killed at any time leaves no file, or a whole pool", "[pmem][pool]") {
   for (int us = 0; us < 20000; us += 400) {
     const TemporaryPath path;
     const pid_t child = fork();
@@ -121,7 +121,7 @@ TEST_CASE("a creation that is killed at any time leaves no file, or a whole pool
   }
 }
 
-TEST_CASE("a file that appears while a pool is being created stays what it is", "[pmem][pool]") {
+TEST_CASE("a file that appears during creation stays unchanged", "[pmem][pool]") {
   const TemporaryPath path;
   AtFence meanwhile(1, [&] { std::ofstream(path.string()) << "mine"; });
   PoolOptions options = options_at(path.string());
@@ -135,7 +135,7 @@ TEST_CASE("a file that appears while a pool is being created stays what it is", 
   CHECK(content == "mine");
 }
 
-TEST_CASE("a pool that was created is mapped by its path", "[pmem][pool]") {
+TEST_CASE("a created pool is mapped by its path", "[pmem][pool]") {
   const TemporaryPath path;
   const auto pool = Pool::create(options_at(path.string()));
   REQUIRE(pool.ok());
@@ -145,7 +145,7 @@ TEST_CASE("a pool that was created is mapped by its path", "[pmem][pool]") {
   CHECK(is_found);
 }
 
-TEST_CASE("of many who create a pool at once one succeeds", "[pmem][pool]") {
+TEST_CASE("one of many concurrent creations of a pool succeeds", "[pmem][pool]") {
   for (int round = 0; round < 10; ++round) {
     const TemporaryPath path;
     const std::vector<StatusCode> codes = create_at_once(path.string(), 4);

@@ -120,7 +120,7 @@ TEST_CASE("a pool cannot be created where there is no directory", "[pmem][pool]"
   CHECK(Pool::create(options_for("/dev/shm/flugs-none/pool")).code() == StatusCode::kNotFound);
 }
 
-TEST_CASE("no file, a directory, a symbolic link and a pipe are no pools", "[pmem][pool]") {
+TEST_CASE("a missing file, a directory, a symbolic link and a pipe are refused", "[pmem][pool]") {
   const TemporaryPath path;
   check_refused(path.string(), StatusCode::kNotFound, {});
   check_refused("/dev/shm", StatusCode::kInvalidArgument, {});
@@ -146,7 +146,7 @@ TEST_CASE("a second opener is refused, in this process and in another", "[pmem][
   CHECK(status_of_opening(path.string()).ok());
 }
 
-TEST_CASE("a foreign file is named as such", "[pmem][pool]") {
+TEST_CASE("a foreign file is reported as such", "[pmem][pool]") {
   const TemporaryPath path;
   const std::string text =
       GENERATE(std::string("hi"), std::string("SQLite format 3"), std::string(100000, 'x'));
@@ -155,7 +155,7 @@ TEST_CASE("a foreign file is named as such", "[pmem][pool]") {
                 {"no flugs pool", text.substr(0, 2).c_str()});
 }
 
-TEST_CASE("a libpmemobj pool of another layout is named as such", "[pmem][pool]") {
+TEST_CASE("a libpmemobj pool of another layout is reported as such", "[pmem][pool]") {
   const TemporaryPath path;
   make_pool(path);
   const int fd = open(path.string().c_str(), O_RDWR);
@@ -257,7 +257,7 @@ TEST_CASE("a buffer that cannot be a pool is refused", "[pmem][pool]") {
   CHECK(Pool::open_in_memory(bytes.first(65536), {}).code() == StatusCode::kCorrupt);
 }
 
-TEST_CASE("without the permission to write a pool is read-only", "[pmem][pool]") {
+TEST_CASE("a pool without write permission gives kReadOnly", "[pmem][pool]") {
   if (geteuid() != 0) {
     WARN("not root: the part that becomes another user is skipped");
     return;
@@ -310,7 +310,7 @@ TEST_CASE("a medium too small for the first segment leaves no file behind", "[pm
   if (kilobytes < 4000) CHECK_FALSE(status.ok());
 }
 
-TEST_CASE("a medium that fills up gives out of space, and later space again", "[pmem][pool]") {
+TEST_CASE("a full medium gives kOutOfSpace, and later space again", "[pmem][pool]") {
   const SmallDisk disk("24m");
   if (!disk.is_mounted()) {
     WARN("cannot mount: skipped");
@@ -376,7 +376,7 @@ void check_only_audit_minds(const TemporaryPath& path, const std::string& part,
 }
 
 // libpmemobj itself dies of these, or does not come back: lane 2, each of its logs.
-TEST_CASE("a lane of libpmemobj with something to do is for audits", "[pmem][pool]") {
+TEST_CASE("only audits report a lane of libpmemobj with unfinished work", "[pmem][pool]") {
   const TemporaryPath path;
   make_pool(path);
   const std::uint64_t lane = 8192 + 2 * 3072;
@@ -388,7 +388,7 @@ TEST_CASE("a lane of libpmemobj with something to do is for audits", "[pmem][poo
   check_only_audit_minds(path, "libpmemobj's lanes", "lane 2 of libpmemobj");
 }
 
-TEST_CASE("a heap of libpmemobj that is not as creation left it is for audits", "[pmem][pool]") {
+TEST_CASE("only audits report a changed heap of libpmemobj", "[pmem][pool]") {
   const TemporaryPath path;
   make_pool(path);
   constexpr std::uint64_t kHeap = 8192 + 1024 * 3072;

@@ -83,7 +83,7 @@ TEST_CASE("pools have different identities", "[pmem][pool]") {
   CHECK((*first)->uuid() != (*second)->uuid());
 }
 
-TEST_CASE("the medium is found out and what it survives is said", "[pmem][pool]") {
+TEST_CASE("the medium is detected, and its guarantee is stated", "[pmem][pool]") {
   const TemporaryPath emulated("/dev/shm");
   const TemporaryPath file("/tmp");
   const PoolBuffer memory(131072);

@@ -220,7 +220,7 @@ TEST_CASE("numbers of all scales and times compare exactly, and none overflows")
       }
 }
 
-TEST_CASE("a constant of another unit is a range that row groups know") {
+TEST_CASE("a constant of another unit becomes a range that row groups can test") {
   Ends world(true);
   for (const Expr& condition :
        {col("x18") < 10, col("x2") < constant(Value::decimal(12'345), 4), col("x9") >= -10,
@@ -232,7 +232,7 @@ TEST_CASE("a constant of another unit is a range that row groups know") {
   }
 }
 
-TEST_CASE("a list of doubles and exact numbers is compared with each as with one alone") {
+TEST_CASE("a list of doubles and exact numbers compares like single constants") {
   Ends world(false);
   const std::int64_t odd = (std::int64_t{1} << 53) + 1;
   const Expr n = col("n") * 0 + odd;

@@ -386,7 +386,7 @@ std::size_t Drawer::judge_one() {
 
 }  // namespace
 
-TEST_CASE("constants of every type, everywhere, as a row-at-a-time reader and SQLite have it") {
+TEST_CASE("constants of every type, everywhere, agree with a row-at-a-time reader and SQLite") {
   const std::uint64_t seed = seed_of_today();
   WARN("FLUGS_SEED=" << seed);
   constexpr std::size_t kWorlds = 4;

@@ -216,7 +216,7 @@ class ChangingTable {
 
 }  // namespace
 
-TEST_CASE("queries see the rows that are there, of main with deleted ones") {
+TEST_CASE("queries see the live rows of main among deleted ones") {
   const auto seed = static_cast<std::uint64_t>(GENERATE(1, 2, 3));
   ChangingTable table(seed, seed == 3);
   if (seed != 1) table.change(200);  // the group gets rows that are dead already
@@ -252,7 +252,7 @@ TEST_CASE("queries see the rows that are there, of main with deleted ones") {
   }
 }
 
-TEST_CASE("queries see the rows that are there, after merges and reopening") {
+TEST_CASE("queries see the live rows, after merges and reopening") {
   ChangingTable table(7, GENERATE(false, true));
   for (int round = 0; round < 4; ++round) {
     table.change(150);
@@ -287,7 +287,7 @@ TEST_CASE("a query reads the stamps of rows that are being deleted, and of no ot
   CHECK(table.check(old) == 0);
 }
 
-TEST_CASE("a snapshot of before many deletions reads the stamps of all deleted rows") {
+TEST_CASE("a snapshot from before many deletions reads the stamps of all deleted rows") {
   const bool has_holes = GENERATE(false, true);
   ChangingTable table(8, has_holes);
   if (has_holes) table.change(50);
@@ -311,7 +311,7 @@ TEST_CASE("a snapshot of before many deletions reads the stamps of all deleted r
   CHECK(table.check() == 0);
 }
 
-TEST_CASE("rows that a transaction has given back are read no more") {
+TEST_CASE("rows that a transaction has undone are read no more") {
   ChangingTable table(9);
   table.merge();
   {

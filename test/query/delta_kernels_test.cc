@@ -68,7 +68,7 @@ std::uint64_t random_stamp(std::uint64_t snapshot, Random& random) {
 
 }  // namespace
 
-TEST_CASE("cells are read as the plain route reads them, whatever their place and width") {
+TEST_CASE("every route reads cells like the plain one, at any place and width") {
   const DeltaKernels* kernels = vector_kernels();
   if (kernels == nullptr) return;
   const DeltaKernels& plain = plain_delta_kernels();
@@ -98,7 +98,7 @@ TEST_CASE("cells are read as the plain route reads them, whatever their place an
   CHECK(wrong == 0);
 }
 
-TEST_CASE("rows are settled when their stamps say so, for every route") {
+TEST_CASE("every route finds the same settled rows") {
   const DeltaKernels* kernels = vector_kernels();
   Random random(32);
   std::size_t wrong = 0;

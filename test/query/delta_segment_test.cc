@@ -68,7 +68,7 @@ RangeCondition within(std::int64_t low, std::int64_t high) {
 
 }  // namespace
 
-TEST_CASE("values that came after the snapshot disturb no block of rows", "[query]") {
+TEST_CASE("values newer than the snapshot disturb no block of rows", "[query]") {
   LateRows late;
   REQUIRE(late.rows() >= LateRows::kLater);
   REQUIRE(late.seen() == LateRows::kSeen);
@@ -93,7 +93,7 @@ TEST_CASE("values that came after the snapshot disturb no block of rows", "[quer
   CHECK(later == 0);
 }
 
-TEST_CASE("a ValueID out of range is damage in a row that counts, whoever looks", "[query]") {
+TEST_CASE("a ValueID out of range is damage if the row counts, for every reader", "[query]") {
   LateRows late;
   std::uint64_t all = (std::uint64_t{1} << LateRows::kLater) - 1;
   Totals totals;
@@ -107,7 +107,7 @@ TEST_CASE("a ValueID out of range is damage in a row that counts, whoever looks"
   CHECK_THROWS_AS(late.segment().values(0, {0, nullptr, LateRows::kLater}, out), Failure);
 }
 
-TEST_CASE("bounds at the ends of the integers leave out what they exclude", "[query]") {
+TEST_CASE("bounds at the ends of the integers exclude the right values", "[query]") {
   LateRows late;
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();

@@ -61,7 +61,7 @@ class OneRow {
 
 }  // namespace
 
-TEST_CASE("integers compute in 64 bits and say when they do not fit") {
+TEST_CASE("integers compute in 64 bits and report overflow") {
   OneRow one;
   CHECK(one.value(col("i") + 3) == Value::int64(10));
   CHECK(one.value(col("most") - 1) == Value::int64(kMost - 1));
@@ -141,7 +141,7 @@ TEST_CASE("three truth values") {
   CHECK(one.value(case_when({{unknown, 1}})).is_null());
 }
 
-TEST_CASE("a NULL takes the type that its place asks for") {
+TEST_CASE("a NULL takes the type that its place needs") {
   OneRow one;
   const Expr null = constant(Value::null());
   const Expr also_null = case_when({{col("yes"), null}}, case_when({{col("i") == 7, null}}));

@@ -51,7 +51,7 @@ T repeated(T value, int times, Step&& step) {
 
 }  // namespace
 
-TEST_CASE("an expression has a thousand levels at most") {
+TEST_CASE("an expression has at most a thousand levels") {
   OneTable table;
   const auto plus = [](const Expr& e) { return e + 1; };
   const Expr largest = repeated(col("i"), 999, plus);
@@ -83,7 +83,7 @@ TEST_CASE("an expression has a thousand levels at most") {
   }
 }
 
-TEST_CASE("an expression has 65536 parts at most, however often one is used") {
+TEST_CASE("an expression has at most 65536 parts, counted as often as they are used") {
   OneTable table;
   const Expr doubled = repeated(col("i"), 200, [](const Expr& e) { return e + e; });
   table.refuses(one().select({doubled.as("sum")}), "parts, at most 65536");
@@ -97,7 +97,7 @@ TEST_CASE("an expression has 65536 parts at most, however often one is used") {
   table.refuses(one().where(col("i").in(listed)), "parts, at most 65536");
 }
 
-TEST_CASE("a query has 500 steps at most") {
+TEST_CASE("a query has at most 500 steps") {
   OneTable table;
   const auto where = [](const Query& q) { return q.where(col("i") == 1); };
   const auto select = [](const Query& q) { return q.select({"i"}); };
@@ -138,7 +138,7 @@ TEST_CASE("a query that was moved from is refused") {
   table.refuses(one().join(query, {{"i", "i"}}), "moved from");      // NOLINT
 }
 
-TEST_CASE("a condition has 64 comparisons and combinations at most, of which none is walked") {
+TEST_CASE("a condition with more than 64 comparisons and combinations is refused, not walked") {
   OneTable table;
   const auto refuses = [&](const Condition& condition, const char* text) {
     TableSchema schema("checked");

@@ -60,7 +60,7 @@ void check_failure(const Result<QueryResult>& result, StatusCode code, const std
 
 }  // namespace
 
-TEST_CASE("what is wrong with a query is said") {
+TEST_CASE("errors in a query are reported") {
   Numbers n;
   const auto wrong = StatusCode::kInvalidArgument;
   check_failure(n.run(Query::table("nothing")), StatusCode::kNotFound, "nothing");
@@ -103,7 +103,7 @@ TEST_CASE("a sum that does not fit is an error, whatever the order of its parts"
   }
 }
 
-TEST_CASE("memory is bounded, and the operator named that asked for more") {
+TEST_CASE("memory is bounded, and the message names the operator that asked for more") {
   Numbers n;
   RunOptions small;
   small.memory_bytes_max = 100'000;
@@ -122,7 +122,7 @@ TEST_CASE("memory is bounded, and the operator named that asked for more") {
   CHECK(n.run(numbers().order_by({desc("n")}).limit(5), small).ok());
 }
 
-TEST_CASE("a query that is asked to stop does") {
+TEST_CASE("a query stops when it is asked to") {
   Numbers n;
   std::stop_source stop;
   RunOptions options;

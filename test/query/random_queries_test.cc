@@ -25,7 +25,7 @@ std::vector<Aggregate> every_aggregate(const Expr& of) {
 
 }  // namespace
 
-TEST_CASE("a table on a snapshot is what a row-at-a-time reader sees") {
+TEST_CASE("a table on a snapshot agrees with a row-at-a-time reader") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     QueryWorld world(seed, 3000);
     CHECK(world.check(base()) == world.table("t").rows.size());
@@ -53,7 +53,7 @@ TEST_CASE("random conditions select the rows for which they are true") {
   CHECK(selected > 1000);
 }
 
-TEST_CASE("random projections give what is computed row by row") {
+TEST_CASE("random projections agree with row-by-row results") {
   QueryWorld world(12, 1500);
   for (int i = 0; i < 60; ++i) {
     const Query query = base()
@@ -120,7 +120,7 @@ TEST_CASE("joins of every kind, with one key, several, and computed ones") {
   world.check(base().left_join(v().where(col("v_i") > 1000), {{"i", "v_i"}}));
 }
 
-TEST_CASE("order, limits and the first of many") {
+TEST_CASE("order, limits and first rows") {
   QueryWorld world(15, 3000);
   const std::vector<std::vector<SortKey>> orders = {
       {"id"},

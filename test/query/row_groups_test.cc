@@ -148,7 +148,7 @@ void for_routes(const Body& body) {
 
 }  // namespace
 
-TEST_CASE("groups by the codes of row groups are those by value") {
+TEST_CASE("grouping by the codes of row groups and by value gives the same") {
   GroupedTable table(1);
   const std::vector<Aggregate> all = {count(),    sum("v"), count("w"), sum("w"), sum("x"),
                                       min("v"),   max("w"), sum("r"),   sum("n"), min("day"),
@@ -171,7 +171,7 @@ TEST_CASE("groups by the codes of row groups are those by value") {
   });
 }
 
-TEST_CASE("sums of any width by codes do not overflow, or are not made so") {
+TEST_CASE("sums by codes do not overflow, and very wide values are not summed by codes") {
   GroupedTable table(2);
   CHECK(says(table.check(t().group_by({"k"}, {sum("x"), count("x")})), "rows by codes"));
   // Values of 60 bits have no room for a count beside them.
@@ -195,7 +195,7 @@ TEST_CASE("distinct values are counted by marks, bits or hashes") {
   CHECK_FALSE(says(table.check(t().group_by({}, {count_distinct("wide")})), "a bit for each of"));
 }
 
-TEST_CASE("row groups of which every row is wanted are not looked at for what they know") {
+TEST_CASE("a row group whose rows are all wanted is taken as a whole") {
   GroupedTable table(4);
   const std::string how = table.check(
       t().group_by({}, {count(), count("w"), min("v"), max("w"), min("s"), max("r"), min("wide")}));
@@ -207,7 +207,7 @@ TEST_CASE("row groups of which every row is wanted are not looked at for what th
       says(table.check(t().where(col("v") > 50'000).group_by({}, {max("v")})), "as a whole"));
 }
 
-TEST_CASE("the first rows of an order are looked for in the best row groups first") {
+TEST_CASE("the search for the first rows begins with the best row groups") {
   GroupedTable table(5);
   for_routes([&] {
     for (const char* key : {"id", "v", "day", "wide", "w", "b"}) {

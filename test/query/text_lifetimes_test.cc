@@ -133,7 +133,7 @@ std::vector<Position> positions() {
 
 }  // namespace
 
-TEST_CASE("a result has the texts of constants, wherever they stood, when all else is gone") {
+TEST_CASE("a result keeps the texts of constants when everything else is gone") {
   for (const std::uint32_t threads : {1u, 2u}) {
     Things world;
     std::vector<QueryResult> results;
@@ -148,7 +148,7 @@ TEST_CASE("a result has the texts of constants, wherever they stood, when all el
   }
 }
 
-TEST_CASE("results of results have their texts when the first ones are gone") {
+TEST_CASE("results of results keep their texts when the first ones are gone") {
   for (const std::uint32_t threads : {1u, 2u}) {
     std::vector<QueryResult> last;
     std::vector<QueryResult> scalars;
@@ -175,7 +175,7 @@ TEST_CASE("results of results have their texts when the first ones are gone") {
   }
 }
 
-TEST_CASE("a result has its texts when their rows, column and table are gone") {
+TEST_CASE("a result keeps its texts when their rows, column and table are gone") {
   Things world;
   const Query query = things().where(col("id") % 1000 == 7);
   const QueryResult rows = world.run(query, 2);

@@ -55,7 +55,7 @@ TEST_CASE("a phase that fails is not in the report", "[recovery]") {
   CHECK(report.phases.empty());
 }
 
-TEST_CASE("no threads asked for means one for each processor", "[recovery]") {
+TEST_CASE("0 threads means one for each processor", "[recovery]") {
   RecoveryReport report;
   const Phases phases(report, 0, {});
   CHECK(phases.threads() >= 1);

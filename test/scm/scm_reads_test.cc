@@ -288,7 +288,7 @@ __attribute__((noinline, no_sanitize("kernel-address"))) int read_unchecked(cons
   return std::to_integer<int>(*static_cast<const volatile std::byte*>(at));
 }
 
-TEST_CASE("a line that is read without a check is found", "[scm]") {
+TEST_CASE("the watch finds a line that is read without a check", "[scm]") {
   ScmAccounts accounts(IndexMode::kHint);
   const std::size_t line = kPoolBytes / 64 - 10;
   const Touched touched = touched_by([&] {
@@ -329,7 +329,7 @@ TEST_CASE("lines stay in a processor's cache from one transaction to the next", 
   CHECK(lines_read(*accounts, run) == 0);
 }
 
-TEST_CASE("an index in the pool is charged, one in DRAM is not, and charges are waited for",
+TEST_CASE("reads of an index in the pool are charged with waiting, reads in DRAM are not",
           "[scm]") {
   constexpr std::uint32_t kReadNs = 20'090;
   std::array<std::uint64_t, 2> lines{};
