@@ -1,5 +1,5 @@
-// The anomalies that have a name, two or three transactions interleaved by hand, after Hermitage
-// (Kleppmann, 2014): which of them a level of isolation lets happen.
+// The named anomalies: two or three transactions interleaved by hand, after Hermitage (Kleppmann,
+// 2014). The tests say which level of isolation admits which.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
@@ -12,10 +12,10 @@ namespace {
 constexpr ColumnId kIdColumn{0};
 constexpr ColumnId kValueColumn{1};
 
-/// What became of an anomaly.
+/// The outcome of an anomaly.
 enum class Became : std::uint8_t {
-  kNothing,   ///< it did not happen, and everybody committed
-  kConflict,  ///< it did not happen: a writer was told of the other one
+  kNothing,   ///< it did not happen, and all transactions committed
+  kConflict,  ///< it did not happen: a writer got a conflict
   kHappened,
 };
 
@@ -51,7 +51,7 @@ class TwoRows {
     const Result<Row> row = t.find({table_, 0}, {Value::int64(id)});
     return row.ok() ? t.remove(table_, row->id()) : row.status();
   }
-  /// 0: there is none.
+  /// 0: the row is absent.
   std::int64_t read(const Transaction& t, std::int64_t id) const {
     const Result<Row> row = t.find({table_, 0}, {Value::int64(id)});
     return row.ok() ? row->get_int64(kValueColumn) : 0;
@@ -86,7 +86,7 @@ class TwoRows {
   TableId table_;
 };
 
-/// A write that must either go through or be told of another one.
+/// Checks that a write either succeeded or got a conflict.
 bool is_conflict(const Status& status) {
   CHECK((status.ok() || status.code() == StatusCode::kConflict));
   return !status.ok();
@@ -115,7 +115,7 @@ Became g0(TwoRows& rows) {
   return either(rows.values() != Values{12, 22});
 }
 
-// What an aborted transaction wrote is read.
+// A value of an aborted transaction is read.
 Became g1a(TwoRows& rows) {
   Transaction a = rows.begin();
   Transaction b = rows.begin();
@@ -127,7 +127,7 @@ Became g1a(TwoRows& rows) {
   return either(first != 10 || second != 10);
 }
 
-// What was not the last word of its writer is read.
+// A value that its writer overwrote is read.
 Became g1b(TwoRows& rows) {
   Transaction a = rows.begin();
   Transaction b = rows.begin();
@@ -140,7 +140,7 @@ Became g1b(TwoRows& rows) {
   return either(first == 101 || second == 101);
 }
 
-// Two transactions read what the other one writes.
+// Two transactions read each other's writes.
 Became g1c(TwoRows& rows) {
   Transaction a = rows.begin();
   Transaction b = rows.begin();
@@ -177,7 +177,7 @@ Became otv(TwoRows& rows) {
   return either(has_seen_b && ((first == 12 && second == 19) || third == 19 || fourth == 11));
 }
 
-// Of two reads by conditions the second sees what was committed between them.
+// The second of two reads by conditions sees a commit between them.
 Became pmp(TwoRows& rows) {
   Transaction a = rows.begin();
   CHECK(rows.multiples(a, 30).empty());
@@ -189,7 +189,7 @@ Became pmp(TwoRows& rows) {
   return either(!seen.empty());
 }
 
-// The same, with a deletion by a condition: it goes by values that another one is changing.
+// The same, with a deletion by a condition on values that another transaction is changing.
 Became pmp_of_writes(TwoRows& rows) {
   Transaction a = rows.begin();
   Transaction b = rows.begin();
@@ -238,7 +238,7 @@ Became late_lost_update(TwoRows& rows) {
   return either(rows.values() == Values{11, 20});
 }
 
-// G-single: what one reads is of two moments.
+// G-single: one transaction reads states of two moments.
 Became g_single(TwoRows& rows) {
   Transaction a = rows.begin();
   const std::int64_t first = rows.read(a, 1);
@@ -263,7 +263,7 @@ Became g_single_of_conditions(TwoRows& rows) {
   return either(!seen.empty());
 }
 
-// The same, with a write that rests on the older moment.
+// The same, with a write based on the older moment.
 Became g_single_of_writes(TwoRows& rows) {
   Transaction a = rows.begin();
   CHECK(rows.read(a, 1) == 10);
@@ -302,7 +302,8 @@ Became g2(TwoRows& rows) {
   return either(rows.multiples(after, 3) == Ids{3, 4});
 }
 
-// G2 with a third that only reads (Fekete, O'Neil and O'Neil, 2004): without it all would be well.
+// G2 with a third, read-only transaction (Fekete, O'Neil and O'Neil, 2004): without it the history
+// would be serializable.
 Became g2_of_a_reader(TwoRows& rows) {
   Transaction a = rows.begin();
   const std::int64_t sum = rows.read(a, 1) + rows.read(a, 2);
@@ -319,7 +320,7 @@ Became g2_of_a_reader(TwoRows& rows) {
 struct Scenario {
   const char* name;
   Became (*run)(TwoRows& rows);
-  // What each level has to make of it.
+  // The expected outcome for each level.
   Became read_committed;
   Became snapshot;
   Became serializable;

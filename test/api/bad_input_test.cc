@@ -1,5 +1,5 @@
-// What the public functions say to whoever uses them wrongly. Public headers only, but for the
-// helpers of the tests.
+// The answers of public functions to wrong calls. Public headers only, except for helpers of the
+// tests.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -180,7 +180,7 @@ TEST_CASE("an ended transaction refuses every call", "[api]") {
   refuses(aborted);
   Transaction source = must(people.database->begin());
   const Transaction target = std::move(source);
-  refuses(source);  // NOLINT(bugprone-use-after-move): what is left behind is an ended one
+  refuses(source);  // the moved-from transaction counts as ended
   CHECK(target.is_open());
   committed = must(people.database->begin());
   CHECK(committed.is_open());

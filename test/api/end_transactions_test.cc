@@ -1,4 +1,4 @@
-// Transactions that are cancelled from other threads, run out of time, or are abandoned.
+// Transactions that other threads cancel, that reach their time limit, or that are abandoned.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -49,7 +49,7 @@ struct Books {
   }
 };
 
-/// Every call says so, with these words, and a savepoint does not outlive it.
+/// Every call fails with these words, and a savepoint does not survive.
 void check_has_ended(const Books& books, Transaction& t, const std::string& words) {
   const auto refuses = [&](const Status& s) {
     CHECK(s.code() == StatusCode::kCancelled);
@@ -157,7 +157,7 @@ TEST_CASE("a transaction ends at its time limit", "[api]") {
   while (status.ok()) status = t.find(books.primary, {Value::int64(1)}).status();
   check_has_ended(books, t, "its time limit is over");
   CHECK(books.pages(1) == 1);
-  // The limit was that transaction's.
+  // The limit belonged to that transaction only.
   t = must(books.database->begin());
   std::this_thread::sleep_for(milliseconds(40));
   must(books.add(t, 1));
@@ -205,8 +205,8 @@ TEST_CASE("an abandoned transaction can be ended, and its next call fails with k
   const TransactionId id = abandoned.id();
   const auto end = [&] { return books.database->end_abandoned(id, milliseconds(25)); };
   CHECK(books.database->end_abandoned(id, milliseconds(1)).code() == StatusCode::kInvalidArgument);
-  CHECK(end().code() == StatusCode::kBusy);  // nobody has looked before
-  must(books.add(abandoned, 1));             // it is well
+  CHECK(end().code() == StatusCode::kBusy);  // not seen idle before
+  must(books.add(abandoned, 1));             // it works
   std::this_thread::sleep_for(milliseconds(30));
   CHECK(end().code() == StatusCode::kBusy);
   std::this_thread::sleep_for(milliseconds(30));
@@ -219,7 +219,7 @@ TEST_CASE("an abandoned transaction can be ended, and its next call fails with k
   check_has_ended(books, abandoned, "abandoned");
   CHECK(end().code() == StatusCode::kNotFound);
   CHECK(books.pages(1) == 2);
-  // One that is destroyed without another call.
+  // A transaction that is destroyed without another call.
   abandoned = must(books.database->begin());
   must(books.add(abandoned, 1));
   books.info(abandoned.id());
@@ -246,7 +246,8 @@ TEST_CASE("end_abandoned does not end a transaction in a long call", "[api]") {
   must(t.commit());
 }
 
-// Owners that come and go, one who cancels whom it sees, one who ends who seems to have gone.
+// Owners begin and end transactions; one thread cancels those that it sees, another ends abandoned
+// ones.
 TEST_CASE("cancelled and ended transactions leave nothing behind", "[api]") {
   Books books;
   Complaint complaint;

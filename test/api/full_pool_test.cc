@@ -30,7 +30,7 @@ struct Full {
   std::string text(std::int64_t id, std::size_t bytes) const {
     return std::to_string(id) + std::string(bytes, 't');
   }
-  /// Inserts rows until one does not fit; the transaction in which it did not is aborted.
+  /// Inserts rows until one does not fit; aborts the transaction in which it did not.
   StatusCode fill(std::size_t text_bytes) {
     for (std::int64_t id = committed.empty() ? 0 : *committed.rbegin() + 1;;) {
       Transaction t = must(database->begin());
@@ -62,7 +62,7 @@ struct Full {
     }));
     CHECK(scanned == committed.size());
   }
-  /// In one transaction; whether it committed.
+  /// Removes the rows in one transaction; says whether it committed.
   bool remove(const std::set<std::int64_t>& ids) {
     Transaction t = must(database->begin());
     for (const std::int64_t id : ids)
@@ -94,7 +94,7 @@ TEST_CASE("a full pool keeps what was committed, reads, deletes and opens again"
   full.check();
   must(full.database->verify());
   CHECK(full.fill(200'000) == StatusCode::kOutOfSpace);
-  // All at once may need space for the list of what is written; a few at a time do not.
+  // Removing all rows at once may need space for the list of writes; a few at a time do not.
   const std::set<std::int64_t> all = full.committed;
   if (!full.remove(all)) {
     full.check();
@@ -115,7 +115,7 @@ TEST_CASE("deleting makes room in a full pool", "[api]") {
   const bool by_others = GENERATE(false, true);
   std::set<std::int64_t> ids(full.committed.begin(), std::next(full.committed.begin(), deleted));
   if (by_others) {
-    // Another slot's dead rows: it learns with its next transaction that they are wanted.
+    // Dead rows of another slot: its next transaction learns that they are needed.
     CHECK(full.fill(1) == StatusCode::kOutOfSpace);
     for (const std::int64_t id : ids) full.committed.erase(id);
     std::thread([&] {
@@ -130,7 +130,7 @@ TEST_CASE("deleting makes room in a full pool", "[api]") {
   } else {
     REQUIRE(full.remove(ids));
   }
-  // One transaction may find out that there is nothing left; then rows are there for the next ones.
+  // One transaction may find no space; then there are rows for the next ones.
   std::size_t refused = 0;
   for (std::int64_t id = *full.committed.rbegin() + 1; full.committed.size() < before; ++id) {
     Transaction t = must(full.database->begin());

@@ -1,4 +1,4 @@
-// Merges that end the transactions that hold them up, and what these are told.
+// Merges that end the transactions in their way, and the answers that these transactions get.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
@@ -36,7 +36,7 @@ class Accounts {
     options.ends_old_transactions = true;
     return database->merge(table, options);
   }
-  /// Merges in a thread of its own, again and again until nothing holds it up any more.
+  /// Merges in a thread of its own, again and again until no transaction is in the way.
   std::jthread merge_beside() {
     return std::jthread([this] {
       while (merge(milliseconds(5)).code() == StatusCode::kBusy) {
@@ -81,13 +81,13 @@ TEST_CASE("a transaction without calls delays a merge, and ends with its next ca
   REQUIRE(held_up.code() == StatusCode::kBusy);
   CHECK_THAT(std::string(held_up.status().message()),
              Catch::Matchers::Contains("asked to end, but has made no call"));
-  // One that has begun since is nobody's concern.
+  // A transaction that began later does not matter.
   Transaction later = must(accounts.database->begin(AccessMode::kReadOnly));
   CHECK(later.find(accounts.key, {Value::int64(7)}).ok());
   later.abort();
 
   CHECK(reader.find(accounts.key, {Value::int64(7)}).code() == StatusCode::kCancelled);
-  // It need not be destroyed for that.
+  // It need not be destroyed first.
   CHECK(must(accounts.merge(milliseconds(1000))).chunks_merged != 0);
   check_is_ended(accounts, reader);
   CHECK(accounts.rows() == kAccountRows);
@@ -169,7 +169,7 @@ TEST_CASE("a call from within another one does not end the transaction under it"
     ++visited;
     CHECK(accounts.merge(milliseconds(2)).code() == StatusCode::kBusy);
     CHECK(reader.find(accounts.key, {Value::int64(1)}).code() == StatusCode::kCancelled);
-    // The row is as it was: the snapshot is still held.
+    // The row is unchanged: the snapshot is still held.
     CHECK(row.get_int64(kAccountAmount) == 0);
     CHECK(accounts.merge(milliseconds(2)).code() == StatusCode::kBusy);
     return true;

@@ -1,4 +1,4 @@
-// What open says to files, options and openers that are not as they should be.
+// Answers of open to invalid files, options and openers.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ void check_refused(const OpenOptions& options, StatusCode code) {
   CHECK(result.status().message().size() > 10);
 }
 
-// Opens in another process: its status code, -1 when something else went wrong.
+// Opens in another process: returns its status code, -1 after any other failure.
 int code_in_child(const OpenOptions& options) {
   const ::pid_t child = ::fork();
   if (child == 0) ::_exit(static_cast<int>(Database::open(options).code()));
@@ -88,7 +88,7 @@ TEST_CASE("options out of range are refused", "[api]") {
     OpenOptions options = at(path);
     change(options);
     check_refused(options, StatusCode::kInvalidArgument);
-    CHECK(::access(path.string().c_str(), F_OK) != 0);  // and nothing was made
+    CHECK(::access(path.string().c_str(), F_OK) != 0);  // and no file was made
   };
   refuse([](OpenOptions& o) { o.slots_max = 0; });
   refuse([](OpenOptions& o) { o.index_mode = static_cast<IndexMode>(2); });
@@ -250,14 +250,14 @@ TEST_CASE("opening reports progress", "[api]") {
   CHECK(report.total_us >= sum);
   CHECK(report.rows_live == 5000);
   if (database.statistics().index_mode == IndexMode::kHint)
-    CHECK(report.dictionary_entries <= 5000);  // those whose hints nobody had kept yet
+    CHECK(report.dictionary_entries <= 5000);  // entries whose hints had not been kept yet
   else
     CHECK(report.dictionary_entries == 5000);
   CHECK(report.threads == 2);
 }
 
-// The transaction that meets the end of the pool fails, what was committed stays, reads and deletes
-// go on, and the pool opens again.
+// The transaction that meets the end of the pool fails. Committed rows stay, reads and deletes go
+// on, and the pool opens again.
 TEST_CASE("a full pool takes no more and loses nothing", "[api]") {
   TemporaryDatabase database([](OpenOptions& o) {
     o.index_mode = IndexMode::kRebuild;

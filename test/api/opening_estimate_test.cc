@@ -1,4 +1,4 @@
-// The estimate before opening says what opening then reports.
+// The estimate before opening agrees with the report of opening.
 
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kTowns = 30'000;
 
-/// Half of the rows are gone again.
+/// Inserts rows and removes half of them.
 void fill(Database& database) {
   TableSchema schema("towns");
   schema.column("id", Type::kInt64).column("name", Type::kString).primary_key({"id"});

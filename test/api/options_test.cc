@@ -1,6 +1,5 @@
-// How structs of options are filled in, and what a Result gives of a value that nobody keeps. That
-// it compiles without a warning is most of the test: -Wextra warns of each member that is left out
-// and has no initial value.
+// Initialising option structs, and the value of a temporary Result. That this compiles without a
+// warning is most of the test: -Wextra warns of each omitted member without an initial value.
 #include <catch2/catch.hpp>
 #include <concepts>
 #include <string>
@@ -19,7 +18,7 @@ namespace {
 
 using Strings = Result<std::vector<std::string>>;
 
-// A temporary Result gives its value whole, or not at all.
+// A temporary Result gives its whole value, or does not compile.
 static_assert(std::same_as<decltype(std::declval<Strings>().value()), std::vector<std::string>>);
 static_assert(std::same_as<decltype(*std::declval<Strings>()), std::vector<std::string>>);
 static_assert(std::same_as<decltype(std::declval<Strings&>().value()), std::vector<std::string>&>);

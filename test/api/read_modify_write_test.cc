@@ -1,4 +1,4 @@
-// Calls that read and write in one: what they do, what they refuse, and that they do it whole.
+// Calls that read and write in one: their effects, their errors, and that they are atomic.
 #include <array>
 #include <catch2/catch.hpp>
 #include <limits>
@@ -165,7 +165,7 @@ TEST_CASE("insert_if_absent and upsert look up one key", "[api]") {
   CHECK_FALSE(again.inserted);
   CHECK(again.row == fresh.row);
   CHECK(counters.held(t, 20, kNote) == Value::string("a"));
-  // Another key is taken: no more to be done.
+  // Another key is taken: the call fails.
   const Status taken =
       t.insert_if_absent(counters.primary, {Value::int64(21), Value::string("c20"), Value::null(),
                                             Value::null(), Value::null(), Value::null()})
@@ -182,7 +182,7 @@ TEST_CASE("insert_if_absent and upsert look up one key", "[api]") {
                   .inserted);
   CHECK(counters.held(t, 22, kNote) == Value::string("c"));
   CHECK(counters.held(t, 22, kLong) == Value::int64(8));
-  // NULL in the key: none is the same.
+  // A key with NULL equals no other.
   for (std::int64_t id = 30; id < 32; ++id)
     CHECK(must(t.upsert(counters.by_code, {Value::int64(id), Value::null(), Value::null(),
                                            Value::null(), Value::null(), Value::null()}))
@@ -230,7 +230,7 @@ TEST_CASE("remove_range removes all rows between two bounds, or none", "[api]") 
     CHECK_THAT(std::string(s.message()), Catch::Contains("table counters, key by_short"));
     CHECK(counters.rows(t) == 10);
     CHECK(counters.held(t, 3, kLong) == Value::int64(101));
-    // What the failed call had removed is free again.
+    // Rows that the failed call had removed are free again.
     must(other.add(counters.primary, {Value::int64(4)}, kLong, Value::int64(1)));
     must(other.commit());
     CHECK(must(t.remove_range(counters.by_short, {seven, true}, {})) == 3);

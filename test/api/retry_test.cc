@@ -1,4 +1,4 @@
-// Database::run: tries again what conflicts, gives up when it is told to, starves nobody.
+// Database::run retries conflicts, gives up at its limits, and starves no call.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -129,8 +129,8 @@ TEST_CASE("threads that add to one row with run all succeed", "[api]") {
   CHECK(totals.total(0) == kThreads * kAdds);
 }
 
-// Each of its attempts takes so long that somebody changes one of its rows in the meantime: only
-// because the others let it go first does it ever commit.
+// Each of its attempts takes so long that another thread changes one of its rows meanwhile. It
+// commits only because the others let it go first.
 TEST_CASE("a long transaction among many short ones gets its turn", "[api]") {
   constexpr std::int64_t kRows = 8;
   Totals totals(kRows);

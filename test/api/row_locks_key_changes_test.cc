@@ -1,5 +1,5 @@
-// Locks of find_for_update in tables whose keys are dropped and added, with a primary key or
-// without.
+// Locks of find_for_update in tables whose keys are dropped and added, with and without a primary
+// key.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -13,8 +13,8 @@ constexpr ColumnId kRoomPlace{1};
 constexpr ColumnId kRoomGuest{3};
 constexpr LockWait kNoWait{std::chrono::milliseconds(0)};
 
-/// Rooms 0 to 3, each with a place of its own and a unique key of it, which is dropped sooner or
-/// later. Without a primary key rooms are found by a unique key of their number.
+/// Rooms 0 to 3, each with a place and a unique key on it, which is dropped later. Without a
+/// primary key, a unique key on the number finds rooms.
 struct Rooms {
   TemporaryDatabase database;
   TableId table;
@@ -124,8 +124,8 @@ TEST_CASE("a lock outlives the key by which its row was found", "[api]") {
   must(rooms.database->verify());
 }
 
-// Without a primary key a lock names a version: whoever wants the record is told, or goes on to the
-// next version, at each level as with a primary key.
+// Without a primary key a lock names a version. A transaction that wants the record gets an error
+// or goes on to the next version, at each level as with a primary key.
 TEST_CASE("a newer version of a locked record is locked like the first one", "[api]") {
   const bool has_primary_key = GENERATE(true, false);
   Rooms rooms(has_primary_key);

@@ -1,4 +1,5 @@
-// find_for_update: who may write a locked row, who waits, what a waiter sees, and deadlocks.
+// find_for_update: who may write a locked row, the order of waiting, the row after waiting, and
+// deadlocks.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -54,7 +55,7 @@ struct Seats {
     return must(begin().find(primary, {Value::int64(id)})).get_int64(kSeatGuest);
   }
   std::uint64_t locked() { return database->statistics().rows_locked; }
-  /// Returns when somebody else's call waits for a lock: it is in a call, and goes on to be.
+  /// Returns when the transaction's call waits for a lock: it is in a call, and stays in it.
   void wait_until_in_call(TransactionId id) {
     for (int looks = 0; looks < 3;) {
       bool is_in_call = false;
@@ -82,7 +83,7 @@ TEST_CASE("all transactions may read a locked row, only its owner may write it",
     CHECK_THAT(std::string(refused.message()), Catch::Contains("table seats"));
     const RowId row = must(other.find(seats.primary, {Value::int64(1)})).id();
     CHECK(other.remove(seats.table, row).code() == StatusCode::kConflict);
-    // By another key it is the same record.
+    // Another key finds the same record.
     const Status busy =
         other.find_for_update(seats.by_code, {Value::string("s1")}, kAtOnce).status();
     CHECK(busy.code() == StatusCode::kBusy);
@@ -115,7 +116,7 @@ TEST_CASE("a lock ends with its transaction, however that ends", "[api]") {
     CHECK(seats.lock(other, 3).code() == StatusCode::kBusy);
     end(t);
     CHECK(seats.locked() == 0);
-    // Nothing was changed: its snapshot is as good as ever.
+    // Nothing was changed, so its snapshot still serves.
     must(seats.lock(other, 3));
     must(seats.add(other, 3));
     must(other.commit());

@@ -1,4 +1,4 @@
-// What docs/scaling.md rests on: who has which line, the model, the clocks, a long writer.
+// The basis of docs/scaling.md: which thread has which line, the model, the clocks, a long writer.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <thread>
@@ -110,7 +110,7 @@ TEST_CASE("the model limits the counter clock, and not cores that share nothing"
   CHECK(counter(2).lines == Approx(1));
   CHECK(counter(1000).lines == Approx(2).epsilon(0.01));
   CHECK(counter(1000).line_ns == Approx(300).epsilon(0.02));
-  // Never above what the line can do, and near to it when there are enough cores.
+  // Never above the bound of the line, and near to it with enough cores.
   for (const unsigned cores : {2U, 16U, 240U, 1000U}) {
     CHECK(counter(cores).per_second <= counter(cores).bound * 1.0001);
     CHECK(counter(cores).per_second < processors(cores).per_second * 1.05);

@@ -35,7 +35,7 @@ Json rows_of(const query::QueryResult& result) {
   return rows;
 }
 
-/// By name, what the queries give.
+/// The results of the queries, by name.
 Json answers(Database& database, const ScanData& data) {
   Json answers = Json::object();
   for (const ScanQuery& query : scan_queries(data)) {
@@ -73,7 +73,7 @@ TEST_CASE("the scan benchmark's queries find the loaded rows, in main and in the
   CHECK(found["point"].size() > 0);
   CHECK(found["top10"].size() == 10);
 
-  // A row more, which the totals know nothing of, is noticed by every query that reads it.
+  // Every query that reads an extra row, which the totals do not count, reports it.
   Result<Transaction> transaction = database.begin();
   REQUIRE(transaction.ok());
   const std::vector<Value> row = {Value::int32(data.wanted()),

@@ -1,4 +1,4 @@
-// Schemas that create_table must refuse, and those at the bounds that it must not.
+// Schemas that create_table must refuse, and schemas at the limits that it must accept.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string>
@@ -24,7 +24,7 @@ TableSchema with_columns(std::size_t count, Type type, bool direct) {
   return schema;
 }
 
-// Refused, for a reason that contains `word`, and nothing is left behind.
+// Checks that the schema is refused for a reason that contains `word`, and nothing is left behind.
 void check_refused(const TableSchema& schema, const std::string& word) {
   MemoryDatabase database;
   const Status status = database->create_table(schema).status();
@@ -124,7 +124,7 @@ TEST_CASE("a row may be as wide as documented, and no wider", "[api]") {
   check_refused(with_columns(1021, Type::kInt64, false), "4096 bytes");
   check_refused(with_columns(511, Type::kInt64, true), "4096 bytes");
   check_refused(with_columns(256, Type::kString, true), "4096 bytes");
-  // The whole width must be there when it is needed, too.
+  // The row must also work at its full width.
   MemoryDatabase database(std::size_t{64} << 20);
   const auto [count, type, direct] = GENERATE(table<std::size_t, Type, bool>(
       {{1020, Type::kInt64, false}, {510, Type::kInt64, true}, {255, Type::kString, true}}));

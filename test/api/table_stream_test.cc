@@ -13,7 +13,7 @@ namespace flugs::bench {
 
 namespace {
 
-/// Reads a stream as its description has it.
+/// Reads a stream according to its description.
 class StreamReader {
  public:
   explicit StreamReader(std::string bytes) : bytes_(std::move(bytes)) {}

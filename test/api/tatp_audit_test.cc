@@ -107,7 +107,7 @@ TEST_CASE("inserts and deletes of a slot alternate", "[audit]") {
   const InvariantReport twice = audit({insertion(3, 10), insertion(4, 20)}, with_slot(5, 4));
   REQUIRE(twice.state(Invariant::kSlots) == Check::kBroken);
   REQUIRE(audit({deletion(10)}, base_record()).state(Invariant::kSlots) == Check::kBroken);
-  // A deletion in flight may stand between the two, but only once.
+  // One deletion in flight may lie between the two, but only one.
   REQUIRE(audit({insertion(3, 10), insertion(4, 20), deletion(0)}, with_slot(5, 4)).all_held());
   REQUIRE_FALSE(
       audit({insertion(3, 10), insertion(4, 20), insertion(5, 30), deletion(0)}, with_slot(5, 5))

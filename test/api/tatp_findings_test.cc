@@ -47,7 +47,7 @@ void add_children(const SubscriberRecord& record, TatpFindings& findings) {
   }
 }
 
-/// The population as it is, but for what `change` does to a subscriber, and whatever `add` adds.
+/// Findings for the population with the changes of `change` to one subscriber and of `add`.
 InvariantReport found(
     const std::function<void(SubscriberRecord&)>& change,
     const std::function<void(TatpFindings&)>& add = [](TatpFindings&) {},

@@ -19,7 +19,7 @@ constexpr T kMax = std::numeric_limits<T>::max();
 
 double infinity() { return std::numeric_limits<double>::infinity(); }
 
-// Of each type in the order of the type, without NULL. Views of texts that outlive the tests.
+// For each type, its values in order, without NULL. Views of texts that outlive the tests.
 std::vector<std::vector<Value>> values_by_type() {
   static const std::string kZeros(3, '\0');
   static const std::string kInside("a\0b", 3);

@@ -13,7 +13,7 @@
 namespace flugs::test {
 namespace {
 
-// Of all mappings of a file, what the process has page-table entries for.
+// Bytes of all mappings of a file that have page-table entries in this process.
 std::uint64_t mapped_bytes(const std::string& path) {
   std::ifstream maps("/proc/self/smaps");
   std::uint64_t kilobytes = 0;
@@ -53,14 +53,14 @@ TEST_CASE("after opening pages are entered into page tables, up to a budget", "[
     o.grow_ahead_bytes = 0;
   });
   load(*database);
-  CHECK(database->statistics().warmed_bytes == 0);  // a new one
+  CHECK(database->statistics().warmed_bytes == 0);  // a new pool
 
   database.reopen();
   const Statistics all = when_warmed(*database);
   CHECK(all.warm_bytes_left == 0);
   CHECK(all.warm_ms > 0);
   const std::uint64_t used = all.pool_used_bytes;
-  CHECK(all.warmed_bytes > used - used / 8);  // what is left out: catalogue, slots, lists
+  CHECK(all.warmed_bytes > used - used / 8);  // not warmed: catalogue, slots, lists
   CHECK(all.warmed_bytes <= used);
   CHECK(mapped_bytes(database.options.path) > used - used / 8);
 

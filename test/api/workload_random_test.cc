@@ -16,7 +16,7 @@ namespace flugs::bench {
 
 namespace {
 
-/// How many of `draws` fall on each id, most first.
+/// Number of `draws` that fall on each id, most first.
 std::vector<std::uint64_t> sorted_hits(std::uint32_t subscribers, std::uint64_t draws) {
   Random random(42);
   std::vector<std::uint64_t> hits(subscribers, 0);

@@ -36,7 +36,7 @@ namespace flugs::test {
 namespace {
 
 struct Prepared {
-  // Without the thread that keeps hints: what is counted is what all threads allocate.
+  // Without the thread that keeps hints, because allocations of all threads are counted.
   MemoryDatabase database{std::size_t{64} << 20, test_index_mode(), std::chrono::milliseconds(0)};
   TableId table;
   KeyId primary;

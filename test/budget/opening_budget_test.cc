@@ -1,5 +1,5 @@
-// What each further table costs an opening: page faults, which are most of its time. They do not
-// depend on how fast or how busy the machine is.
+// The cost of each further table for an opening: page faults, which are most of its time. They do
+// not depend on how fast or how busy the machine is.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,8 +35,8 @@ void make_tables(const OpenOptions& options, int count) {
   }
 }
 
-// In a process of its own, which has no memory that others have touched before: even the pages of
-// its heap are its own only when it writes to them. -1: the database cannot be opened.
+// In a process of its own, whose memory no other code has touched: even the pages of its heap
+// become its own only when it writes to them. -1: the database cannot be opened.
 long faults_of_opening(const OpenOptions& options) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);

@@ -1,4 +1,4 @@
-// What a transaction costs at the medium, counted. A change that costs more has to change the
+// The cost of a transaction at the medium, counted. A change that costs more must change the
 // numbers here, and say why it is worth it.
 #include <catch2/catch.hpp>
 #include <functional>
@@ -21,7 +21,7 @@ struct Cost {
 
 // A table of 32-byte rows (two in a line) and one of long rows, warmed up so that nothing grows
 // while counting: slots have their generation, dictionaries their values, and rows come from
-// chunks that are there.
+// existing chunks.
 struct Budget {
   // Without the thread that keeps hints, which has fences of its own.
   MemoryDatabase database{std::size_t{64} << 20, test_index_mode(), std::chrono::milliseconds(0)};
@@ -31,9 +31,9 @@ struct Budget {
   std::int64_t next = 0;
 
   bool has_hints() const { return database.options.index_mode == IndexMode::kHint; }
-  /// Two fences, and `lines`; with indexes in the pool a line more for each entry, and some more
-  /// for full lines on the way to it and for segments that are divided: 130 lines and three or four
-  /// fences for 200 entries or so.
+  /// Expects two fences, and `lines`. Indexes in the pool add a line for each entry, and some more
+  /// for full lines on the way to it and for divided segments: 130 lines and three or four fences
+  /// for some 200 entries.
   void check(const Cost& cost, double lines, double entries) const {
     if (has_hints()) {
       CHECK(cost.fences >= 2);
@@ -68,8 +68,8 @@ struct Budget {
     work(t);
     must(t.commit());
   }
-  /// Per round, when nothing has to be warmed up any more. Rounds in which the pool's used space
-  /// grows (a chunk, now and then) are not counted.
+  /// Cost per round after warming up. Rounds in which the pool's used space grows (a chunk, now and
+  /// then) are not counted.
   Cost cost(const std::function<void()>& round) {
     std::uint64_t fences = 0;
     std::uint64_t lines = 0;
@@ -94,9 +94,9 @@ struct Budget {
 }  // namespace
 
 // Lines of every commit: 1 for the intents before the first fence, 1 for the commit record before
-// the second; rows that are written; MVCC entries that are locked; and, by the next commit of the
-// slot, the entries once more with the time-stamps in them. Two flushes of one line count twice
-// unless the commit joins them, which it does for rows side by side.
+// the second; the written rows; the locked MVCC entries; and, in the slot's next commit, the
+// entries once more with their time-stamps. Two flushes of one line count twice unless the commit
+// joins them, which it does for adjacent rows.
 TEST_CASE("an insert takes two fences and four lines", "[budget]") {
   Budget budget;
   const Cost cost =

@@ -32,7 +32,7 @@ Rows rows_of(const QueryResult& result) {
   return rows;
 }
 
-/// Doubles but for the rounding of their last operations, everything else exactly.
+/// Doubles are equal except for the rounding of their last operations, everything else exactly.
 bool equal(const Cell& a, const Cell& b) {
   const auto* x = std::get_if<double>(&a);
   const auto* y = std::get_if<double>(&b);
@@ -40,7 +40,7 @@ bool equal(const Cell& a, const Cell& b) {
   return std::abs(*x - *y) <= 1e-12 * std::max(std::abs(*x), std::abs(*y));
 }
 
-/// Where two results differ, in words; empty: nowhere.
+/// Describes the first difference of two results; empty: none.
 std::string difference(const Rows& ours, const Rows& theirs) {
   if (ours.size() != theirs.size())
     return std::to_string(ours.size()) + " rows, SQLite " + std::to_string(theirs.size());
@@ -60,7 +60,7 @@ RunOptions threads(std::uint32_t count) {
   return options;
 }
 
-/// Every query on what the transaction sees, with one and two threads, as SQLite has it.
+/// Compares every query on the transaction's snapshot, with one and two threads, with SQLite.
 void check_all(const Database& database, const Transaction& transaction,
                const bench::ChPeriod& period) {
   const SqliteCopy sqlite(database, transaction,
@@ -76,7 +76,7 @@ void check_all(const Database& database, const Transaction& transaction,
   }
 }
 
-/// The rows of one query, on a snapshot of now.
+/// The rows of one query on a new snapshot.
 Rows run(SmallTpcc& tpcc, query::Query (*make)(const bench::ChPeriod&)) {
   const Transaction snapshot = must(tpcc.database->begin(AccessMode::kReadOnly));
   return rows_of(must(make(tpcc.period).run(snapshot)));

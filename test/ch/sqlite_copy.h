@@ -20,9 +20,9 @@ using Rows = std::vector<std::vector<Cell>>;
 
 std::string to_string(const Cell& cell);
 
-/// What a transaction sees of a database, in an SQLite database in memory: tables and columns bear
-/// their names; decimals are units, dates and timestamps what they are counted in. Read by `scan`,
-/// which has nothing in common with queries. Main thread only; what fails fails the test.
+/// Copies what a transaction sees of a database into an SQLite database in memory. Tables and
+/// columns keep their names; decimals are units, dates and timestamps their counts. It reads by
+/// `scan`, which shares no code with queries. Main thread only; an error fails the test.
 class SqliteCopy {
  public:
   SqliteCopy(const Database& database, const Transaction& transaction,
@@ -33,7 +33,7 @@ class SqliteCopy {
 
   /// `sql` may name $since and $until.
   Rows rows(std::string_view sql, const bench::ChPeriod& period = {}) const;
-  /// The one integer that `sql` gives.
+  /// The single integer that `sql` returns.
   std::int64_t number(std::string_view sql) const;
 
  private:

@@ -11,8 +11,8 @@ namespace flugs::test {
 
 namespace {
 
-/// What must find nothing: clause 3.3.2 of TPC-C's specification, by its numbers, and E, what
-/// follows from the transactions.
+/// A condition without violations: clause 3.3.2 of TPC-C's specification, by its numbers; E follows
+/// from the transactions.
 struct Condition {
   const char* name;
   const char* violations;
@@ -130,7 +130,7 @@ TEST_CASE("a loaded population is that of TPC-C's specification", "[tpcc]") {
   share("length(s_data)", 38);
   share("s_quantity", 55);
   share("s_dist_01 < s_dist_02", 0.5);
-  // Texts are of all letters and digits: the patterns of the queries and the nations rely on it.
+  // Texts contain all letters and digits: the patterns of the queries and the nations rely on it.
   CHECK(sqlite.number("select count(distinct substr(c_state, 1, 1)) from customer") == 62);
   CHECK(sqlite.number("select count(distinct substr(c_phone, 1, 1)) from customer") == 10);
   CHECK(sqlite.number("select count(distinct substr(i_data, -1)) from item") == 62);

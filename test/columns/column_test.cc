@@ -12,7 +12,7 @@
 namespace flugs::test {
 namespace {
 
-// A row of one cell, as wide as the column asks for.
+// A row with one cell, as wide as the column needs.
 struct OneCellRow {
   columns::RowLayout layout;
   alignas(64) std::array<std::byte, 64> bytes{};
@@ -88,8 +88,8 @@ TEST_CASE("zeros and NaNs have one form", "[columns]") {
   CHECK(columns::normalised(Value::null(), Type::kDouble).is_null());
 }
 
-// A payload may be wider than its type when it was made with from_raw: what is not of the type must
-// not reach neighbouring cells, nor make a dictionary entry that looks torn.
+// A payload made with from_raw may be wider than its type. The extra bits must not reach
+// neighbouring cells, nor make a dictionary entry that looks torn.
 TEST_CASE("payloads beyond the type are cut to it", "[columns]") {
   CHECK(columns::normalised(Value::from_raw(Type::kBool, 6), Type::kBool) == Value::boolean(true));
   const std::int64_t wide = (std::int64_t{5} << 32) | 7;

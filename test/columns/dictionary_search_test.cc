@@ -1,4 +1,4 @@
-// A dictionary whose index in DRAM is not rebuilt yet is right all the same.
+// A dictionary works correctly before its index in DRAM is rebuilt.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>

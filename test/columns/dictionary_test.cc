@@ -99,7 +99,7 @@ TEST_CASE("torn entries are dropped and their values get new ValueIDs", "[column
     };
     std::string text;
     for (std::int64_t i = 0; i < 10; ++i) CHECK(code_of(column, value(i, text)) == i);
-    // Half of an entry in the middle, and the last one all but a bit.
+    // Damages half of an entry in the middle, and one bit of the last one.
     std::memset(entry(column, 4, c.entry_bytes) + c.entry_bytes / 2, 0, c.entry_bytes / 4);
     *entry(column, 9, c.entry_bytes) ^= std::byte{1};
     REQUIRE(column.reopen().ok());
@@ -116,7 +116,7 @@ TEST_CASE("torn entries are dropped and their values get new ValueIDs", "[column
   }
 }
 
-// What keep_hints has not come to, a hint of which each power cut may lose.
+// Hints that keep_hints has not reached, each of which a power cut may lose.
 TEST_CASE("look-ups search entries whose hints opening left", "[columns]") {
   constexpr std::int64_t kKept = 100;
   constexpr std::int64_t kAll = 500;
@@ -194,7 +194,7 @@ TEST_CASE("many values at once, some with hints that opening left", "[columns]")
   CHECK(column->dictionary().verify().ok());
 }
 
-// They may be many, and a commit is to be short; but what came since is what commits help with.
+// There may be many, and a commit must be short; commits help only with newer entries.
 TEST_CASE("commits do not enter hints that opening left", "[columns]") {
   constexpr std::int64_t kLeft = 3 * columns::Dictionary::kHintTailMax;
   TestColumn column(column_schema(Type::kInt64), kColumnBytes, true);
@@ -214,7 +214,7 @@ TEST_CASE("commits do not enter hints that opening left", "[columns]") {
   CHECK(column.hints()->durable_end == kLeft);
 }
 
-// Nothing is found through the damaged word, with hints or without: what is behind goes on.
+// The damaged word finds nothing, with hints or without; the rest goes on.
 TEST_CASE("hints that opening left pass over a damaged directory", "[columns]") {
   constexpr std::int64_t kKept = 5000;
   constexpr std::int64_t kAll = 9000;
@@ -243,8 +243,7 @@ TEST_CASE("hints that opening left pass over a damaged directory", "[columns]") 
   CHECK(column->dictionary().check_hints().code() == StatusCode::kCorrupt);
 }
 
-// A damaged index gets no more room: where its words are whole, hints are missed that are not
-// there.
+// A damaged index gets no more room: where its words are whole, a missing hint would go unnoticed.
 TEST_CASE("hints stay left if a damaged index has no room for them", "[columns]") {
   constexpr std::int64_t kKept = 5000;
   constexpr std::int64_t kAll = 9000;

@@ -28,7 +28,7 @@ TEST_CASE("a growing array is read while it grows", "[columns]") {
   std::thread reader([&] {
     std::size_t seen = 0;
     while (seen < kElements) {
-      if (array[0] != 1) is_wrong = true;  // without asking for the end
+      if (array[0] != 1) is_wrong = true;  // without reading `end`
       seen = end.load(std::memory_order_acquire);
       if (array[seen - 1] != seen || array[seen / 2] != seen / 2 + 1) is_wrong = true;
     }

@@ -84,7 +84,7 @@ TEST_CASE("a hash index is a multimap, whatever it grows to", "[columns]") {
   }
   CHECK(index.size() == size);
   std::size_t wrong = 0;
-  std::size_t more = 0;  // hashes of which the index keeps the same 32 bits
+  std::size_t more = 0;  // hashes with the same upper 32 bits
   for (const auto& [hash, payloads] : model) {
     const auto candidates = found(index, hash);
     wrong += std::includes(candidates.begin(), candidates.end(), payloads.begin(), payloads.end())

@@ -42,7 +42,7 @@ struct World {
     index = std::make_unique<HintIndex>(*pool, layout(), "test index");
     persister = std::make_unique<pmem::Persister>(pool->medium());
   }
-  // As after a process was killed: what is in memory is there.
+  // Reopens as after a killed process: stores in memory are kept.
   Status reopen() {
     index.reset();
     persister.reset();
@@ -87,7 +87,7 @@ struct World {
   std::unique_ptr<HintIndex> index;
 };
 
-// Of a segment: the lines that a look-up reads in it, for all homes together.
+// Number of lines that look-ups read in a segment, summed over all homes.
 std::uint64_t lines_read_in(const HintSegmentLayout& segment) {
   constexpr auto kLines = HintSegmentLayout::kLines;
   const auto has_unused = [&](std::uint32_t line) {
@@ -102,7 +102,7 @@ std::uint64_t lines_read_in(const HintSegmentLayout& segment) {
   return lines;
 }
 
-// The lines that a look-up of a random hash reads, by docs/format.md.
+// Lines that a look-up of a random hash reads, computed after docs/format.md.
 double lines_per_lookup(World& world) {
   const std::uint64_t directory = world.layout().directory;
   const std::byte* base = world.pool->base();
@@ -115,7 +115,7 @@ double lines_per_lookup(World& world) {
   return static_cast<double>(lines) / static_cast<double>(count * HintSegmentLayout::kLines);
 }
 
-// Distinct fingerprints, so that the model need not know about candidates that do not fit.
+// Distinct fingerprints, so that the model can ignore candidates that do not fit.
 std::uint64_t hash_number(std::uint32_t number) { return std::uint64_t{mix32(number)} << 32; }
 
 }  // namespace
@@ -254,7 +254,7 @@ TEST_CASE("a look-up reads some two lines, however full or old the segments", "[
 }
 
 TEST_CASE("many entries of one hash do not keep others from being split for ever", "[columns]") {
-  // A key that was taken and given up again and again; with or without those of it still there.
+  // A key that was taken and given up again and again; its old entries may still be there.
   const bool is_erased_first = GENERATE(true, false);
   const std::uint32_t same = GENERATE(480u, 1200u, 5000u);
   World world;
@@ -291,7 +291,7 @@ TEST_CASE("a pool without space for more hints says so, and loses none", "[colum
   World world(std::size_t{8} << 20);
   std::uint32_t inserted = 1;
   REQUIRE(world.insert(hash_number(0), 0).ok());
-  // With many of one hash changes need several segments, of which some are there and others not.
+  // With many entries of one hash a change needs several segments, and only some are available.
   const std::uint32_t same = GENERATE(0u, 3000u);
   for (std::uint32_t i = 0; i < same; ++i)
     REQUIRE(world.insert(hash_number(0), 1'000'000 + i).ok());
@@ -300,7 +300,7 @@ TEST_CASE("a pool without space for more hints says so, and loses none", "[colum
   while ((status = world.insert(hash_number(inserted), inserted)).ok()) ++inserted;
   CHECK(status.code() == StatusCode::kOutOfSpace);
   CHECK(inserted > 100000);
-  // What is left goes to segments that go on in others, as long as there are any.
+  // Further entries go to segments that continue others, as long as there are any.
   for (std::uint32_t i = 0; i < same && world.insert(hash_number(1), 2'000'000 + i).ok(); ++i)
     REQUIRE(world.found(hash_number(1)).size() == i + 2);
   REQUIRE(world.reopen().ok());
@@ -429,7 +429,7 @@ TEST_CASE("a word of the directory that names no segment is reported where it is
   const std::uint64_t whole =
       std::exchange(words[damaged], GENERATE(std::uint64_t{0}, std::uint64_t{1} << 40));
   REQUIRE(world.reopen().ok());
-  CHECK(world.index->damage().ok());  // nobody has used it
+  CHECK(world.index->damage().ok());  // not used yet
   for (std::uint32_t i = kEntries; i-- > 0;)
     CHECK(world.found(hash_number(i)).size() == (word_of(i) == damaged ? 0 : 1));
   world.index->prefetch(hash_number(0));
@@ -439,7 +439,7 @@ TEST_CASE("a word of the directory that names no segment is reported where it is
   CHECK(status.message().find("word " + std::to_string(damaged) + " of the directory") !=
         std::string::npos);
   CHECK(world.insert(hash_number(0), kEntries).code() == StatusCode::kCorrupt);
-  // No segment is split, which could be the one that the damaged word had led to.
+  // No segment is split, because the damaged word could have led to it.
   std::uint32_t added = 0;
   while (added < kEntries * 4 && world.insert(hash_number(kEntries + added), 0).ok()) ++added;
   CHECK(added < kEntries * 4);
@@ -478,7 +478,7 @@ TEST_CASE("a directory of which few words were read grows correctly", "[columns]
   for (std::uint32_t i = 0; i < kEntries; ++i) REQUIRE(world.insert(hash_number(i), i).ok());
   REQUIRE(world.reopen().ok());
   const std::uint64_t depth = world.layout().directory & 63;
-  // All into a few segments, until a word more is needed.
+  // Inserts into few segments, until the directory needs another bit.
   const auto is_low = [](std::uint32_t i) { return hash_number(i) >> 58 == 5; };
   std::uint32_t next = kEntries;
   while ((world.layout().directory & 63) == depth) {

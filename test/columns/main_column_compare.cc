@@ -155,7 +155,7 @@ class Comparison {
     return true;
   }
 
-  // A bound: a value of the column, one next to it, or none.
+  // A bound: a value of the column, a neighbour of one, or none.
   ModelValue random_bound() {
     ModelValue bound = values_[random_.below(values_.size())];
     if (bound.null) return integer_bound(bound, static_cast<std::int64_t>(random_.next()));
@@ -231,7 +231,7 @@ class Comparison {
     return filtered(mask, is_wanted, "codes");
   }
 
-  // The value of some row, among more or fewer rows of the group.
+  // Finds the value of a random row, among many or few rows of the group.
   bool first_found() {
     std::vector<std::uint64_t> mask(values_.size() / 64 + 1);
     const bool is_sparse = random_.chance(50);

@@ -28,7 +28,7 @@ MainColumnGroup random_group(Random& random) {
           MainEncodings::only(kDamagedEncodings[random.below(5)])};
 }
 
-// Reads all there is; what comes out does not matter, only that it is inside the pool.
+// Reads everything. Results do not matter, only that every read stays inside the pool.
 std::uint64_t read_all(const MainColumnGroup& group) {
   const MainColumn column = group.column();
   const std::uint32_t rows = column.row_count();

@@ -9,8 +9,8 @@
 #include "columns/main_column_builder.h"
 #include "test/support/main_column_group.h"
 
-// Figures, not a test: prints codes per second of every kernel, the median of several runs, by the
-// CPU time of one thread, which others on the machine disturb less than the clock on the wall.
+// Prints figures, and tests nothing: codes per second of every kernel, the median of several runs,
+// by the CPU time of one thread, which other load disturbs less than wall-clock time.
 
 namespace flugs::test {
 namespace {
@@ -26,7 +26,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-// Seconds of one of several runs of `body`, the one in the middle.
+// Seconds of the median of several runs of `body`.
 template <typename Body>
 double median_seconds(const Body& body) {
   std::vector<double> seconds;
@@ -217,7 +217,7 @@ void report_columns() {
 }  // namespace
 }  // namespace flugs::test
 
-// All, or the parts whose names are given: cache, memory, builder, columns.
+// Runs all parts, or those named: cache, memory, builder, columns.
 int main(int argc, char** argv) {
   const auto wants = [&](std::string_view part) {
     return argc < 2 || std::find(argv + 1, argv + argc, part) != argv + argc;

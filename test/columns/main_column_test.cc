@@ -18,7 +18,7 @@ constexpr MainEncoding kEncodings[] = {MainEncoding::kConstant, MainEncoding::kP
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
 
-// Runs `body` on every route this processor has, then goes back to the best.
+// Runs `body` on every route of this processor, then returns to the best.
 template <typename Body>
 void on_every_route(const Body& body) {
   for (const KernelRoute route : {KernelRoute::kPlain, KernelRoute::kAvx2, KernelRoute::kAvx512})

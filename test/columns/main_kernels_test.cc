@@ -23,7 +23,7 @@ std::vector<std::uint64_t> random_words(std::size_t count, Random& random) {
   return words;
 }
 
-// The routes beyond the plain one that this processor has.
+// The routes of this processor beyond the plain one.
 std::vector<const MainKernels*> vector_routes() {
   std::vector<const MainKernels*> routes;
   for (const KernelRoute route : {KernelRoute::kAvx2, KernelRoute::kAvx512})
@@ -88,7 +88,7 @@ TEST_CASE("every route unpacks like the plain one", "[columns]") {
     plain.codes(codes, 1, kBlocks, limit, plain_out.data());
     CHECK(out == plain_out);
     for (const std::uint32_t last : {0u, 1u, 6u, 7u, 8u, 14u, 15u, 16u, 17u, 31u, 32u, 100u}) {
-      std::vector<std::int64_t> entries(last + 1);  // exactly: what is read behind them is found
+      std::vector<std::int64_t> entries(last + 1);  // exact size: a read behind them is detected
       for (std::int64_t& entry : entries) entry = static_cast<std::int64_t>(random.next());
       kernels.decode(codes, 1, kBlocks, entries.data(), last, values.data());
       plain.decode(codes, 1, kBlocks, entries.data(), last, plain_values.data());
@@ -153,7 +153,7 @@ TEST_CASE("every route aggregates like the plain one", "[columns]") {
       } else {
         CHECK((extremes.min == plain_extremes.min && extremes.max == plain_extremes.max));
       }
-      // A code 0 counts for nothing when the least is looked for from 1 on.
+      // Code 0 does not count when the least is searched from 1 on.
       const auto values = kernels.extremes(codes, 1, kBlocks, 1, 0, mask);
       const auto plain_values = plain.extremes(codes, 1, kBlocks, 1, 0, mask);
       CHECK(values.max == plain_values.max);

@@ -57,7 +57,7 @@ class Wide {
   std::vector<std::byte> bytes_;
 };
 
-// By the column, which reads its field, and by the decoder.
+// Counts wrong values, read by the column, which reads its field, and by the decoder.
 std::size_t wrong_values(Wide& wide, std::size_t i) {
   const MainColumn column = wide.attached(i);
   const columns::MainDecoder decoder = wide.records().decoder(i, column);
@@ -96,14 +96,14 @@ TEST_CASE("a difference in a record is found", "[columns]") {
   for (std::size_t i = 0; i < wide.columns(); ++i) {
     if (!wide.records().has_field(i)) continue;
     const MainColumn column = wide.attached(i);
-    // Some bit of the record of row 217 is one of this column.
+    // At least one bit of row 217's record belongs to this column.
     bool found = false;
     for (std::uint32_t bit = 0; bit < wide.records().stride() * 8 && !found; ++bit) {
       std::byte& byte = wide.bytes()[217 * std::size_t{wide.records().stride()} + bit / 8];
       byte ^= std::byte{1} << (bit % 8);
       found =
           wide.records().first_difference(i, wide.group(i).column(), wide.bytes().data()) == 217;
-      // Never out of what the column has, whatever is in the record.
+      // The code stays in the column's range, whatever the record holds.
       if (found && column.code_count() != 0) CHECK(column.code(217) < column.code_count());
       byte ^= std::byte{1} << (bit % 8);
     }

@@ -8,9 +8,9 @@
 
 #include "columns/ordered_index.h"
 
-// Keys are compared outside of all locks. So a comparison is a place where any other thread may get
-// in between, and where a test can do so on purpose, at each of them in turn: no race is needed to
-// show what happens when the tree changes under a descent.
+// Keys are compared outside of all locks. So any other thread may act during a comparison. The test
+// does so on purpose, at each comparison in turn: it needs no race to show what happens when the
+// tree changes under a descent.
 namespace flugs::columns {
 namespace {
 
@@ -87,7 +87,7 @@ class Bed {
 
 using Act = std::function<void(Bed&, std::uint32_t row)>;
 
-// What may happen in between. `row` is the largest of its leaf, and a separator.
+// Actions between two steps. `row` is the largest of its leaf, and a separator.
 const std::vector<std::pair<const char*, Act>> kMeddling = {
     {"erase the separator", [](Bed& bed, std::uint32_t row) { bed.erase(row); }},
     {"erase and insert again",
@@ -110,7 +110,7 @@ const std::vector<std::pair<const char*, Act>> kMeddling = {
        for (std::uint32_t i = 1; i < 100; ++i) bed.insert(bed.keys.key_of[row] - 20 * i);
      }},
     {"split the inner node above",
-     [](Bed& bed, std::uint32_t row) {  // by inserts at both ends of it, so that the leaf stays
+     [](Bed& bed, std::uint32_t row) {  // by inserts at both ends of it, so the leaf itself stays
        const bool left = row / kLeafRows <= kRootSeparatorLeaf;
        const std::uint32_t first = left ? 5 : (kRootSeparatorLeaf + 1) * kLeafRows + 5;
        const std::uint32_t last = left ? kRootSeparatorLeaf * kLeafRows + 5 : kRowsOfLeaves - 5;
@@ -121,7 +121,7 @@ const std::vector<std::pair<const char*, Act>> kMeddling = {
      }},
 };
 
-// What is under way meanwhile.
+// Operations that are interrupted.
 const std::vector<std::pair<const char*, Act>> kUnderWay = {
     {"insert before the separator",
      [](Bed& bed, std::uint32_t row) { bed.insert(bed.keys.key_of[row] - 5); }},
@@ -185,7 +185,7 @@ TEST_CASE("an ordered index may change at any comparison of a scan") {
               found.push_back(entry.row);
               return true;
             });
-        // Ascending, and no row is missing that was there all the time.
+        // Ascending, and without a missing row that was there all the time.
         REQUIRE(std::is_sorted(found.begin(), found.end(), [&](std::uint32_t a, std::uint32_t b) {
           return std::pair(bed.keys.key_of[a], a) < std::pair(bed.keys.key_of[b], b);
         }));

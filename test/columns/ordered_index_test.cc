@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint64_t kEverything = 0;
 
-// Keys longer than the prefix: prefix and `rest` of each row. Counts calls, and complains about
-// rows whose key may not be looked at.
+// Keys longer than the prefix: prefix and `rest` of each row. Counts calls, and reports reads of
+// keys that must not be read.
 class LongKeys final : public OrderedIndexCompare {
  public:
   explicit LongKeys(std::size_t rows) : rest(rows), readable(rows, 1) {}
@@ -81,7 +81,7 @@ void require_same_between(const OrderedIndex& index, const Model& model, std::ui
   REQUIRE(scan_prefixes(index, first, last) == expected);
 }
 
-// A row has at most one entry, as in a table; its key is drawn anew each time it comes back.
+// A row has at most one entry, as in a table; it gets a new random key each time it comes back.
 struct RandomWork {
   std::uint64_t prefixes;  // that keys are drawn from
   std::uint32_t rests;
@@ -96,7 +96,7 @@ void compare_with_model(const RandomWork& work, bool long_keys, std::uint64_t se
   Model model(Less{long_keys ? &keys : nullptr});
   std::vector<std::uint64_t> prefix_of(work.rows);
   std::vector<char> present(work.rows, 0);
-  // First mostly inserts, then mostly erases, and so on: the tree grows and shrinks by levels.
+  // First mostly inserts, then mostly erases, and so on: whole levels of the tree come and go.
   const std::uint32_t phase = operations / 8;
   std::fill(keys.readable.begin(), keys.readable.end(), 0);
   for (std::uint32_t i = 0; i < operations; ++i) {
@@ -110,7 +110,7 @@ void compare_with_model(const RandomWork& work, bool long_keys, std::uint64_t se
       model.insert({prefix_of[row], row});
       present[row] = 1;
     } else if (!want_insert) {
-      keys.readable[row] = 1;  // the caller's own row is, also if it is not in the index
+      keys.readable[row] = 1;  // the caller's own row is readable, even if it is not in the index
       const bool erased = index.erase({prefix_of[row], row});
       REQUIRE(erased == (present[row] != 0));
       model.erase({prefix_of[row], row});
@@ -296,7 +296,7 @@ TEST_CASE("an index that was emptied can be built again") {
   REQUIRE(scan_all(index) == entries);
 }
 
-// Each round moves the whole range of keys on: a queue, a stack of time-stamps, a random hand-over.
+// Each round moves the whole range of keys: a queue, a stack of time-stamps, a random hand-over.
 TEST_CASE("memory stays bounded while entries come and go") {
   constexpr std::uint32_t kLive = 50'000;
   constexpr std::uint32_t kRounds = 50;

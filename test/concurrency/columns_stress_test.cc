@@ -1,4 +1,4 @@
-// Columns that come and go while others write, read, query and merge.
+// Columns are added and dropped while other threads write, read, query and merge.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -18,9 +18,9 @@ namespace {
 constexpr std::int64_t kItems = 600;
 constexpr ColumnId kTwice{1};
 
-/// Rows of a number and its double. Each column that is added has for its default its own number
-/// (below zero, so that it needs wider cells than what is written), or, where somebody has written
-/// it, 1000 more; and is dropped later.
+/// Rows with a number and its double. Each added column has its own number as default (below zero,
+/// so that it needs wider cells than written values). Threads write 1000 more than the number. Each
+/// column is dropped later.
 class ChangingTable {
  public:
   ChangingTable() {
@@ -70,7 +70,8 @@ class ChangingTable {
           "drop_column");
   }
 
-  // What rows have of it stays: held directly from then on, or an int64, which an int32 stands for.
+  // Rows keep their values: held directly from then on, or as an int64, for which an int32 may
+  // stand.
   void change_types(std::size_t count, Complaint& complaint) {
     if (count == 5)
       complaint.expect(database->change_type(table, kTwice, Type::kInt64).ok(), "int32 to int64");
@@ -91,7 +92,7 @@ class ChangingTable {
     Status done;
     if (random.between(0, 3) == 0) {
       done = t->remove(table, row->id());
-      // As if there were no columns but the first.
+      // As if only the first columns existed.
       if (done.ok()) done = t->insert(table, row_of(n)).status();
     } else if (column > 1) {
       const auto number = static_cast<std::int64_t>(column);

@@ -1,4 +1,4 @@
-// A crew shared by many callers: every task runs once, whoever calls, and from within a task, too.
+// Many callers share a crew: every task runs once, whoever calls, also from within a task.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kTasks = 200;
 
-/// How many of the tasks did not run exactly once.
+/// Number of tasks that did not run exactly once.
 std::size_t run_tasks(Crew& crew, std::uint32_t workers) {
   std::vector<int> plain(kTasks);  // the crew orders what tasks do before what the caller does next
   crew.for_each(workers, kTasks, [&](std::size_t i) { ++plain[i]; });

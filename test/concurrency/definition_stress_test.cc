@@ -1,6 +1,7 @@
-// Every way of writing, beside columns and keys that come, go and change: each statement goes by
-// one definition of its table. In the end, and in every snapshot, each row has of each column what
-// somebody gave, or the default; and no statement fails for what it did not name.
+// Every kind of write runs beside columns and keys that are added, dropped and changed. Each
+// statement uses one definition of its table. At the end, and in every snapshot, each row has in
+// each column a written value or the default, and no statement fails because of a column that it
+// did not name.
 #include <fmt/format.h>
 
 #include <array>
@@ -30,9 +31,9 @@ constexpr ColumnId kThingPlace{3};
 constexpr ColumnId kThingSerial{4};
 constexpr std::size_t kThingColumnsMax = 900;
 
-/// Rows of a number, its double, a text, a place that they refer to, and a serial number; then
-/// columns that come and go, of four kinds by their number. Of those a row has the default, or what
-/// somebody has written: `written(i)`.
+/// Rows with a number, its double, a text, a referenced place, and a serial number; then columns
+/// that are added and dropped, of four kinds by their number. In such a column a row has the
+/// default, or a written value: `written(i)`.
 class AlteredWorld {
  public:
   AlteredWorld() {
@@ -71,7 +72,7 @@ class AlteredWorld {
     if (column % 4 != 3) return is_default ? -number : number + 1000;
     return (std::int64_t{1} << 40) + (is_default ? 0 : number);
   }
-  /// Which is written into the column; of its first type.
+  /// The value written to the column, in the column's first type.
   Value written(std::size_t column) const {
     if (is_text(column)) return Value::string(texts_[column]);
     const std::int64_t number = number_of(column, false);
@@ -101,7 +102,7 @@ class AlteredWorld {
     return kLabels[static_cast<std::size_t>(n) % kLabels.size()];
   }
 
-  /// What is written says of no column but the first ones, unless `names_added` becomes true.
+  /// The write names only the first columns, unless it sets `names_added`.
   Status write(Transaction& t, std::int64_t n, Random& random, bool& names_added) {
     const auto at = static_cast<std::int64_t>(random.below(kThingPlaces));
     const Result<Row> found = t.find({thing, 0}, {Value::int64(n)});
@@ -158,7 +159,7 @@ class AlteredWorld {
     }
   }
 
-  /// What refers to the place goes with it, or is left without one.
+  /// Rows that refer to the place are deleted with it, or refer to none.
   Status visit_place(Transaction& t, std::int64_t at, Random& random) {
     if (Status s = t.add({place, 0}, {Value::int64(at)}, ColumnId(1), Value::int64(1)).status();
         !s.ok() || random.chance(80))
@@ -175,7 +176,7 @@ class AlteredWorld {
     return t.update(place, *moved, {{ColumnId(0), Value::int64(at)}}).status();
   }
 
-  /// What a column may say that was named, and dropped or given another type meanwhile.
+  /// Allowed errors for a named column that was dropped or got another type meanwhile.
   static bool is_of_added(const Status& s) {
     return s.message().ends_with("dropped") ||
            s.message().find("expected bytes, found string") != std::string_view::npos;
@@ -260,13 +261,13 @@ class AlteredWorld {
     key.name = fmt::format("k{}", columns.size());
     key.columns = {columns[random.chance(50) ? kDoubled.value() : kThingNumber.value()].name};
     const ColumnSchema& other = columns[random.below(columns.size())];
-    const bool stays = other.name != "serial";  // which no key may keep from being dropped
+    const bool stays = other.name != "serial";  // no key may prevent this one from being dropped
     if (random.chance(60) && !other.dropped && stays && other.name != key.columns[0])
       key.columns.insert(key.columns.begin(), other.name);
     key.unique = random.chance(80);
     key.ordered = random.chance(50);
     const Result<KeyId> added = database->add_key(thing, key);
-    // A column may be called otherwise by now, or be gone.
+    // A column may have been renamed or dropped meanwhile.
     const bool may_fail =
         added.code() == StatusCode::kBusy || added.code() == StatusCode::kInvalidArgument;
     if (!complaint.expect(added.ok() || may_fail, "add_key: " + added.status().to_string())) return;
@@ -321,7 +322,7 @@ void merge_again(AlteredWorld& world, Complaint& complaint) {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
-/// From one opening to the next: writers, a reader, merges, and keys, while columns are altered.
+/// One life of the database: writers, a reader, merges, and keys, while columns are altered.
 void live(AlteredWorld& world, std::uint64_t seed, int alterations, Complaint& complaint) {
   std::atomic<bool> stops{false};
   std::vector<std::thread> threads;
@@ -357,7 +358,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 
 }  // namespace
 
-// For as long as one likes: FLUGS_OPERATIONS is the number of writes, FLUGS_SEED where to begin.
+// Runs for any time: FLUGS_OPERATIONS is the number of writes, FLUGS_SEED the first seed.
 TEST_CASE("each statement uses one definition of its table", "[concurrency]") {
   const std::uint64_t wanted = number_from("FLUGS_OPERATIONS", 1);
   const int openings = wanted == 1 ? 3 : 8;

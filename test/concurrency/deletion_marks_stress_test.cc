@@ -1,4 +1,4 @@
-// Rows of a group that are deleted while others look which are there.
+// Rows of a group are deleted while other threads read which rows exist.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -22,10 +22,10 @@ constexpr std::uint32_t kWriters = 2;
 constexpr std::uint32_t kReaders = 2;
 constexpr std::size_t kGroups = 1500 * test::kEffort;
 
-/// A row group, of which nothing is there but what the marks are about.
+/// A row group that consists only of the data that marks are about.
 class Group {
  public:
-  // As a transaction does that deletes one row: its lock, the mark, the commit.
+  // As a transaction that deletes one row: its lock, the mark, the commit.
   void remove(std::uint32_t place) {
     marks_.mark(place);
     deleted_[place].store(kCommitting, std::memory_order_release);
@@ -38,7 +38,7 @@ class Group {
     marks_.take_back(place);
   }
 
-  // Whether each row is seen, or not, rightly.
+  // Whether each row is correctly visible or invisible.
   bool look(std::uint64_t snapshot) const {
     std::array<std::uint64_t, kWords> mask;
     const auto ask = [&](std::uint32_t place) {
@@ -94,7 +94,7 @@ TEST_CASE("each snapshot sees exactly the rows deleted by then as deleted") {
         const Group& group = *groups[g];
         if (std::exchange(seen, g) != g) old = group.snapshot();
         complaint.expect(group.look(group.snapshot()), "a new snapshot");
-        // One of them goes on with a snapshot of before many rows died.
+        // One reader keeps a snapshot from before many deletions.
         if (r == 0) complaint.expect(group.look(old), "an old snapshot");
       }
     });

@@ -1,4 +1,4 @@
-// Columns of numbers give up their dictionaries while others write, read, query and merge.
+// Columns of numbers give up their dictionaries while other threads write, read, query and merge.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -17,7 +17,7 @@ namespace flugs::test {
 namespace {
 
 constexpr std::int64_t kBatch = 50;
-// Distinct values of either writer; a dictionary is judged from 2^16 on.
+// Distinct values per writer; a dictionary is judged from 2^16 on.
 constexpr std::int64_t kRowsOfWriter = kEffort == 1 ? 40'000 : 120'000;
 
 /// Rows (id, a, b) with a = 3 id and b = -a, so that each sum of b is that of a, below zero.
@@ -36,7 +36,7 @@ class GrowingTable {
             Value::int32(static_cast<std::int32_t>(-3 * id))};
   }
 
-  // In each transaction new rows, and one of before is given what it has; some are undone.
+  // Each transaction inserts rows, and writes the same values to an older row; some are undone.
   void write(std::int64_t first, bench::Random& random, Complaint& complaint) {
     for (std::int64_t id = first; id < first + kRowsOfWriter && !complaint.failed(); id += kBatch) {
       for (bool is_in = false; !is_in && !complaint.failed();) {
@@ -125,8 +125,8 @@ TEST_CASE("columns turn direct while others write, read, query and merge", "[con
     }
   });
   for (std::thread& thread : threads) thread.join();
-  // A writer does not wait for a merge to judge a dictionary, and merges may have been going on all
-  // the time.
+  // A writer does not wait for a merge before it judges a dictionary, and merges may have been
+  // running all the time.
   bench::Random later(3);
   for (std::int64_t more = 2; more < 4; ++more) world.write(more * kRowsOfWriter, later, complaint);
   INFO(complaint.what());

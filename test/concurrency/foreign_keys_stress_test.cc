@@ -1,5 +1,5 @@
-// Threads that delete, rename and refer to the same rows: in no snapshot does a row refer to one
-// that is not there.
+// Threads delete, rename and refer to the same rows: no snapshot has a row that refers to a missing
+// one.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <set>
@@ -31,7 +31,7 @@ struct Families {
     child = must(database->create_table(children));
   }
 
-  // What a thread wants may be refused, for one of the reasons that there are.
+  // A step may be refused, but only for one of the known reasons.
   bool step(Random& random, Complaint& complaint) {
     Result<Transaction> t =
         database->begin(AccessMode::kReadWrite, static_cast<Isolation>(random.below(3)));

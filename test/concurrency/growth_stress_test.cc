@@ -1,4 +1,4 @@
-// Threads while something grows, runs out, or goes away.
+// Threads run while a structure grows, fills up, or is removed.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <map>
@@ -191,7 +191,7 @@ TEST_CASE("when all slots are taken, begin says so and the others go on", "[engi
   must(database->verify());
 }
 
-// A dropped table's space is used by others at once: nobody may touch it any more.
+// Others use a dropped table's space at once: no thread may touch it any more.
 TEST_CASE("tables are dropped while readers and writers use them", "[engine]") {
   TemporaryDatabase database;
   Complaint complaint;

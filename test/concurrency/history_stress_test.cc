@@ -1,4 +1,4 @@
-// Random transactions of several threads, recorded and checked for what snapshot isolation forbids.
+// Records random transactions of several threads, and checks that the history satisfies its level.
 #include <catch2/catch.hpp>
 
 #include "mvcc/clock.h"
@@ -33,7 +33,8 @@ void expect_level(const HistoryPlan& plan) {
   CHECK(report.operations >= plan.operations);
   CHECK(report.committed > report.transactions / 5);
   CHECK(report.aborted > 0);
-  // What the level allows: without any of it the transactions would hardly have met each other.
+  // The level must show some of the anomalies that it admits; else transactions hardly met each
+  // other.
   std::uint64_t seen = 0;
   for (const auto& kind : report.by_kind) seen += kind.allowed;
   CHECK((seen > 0) == (plan.level != history::Level::kStrictSerializable));

@@ -1,5 +1,5 @@
-// Keys added and dropped while others write: what is found by a key that is there is what a scan
-// of the same snapshot finds, and a unique one holds.
+// Keys are added and dropped while other threads write. An existing key finds what a scan of the
+// same snapshot finds, and a unique key holds.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ constexpr std::int64_t kRecords = 300;
 constexpr int kKeyWriters = 3;
 constexpr int kKeyRounds = 4 * kEffort;
 
-/// Records have values of their own, now and then one of another's.
+/// Each record has its own value, and now and then the value of another.
 struct Records {
   TemporaryDatabase database;
   TableId table;
@@ -81,7 +81,7 @@ void write_records(Records& records, std::uint64_t seed, const std::atomic<bool>
   }
 }
 
-/// In one snapshot: by the keys, and by a scan.
+/// Compares, in one snapshot, reads by the keys with a scan.
 void compare_records(Records& records, KeyId by_value, KeyId by_text) {
   Transaction t = must(records.database->begin(AccessMode::kReadOnly));
   std::map<std::int64_t, std::int64_t> values;

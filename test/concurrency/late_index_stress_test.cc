@@ -15,12 +15,12 @@
 namespace flugs::test {
 namespace {
 
-constexpr std::int64_t kWordsAtFirst = 40'000;  // more than opening makes indexes of
+constexpr std::int64_t kWordsAtFirst = 40'000;  // more than opening indexes itself
 constexpr int kLateWriters = 2;
 constexpr int kLateLives = 4;
 constexpr int kLateSteps = 60;
 
-/// `log` has no key, `list` has two; the words of both are mostly each other's.
+/// `log` has no key, `list` has two; they have most words in common.
 struct Library {
   TemporaryDatabase database;
   TableId log;
@@ -50,7 +50,7 @@ struct Library {
   }
 };
 
-/// Half of what it writes is there already, a quarter is what others write at the same time.
+/// Half of the words exist already; other threads write a quarter at the same time.
 void write_late(Library& library, std::uint64_t seed, std::int64_t fresh, Complaint& complaint) {
   Random random(seed);
   for (int step = 0; step < kLateSteps; ++step) {
@@ -63,7 +63,7 @@ void write_late(Library& library, std::uint64_t seed, std::int64_t fresh, Compla
                                     Value::int32(static_cast<std::int32_t>(id))};
     Result<Transaction> t = library.database->begin();
     Status s = t.ok() ? t->insert(library.log, row).status() : t.status();
-    // Late in the life, so that the dictionaries of `log` are used before.
+    // Late in the life, so that the dictionaries of `log` are used first.
     if (s.ok() && step >= kLateSteps / 2) {
       s = t->insert(library.list, row).status();
       if (s.code() == StatusCode::kAlreadyExists || s.code() == StatusCode::kConflict) s = Status();
@@ -113,7 +113,7 @@ TEST_CASE("transactions go on while indexes are made", "[late]") {
       });
     std::thread reader(
         [&] { read_late(library, static_cast<std::uint64_t>(life), stops, complaint); });
-    // One life ends in the middle of it.
+    // One life ends in the middle.
     const Status finished = life == 2 ? Status() : library.database->finish_opening();
     for (std::thread& thread : threads) thread.join();
     stops.store(true);

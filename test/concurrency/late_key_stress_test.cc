@@ -21,8 +21,9 @@ constexpr int kSwappers = 2;
 constexpr int kCloakroomLives = 4;
 constexpr std::uint64_t kStepsBefore = 100;  // of all threads, before the index is made
 
-/// Each pair of hooks has one coat: it moves between the two, or is taken and hung up again, or is
-/// brushed, so that of each pair one hook is taken at any time. Nobody may hang up a second coat.
+/// Each pair of hooks has one coat. The coat moves between the two, or is taken and hung up again,
+/// or is brushed, so exactly one hook of each pair is taken at any time. No thread may hang up a
+/// second coat.
 struct Cloakroom {
   MemoryDatabase database;
   TableId table;
@@ -39,7 +40,7 @@ struct Cloakroom {
     for (std::int32_t i = 0; i < kPairs; ++i) must(t.insert(table, row_of(2 * i, coat)));
     must(t.commit());
   }
-  /// A thread makes the indexes; or nobody does, until somebody says so.
+  /// A thread makes the indexes; or, if held back, none does until the test says so.
   void reopen(bool is_held_back) {
     database.options.sweeps_in_background = !is_held_back;
     database.reopen();
@@ -59,7 +60,7 @@ Result<Row> find_coat(const Cloakroom& room, const Transaction& t, std::int32_t 
   return row;
 }
 
-/// What it does leaves one coat in the pair. Anything but kConflict is an error.
+/// Leaves one coat in the pair. Any failure but kConflict is an error.
 Status handle_coat(const Cloakroom& room, Transaction& t, Random& random, std::int32_t pair) {
   const Result<Row> row = find_coat(room, t, pair);
   if (!row.ok()) return row.status();
@@ -72,7 +73,7 @@ Status handle_coat(const Cloakroom& room, Transaction& t, Random& random, std::i
     case 1:
       if (Status s = t.remove(room.table, row->id()); !s.ok()) return s;
       return t.insert(room.table, Cloakroom::row_of(other, coat)).status();
-    case 2: {  // a second coat is refused: by the hook, or as it is the same coat
+    case 2: {  // a second coat is refused: by the hook, or because it is the same coat
       const std::int32_t wanted = random.chance(50) ? hook : other;
       const Status s = t.insert(room.table, Cloakroom::row_of(wanted, coat)).status();
       if (s.code() == StatusCode::kAlreadyExists) return {};
@@ -99,7 +100,7 @@ void handle_coats(Cloakroom& room, std::uint64_t seed, const std::atomic<bool>& 
     room.steps.fetch_add(1);
     Result<Transaction> t = room.database->begin(AccessMode::kReadWrite);
     Status s = t.status();
-    // Few pairs, so that the two meet; and any.
+    // Few pairs, so that the threads meet; or any pair.
     const std::int32_t pairs = random.chance(50) ? 64 : kPairs;
     for (int i = 0; s.ok() && i < 3; ++i)
       s = handle_coat(room, *t, random,
@@ -114,7 +115,7 @@ void look_for_coats(Cloakroom& room, std::uint64_t seed, const std::atomic<bool>
   Random random(seed);
   while (!stops.load() && !complaint.failed()) {
     room.steps.fetch_add(1);
-    // A snapshot that is older than the index sometimes.
+    // Sometimes the snapshot is older than the index.
     Result<Transaction> t = room.database->begin(AccessMode::kReadOnly);
     if (!complaint.expect(t.ok(), t.status().to_string())) return;
     const std::uint64_t looks = random.chance(20) ? 60 : 4;

@@ -16,11 +16,11 @@ namespace flugs::test {
 namespace {
 
 constexpr std::int32_t kShelves = 600;
-constexpr std::int32_t kPlaces = 64;  // of a shelf, that many things in them, some together
+constexpr std::int32_t kPlaces = 64;  // per shelf, for as many things; some share a place
 constexpr int kMovers = 2;
 constexpr int kStockLives = 3;
 
-/// Things move inside of their shelf, in transactions, so that each shelf has as many as ever.
+/// Things move within their shelf, in transactions, so each shelf keeps its number.
 struct Stock {
   TemporaryDatabase database;
   TableId table;
@@ -41,7 +41,7 @@ std::int32_t place_on_shelf(Random& random, std::int32_t thing) {
   return thing / kPlaces * kPlaces + static_cast<std::int32_t>(random.below(kPlaces));
 }
 
-/// Changes its place, or takes it out and puts it in again.
+/// Changes a thing's place, or removes and reinserts it.
 Status move(Stock& stock, Transaction& t, Random& random, std::int32_t thing) {
   Result<Row> row = t.find({stock.table, 0}, {Value::int32(thing)});
   if (!row.ok()) return row.status();

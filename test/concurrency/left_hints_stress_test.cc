@@ -1,4 +1,4 @@
-// A dictionary whose hints opening left: they are entered while others look up and add values.
+// A dictionary whose hints opening left: they are made while other threads look up and add values.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -26,8 +26,8 @@ Value value_of(Type type, std::int64_t i, std::string& text) {
   return Value::string(text);
 }
 
-/// ValueIDs 0 to kKept + kLeft - 1 are of the values of these numbers; the others are added by the
-/// threads.
+/// ValueIDs 0 to kKept + kLeft - 1 belong to the values of these numbers; the threads add the
+/// others.
 void encode_some(TestColumn& column, std::vector<std::atomic<std::uint32_t>>& ids,
                  std::uint64_t seed, Complaint& complaint) {
   bench::Random random(seed);

@@ -18,8 +18,7 @@ namespace flugs::test {
 namespace {
 
 constexpr std::int64_t kAccounts = 2000;
-// What must at least have happened for a run to count; for ten times that a sanitizer takes
-// minutes.
+// Least numbers for a run to count; ten times as many would take a sanitizer minutes.
 constexpr std::uint64_t kMergedMin = kEffort;
 constexpr std::uint64_t kAskedMin = 2 * kEffort;
 constexpr ColumnId kMergedAmount{1};
@@ -27,7 +26,7 @@ constexpr ColumnId kText{2};
 constexpr ColumnId kMemo{3};
 constexpr ColumnId kMergedNote{4};
 
-/// Accounts between which money moves: what there is in all stays the same in every snapshot.
+/// Accounts between which money moves: the total is the same in every snapshot.
 class MergedBank {
  public:
   MergedBank() {
@@ -42,8 +41,7 @@ class MergedBank {
     must(t.commit());
   }
 
-  /// Texts of which there is another for each amount, so that most of what is stored is soon
-  /// nobody's.
+  /// Texts that change with the amount, so that most stored texts are soon unused.
   static std::string memo_of(std::int64_t amount, char filling) {
     return std::string(90, filling) + std::to_string(amount);
   }
@@ -75,7 +73,7 @@ class MergedBank {
     return ends_transactions && code == StatusCode::kCancelled;
   }
 
-  /// Moves an amount between two accounts; one of them is deleted and inserted again now and then.
+  /// Moves an amount between two accounts; now and then deletes and reinserts one of them.
   void move(bench::Random& random, Complaint& complaint) {
     auto t = database->begin();
     if (!t.ok()) return;
@@ -134,7 +132,8 @@ class MergedBank {
     complaint.expect(is_ascending, "a range saw accounts in another order");
   }
 
-  // Whole groups with deleted rows in them, and parts of groups behind a filter. False: ended.
+  // Checks whole groups with deleted rows, and parts of groups behind a filter. False: the
+  // transaction was ended.
   bool check_query(const Transaction& t, Complaint& complaint) const {
     using query::col;
     const query::Query all = query::Query::table("accounts");
@@ -164,10 +163,10 @@ class MergedBank {
 
   TemporaryDatabase database;
   TableId table;
-  bool ends_transactions = false;  ///< merges may, any
+  bool ends_transactions = false;  ///< merges may end any of them
 };
 
-/// Three users who move money and one who adds it up, for some time or until one complains.
+/// Three threads move money and one adds it up, for some time or until one of them fails.
 class Traffic {
  public:
   Traffic(MergedBank& bank, std::chrono::seconds time, Complaint& complaint)
@@ -185,7 +184,8 @@ class Traffic {
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
 
-  /// Ten times as long when not enough has happened by then: under a sanitizer, on a busy machine.
+  /// Runs up to ten times as long if too little has happened by then: under a sanitizer, on a busy
+  /// machine.
   bool goes_on(bool is_enough = true) const {
     const auto now = std::chrono::steady_clock::now();
     return !complaint_.failed() && (now < end_ || (!is_enough && now < end_ + 9 * time_));
@@ -204,8 +204,8 @@ class Traffic {
   std::vector<std::thread> threads_;
 };
 
-// Returns how many chunks and groups were merged: more than `merged_min`, if ten times the time is
-// enough for that.
+// Returns how many chunks and groups were merged: more than `merged_min`, if ten times the time
+// suffices.
 std::uint64_t move_and_merge(MergedBank& bank, std::chrono::seconds time, std::uint64_t merged_min,
                              Complaint& complaint) {
   std::uint32_t renewed = 0;
@@ -216,7 +216,7 @@ std::uint64_t move_and_merge(MergedBank& bank, std::chrono::seconds time, std::u
     options.scope = MergeScope::kEverything;
     options.dead_percent = 10;
     options.threads = 2;
-    options.waste_bytes = std::uint64_t{16} << 10;  // columns begin anew, again and again
+    options.waste_bytes = std::uint64_t{16} << 10;  // columns begin anew again and again
     options.patience = std::chrono::milliseconds(3000);
     const auto report = bank.database->merge(bank.table, options);
     complaint.expect(report.ok(), "merge: " + report.status().to_string());
@@ -268,7 +268,7 @@ TEST_CASE("money moves while its accounts are merged by policy", "[engine]") {
   must(bank.database->set_merge_policy(bank.table, policy));
   Traffic traffic(bank, std::chrono::seconds(3), complaint);
   for (std::uint32_t round = 0; traffic.goes_on(); ++round) {
-    // Another policy, and another table that comes and goes.
+    // Changes the policy, and another table that comes and goes.
     policy.threads = 1 + round / 16 % 2;
     policy.written_percent = round % 32 == 16 ? 0 : 100;
     if (round % 16 == 0)

@@ -14,8 +14,8 @@
 namespace flugs::columns {
 namespace {
 
-// The key of row r is prefix_of(r), and among equal prefixes full_key_of(r). Rows divisible by
-// four are stable; the others belong to the writer (r % 4 - 1).
+// The key of row r is prefix_of(r), and among equal prefixes full_key_of(r). Rows divisible by four
+// are stable; the others belong to the writer (r % 4 - 1).
 struct Keys {
   std::uint32_t rows;
   std::uint64_t prefixes;
@@ -47,7 +47,7 @@ class CompareKeys final : public OrderedIndexCompare {
 
 bool is_stable(std::uint32_t row) { return row % 4 == 0; }
 
-// What went wrong first, from any thread: Catch's macros belong to the main thread.
+// The first error of any thread: Catch's macros belong to the main thread.
 class Complaint {
  public:
   void expect(bool condition, const char* what) {
@@ -228,8 +228,8 @@ TEST_CASE("an ordered index as a queue of several writers") {
   REQUIRE(status.ok());
 }
 
-// Rows that come back with another key as soon as they have been erased. A comparison with a key
-// that was changed under the index would lead somebody the wrong way for good.
+// Rows come back with another key as soon as they were erased. A comparison with a key that changed
+// under the index would lead a descent the wrong way for good.
 class ChangingKeys final : public OrderedIndexCompare {
  public:
   explicit ChangingKeys(std::uint32_t rows) : keys_(rows) {}

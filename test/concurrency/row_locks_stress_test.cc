@@ -1,4 +1,4 @@
-// Threads that lock rows before they write them, beside others that write without asking.
+// Threads that lock rows before they write them, beside a thread that writes without locking.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -99,7 +99,7 @@ TEST_CASE("a transaction that locks its rows before writing never needs a retry"
         Result<Transaction> t =
             tills.database->begin(AccessMode::kReadWrite, Isolation::kReadCommitted);
         if (!complaint.expect(t.ok(), "begin")) break;
-        // In the same order for all: no deadlock.
+        // All threads lock in the same order, so there is no deadlock.
         for (std::int64_t at = static_cast<std::int64_t>(random.below(kTills)); at < kTills;
              at += 1 + static_cast<std::int64_t>(random.below(2))) {
           const Result<Row> row = t->find_for_update(tills.id, {Value::int64(at)}, kLong);
@@ -115,7 +115,7 @@ TEST_CASE("a transaction that locks its rows before writing never needs a retry"
       }
       left.fetch_sub(1);
     });
-  // Writes without asking: is refused while somebody has the row, and takes it when nobody has.
+  // Writes without locking: it is refused while another transaction has the row.
   running.emplace_back([&] {
     Random random(77);
     while (!ends.load() && !complaint.failed()) {

@@ -1,4 +1,4 @@
-// Threads that undo parts of their transactions while others want the very rows.
+// Threads undo parts of their transactions while others want the same rows.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -40,7 +40,7 @@ struct Purses {
       must(t.insert(table, {Value::int64(i), Value::int64(i), Value::int64(kCoinsEach)}));
     must(t.commit());
   }
-  /// Moves a coin from one to another; false when somebody else has one of them.
+  /// Moves a coin from one purse to another; false if another transaction has one of them.
   bool give(Transaction& t, std::int64_t from, std::int64_t to, std::int64_t amount) const {
     for (const auto& [which, change] : {std::pair(from, -amount), std::pair(to, amount)}) {
       const Result<Row> row = t.find(id, {Value::int64(which)});
@@ -50,7 +50,7 @@ struct Purses {
     }
     return true;
   }
-  /// Puts a purse into other hands: the row is deleted and inserted, or its unique key changed.
+  /// Gives a purse another holder: deletes and inserts the row, or changes its unique key.
   bool pass(Transaction& t, std::int64_t which, std::int64_t to, bool anew) const {
     const Result<Row> row = t.find(id, {Value::int64(which)});
     if (!row.ok()) return false;
@@ -59,7 +59,7 @@ struct Purses {
     return t.remove(table, row->id()).ok() &&
            t.insert(table, {Value::int64(which), Value::int64(to), Value::int64(held)}).ok();
   }
-  /// What no committed state lacks, by each way there is to the rows.
+  /// Checks, by each way to read the rows, what holds in every committed state.
   bool is_whole(const Transaction& t) const {
     std::int64_t sum = 0;
     std::int64_t rows = 0;
@@ -82,7 +82,7 @@ struct Tally {
   std::atomic<std::uint64_t> refused{0};
 };
 
-/// A transaction that gives coins, undoing every other part of what it does.
+/// A transaction that gives coins, and undoes every other part of its work.
 void trade(Purses& purses, Random& random, Complaint& complaint, Tally& tally) {
   Result<Transaction> begun = purses.database->begin();
   if (!complaint.expect(begun.ok(), "begin")) return;

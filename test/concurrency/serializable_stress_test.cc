@@ -1,5 +1,5 @@
-// Threads with serializable transactions: invariants of several rows that each transaction keeps
-// by itself, and that a snapshot would break together.
+// Threads with serializable transactions: invariants over several rows that each transaction keeps
+// alone, and that two together would break with snapshot isolation.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -39,12 +39,12 @@ struct Hospital {
   }
   Transaction begin(AccessMode mode = AccessMode::kReadWrite) {
     Result<Transaction> begun = database->begin(mode, Isolation::kSerializable);
-    return begun.ok() ? std::move(*begun) : Transaction();  // which then refuses every call
+    return begun.ok() ? std::move(*begun) : Transaction();  // a default one refuses every call
   }
 };
 
-/// Threads that call step(thread, random) until each has done `steps`; then, meanwhile, one that
-/// calls look().
+/// Threads that call step(thread, random) `steps` times each; meanwhile another thread calls
+/// look().
 void run_steps(int threads, int steps, Complaint& complaint,
                const std::function<void(int, Random&)>& step, const std::function<void()>& look) {
   std::atomic<int> left{threads};
@@ -84,7 +84,7 @@ TEST_CASE("serializable: one of two rows stays, as the rule demands", "[engine]"
     const bool both = a->get_int64(kOnCall) + b->get_int64(kOnCall) == 2;
     const std::int64_t wanted = own.get_int64(kOnCall) == 0 ? 1 : (both ? 0 : 1);
     if (wanted == own.get_int64(kOnCall)) return;
-    std::this_thread::yield();  // now somebody else decides on what is about to change
+    std::this_thread::yield();  // now another thread reads what is about to change
     if (!t.update(hospital.table, own.id(), {{kOnCall, Value::int64(wanted)}}).ok()) return;
     const Status done = t.commit();
     if (done.ok()) committed.fetch_add(1, std::memory_order_relaxed);
@@ -170,7 +170,7 @@ TEST_CASE("serializable: an absent row is still absent at commit", "[engine]") {
   Hospital hospital;
   Complaint complaint;
   std::atomic<std::uint64_t> moved{0};
-  // On duty or on holiday, each by looking at the other table.
+  // A doctor goes on duty or on holiday, after a look at the other table.
   const auto step = [&](int, Random& random) {
     Transaction t = hospital.begin();
     const auto id = static_cast<std::int64_t>(random.below(kDoctors));

@@ -1,4 +1,4 @@
-// Transaction slots between threads: who holds one, and what readers learn of its transactions.
+// Transaction slots between threads: who holds a slot, and what readers learn of its transactions.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -13,8 +13,8 @@
 
 namespace flugs::test {
 
-// More threads than processors, so that some are interrupted in the middle of taking a slot while
-// others take it away from them and keep it for a while.
+// More threads than processors, so that some are interrupted in the middle of taking a slot, while
+// others take it from them and keep it for a while.
 TEST_CASE("a slot is never held by two transactions at once", "[mvcc]") {
   constexpr std::uint32_t kSlots = 2;
   TestSlots slots(kSlots);
@@ -76,8 +76,9 @@ TEST_CASE("a transaction that ends in another thread frees its slot", "[mvcc]") 
   }
 }
 
-// A slot half goes from one transaction to the next while a reader resolves a tag of the former
-// one: it must get that one's time-stamp or the news that the tag is stale, nothing in between.
+// A slot half passes from one transaction to the next while a reader resolves a tag of the former
+// one. The reader must get that one's time-stamp, or learn that the tag is stale, and nothing in
+// between.
 TEST_CASE("a reader never takes a reused slot for the transaction it looks for", "[mvcc]") {
   constexpr std::uint64_t kRounds = 150000 * kEffort;
   TestSlots slots(1);
@@ -110,7 +111,9 @@ TEST_CASE("a reader never takes a reused slot for the transaction it looks for",
     slots.begin(slot);
     const mvcc::Stamp tag = slot.tag();
     const auto timestamp = slots.commit(slot, {slots.insert(slot, 0)});
-    if (round % 2 == 0) continue;  // the reader looks for what had one half of the slot
+    if (round % 2 == 0)
+      continue;  // the reader looks for the transaction that had one half of the
+                 // slot
     last_timestamp.store(*timestamp, std::memory_order_release);
     last_tag.store(tag, std::memory_order_release);
   }

@@ -33,7 +33,7 @@ struct Meadow {
       must(t.insert(table, {Value::int64(id), Value::int64(0)}));
     must(t.commit());
   }
-  /// Of ids and counts of all rows that the transaction sees; -1: failed.
+  /// Sum over ids and counts of all rows that the transaction sees; -1: failed.
   std::int64_t sum(const Transaction& t) const {
     std::int64_t total = 0;
     const Status scanned = t.scan(table, {ColumnId(0), ColumnId(1)}, [&](const ScanBatch& batch) {
@@ -45,7 +45,7 @@ struct Meadow {
   }
 };
 
-/// Owns the ids that leave `number` when divided by kWriters: nobody else writes them.
+/// Owns the ids that are `number` modulo kWriters: no other thread writes them.
 class Gardener {
  public:
   Gardener(Meadow& meadow, int number) : meadow_(meadow), number_(number) {
@@ -60,7 +60,7 @@ class Gardener {
       if (!complaint.expect(s.ok(), s.to_string())) return;
     }
   }
-  /// Every id is as it was left.
+  /// Every id is as this gardener left it.
   void check(const Transaction& t) const {
     for (std::size_t place = 0; place < counts_.size(); ++place) {
       const Result<Row> row = t.find(meadow_.key, {Value::int64(id_at(place))});

@@ -1,4 +1,4 @@
-// Threads at one database: what snapshot isolation promises, whatever the interleaving.
+// Threads on one database: the guarantees of snapshot isolation, under any interleaving.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <string>
@@ -36,7 +36,7 @@ struct Bank {
       must(t.insert(table, {Value::int64(i), Value::int64(amount), Value::string("new")}));
     must(t.commit());
   }
-  /// False when another transaction got there first.
+  /// False when another transaction was first.
   bool add(Transaction& t, std::int64_t id, std::int64_t difference) const {
     const Result<Row> row = t.find(primary, {Value::int64(id)});
     if (!row.ok()) return false;
@@ -180,8 +180,8 @@ TEST_CASE("of several inserters of one key exactly one wins", "[engine]") {
   CHECK(rows == static_cast<std::size_t>(kKeys));
 }
 
-// One deletes the row with the key, others insert it again: there is never more than one, and
-// everyone who was told ok has changed the number accordingly.
+// One thread deletes the row with the key, others insert it again: there is never more than one,
+// and the number of rows agrees with the acknowledged calls.
 TEST_CASE("several threads delete and insert one key", "[engine]") {
   Bank bank(1);
   Complaint complaint;
@@ -234,7 +234,7 @@ TEST_CASE("a long snapshot stays as it was while hot rows are updated", "[engine
       for (std::int64_t i = 0; i < 2500 * kEffort && !complaint.failed(); ++i) {
         auto t = bank.database->begin();
         if (!complaint.expect(t.ok(), "begin")) break;
-        // Each has its accounts, so that every transaction commits.
+        // Each writer has its own accounts, so every transaction commits.
         if (!complaint.expect(bank.add(*t, w + 2 * (i % (kAccounts / 2)), 1), "update")) break;
         complaint.expect(t->commit().ok(), "commit");
       }
@@ -265,7 +265,7 @@ TEST_CASE("a long snapshot stays as it was while hot rows are updated", "[engine
   must(bank.database->verify());
 }
 
-// Without an old snapshot the rows of dead versions are used again while others read.
+// Without an old snapshot, rows of dead versions are reused while others read.
 TEST_CASE("short snapshots stay as they were while rows are recycled under them", "[engine]") {
   constexpr std::int64_t kAccounts = 4;
   Bank bank(kAccounts);
@@ -306,13 +306,13 @@ TEST_CASE("short snapshots stay as they were while rows are recycled under them"
   run_threads(3, [&](int i) { i < 2 ? write(i) : read(); });
   CHECK(complaint.what() == "");
   must(bank.database->verify());
-  // Two rows die in each transaction; that many positions would be far more.
+  // Each transaction leaves two dead rows; without reuse there would be far more positions.
   CHECK(must(bank.database->table_statistics(bank.table)).rows_reserved < 4 * kUpdates / 2);
 }
 
-// Each writer counts its own row up, then a shared order: the second counter is only raised in a
-// transaction that began after the first one's raise was acknowledged. So no snapshot may show the
-// second ahead of the first.
+// The writer raises its own row, then a shared one: the second counter is raised only in a
+// transaction that began after the first raise was acknowledged. So no snapshot may show the second
+// ahead of the first.
 TEST_CASE("a snapshot that sees a commit sees all commits acknowledged before it", "[engine]") {
   Bank bank(2, 0);
   Complaint complaint;

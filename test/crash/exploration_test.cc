@@ -1,5 +1,5 @@
-// The explorer as a product: what it finds can be replayed, random continuations are explored, and
-// a user's own workload is judged by its own invariant.
+// The explorer as a product: its failures can be replayed, it explores random continuations, and it
+// judges a user's workload by the user's own invariant.
 
 #include "proof/exploration.h"
 
@@ -48,8 +48,8 @@ TEST_CASE("a report of a missing flush names the flushes around it", "[crash]") 
   std::uint64_t stamps = 0;
   for (const auto& [site, lines] : result.unflushed) {
     INFO(site.holds << ", " << site.before << ", " << site.next << ": " << lines);
-    // A committed row waits for its stamps only, which the slot's next commit flushes. What an
-    // aborted transaction wrote is nobody's.
+    // A committed row waits only for its stamps, which the slot's next commit flushes. An aborted
+    // transaction's writes belong to no transaction.
     CHECK((site.holds == "row" || site.holds == "slot" || site.next == "-"));
     if (site == UnflushedSite{"row", "commit/1", "commit/4"}) stamps = lines;
   }

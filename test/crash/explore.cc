@@ -8,7 +8,8 @@ namespace flugs::proof {
 
 void must_hold(Exploration exploration) {
 #ifdef __SANITIZE_ADDRESS__
-  // What it looks for is in the code that recovers, and not in the difference between two images.
+  // The sanitizer looks for errors in the recovering code, not in the difference between two
+  // images.
   exploration.images_max = std::min<std::uint64_t>(exploration.images_max, 1000);
   exploration.nested_one_in *= 4;
 #endif

@@ -4,8 +4,8 @@
 
 namespace flugs::proof {
 
-/// Explores, prints what was checked, and fails the test case with a line that replays when
-/// something was found. FLUGS_CRASH_STATES=10 explores ten times as much.
+/// Explores and prints what was checked. If something was found, fails the test case with a line
+/// that replays it. FLUGS_CRASH_STATES=10 explores ten times as much.
 void must_hold(Exploration exploration);
 
 }  // namespace flugs::proof

@@ -1,5 +1,5 @@
-// Hazards that are no missing flush or fence: who sees what in the middle of a commit, and what a
-// crash leaves in rows. Those that are one are in flush_sites_test.cc.
+// Hazards that are no missing flush or fence: what others see in the middle of a commit, and what a
+// crash leaves in rows. Missing flushes and fences are in mutations_test.cc.
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ void require_ok(const CrashRig& rig) {
 RigOptions unexplored() {
   RigOptions options;
   options.slots = 4;
-  options.explorer.replay = {{~std::uint64_t{0}, 0}};  // no crash point is this one
+  options.explorer.replay = {{~std::uint64_t{0}, 0}};  // no crash point has this number
   return options;
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("a transaction that sees a commit sees every earlier one", "[crash]") 
   int commits = 0;
   rig.before_fence = [&](pmem::Label label) {
     if (std::string_view(label) != "commit/2" || ++commits != 1) return;
-    // Has a later time-stamp and ends earlier.
+    // It has a later time-stamp and ends earlier.
     rig.commit(second);
     reader = std::make_unique<Reader>(rig.core());
     std::this_thread::sleep_for(kPatience);
@@ -113,7 +113,7 @@ TEST_CASE("writes that a crash left in flight block no row and show no row", "[c
   rig.create_table(wide_schema());
   rig.create_table(log_schema());
   for (std::int32_t id = 1; id <= 3; ++id) rig.commit({insert("log", log_entry(id, id))});
-  fill_with_dead_rows(rig);  // opening does not sweep those three
+  fill_with_dead_rows(rig);  // opening does not sweep these three
   for (std::int32_t id = 1; id <= 3; ++id) rig.commit({insert("wide", wide_row(id))});
   rig.watch();
   rig.begin({remove("wide", 1), update("wide", 2, {set(1, Value::string("lost"))}),

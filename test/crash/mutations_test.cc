@@ -1,4 +1,4 @@
-// Tests of the tests: every mutation of the catalogue is caught, or known not to be needed.
+// Tests of the tests: every mutation of the catalogue is caught, or known to be unnecessary.
 
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -10,8 +10,8 @@
 namespace flugs::proof {
 namespace {
 
-/// What may be taken out without anything going wrong; docs/persistence.md, section 7, says why it
-/// stays. An entry more or less is a change of a protocol or of the explorer's teeth.
+/// Sites that can be removed without any failure; docs/persistence.md, section 7, says why they
+/// stay. A new or missing entry shows a change of a protocol or of the explorer's power.
 const std::set<std::string> kRemovable = {
     "chunk_list/2: flush behind its fence",
     "chunk_list/2: no fence",
@@ -61,7 +61,7 @@ TEST_CASE("every mutation is caught or known to be removable", "[crash]") {
 
 TEST_CASE("the mutations include every flush and fence that the scripts reach", "[crash]") {
   for (const Protocol& protocol : protocols()) {
-    // No crash point is this one.
+    // No crash point has this number.
     const ExplorationResult result =
         explore({.protocol = std::string(protocol.name), .replay = "999999999,0"});
     INFO(protocol.name << ": " << result.outcome.to_string());

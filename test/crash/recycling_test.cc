@@ -1,4 +1,4 @@
-// Protocols recycle, sweep, resolve and generation: what is left behind, and its use again.
+// Protocols recycle, sweep, resolve and generation: leftovers of transactions, and their reuse.
 
 #include <catch2/catch.hpp>
 

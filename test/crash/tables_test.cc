@@ -1,5 +1,5 @@
-// Protocols create_database, create_table, alter_table, drop_table and slot_array, and the use of
-// space that had an owner before.
+// Protocols create_database, create_table, alter_table, drop_table and slot_array, and the reuse of
+// space from a former owner.
 
 #include <catch2/catch.hpp>
 

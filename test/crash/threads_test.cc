@@ -1,4 +1,4 @@
-// Crash states of several threads, one of which runs at a time.
+// Crash states of several threads that run one at a time.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -31,7 +31,7 @@ TEST_CASE("no crash state of tables that come and go beside commits loses a tran
   must_hold({.protocol = "threads_tables", .round = 3});
 }
 
-/// What one thread cannot notice: it is told of its own steps only when all is durable.
+/// Mutations that one thread cannot notice: it learns of its own steps only when all is durable.
 constexpr MutationCase kOnlyThreads[] = {
     {Mutation::Kind::kLateFence, "commit/2", "threads_commit"},
     {Mutation::Kind::kLateFence, "create_table/2", "threads_tables"},

@@ -1,5 +1,5 @@
-// Tables that are called otherwise: found by their new names, also by who is in the middle of a
-// transaction, and after reopening.
+// Renamed tables: found by their new names, also in the middle of a transaction, and after
+// reopening.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <string>
@@ -58,8 +58,8 @@ TEST_CASE("a table, a column and a key that are renamed are found by their new n
   must(database->rename_table(shop.customers, "clients"));
   must(database->rename_column(shop.customers, ColumnId(2), "years"));
   must(database->rename_key({shop.customers, 2}, "by_years"));
-  must(database->rename_table(shop.customers, "clients"));  // it is called so already
-  // The transaction goes on, and hears the new names.
+  must(database->rename_table(shop.customers, "clients"));  // it has that name already
+  // The transaction goes on, and messages give the new names.
   CHECK(words_of(open.insert(shop.customers, {Value::int64(3), Value::null(), Value::int32(9)})) ==
         "table clients, check grown: years >= 18 does not hold for years = 9");
   CHECK(words_of(open.insert(shop.customers, {Value::int64(2), Value::null(), Value::null()})) ==
@@ -84,7 +84,7 @@ TEST_CASE("a table, a column and a key that are renamed are found by their new n
     must(database->verify());
     database.reopen();
   }
-  // The names from before are free.
+  // The former names are free.
   must(database->create_table(customers_schema()));
   must(database->rename_column(shop.customers, ColumnId(0), "age"));
 }

@@ -1,4 +1,4 @@
-// Auto-increment columns: no number twice, whoever asks, and whatever happened before.
+// Auto-increment columns: no number is given twice, by any thread, after any events.
 #include "tables/transactions/auto_increment.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ TEST_CASE("rows without a number get one each, from 1 on", "[engine]") {
   const TableId table = must(database->create_table(tickets()));
   for (std::int64_t i = 1; i <= 100; ++i) CHECK(add(*database, table) == i);
   Transaction t = must(database->begin(AccessMode::kReadWrite));
-  // NULL asks for a number, in many rows as in one; what is given stays.
+  // NULL requests a number, in many rows as in one; given numbers stay.
   std::vector<RowId> rows(3);
   must(t.insert_rows(table,
                      std::vector<Value>{Value::null(), Value::null(), Value::int64(5000),
@@ -103,7 +103,7 @@ TEST_CASE("each slot numbers from blocks of its own, which grow", "[engine]") {
   const std::uint64_t fences = database->statistics().fences;
   std::vector<Value> many(20'000);
   must(a.insert_rows(table, many));
-  // Rows and their chunks need some, too.
+  // Rows and their chunks need some fences, too.
   CHECK(database->statistics().fences - fences < 200);
   must(a.commit());
   must(b.commit());

@@ -1,5 +1,5 @@
-// Columns that get another type: keys, numbers, defaults and constants stay what they are, rows are
-// read as values of the new type, and merges write them as such.
+// Changes of a column's type: keys, numbers, defaults and constants stay; rows read as values of
+// the new type; merges write them as such.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
@@ -24,7 +24,7 @@ std::string text_of(std::int64_t n) {
   return (n % 3 == 0 ? std::string(120, 't') : std::string("t")) + std::to_string(n);
 }
 
-/// Orders by an int32 that is going to be too small, with an ordered primary key.
+/// Orders by an int32 that becomes too small, with an ordered primary key.
 struct Orders {
   explicit Orders(Encoding encoding) {
     TableSchema schema("orders");
@@ -55,7 +55,7 @@ struct Orders {
     must(database->change_type(table, ColumnId(2), Type::kInt64));
     is_changed = true;
   }
-  /// By key, in the order of both keys, by scan and query.
+  /// Checks by key, in the order of both keys, by scan and query.
   void check() {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::sort(numbers.begin(), numbers.end());
@@ -150,7 +150,7 @@ TEST_CASE("an open transaction goes on when a column's type changes", "[engine]"
     return true;
   }));
   CHECK(before.get(kOrderNumber) == Value::int64(7));
-  // Its own row, another's, and one that no int32 could name.
+  // Its own row, another's, and one beyond int32.
   const Row own = must(open.find({orders.table, 0}, {Value::int32(100)}));
   must(open.update(orders.table, own.id(), {{kOrderText, Value::string("changed")}}));
   must(open.update(orders.table, before.id(), {{ColumnId(2), Value::int64(-kBeyond)}}));
@@ -179,7 +179,7 @@ TEST_CASE("a transaction that read by a key has no conflict with a change of typ
     must(reader.insert(table, {Value::int32(1), Value::null()}));
     must(database->change_type(table, kOrderText, Type::kBytes));
     must(reader.commit());
-    // NULL stays the default, and what was read is looked at as before.
+    // The default stays NULL, and earlier reads are validated as before.
     Transaction first = must(database->begin(AccessMode::kReadWrite, Isolation::kSerializable));
     CHECK(!first.find({table, 1}, {Value::bytes("k")}).ok());
     must(first.insert(table, {{ColumnId(0), Value::int32(2)}}));
@@ -278,13 +278,13 @@ TEST_CASE("an impossible change of type is refused, with table and column", "[en
   CHECK(change(table, 2, Type::kBytes).code() == StatusCode::kInvalidArgument);  // the check
   CHECK(change(table, 9, Type::kInt64).code() == StatusCode::kNotFound);
   CHECK(change(TableId(99), 0, Type::kInt64).code() == StatusCode::kNotFound);
-  must(change(other, 0, Type::kInt64));  // it is
+  must(change(other, 0, Type::kInt64));  // it has that type already
   CHECK(must(database->schema(table)).columns[2].type == Type::kString);
 }
 
 namespace {
 
-/// Rows of before two columns were added, in a group and in chunks, and rows of after.
+/// Rows from before two columns were added, in a group and in chunks, and later rows.
 struct Lacking {
   Lacking() {
     insert(0, 300);
@@ -376,7 +376,7 @@ TEST_CASE("a column whose type changed leaves nothing but its place when it is d
   const std::uint64_t left = t.database->statistics().pool_used_bytes;
   CHECK(left < before / 2);
   t.database.reopen();
-  CHECK(t.database->statistics().pool_used_bytes == left);  // nothing was left lying
+  CHECK(t.database->statistics().pool_used_bytes == left);  // no garbage is left
   must(t.database->verify());
 }
 

@@ -40,7 +40,7 @@ void check_refused(const Status& found, const std::string& message) {
   CHECK(found.message() == message);
 }
 
-// A table of one column of each type, and one check.
+// The outcome of one insert into a table with a column of each type and one check.
 Status outcome_of(const Condition& condition, const std::vector<Value>& values) {
   MemoryDatabase database(std::size_t{2} << 20);
   TableSchema schema("t");
@@ -88,7 +88,7 @@ TEST_CASE("an insert that gives some columns takes the defaults of the others", 
   check_refused(t.insert(table, {{ColumnId(1), Value::int32(20)}}).status(),
                 "table people, column id: no value is given, it has no default, and NULL is not "
                 "allowed");
-  // Without defaults: as it was.
+  // Without defaults the result is as before.
   check_refused(t.insert(table, {Value::int64(8), Value::int32(20), Value::null(), Value::null(),
                                  Value::null(), Value::null(), Value::null()})
                     .status(),
@@ -293,7 +293,7 @@ TEST_CASE("an audit finds rows that do not meet a check", "[engine]") {
   PoolBuffer copy(database.span().size());
   std::copy(database.span().begin(), database.span().end(), copy.span().begin());
   const PoolCheckReport report = must(engine::check_pool_in_memory(copy.span()));
-  // With the key in the pool, that does not lead to the row by what it has now, either.
+  // With the key in the pool, the key does not find the row by its new value either.
   REQUIRE(report.findings.size() == (test_index_mode() == IndexMode::kHint ? 2u : 1u));
   CHECK(report.findings[0].part == "table t, rows");
   CHECK(report.findings[0].message.find("check small") != std::string::npos);

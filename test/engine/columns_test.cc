@@ -1,5 +1,5 @@
-// Columns that are added and dropped: rows of before have the default, ids stay what they are, and
-// what is written, merged and reopened in between is what a model of the table says.
+// Added and dropped columns: older rows have the default, ids do not change, and the table agrees
+// with a model after writing, merging and reopening.
 #include <catch2/catch.hpp>
 #include <deque>
 #include <map>
@@ -33,7 +33,7 @@ std::string said(const Status& refused) { return std::string(refused.message());
 
 const std::string kLongText(300, 'l');
 
-/// A table of ids whose other columns come and go, and what it should hold.
+/// A table of ids whose other columns come and go, and its expected content.
 class AlteredTable {
  public:
   explicit AlteredTable(std::uint64_t seed) : random_(seed) {
@@ -107,7 +107,7 @@ class AlteredTable {
                : Value::from_raw(type, value.raw());
   }
 
-  // Another type, or values held directly; again and again.
+  // Changes a column's type, or makes it direct, again and again.
   void retype() {
     const std::size_t i = random_.below(columns_.size());
     if (dropped_[i]) return;
@@ -178,7 +178,7 @@ class AlteredTable {
       const auto id = static_cast<std::int64_t>(random_.below(150));
       const auto there = after.find(id);
       if (there == after.end()) {
-        // As if no column had been added, now and then.
+        // Now and then as if no column had been added.
         const std::size_t width =
             random_.below(4) == 0 ? 2 + random_.below(columns_.size() - 1) : columns_.size();
         std::vector<Value> values{id_of(id)};
@@ -222,7 +222,7 @@ class AlteredTable {
     return value.raw();
   }
 
-  // How many rows there are of each value, and of one by a condition.
+  // Compares the number of rows per value, and of one value by a condition.
   std::size_t query_differs(const Transaction& t, std::size_t i) {
     const std::string& name = columns_[i].name;
     std::map<std::string, std::int64_t> counts;
@@ -308,7 +308,7 @@ TEST_CASE("rows from before a column was added have its default, in an open tran
     row.get_all(few);
     CHECK(few[2] == Value::int32(5));
   }
-  // The transaction that was open writes the columns, and rows as it knows them.
+  // The open transaction writes the new columns, and rows in their former form.
   must(open.update(items.table, in_main.id(), {{tax, Value::int64(1)}}));
   must(open.update(items.table, in_delta.id(), {{size, Value::date(3)}}));
   must(open.insert(items.table, {Value::int64(900), Value::string("k"), Value::int32(1)}));
@@ -502,13 +502,13 @@ TEST_CASE("merges and the next opening give back a dropped column's space", "[en
   const std::uint64_t before = items.database->statistics().pool_used_bytes;
   must(items.database->drop_column(items.table, extra));
   items.database.reopen();
-  // The groups have it still.
+  // The groups still have the column.
   CHECK(items.database->statistics().pool_used_bytes + 100'000 > before);
   merge_everything(items.database, items.table);
   items.database.reopen();
   CHECK(items.database->statistics().pool_used_bytes + 2000 * 300 < before);
   check_pool_is_whole(items.database);
-  items.insert(5000, 5100);  // where it was
+  items.insert(5000, 5100);  // reuses the space
   must(items.database->verify());
 }
 

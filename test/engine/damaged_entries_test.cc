@@ -1,4 +1,4 @@
-// Damage in a dictionary entry, whose proof then does not fit: who says so.
+// Damage in a dictionary entry, whose proof then does not fit: which calls report it.
 
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace flugs::test {
 
 namespace {
 
-constexpr std::int64_t kRowsOfDamaged = 20'000;  // more than opening sweeps, and builds, at once
+constexpr std::int64_t kRowsOfDamaged = 20'000;  // more than opening sweeps and indexes at once
 constexpr std::int64_t kWideColumn = 0;
 constexpr std::int64_t kNarrowColumn = 1;
 constexpr std::int64_t kTextColumn = 2;
@@ -20,7 +20,8 @@ std::string text_of_entry(std::int64_t i) {
   return "a text that stands in the heap " + std::to_string(i);
 }
 
-/// A table of three dictionary columns, each with 1,000 values; nobody checks anything by himself.
+/// A table of three dictionary columns, each with 1,000 values; no thread checks anything by
+/// itself.
 struct Damaged {
   MemoryDatabase database;
   TableId table;
@@ -47,7 +48,7 @@ struct Damaged {
     pmem::Persister persister(database->pool().medium());
     for (int i = 0; i < 100; ++i) database->keep_hints(persister);
   }
-  /// Damages the value 500 of that column, which one row has.
+  /// Damages the entry of value 500 in this column; one row has the value.
   void flip_bit(std::int64_t column) {
     const columns::Dictionary& dictionary =
         rows().columns()[static_cast<std::size_t>(column)]->dictionary();
@@ -93,7 +94,7 @@ TEST_CASE("a damaged entry is reported after opening", "[engine][recovery]") {
   }
 }
 
-// Opening takes it for one that a power cut has torn, which no row can name.
+// Opening takes the entry for one torn by a power cut, which no row can name.
 TEST_CASE("a row with an entry damaged before its hint was kept is reported",
           "[engine][recovery]") {
   for (const std::int64_t column : {kWideColumn, kNarrowColumn, kTextColumn}) {

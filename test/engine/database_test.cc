@@ -1,4 +1,4 @@
-// Tables of a database: made, found, dropped, and there again after reopening.
+// Tables of a database: created, found, dropped, and still there after reopening.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -55,7 +55,7 @@ TEST_CASE("a dropped table gives all its space back", "[engine]") {
     fill(*database, table, 20000);
     CHECK(database->statistics().pool_used_bytes > before + 1000000);
     must(database->drop_table(table));
-    // The first two leave room for the rows of a large transaction, which a slot keeps.
+    // The first two leave space for the list of writes of a large transaction, which a slot keeps.
     if (i == 1) before = database->statistics().pool_used_bytes;
     if (i > 1) CHECK(database->statistics().pool_used_bytes == before);
   }

@@ -16,7 +16,7 @@ constexpr auto kRecentMax = static_cast<std::uint32_t>(DeletionMarks::kRecentMax
 
 using Places = std::vector<std::uint32_t>;
 
-/// The rows of some words that are deleted in a snapshot, if the marks know that.
+/// The rows of some words that are deleted in a snapshot, if the marks know them.
 std::optional<Places> deleted(const DeletionMarks& marks, std::uint64_t snapshot,
                               std::size_t first_word = 0, std::size_t count = kWords) {
   std::vector<std::uint64_t> mask(count, ~std::uint64_t{0});
@@ -87,7 +87,7 @@ TEST_CASE("with many deletions the older half is settled") {
     marks.note(2 * i, 100 + i);
     places.push_back(2 * i);
   }
-  // Each snapshot is known still.
+  // Each snapshot is still known.
   CHECK(deleted(marks, 99) == Places{});
   CHECK(deleted(marks, 100) == Places{0});
   CHECK(deleted(marks, 1000) == places);
@@ -130,7 +130,8 @@ TEST_CASE("rows that a snapshot does not see are cleared or looked up") {
   asked.clear();
   CHECK(left(9, asked) == 100);
   CHECK(asked == Places{70});
-  // Both snapshots are older than what is settled then: all rows may be seen, and are asked about.
+  // Both snapshots are older than the settled deletions: all rows may be visible, and are looked
+  // up.
   for (std::uint32_t i = 0; i < 2 * kRecentMax; ++i) marks.note(72 + i % 8, 20);
   asked.clear();
   CHECK(left(19, asked) == 100);

@@ -1,5 +1,5 @@
-// Columns of numbers that turn from codes to values while the table is written to (decision 0027):
-// rows, keys and queries find the same in either kind of row.
+// Columns of numbers turn from codes to values while the table is written (decision 0027): rows,
+// keys and queries find the same in both kinds of rows.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -13,16 +13,16 @@
 namespace flugs::test {
 namespace {
 
-// More than a dictionary is judged from: 2^16 distinct values.
+// More than the number at which a dictionary is judged: 2^16 distinct values.
 constexpr std::int64_t kRows = 80'000;
 constexpr ColumnId kBig{1};
 constexpr ColumnId kKept{2};
 constexpr ColumnId kFew{3};
 constexpr ColumnId kStamp{4};
 
-/// Row n has numbers that hardly another row has, and some that many have.
+/// Row n has numbers that hardly any other row has, and some that many have.
 std::vector<Value> row_of(std::int64_t n) {
-  // Of all sizes, also below zero, so that cells of either sign and of several widths are needed.
+  // Numbers of all sizes, also below zero, so that cells need either sign and several widths.
   const std::int64_t number = n % 5 == 0 ? -n * 1'000'003 : n * 1'009;
   return {Value::int64(n), n % 11 == 3 ? Value::null() : Value::int64(number),
           Value::int32(static_cast<std::int32_t>(n)),
@@ -155,7 +155,7 @@ TEST_CASE("a table that gave up a dictionary is opened, written and merged like 
   REQUIRE_FALSE(numbers.is_dictionary(kBig));
   numbers.database.reopen();
   numbers.check(kRows);
-  // Rows with codes become rows with values, and back in time they are what they were.
+  // Rows with codes become rows with values; older snapshots see the old ones.
   {
     Transaction t = must(numbers.database->begin());
     for (std::int64_t n = 0; n < 2'000; ++n) {
@@ -220,7 +220,7 @@ TEST_CASE("no column turns direct while the table is merged, nor does a writer w
   MergeOptions everything;
   everything.scope = MergeScope::kEverything;
   std::int64_t next = 65'000;
-  // From within the merge, which holds what a change of the column needs.
+  // Called from within the merge, which holds the mutex that a change of the column needs.
   everything.progress = [&](const MergeProgress&) {
     if (next != 65'000) return true;
     std::thread([&] { numbers.insert(next, kRows); }).join();
@@ -242,7 +242,7 @@ TEST_CASE("the next merge gives back the space of a dictionary that was given up
   schema.column("id", Type::kInt64).column("number", Type::kInt64).primary_key({"id"});
   schema.columns[0].encoding = Encoding::kDirect;
   const TableId table = must(database->create_table(schema));
-  constexpr std::int64_t kAlike = 50'000;  // so that a chunk has been made ahead by then
+  constexpr std::int64_t kAlike = 50'000;  // equal values until a chunk was made ahead
   std::int64_t n = 0;
   const auto insert = [&](std::int64_t end) {
     for (std::vector<Value> values; n < end; values.clear()) {

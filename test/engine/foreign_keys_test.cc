@@ -1,4 +1,4 @@
-// Foreign keys: what statements refuse and what they do besides, alone and against others.
+// Foreign keys: which statements they refuse, what they change in addition, alone and concurrently.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -61,7 +61,7 @@ struct Family {
   Status remove_parent(Transaction& t, std::int64_t id) const {
     return t.remove(parent, row(t, parent, id));
   }
-  /// "1:1 2:NULL", children and to whom they refer.
+  /// "1:1 2:NULL": children and the parents that they refer to.
   std::string found(Transaction& t) const {
     std::vector<std::string> words;
     must(t.scan(child, {kId, kParent}, [&](const ScanBatch& batch) {
@@ -115,7 +115,7 @@ TEST_CASE("a row must refer to an existing row, or to NULL", "[engine]") {
     must(t.update(family.child, free, {{kParent, Value::int64(3)}}));
     family.add_child(t, 4, Value::null());
     CHECK(family.found(t) == "1:3 2:2 3:3 4:NULL");
-    // What a statement was refused for may be written later.
+    // A later statement may write the row that was refused.
     family.add_parent(t, 9);
     family.add_child(t, 9, none);
     must(t.remove(family.child, family.row(t, family.child, 9)));
@@ -181,7 +181,7 @@ TEST_CASE("rows of one table may refer to each other, in rings and to themselves
       must(database->create_table(children(action, Action::kCascade, "nodes", "nodes")));
   Transaction t = must(database->begin(AccessMode::kReadWrite));
   const auto node = [&](std::int64_t id) { return must(t.find({table, 0}, {Value::int64(id)})); };
-  // In any order within a statement; a long chain behind it, which no stack could follow.
+  // In any order within a statement; a long chain follows, which no stack could hold.
   std::vector<Value> rows = {Value::int64(1), Value::int64(3), Value::int64(2), Value::int64(1),
                              Value::int64(3), Value::int64(2), Value::int64(4), Value::int64(4)};
   for (std::int64_t id = 100; id < 20'100; ++id)
@@ -366,7 +366,7 @@ TEST_CASE("a key that returns in the same transaction keeps its references", "[e
   family.add_parent(deletes, 5);
   must(deletes.commit());
   must(family.database->verify({}));
-  // One that changes its key meanwhile is gone.
+  // A row whose key changes meanwhile no longer counts.
   Transaction moves = family.begin();
   Transaction late = family.begin();
   must(moves.remove(family.child, family.row(moves, family.child, 50)));
@@ -436,7 +436,7 @@ TEST_CASE("writes undone to a savepoint block no other transaction", "[engine]")
   CHECK(family.found(t) == "1:1 2:2 3:3 4:1");
   Transaction other = family.begin();
   family.add_child(other, 6, Value::int64(2));
-  must(family.remove_parent(other, 3));  // to which what was undone had referred
+  must(family.remove_parent(other, 3));  // an undone row had referred to it
   must(other.commit());
   must(t.commit());
   CHECK(family.found() == "1:1 2:2 4:1 6:2");
@@ -448,7 +448,7 @@ TEST_CASE("foreign keys make the indexes that opening has left", "[engine]") {
   database.options.sweeps_in_background = false;
   const TableId parent = must(database->create_table(parents()));
   const TableId child = must(database->create_table(children(Action::kCascade)));
-  constexpr std::int64_t kRows = 20'000;  // more than opening makes indexes of
+  constexpr std::int64_t kRows = 20'000;  // more than opening indexes itself
   Transaction t = must(database->begin(AccessMode::kReadWrite));
   for (std::int64_t id = 0; id < kRows; ++id) must(t.insert(parent, {{kId, Value::int64(id)}}));
   for (std::int64_t id = 0; id < kRows; ++id)
@@ -542,7 +542,7 @@ TEST_CASE("creating a referring table waits for transactions that may have delet
   const Status busy = database->create_table(children(Action::kRestrict)).status();
   CHECK(busy.code() == StatusCode::kBusy);
   CHECK(database->find_table("children").code() == StatusCode::kNotFound);
-  must(t.remove(parent, row));  // nobody refers to it any more
+  must(t.remove(parent, row));  // no row refers to it any more
   must(t.commit());
   const std::uint64_t used = database->statistics().pool_used_bytes;
   const TableId child = must(database->create_table(children(Action::kRestrict)));

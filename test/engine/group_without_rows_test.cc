@@ -1,5 +1,5 @@
-// A chunk of rows of which nothing is left becomes a group without rows, and an empty chunk at the
-// next merge: who saw it as a chunk goes by where its rows stood, and how long they were.
+// A chunk without live rows becomes a group without rows, and an empty chunk at the next merge. A
+// reader that saw the chunk continues with its rows and their length.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <vector>
@@ -14,11 +14,12 @@
 namespace flugs::test {
 namespace {
 
-constexpr std::int64_t kFirst = 52000;  // more than half of the last chunk: one is made ahead
+constexpr std::int64_t kFirst = 52000;  // more than half of the last chunk, so the next one is made
+                                        // ahead
 constexpr ColumnId kCodeColumn{1};
 constexpr ColumnId kWord{2};
 
-/// Rows with codes by dictionary, which begin anew at the first merge.
+/// Rows with dictionary codes; the columns begin anew at the first merge.
 struct Codes {
   Codes() {
     TableSchema schema("codes");
@@ -46,7 +47,7 @@ struct Codes {
   }
   TableStatistics statistics() { return must(database->table_statistics(table)); }
 
-  /// In each way there is to read.
+  /// Checks with every kind of read.
   void check() {
     const Transaction t = must(database->begin(AccessMode::kReadOnly));
     const std::int64_t sum = rows * (rows - 1) / 2 * 7;
@@ -91,7 +92,8 @@ TEST_CASE("a chunk without live rows becomes a group without rows before it is e
   codes.insert(kFirst);
   MergeReport report = codes.merge();
   CHECK(report.columns_renewed == 1);
-  const std::uint64_t groups = report.chunks_merged;  // that made ahead, of the former edition, too
+  const std::uint64_t groups = report.chunks_merged;  // including the chunk made ahead, of the
+                                                      // former edition
   CHECK(report.chunks_emptied == 0);
   // A group without rows takes no more than its header, places and block pointers.
   CHECK(codes.statistics().groups == groups);

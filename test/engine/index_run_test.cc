@@ -1,5 +1,5 @@
-// Key indexes of main, in the pool: rows of groups are found through them after a restart, whatever
-// becomes of the rows, the groups and the runs.
+// Key indexes of main, in the pool: they find rows of groups after a restart, whatever happens to
+// the rows, the groups and the runs.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -35,7 +35,7 @@ Value city_of(int city) {
   return Value::string(kNames[static_cast<std::size_t>(city) % kNames.size()]);
 }
 
-/// A table with keys of all kinds, and what it must hold.
+/// A table with keys of all kinds, and its expected content.
 class Town {
  public:
   explicit Town(std::size_t pool_bytes = std::size_t{64} << 20)
@@ -89,7 +89,7 @@ class Town {
     options.threads = 2;
     return must(database->merge(table, options));
   }
-  /// Until rows that died have left the indexes.
+  /// Runs transactions until dead rows have left the indexes.
   void collect() {
     for (std::int32_t i = 0; i < 5000; ++i) {
       Transaction t = must(database->begin(AccessMode::kReadWrite));
@@ -115,7 +115,7 @@ class Town {
   People people;
 };
 
-/// By every key: points, prefixes, whole walks and parts of them.
+/// Compares by every key: points, prefixes, whole walks and parts of them.
 void Town::check(const People& wanted, Transaction& t) {
   std::size_t wrong = 0;
   std::map<std::int32_t, std::multiset<std::int32_t>> by_code;

@@ -1,5 +1,5 @@
-// Uses an installed flugs as a stranger would: public headers only. One row goes in, the database
-// is closed and opened again, the row is there. argv[1]: path of the pool, which must not exist.
+// Uses an installed flugs through public headers only: inserts a row, closes and reopens the
+// database, and finds the row. argv[1]: path of the pool, which must not exist.
 #include <cstdio>
 #include <iostream>
 
