@@ -251,7 +251,7 @@ TEST_CASE("a key in an index run is taken until its row is deleted", "[engine]")
   CHECK(t.insert(town.table, Town::row_of(5, {1, "new", 1})).code() == StatusCode::kAlreadyExists);
   CHECK(t.insert(town.table, Town::row_of(500, {1, "name 7", 1})).code() ==
         StatusCode::kAlreadyExists);
-  const std::string long_name(100, 'n');  // looks before it stores the text
+  const std::string long_name(100, 'n');  // checks keys before it stores the text
   CHECK(t.insert(town.table, Town::row_of(5, {1, long_name, 1})).code() ==
         StatusCode::kAlreadyExists);
   must(t.remove(town.table, town.find(t, 5)));
@@ -311,7 +311,7 @@ TEST_CASE("rewritten groups stay in their run, emptied ones leave it", "[engine]
     CHECK(report.chunks_emptied >= 1);
     CHECK(report.groups_merged >= 1);
     town.check_and_verify();
-    town.insert(10000, 14000);  // at ids that the run named
+    town.insert(10000, 14000);  // at ids that the run names
     town.check_and_verify();
     if (round % 3 == 0) town.database.reopen();
     town.merge();
@@ -337,7 +337,7 @@ TEST_CASE("row ids of an emptied chunk are given out when no reader is left", "[
   town.remove(0, 6000);
   town.database.reopen();
   const std::uint64_t free_before = town.statistics().rows_free;
-  // Begins while the merge is at work: it may have read the list of runs that names the rows.
+  // Begins during the merge: it may have read the list of runs that names the rows.
   std::vector<Transaction> readers;
   MergeOptions options;
   options.threads = 1;

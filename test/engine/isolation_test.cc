@@ -1,4 +1,4 @@
-// What each isolation level admits and refuses, transaction by transaction in one thread.
+// The isolation levels: what each admits and refuses, transaction by transaction in one thread.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string>
@@ -60,8 +60,8 @@ struct Savings {
   std::int64_t amount(const Transaction& t, std::int64_t id) const {
     return must(t.find(primary, {Value::int64(id)})).get_int64(kSavings);
   }
-  /// Whether a transaction that reads so, and then writes something that nobody else touches, may
-  /// commit when another one commits `change` in between.
+  /// Whether a transaction may commit that calls `read` and then writes rows that no other one
+  /// touches, when another transaction commits `change` in between.
   StatusCode read_then(const std::function<void(Transaction&)>& read,
                        const std::function<void(Transaction&)>& change,
                        Isolation isolation = Isolation::kSerializable) {
@@ -136,7 +136,7 @@ TEST_CASE("serializable: an absent key must still be absent at commit", "[engine
   };
   CHECK(accounts.read_then(miss, [&](Transaction& t) { accounts.insert(t, 500, 9, 1); }) ==
         StatusCode::kConflict);
-  // Come and gone: nobody has ever seen it at the commit time-stamp, or at the snapshot.
+  // Inserted and removed: no transaction sees it at the commit time-stamp, or at the snapshot.
   const auto come_and_go = [&](Transaction& t) {
     accounts.insert(t, 501, 9, 1);
     must(t.commit());
@@ -174,7 +174,7 @@ TEST_CASE("serializable: no row may have entered or left a range", "[engine]") {
       {0, set(1, kBranch, 2), StatusCode::kConflict},
       {0, set(1, kBranch, 1), StatusCode::kOk},
       {0, set(12, kSavings, 7), StatusCode::kConflict},
-      // It stopped at the first row: what lies behind was not read.
+      // The read stopped at the first row: later rows were not read.
       {1, set(12, kSavings, 7), StatusCode::kOk},
       {1, set(10, kSavings, 7), StatusCode::kConflict},
   };
@@ -304,7 +304,7 @@ TEST_CASE("read committed: each call reads what was committed when it began", "[
         StatusCode::kConflict);
   must(other.commit());
   CHECK(accounts.amount(t, 1) == 7);
-  // The version that was found is no more.
+  // The version that was found no longer exists.
   CHECK(t.update(accounts.table, before.id(), {{kSavings, Value::int64(8)}}).code() ==
         StatusCode::kNotFound);
   accounts.set(t, 1, kSavings, 9);

@@ -1,5 +1,4 @@
-// A key that is begun in the midst of an update: between its look at the keys and its lock on the
-// row.
+// A key is begun during an update: after the update has read the keys and before it locks the row.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
@@ -13,7 +12,7 @@
 namespace flugs::test {
 namespace {
 
-/// Does something once, at the next fence, in the midst of what the thread is doing.
+/// Does `work` once, at the next fence, in the middle of the thread's operation.
 class AtNextFence final : public pmem::PersistObserver {
  public:
   AtNextFence(pmem::Medium& medium, std::function<void()> work)
@@ -36,7 +35,7 @@ constexpr ColumnId kNote{2};
 constexpr ColumnId kText{3};
 
 struct Notes {
-  // Nothing flushes by itself.
+  // No background thread flushes.
   MemoryDatabase database{std::size_t{32} << 20, test_index_mode(), std::chrono::hours(1)};
   TableId id;
   KeySchema by_value;
@@ -63,7 +62,7 @@ struct Notes {
     const RowId found = must(t.find({id, 0}, {Value::int64(row)})).id();
     return t.update(id, found, {{column, value}}).status();
   }
-  /// Enters rows as add_key does when no transaction from before is left.
+  /// Enters rows, as add_key does when no earlier transaction is open.
   void make_key() {
     engine::Table& table = *database->table(id);
     Transaction snapshot = begin();
@@ -82,8 +81,8 @@ struct Notes {
 
 }  // namespace
 
-// The other update puts the row into the key when it is undone: the row has been there before the
-// transaction that updates it now, and that one must take it out.
+// When the other update is undone, it enters the row into the key: the row existed before the
+// transaction that updates it now, so that transaction must remove the entry.
 TEST_CASE("an update removes its row from a key that was begun during it", "[engine]") {
   Notes notes;
   engine::Table& table = *notes.database->table(notes.id);
@@ -108,7 +107,7 @@ TEST_CASE("an update removes its row from a key that was begun during it", "[eng
   CHECK(table.keys()[1]->lookup(std::span(&wanted, 1), found));
   CHECK(found.view().size() == 1);
   must(notes.database->verify({}));
-  // Rows are used again, that of the first version as well.
+  // Rows are reused, also that of the first version.
   for (std::int64_t i = 0; i < 10'000; ++i) {
     Transaction t = notes.begin();
     must(notes.change(t, 1, kNote, Value::int64(i % 3)));

@@ -1,4 +1,4 @@
-// Keys that are added to tables with rows, and dropped, while transactions go on.
+// Keys are added to tables with rows, and dropped, while transactions go on.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -58,12 +58,12 @@ struct Registry {
   RowId find(Transaction& t, std::int64_t id) {
     return must(t.find({table, 0}, {Value::int64(id)})).id();
   }
-  /// By a unique key of mail.
+  /// The id of a mail address, by the unique key on it.
   std::int64_t id_of(Transaction& t, KeyId key, const std::string& mail) {
     const Result<Row> found = t.find(key, {Value::string(mail)});
     return found.ok() ? found->get_int64(ColumnId(0)) : -1;
   }
-  /// Of which the age is at least that, by an ordered key of it.
+  /// Number of rows with at least this age, by the ordered key on it.
   std::size_t count_from(Transaction& t, KeyId key, std::int32_t age) {
     std::size_t count = 0;
     const Value lower = Value::int32(age);
@@ -94,7 +94,7 @@ TEST_CASE("an added unique key finds every row, and refuses duplicates", "[engin
     CHECK(refused.code() == StatusCode::kAlreadyExists);
     CHECK(said(refused.status()) ==
           "table people, key by_mail: mail = 'someone77@example.org' exists");
-    // It goes with its row.
+    // The entry goes with its row.
     const std::int64_t moved = 100 + opened;
     must(t.update(people.table, people.find(t, moved),
                   {{ColumnId(1), Value::string("moved" + std::to_string(moved))}}));
@@ -135,7 +135,7 @@ TEST_CASE("duplicate rows prevent a unique key, which then leaves nothing behind
     must(t.commit());
   }
   const KeySchema by_mail = key_of("by_mail", {"mail"}, true);
-  for (int i = 0; i < 20; ++i) {  // more often than there are places
+  for (int i = 0; i < 20; ++i) {  // more often than a table has places
     const Result<KeyId> refused = people.database->add_key(people.table, by_mail);
     CHECK(refused.code() == StatusCode::kConstraintViolated);
     CHECK(said(refused.status()) ==
@@ -173,7 +173,7 @@ TEST_CASE("a dropped key is gone, other keys keep their places", "[engine]") {
     Transaction t = people.begin();
     CHECK(said(t.find(by_code, {Value::int64(-5)}).status()) == "table people: no key 1");
     CHECK(people.id_of(t, by_mail, mail_of(5)) == 5);
-    // What it forbade is allowed.
+    // Rows that it forbade are allowed.
     must(t.insert(people.table,
                   {Value::int64(10000 + opened), Value::string("x" + std::to_string(opened)),
                    Value::null(), Value::int64(-5)}));
@@ -181,7 +181,7 @@ TEST_CASE("a dropped key is gone, other keys keep their places", "[engine]") {
     must(people.database->verify());
     people.database.reopen();
   }
-  // Its place is another's, with other columns.
+  // Another key with other columns takes its place.
   const KeyId by_age =
       must(people.database->add_key(people.table, key_of("by_age", {"age"}, false)));
   CHECK(by_age == by_code);
@@ -248,7 +248,7 @@ TEST_CASE("open transactions go on when a key is dropped, and no other key takes
   must(commits.remove(people.table, people.find(commits, 6)));
   must(aborts.update(people.table, people.find(aborts, 5), {{ColumnId(1), Value::string("five")}}));
   must(people.database->drop_key(key));
-  // There are entries of theirs in it.
+  // The key has entries of open transactions.
   const Result<KeyId> busy =
       people.database->add_key(people.table, key_of("again", {"mail"}, true));
   CHECK(busy.code() == StatusCode::kBusy);
@@ -307,8 +307,8 @@ TEST_CASE("rows with one key that are in flight are checked again", "[engine]") 
   if (!commits) must(database->verify({}));
 }
 
-// Statements of one transaction that write one row, some of them before the key is there: what they
-// have entered leaves the index with them.
+// Statements of one transaction write one row, some of them before the key exists: their entries
+// leave the index when they are undone.
 TEST_CASE("a key has every row, whatever an earlier transaction undoes", "[engine]") {
   MemoryDatabase database;
   TableSchema schema("t");
@@ -410,7 +410,7 @@ TEST_CASE("keys are added to rows of main, and dropped, beside index runs", "[en
   must(t.update(people.table, people.find(t, 99), {{ColumnId(2), Value::int32(7)}}));
   must(t.commit());
   check(kPeople / 50);
-  merge();  // makes runs that have all
+  merge();  // makes runs with all keys
   check(kPeople / 50);
   people.database.reopen();
   check(kPeople / 50);

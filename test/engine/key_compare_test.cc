@@ -1,5 +1,5 @@
-// Keys of rows are compared by their cells where these are of one edition: the answer is that of
-// comparing Values, for cells of all kinds, editions and rows in chunks and in groups.
+// Keys of rows are compared by their cells if the cells are of one edition. The result must equal
+// that of comparing Values, for cells of all kinds, editions, and rows in chunks and in groups.
 #include "tables/keys/key_compare.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ using engine::KeyCompare, engine::RowView;
 
 constexpr std::size_t kTypes = 9;
 
-/// A table with a column of each type in a dictionary and one stored directly, and rows of few
-/// values, so that many are equal, some NULL, some texts long.
+/// A table with two columns of each type, dictionary and direct. It has few distinct values, so
+/// many are equal, some are NULL, some texts long.
 struct Mixed {
   Mixed() : database(std::size_t{64} << 20) {
     TableSchema schema("mixed");
@@ -76,7 +76,7 @@ struct Mixed {
     must(t.commit());
   }
 
-  /// Of all pairs, by random keys of one to four columns.
+  /// Compares all pairs, by random keys of one to four columns.
   void check() {
     for (int round = 0; round < 60; ++round) {
       std::vector<std::uint16_t> key;
@@ -117,7 +117,7 @@ struct Mixed {
   std::size_t equal = 0;
 };
 
-/// int32 becomes int64, string bytes, of both encodings.
+/// Changes int32 to int64 and string to bytes, for both encodings.
 void change_types(Mixed& t) {
   for (const std::size_t first : {std::size_t{0}, kTypes}) {
     must(t.database->change_type(t.table, ColumnId(static_cast<std::uint16_t>(first + 1)),

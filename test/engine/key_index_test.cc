@@ -80,7 +80,7 @@ TEST_CASE("values of a type have one order", "[engine]") {
   }
 }
 
-// Also of pairs, whose bytes share the prefix of an entry.
+// Also for pairs, whose bytes share the prefix of an entry.
 TEST_CASE("an ordered key is walked in the order of its values", "[engine]") {
   for (int first = 1; first <= 9; ++first)
     for (int second = 1; second <= 9; ++second) {
@@ -108,7 +108,7 @@ TEST_CASE("an ordered key is walked in the order of its values", "[engine]") {
       INFO(schema.columns[0].name << " " << first << ", " << second);
       CHECK(sorted);
       CHECK(found.size() == as.size() * bs.size());
-      // And every prefix finds its rows, all of them.
+      // Every prefix finds all its rows.
       for (const Value& a : as) {
         std::size_t rows = 0;
         must(t.find_all({table, 0}, {a}, [&](const Row& row) {

@@ -23,7 +23,7 @@ KeyPrefix of_integer(std::int64_t v) {
   return prefix;
 }
 
-/// Ascending: around each number at which a class begins or a byte is full.
+/// Ascending numbers around each one at which a class begins or a byte is full.
 std::vector<std::int64_t> edges() {
   std::set<std::int64_t> all = {0, std::numeric_limits<std::int64_t>::max(),
                                 std::numeric_limits<std::int64_t>::min()};
@@ -124,7 +124,7 @@ TEST_CASE("prefixes of integers ascend with them", "[engine]") {
   for (std::size_t i = 1; i < all.size(); ++i) {
     const KeyPrefix before = of_integer(all[i - 1]);
     const KeyPrefix after = of_integer(all[i]);
-    // Of nine bytes the last one is left to the rows.
+    // With nine bytes the last one is left to the rows.
     const bool is_cut = !before.is_whole() && !after.is_whole();
     wrong += is_cut ? before.bits() > after.bits() : before.greatest() >= after.bits();
   }
@@ -188,7 +188,7 @@ TEST_CASE("a column that becomes wider, or bytes, keeps its prefixes", "[engine]
   CHECK(text.bits() == bytes.bits());
 }
 
-// Of keys of three columns of any types, and of bounds of their first columns.
+// For keys of three columns of any types, and bounds on their first columns.
 TEST_CASE("prefixes always have the order of their keys", "[engine]") {
   RandomKeys random;
   std::size_t wrong = 0;

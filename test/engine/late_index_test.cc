@@ -1,4 +1,4 @@
-// What opening leaves for later: indexes in DRAM of large tables.
+// Indexes in DRAM of large tables, which opening leaves for later.
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ namespace flugs::test {
 
 namespace {
 
-constexpr std::int64_t kRows = 20'000;  // more than opening makes indexes of
+constexpr std::int64_t kRows = 20'000;  // more than opening indexes itself
 
 TableSchema late_schema(bool is_keyed) {
   TableSchema schema("late");
@@ -37,7 +37,7 @@ std::vector<Value> late_row(std::int64_t id, std::string& name) {
           Value::int32(static_cast<std::int32_t>(id % 7))};
 }
 
-/// One table; nobody makes its indexes by himself.
+/// One table; no thread makes its indexes by itself.
 struct LateTable {
   MemoryDatabase database;
   TableId table;
@@ -56,7 +56,7 @@ struct LateTable {
   }
   std::uint64_t left() { return database->statistics().index_entries_left; }
   engine::Table& rows() { return *database->table(table); }
-  /// Rows with that name, as a scan finds them.
+  /// Rows with this name, by a scan.
   std::size_t count_named(const Value& name) {
     Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::size_t count = 0;
@@ -210,7 +210,7 @@ TEST_CASE("with hints opening leaves only ordered keys", "[engine]") {
 
 namespace {
 
-/// Counts that a range by count gives, in order, and all of its ids.
+/// Counts in the order of a range by count, and all of its ids.
 struct Ranged {
   std::vector<std::int32_t> counts;
   std::vector<std::int64_t> ids;
@@ -264,10 +264,10 @@ TEST_CASE("ranges and writes are right before ordered indexes are made", "[engin
     CHECK(range_of(late, undone, 2, 4).ids.size() == in_range - 1);
   }
   must(t.commit());
-  CHECK(late.left() >= kRows);  // nobody has made it
+  CHECK(late.left() >= kRows);  // not made yet
   must(late.database->finish_opening());
   CHECK(late.left() == 0);
-  // What it sees was deleted before its key was made, and is in no index.
+  // A row that this snapshot sees was deleted before its key was made, and is in no index.
   CHECK(range_of(late, before, 2, 4).ids.size() == in_range);
   CHECK(range_of(late, before, 3, 4).ids.size() == rows_with(3, 4));
   before.abort();
@@ -346,7 +346,7 @@ TEST_CASE("a table whose drop was taken back still gets its key indexes", "[engi
     engine::Table& table = late.rows();
     table.set_builds_later(true);
     std::atomic<bool> is_over{false};
-    std::thread dropping([&] {  // what drop_table does, and takes back when somebody is in its way
+    std::thread dropping([&] {  // as drop_table does, and undoes when a transaction is in its way
       while (!is_over.load()) {
         table.set_dropped(true);
         table.set_dropped(false);
@@ -370,7 +370,7 @@ TEST_CASE("a table whose drop was taken back still gets its key indexes", "[engi
 
 TEST_CASE("a damaged dictionary is read as far as possible, and not written", "[engine]") {
   LateTable late(false);
-  // Not the one that is NULL's.
+  // Not the entry of NULL.
   const std::uint64_t offset = must(engine::find_catalog(late.database->pool()))->tables[0];
   auto* columns = reinterpret_cast<columns::ColumnLayout*>(late.database->pool().base() + offset +
                                                            sizeof(engine::TableLayout));

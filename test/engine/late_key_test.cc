@@ -1,4 +1,4 @@
-// Unique keys whose index in DRAM is not made yet: found, kept unique and written all the same.
+// Unique keys without their index in DRAM are still found, kept unique and written.
 
 #include <fmt/format.h>
 
@@ -16,10 +16,10 @@ namespace flugs::test {
 
 namespace {
 
-constexpr std::int32_t kGuests = 20'000;  // more than opening makes indexes of
+constexpr std::int32_t kGuests = 20'000;  // more than opening indexes itself
 constexpr std::size_t kHotelBytes = std::size_t{96} << 20;
 
-/// A number is a guest's own; so is a name, if there is one; a room is one of a house.
+/// Unique keys: the number; the name, which may be NULL; the room within a house.
 struct Hotel {
   MemoryDatabase database;
   TableId table;
@@ -61,7 +61,7 @@ struct Hotel {
     for (std::int32_t id = first; id < end; ++id) must(t.insert(table, guest(id, name)));
     must(t.commit());
   }
-  /// With a thread that would make indexes, but never gets to it.
+  /// A thread would make indexes, but never gets to it.
   void reopen() {
     database.reopen();
     hold_back();
@@ -173,7 +173,7 @@ TEST_CASE("rows written before a key's index is made are found", "[engine]") {
   check_after();
   CHECK_FALSE(hotel.is_made());
   hotel.make();
-  // What it sees was deleted before the index was made, and is not in it.
+  // A row that this snapshot sees was deleted before the index was made, and is not in it.
   check_before();
   check_after();
   before.abort();

@@ -1,4 +1,4 @@
-// Merging by itself: when a policy has a table merged, when not, and that it says why.
+// Merges by policy: when a table is merged, when not, and the stated reason.
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr ColumnId kBalance{1};
 
-/// Merges whatever is full, at once.
+/// Merges every full chunk at once.
 MergePolicy eager() {
   MergePolicy policy;
   policy.automatic = true;
@@ -77,7 +77,7 @@ class Ledger {
     CHECK(sum == rows * (rows - 1) / 2 * 3);
   }
   MergeStatus status() { return must(database->merge_status(table)); }
-  /// Whether `holds(status)` within ten seconds.
+  /// Whether `holds(status)` becomes true within ten seconds.
   template <typename Condition>
   bool comes(Condition&& holds) {
     const auto deadline = Clock::now() + std::chrono::seconds(10);
@@ -90,7 +90,7 @@ class Ledger {
   bool comes_to(MergeState state) {
     return comes([&](const MergeStatus& status) { return status.state == state; });
   }
-  /// Whether the thread that merges comes to that much less priority, within ten seconds.
+  /// Whether the merging thread gets this niceness within ten seconds.
   bool is_nice_thread_there(int niceness) {
     const int wanted = std::min(getpriority(PRIO_PROCESS, 0) + niceness, 19);
     return comes([&](const MergeStatus&) {
@@ -144,7 +144,7 @@ TEST_CASE("a table is merged by policy exactly when the policy says so", "[engin
   CHECK(ledger.database->statistics().merges == after.merges);
   ledger.check(5000);
   must(ledger.database->verify({}));
-  // Not persistent; what was merged is.
+  // The policy is not persistent; merged rows are.
   ledger.database.reopen();
   CHECK(ledger.status().state == MergeState::kOff);
   CHECK(ledger.status().main_rows == after.main_rows);

@@ -1,5 +1,4 @@
-// The merge: rows move into row groups, keep their ids and their history, and come back after a
-// restart.
+// The merge: rows move into row groups, keep their ids and their history, and survive a restart.
 #include "flugs/merge.h"
 
 #include <catch2/catch.hpp>
@@ -33,7 +32,7 @@ struct Expected {
   std::int64_t amount;
 };
 
-/// A table of all kinds of columns, and what it must hold.
+/// A table with all kinds of columns, and its expected content.
 class Shop {
  public:
   Shop() {
@@ -82,7 +81,7 @@ class Shop {
   }
   MergeReport merge() { return must(database->merge(table, everything())); }
 
-  /// Through the key, the ordered key and a scan.
+  /// Compares by the key, the ordered key and a scan.
   void check(const std::map<std::int64_t, Expected>& wanted, Transaction& t) {
     std::size_t wrong = 0;
     for (const auto& [id, e] : wanted) {
@@ -160,7 +159,7 @@ TEST_CASE("merged rows are updated and deleted, and snapshots keep their view", 
   shop.database.reopen();
   shop.check();
   must(shop.database->verify({}));
-  // The second merge leaves out what died; the third has nothing to do.
+  // The second merge leaves dead rows out; the third has nothing to do.
   MergeOptions options = everything();
   options.dead_percent = 1;
   const MergeReport report = must(shop.database->merge(shop.table, options));

@@ -39,7 +39,7 @@ const SamplePool& sample(const std::string& name) {
   return *found;
 }
 
-/// A copy of a sample to be damaged, and what opening and the audit say of it.
+/// A damaged copy of a sample, and the results of opening and of the audit.
 class Patient {
  public:
   explicit Patient(const SamplePool& healthy) : pool(healthy.bytes.size()), sample_(healthy) {
@@ -68,7 +68,7 @@ class Patient {
     std::copy(pool.span().begin(), pool.span().end(), copy.span().begin());
     return check_pool_in_memory(copy.span());
   }
-  /// The audit finds damage in that part, and only there.
+  /// The audit finds damage in this part only.
   void check_damage_in(const std::string& part) {
     const PoolCheckReport report = must(audit());
     CHECK_FALSE(report.is_clean());
@@ -121,7 +121,7 @@ TEST_CASE("the check of a file changes no byte of it and is refused while it is 
   database.close();
   const int fd = ::open(database.options.path.c_str(), O_RDWR);
   REQUIRE(fd >= 0);
-  // Something that opening would repair: the second header.
+  // Damage that opening would repair: in the second header.
   std::uint64_t root = 0;
   REQUIRE(::pread(fd, &root, sizeof root, 6144) == sizeof root);
   const auto second = static_cast<off_t>((root + 63) / 64 * 64 + 256 + 40);
@@ -203,7 +203,7 @@ TEST_CASE("a clock near its end is refused, because commits would end the proces
 TEST_CASE("a pointer lost from the middle of a chunk list is found", "[engine][audit]") {
   Patient patient(sample("large"));
   for (const Region& list : patient.regions(Part::kChunkList)) {
-    if (patient.word(list.offset + 8) == 0) continue;  // of one chunk
+    if (patient.word(list.offset + 8) == 0) continue;  // a list of one chunk
     const std::uint64_t lost = std::exchange(patient.word(list.offset), 0);
     const Status status = patient.opening();
     INFO(status.to_string());
@@ -253,7 +253,7 @@ TEST_CASE("two rows with the same key", "[engine][audit]") {
   std::memcpy(&patient.pool.span()[live[0].offset], &patient.pool.span()[live[1].offset],
               live[0].bytes);
   const PoolCheckReport report = must(patient.audit());
-  // Both unique keys are taken twice, and by what it has now the row is in neither's index.
+  // Both unique keys are taken twice, and the row is in neither index under its new value.
   CHECK(report.damages == 4);
 }
 

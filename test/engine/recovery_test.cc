@@ -1,4 +1,4 @@
-// Opening again: what it finds, what it reports, and which damage it finds out.
+// Reopening: what it finds, what it reports, and which damage it detects.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <functional>
@@ -51,8 +51,8 @@ struct OrderedShop {
 TEST_CASE("opening reports its counts", "[engine][recovery]") {
   OrderedShop shop;
   CHECK(shop.database->report().created);
-  // No thread makes hints durable meanwhile, nor the writer, as they are few: opening looks at
-  // them.
+  // No thread makes hints durable meanwhile, and neither does the writer, because they are few:
+  // opening examines them.
   shop.database.options.hint_interval = std::chrono::milliseconds(0);
   shop.database.reopen();
   shop.insert(2000, 2050);
@@ -87,7 +87,7 @@ TEST_CASE("after reopening, free rows are used before new ones", "[engine][recov
   CHECK(before.rows_free >= 1000);
   shop.insert(5000, 5900);
   const auto after = shop.database->table(shop.table)->statistics();
-  // All but those of the first chunks, whose cells have become too narrow.
+  // All free rows but those of the first chunks, whose cells have become too narrow.
   CHECK(after.rows_reserved < before.rows_reserved + 450);
   must(shop.database->verify({}));
 }

@@ -1,4 +1,4 @@
-// What a refusal rests on has been read: a serializable transaction answers for it at its commit.
+// A refusal counts as a read: a serializable transaction answers for it at its commit.
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -11,8 +11,8 @@ namespace {
 constexpr ColumnId kCode{1};
 constexpr ColumnId kParent{1};
 
-/// Parents 1 to 9 with the codes 10 to 90. Child 3 refers to parent 3 and must not lose it, which
-/// is a check. Heir 4 goes with parent 4, but a grandchild refers to it.
+/// Parents 1 to 9 with the codes 10 to 90. Child 3 refers to parent 3, and a check forbids NULL for
+/// it. Heir 4 is deleted with parent 4, but a grandchild refers to it.
 struct Family {
   Family() {
     TableSchema parents("parents");
@@ -43,8 +43,8 @@ struct Family {
   static RowId row(Transaction& t, TableId table, std::int64_t id) {
     return must(t.find({table, 0}, {Value::int64(id)})).id();
   }
-  /// How a transaction ends that is refused something, and then writes what nobody else touches,
-  /// when another one commits `change` in between.
+  /// The commit status of a transaction that is refused something and then writes rows that no
+  /// other one touches, when another transaction commits `change` in between.
   StatusCode refused_then(const std::function<StatusCode(Transaction&)>& attempt,
                           StatusCode refusal, const std::function<void(Transaction&)>& change) {
     Transaction t = must(database->begin(AccessMode::kReadWrite, Isolation::kSerializable));
@@ -128,7 +128,8 @@ TEST_CASE("a refused cascade has read the rows that it reached", "[engine]") {
     }
 }
 
-// A child of which one column is NULL refers to nothing, and so may have what no parent has.
+// A child with NULL in one column refers to nothing, so its other column may have a value without a
+// parent.
 TEST_CASE("a cascade refused for a key has read the row with the key", "[engine]") {
   for (const std::int64_t id : {2, 3}) {
     Family family;

@@ -1,4 +1,4 @@
-// Faults that were found once and must not come back.
+// Errors that were found once and must not return.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <string>
@@ -94,7 +94,7 @@ TEST_CASE("rows that are refused again and again do not fill the pool", "[engine
   CHECK(database->statistics().pool_used_bytes == used);
 }
 
-// In a key, beside one, or in the key and beside it.
+// Texts in a key, beside one, or both.
 TEST_CASE("refused rows leave no text behind, wherever the texts are", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("texts");
@@ -121,7 +121,7 @@ TEST_CASE("refused rows leave no text behind, wherever the texts are", "[engine]
   CHECK(database->statistics().pool_used_bytes == used);
 }
 
-// The row is in its indexes when its text is stored.
+// The row is already in its indexes when its text is stored.
 TEST_CASE("a row without room for its text takes no key", "[engine]") {
   MemoryDatabase database;
   TableSchema schema = rows_schema();
@@ -169,7 +169,7 @@ TEST_CASE("transactions that a drop waits for may look tables up and create othe
 }
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr bool kFreedIsGone = false;  // it keeps what was given back for a while
+constexpr bool kFreedIsGone = false;  // it keeps returned memory for a while
 #else
 constexpr bool kFreedIsGone = true;
 #endif
@@ -183,7 +183,7 @@ static std::size_t resident_bytes() {
   return (resident - shared) * 4096;
 }
 
-// Their place in DRAM was kept until the database was closed.
+// Their DRAM was kept until the database was closed.
 TEST_CASE("indexes of dropped tables take no memory", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("rows");
@@ -208,7 +208,7 @@ TEST_CASE("indexes of dropped tables take no memory", "[engine]") {
   if (kFreedIsGone) CHECK(resident_bytes() < after_first + (std::size_t{10} << 20));
 }
 
-// They had one hash: a key of so many rows took time in the square of their number to fill.
+// They had one hash: filling a key with this many rows took quadratic time.
 TEST_CASE("rows whose unique key is NULL do not meet in the hash index", "[engine]") {
   TemporaryDatabase database;
   TableSchema schema("rows");
@@ -239,7 +239,7 @@ TEST_CASE("rows whose unique key is NULL do not meet in the hash index", "[engin
               .is_null(ColumnId(2)));
   };
   check(kRows);
-  // To a value and back, undone and done, by both ways of putting a version into an index.
+  // To a value and back, undone and committed, by both ways to enter a version into an index.
   for (const bool commits : {false, true}) {
     t = must(database->begin());
     const RowId row = must(t.find({table, 0}, {Value::int64(7)})).id();
@@ -284,7 +284,7 @@ TEST_CASE("an update leaves the index entries of records with the same NULLs in 
     must(t.insert(table, {Value::int64(id), Value::int32(1), Value::null(), Value::int64(0)}));
     must(t.commit());
   };
-  // The rows of versions that updates leave are taken by inserts before the record's next update.
+  // Inserts reuse the rows of replaced versions before the record's next update.
   constexpr std::int64_t kRecords = 2500;
   std::int64_t records = 0;
   for (std::int64_t round = 1; round <= 4; ++round) {

@@ -1,4 +1,4 @@
-// Columns that begin anew at the edges: groups of NULLs, rows that lack the column, pools without
+// Edge cases of columns that begin anew: groups of NULLs, rows that lack the column, pools without
 // room, rows without room, chunks made ahead.
 #include <catch2/catch.hpp>
 #include <chrono>

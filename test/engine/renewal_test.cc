@@ -1,5 +1,5 @@
-// Columns that begin anew at a merge: what their dictionaries and texts took comes back to the
-// pool, while rows, keys and queries find what they found before.
+// Columns that begin anew at a merge: the pool gets the space of their dictionaries and texts back,
+// while rows, keys and queries give the same results.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -30,8 +30,8 @@ MergeOptions thrifty(MergeScope scope = MergeScope::kEverything) {
   return options;
 }
 
-/// Notes whose texts and amounts change all the time: `bodies` long and direct, tags and amounts by
-/// dictionary.
+/// Notes whose texts and amounts change all the time: `bodies` are long and direct, tags and
+/// amounts have dictionaries.
 struct Notes {
   Notes() {
     TableSchema schema("notes");
@@ -77,7 +77,7 @@ struct Notes {
     must(t.commit());
   }
 
-  /// Of the first rows, to what they are.
+  /// Updates the bodies of the first rows to the same values.
   void update_bodies(std::int64_t rows) {
     Transaction t = must(database->begin());
     for (std::int64_t n = 0; n < rows; ++n) {
@@ -140,7 +140,7 @@ TEST_CASE("the pool gets back texts and values that no row has any more", "[engi
   const MergeReport report = notes.merge();
   CHECK(report.columns_renewed == 3);
   CHECK_FALSE(report.releases_later);
-  // 41 rounds of texts of 400 bytes, of which one is there still, and what it was copied from.
+  // 41 rounds of texts of 400 bytes: one round is left, and the texts that it was copied from.
   CHECK(report.bytes_given_back > 40 * kRows * 6 / 7 * 400);
   CHECK(notes.used() + 36 * kRows * 6 / 7 * 400 < before);
   notes.check();
@@ -269,7 +269,7 @@ TEST_CASE("texts that a reader found during a merge stay until the reader ends",
   options.patience = std::chrono::milliseconds(20);
   std::optional<Transaction> reader;
   std::vector<std::string_view> seen;
-  // Of chunks that the merge has not come to.
+  // Texts of chunks that the merge has not reached.
   options.progress = [&](const MergeProgress&) {
     if (reader) return true;
     reader.emplace(must(notes.database->begin(AccessMode::kReadOnly)));
@@ -284,7 +284,7 @@ TEST_CASE("texts that a reader found during a merge stay until the reader ends",
   CHECK(report.releases_later);
   CHECK(report.bytes_given_back == 0);
   int round = notes.round;
-  for (int i = 0; i < 20; ++i) notes.update_all();  // into whatever space is free
+  for (int i = 0; i < 20; ++i) notes.update_all();  // into any free space
   std::swap(notes.round, round);
   for (std::size_t i = 0; i < seen.size(); i += 2) {
     const auto n = static_cast<std::int64_t>(1 + i / 2);
@@ -347,7 +347,7 @@ TEST_CASE("a table merged by policy does not grow by former values", "[engine]")
   policy.interval = std::chrono::milliseconds(10);
   policy.waste_bytes = std::uint64_t{1} << 20;
   must(notes.database->set_merge_policy(notes.table, policy));
-  // 80 KB of texts are there at any time, 40 MB come.
+  // 80 KB of texts exist at any time; 40 MB are written.
   std::uint64_t most = 0;
   for (int i = 0; i < 500; ++i) {
     notes.update_all();

@@ -12,7 +12,7 @@
 namespace flugs::test {
 namespace {
 
-// A table whose cells get wider as it is told; rows are granted by hand.
+// A table whose cells get wider on request; the test grants rows itself.
 struct Store {
   MemoryDatabase database{std::size_t{64} << 20};
   TableId id;

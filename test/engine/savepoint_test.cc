@@ -1,4 +1,4 @@
-// Taking back a part of a transaction: what it sees, what others may do, what a commit leaves.
+// Partial rollback: what the transaction sees, what others may do, what a commit leaves.
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
@@ -62,7 +62,7 @@ struct Players {
   }
   void remove(Transaction& t, std::int64_t id) const { must(t.remove(table, id_of(t, id))); }
 
-  /// "id:name/place/points ", by each way there is to the rows, which must agree.
+  /// "id:name/place/points ", by each way to read the rows; all must agree.
   std::string seen(const Transaction& t) const {
     std::map<std::int64_t, std::string> rows;
     const auto words = [&](const Row& row) {
@@ -106,7 +106,7 @@ struct Players {
   }
 };
 
-/// What is done after a savepoint and undone leaves no trace, neither for the transaction nor for
+/// Work after a savepoint that is undone leaves no trace, neither for the transaction nor for
 /// others, before its end, after it, and after a restart.
 template <typename Before, typename Undone>
 void leaves_no_trace(bool merged, Before&& before, Undone&& undone) {
@@ -175,7 +175,7 @@ TEST_CASE("a partial rollback undoes changes of keys, also changes back", "[engi
           p.rename(t, 2, "n2");
           p.move(t, 2, 2);
         });
-    // Two rows change names.
+    // Two rows exchange their names.
     leaves_no_trace(merged, nothing, [](Players& p, Transaction& t) {
       p.rename(t, 4, "passing");
       p.rename(t, 5, "n4");
@@ -256,7 +256,7 @@ TEST_CASE("savepoints nest: a rollback keeps its savepoint, a release those befo
   CHECK(players.seen(t) == seen[4]);
   CHECK(t.rollback_to(savepoints[5]).code() == StatusCode::kInvalidArgument);
   must(t.rollback_to(savepoints[4]));
-  must(t.release(savepoints[2]));  // with 3 and 4: what was done since belongs to 1
+  must(t.release(savepoints[2]));  // with 3 and 4: later writes belong to 1
   CHECK(players.seen(t) == seen[4]);
   for (const std::size_t gone : {2U, 3U, 4U, 5U}) {
     CHECK(t.rollback_to(savepoints[gone]).code() == StatusCode::kInvalidArgument);
@@ -346,7 +346,7 @@ TEST_CASE("a rollback frees undone rows for others at once, and no earlier ones"
     CHECK(may_write(3) == StatusCode::kOk);
     CHECK(may_insert(30, "thirty") == StatusCode::kOk);
     must(other.commit());
-    // Now they are somebody else's.
+    // Now another transaction has them.
     CHECK(t.update(players.table, players.id_of(t, 2), {{kPoints, Value::int64(2)}}).code() ==
           StatusCode::kConflict);
     must(t.commit());

@@ -1,4 +1,4 @@
-// What opening leaves for later: rows that nobody has swept yet.
+// Rows that have not been swept, which opening leaves for later.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kCrowd = 20'000;
 
-/// A table with a primary key, larger than what opening sweeps at once; nobody sweeps by himself.
+/// A table with a primary key, larger than opening sweeps at once; no thread sweeps by itself.
 struct Crowd {
   MemoryDatabase database{std::size_t{48} << 20, IndexMode::kHint};
   TableId table;
@@ -42,7 +42,7 @@ struct Crowd {
   RowId row_of(Transaction& t, std::int64_t id) {
     return must(t.find({table, 0}, {Value::int64(id)})).id();
   }
-  /// Each in a transaction of its own: garbage collection goes by transactions.
+  /// Each in a transaction of its own, because garbage collection counts transactions.
   void remove_each(std::int64_t first, std::int64_t end, std::int64_t step) {
     for (std::int64_t id = first; id < end; id += step) {
       Transaction t = must(database->begin(AccessMode::kReadWrite));
@@ -107,7 +107,7 @@ TEST_CASE("a row that dies before its sweep is freed once", "[engine][recovery]"
   crowd.insert(kCrowd, kCrowd + 3000);
   CHECK(crowd.unswept() < left);  // garbage collection has swept what it needed
   must(crowd.database->finish_opening());
-  // More than there are free rows: each is taken once.
+  // More inserts than free rows: each row is reused once.
   crowd.insert(kCrowd + 3000, kCrowd * 2);
   CHECK(crowd.ids().size() == kCrowd / 2 + kCrowd);
   must(crowd.database->verify({}));
@@ -131,7 +131,7 @@ TEST_CASE("a swept row is not reused while an earlier transaction is open", "[en
     }
     return rows;
   };
-  // More than opening itself gave free.
+  // More than opening itself freed.
   crowd.insert(kCrowd, kCrowd + 6000);
   CHECK(created_now() == 0);
   reader.abort();
@@ -152,8 +152,8 @@ TEST_CASE("a full pool reuses rows that were swept late, by any thread", "[engin
     while (crowd.rows().sweep_more()) {
     }
   }
-  // Few transactions, so that time hardly goes on; those that come later need no space for their
-  // intents, either.
+  // Few transactions, so that the clock hardly moves; later ones need no space for their intents
+  // either.
   constexpr std::int64_t kRows = 1000;
   std::int64_t next = 0;
   for (int i = 0; i < 2; ++i, next += kRows) crowd.insert(next, next + kRows);
@@ -171,7 +171,7 @@ TEST_CASE("a full pool reuses rows that were swept late, by any thread", "[engin
     must(t.commit());
     return status.code();
   };
-  // The first to find the pool full has every row swept, for the transactions behind it.
+  // The first one to find the pool full sweeps every row, for later transactions.
   int refused = 0;
   for (int i = 0; i < 8 && next < 5000; ++i)
     refused += insert_some() == StatusCode::kOutOfSpace ? 1 : 0;
@@ -219,7 +219,7 @@ TEST_CASE("a chunk's header that opening does not read is checked with its rows"
   CHECK(status.code() == StatusCode::kCorrupt);
   CHECK(status.message().find(fmt::format("table crowd, rows: chunk {}", chunk)) !=
         std::string::npos);
-  // Nothing of the chunk was given free, none of its blocks.
+  // No row of the chunk was freed, in none of its blocks.
   crowd.insert(kCrowd, kCrowd * 2);
   std::uint32_t dead = 0;
   for (std::uint32_t row = first; row < end; ++row)
@@ -263,7 +263,7 @@ TEST_CASE("a look-up reports a damaged index, a dictionary works without it", "[
     return row.ok() ? t.commit() : row.status();
   };
   for (std::int64_t id = 0; id < 3000; ++id) must(insert(id));
-  {  // else opening needs the index of a dictionary, and says the same
+  {  // otherwise opening needs the index of a dictionary, and reports the same
     pmem::Persister persister(database->pool().medium());
     while (database->table(table)->keep_hints(persister)) {
     }

@@ -1,4 +1,4 @@
-// A table's own work: encodings, cells that get wider, versions across chunks.
+// A table's own work: encodings, widening cells, versions across chunks.
 #include "tables/table/table.h"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ TEST_CASE("codes of large dictionaries fit into the row", "[engine]") {
   for (const char* name : {"a", "b", "c", "d", "few"})
     schema.column(name, Type::kInt32).dictionary();
   const TableId table = must(database->create_table(schema));
-  constexpr std::int32_t kRows = 70000;  // more values than 16 bits tell apart
+  constexpr std::int32_t kRows = 70000;  // more values than 16 bits distinguish
   std::vector<Value> values;
   for (std::int32_t row = 0; row < kRows; ++row) {
     for (std::int32_t column = 0; column < 4; ++column)
@@ -49,7 +49,7 @@ TEST_CASE("rows keep their values while cells get wider", "[engine]") {
   schema.column("number", Type::kDecimal).direct().primary_key({"id"});
   const TableId table = must(database->create_table(schema));
   std::vector<RowId> rows;
-  constexpr std::int64_t kRows = 70000;  // more values than 16 bits tell apart
+  constexpr std::int64_t kRows = 70000;  // more values than 16 bits distinguish
   const auto number = [](std::int64_t i) { return i % 1000 == 999 ? -i : i; };
   for (std::int64_t i = 0; i < kRows;) {
     Transaction t = must(database->begin(AccessMode::kReadWrite));
@@ -99,7 +99,7 @@ TEST_CASE("an update moves a row from a narrow chunk to a wide one", "[engine]")
   CHECK(row.get_int64(ColumnId{1}) == -5);
   CHECK(row.get_string(ColumnId{2}) == "bytes that are not in the cell");
   CHECK(row.get_bool(ColumnId{3}));
-  // Within the transaction that inserted it, too.
+  // Also within the transaction that inserted it.
   const RowId fresh =
       must(writer.insert(table, {Value::int64(2), Value::null(), Value::null(), Value::null()}));
   must(writer.update(table, fresh, {{ColumnId{1}, Value::int64(INT64_MIN)}}));

@@ -1,4 +1,5 @@
-// One thread, several transactions: isolation, conflicts, keys, and what a failed call leaves.
+// Several transactions in one thread: isolation, conflicts, keys, and the state after a failed
+// call.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ TableSchema items_schema() {
   return schema;
 }
 
-// A database with the table above, and short names for what the tests do all the time.
+// A database with the table above, and short names for frequent operations.
 struct Items {
   MemoryDatabase database;
   TableId table = must(database->create_table(items_schema()));
@@ -88,7 +89,7 @@ TEST_CASE("a recycled row that gets its old key is found once", "[engine]") {
   Items items;
   const RowId first = items.insert(1, 1);
   const RowId second = items.update(first, kRemark, Value::string("second"));
-  // Commits to another table: the row becomes free, and nobody takes it meanwhile.
+  // Commits to another table: the row becomes free, and is not reused meanwhile.
   TableSchema schema("other");
   schema.column("id", Type::kInt64);
   const TableId other = must(items.database->create_table(schema));
@@ -160,13 +161,13 @@ TEST_CASE("dead versions of large transactions are used again by the next ones",
     Transaction t = items.begin();
     for (RowId& row : rows)
       row = must(t.update(items.table, row, {{kPart, Value::int64(round + 2)}}));
-    // What has been flushed ahead may change again, and part of it be taken back.
+    // Rows that were flushed ahead may change again, and some may be undone.
     const Savepoint savepoint = must(t.savepoint());
     for (std::size_t i = 0; i < 200; ++i) must(t.remove(items.table, rows[kRows - 1 - i]));
     must(t.rollback_to(savepoint));
     must(t.commit());
   }
-  // The live rows, those that died last, and those that wait for a commit's fence.
+  // Live rows, the rows that died last, and those that wait for a commit's fence.
   CHECK(items.database->table(items.table)->statistics().rows_reserved < 5 * kRows);
   CHECK(items.count(items.begin(AccessMode::kReadOnly)) == kRows);
   must(items.database->verify({}));
@@ -249,7 +250,7 @@ TEST_CASE("the first to change a row wins, the second gets a conflict at once", 
         StatusCode::kConflict);
   CHECK(second.remove(items.table, row).code() == StatusCode::kConflict);
   must(first.commit());
-  // Still: the snapshot of the second is older than the change.
+  // Still a conflict: the second snapshot is older than the change.
   CHECK(second.remove(items.table, row).code() == StatusCode::kConflict);
   second.abort();
   CHECK(items.database->statistics().conflicts == 3);
@@ -325,7 +326,7 @@ TEST_CASE("a failed call has no effect and leaves the transaction usable", "[eng
   items.insert(1, 1, Value::string("taken"));
   const RowId mine = items.insert(2, 1, Value::string("mine"));
   Transaction t = items.begin();
-  // The first key fits, the second fails: the entry of the first must go again.
+  // The first key fits, the second fails: the entry of the first must be removed.
   CHECK(t.insert(items.table, {Value::int64(3), Value::int64(1), Value::string("taken")}).code() ==
         StatusCode::kAlreadyExists);
   CHECK(items.find_all(t, 3).empty());

@@ -1,4 +1,4 @@
-// Unique keys of several columns: what collides, what does not, and what the refusal says.
+// Unique keys of several columns: what collides, what does not, and the text of the refusal.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -31,7 +31,7 @@ Result<RowId> add(engine::DatabaseCore& core, TableId table, std::int64_t id, co
   return row;
 }
 
-// Twice each: with NULL in one column or the other, or in both.
+// Twice each: NULL in the first column, in the second, in both.
 void add_rows_with_null(engine::DatabaseCore& core, TableId table, std::int64_t first) {
   for (std::int64_t i = first; i < first + 2; ++i) {
     CHECK(add(core, table, 10 * i, kPlaceColumns[0], Value::null()).ok());
@@ -53,7 +53,7 @@ TEST_CASE("rows with NULL in a unique key of two columns never collide", "[engin
   MemoryDatabase database;
   const TableId table = must(database->create_table(seats_schema(form)));
   CHECK(add(*database, table, 0, kPlaceColumns[0], kPlaceColumns[1]).ok());
-  // In the delta, behind a restart, and in main.
+  // In the delta, after a restart, and in main.
   for (std::int64_t first = 1; first < 7; first += 2) {
     add_rows_with_null(*database, table, first);
     check_refusal(add(*database, table, 999, kPlaceColumns[0], kPlaceColumns[1]).status());

@@ -25,7 +25,7 @@ TableSchema rows_schema(const std::string& name) {
   return schema.primary_key({"id"});
 }
 
-/// What is committed, by id: all texts of a row are made from one number.
+/// Committed rows, by id: one number determines all texts of a row.
 using Contents = std::map<std::int64_t, std::int64_t>;
 
 class Subject {
@@ -70,7 +70,7 @@ std::vector<Value> row_of(std::int64_t id, std::int64_t seed, std::string& text)
           Value::int32(static_cast<std::int32_t>(seed))};
 }
 
-/// One public operation, and what it changes when it commits.
+/// A public operation, and its change when it commits.
 struct Operation {
   std::string name;
   std::function<Status(engine::DatabaseCore&, Contents&)> run;
@@ -161,7 +161,7 @@ Status update_merged(engine::DatabaseCore& core, Contents& contents) {
 
 constexpr ColumnId kAdded{4};
 
-/// A dictionary, and with it the first entry and its text.
+/// Needs space for a dictionary, its first entry and the entry's text.
 Status add_column(engine::DatabaseCore& core, Contents&) {
   ColumnSchema column;
   column.name = "added";
@@ -171,7 +171,7 @@ Status add_column(engine::DatabaseCore& core, Contents&) {
   return core.add_column(TableId(1), column).status();
 }
 
-/// Each change is one of its own: after a failure it goes on with the one that failed.
+/// Each change is separate: after a failure it continues with the one that failed.
 Status alter(engine::DatabaseCore& core, Contents& contents) {
   const engine::Table& table = *core.table(TableId(1));
   Status s;
@@ -185,7 +185,8 @@ Status alter(engine::DatabaseCore& core, Contents& contents) {
   return s.ok() ? core.drop_column(TableId(1), kAdded) : s;
 }
 
-/// Of a dictionary with long texts, and of numbers; rows of both editions are left.
+/// Changes a column with a dictionary of long texts, and one of numbers; rows of both editions
+/// stay.
 Status change_types(engine::DatabaseCore& core, Contents& contents) {
   Status s = core.change_type(TableId(1), ColumnId(2), Type::kString);
   if (s.ok()) s = core.change_type(TableId(1), ColumnId(3), Type::kInt64);
@@ -204,7 +205,7 @@ Status change_keys(engine::DatabaseCore& core, Contents&) {
   return core.drop_key({TableId(1), 1});
 }
 
-/// What a transaction can do besides.
+/// Other calls that a transaction can make.
 Status write_in_parts(engine::DatabaseCore& core, Contents& contents) {
   Result<Transaction> t = core.begin(AccessMode::kReadWrite);
   if (!t.ok()) return std::move(t).status();
@@ -281,8 +282,8 @@ void check_contents(engine::DatabaseCore& core, const Contents& expected) {
   CHECK((found == expected));
 }
 
-/// Runs `operation` on a database with a few rows; the allocations `first` to `last` fail. Whether
-/// one did.
+/// Runs `operation` on a database with a few rows; the allocations `first` to `last` fail. Returns
+/// whether one did.
 bool run_with_fault(const Operation& operation, std::uint64_t first, std::uint64_t last) {
   Subject subject;
   must(subject.create());
@@ -295,12 +296,12 @@ bool run_with_fault(const Operation& operation, std::uint64_t first, std::uint64
   const bool injected = subject.faults.failed != 0;
   subject.faults.disarm();
   INFO(operation.name << ", allocation " << first << ": " << status.to_string());
-  // An allocation made ahead of need may fail unnoticed; nothing else is kept from the caller.
+  // An allocation made ahead of need may fail unnoticed; every other failure reaches the caller.
   if (!status.ok()) REQUIRE((injected && status.code() == StatusCode::kOutOfSpace));
   check_contents(*subject.core, contents);
   if (!status.ok()) must(operation.run(*subject.core, contents));
   check_contents(*subject.core, contents);
-  // What is used is what opening finds reachable: the failed attempt has lost track of nothing.
+  // The used space equals what opening can reach: the failed attempt has lost no space.
   const std::uint64_t used = subject.used_bytes();
   must(subject.reopen());
   CHECK(subject.used_bytes() == used);
@@ -308,7 +309,7 @@ bool run_with_fault(const Operation& operation, std::uint64_t first, std::uint64
   return injected;
 }
 
-/// How many there are.
+/// Returns the number of allocations.
 std::uint64_t fail_each_allocation_of(const Operation& operation, bool all_later_ones) {
   std::uint64_t n = 1;
   while (run_with_fault(operation, n, all_later_ones ? AllocationFaults::kNone - 1 : n)) ++n;

@@ -11,7 +11,7 @@
 
 namespace flugs::test {
 
-/// Which allocations of a FaultyPool fail. Outlives the pool.
+/// The allocations of a FaultyPool that fail. Must outlive the pool.
 struct AllocationFaults {
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   std::uint64_t first = kNone;  ///< number of the first that fails, from 1
@@ -34,7 +34,7 @@ struct AllocationFaults {
   }
 };
 
-/// A pool whose n-th extent allocation finds no space; everything else is the wrapped pool's.
+/// A pool whose n-th extent allocation finds no space; everything else passes to the wrapped pool.
 class FaultyPool final : public pmem::Pool {
  public:
   FaultyPool(std::unique_ptr<pmem::Pool> pool, AllocationFaults& faults)

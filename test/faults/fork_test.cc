@@ -1,5 +1,5 @@
-// The process forks while a database is open. In the child every call says that it cannot be used
-// there, and destroying it returns at once; the parent goes on, and gives the pool back when it
+// The process forks while a database is open. In the child every call fails and says why, and
+// destroying the database returns at once. The parent goes on, and gives the pool back when it
 // closes it, whatever its children do.
 #include <fcntl.h>
 #include <spawn.h>
@@ -24,11 +24,11 @@ namespace flugs::test {
 namespace {
 
 constexpr std::int64_t kForkRows = 3000;
-/// After so many seconds a child that hangs is killed by SIGALRM.
+/// SIGALRM kills a hanging child after this many seconds.
 constexpr unsigned kSecondsMax = 60;
 constexpr std::array kFolders = {"/dev/shm", "/var/tmp"};  // memory, and in most places a disk
 
-/// A child process that does `work` and ends with what that returns: 0 for all well.
+/// A child process that does `work` and exits with its result: 0 means success.
 class Child {
  public:
   explicit Child(const std::function<int()>& work) : process_(::fork()) {
@@ -43,7 +43,7 @@ class Child {
   ~Child() {
     if (process_ > 0) wait();
   }
-  /// What it has ended with; minus the number of the signal that ended it.
+  /// Its exit status, or minus the signal that ended it.
   int wait() {
     int status = 0;
     if (::waitpid(std::exchange(process_, -1), &status, 0) < 0) return -1000;
@@ -54,7 +54,7 @@ class Child {
   pid_t process_;
 };
 
-/// What a child waits for.
+/// A child waits for it.
 class Signal {
  public:
   Signal() { REQUIRE(::pipe2(ends_.data(), O_CLOEXEC) == 0); }
@@ -115,7 +115,7 @@ bool says_fork(const Status& status) {
          status.message().find("fork") != std::string_view::npos;
 }
 
-/// The number of the first that does not say so, from 1; 0: all do.
+/// The number, from 1, of the first call without that error; 0: all have it.
 int first_other(const std::vector<std::function<Status()>>& calls, int base) {
   for (std::size_t i = 0; i < calls.size(); ++i)
     if (!says_fork(calls[i]())) return base + static_cast<int>(i) + 1;
@@ -191,7 +191,8 @@ int check_transaction_calls(Transaction& t, TableId table, RowId row) {
       50);
 }
 
-/// All that rows hold which a child has inherited: nothing of the pool, and no death by it.
+/// Reads all rows that a child has inherited: they hold nothing of the pool, and reading does not
+/// crash.
 int read_inherited(const std::vector<Row>& rows) {
   std::size_t bytes = 0;
   for (const Row& row : rows) {
@@ -290,7 +291,7 @@ TEST_CASE("a child opens the pool anew once the parent has closed it", "[fork]")
       if (!closed.wait()) return 2;
       Result<Database> own = Database::open(options);
       if (!own.ok()) return 3;
-      *database = *std::move(own);  // what was inherited goes at once
+      *database = *std::move(own);  // destroys the inherited database at once
       if (!put(*database, table, kForkRows, kForkRows + 10).ok()) return 4;
       std::optional<Transaction> t(*database->begin());
       query::RunOptions threads;
@@ -334,8 +335,8 @@ TEST_CASE("children of a process whose threads are at work do not hang", "[fork]
       static_cast<void>(database.statistics());
     }
   });
-  // The address sanitizer of GCC 12 does not keep its allocator whole over fork: there a child of
-  // busy threads does nothing that allocates.
+  // GCC 12's address sanitizer does not keep its allocator consistent over fork: under it a child
+  // of busy threads must not allocate.
 #ifdef __SANITIZE_ADDRESS__
   constexpr bool may_allocate = false;
 #else

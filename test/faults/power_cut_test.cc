@@ -1,7 +1,7 @@
-// The power goes while a pool is on an ordinary file. Device model: a page that msync covered is on
-// the medium; every other page that was written to may be there or not, torn at 512 bytes. Each
-// image that such a cut could leave is opened, and must hold what was acknowledged, and of the step
-// in flight everything or nothing.
+// Power cuts while a pool is on an ordinary file. Device model: a page that msync covered is on the
+// medium; every other written page may be there or not, torn at 512 bytes. Each image that a cut
+// could leave is opened. It must hold all acknowledged steps, and of the step in flight everything
+// or nothing.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ OpenOptions device_options(const std::string& path) {
   return options;
 }
 
-/// The file as the page cache has it, and as the medium certainly has it.
+/// The file's contents in the page cache, and those that are certainly on the medium.
 class Device {
  public:
   explicit Device(const std::string& path) : durable_(kDeviceBytes) {
@@ -58,7 +58,7 @@ class Device {
     std::memcpy(durable_.data() + begin, cached_ + begin, end - begin);
   }
 
-  /// Offsets of the sectors whose fate is open.
+  /// Offsets of the sectors that may or may not have reached the medium.
   std::vector<std::uint64_t> uncertain() const {
     std::vector<std::uint64_t> sectors;
     for (std::uint64_t page = 0; page < kDeviceBytes; page += kPageBytes) {
@@ -97,14 +97,14 @@ class PowerCut {
     in_flight_ = false;
     cut("acknowledged");
   }
-  /// Judges images of a cut right now.
+  /// Checks images of a cut at this moment.
   void cut(const char* when) {
     const std::vector<std::uint64_t> sectors = device_.uncertain();
     check(when, {});
     if (sectors.empty()) return;
     check(when, sectors);
     for (std::uint32_t i = 0; i < images_per_point_; ++i) {
-      // Mostly there, mostly not, or anything.
+      // Mostly arrived, mostly not, or anything.
       const std::uint32_t share = 1 + random_.below(16);
       std::vector<std::uint64_t> arrived;
       for (const std::uint64_t at : sectors)
@@ -142,7 +142,7 @@ class PowerCut {
   bool in_flight_ = false;
 };
 
-/// What the process that works tells the one that judges, and waits.
+/// A message from the working process to the judging one, which the sender waits for.
 struct Event {
   enum class Kind : std::uint8_t { kReady, kBegun, kAcknowledged, kBeforeSync, kSynced };
   Kind kind;
@@ -150,8 +150,8 @@ struct Event {
   std::uint64_t bytes;
 };
 
-/// Works on the pool at `path`: a pool must not be open twice in one process, so that its images
-/// are judged in another. Never returns.
+/// Works on the pool at `path` and never returns. Another process judges the images, because a pool
+/// must not be open twice in one process.
 [[noreturn]] void work(const std::string& path, std::uint64_t steps, int events, int answers) {
   const auto tell = [&](const Event& event) {
     char answer = 0;

@@ -41,7 +41,7 @@ bool fails(SystemCall call) {
   return true;
 }
 
-/// The function that would have been called without this file.
+/// The C library's function of this name.
 template <typename Function>
 Function* original(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
@@ -68,7 +68,7 @@ void observe_msync(std::uint64_t bytes_min, MsyncObserver observer) {
 }
 int sync_observed(int (*real)(void*, size_t, int), void* address, size_t bytes, int flags) {
   if (!msync_observer) return real(address, bytes, flags);
-  // In the mapping that begins closest below it.
+  // The offset in the mapping that begins closest below the address.
   std::uint64_t offset = ~std::uint64_t{0};
   for (const std::uintptr_t base : observed_bases)
     if (base != 0) offset = std::min(offset, reinterpret_cast<std::uintptr_t>(address) - base);

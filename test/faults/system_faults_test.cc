@@ -1,5 +1,5 @@
-// The n-th system call of a kind fails, for every n of creating, opening, growing: a clear error or
-// no harm at all; nothing acknowledged is lost; the next attempt works.
+// The n-th system call of a kind fails, for every n of creating, opening and growing. The result is
+// a clear error or no harm; acknowledged data is kept; the next attempt works.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ void check_rows(Database& database, std::int64_t end) {
   CHECK(sum == end * (end - 1) / 2);
 }
 
-/// Where flugs goes by another way when the call fails, so that opening succeeds all the same.
+/// Whether flugs can work without the failing call, so that opening succeeds.
 bool may_go_unnoticed(const Fault& fault) { return fault.call == SystemCall::kThread; }
 
 OpenOptions options_at(const std::string& path) {
@@ -75,9 +75,9 @@ OpenOptions options_at(const std::string& path) {
   return options;
 }
 
-/// Opens with the n-th call failing; whether one did.
+/// Opens while the n-th call fails; returns whether one did.
 bool open_with_fault(const Fault& fault, OpenOptions options, std::uint64_t n, std::int64_t rows) {
-  // What the thread that grows ahead is refused, opening may have returned before.
+  // The thread that grows ahead may get its failure after opening has returned.
   if (fault.call == SystemCall::kAllocate) options.grow_ahead_bytes = 0;
   fail_system_call(fault.call, n, fault.error);
   Result<Database> database = Database::open(options);
@@ -103,7 +103,7 @@ TEST_CASE("a system call fails while a pool is created", "[faults]") {
       const TemporaryPath path;
       const OpenOptions options = options_at(path.string());
       const bool injected = open_with_fault(fault, options, n, 0);
-      // The next attempt finds what was created, or nothing.
+      // The next attempt finds the created pool, or nothing.
       Database database = must(Database::open(options));
       const TableId table = must(database.create_table(faulty_schema()));
       must(insert(database, table, 0, 10));
@@ -178,7 +178,7 @@ TEST_CASE("a merge without a thread is reported, and tried again", "[faults]") {
   CHECK(status.state == MergeState::kFailed);
   CHECK(status.failures == 1);
   CHECK_THAT(status.last_failure, Catch::Contains("cannot be started"));
-  // Transactions bring it about as well.
+  // Transactions also trigger the merge.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   std::int64_t rows = 3000;
   while (database.statistics().merges == 0 && std::chrono::steady_clock::now() < deadline) {

@@ -1,6 +1,6 @@
-// The n-th thread that the library wants to start cannot be had, or none from the n-th on, for
-// every n of what opening, queries, merges, new keys and audits start: each does its work with the
-// threads that there are, and nothing is lost.
+// The n-th thread that the library starts fails to start, or all from the n-th on, for every n of
+// opening, queries, merges, new keys and audits. Each does its work with fewer threads, and nothing
+// is lost.
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace flugs::test {
 namespace {
 
-constexpr std::int64_t kThreadRows = 52'000;  // so many are sorted by several threads
+constexpr std::int64_t kThreadRows = 52'000;  // several threads sort this many
 constexpr std::int64_t kThreadGroups = 1000;
 constexpr std::uint64_t kAllLater = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kThreads = 3;
@@ -70,7 +70,7 @@ void check_queries(Database& database) {
   CHECK(sorted.value(kThreadRows - 1, 0).as_int64() == 0);
 }
 
-/// One row of forty changes, so that each merge has much to do.
+/// Changes one row in forty, so that each merge has much to do.
 void change_rows(Database& database, TableId table, std::int64_t turn) {
   Transaction t = must(database.begin());
   for (std::int64_t n = turn % 40; n < kThreadRows; n += 40) {
@@ -80,7 +80,7 @@ void change_rows(Database& database, TableId table, std::int64_t turn) {
   must(t.commit());
 }
 
-/// Everything that starts threads, while some cannot be started; whether one could not.
+/// Does everything that starts threads, while some cannot start; returns whether one could not.
 bool work_with_fault(const OpenOptions& options, std::uint64_t n, std::uint64_t more) {
   INFO("thread " << n << (more == 0 ? "" : " and all later ones"));
   fail_system_call(SystemCall::kThread, n, EAGAIN, more);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMerged = 40;  // rows that are in main
 constexpr std::int64_t kRows = 60;
-constexpr std::int64_t kDeleted = 7;  // every so many rows, and the one before is updated
+constexpr std::int64_t kDeleted = 7;  // one row in this many; the row before is updated
 
 bool is_deleted(std::int64_t n) { return n % kDeleted == kDeleted - 1; }
 bool is_updated(std::int64_t n) { return n % kDeleted == kDeleted - 2; }
@@ -115,7 +115,7 @@ Status fill(Database& database) {
   return change_rows(database, *table);
 }
 
-/// Rows of a key's range, all of them, in order; and each found by its primary key.
+/// Compares the rows of a key's range, in order, and looks each up by its primary key.
 std::string compare_rows(const Transaction& transaction, TableId table, std::uint16_t key) {
   std::string problems;
   std::int64_t rows = 0;

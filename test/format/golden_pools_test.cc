@@ -1,4 +1,4 @@
-// Pools that were made once by each format version, and are kept: what this program does with them.
+// Kept pools, one made by each format version, and what this program does with them.
 #include "test/format/golden_pool.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@
 namespace flugs::test {
 namespace {
 
-/// Brings the pool of that version to `path`.
+/// Unpacks the pool of this version to `path`.
 void unpack(std::uint32_t version, const std::string& path) {
   const std::string packed = FLUGS_GOLDEN_POOLS "/version-" + std::to_string(version) + ".pool.xz";
   const std::string command = "xz -dc '" + packed + "' > '" + path + "'";

@@ -1,5 +1,4 @@
-// The pool byte by byte, as docs/format.md has it: whoever changes a number here changes the
-// format.
+// The pool byte by byte, as in docs/format.md: changing a number here changes the format.
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstring>

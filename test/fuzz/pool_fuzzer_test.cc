@@ -1,5 +1,5 @@
-// Damaged pools, opened, checked, read and written to: under the address sanitizer, which also sees
-// what is read past an end inside of a pool's own memory.
+// Damaged pools are opened, checked, read and written under the address sanitizer, which also sees
+// reads past an end inside a pool's own memory.
 #include <catch2/catch.hpp>
 
 #include "fuzz/pool_fuzzer.h"

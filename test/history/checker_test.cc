@@ -1,4 +1,4 @@
-// Each anomaly in a history made by hand: found, named, and forbidden by the levels that forbid it.
+// Each anomaly in a hand-made history: found, named, and forbidden by the right levels.
 #include "history/checker.h"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ using history::Outcome;
 constexpr Level kLevels[] = {Level::kReadCommitted, Level::kSnapshot, Level::kStrongSnapshot,
                              Level::kSerializable, Level::kStrictSerializable};
 
-/// The anomaly is in the story, and nothing that a level forbids below `first_to_forbid`.
+/// The story has the anomaly, and levels below `first_to_forbid` forbid nothing in it.
 void expect(const Story& story, Anomaly anomaly, Level first_to_forbid) {
   for (const Level level : kLevels) {
     const history::Report report = judge(story, level);
@@ -55,7 +55,7 @@ TEST_CASE("histories that any order explains pass every level", "[history]") {
 TEST_CASE("values without a writer are found", "[history]") {
   expect(Story().t().reads(kListX, {7}), Anomaly::kGarbage, Level::kReadCommitted);
   expect(Story().t().sees(kRegisterX, 7), Anomaly::kGarbage, Level::kReadCommitted);
-  // Written elsewhere.
+  // Written to another object.
   expect(Story().t().append(kListX, 1).t().reads(kListY, {1}), Anomaly::kGarbage,
          Level::kReadCommitted);
   // Read before it was written.
@@ -81,7 +81,7 @@ TEST_CASE("elements that are there twice, or in another order, are found", "[his
 TEST_CASE("an acknowledged append that later reads miss is lost", "[history]") {
   expect(Story().t(0, 10).append(kListX, 1).t(11, 20).reads(kListX, {}), Anomaly::kLost,
          Level::kReadCommitted);
-  // While it may not have been acknowledged yet, it may come later.
+  // As long as it may be unacknowledged, it may come later.
   const history::Report report = judge(
       Story().t(0, 10).append(kListX, 1).t(9, 20).reads(kListX, {}), Level::kStrictSerializable);
   CHECK(report.forbidden == 0);
@@ -139,7 +139,7 @@ TEST_CASE("G1c: two transactions read each other's writes", "[history]") {
 }
 
 TEST_CASE("P4: an update is lost", "[history]") {
-  // Of a register: two versions in the place of one.
+  // In a register: two versions in the place of one.
   expect(Story()
              .t()
              .sees(kRegisterX, 0)
@@ -182,7 +182,7 @@ TEST_CASE("G-single: reads of two moments", "[history]") {
   story.t().reads(kListY, {}).reads(kListX, {1});
   story.t().reads(kListY, {2});
   expect(story, Anomaly::kGSingle, Level::kSnapshot);
-  // A read that does not give the same again.
+  // A read that cannot be repeated.
   Story again;
   again.t().append(kListX, 1);
   again.t().reads(kListX, {}).reads(kListX, {1});
@@ -267,7 +267,7 @@ TEST_CASE("a transaction killed before its answer has happened when another one 
   torn.t(201, 300).reads(kListX, {1}).reads(kListY, {});
   expect(torn, Anomaly::kLost, Level::kReadCommitted);
 
-  // Seen by one that itself was killed, and seen.
+  // Seen by a transaction that was itself killed, and seen.
   Story chain;
   chain.killed().append(kListX, 1);
   chain.killed().reads(kListX, {1}).append(kListY, 2);

@@ -10,7 +10,7 @@ namespace {
 
 using history::Graph;
 
-/// Whether a way leads from one node to the other, by trying.
+/// Whether a way leads from one node to the other, by search.
 bool reaches(const Graph& graph, std::uint32_t from, std::uint32_t to) {
   std::set<std::uint32_t> seen = {from};
   std::vector<std::uint32_t> next = {from};

@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kListZ = 4;
 inline constexpr std::uint32_t kRegisterX = 1;
 inline constexpr std::uint32_t kRegisterY = 3;
 
-/// A history written down by hand, each transaction in one go. Without times all of them overlap.
+/// A hand-made history, each transaction in one go. Without times all of them overlap.
 class Story {
  public:
   static constexpr std::uint64_t kBegin = 100;

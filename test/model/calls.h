@@ -9,9 +9,9 @@
 
 namespace flugs::test {
 
-/// Public calls that the random model makes. A name is the class, the function as its header
-/// declares it, and where a function has several forms or modes, which. `calls_test.cc` compares
-/// them with the headers.
+/// Public calls that the random model makes. A name consists of the class, the function as in its
+/// header, and for a function with several forms or modes, the form. `calls_test.cc` compares them
+/// with the headers.
 enum class Call : std::uint8_t {
   // Database
   kOpen,
@@ -237,7 +237,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Call::kCo
     "estimate_opening",
 };
 
-/// How often each call was made.
+/// Number of times that each call was made.
 class CallCounts {
  public:
   void add(Call call) { ++counts_[static_cast<std::size_t>(call)]; }

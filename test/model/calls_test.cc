@@ -1,5 +1,5 @@
-// The list of the random model's calls against the public headers: whoever adds a function there
-// must let the model call it.
+// Compares the list of the random model's calls with the public headers: a new public function must
+// be called by the model.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cctype>
@@ -59,7 +59,7 @@ std::vector<std::string> free_functions_of(const std::string& header) {
   return functions;
 }
 
-/// They name parts of a query or batch and do nothing.
+/// These name parts of a query or batch and do nothing.
 const std::vector<std::string> kNoCalls = {"ScanBatch::columns", "ScanBatch::row_id_buffer",
                                            "ScanBatch::set_row_count", "Query::node",
                                            "Query::explain"};

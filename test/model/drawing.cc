@@ -1,4 +1,4 @@
-// What the random model's calls are made of: tables, rows, keys.
+// Draws the arguments of the random model's calls: tables, rows, keys.
 #include <algorithm>
 
 #include "test/model/exerciser.h"
@@ -23,7 +23,7 @@ ModelValue Exerciser::random_cell(Open&, ModelTable& table, std::size_t column) 
     const auto number = -static_cast<std::int64_t>(random_.below(world_.records * 4));
     return ModelValue::of(schema.type, Value::from_raw(schema.type, number));
   }
-  // Enough keys for all records, but so few that they meet.
+  // Enough keys for all records, but so few that they collide.
   const bool is_unique = std::any_of(table.keys.begin(), table.keys.end(), [&](const auto& key) {
     return key.unique && !key.dropped && key.columns.size() < 3 &&
            std::find(key.columns.begin(), key.columns.end(), column) != key.columns.end();
@@ -31,7 +31,7 @@ ModelValue Exerciser::random_cell(Open&, ModelTable& table, std::size_t column) 
   return random_value(schema, is_unique ? world_.records * 2 : world_.domain, random_);
 }
 
-// Mostly to a row that is there.
+// Mostly to an existing row.
 void Exerciser::refer(Open& open, ModelTable& table, ModelRow& row) {
   for (const ModelForeignKey& foreign : table.foreign_keys) {
     if (random_.chance(15)) continue;
@@ -46,7 +46,7 @@ void Exerciser::refer(Open& open, ModelTable& table, ModelRow& row) {
       if (!value.null || table.schema.columns[column].nullable) row[column] = value;
     }
   }
-  // Nor to a number that is still to be given: nobody knows whether the row itself will get it.
+  // Never to a number that is still to be given: it is unknown whether the row itself gets it.
   for (const ModelForeignKey& foreign : table.foreign_keys) {
     const ModelKey& key = foreign.parent->keys[foreign.parent_key];
     for (std::size_t i = 0; i < foreign.columns.size(); ++i) {
@@ -92,7 +92,7 @@ std::optional<SeenRow> Exerciser::pick(Open& open, ModelTable& table) {
   return rows[random_.below(rows.size())];
 }
 
-// Values for a look-up: mostly those of a row that is there.
+// Values for a look-up: mostly those of an existing row.
 ModelRow Exerciser::key_values(Open& open, ModelTable& table, const ModelKey& key,
                                std::size_t count) {
   const auto seen = random_.chance(70) ? pick(open, table) : std::nullopt;

@@ -54,7 +54,7 @@ Exerciser::Exerciser(std::uint64_t seed)
 }
 
 Exerciser::~Exerciser() {
-  open_.clear();  // before their database
+  open_.clear();  // must end before their database
 }
 
 const std::vector<Exerciser::WeighedStep>& Exerciser::steps() {
@@ -93,7 +93,7 @@ void Exerciser::step() {
   if (figures_.steps % world_.rest_every == 0) return rest();
   const std::uint64_t what = random_.below(1000);
   if (open_.empty() || (open_.size() < world_.transactions && what < 60)) {
-    // With nobody there a schema can be changed in ways that wait for all who are.
+    // Without open transactions, schema changes that wait for them are possible.
     if (open_.empty() && random_.chance(4)) return change_schema_alone();
     return begin();
   }
@@ -172,8 +172,8 @@ Outcomes Exerciser::finish(std::size_t index, bool commits) {
   return outcome;
 }
 
-// A transaction within Database::run. Its steps are the same; it is the only try, as nobody else
-// goes on meanwhile.
+// A transaction within Database::run. Its steps are the same. It is the only attempt, because no
+// other transaction runs meanwhile.
 void Exerciser::run(Open&, ModelTable&) {
   if (open_.size() >= world_.transactions) return;
   calls_.add(Call::kRun);
@@ -255,7 +255,7 @@ void Exerciser::misuse_savepoint(Open& open, ModelTable&) {
 
 // ------------------------------------------------------------------- what a statement has written
 
-// `id` is that of the row that the call itself has made.
+// `id` is the row that the call itself has made.
 void Exerciser::settle(Open& open, RowId id, const char* what) {
   const auto& unsettled = model_.unsettled();
   if (unsettled.empty()) return expect(false, std::string(what) + ": wrote without need");
@@ -263,8 +263,8 @@ void Exerciser::settle(Open& open, RowId id, const char* what) {
   settle_cascades(open);
 }
 
-// Rows that foreign keys have changed are told apart by what they hold: their ids are those that no
-// row has that is known.
+// Rows changed by foreign keys are identified by their content: their ids are those that no known
+// row has.
 void Exerciser::settle_cascades(Open& open) {
   std::map<ModelTable*, std::vector<ModelRecord*>> unknown;
   for (const auto& [table, record] : model_.unsettled()) {

@@ -21,20 +21,20 @@
 
 namespace flugs::test {
 
-/// What one world is like; drawn from its seed.
+/// The parameters of one world; drawn from its seed.
 struct WorldOptions {
   std::uint64_t records = 60;    ///< about as many live ones in a table
   std::size_t transactions = 6;  ///< open at one time at most
   std::uint64_t domain = 20;     ///< values that a column mostly takes
   std::size_t tables = 4;        ///< about as many
   std::uint64_t rest_every = 5000;
-  bool crashes = false;  ///< no thread of the database's own writes, so that its file can be copied
+  bool crashes = false;  ///< no background thread writes, so that the file can be copied
   IndexMode index_mode = kDefaultIndexMode;
   std::uint64_t segment_bytes = std::uint64_t{1} << 20;
 };
 WorldOptions draw_world(std::uint64_t seed);
 
-/// How much was done.
+/// Counts of the work done.
 struct WorldFigures {
   std::uint64_t steps = 0;
   std::uint64_t schemas = 0;         ///< tables that were made
@@ -49,7 +49,7 @@ struct WorldFigures {
   std::string to_string() const;
 };
 
-/// A database of random tables, and a model of it. Does one random operation after the other to
+/// A database of random tables, and a model of it. Applies one random operation after the other to
 /// both.
 class Exerciser {
  public:
@@ -59,10 +59,10 @@ class Exerciser {
   Exerciser& operator=(const Exerciser&) = delete;
 
   void step();
-  /// Ends all transactions, looks at everything, closes, and audits the pool.
+  /// Ends all transactions, checks everything, closes, and audits the pool.
   void finish_world();
 
-  /// What differed first; empty as long as nothing did.
+  /// The first difference; empty as long as there is none.
   const std::string& complaint() const { return complaint_; }
   const CallCounts& calls() const { return calls_; }
   const WorldFigures& figures() const { return figures_; }
@@ -81,7 +81,7 @@ class Exerciser {
   };
   static const std::vector<WeighedStep>& steps();
 
-  // exerciser.cc: the course of things.
+  // exerciser.cc: beginning and ending, statements.
   void begin();
   Outcomes finish(std::size_t index, bool commits);
   void settle(Open& open, RowId id, const char* what);
@@ -178,7 +178,7 @@ class Exerciser {
   std::optional<std::size_t> pick_key(const ModelTable& table, bool unique, bool ordered);
   std::optional<std::size_t> pick_column(const ModelTable& table);
   ModelTable& pick_table();
-  /// Values of the unique key of a row that is there, none of them NULL.
+  /// Values of the unique key of an existing row, without NULLs.
   std::optional<std::pair<SeenRow, ModelRow>> pick_by_key(Open& open, ModelTable& table,
                                                           std::size_t key);
   std::optional<std::size_t> numbered(const ModelTable& table) const;
@@ -195,7 +195,8 @@ class Exerciser {
   std::uint64_t last_commit_ = 0;
   std::uint64_t names_made_ = 0;
   std::uint64_t schema_changes_at_opening_ = 0;
-  std::vector<std::int64_t> pending_numbers_;  // of rows being inserted: what stands for a number
+  std::vector<std::int64_t> pending_numbers_;  // of rows being inserted: stand-ins for their
+                                               // numbers
   std::int64_t next_pending_ = 0;
   CallCounts calls_;
   WorldFigures figures_;

@@ -1,4 +1,4 @@
-// Closing and opening again, after a crash too.
+// Closing and reopening, also after a crash.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ bool copy_pool(const std::string& from, const std::string& to) {
   return is_done;
 }
 
-/// In the pool, of columns that were dropped.
+/// Bytes in the pool of dropped columns.
 std::uint64_t bytes_of_dropped(Database& database) {
   std::uint64_t bytes = 0;
   for (const TableId id : database.tables()) {
@@ -131,8 +131,8 @@ void Exerciser::reopen() {
   audit();
   open_database("after closing");
   if (!complaint_.empty()) return;
-  // What columns leave behind that got another type is given back at opening. So is what a column
-  // owns that was dropped, be it long ago: when a merge since then has taken its last values.
+  // Opening gives back what columns with a new type leave behind. It also gives back what a dropped
+  // column owns, however old, once a merge has removed the column's last values.
   const std::uint64_t again = database_->statistics().pool_used_bytes;
   const std::uint64_t dropped_again = bytes_of_dropped(*database_);
   if (is_same_schema)
@@ -144,8 +144,8 @@ void Exerciser::reopen() {
   look_at_everything();
 }
 
-// As if the process had been killed: the file as it is now is opened, all transactions are gone
-// that have not committed. (What was stored and not flushed is there, as the page cache keeps it.)
+// As if the process had been killed: opens the file as it is now; all uncommitted transactions are
+// gone. (Stores that were not flushed are kept, as the page cache keeps them.)
 void Exerciser::crash() {
   TemporaryPath copy;
   if (!copy_pool(path_->string(), copy.string())) return expect(false, "the pool cannot be copied");

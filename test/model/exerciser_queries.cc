@@ -1,4 +1,4 @@
-// Queries whose answer the model knows.
+// Queries whose results the model knows.
 #include <algorithm>
 #include <map>
 
@@ -14,7 +14,7 @@ using query::QueryResult;
 
 bool is_less(const ModelValue& a, const ModelValue& b) { return compare(a, b) < 0; }
 
-/// What a comparison with the value selects; NULL is equal to nothing.
+/// Whether a comparison selects the value; NULL equals nothing.
 bool is_equal(const ModelValue& a, const ModelValue& b) {
   return !a.null && !b.null && compare(a, b) == 0;
 }
@@ -66,7 +66,7 @@ void Exerciser::query(Open& open, ModelTable& table) {
   }
 }
 
-// Count, sum, least and greatest of a column, where another one has some value.
+// Count, sum, least and greatest value of a column, filtered by another one.
 void Exerciser::query_totals(Open& open, ModelTable& table) {
   const auto filter = pick_column(table);
   const auto of = pick_column(table);
@@ -181,7 +181,7 @@ void Exerciser::query_order(Open& open, ModelTable& table) {
            "query of a result: another number of rows");
 }
 
-// A table with itself, by one column.
+// Joins a table with itself by one column.
 void Exerciser::query_joins(Open& open, ModelTable& table) {
   const auto by = pick_column(table);
   if (!by) return;

@@ -6,7 +6,7 @@
 
 namespace flugs::test {
 
-// Each column by the function for its type.
+// Reads each column by the function for its type.
 void Exerciser::read_row(const ModelTable& table, const SeenRow& expected, const Row& found) {
   calls_.add(Call::kRowId);
   calls_.add(Call::kRowGetAll);
@@ -43,7 +43,7 @@ void Exerciser::read_row(const ModelTable& table, const SeenRow& expected, const
   if (!is_same) expect(false, "read: another value of column " + std::to_string(*column));
 }
 
-// Any row that somebody sees: its id must lead to it, or to nothing.
+// Any row that some transaction sees: its id must lead to it, or to nothing.
 void Exerciser::read(Open& open, ModelTable& table) {
   Open& other = *open_[random_.below(open_.size())];
   const auto seen = pick(other, table);
@@ -137,7 +137,7 @@ void Exerciser::range(Open& open, ModelTable& table) {
   expect_rows(table, std::move(expected), found, &key, "range by key " + std::to_string(*index));
 }
 
-// The columns of a batch by the functions for their types.
+// Reads the columns of a batch by the functions for their types.
 void Exerciser::read_batch(const ModelTable& table, const ScanBatch& batch,
                            std::span<const ColumnId> of) {
   calls_.add(Call::kBatchRowCount);

@@ -27,7 +27,7 @@ bool is_used(const TableSchema& schema, std::size_t column) {
          });
 }
 
-/// Whether a check compares the column with one that it will not compare with any more.
+/// Whether a check compares the column with another that would no longer compare with it.
 bool parts_compared(const TableSchema& schema, std::size_t column, Type type) {
   const std::string& name = schema.columns[column].name;
   for (const CheckSchema& check : schema.checks)
@@ -49,16 +49,16 @@ void Exerciser::change_schema(Open&, ModelTable& table) {
   if (what < 65) return change_type(table);
   if (what < 90) return rename(table);
   if (what < 95) return skip_numbers(table);
-  // The next waits for those who are open.
+  // The next one waits for open transactions.
   if (what < 97) return drop_key(table);
   if (model_.tables().size() < world_.tables + 3) make_table(false);
 }
 
-// What needs that no transaction is open.
+// Changes that need that no transaction is open.
 void Exerciser::change_schema_alone() {
   const std::uint64_t what = random_.below(100);
   ModelTable& table = pick_table();
-  // Without anybody whom it would have to wait for a merge moves rows.
+  // Without open transactions a merge moves rows.
   if (random_.chance(20)) return merge_table(table);
   if (what < 35) return add_key(table, false);
   if (what < 60) return drop_key(table);
@@ -80,7 +80,7 @@ std::string Exerciser::fresh_name(const char* prefix) {
   return prefix + std::to_string(names_made_++);
 }
 
-// A name for something: mostly a new one, now and then one that is refused.
+// A name: mostly a new one, now and then one that is refused.
 std::string Exerciser::odd_name(const std::string& fresh, Outcomes& expected,
                                 const std::string& taken) {
   const std::uint64_t what = random_.below(100);
@@ -110,7 +110,7 @@ void Exerciser::make_table(bool refers) {
   expect_code({}, complete.status(), "schema");
   if (!complete.ok()) return;
   model_.add_table(*complete, *id);
-  // A second one of the name.
+  // A second table with the name.
   if (random_.chance(20))
     expect_code(StatusCode::kAlreadyExists, database_->create_table(schema).status(),
                 "create_table of a name that is taken");
@@ -173,7 +173,7 @@ void Exerciser::add_column(ModelTable& table) {
   const auto other = pick_column(table);
   column.name = odd_name(column.name, expected, other ? table.schema.columns[*other].name : "");
   if (expected.ok() && !column.nullable && !column.default_value && table.had_rows) {
-    // It depends on whether there is room for rows.
+    // It depends on whether the table has room for rows.
     const bool has_rows =
         std::any_of(table.records.begin(), table.records.end(),
                     [](const auto& r) { return !r->versions.empty() || r->writer != nullptr; });
@@ -234,7 +234,7 @@ void Exerciser::change_type(ModelTable& table) {
   }
   calls_.add(Call::kChangeType);
   const Status changed = database_->change_type(table.id, column_id(*column), to);
-  // So often without a merge that rows of all types are there.
+  // After many changes without a merge, rows of all types exist.
   if (expected.ok()) expected = expected | StatusCode::kBusy;
   expect_code(expected, changed, "change_type");
   if (changed.ok()) model_.change_type(table, *column, to);
@@ -303,7 +303,7 @@ void Exerciser::skip_numbers(ModelTable& table) {
   expect_code(column ? StatusCode::kOk : StatusCode::kInvalidArgument, done, "skip_numbers");
 }
 
-// As the database tells it, but for encodings, which it chooses.
+// As the database reports it, except for encodings, which it chooses.
 void Exerciser::compare_schema(const ModelTable& table) {
   calls_.add(Call::kSchema);
   const Result<TableSchema> found = database_->schema(table.id);

@@ -1,4 +1,4 @@
-// Steps that merge, look at what there is, and end transactions from outside.
+// Steps that merge, look around, and end transactions from outside.
 #include <algorithm>
 #include <thread>
 
@@ -6,7 +6,7 @@
 
 namespace flugs::test {
 
-// Nobody ends a transaction while a merge waits: with one open it only freezes chunks.
+// No transaction ends while a merge waits: if one is open, the merge only freezes chunks.
 void Exerciser::merge(Open&, ModelTable& table) { merge_table(table); }
 
 void Exerciser::merge_table(ModelTable& table) {
@@ -19,7 +19,7 @@ void Exerciser::merge_table(ModelTable& table) {
   options.patience = {};
   calls_.add(options.scope == MergeScope::kEverything ? Call::kMergeEverything : Call::kMerge);
   const auto report = database_->merge(table.id, options);
-  // In the way may be an open transaction, or the merge of the database's own thread.
+  // An open transaction or the database's own merge may be in the way.
   const bool is_alone = open_.empty() && world_.crashes;
   expect_code(is_alone ? Outcomes() : Outcomes(StatusCode::kOk) | StatusCode::kBusy,
               report.status(), "merge");
@@ -97,7 +97,7 @@ void Exerciser::look_names_up(ModelTable& table) {
   expect(is_same, "tables: others, or in another order");
 }
 
-// Merges by themselves go on beside everything; they change nothing that anybody sees.
+// Merges by policy run beside everything, and change nothing visible.
 void Exerciser::set_policy(ModelTable& table) {
   MergePolicy policy;
   policy.automatic = random_.chance(50);
@@ -115,7 +115,7 @@ void Exerciser::set_policy(ModelTable& table) {
   expect_code({}, database_->merge_status(table.id).status(), "merge_status");
 }
 
-// The next call of the transaction says that it is cancelled; what it wrote is gone.
+// The transaction's next call fails with kCancelled; its writes are gone.
 void Exerciser::end_from_outside(Open& open, ModelTable& table) {
   if (open.owned == nullptr) return;
   const TransactionId id = open.real->id();
@@ -138,7 +138,7 @@ void Exerciser::end_from_outside(Open& open, ModelTable& table) {
     std::this_thread::sleep_for(std::chrono::milliseconds(12));
     expect_code({}, database_->end_abandoned(id, std::chrono::milliseconds(10)), "end_abandoned");
   } else {
-    // All that are open are older than the merge and are asked to end.
+    // All open transactions are older than the merge and are asked to end.
     if (open_.size() > 1 || !model_.has_open()) return;
     calls_.add(Call::kMergeEnding);
     MergeOptions options;

@@ -8,7 +8,7 @@ namespace flugs::test {
 
 namespace {
 
-/// What a column has for which nothing is given. Absent: that is not allowed.
+/// A column's value if none is given. nullopt: that is not allowed.
 std::optional<ModelValue> value_without(const ColumnSchema& column) {
   ModelValue none;
   none.type = column.type;
@@ -18,8 +18,8 @@ std::optional<ModelValue> value_without(const ColumnSchema& column) {
   return {};
 }
 
-// Rows without a number get theirs from the database: until it is known another one stands for it
-// that no row has.
+// The database numbers rows without a number: until the number is known, a value that no row has
+// stands for it.
 void number(const ModelTable& table, std::vector<ModelRow>& rows, std::int64_t& next) {
   for (std::size_t i = 0; i < table.schema.columns.size(); ++i) {
     if (!table.schema.columns[i].auto_increment) continue;
@@ -57,7 +57,7 @@ void Exerciser::settle_numbers(Open& open, ModelTable& table, std::span<const Ro
 }
 
 void Exerciser::insert(Open& open, ModelTable& table) {
-  // Around the wished number of records inserts and deletes keep the balance.
+  // Inserts and deletes balance around the wanted number of records.
   if (table.records.size() > world_.records * 3 / 2 && !random_.chance(30))
     return remove(open, table);
   ModelRow row = random_row(open, table);
@@ -65,7 +65,7 @@ void Exerciser::insert(Open& open, ModelTable& table) {
   if (column && random_.chance(70)) row[*column].null = true;
   std::vector<Value> values = views(table, row);
   std::vector<ModelRow> rows = {row};
-  // As programs give rows that know nothing of columns that were added.
+  // As programs do that do not know added columns.
   const std::size_t count = table.schema.columns.size();
   bool lacks = false;
   if (table.columns_created < count && random_.chance(50)) {
@@ -143,12 +143,13 @@ void Exerciser::insert_rows(Open& open, ModelTable& table) {
 // -----------------------------------------------------------------------------------------
 // changing
 
-// `otherwise`: what is said before the row is asked.
+// `otherwise`: outcomes that come before the row is examined.
 void Exerciser::do_update(Open& open, ModelTable& table, const SeenRow& seen,
                           const std::vector<std::size_t>& named, const ModelRow& row,
                           Outcomes otherwise, const std::function<Result<RowId>()>& call,
                           const char* what) {
-  // What others have deleted since is noticed now or at the commit, as the row has room or not.
+  // Rows that others have deleted since are noticed now or at the commit, depending on the row's
+  // room.
   const bool may_have_lost_parent = open.model->isolation() == Isolation::kReadCommitted &&
                                     seen.record->writer == open.model &&
                                     !table.foreign_keys.empty();
@@ -207,7 +208,7 @@ void Exerciser::add(Open& open, ModelTable& table) {
   if (open.model->is_read_only()) otherwise = StatusCode::kReadOnly;
   ModelRow row = *seen.row;
   row[*column] = ModelValue::of(schema.type, Value::from_raw(schema.type, sum));
-  // An amount that cannot be added is refused before the row is looked for.
+  // An amount that cannot be added is refused before the row is looked up.
   if (!amount.null) model_.note_read(*open.model, table, seen.record);
   const std::vector<Value> wanted = values_of(values);
   do_update(
@@ -264,8 +265,8 @@ void Exerciser::compare_and_set(Open& open, ModelTable& table) {
       "compare_and_set");
 }
 
-// What upsert without changes makes of a row that is there: columns that are not in the key get
-// the values of `row`. Which these are.
+// The effect of upsert without changes on an existing row: columns outside the key get the values
+// of `row`. Returns those columns.
 static std::vector<std::size_t> take_over(const ModelTable& table, const ModelKey& key,
                                           const ModelRow& row, ModelRow& next) {
   std::vector<std::size_t> named;
@@ -418,7 +419,7 @@ void Exerciser::break_rules(Open& open, ModelTable& table) {
   expect_code(expected, open.real->insert(table.id, values).status(), "a bad insert");
   const auto seen = pick(open, table);
   if (!seen) return;
-  // An update looks for its row before it looks at the values: one that is refused has read it.
+  // An update looks its row up before it checks the values: a refused one has read it.
   model_.note_read(*open.model, table, seen->record);
   const Value wrong = schema.type == Type::kDate ? Value::boolean(true) : Value::date(1);
   expect_code(StatusCode::kConstraintViolated,

@@ -1,4 +1,4 @@
-// Comparing what the database says with what the model says.
+// Compares the database's results with the model's.
 #include <algorithm>
 
 #include "test/model/exerciser.h"

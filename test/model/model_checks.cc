@@ -1,4 +1,4 @@
-// Checks, as the model has them.
+// Checks in the model.
 #include <algorithm>
 
 #include "test/model/model_database.h"

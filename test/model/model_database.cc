@@ -147,7 +147,7 @@ void ModelDatabase::enter(ModelTable& table, ModelRecord& record, const ModelRow
   }
 }
 
-// The entries that the record's rows of now need, and no others.
+// Enters what the record's current rows need, and removes other entries.
 void ModelDatabase::enter_again(ModelTable& table, ModelRecord& record) {
   for (const auto& [key, hash] : record.entries) {
     auto [at, end] = table.indexes[key].equal_range(hash);
@@ -192,8 +192,8 @@ ModelTransaction* ModelDatabase::begin(std::uint64_t snapshot, Isolation isolati
   return open_.back().get();
 }
 
-// Of tables that it has not touched a serializable transaction has read nothing. If others have
-// changed a row that it found it must fail; if they have changed something else there it may.
+// A serializable transaction has read nothing of tables that it has not touched. If others changed
+// a row that it found, it must fail; if they changed something else there, it may.
 Outcomes ModelDatabase::foretell_commit(const ModelTransaction& transaction) const {
   if (!transaction.has_written()) return {};
   if (!references_hold(transaction, 0, kAlive - 1)) return StatusCode::kConflict;

@@ -15,16 +15,16 @@
 #include "test/model/outcomes.h"
 #include "test/support/model_value.h"
 
-// A database as it should be: records with all versions that an open snapshot may need. It
-// foretells the outcome of every call, as far as one thread with several open transactions goes.
+// The expected database: records with all versions that an open snapshot may need. It predicts the
+// outcome of every call for one thread with several open transactions.
 //
-// Statements are done first in the model and then in the database. The model does not know which
-// RowId a new version gets: that is told afterwards (ModelDatabase::settle).
+// Statements run first in the model and then in the database. The model does not know the RowId of
+// a new version: it is set afterwards (ModelDatabase::settle).
 
 namespace flugs::test {
 
 inline constexpr std::uint64_t kAlive = ~std::uint64_t{0};
-/// Of a version whose RowId nobody has told yet.
+/// RowId of a version before it is known.
 inline constexpr RowId kUnknownRow{~std::uint32_t{0}};
 
 class ModelTransaction;
@@ -37,7 +37,7 @@ struct ModelVersion {
   ModelRow row;
 };
 
-/// What the transaction that writes a record has made of it.
+/// The record's state within the transaction that writes it.
 struct OwnRow {
   bool deleted = false;
   RowId id;
@@ -69,7 +69,7 @@ struct ModelForeignKey {
   std::vector<std::size_t> columns;
   ModelTable* parent = nullptr;
   std::size_t parent_key = 0;
-  std::size_t child_key = 0;  ///< by which its rows are found
+  std::size_t child_key = 0;  ///< its rows are found by this key
   ReferenceAction on_delete = ReferenceAction::kRestrict;
   ReferenceAction on_update = ReferenceAction::kRestrict;
 };
@@ -81,12 +81,12 @@ struct ModelTable {
   std::vector<ModelForeignKey> foreign_keys;
   std::vector<std::pair<ModelTable*, std::size_t>> referrers;  ///< table and foreign key of it
   std::vector<std::unique_ptr<ModelRecord>> records;
-  /// Of unique keys: records that have or had a row with the hash of the key's values.
+  /// For unique keys: records that have or had a row with the hash of the key's values.
   std::vector<std::unordered_multimap<std::uint64_t, ModelRecord*>> indexes;
   std::set<std::int64_t> numbers;   ///< that its auto-increment column was given
-  std::size_t columns_created = 0;  ///< rows may be given with no more than these
+  std::size_t columns_created = 0;  ///< rows may have only these columns
   std::uint64_t changed_at = 0;     ///< the latest commit that wrote to it
-  bool had_rows = false;            ///< somebody has tried to insert
+  bool had_rows = false;            ///< an insert was attempted
 
   bool is_related() const { return !foreign_keys.empty() || !referrers.empty(); }
   std::size_t columns_there() const;
@@ -104,7 +104,7 @@ struct ModelWrite {
   ModelTable* table;
   ModelRecord* record;
   bool had_writer;              ///< the transaction had written the record before
-  OwnRow before;                ///< then this is what it had made of it
+  OwnRow before;                ///< then this was the record's state
   std::optional<ModelRow> old;  ///< what was replaced or deleted, in tables with foreign keys
   std::optional<ModelRow> made;
 };
@@ -157,15 +157,15 @@ class ModelDatabase {
   // What a transaction sees.
   std::optional<SeenRow> see(const ModelTransaction& transaction, ModelRecord& record) const;
   std::vector<SeenRow> see_all(const ModelTransaction& transaction, const ModelTable& table) const;
-  /// By a unique key; of keys with NULL any.
+  /// By a unique key; for keys with NULL any row.
   std::vector<SeenRow> find(const ModelTransaction& transaction, ModelTable& table, std::size_t key,
                             std::span<const ModelValue> values) const;
-  /// A serializable transaction answers for what it has read at its commit.
+  /// At its commit, a serializable transaction answers for its reads.
   void note_read(ModelTransaction& transaction, const ModelTable& table,
                  ModelRecord* record = nullptr) const;
 
-  // Statements. If one may only succeed it has been done, and what it wrote waits for its RowIds.
-  // Untold: what its cascades do depends on the order in which they come to rows.
+  // Statements. A statement that must succeed is already applied, and its writes wait for their
+  // RowIds. Untold: the effect of its cascades depends on the order in which they reach rows.
   Outcomes insert(ModelTransaction& transaction, ModelTable& table, std::vector<ModelRow> rows);
   /// `named`: the columns that the call names. `row`: the whole row as it will be.
   Outcomes update(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen,
@@ -179,7 +179,7 @@ class ModelDatabase {
   void settle_number(ModelTable& table, ModelRecord& record, std::size_t column, std::int64_t raw);
   void all_settled() { unsettled_.clear(); }
 
-  // Changes of a table that is there, which the database has made already.
+  // Changes of an existing table, which the database has already made.
   void add_column(ModelTable& table, const ColumnSchema& column, const ModelValue& value);
   void drop_column(ModelTable& table, std::size_t column);
   void change_type(ModelTable& table, std::size_t column, Type type);
@@ -188,11 +188,11 @@ class ModelDatabase {
   void rename_column(ModelTable& table, std::size_t column, const std::string& name);
   void rename_key(ModelTable& table, std::size_t place, const std::string& name);
   void rename_table(ModelTable& table, const std::string& name);
-  /// A serializable transaction that has read the table may be refused at its commit.
+  /// A serializable transaction that has read the table may fail at its commit.
   void note_schema_change(const ModelTable& table);
-  /// Foreign keys find their rows by the first key that serves, looked for at opening.
+  /// Foreign keys find their rows by the first suitable key, chosen at opening.
   void note_opening();
-  /// Two rows that are there have the same values of these columns, none of them NULL.
+  /// Whether two existing rows have the same values of these columns, without NULLs.
   bool has_duplicates(const ModelTable& table, const std::vector<std::size_t>& columns) const;
 
  private:
@@ -211,11 +211,11 @@ class ModelDatabase {
   Outcomes change_row(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen,
                       const std::vector<std::size_t>& named, const ModelRow& row);
   Outcomes remove_row(ModelTransaction& transaction, ModelTable& table, const SeenRow& seen);
-  /// A row to which cascades come.
+  /// A row that cascades reach.
   struct Reached {
-    std::size_t from;      ///< the write from which the first one comes
-    bool several = false;  ///< others come from another write
-    bool changes = false;  ///< one of them changes the row, and does not delete it
+    std::size_t from;      ///< the write that reaches it first
+    bool several = false;  ///< other writes reach it, too
+    bool changes = false;  ///< one of them changes the row instead of deleting it
   };
   using ReachedRows = std::map<const ModelRecord*, Reached>;
   Outcomes finish_statement(ModelTransaction& transaction, std::size_t first_write);
@@ -249,7 +249,7 @@ class ModelDatabase {
   std::vector<std::pair<ModelTable*, ModelRecord*>> unsettled_;
   std::vector<Replaced> replaced_;  // by what is unsettled
   std::vector<std::pair<ModelTable*, ModelRecord*>> to_prune_;
-  ModelRecord* key_owner_ = nullptr;  // of the key for which a row was refused last
+  ModelRecord* key_owner_ = nullptr;  // of the key because of which a row was refused last
   std::uint64_t now_ = 0;
 };
 
@@ -262,24 +262,24 @@ inline KeyId key_id(const ModelTable& table, std::size_t key) {
 inline bool is_integer(Type type) { return type == Type::kInt32 || type == Type::kInt64; }
 inline bool is_number(Type type) { return is_integer(type) || type == Type::kDecimal; }
 inline bool is_text(Type type) { return type == Type::kString || type == Type::kBytes; }
-/// Views, which live as long as the row.
+/// Views, valid as long as the row.
 std::vector<Value> values_of(const ModelRow& row);
 
 bool same_key(const ModelKey& key, const ModelRow& a, const ModelRow& b);
 bool key_has_null(const ModelKey& key, const ModelRow& row);
-/// The row's first key columns against `values`.
+/// Compares the row's first key columns with `values`.
 int compare_key(const ModelKey& key, const ModelRow& row, std::span<const ModelValue> values);
 ModelRow key_of(const std::vector<std::size_t>& columns, const ModelRow& row);
-/// Of a key's values, in the key's order.
+/// Hash of a key's values, in the key's order.
 std::uint64_t hash_key(std::span<const ModelValue> values);
 /// The column of that name; the number of columns if there is none.
 std::size_t position_of(const TableSchema& schema, const std::string& column);
-/// Whether the check is fulfilled, as far as SQL's three truth values go.
+/// Whether the check passes, with SQL's three truth values.
 bool holds(const TableSchema& schema, const Condition& condition, const ModelRow& row);
-/// Whether a check of the schema looks at the column.
+/// Whether a check of the schema uses the column.
 bool looks_at(const TableSchema& schema, const Condition& condition, std::size_t column);
-/// ok, or why values are refused whatever the other rows are: NULL, or a check. With `named` only
-/// checks of these columns are asked.
+/// ok, or the reason why values are refused independently of other rows: NULL, or a check. With
+/// `named`, only checks of these columns are evaluated.
 Outcomes judge_values(const ModelTable& table, const ModelRow& row,
                       const std::vector<std::size_t>* named = nullptr);
 

@@ -1,5 +1,4 @@
-// Changes of tables, as the model has them: they belong to no snapshot, so that all versions
-// change.
+// Changes of tables in the model: they belong to no snapshot, so all versions change.
 #include <algorithm>
 
 #include "test/model/model_database.h"

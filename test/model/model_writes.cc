@@ -1,4 +1,4 @@
-// What a statement does, as the model has it: keys, conflicts, foreign keys.
+// Statements in the model: keys, conflicts, foreign keys.
 #include <algorithm>
 
 #include "test/model/model_database.h"
@@ -7,13 +7,13 @@ namespace flugs::test {
 
 namespace {
 
-/// What a cascade fails with depends on the order in which it meets rows.
+/// The failure of a cascade depends on the order in which it reaches rows.
 Outcomes any_failure() {
   return Outcomes(StatusCode::kConflict) | StatusCode::kConstraintViolated |
          StatusCode::kAlreadyExists;
 }
 
-/// Which of several rows is refused first is not promised.
+/// The order in which several rows are refused is not defined.
 Outcomes judged_of_many() { return Outcomes(StatusCode::kConflict) | StatusCode::kAlreadyExists; }
 
 }  // namespace
@@ -69,8 +69,8 @@ Outcomes ModelDatabase::judge(ModelTable& table, std::size_t number,
   return key_owner_ != nullptr ? StatusCode::kAlreadyExists : StatusCode::kOk;
 }
 
-// Keys whose columns stay as they are need no look. The version that makes way is the
-// transaction's own to delete, so that it does not stand in the way.
+// Keys with unchanged columns need no check. The transaction itself deletes the replaced version,
+// so it does not conflict.
 Outcomes ModelDatabase::judge_keys(ModelTable& table, const ModelTransaction& transaction,
                                    const ModelRow* old, const ModelRow& row) {
   for (std::size_t i = 0; i < table.keys.size(); ++i) {
@@ -81,7 +81,7 @@ Outcomes ModelDatabase::judge_keys(ModelTable& table, const ModelTransaction& tr
   return {};
 }
 
-// Who is told that a key is taken has read the record that has it.
+// A transaction that learns that a key is taken has read the record with the key.
 void ModelDatabase::note_key_owner(ModelTransaction& transaction, const ModelTable& table,
                                    Outcomes judged) {
   if (judged.is_only(StatusCode::kAlreadyExists)) note_read(transaction, table, key_owner_);
@@ -99,10 +99,10 @@ Outcomes ModelDatabase::judge_change(const ModelTransaction& transaction,
 
 Outcomes ModelDatabase::lock(ModelTransaction& transaction, const SeenRow& seen) {
   ModelRecord& record = *seen.record;
-  // A row that it has made itself nobody else sees.
+  // No other transaction sees a row that it made itself.
   if (record.writer == &transaction) return {};
   const ModelVersion& newest = record.versions.back();
-  // Locks go by the values of a key, which an older version has not, or another record has now.
+  // Locks use the values of a key, which an older version lacks, or another record has now.
   if (newest.end != kAlive || newest.begin > snapshot_of(transaction))
     return Outcomes(StatusCode::kConflict) | StatusCode::kBusy;
   if (record.locker != nullptr && record.locker != &transaction) return StatusCode::kBusy;
@@ -234,12 +234,12 @@ void ModelDatabase::settle(ModelTable& table, ModelRecord& record, RowId id) {
 
 // ----------------------------------------------------------------------------------- foreign keys
 
-// Follows foreign keys from what the statement has written, and from what that has written in turn.
-// Rows are asked at the end, when all is done that is to be done.
+// Follows foreign keys from the statement's writes, and from the writes that these cause. Rows are
+// checked at the end, when everything is done.
 //
-// The database follows the list of writes as well, but in which order it finds the rows that refer
-// to one is its own affair. That matters when two writes reach the same row and one of them changes
-// it: a NULL in a column of both foreign keys hides the row from the other one's deletion.
+// The database also follows the list of writes, but the order in which it finds referring rows is
+// its own. The order matters when two writes reach the same row and one of them changes it: a NULL
+// in a column of both foreign keys hides the row from the other one's deletion.
 Outcomes ModelDatabase::finish_statement(ModelTransaction& transaction, std::size_t first_write) {
   Outcomes done;
   ReachedRows reached;
@@ -264,7 +264,7 @@ Outcomes ModelDatabase::finish_statement(ModelTransaction& transaction, std::siz
   return done;
 }
 
-// Rows that refer to what the write has deleted or replaced, or did at any time in this statement.
+// Rows that refer, or referred during this statement, to what the write deleted or replaced.
 void ModelDatabase::note_reached(const ModelTransaction& transaction, std::size_t first_write,
                                  std::size_t cascades_begin, std::size_t number,
                                  ReachedRows& reached) const {
@@ -285,7 +285,7 @@ void ModelDatabase::note_reached(const ModelTransaction& transaction, std::size_
     };
     for (const SeenRow& seen : see_all(transaction, *child)) note(seen.record, *seen.row);
     for (std::size_t i = first_write; i < writes.size(); ++i) {
-      // Cascades do not come to what the statement itself has deleted.
+      // Cascades do not reach rows that the statement itself deleted.
       const bool is_gone = i < cascades_begin && !writes[i].made;
       if (writes[i].table == child && writes[i].old && !is_gone)
         note(writes[i].record, *writes[i].old);
@@ -308,7 +308,7 @@ Outcomes ModelDatabase::act_on_children(ModelTransaction& transaction, std::size
     if (has_row(transaction, table, foreign.parent_key, values, snapshot)) continue;
     for (const SeenRow& seen : children(transaction, *child, foreign, values, snapshot)) {
       if (action == ReferenceAction::kCascade && !made) {
-        // A cascade of an earlier one may have reached it already.
+        // An earlier cascade may have reached it already.
         if (!see_at(transaction, *seen.record, snapshot)) continue;
         if (!remove_row(transaction, *child, seen).ok()) return any_failure();
         continue;
@@ -335,7 +335,7 @@ bool ModelDatabase::references_hold(const ModelTransaction& transaction, std::si
         const ModelRow values = key_of(foreign.columns, write.record->own.row);
         const bool is_any_null =
             std::any_of(values.begin(), values.end(), [](const ModelValue& v) { return v.null; });
-        // Who deletes what the row referred to before must have asked that one.
+        // A transaction that deletes the row's former parent must have checked that row.
         const bool keeps =
             !write.had_writer && write.old && key_of(foreign.columns, *write.old) == values;
         if (!is_any_null && !keeps &&

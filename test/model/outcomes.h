@@ -18,7 +18,7 @@ class Outcomes {
     both.codes_ = codes_ | other.codes_;
     return both;
   }
-  /// Nobody can tell: the call is not to be made.
+  /// The outcome cannot be predicted: the call must not be made.
   static Outcomes untold() {
     Outcomes none;
     none.codes_ = 0;
@@ -27,7 +27,7 @@ class Outcomes {
   bool is_untold() const { return codes_ == 0; }
   bool is_only(StatusCode code) const { return codes_ == bit(code); }
   bool admits(StatusCode code) const { return (codes_ & bit(code)) != 0; }
-  /// It succeeds, and cannot fail.
+  /// It must succeed.
   bool ok() const { return codes_ == bit(StatusCode::kOk); }
   std::string to_string() const {
     std::string text;

@@ -1,5 +1,5 @@
 // Random operations in several open transactions on random tables, which change meanwhile; each
-// outcome compared with what a map with versions says (model_database.h).
+// outcome is compared with a map of versions (model_database.h).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -20,7 +20,7 @@ std::uint64_t number_or(const char* variable, std::uint64_t standard) {
   return given == nullptr ? standard : std::strtoull(given, nullptr, 10);
 }
 
-/// Another one each day.
+/// A different seed each day.
 std::uint64_t seed_of_today() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::hours>(now).count()) /
@@ -33,7 +33,7 @@ struct Run {
   std::string complaint = {};
 };
 
-/// `operations` in worlds of their own tables; FLUGS_WORLD: only in that one.
+/// Runs `operations` in worlds with their own tables; with FLUGS_WORLD only in that one.
 Run run_worlds(std::uint64_t seed, std::uint64_t operations) {
   constexpr std::uint64_t kNoWorld = ~std::uint64_t{0};
   const std::uint64_t only = number_or("FLUGS_WORLD", kNoWorld);
@@ -70,7 +70,7 @@ TEST_CASE("random operations on random tables agree with a map of versions", "[e
 
 TEST_CASE("random operations with the seed of the day agree with a map of versions",
           "[engine][model]") {
-  if (std::getenv("FLUGS_SEED") != nullptr) return;  // that is the other test's
+  if (std::getenv("FLUGS_SEED") != nullptr) return;  // the other test handles it
   const std::uint64_t seed = seed_of_today();
   const std::uint64_t operations = number_or("FLUGS_OPERATIONS", kOperations);
   WARN("FLUGS_SEED=" << seed << " FLUGS_OPERATIONS=" << operations);

@@ -1,5 +1,5 @@
-// The users of the kill loop and of the power cuts, without kills: what their steps say is what
-// happens.
+// The users of the kill loop and of the power cuts, without kills: the effects agree with the
+// steps.
 #include <catch2/catch.hpp>
 #include <string>
 

@@ -16,8 +16,8 @@ bool can_use_processors() {
   return status.ok();
 }
 
-// Two threads tell each other: one a time-stamp that it has passed, the other its snapshot. How
-// often what was told did not fit.
+// Two threads exchange messages: one a time-stamp that it has passed, the other its snapshot.
+// Returns the number of contradictions.
 std::uint64_t count_wrong(Clock& clock, int rounds) {
   std::atomic<std::uint64_t> passed{0};
   std::atomic<std::uint64_t> seen{0};
@@ -30,7 +30,7 @@ std::uint64_t count_wrong(Clock& clock, int rounds) {
       if (told == ~std::uint64_t{0}) return;
       last = told;
       const std::uint64_t snapshot = clock.read();
-      wrong += snapshot < told ? 1 : 0;  // what was answered is to be seen
+      wrong += snapshot < told ? 1 : 0;  // must see what was answered
       seen.store(snapshot, std::memory_order_release);
     }
   });
@@ -43,7 +43,7 @@ std::uint64_t count_wrong(Clock& clock, int rounds) {
     std::uint64_t snapshot = 0;
     while ((snapshot = seen.load(std::memory_order_acquire)) == 0) {
     }
-    too_low += clock.take() <= snapshot ? 1 : 0;  // what comes later is not
+    too_low += clock.take() <= snapshot ? 1 : 0;  // must not see what comes later
   }
   passed.store(~std::uint64_t{0}, std::memory_order_release);
   reader.join();

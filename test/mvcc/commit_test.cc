@@ -153,7 +153,7 @@ TEST_CASE("a commit of any number of rows takes two fences", "[mvcc]") {
   TestSlots slots(1);
   mvcc::Slot& slot = *slots->acquire();
   for (const std::uint32_t rows : {1u, 4u, 5u, 64u, 65u, 500u}) {
-    // The first two commits of so many rows make room for their intents.
+    // The first two commits of this many rows make room for their intents.
     for (int i = 0; i < 3; ++i) {
       slots.begin(slot);
       std::vector<mvcc::Write> writes;

@@ -58,8 +58,8 @@ TEST_CASE("threads share the oldest snapshot that one of them found, for a while
   CHECK(slots->shared_oldest_snapshot(mine) == found);  // 200 ago, and mine 1200 ago
   CHECK(mine == found);
   for (int i = 0; i < 100; ++i) slots->advance();
-  CHECK(slots->shared_oldest_snapshot(mine) == slots->now());  // nobody has looked since
-  // One that is open holds it back, and is not forgotten when it was found before.
+  CHECK(slots->shared_oldest_snapshot(mine) == slots->now());  // no thread has looked since
+  // An open transaction holds it back, even if it was found before.
   mvcc::Slot& open = *slots->acquire();
   const std::uint64_t snapshot = slots->begin_snapshot(open);
   for (int i = 0; i < 1000; ++i) slots->advance();
@@ -102,7 +102,7 @@ TEST_CASE("time-stamps and generations are not given out twice, also not after r
 
 TEST_CASE("a new process shows no state of a slot's former transactions", "[mvcc]") {
   TestSlots slots(1);
-  // What a crash may leave: a tag of generation 0 of a slot that nobody has used since.
+  // A crash may leave a tag of generation 0 of a slot that was not used since.
   slots.row(7).created = mvcc::make_tag(0, 0);
   Counts counts;
   REQUIRE(slots.reopen(1, counts).ok());
@@ -111,8 +111,8 @@ TEST_CASE("a new process shows no state of a slot's former transactions", "[mvcc
   CHECK_FALSE(now.sees(slots.row(7)));
 }
 
-// The half keeps the former transaction's time-stamp until the next one commits: state and
-// time-stamp of two transactions must never stand side by side.
+// The half keeps the former transaction's time-stamp until the next one commits: the state of one
+// transaction and the time-stamp of another must never appear together.
 TEST_CASE("begin_writing changes the state of one half only", "[mvcc]") {
   TestSlots slots(1);
   mvcc::Slot& slot = *slots->acquire();
@@ -147,7 +147,7 @@ TEST_CASE("the slot array grows and keeps its limits", "[mvcc]") {
   CHECK(mvcc::generation_of(fresh.tag()) > generation);
   mvcc::Commit(*slots).undo(fresh, {});
   slots->release(fresh);
-  // Fewer may be used; the array stays.
+  // Fewer slots may be used; the array stays.
   REQUIRE(slots.reopen(1, counts).ok());
   CHECK(slots->slot_count() == 1);
   REQUIRE(slots.reopen(100, counts).ok());
@@ -157,7 +157,7 @@ TEST_CASE("the slot array grows and keeps its limits", "[mvcc]") {
 namespace {
 
 constexpr std::uint32_t kMany = 500;
-// That stand in a slot's two halves themselves, beside the number of those in a block.
+// Intents in the halves themselves, plus the count of those in a block.
 constexpr std::uint64_t kFew = 2 * std::uint64_t{mvcc::SlotHalfLayout::kInlineIntents};
 
 void commit_many(TestSlots& slots, mvcc::Slot& slot) {
@@ -187,7 +187,7 @@ TEST_CASE("opening examines the intents of a large transaction at most once", "[
     CHECK(counts.intents <= kFew);
   }
   SECTION("once when the process was killed") {
-    // As if it had been killed before it had stamped the last of its rows.
+    // As if it had been killed before it stamped the last of its rows.
     slots.row(kMany - 1).created = mvcc::make_tag(0, mvcc::generation_of(slot.tag()) - 1);
     slots->release(slot);
     REQUIRE(slots.reopen(1, counts, TestSlots::End::kKilled).ok());
@@ -205,7 +205,7 @@ TEST_CASE("opening examines the intents of a large transaction at most once", "[
     CHECK(counts.intents <= kFew);
   }
   SECTION("once when the next one, as large, had not committed") {
-    // Its intents stand in the half of the transaction before the last one.
+    // Its intents are in the half of the transaction before the last one.
     slots.begin(slot);
     slots.commit(slot, {slots.insert(slot, kMany)}).value();
     slots.begin(slot);

@@ -73,7 +73,7 @@ TEST_CASE("another transaction's writes have happened if it committed at or belo
   m.set(1, 4, SlotState::kAborted, 0);
   CHECK_FALSE(m.at(10).happened(tag));
   CHECK(m.at(10).resolve(tag).fate == Fate::kNothing);
-  // Committing above the snapshot: no reason to wait.
+  // Committing above the snapshot: the reader need not wait.
   m.set(1, 4, SlotState::kCommitting, 11);
   CHECK_FALSE(m.at(10).happened(tag));
   CHECK(m.at(10).resolve(tag).fate == Fate::kInFlight);
@@ -105,8 +105,8 @@ TEST_CASE("a tag of an unused slot means nothing", "[mvcc]") {
   CHECK(m.at(10).resolve(tag).fate == Fate::kNothing);
 }
 
-// P1 and the order of commits: at or below the snapshot, or not known yet, the reader waits until
-// the commit is durable, and then sees it.
+// P1 and the order of commits: if the time-stamp is at or below the snapshot, or unknown, the
+// reader waits until the commit is durable, and then sees it.
 TEST_CASE("a reader waits for a commit that may be below its snapshot", "[mvcc]") {
   for (const std::uint64_t known : {std::uint64_t{0}, std::uint64_t{9}}) {
     Mirrors m;

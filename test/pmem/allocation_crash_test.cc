@@ -1,6 +1,6 @@
-// Crash states of everything pmem/ makes durable by itself: creating a pool, growing, handing out
-// extents, repairing a header. Fault model: proof/explorer.h. The last test kills a
-// process instead, which leaves the page cache alone and so proves less.
+// Crash states of everything that pmem/ itself makes durable: creating a pool, growing, handing out
+// extents, repairing a header. Fault model: proof/explorer.h. The last test kills a process
+// instead, which keeps the page cache and so proves less.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -32,8 +32,8 @@ using test::TemporaryPath;
 constexpr std::size_t kSlots = 16;
 constexpr std::size_t kWordsMax = 128;
 
-/// An owner of extents: a slot in the application root names one. Of an extent's words the first
-/// `stored` hold `value`, the rest is left as the allocator gave it and must stay zero.
+/// An owner of extents: a slot in the application root names one. The first `stored` words of an
+/// extent hold `value`; the rest is as the allocator gave it and must stay zero.
 struct Slot {
   std::uint64_t offset;
   std::uint64_t bytes;
@@ -104,7 +104,7 @@ Status check_slot(Pool& pool, std::size_t index) {
   return {};
 }
 
-/// Takes all space that is free: each piece must be zero, and used and free together all there is.
+/// Takes all free space: each piece must be zero, and used and free space must add up.
 Status check_free_space(Pool& pool) {
   Persister persister(pool.medium());
   ExtentAllocator& allocator = pool.allocator();
@@ -140,7 +140,7 @@ Status check_image(std::span<std::byte> image, ExplorerContext& context) {
       if (!status.ok()) return status;
     }
     (*pool)->allocator().finish_claims();
-    // New work, of which only some is kept, then another restart.
+    // New work, some of which is kept, then another restart.
     Owner owner(**pool);
     for (std::size_t i = 0; i < kSlots; i += 5) {
       if (slots_of(**pool)[i].is_set != 0) continue;
@@ -165,7 +165,7 @@ ExplorerReport explore_allocations(ExplorerOptions options, int steps) {
   pool_options.segment_bytes = 4096;
   auto pool = Pool::create_in_memory(buffer.span(), pool_options);
   std::mt19937_64 random(options.seed);
-  // What each slot has been promised to hold, 0 for nothing; and what it may hold before that.
+  // The promised content of each slot, 0 for none; and the content that it may have before that.
   std::array<std::uint64_t, kSlots> promised{};
   std::array<std::uint64_t, kSlots> in_flight{};
   CrashExplorer explorer(
@@ -339,7 +339,7 @@ TEST_CASE("a killed process leaks nothing and loses nothing", "[pmem][crash]") {
     const SpaceReport space = (*pool)->allocator().space();
     REQUIRE(space.used_bytes + (*pool)->allocator().free_bytes() + space.overhead_bytes ==
             space.allocated_bytes);
-    // 16 extents of at most 1.6 MB: what is not in use was found again, not taken anew.
+    // 16 extents of at most 1.6 MB: unused space was found again, not taken anew.
     REQUIRE(space.allocated_bytes < (64U << 20));
   }
 }

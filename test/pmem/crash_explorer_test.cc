@@ -16,8 +16,8 @@ using pmem::Medium;
 using pmem::MediumKind;
 using pmem::Persister;
 
-// Toy protocol: a record of sixteen words over several lines is written to one of two places, then
-// a word names the place. Recovery reads the named one, and counts itself in a word of its own.
+// A toy protocol: a record of sixteen words over several lines is written to one of two places,
+// then a word names the place. Recovery reads the named one, and counts itself in a separate word.
 constexpr std::size_t kWords = 16;
 
 struct Record {
@@ -54,8 +54,8 @@ class ToyStore {
     if (mistake_ != Mistake::kWrongOrder) name(next);
   }
 
-  /// Doubles the current record in place, step by step, so that it can be cut short: not what a
-  /// recovery should do, unless it keeps count.
+  /// Doubles the current record in place, step by step, so that it can be cut short. A correct
+  /// recovery must not do so, unless it keeps count.
   void recover() {
     if (mistake_ != Mistake::kBadRecovery) return;
     for (std::uint64_t& word : toy_.records[toy_.current].words) {
@@ -68,7 +68,7 @@ class ToyStore {
     }
   }
 
-  /// The value of the record, or nothing when it is torn.
+  /// The value of the record, or an error when it is torn.
   Result<std::uint64_t> read() const {
     const Record& record = toy_.records[toy_.current];
     for (const std::uint64_t word : record.words) {
@@ -88,8 +88,8 @@ class ToyStore {
   Mistake mistake_;
 };
 
-/// Writes 10, 20, ... and lets every crash state be recovered: the last acknowledged value, or the
-/// one being written.
+/// Writes 10, 20, ... and recovers every crash state: it must have the last acknowledged value, or
+/// the one being written.
 ExplorerReport explore(Mistake mistake, ExplorerOptions options = {}) {
   const PoolBuffer buffer(8192);
   std::uint64_t acknowledged = 0;

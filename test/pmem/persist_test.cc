@@ -22,7 +22,7 @@ constexpr std::size_t kPageBytes = 4096;
 
 sigjmp_buf g_after_fault;
 
-/// Whether `action` touches memory that is not there. A flush of a line faults as a load would.
+/// Whether `action` touches missing memory. A flush of a line faults like a load.
 template <typename Action>
 bool faults(const Action& action) {
   struct sigaction jump{};
@@ -38,7 +38,7 @@ bool faults(const Action& action) {
   return has_faulted;
 }
 
-/// Two pages that can be used, between two that cannot.
+/// Two accessible pages between two inaccessible ones.
 class GuardedPages {
  public:
   GuardedPages()
@@ -75,10 +75,10 @@ TEST_CASE("a flush reaches every line of an unaligned range and no other", "[pme
       const auto flush = [&](std::byte* first_line) {
         return faults([&] { persister.flush(first_line + offset, bytes, "test/1"); });
       };
-      // The last line is the last there is, then the first that is not.
+      // First the last line is the last accessible one, then the first inaccessible one.
       wrong += flush(pages.end() - lines * kLineBytes) ? 1 : 0;
       wrong += flush(pages.end() - (lines - 1) * kLineBytes) ? 0 : 1;
-      // The first line is the first there is, then the one before.
+      // First the first line is the first accessible one, then the one before.
       wrong += flush(pages.begin()) ? 1 : 0;
       wrong += flush(pages.begin() - kLineBytes) ? 0 : 1;
       wrong += persister.counters().lines_flushed == 4 * lines ? 0 : 1;

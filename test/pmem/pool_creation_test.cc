@@ -53,7 +53,7 @@ std::vector<std::string> files_beginning_with(const std::string& path) {
   return found;
 }
 
-/// Starts `creators` processes at once that each create a pool; their statuses' codes.
+/// Starts `creators` processes at once that each create a pool; returns their status codes.
 std::vector<StatusCode> create_at_once(const std::string& path, int creators) {
   std::array<int, 2> start{};
   REQUIRE(pipe(start.data()) == 0);
@@ -161,7 +161,7 @@ TEST_CASE("a pool is created and opened", "[pmem][pool]") {
   CHECK(Pool::open(options_at(path.string())).ok());
 }
 
-// In programs that run the test above alone: libpmemobj reads most of its variables when it is
+// In programs that run only the test above: libpmemobj reads most of its variables when it is
 // loaded.
 TEST_CASE("nothing in the environment of libpmemobj keeps a process from creating a pool",
           "[pmem][pool]") {

@@ -39,7 +39,7 @@ void make_pool(const TemporaryPath& path) {
 
 Status status_of_opening(const std::string& path) { return Pool::open(options_for(path)).status(); }
 
-/// Opens, and wants `code` and all of `words` in the message.
+/// Opens the pool; expects `code` and all of `words` in the message.
 void check_refused(const std::string& path, StatusCode code,
                    std::initializer_list<const char*> words) {
   const Status status = status_of_opening(path);
@@ -49,7 +49,7 @@ void check_refused(const std::string& path, StatusCode code,
   for (const char* word : words) CHECK(status.message().find(word) != std::string_view::npos);
 }
 
-/// Lets `change` edit the file's two headers and puts the right checksums under them.
+/// Lets `change` edit the file's two headers and corrects their checksums.
 void edit_headers(const TemporaryPath& path, const std::function<void(PoolHeader&)>& change) {
   const int fd = open(path.string().c_str(), O_RDWR);
   REQUIRE(fd >= 0);
@@ -69,7 +69,7 @@ void edit_headers(const TemporaryPath& path, const std::function<void(PoolHeader
   close(fd);
 }
 
-/// The exit status of `action` in a child of its own, run as nobody when that is possible.
+/// The exit status of `action` in a child process, run as user nobody if possible.
 int in_child(bool as_nobody, const std::function<int()>& action) {
   const pid_t child = fork();
   if (child == 0) {
@@ -270,7 +270,7 @@ TEST_CASE("a pool without write permission gives kReadOnly", "[pmem][pool]") {
   CHECK(code == static_cast<int>(StatusCode::kReadOnly));
 }
 
-/// A file system of its own, gone at the end.
+/// A file system of its own, removed at the end.
 class SmallDisk {
  public:
   explicit SmallDisk(const std::string& size) : path_("/dev/shm") {
@@ -358,7 +358,7 @@ void set_word(const TemporaryPath& path, std::uint64_t offset, std::uint64_t wor
   close(fd);
 }
 
-/// It opens, as nothing of it is needed for that; an audit says what is wrong.
+/// Opening succeeds, because it does not need this part; an audit reports the damage.
 void check_only_audit_minds(const TemporaryPath& path, const std::string& part,
                             const std::string& words) {
   PoolOptions options;
@@ -375,7 +375,7 @@ void check_only_audit_minds(const TemporaryPath& path, const std::string& part,
   CHECK(found->status.message().find(words) != std::string::npos);
 }
 
-// libpmemobj itself dies of these, or does not come back: lane 2, each of its logs.
+// libpmemobj itself crashes or hangs on these: lane 2, each of its logs.
 TEST_CASE("only audits report a lane of libpmemobj with unfinished work", "[pmem][pool]") {
   const TemporaryPath path;
   make_pool(path);

@@ -1,4 +1,4 @@
-// What creating a pool asks the kernel to make durable, seen by taking the place of fsync.
+// Observes, by replacing fsync, what creating a pool asks the kernel to make durable.
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,12 +13,12 @@
 
 namespace {
 
-/// Directories among what was synced, by inode; of the main thread alone.
+/// Inodes of synced directories; main thread only.
 thread_local std::vector<ino_t>* synced_directories = nullptr;
 
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's function.
 extern "C" int fsync(int fd) {
   struct stat info{};
   if (synced_directories != nullptr && ::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {

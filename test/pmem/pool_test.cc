@@ -199,7 +199,7 @@ TEST_CASE("a forked child cannot reach the mapping", "[pmem][pool]") {
   REQUIRE(pool.ok());
   const pid_t child = fork();
   if (child == 0) {
-    // A write to a page that is not mapped fails with EFAULT rather than killing.
+    // A write to an unmapped page fails with EFAULT instead of killing the process.
     const int null = open("/dev/zero", O_RDONLY);
     const bool is_there = read(null, (*pool)->application_root(), 1) == 1;
     _exit(is_there ? 1 : 0);
@@ -246,7 +246,7 @@ TEST_CASE("pools of every size around a zone of libpmemobj can be made", "[pmem]
   {
     const auto pool = Pool::create(options);
     REQUIRE(pool.status().to_string() == "ok");
-    // What cannot be used for extents: the head, metadata of two more zones at most.
+    // Overhead: the head, and metadata of at most two more zones.
     CHECK((*pool)->allocator().space().overhead_bytes < (8 << 20));
   }
   CHECK(Pool::open(options).status().to_string() == "ok");

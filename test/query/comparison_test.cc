@@ -1,5 +1,5 @@
-// Comparisons of values that count in different units, at the ends of what the types hold: they are
-// exact, and none fails.
+// Comparisons of values with different units, at the ends of their types: they are exact, and none
+// fails.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ namespace {
 __extension__ using Int128 = __int128;
 using Limits = std::numeric_limits<std::int64_t>;
 constexpr std::int64_t kE18 = 1'000'000'000'000'000'000;
-constexpr std::int64_t kLastDay = 106'751'991;  // that 64 bits of microseconds reach
+constexpr std::int64_t kLastDay = 106'751'991;  // 64 bits of microseconds reach this day
 
 struct Compared {
   const char* name;
@@ -48,14 +48,14 @@ std::vector<Value> values_of(DataType type) {
   return values;
 }
 
-/// In the smallest unit of all.
+/// The value in the smallest unit of all.
 Int128 exact(DataType type, const Value& value) {
   if (type.type == Type::kDate) return Int128{value.raw()} * kMicrosecondsPerDay;
   if (type.type == Type::kTimestamp) return value.raw();
   return Int128{value.raw()} * power_of_ten(18u - type.scale);
 }
 
-/// Row k has the k-th value of each column, those of columns with fewer again from the begin.
+/// Row k has the k-th value of each column; columns with fewer values start again.
 class Ends {
  public:
   explicit Ends(bool in_main) {
@@ -83,7 +83,7 @@ class Ends {
   static constexpr std::size_t kCount = 29;
   static Value at(const Compared& column, std::size_t row) {
     const std::vector<Value> values = values_of(column.type);
-    // Another order for each, so that columns meet unlike values of each other.
+    // A different order for each column, so that unlike values meet.
     return values[(row * (1 + static_cast<std::size_t>(column.name[0]) % 5)) % values.size()];
   }
   QueryResult run(const Query& query) {
@@ -119,7 +119,7 @@ const std::vector<Operator> kOperators = {
     {[](const Expr& a, const Expr& b) { return a >= b; }, std::greater_equal<>()},
 };
 
-/// Ids of the rows whose value is `true` for `holds`; NULL is not.
+/// Ids of the rows whose value satisfies `holds`; NULL does not.
 std::vector<std::int64_t> expected(const Compared& column,
                                    const std::function<bool(std::size_t, Int128)>& holds) {
   std::vector<std::int64_t> ids;

@@ -1,5 +1,6 @@
-// Constants of every type in every place that a query has for an expression, judged by two who have
-// nothing in common with flugs nor with each other: an evaluator row by row, and SQLite.
+// Constants of every type in every place for an expression in a query. Two judges check the
+// results, which share no code with flugs or with each other: a row-at-a-time evaluator, and
+// SQLite.
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -22,7 +23,7 @@ namespace {
 using Columns = std::vector<SqlQuery::Column>;
 using Limits = std::numeric_limits<std::int64_t>;
 
-/// What compares with what.
+/// Values of one kind compare.
 enum class Kind : std::uint8_t { kTruth, kNumber, kTime, kText };
 constexpr Kind kKinds[] = {Kind::kTruth, Kind::kNumber, Kind::kTime, Kind::kText};
 
@@ -32,7 +33,7 @@ Kind kind_of(DataType type) {
   return type.type == Type::kBool ? Kind::kTruth : Kind::kText;
 }
 
-/// A seed for each day, that of FLUGS_SEED else.
+/// FLUGS_SEED, or else a seed for each day.
 std::uint64_t seed_of_today() {
   if (const char* given = std::getenv("FLUGS_SEED"); given != nullptr)
     return std::strtoull(given, nullptr, 10);
@@ -40,7 +41,7 @@ std::uint64_t seed_of_today() {
   return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::days>(now).count());
 }
 
-/// Draws queries over the tables of a world, and has them judged.
+/// Draws queries over the tables of a world, and lets both judges check them.
 class Drawer {
  public:
   explicit Drawer(QueryWorld& world) : world_(world), random_(world.random()) {
@@ -52,7 +53,7 @@ class Drawer {
     }
   }
 
-  /// Rows of a query that was judged; none if it overflowed.
+  /// Number of rows of the checked query; 0 if it overflowed.
   std::size_t judge_one();
   std::size_t judged() const noexcept { return judged_; }
 
@@ -288,7 +289,7 @@ Query Drawer::source(const char* table) {
   return query;
 }
 
-// What it gives is the input of another query.
+// A query's result becomes the input of another query.
 Query Drawer::of_result(const Query& input) {
   const Result<QueryResult> result = input.run(world_.reader());
   if (!result.ok()) return input;
@@ -354,7 +355,7 @@ Query Drawer::drawn(bool& ordered) {
   if (chance(25)) query = query.where(condition(columns_of(query), 1));
   if (chance(30)) query = with_constants(query, "z");
   if (!chance(40)) return query;
-  // By all columns: equal rows only have no order.
+  // By all columns, so that only equal rows have no order.
   ordered = true;
   std::vector<SortKey> by;
   if (chance(50)) by.emplace_back(any(columns_of(query)), chance(50));

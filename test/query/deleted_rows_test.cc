@@ -1,4 +1,4 @@
-// Queries of main with rows that were deleted or updated, or are being.
+// Queries of main with deleted, updated, and currently changing rows.
 #include <catch2/catch.hpp>
 #include <map>
 #include <optional>
@@ -21,7 +21,7 @@ constexpr std::int64_t kChangingRows = 3000;
 
 Query changing() { return Query::table("t"); }
 
-/// The fifteen kinds of the scan benchmark, and some that look at whole groups in other ways.
+/// The fifteen kinds of the scan benchmark, and some that read whole groups in other ways.
 std::vector<std::pair<Query, bool>> queries_of_all_kinds() {
   const auto all = [](std::vector<Aggregate> aggregates) {
     return changing().group_by({}, std::move(aggregates));
@@ -49,7 +49,7 @@ std::vector<std::pair<Query, bool>> queries_of_all_kinds() {
           {all({sum(col("a") + col("k"))}), false}};
 }
 
-/// A table in main whose rows change, and what each transaction must see of it.
+/// A table in main whose rows change, and the rows that each transaction must see.
 class ChangingTable {
  public:
   /// With holes, every chunk has unused rows between those that are used.
@@ -72,7 +72,7 @@ class ChangingTable {
   }
 
   using Rows = std::map<std::int64_t, std::vector<Cell>>;
-  /// A transaction and what it sees.
+  /// A transaction and the rows that it sees.
   struct Seen {
     Transaction transaction;
     Rows rows;
@@ -91,7 +91,7 @@ class ChangingTable {
     return rows.group(0) != nullptr && !rows.group(0)->stores_every_row();
   }
 
-  /// Deletes, updates and inserts `count` rows; of `rows`, which become what the writer sees.
+  /// Deletes, updates and inserts `count` rows; `rows` becomes what the writer sees.
   void change(Transaction& writer, int count, Rows& rows) {
     for (int i = 0; i < count; ++i) {
       const auto id = static_cast<std::int64_t>(random_.below(kChangingRows));
@@ -121,7 +121,7 @@ class ChangingTable {
   }
 
   std::uint64_t check(const Seen& seen) { return check(seen.transaction, seen.rows); }
-  /// Runs every query twice. The most MVCC entries that one of them read.
+  /// Runs every query twice. Returns the most MVCC entries that one of them read.
   std::uint64_t check(const Transaction& transaction, const Rows& rows) {
     Relation relation;
     for (const ColumnSchema& column : schema_.columns) {
@@ -146,7 +146,7 @@ class ChangingTable {
   }
   std::uint64_t check() { return check(begin(), now_); }
 
-  /// How many entries a sum over all rows reads.
+  /// Number of entries that a sum over all rows reads.
   std::uint64_t entries_of_sum(const Transaction& transaction) {
     return must(changing().group_by({}, {sum("a")}).run(transaction))
         .statistics()
@@ -159,7 +159,7 @@ class ChangingTable {
     for (std::int64_t id = first; id < end; id += step)
       must(writer.remove(table_, must(writer.find({table_, 0}, {Value::int64(id)})).id()));
   }
-  /// Removes the rows whose id leaves that remainder; how many it were.
+  /// Removes the rows with this remainder; returns their number.
   std::uint64_t remove_every(Transaction& writer, std::int64_t step, std::int64_t remainder) {
     std::uint64_t removed = 0;
     for (const auto& [id, cells] : Rows(now_)) {
@@ -230,7 +230,7 @@ TEST_CASE("queries see the live rows of main among deleted ones") {
     table.check();
     table.change_and_abort(30);
     table.check();
-    // What it has deleted itself, and another one has not committed.
+    // Its own deletions, and the uncommitted ones of another.
     ChangingTable::Seen writer = table.look();
     table.change(writer.transaction, 20, writer.rows);
     table.check();
@@ -304,7 +304,7 @@ TEST_CASE("a snapshot from before many deletions reads the stamps of all deleted
   CHECK(read <= before + removed);
   CHECK(read + engine::DeletionMarks::kRecentMax >= removed);
   CHECK(table.check(old) == read);
-  // Those that came after the last ones that are settled are told apart by their time-stamps.
+  // Deletions newer than the settled ones are distinguished by their time-stamps.
   ChangingTable::Seen later = table.look();
   table.change(10);
   CHECK(table.check(later) == 0);

@@ -19,7 +19,7 @@ using test::Random;
 
 constexpr std::size_t kRows = 200;
 
-/// Rows with random words in them, and where a column might be.
+/// Rows of random words, and a random place for a column.
 struct RandomRows {
   RandomRows(std::size_t row_bytes, Random& random) : words(kRows * row_bytes / 8) {
     for (std::uint64_t& word : words) word = random.next();

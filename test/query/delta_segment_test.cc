@@ -14,7 +14,7 @@ using namespace flugs::test;
 
 namespace {
 
-/// A table of one integer column with a dictionary, seen by a transaction after whose snapshot
+/// A table of one integer column with a dictionary. A transaction sees it after whose snapshot
 /// others went on writing into the same chunk.
 class LateRows {
  public:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-/// One row: what a single expression over it gives.
+/// One row: gives the value of a single expression over it.
 class OneRow {
  public:
   OneRow() {

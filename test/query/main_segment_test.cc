@@ -28,7 +28,7 @@ class EveryRow : public MainSegment::Rows {
   std::uint64_t entries_read() const noexcept override { return 0; }
 };
 
-/// A table whose values stand in a row group as well: integers, a date, a double, two texts.
+/// A table whose values are also in a row group: integers, a date, a double, two texts.
 class GroupWorld {
  public:
   explicit GroupWorld(std::uint64_t seed) : random_(seed) {
@@ -68,7 +68,7 @@ class GroupWorld {
   }
   Random& random() { return random_; }
 
-  /// Ascending positions of a range, more or fewer; empty: all.
+  /// Ascending positions within a range, few or many; empty: all.
   std::vector<std::uint32_t> positions(std::size_t count) {
     std::vector<std::uint32_t> chosen;
     const unsigned percent = random_.chance(50) ? 3 : 60;
@@ -110,7 +110,7 @@ class GroupWorld {
   std::unique_ptr<MainSegment> segment_;
 };
 
-/// Where what a group adds up, or its extremes, differ from those of its rows.
+/// Describes a difference between a group's totals or extremes and those of its rows.
 std::string wrong_totals(GroupWorld& world, std::uint32_t column, std::uint32_t first,
                          std::size_t count, const std::uint64_t* mask) {
   Totals expected;
@@ -141,7 +141,7 @@ std::string wrong_totals(GroupWorld& world, std::uint32_t column, std::uint32_t 
   return {};
 }
 
-/// Where a condition tested in the group holds for other rows than by value.
+/// Describes a row for which a condition gives another result in the group than by value.
 std::string first_difference(GroupWorld& world, const BoundExpr& bound, std::uint32_t slots,
                              std::size_t& narrowed) {
   std::vector<std::uint32_t> columns;
@@ -241,7 +241,7 @@ TEST_CASE("conditions tested in a group hold for the same rows as by value") {
                                         col("s").is_null() || col("s").starts_with("b"),
                                         !(col("r") == 1.5)};
   std::size_t narrowed = 0;
-  // Segments know conditions by their addresses.
+  // Segments recognise conditions by their addresses.
   std::vector<BoundPtr> kept;
   TextStore texts;
   for (const Expr& condition : conditions) {

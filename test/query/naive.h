@@ -21,14 +21,14 @@ struct Cell {
   std::string s;
 
   static Cell of(query::DataType type, const Value& value);
-  /// Two cells with the same text are the same value, of whatever scale. Doubles to nine digits.
+  /// Equal texts mean equal values, at any scale. Doubles to nine digits.
   std::string to_text() const;
 };
 /// NULL first, NaN last, numbers of different scales by size.
 int compare(const Cell& a, const Cell& b);
 
-/// Rows with named columns: what every step of a query makes of its input, row at a time, written
-/// as the definition says and without a thought of speed.
+/// Rows with named columns: the input and output of every step of a query, evaluated row by row
+/// after its definition, without regard to speed.
 struct Relation {
   std::vector<std::string> names;
   std::vector<std::vector<Cell>> rows;
@@ -40,16 +40,16 @@ struct Relation {
 /// A computation overflowed: the query must fail with kOverflow.
 struct NaiveOverflow {};
 
-/// The type of an expression, whatever its values are.
+/// The type of an expression, independent of its values.
 query::DataType type_of(const query::Expr& expr, const Relation& relation);
 /// The value of an expression for one row. Throws NaiveOverflow.
 Cell evaluate(const query::Expr& expr, const Relation& relation, const std::vector<Cell>& row);
 
-/// The relation that a query gives, `table` providing those of the tables. Throws NaiveOverflow.
+/// The relation that a query gives; `table` provides the tables. Throws NaiveOverflow.
 Relation run_naively(const query::QueryNode& node,
                      const std::function<Relation(const std::string&)>& table);
 
-/// What a query gave, as a relation.
+/// A query's result as a relation.
 Relation relation_of(const query::QueryResult& result);
 /// One line per row, sorted unless the order matters: equal for equal results.
 std::string text_of(const Relation& relation, bool ordered);

@@ -149,7 +149,7 @@ Relation group(const Relation& input, const std::vector<query::Item>& items,
   return out;
 }
 
-// The keys of every row of a side, also where the other side has none.
+// The keys of every row of one side, even if the other side has none.
 Rows keys_of(const QueryNode& node, const Relation& side, bool is_left) {
   Rows all;
   for (const std::vector<Cell>& row : side.rows) {
@@ -200,7 +200,7 @@ Relation join(const QueryNode& node, const Relation& left, const Relation& right
 }
 
 Relation order(const QueryNode& node, Relation input) {
-  // Also of a row that has nothing to be compared with.
+  // Also for a row without another to compare with.
   for (const std::vector<Cell>& row : input.rows)
     for (const query::SortKey& key : node.sort_keys) evaluate(key.item.expr(), input, row);
   std::stable_sort(input.rows.begin(), input.rows.end(), [&](const auto& a, const auto& b) {

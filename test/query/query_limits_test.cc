@@ -1,5 +1,5 @@
-// Expressions, conditions and queries that a loop makes: too large ones are refused with the limit,
-// and nothing that walks them runs out of stack or of time.
+// Expressions, conditions and queries made in a loop: too large ones are refused with the limit,
+// and no function that walks them runs out of stack or time.
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -121,7 +121,7 @@ TEST_CASE("a query has at most 500 steps") {
   check(semi, 166);
   check(right, 249);
   table.refuses(where(repeated(one(), 499, where)), "501 steps, at most 500");
-  // Twice as many steps, and columns, with each.
+  // Each doubles the number of steps and columns.
   const auto itself = [](const Query& q) { return q.as("l").join(q.as("r"), {{"l.i", "r.i"}}); };
   table.refuses(repeated(one(), 60, itself), "steps, at most 500");
   CHECK_THAT(must(repeated(one(), 499, select).explain(must(table.database()->begin()))),

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kNumberRows = 60'000;
 
-/// Table `numbers`: n from 0 on (direct), its remainder by 100 (dictionary), a name of 50.
+/// Table `numbers`: n from 0 on (direct), its remainder by 100 (dictionary), one of 50 names.
 class Numbers {
  public:
   Numbers() : database_([](OpenOptions& options) { options.max_bytes = 1u << 30; }) {
@@ -89,7 +89,7 @@ TEST_CASE("a sum that does not fit is an error, whatever the order of its parts"
     options.threads = threads;
     check_failure(n.run(large.group_by({}, {sum("n").as("total")}), options), StatusCode::kOverflow,
                   "total");
-    // The same sum in 128 bits: as an average it is there.
+    // The same sum in 128 bits: the average does not overflow.
     const QueryResult mean = must(n.run(large.group_by({}, {avg("n")}), options));
     CHECK(mean.value(0, 0).as_double() == Approx(3e11 * (kNumberRows - 1) / 2));
     // Large parts that nearly cancel out.

@@ -72,8 +72,8 @@ std::vector<Value> QueryWorld::random_row(const TableSchema& schema, std::int64_
   return row;
 }
 
-// Inserts, updates and deletes; keys are congruent to first_key modulo stride, so that transactions
-// side by side do not meet.
+// Inserts, updates and deletes. Keys are congruent to first_key modulo stride, so concurrent
+// transactions do not collide.
 void QueryWorld::change(Transaction& transaction, TableId table, const TableSchema& schema,
                         Rows& rows, std::int64_t first_key, std::int64_t stride,
                         std::size_t changes) {
@@ -97,7 +97,7 @@ void QueryWorld::change(Transaction& transaction, TableId table, const TableSche
   }
 }
 
-// Those that the table has not yet, so many at most; rows that are there have their defaults.
+// Adds missing columns, at most `count`; existing rows have their defaults.
 void QueryWorld::add_columns(TableId table, const TableSchema& all, TableSchema& now, Rows& rows,
                              std::size_t count) {
   for (; count > 0 && now.columns.size() < all.columns.size(); --count) {
@@ -152,7 +152,7 @@ QueryWorld::QueryWorld(std::uint64_t seed, std::size_t rows, bool finite)
     add_columns(t, large, now, large_rows, 6);
   }
   reader_.emplace(must(database_->begin()));
-  // Others, whose keys are even: one that does not end, and one that ends too late.
+  // Other transactions, whose keys are even: one that does not end, and one that ends too late.
   Rows others = large_rows;
   beside_.emplace(must(database_->begin()));
   change(*beside_, t, large, others, 0, 4, rows / 4);

@@ -11,9 +11,9 @@
 
 namespace flugs::test {
 
-/// Two tables of every type and encoding, with NULLs, in the state that one transaction sees while
-/// others have inserted, updated and deleted before it, beside it without an end, and after it; and
-/// what it must see. Main thread only.
+/// Two tables of every type and encoding, with NULLs, as one transaction sees them. Others have
+/// inserted, updated and deleted before it, concurrently without ending, and after it. Also has the
+/// rows that the transaction must see. Main thread only.
 class QueryWorld {
  public:
   /// With an odd seed most of the rows are in main; with every second pair of seeds table t gets
@@ -22,13 +22,13 @@ class QueryWorld {
 
   const Transaction& reader() const noexcept { return *reader_; }
   Relation table(const std::string& name) const { return tables_.at(name); }
-  /// One of the texts that columns have.
+  /// One of the columns' texts.
   const std::string& some_text() { return texts_[random_.below(texts_.size())]; }
   Random& random() noexcept { return random_; }
   TemporaryDatabase& database() noexcept { return database_; }
 
-  /// Runs it with one and with two threads and naively: the same rows, or kOverflow of both.
-  /// Returns how many rows there were.
+  /// Runs the query with one and with two threads and naively: all must give the same rows or
+  /// kOverflow. Returns the number of rows.
   std::size_t check(const query::Query& query, bool ordered = false);
 
   // Random expressions over the columns of table t, some of which may overflow.

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kRowsPerGroup = 1000;
 
-/// A table in several row groups, of which some have the same codes and others have not, some
-/// deleted rows and others none, with rows in the delta; and what a transaction must see of it.
+/// A table in several row groups. Some have the same codes and others do not, some have deleted
+/// rows and others none, and the delta has rows. Also has what a transaction must see.
 class GroupedTable {
  public:
   explicit GroupedTable(std::uint64_t seed) : random_(seed) {
@@ -49,13 +49,13 @@ class GroupedTable {
     insert(300);
     reader_.emplace(must(database_->begin()));
     const Relation seen = relation_;
-    remove_some(0, kRowsPerGroup);  // which the reader still sees
+    remove_some(0, kRowsPerGroup);  // the reader still sees them
     relation_ = seen;
   }
 
   const Transaction& reader() const { return *reader_; }
 
-  /// Runs it with one and two threads, and naively; what explain() said at last.
+  /// Runs the query with one and two threads, and naively; returns the last text of explain().
   std::string check(const Query& query, bool ordered = false) {
     const std::string expected =
         text_of(run_naively(*query.node(), [&](const std::string&) { return relation_; }), ordered);
@@ -106,7 +106,7 @@ class GroupedTable {
     must(std::move(writer).commit());
   }
 
-  // Rows by their number, one in ten; of all that are there, since the first.
+  // Removes one row in ten, by number; numbers count all rows ever inserted.
   void remove_some(std::size_t first, std::size_t end) {
     Transaction writer = must(database_->begin());
     for (std::size_t row = end; row-- > first;) {
@@ -134,7 +134,7 @@ bool says(const std::string& how, const std::string& what) {
   return how.find(what) != std::string::npos;
 }
 
-// Calls `body` for every route that this processor has.
+// Calls `body` for every route of this processor.
 template <typename Body>
 void for_routes(const Body& body) {
   const KernelRoute best = columns::kernel_route();
@@ -165,7 +165,7 @@ TEST_CASE("grouping by the codes of row groups and by value gives the same") {
     }
     table.check(t().group_by({"k", "s", "b"}, all));
     table.check(t().group_by({"w"}, {count(), sum("v")}));
-    // What is not added up by code.
+    // Aggregates that are not computed by code.
     table.check(t().group_by({"k"}, {count_distinct("v"), variance("w"), min("s")}));
     table.check(t().group_by({"k"}, {sum(col("v") + 1), sum("w")}));
   });

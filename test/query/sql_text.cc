@@ -36,7 +36,7 @@ bool is_text(DataType type) { return query::lane_of(type) == query::Lane::kText;
 
 std::string ten_to(unsigned exponent) { return "1" + std::string(exponent, '0'); }
 
-/// The type of values of both.
+/// The common type of both values.
 DataType common(DataType a, DataType b) {
   if (query::is_time(a) && a.type != b.type) return {Type::kTimestamp, 0};
   if (!query::is_number(a)) return a;
@@ -197,7 +197,7 @@ Sql sql_of(const Expr& expr, const Columns& columns) {
 
 SqlQuery::Column output(const std::string& name, const Sql& sql) { return {name, sql.type}; }
 
-/// An aggregate of `argument`, a column that holds its values.
+/// An aggregate of `argument`, a column with its values.
 Sql sql_of_aggregate(const query::Aggregate& aggregate, const std::string& argument, DataType of) {
   const DataType sum = query::is_integer(of) ? kInteger : of;
   switch (aggregate.kind) {

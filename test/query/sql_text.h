@@ -10,8 +10,8 @@
 
 namespace flugs::test {
 
-/// A query in SQL, with what it gives. Decimals are units, dates and timestamps what they are
-/// counted in, bytes are text: only SQLite's integers, reals and texts.
+/// A query in SQL, with the columns of its result. Decimals are units, dates and timestamps their
+/// counts, bytes are text: only SQLite's integers, reals and texts.
 struct SqlQuery {
   struct Column {
     std::string name;
@@ -23,12 +23,12 @@ struct SqlQuery {
   const Column& column(const std::string& name) const;
 };
 
-/// Of results that are inputs: the query that gave each.
+/// For results that are inputs: the query that gave each.
 using SqlResults = std::map<const query::ResultData*, SqlQuery>;
 using SqlTables = std::map<std::string, std::vector<SqlQuery::Column>>;
 
-/// Written from the definitions in flugs/expression.h and flugs/query.h, by types of its own: it
-/// has nothing in common with the Binder. Of what flugs knows, variances and NaN are missing.
+/// Written from the definitions in flugs/expression.h and flugs/query.h, with types of its own: it
+/// shares nothing with the Binder. Variances and NaN are missing.
 SqlQuery to_sql(const query::QueryNode& node, const SqlTables& tables, const SqlResults& results);
 /// A value as SQL writes it.
 std::string sql_literal(query::DataType type, const Value& value);

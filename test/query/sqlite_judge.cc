@@ -46,7 +46,7 @@ Value value_of(const Cell& cell) {
 
 SqliteJudge::SqliteJudge() {
   REQUIRE(sqlite3_open(":memory:", &sqlite_) == SQLITE_OK);
-  // Else a name that there is not would be a text.
+  // Otherwise an unknown name would be a text.
   sqlite3_db_config(sqlite_, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
 }
 

@@ -9,7 +9,7 @@ struct sqlite3;
 
 namespace flugs::test {
 
-/// The same tables in an SQLite database in memory. Main thread only; what fails fails the test.
+/// The same tables in an SQLite database in memory. Main thread only; an error fails the test.
 class SqliteJudge {
  public:
   SqliteJudge();

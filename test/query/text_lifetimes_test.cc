@@ -1,5 +1,5 @@
-// What owns the bytes of a text in a query, and until when: see RunContext. To be run under the
-// address sanitizer, which sees a view of freed bytes wherever it is read.
+// The owners and lifetimes of a text's bytes in a query: see RunContext. Run it under the address
+// sanitizer, which sees every read through a view of freed bytes.
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -19,7 +19,7 @@ const std::string kLong = "a text of a constant that is too long to stand in a s
 const std::string kOther = "another text of a constant that is too long to stand in a string";
 constexpr std::int64_t kThings = 20'000;
 
-/// `things`: id, `kind`, of four texts, and `name`, held directly. Half of its rows are in main.
+/// `things`: id, `kind` with four texts, and `name`, held directly. Half of the rows are in main.
 class Things {
  public:
   Things() {
@@ -43,7 +43,7 @@ class Things {
     options.threads = threads;
     return must(query.run(reader_, options));
   }
-  /// Nothing of it is left afterwards.
+  /// Destroys everything.
   void close() {
     reader_ = Transaction();
     database_.close();

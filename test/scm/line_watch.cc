@@ -27,7 +27,8 @@ namespace flugs::test {
 
 namespace {
 
-constexpr std::size_t kPoolBytesMin = std::size_t{12} << 20;  // so much, and shared: a pool
+constexpr std::size_t kPoolBytesMin = std::size_t{12} << 20;  // a shared mapping of this size is a
+                                                              // pool
 constexpr std::size_t kNotedMax = std::size_t{1} << 24;
 constexpr greg_t kSingleStep = 0x100;  // the processor's trap flag
 
@@ -41,7 +42,7 @@ struct Access {
 };
 std::vector<Access> noted;  // has all its room before a watch begins
 std::size_t noted_count = 0;
-// Pages that the instruction under way may access: some access several.
+// Pages that the current instruction may access; some instructions access several.
 thread_local std::array<std::byte*, 64> allowed;
 thread_local std::size_t allowed_count = 0;
 struct sigaction segv_before;
@@ -57,7 +58,7 @@ std::size_t line_of(const Access& access) {
   return (access.address - reinterpret_cast<std::uintptr_t>(mapped.data())) / pmem::kLineBytes;
 }
 
-/// CLFLUSH, CLFLUSHOPT or CLWB: what they cost is charged by the fence.
+/// CLFLUSH, CLFLUSHOPT or CLWB: the fence charges their costs.
 bool is_flush(const std::uint8_t* instruction) {
   if (*instruction == 0x66) ++instruction;           // makes CLFLUSH CLFLUSHOPT, and 6 CLWB
   if ((*instruction & 0xf0) == 0x40) ++instruction;  // REX: the registers from r8 on

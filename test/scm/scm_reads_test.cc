@@ -1,5 +1,5 @@
-// What is charged for reads of emulated SCM, held against what the processor saw: only in a build
-// with FLUGS_SCM.
+// Compares the charges for reads of emulated SCM with what the processor saw: only in a build with
+// FLUGS_SCM.
 #include "pmem/scm_reads.h"
 
 #include <algorithm>
@@ -36,25 +36,25 @@ const std::string& long_text() {
   return text;
 }
 
-/// What one piece of work has touched, as numbers of lines from the beginning of the pool.
+/// Lines that a piece of work touched, as numbers from the beginning of the pool.
 struct Touched {
   std::vector<std::size_t> charged;
   std::vector<std::size_t> seen;  // by the processor
 
   std::map<std::size_t, std::string> places;  // of lines missed: what touched them first
 
-  /// Read or written without a charge: there must be none.
+  /// Lines read or written without a charge: there must be none.
   std::vector<std::size_t> missed() const {
     std::vector<std::size_t> lines;
     std::set_difference(seen.begin(), seen.end(), charged.begin(), charged.end(),
                         std::back_inserter(lines));
     return lines;
   }
-  /// Charged, and not seen: an access that reaches into a line is seen in the one before.
+  /// Lines charged but not seen: an access across two lines is seen in the first only.
   std::size_t unseen() const { return charged.size() + missed().size() - seen.size(); }
 };
 
-/// In a thread of its own, which has touched nothing yet.
+/// Runs `work` in a thread of its own, which has touched nothing yet.
 Touched touched_by(const std::function<void()>& work, bool opens = false) {
   Touched touched;
   std::thread([&] {
@@ -276,14 +276,14 @@ TEST_CASE("every line that opening after a crash touches is charged", "[scm]") {
     options.path = copy.string();
     Result<Database> opened(Status(StatusCode::kNotFound));
     Touched touched = touched_by([&] { opened = Database::open(options); }, true);
-    // Says where the root is, and is read before the file is taken for a pool.
+    // The root's place is read before the file counts as a pool.
     std::erase(touched.seen, pmem::kRootOffsetOffset / pmem::kLineBytes);
     check_charges("opening after a crash", touched, mode == IndexMode::kHint ? 50 : 1000);
     must(opened.status());
   }
 }
 
-// GCC leaves it without checks, as it would be in a library that is compiled without them.
+// GCC compiles it without checks, like a function of a library without them.
 __attribute__((noinline, no_sanitize("kernel-address"))) int read_unchecked(const std::byte* at) {
   return std::to_integer<int>(*static_cast<const volatile std::byte*>(at));
 }
@@ -298,7 +298,7 @@ TEST_CASE("the watch finds a line that is read without a check", "[scm]") {
   CHECK(touched.missed() == std::vector<std::size_t>{line});
 }
 
-/// Lines that `work` is charged for, with the whole latency and in sequence.
+/// Number of lines that `work` is charged for, in full and in sequence.
 std::uint64_t lines_read(Database& database, const std::function<void()>& work) {
   const Statistics before = database.statistics();
   work();

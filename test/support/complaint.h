@@ -7,17 +7,17 @@
 
 namespace flugs::test {
 
-/// By how much a stress test does more than the least; the sanitizers are slow, and of the two the
-/// thread sanitizer is the one that threads are for.
+/// Factor of a stress test's work over the minimum. The sanitizers are slow; the thread sanitizer
+/// is the one that these tests are for.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr int kEffort = 1;
 #else
 inline constexpr int kEffort = 10;
 #endif
-/// Of `rounds` that differ little from each other, the `few` that a sanitizer needs to see.
+/// `rounds`, or just the `few` of similar rounds that a sanitizer needs.
 constexpr int rounds_of(int rounds, int few) { return kEffort == 1 ? few : rounds; }
 
-/// What went wrong first, told by any thread: Catch's macros belong to the main thread.
+/// The first error, reported by any thread: Catch's macros belong to the main thread.
 class Complaint {
  public:
   bool expect(bool condition, const std::string& what) {

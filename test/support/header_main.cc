@@ -1,2 +1,2 @@
-// Only there to have test/support's precompiled header made.
+// Exists so that test/support's precompiled header is made.
 int main() { return 0; }

@@ -13,8 +13,8 @@
 
 namespace flugs::test {
 
-/// One column of a row group in a buffer, as the builder made it, next to the values it is of.
-/// Strings longer than a cell are in front, as if it were a pool.
+/// One column of a row group in a buffer, as the builder made it, and its values. Strings longer
+/// than a cell are in front, as in a pool.
 class MainColumnGroup {
  public:
   MainColumnGroup(Type type, std::vector<ModelValue> values,
@@ -37,7 +37,7 @@ class MainColumnGroup {
   }
   Status check() const { return columns::MainColumn::check(layout(), extent(), owner()); }
   Status audit() const { return columns::MainColumn::audit(layout(), extent(), owner(), memory()); }
-  /// Makes the layout's checksum right again; sign_parts that of the parts.
+  /// Corrects the layout's checksum; sign_parts corrects that of the parts.
   void sign();
   void sign_parts();
 
@@ -52,7 +52,7 @@ class MainColumnGroup {
   std::uint64_t group_offset_ = 0;
 };
 
-/// What a column of random values looks like.
+/// The shape of a column of random values.
 struct MainColumnShape {
   Type type = Type::kInt64;
   std::size_t rows = 1000;
@@ -65,7 +65,7 @@ std::vector<ModelValue> random_values(const MainColumnShape& shape, Random& rand
 ModelValue integer_value(Type type, std::int64_t raw);
 ModelValue text_value(std::string text);
 
-/// Compares everything a column answers with the values it is of; returns the first difference,
+/// Compares everything that a column can answer with its values; returns the first difference,
 /// empty if there is none. `random` chooses ranges of rows, bounds and masks.
 std::string first_difference(const MainColumnGroup& group, Random& random);
 

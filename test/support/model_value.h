@@ -10,7 +10,7 @@
 
 namespace flugs::test {
 
-/// A value that owns its bytes, in the one form in which the database stores it.
+/// A value that owns its bytes, in the form in which the database stores it.
 struct ModelValue {
   Type type = Type::kInt64;
   bool null = true;

@@ -16,7 +16,7 @@
 
 namespace flugs::test {
 
-/// The environment variable FLUGS_TEST_INDEX=rebuild: all tests once more with indexes in DRAM.
+/// With the environment variable FLUGS_TEST_INDEX=rebuild, all tests use indexes in DRAM.
 inline IndexMode test_index_mode() {
   const char* wanted = std::getenv("FLUGS_TEST_INDEX");
   return wanted != nullptr && std::string_view(wanted) == "rebuild" ? IndexMode::kRebuild
@@ -33,11 +33,11 @@ inline OpenOptions small_options(const std::string& path) {
   options.slots_max = 16;
   options.recovery_threads = 2;
   options.index_mode = test_index_mode();
-  options.clock = CommitClock::kCounter;  // time-stamps one after the other, on any machine
+  options.clock = CommitClock::kCounter;  // consecutive time-stamps on any machine
   return options;
 }
 
-/// The value of a result that must be ok. Main thread only.
+/// The value of a result, which must be ok. Main thread only.
 template <typename T>
 T must(Result<T> result) {
   INFO(result.status().to_string());
