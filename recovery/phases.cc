@@ -70,8 +70,8 @@ Status Phases::run_in_turn(const std::string& phase,
   return {};
 }
 
-// A phase may have several lists of tasks, of which none knows of the next: what is done never gets
-// less.
+// A phase may run several lists of tasks, and none of them knows of the next: so the counts of a
+// phase only grow.
 void Phases::begin_steps(const std::string& phase, std::size_t count) {
   if (phase != step_phase_) steps_done_ = steps_ = 0;
   step_phase_ = phase;

@@ -15,7 +15,7 @@
 
 namespace flugs::recovery {
 
-/// What tells the caller of open how far it has come; may be empty.
+/// Tells the caller of open how far the opening has come; may be empty.
 using ProgressFunction =
     std::function<void(std::string_view phase, std::uint64_t done, std::uint64_t total)>;
 
@@ -24,22 +24,22 @@ using ProgressFunction =
 /// Source: SOFORT (DaMoN 2014), section 3.3 and Figure 4.
 class Phases {
  public:
-  /// `threads` 0: one per processor. When `stops` becomes true, tasks that have not begun by then
-  /// are skipped; null: it does not.
+  /// `threads` 0: one per processor. When `stops` becomes true, tasks that have not begun are
+  /// skipped; null: nothing stops them.
   Phases(RecoveryReport& report, std::uint32_t threads, ProgressFunction progress,
          const std::atomic<bool>* stops = nullptr);
 
   std::uint32_t threads() const noexcept { return threads_; }
 
-  /// Runs `work` as phase `name`; it returns how many items it went through.
+  /// Runs `work` as phase `name`; `work` returns how many items it went through.
   Status run(const std::string& name, const std::function<Result<std::uint64_t>()>& work);
 
-  /// Runs all tasks in parallel, inside a phase, in as many threads as can be had. The first
-  /// failure wins; the tasks that have not begun by then are skipped. Fails with kCancelled, too,
-  /// and with kOutOfMemory when a task throws std::bad_alloc.
+  /// Runs all tasks of a phase in parallel, in as many threads as start. The first failure is
+  /// returned, and tasks that have not begun are skipped. Also fails with kCancelled, and with
+  /// kOutOfMemory when a task throws std::bad_alloc.
   Status run_parallel(const std::string& phase, const std::vector<std::function<Status()>>& tasks);
 
-  /// The same, one after the other, by the caller.
+  /// The same, one task after the other, in the thread of the caller.
   Status run_in_turn(const std::string& phase, const std::vector<std::function<Status()>>& tasks);
 
   /// Writes the total; call it last.
@@ -56,7 +56,7 @@ class Phases {
   ProgressFunction progress_;
   const std::atomic<bool>* stops_;
   Clock::time_point start_;
-  std::mutex mutex_;  // protects the first failure, what follows, and calls of progress_; a leaf
+  std::mutex mutex_;  // protects the first failure, the steps below, and calls of progress_; a leaf
   std::string step_phase_;
   std::uint64_t steps_done_ = 0;  // tasks of that phase
   std::uint64_t steps_ = 0;

@@ -6,10 +6,10 @@ namespace flugs::recovery {
 
 namespace {
 
-// ValueIDs that one task reads: enough to be worth a task, few enough to keep all threads busy.
+// ValueIDs per task: enough to be worth a task, few enough to keep all threads busy.
 constexpr std::uint32_t kEntriesPerTask = 1u << 18;
-// Fewer are done by the time that threads have begun. Right after a crash one may have to wait for
-// milliseconds until a processor has taken down the memory of the process that died.
+// Fewer entries are done before threads have started. Right after a crash, starting threads may
+// take milliseconds, until a processor has released the memory of the process that died.
 constexpr std::uint64_t kEntriesWorthThreads = 1u << 14;
 
 struct Range {
@@ -27,7 +27,7 @@ std::vector<Range> ranges_of(std::uint32_t entries) {
   return ranges;
 }
 
-// One dictionary by all threads.
+// Rebuilds one dictionary with all threads.
 Status rebuild_large(columns::Dictionary& dictionary, pmem::Pool& pool, const std::string& phase,
                      Phases& phases, columns::Dictionary::RebuildCounts& counts) {
   std::vector<Range> ranges = ranges_of(dictionary.rebuild_end());
