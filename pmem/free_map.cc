@@ -36,20 +36,6 @@ bool FreeMap::add(Extent piece) {
   return true;
 }
 
-bool FreeMap::remove(Extent piece) {
-  auto it = by_offset_.upper_bound(piece.offset);
-  if (it == by_offset_.begin()) return false;
-  --it;
-  const Extent whole{it->first, it->second};
-  const std::uint64_t whole_end = whole.offset + whole.bytes;
-  const std::uint64_t piece_end = piece.offset + piece.bytes;
-  if (piece_end > whole_end) return false;
-  leave(it);
-  if (piece.offset > whole.offset) enter({whole.offset, piece.offset - whole.offset});
-  if (piece_end < whole_end) enter({piece_end, whole_end - piece_end});
-  return true;
-}
-
 std::optional<Extent> FreeMap::take(std::uint64_t bytes) {
   const auto fit = by_size_.lower_bound({bytes, 0});
   if (fit == by_size_.end()) return std::nullopt;

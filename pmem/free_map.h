@@ -16,8 +16,6 @@ class FreeMap {
  public:
   /// Enters a piece. False, and no change, when part of it is already free.
   bool add(Extent piece);
-  /// Removes exactly `piece`. False, and no change, when not all of it is free.
-  bool remove(Extent piece);
   /// Takes `bytes` from the smallest piece that holds them; among equal ones, from the piece with
   /// the lowest offset. So large pieces stay large, and the end of the pool stays untouched.
   std::optional<Extent> take(std::uint64_t bytes);

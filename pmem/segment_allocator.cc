@@ -48,9 +48,8 @@ SegmentAllocator::SegmentAllocator(Medium& medium, SegmentSource& source,
     arenas_.push_back(arena);
     overhead_bytes_ += arena.begin - previous_end;
     previous_end = arena.end;
-    if (arena.allocated_limit > arena.begin) {
+    if (has_finished_claims_ && arena.allocated_limit > arena.begin)
       FLUGS_CHECK(free_.add({arena.begin, arena.allocated_limit - arena.begin}));
-    }
   }
 }
 
@@ -152,8 +151,6 @@ Status SegmentAllocator::claim(Extent extent, std::string_view owner) {
     return Status(StatusCode::kCorrupt, fmt::format("{}: extent of {} bytes at offset {} {}", owner,
                                                     extent.bytes, extent.offset, what));
   };
-  const std::scoped_lock lock(map_mutex_);
-  FLUGS_CHECK(!has_finished_claims_);
   if (extent.bytes == 0 || extent.offset % unit_bytes_ != 0) {
     return corrupt(fmt::format("is empty or does not begin at a multiple of {}", unit_bytes_));
   }
@@ -164,23 +161,38 @@ Status SegmentAllocator::claim(Extent extent, std::string_view owner) {
   if (extent.offset + extent.bytes > arena->touched_limit) {
     return corrupt(fmt::format("lies above {}, in space never handed out", arena->touched_limit));
   }
-  if (!free_.remove(extent)) return corrupt("overlaps an extent that has an owner already");
-  used_bytes_ += extent.bytes;
-  return {};
+  bool is_first = false;
+  {
+    const std::scoped_lock lock(claim_lock_);
+    FLUGS_CHECK(!has_finished_claims_);
+    is_first = claims_.add(extent);
+  }
+  return is_first ? Status() : corrupt("overlaps an extent that has an owner already");
 }
 
 void SegmentAllocator::finish_claims() {
-  const std::scoped_lock lock(map_mutex_);
+  const std::scoped_lock lock(map_mutex_, claim_lock_);
+  if (has_finished_claims_) return;
+  for (const Arena& arena : arenas_)
+    claims_.for_each_gap(arena.begin, arena.allocated_limit,
+                         [this](Extent gap) { FLUGS_CHECK(free_.add(gap)); });
+  used_bytes_ = claims_.bytes();
+  claims_.clear();
   // The growing thread wakes up at the first allocation, so that opening has the machine for
   // itself.
   has_finished_claims_ = true;
+}
+
+std::uint64_t SegmentAllocator::claimed_bytes() const noexcept {
+  const std::scoped_lock lock(claim_lock_);
+  return claims_.bytes();
 }
 
 SpaceReport SegmentAllocator::space() const {
   const std::scoped_lock lock(map_mutex_);
   SpaceReport report;
   report.reserved_bytes = medium_.bytes();
-  report.used_bytes = used_bytes_;
+  report.used_bytes = has_finished_claims_ ? used_bytes_ : claimed_bytes();
   report.overhead_bytes = overhead_bytes_;
   report.allocated_bytes = overhead_bytes_;
   for (const Arena& arena : arenas_) {
@@ -191,7 +203,10 @@ SpaceReport SegmentAllocator::space() const {
 
 std::uint64_t SegmentAllocator::free_bytes() const {
   const std::scoped_lock lock(map_mutex_);
-  return free_.free_bytes();
+  if (has_finished_claims_) return free_.free_bytes();
+  std::uint64_t bytes = 0;
+  for (const Arena& arena : arenas_) bytes += arena.allocated_limit - arena.begin;
+  return bytes - claimed_bytes();
 }
 
 Result<Extent> SegmentAllocator::out_of_space(std::uint64_t wanted, const Status& cause) const {

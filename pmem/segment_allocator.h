@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/spin_lock.h"
+#include "pmem/claim_map.h"
 #include "pmem/extent_allocator.h"
 #include "pmem/free_map.h"
 #include "pmem/medium.h"
@@ -20,8 +22,8 @@ namespace flugs::pmem {
 
 /// The only ExtentAllocator: arenas that grow by segments from the front, and a free map in DRAM.
 ///
-/// Locks, in this order: grow_mutex_ (growing), map_mutex_ (free map, limits). No fence under
-/// map_mutex_ except the rare one of touch().
+/// Locks, in this order: grow_mutex_ (growing), map_mutex_ (free map, limits), claim_lock_
+/// (claims). No fence under map_mutex_ except the rare one of touch().
 class SegmentAllocator final : public ExtentAllocator {
  public:
   enum class Origin : std::uint8_t { kCreated, kOpened };
@@ -58,6 +60,7 @@ class SegmentAllocator final : public ExtentAllocator {
 
   Result<Extent> out_of_space(std::uint64_t wanted, const Status& cause) const;
   Arena* arena_of(Extent extent) noexcept;
+  std::uint64_t claimed_bytes() const noexcept;
   void touch(Extent extent);
   std::uint64_t hand_out(Extent extent);
   Status provide_for(std::uint64_t bytes);
@@ -84,13 +87,18 @@ class SegmentAllocator final : public ExtentAllocator {
 
   mutable Mutex map_mutex_;
   std::vector<Arena> arenas_;  // of fixed length; allocated_limit is written under both mutexes
-  FreeMap free_;
+  FreeMap free_;               // empty until claims are finished
   Persister touch_persister_;
   std::uint64_t used_bytes_ = 0;
-  bool has_finished_claims_;
+  bool has_finished_claims_;  // set under claim_lock_, too
   std::uint64_t grow_ahead_bytes_ = 0;
   bool has_grower_ = false;  // constant once other threads have the pool
   std::condition_variable_any space_wanted_;
+
+  // Opening: many threads claim tens of thousands of extents. Limits do not change meanwhile.
+  mutable SpinLock claim_lock_;
+  ClaimMap claims_;  // under it; empty once claims are finished
+
   std::jthread grower_;  // last: it uses all of the above
 };
 
