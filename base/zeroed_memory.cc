@@ -17,9 +17,11 @@ namespace flugs {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
-// Pieces of up to a 32nd of it are cut from a reserve, which costs a system call and nothing else.
-constexpr std::size_t kReserveBytes = std::size_t{2} << 20;
-constexpr std::size_t kCutBytesMax = kReserveBytes / 32;
+// Pieces of up to a 16th of a reserve are cut from it. To map a reserve costs one system call. But
+// while one thread maps memory, the page faults of all others wait.
+constexpr std::size_t kSmallReserveBytes = std::size_t{2} << 20;
+constexpr std::size_t kLargeReserveBytes = std::size_t{64} << 20;
+constexpr std::size_t kPiecesMin = 16;
 // For more bytes, fresh zero pages of the kernel are cheaper.
 constexpr std::size_t kTouchedBytesKept = std::size_t{64} << 10;
 
@@ -47,19 +49,20 @@ void* map_zeroed(std::size_t bytes) noexcept {
 // thread that it does not have. Each piece is unmapped separately.
 class Reserve {
  public:
-  Reserve() = default;
+  explicit Reserve(std::size_t bytes) noexcept : bytes_(bytes) {}
   ~Reserve() { drop(); }
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;
 
-  /// `bytes` must be whole pages, at most kCutBytesMax. Null when the kernel refuses.
+  bool has_pieces_of(std::size_t bytes) const noexcept { return bytes <= bytes_ / kPiecesMin; }
+  /// `bytes` must be whole pages. Null when the kernel refuses.
   void* cut(std::size_t bytes) noexcept {
     if (left_ < bytes) {
-      void* fresh = map_zeroed(kReserveBytes);
+      void* fresh = map_zeroed(bytes_);
       if (fresh == nullptr) return map_zeroed(bytes);
       drop();
       next_ = static_cast<std::byte*>(fresh);
-      left_ = kReserveBytes;
+      left_ = bytes_;
     }
     left_ -= bytes;
     return std::exchange(next_, next_ + bytes);
@@ -70,10 +73,12 @@ class Reserve {
     if (left_ != 0) ::munmap(next_, left_);
   }
 
+  const std::size_t bytes_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
 };
-thread_local Reserve reserve;
+thread_local Reserve small_reserve(kSmallReserveBytes);
+thread_local Reserve large_reserve(kLargeReserveBytes);
 
 constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
@@ -94,7 +99,8 @@ void* try_take_zeroed(std::size_t bytes) noexcept {
   if (pieces_kept_max.load(std::memory_order_relaxed) != 0)
     if (void* memory = take_kept(bytes); memory != nullptr) return memory;
   const std::size_t whole = whole_pages(bytes);
-  return whole <= kCutBytesMax ? reserve.cut(whole) : map_zeroed(whole);
+  if (small_reserve.has_pieces_of(whole)) return small_reserve.cut(whole);
+  return large_reserve.has_pieces_of(whole) ? large_reserve.cut(whole) : map_zeroed(whole);
 }
 
 void* take_zeroed(std::size_t bytes) {

@@ -27,8 +27,8 @@ Result<std::unique_ptr<Pool>> Pool::open_in_memory(std::span<std::byte> buffer,
 
 bool Pool::warm(Extent) noexcept { return false; }
 
-void Pool::rely_on(const void* address, std::size_t bytes) noexcept {
-  if (found_words_ != nullptr) found_words_->run_->add(address, bytes);
+void Pool::rely_on(const void* address, std::size_t bytes) {
+  if (found_words_ != nullptr) found_words_->add(address, bytes);
 }
 
 }  // namespace flugs::pmem

@@ -79,8 +79,9 @@ class Pool {
   virtual bool warm(Extent extent) noexcept;
 
   /// Opening: declares that it relies on these bytes from now on. They become durable before
-  /// anything is written that needs them. Does nothing when no FoundWords exists.
-  void rely_on(const void* address, std::size_t bytes) noexcept;
+  /// anything is written that needs them. Does nothing when no FoundWords exists. Thread-safety:
+  /// any thread.
+  void rely_on(const void* address, std::size_t bytes);
 
   /// Address of the object that `p` names. `p` must have been checked (`resolve`) or made in this
   /// process.

@@ -142,8 +142,10 @@ class DatabaseCore {
   static void give_up_in_child(void* core) noexcept;
   Status create();
   Status recover(recovery::Phases& phases, OpeningRoom room);
-  Result<std::uint64_t> load_catalog();
-  Status load_table(std::uint64_t offset);
+  Result<std::uint64_t> load_catalog(recovery::Phases& phases);
+  Status load_table(std::uint64_t offset, std::unique_ptr<Table>& table);
+  Status impossible_id(const std::string& owner, std::uint32_t id) const;
+  Status load_tables(recovery::Phases& phases);
   Result<std::uint64_t> resolve_transactions();
   Result<std::uint64_t> rebuild_dictionary_indexes(recovery::Phases& phases, OpeningRoom room);
   Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);

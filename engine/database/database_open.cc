@@ -18,6 +18,8 @@ namespace {
 
 // Rows that one task goes through.
 constexpr std::uint32_t kRowsPerTask = 1u << 16;
+// Fewer are loaded before other threads would have begun.
+constexpr std::size_t kTablesWorthThreads = 16;
 
 Status check_options(const OpenOptions& options) {
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
@@ -155,7 +157,7 @@ Status DatabaseCore::create() {
 
 Status DatabaseCore::recover(recovery::Phases& phases, OpeningRoom room) {
   found_words_ = std::make_unique<pmem::FoundWords>(*pool_);
-  if (Status s = phases.run("catalog", [&] { return load_catalog(); }); !s.ok()) return s;
+  if (Status s = phases.run("catalog", [&] { return load_catalog(phases); }); !s.ok()) return s;
   if (Status s = phases.run("transactions", [&] { return resolve_transactions(); }); !s.ok())
     return s;
   Status s =
@@ -164,34 +166,67 @@ Status DatabaseCore::recover(recovery::Phases& phases, OpeningRoom room) {
   return phases.run("key indexes", [&] { return rebuild_key_indexes(phases); });
 }
 
-Status DatabaseCore::load_table(std::uint64_t offset) {
+// Any thread, each another table.
+Status DatabaseCore::load_table(std::uint64_t offset, std::unique_ptr<Table>& table) {
   Result<StoredSchema> stored = Table::check_layout(*pool_, offset);
   if (!stored.ok()) return std::move(stored).status();
   auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{offset});
   const std::string owner = fmt::format("table {}", stored->schema.name);
   if (Status s = pool_->allocator().claim({offset, layout.bytes}, owner); !s.ok()) return s;
   pool_->rely_on(&layout, layout.bytes);
-  if (layout.table_id == 0 || layout.table_id >= kTableIdsMax ||
-      table(TableId(layout.table_id)) != nullptr)
-    return Status(StatusCode::kCorrupt, fmt::format("{}: {}: impossible or repeated table id {}",
-                                                    pool_->path(), owner, layout.table_id));
-  auto loaded = std::make_unique<Table>(*pool_, layout, std::move(*stored));
-  if (Status s = loaded->load(); !s.ok()) return s;
-  next_table_id_ = std::max(next_table_id_, layout.table_id + 1);
-  adopt(std::move(loaded));
+  if (layout.table_id == 0 || layout.table_id >= kTableIdsMax)
+    return impossible_id(owner, layout.table_id);
+  table = std::make_unique<Table>(*pool_, layout, std::move(*stored));
+  return table->load();
+}
+
+Status DatabaseCore::impossible_id(const std::string& owner, std::uint32_t id) const {
+  return Status(StatusCode::kCorrupt, fmt::format("{}: {}: impossible or repeated table id {}",
+                                                  pool_->path(), owner, id));
+}
+
+// Of damaged tables the first in the catalogue is reported, whichever thread comes to it first.
+Status DatabaseCore::load_tables(recovery::Phases& phases) {
+  struct Loaded {
+    std::uint64_t offset = 0;
+    Status status;
+    std::unique_ptr<Table> table;
+  };
+  std::vector<Loaded> loads;
+  for (const std::uint64_t entry : catalog().tables)
+    if (entry != 0) loads.push_back({entry, {}, {}});
+  if (loads.size() < kTablesWorthThreads) {
+    for (Loaded& load : loads)
+      if (load.status = load_table(load.offset, load.table); !load.status.ok()) break;
+  } else {
+    std::vector<std::function<Status()>> tasks;
+    tasks.reserve(loads.size());
+    for (Loaded& load : loads)
+      tasks.emplace_back([this, &load] {
+        load.status = load_table(load.offset, load.table);
+        return Status();
+      });
+    if (Status s = phases.run_parallel("catalog", tasks); !s.ok()) return s;
+  }
+  for (Loaded& load : loads) {
+    if (!load.status.ok()) return std::move(load.status);
+    const TableId id = load.table->id();
+    if (table(id) != nullptr)
+      return impossible_id(fmt::format("table {}", load.table->name()), id.value());
+    next_table_id_ = std::max(next_table_id_, id.value() + 1);
+    adopt(std::move(load.table));
+  }
   return {};
 }
 
-Result<std::uint64_t> DatabaseCore::load_catalog() {
+Result<std::uint64_t> DatabaseCore::load_catalog(recovery::Phases& phases) {
   if (Result<CatalogLayout*> found = find_catalog(*pool_); !found.ok())
     return std::move(found).status();
   if (Status s = pool_->allocator().claim({root().catalog, sizeof(CatalogLayout)}, "catalogue");
       !s.ok())
     return s;
   pool_->rely_on(&catalog(), sizeof catalog());
-  for (const std::uint64_t entry : catalog().tables)
-    if (entry != 0)
-      if (Status s = load_table(entry); !s.ok()) return s;
+  if (Status s = load_tables(phases); !s.ok()) return s;
   std::sort(owned_tables_.begin(), owned_tables_.end(),
             [](const auto& a, const auto& b) { return a->id() < b->id(); });
   if (Status s = link_foreign_keys(); !s.ok()) return s;

@@ -28,6 +28,11 @@ std::uint64_t header_bytes(std::size_t columns) noexcept {
   return (sizeof(RowChunkLayout) + columns * sizeof(columns::CellLayout) + 63) / 64 * 64;
 }
 
+// Address space for more chunks than there can be rows for is never used.
+std::size_t chunks_max(const columns::ChunkGeometry& geometry) noexcept {
+  return std::min(geometry.chunk_of(kNoRow) + 1, pmem::ChunkListLayout::kChunksMax);
+}
+
 std::uint64_t checksum_of(const RowChunkLayout& chunk) noexcept {
   const auto* from = reinterpret_cast<const std::byte*>(&chunk.table_id);
   const auto* end = reinterpret_cast<const std::byte*>(&chunk + 1) +
@@ -44,7 +49,7 @@ RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnA
       columns_(columns),
       owner_(std::move(owner)),
       geometry_{layout.first_chunk_rows_log2, layout.largest_chunk_rows_log2},
-      chunks_in_dram_(pmem::ChunkListLayout::kChunksMax),
+      chunks_in_dram_(chunks_max(geometry_)),
       chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkList::Tags::kLikeBefore) {}
 
 RowStore::~RowStore() {
