@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -25,7 +27,8 @@ constexpr double kHashEntryNs = 90;
 constexpr double kOrderedComparisonNs = 25;  // not measured
 constexpr double kHintSegmentBytes = 4096;
 
-Status add_table(engine::Table& table, Ready ready, engine::OpeningRoom& room,
+/// `tables`: how many there are.
+Status add_table(engine::Table& table, std::size_t tables, Ready ready, engine::OpeningRoom& room,
                  OpeningEstimate& estimate) {
   ++estimate.tables;
   estimate.chunks += table.rows().chunk_count();
@@ -40,7 +43,7 @@ Status add_table(engine::Table& table, Ready ready, engine::OpeningRoom& room,
   const bool is_taken = room.takes(unbuilt);
   (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += unbuilt.entries;
   const bool needs_all = ready == Ready::kIndexesBuilt || (is_taken && table.has_keys_in_dram());
-  const std::uint32_t left = needs_all ? 0 : table.rows_left_unswept();
+  const std::uint32_t left = needs_all ? 0 : table.rows_left_unswept(tables);
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;
   for (const engine::KeyIndex* key : table.keys()) {
@@ -96,6 +99,9 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
   if (!catalog.ok()) return catalog.status();
   engine::OpeningRoom room = engine::OpeningRoom::of(options.ready);
   estimate.index_mode = static_cast<IndexMode>(engine::root_of(pool).index_mode);
+  const auto tables = static_cast<std::size_t>(
+      std::count_if(std::begin((*catalog)->tables), std::end((*catalog)->tables),
+                    [](std::uint64_t offset) { return offset != 0; }));
   for (const std::uint64_t offset : (*catalog)->tables) {
     if (offset == 0) continue;
     Result<engine::StoredSchema> stored = engine::Table::check_layout(pool, offset);
@@ -103,7 +109,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
     engine::Table table(pool, *pool.at(pmem::OffsetPtr<engine::TableLayout>{offset}),
                         *std::move(stored));
     if (Status s = table.load(); !s.ok()) return s;
-    if (Status s = add_table(table, options.ready, room, estimate); !s.ok()) return s;
+    if (Status s = add_table(table, tables, options.ready, room, estimate); !s.ok()) return s;
   }
   estimate.open_ms = open_ms(estimate);
   estimate.index_later_ms = index_later_ms(estimate);

@@ -296,7 +296,7 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
     const std::uint32_t end = table->rows().rows_end();
     const bool needs_all = options_.ready == Ready::kIndexesBuilt ||
                            (table->has_keys_in_dram() && !table->is_unbuilt(Table::kKeyIndexes));
-    const std::uint32_t left = needs_all ? 0 : table->rows_left_unswept();
+    const std::uint32_t left = needs_all ? 0 : table->rows_left_unswept(owned_tables_.size());
     if (left != 0) table->leave_unswept(left, *slots_);
     for (std::uint32_t first = left; first < end; first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});

@@ -208,8 +208,8 @@ class Table : public UnbuiltIndexes {
                const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
                pmem::Persister& persister, SweepCounts& counts) const;
   /// Opening: the rows that may be left for later, from the first on, a multiple of
-  /// UnsweptRows::kBlockRows, unless keys are made of them.
-  std::uint32_t rows_left_unswept() const noexcept;
+  /// UnsweptRows::kBlockRows, unless keys are made of them. There are so many `tables`.
+  std::uint32_t rows_left_unswept(std::size_t tables) const noexcept;
   /// Opening: rows below `end`, a multiple of UnsweptRows::kBlockRows, are left for later.
   void leave_unswept(std::uint32_t end, mvcc::TransactionSlots& slots);
   /// Sweeps a block of those that were left; false: others are at all that there are.

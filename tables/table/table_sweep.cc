@@ -207,11 +207,15 @@ void Table::sweep_block(std::uint32_t block) {
   unswept_.note_swept(block);
 }
 
-std::uint32_t Table::rows_left_unswept() const noexcept {
-  // What slots had been granted at a crash lies at the end.
+std::uint32_t Table::rows_left_unswept(std::size_t tables) const noexcept {
+  // What slots had been granted at a crash lies at the end. Of many tables less is swept of each,
+  // so that opening does not take longer with their number than their loading.
   constexpr std::uint32_t kSweptAtOnce = 1u << 13;
+  constexpr std::size_t kSweptInAll = std::size_t{1} << 17;
+  const std::uint32_t share = static_cast<std::uint32_t>(std::clamp<std::size_t>(
+      kSweptInAll / std::max<std::size_t>(tables, 1), UnsweptRows::kBlockRows, kSweptAtOnce));
   const std::uint32_t end = rows_.rows_end();
-  return (end - std::min(end, kSweptAtOnce)) / UnsweptRows::kBlockRows * UnsweptRows::kBlockRows;
+  return (end - std::min(end, share)) / UnsweptRows::kBlockRows * UnsweptRows::kBlockRows;
 }
 
 void Table::leave_unswept(std::uint32_t end, mvcc::TransactionSlots& slots) {

@@ -87,6 +87,33 @@ TEST_CASE("opening leaves all rows but the last ones for later", "[engine][recov
   must(crowd.database->verify({}));
 }
 
+TEST_CASE("opening leaves more rows unswept when there are many tables", "[engine][recovery]") {
+  constexpr int kOthers = 63;
+  constexpr std::int64_t kRows = 3000;  // of each; less than opening sweeps of a single table
+  MemoryDatabase database{std::size_t{64} << 20, IndexMode::kHint};
+  database.options.sweeps_in_background = false;
+  const auto add_table = [&](int number) {
+    TableSchema schema(fmt::format("t{}", number));
+    schema.column("id", Type::kInt64).direct().primary_key({"id"});
+    const TableId table = must(database->create_table(schema));
+    Transaction t = must(database->begin(AccessMode::kReadWrite));
+    for (std::int64_t id = 0; id < kRows; ++id) must(t.insert(table, {Value::int64(id)}));
+    must(t.commit());
+  };
+  add_table(0);
+  database.reopen();
+  CHECK(database->statistics().rows_unswept == 0);
+  for (int number = 1; number <= kOthers; ++number) add_table(number);
+  database.reopen();
+  // The last 2048 rows of each are swept, 2^17 in all, and what is left of a block.
+  constexpr std::uint64_t kLeft = (kRows - 2048) / engine::UnsweptRows::kBlockRows;
+  CHECK(database->statistics().rows_unswept ==
+        (kOthers + 1) * kLeft * engine::UnsweptRows::kBlockRows);
+  must(database->verify({}));
+  must(database->finish_opening());
+  CHECK(database->statistics().rows_unswept == 0);
+}
+
 TEST_CASE("opening with kIndexesBuilt sweeps every row", "[engine][recovery]") {
   Crowd crowd;
   crowd.remove_each(0, kCrowd, 4);
