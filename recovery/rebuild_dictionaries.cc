@@ -1,6 +1,8 @@
 #include "recovery/rebuild_dictionaries.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 namespace flugs::recovery {
 
@@ -11,6 +13,9 @@ constexpr std::uint32_t kEntriesPerTask = 1u << 18;
 // Fewer entries are done before threads have started. Right after a crash, starting threads may
 // take milliseconds, until a processor has released the memory of the process that died.
 constexpr std::uint64_t kEntriesWorthThreads = 1u << 14;
+// Of those with hints opening looks at a page or two each.
+constexpr std::size_t kHintedPerTask = 64;
+constexpr std::size_t kHintedWorthThreads = 512;
 
 struct Range {
   std::uint32_t first;
@@ -75,16 +80,12 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
                                            Phases& phases, RecoveryReport& report) {
   std::vector<columns::Dictionary::RebuildCounts> counts(dictionaries.size());
   std::vector<std::function<Status()>> small;
+  std::vector<std::size_t> hinted;  // indexes of those with hints
   std::uint64_t entries_left = 0;
   for (std::size_t i = 0; i < dictionaries.size(); ++i) {
     entries_left += dictionaries[i]->count_unproven();
     if (dictionaries[i]->has_hints()) {
-      small.emplace_back([&, i] {
-        pmem::Persister persister(pool.medium());
-        Status s = dictionaries[i]->recover(counts[i], persister);
-        persister.fence("recover_dictionary/1");
-        return s;
-      });
+      hinted.push_back(i);
       continue;
     }
     if (dictionaries[i]->is_indexed()) continue;
@@ -98,8 +99,19 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
       return s;
     }
   }
-  const Status status = entries_left < kEntriesWorthThreads ? phases.run_in_turn(phase, small)
-                                                            : phases.run_parallel(phase, small);
+  for (std::size_t first = 0; first < hinted.size(); first += kHintedPerTask)
+    small.emplace_back([&, first] {
+      pmem::Persister persister(pool.medium());
+      Status s;
+      for (std::size_t i = first; s.ok() && i < std::min(first + kHintedPerTask, hinted.size());
+           ++i)
+        s = dictionaries[hinted[i]]->recover(counts[hinted[i]], persister);
+      persister.fence("recover_dictionary/1");
+      return s;
+    });
+  const bool is_little = entries_left < kEntriesWorthThreads && hinted.size() < kHintedWorthThreads;
+  const Status status =
+      is_little ? phases.run_in_turn(phase, small) : phases.run_parallel(phase, small);
   if (!status.ok()) return status;
 
   std::uint64_t entries = 0;
