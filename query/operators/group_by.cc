@@ -102,6 +102,13 @@ bool GroupBySink::is_of_columns() const noexcept {
          });
 }
 
+bool GroupBySink::takes_headers() const noexcept {
+  return is_of_columns_ && std::all_of(aggregates_.begin(), aggregates_.end(), [](const auto& a) {
+           return a.kind == AggregateKind::kMin || a.kind == AggregateKind::kMax ||
+                  a.kind == AggregateKind::kCountRows;
+         });
+}
+
 std::vector<std::uint32_t> GroupBySink::ranges() const {
   std::vector<std::uint32_t> ranges;
   for (const Key& key : keys_) {

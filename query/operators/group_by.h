@@ -30,6 +30,7 @@ class GroupBySink : public Sink {
                    std::uint32_t first, std::size_t count, const std::uint64_t* mask,
                    std::size_t selected, std::uint32_t worker) override;
   bool takes_segments() const noexcept override { return is_of_columns_; }
+  bool takes_headers() const noexcept override;
   const Schema& output_schema() const noexcept { return schema_; }
   Rows finish();
 

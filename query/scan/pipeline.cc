@@ -29,7 +29,8 @@ void Pipeline::run(RunContext& context, Sink& sink) {
   source->begin(first);
   const std::size_t morsels = source->morsel_count();
   const auto workers = static_cast<std::uint32_t>(
-      source->is_ordered() ? 1 : std::clamp<std::size_t>(morsels, 1, context.threads));
+      source->is_ordered() ? 1
+                           : std::clamp<std::size_t>(source->workers_max(), 1, context.threads));
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
   context.crew.run(workers, [&](std::uint32_t worker) {

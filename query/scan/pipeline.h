@@ -41,6 +41,8 @@ class Sink {
   }
   /// Whether push_masked should get all rows of a segment at once, if they are selected.
   virtual bool takes_segments() const noexcept { return false; }
+  /// Whether a segment has in its header all that is wanted of it, if all its rows are.
+  virtual bool takes_headers() const noexcept { return false; }
   virtual std::optional<FirstRows> first_rows() const { return std::nullopt; }
   /// nullopt as long as every row is wanted. Any worker.
   virtual std::optional<LastWanted> last_wanted() const noexcept { return std::nullopt; }
@@ -82,6 +84,8 @@ class Source {
   /// Called first, with the sink that morsels will run with.
   virtual void begin(const Sink& /*sink*/) {}
   virtual std::size_t morsel_count() const = 0;
+  /// More workers than that take longer to wake than they save.
+  virtual std::size_t workers_max() const noexcept { return morsel_count(); }
   virtual void run(std::size_t morsel, std::uint32_t worker, Sink& sink) = 0;
   /// Whether one worker must take the rows in the order of morsels.
   virtual bool is_ordered() const noexcept { return false; }

@@ -15,6 +15,8 @@ namespace {
 
 // Row positions that a worker takes at a time: some hundred microseconds of work.
 constexpr std::uint32_t kScanRows = 32 * kBatchRows;
+// Segments of which only headers are read: some hundred microseconds of work.
+constexpr std::size_t kHeadersPerWorker = 1024;
 
 Schema without_domains(Schema schema) {
   for (ColumnInfo& column : schema) column.domain = nullptr;
@@ -153,15 +155,21 @@ void TableScan::begin(const Sink& sink) {
   first_rows_ = sink.first_rows();
   if (first_rows_) first_rows_->column = output_columns_[first_rows_->column];
   morsels_.clear();
+  by_header_ = 0;
   for (const std::uint32_t s : best_first()) {
     const Segment& segment = *table_->segments()[s];
     const std::uint32_t rows = segment.row_count();
     const bool is_whole =
         sink.takes_segments() && segment.answers_whole() && needs_no_filter(segment);
     const std::uint32_t step = is_whole ? std::max(rows, 1u) : kScanRows;
+    if (is_whole && rows > 0 && sink.takes_headers() && segment.sees_all()) ++by_header_;
     for (std::uint32_t first = 0; first < rows; first += step)
       morsels_.push_back({s, first, std::min(step, rows - first)});
   }
+}
+
+std::size_t TableScan::workers_max() const noexcept {
+  return morsels_.size() - by_header_ + by_header_ / kHeadersPerWorker;
 }
 
 std::optional<PayloadRange> TableScan::likely_range(std::uint32_t output) const {

@@ -45,6 +45,7 @@ class TableScan : public Source {
   void begin(const Sink& sink) override;
   std::optional<PayloadRange> likely_range(std::uint32_t column) const override;
   std::size_t morsel_count() const override { return morsels_.size(); }
+  std::size_t workers_max() const noexcept override;
   void run(std::size_t morsel, std::uint32_t worker, Sink& sink) override;
   void finish() override;
 
@@ -95,6 +96,7 @@ class TableScan : public Source {
   std::vector<Output> outputs_;
   std::vector<std::uint32_t> output_columns_;
   std::vector<Morsel> morsels_;
+  std::size_t by_header_ = 0;            // of them: segments of which only headers are read
   std::optional<FirstRows> first_rows_;  // by a column of the table
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;
