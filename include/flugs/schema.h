@@ -89,8 +89,9 @@ struct CheckSchema {
 
 /// What happens to referring rows when the row that they refer to is deleted or its key changes.
 /// The order in which a statement reaches rows is not defined. It matters when the statement
-/// reaches a row by two foreign keys, and the change for one hides the row from the other. The
-/// numeric values are part of the pool format.
+/// reaches a row by two foreign keys, and the change for one hides the row from the other. A
+/// statement that would give a column of a row two values in turn fails with kConstraintViolated.
+/// The numeric values are part of the pool format.
 enum class ReferenceAction : std::uint8_t {
   kRestrict = 0,  ///< nothing; the statement is refused if such rows are left at its end
   kCascade = 1,   ///< they are deleted, too, or get the new values

@@ -10,6 +10,7 @@
 
 namespace flugs::engine {
 
+class RowsMade;  // engine/table_references.cc
 class Table;
 
 inline constexpr std::size_t kForeignKeysMax = 64;

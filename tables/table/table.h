@@ -443,7 +443,7 @@ class Table : public UnbuiltIndexes {
   RowId newest_since(const TransactionContext& context, const TransactionMark& mark,
                      RowId row) const noexcept;
   Status prepare_related() noexcept;
-  Status act_on_children(TransactionContext& context, std::size_t write);
+  Status act_on_children(TransactionContext& context, std::size_t write, RowsMade& made);
   Status act_on_child(TransactionContext& context, std::uint32_t row, Changes changes);
   Status collect(std::size_t key, Values wanted, const mvcc::Visibility& visibility,
                  std::size_t rows_max, std::vector<std::uint32_t>& rows) const;

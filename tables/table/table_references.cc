@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "base/shown.h"
 #include "tables/catalog/schema_codec.h"
@@ -12,6 +13,39 @@
 #include "tables/table/table.h"
 
 namespace flugs::engine {
+
+/// Rows that a statement has made so far. They are listed when somebody asks, as cascades hardly
+/// ever come to a row of which the transaction has made another version.
+class RowsMade {
+ public:
+  RowsMade(const TransactionContext& context, const TransactionMark& mark)
+      : context_(context), next_(mark.writes) {}
+
+  bool has(const Table& table, std::uint32_t row) {
+    for (; next_ < context_.writes.size(); ++next_)
+      if (const mvcc::Write& write = context_.writes[next_]; !write.deletes)
+        rows_.insert(name_of(write.table, write.row));
+    return rows_.contains(name_of(table.id().value(), row));
+  }
+  /// The version of the record that was there before the statement; the row itself, if that was
+  /// there, or there was none.
+  std::uint32_t before(const Table& table, std::uint32_t row) {
+    const bool is_own =
+        mvcc::load_stamp(table.rows().version(row).created) == context_.visibility.own_tag();
+    while (is_own && table.rows().previous(row) != kNoRow && has(table, row))
+      row = table.rows().previous(row);
+    return row;
+  }
+
+ private:
+  static std::uint64_t name_of(std::uint32_t table, std::uint32_t row) noexcept {
+    return std::uint64_t{table} << 32 | row;
+  }
+
+  const TransactionContext& context_;
+  std::size_t next_;  // of the writes: not listed yet
+  std::unordered_set<std::uint64_t> rows_;
+};
 
 namespace {
 
@@ -27,6 +61,25 @@ std::string words_of(const ForeignKey& foreign, std::span<const Value> values) {
 
 std::string name_of(const ForeignKey& foreign) {
   return fmt::format("table {}, foreign key {}", foreign.child.name(), foreign.schema().name);
+}
+
+/// In one statement a column of a row gets one value, but for NULL. Else rows that refer to what
+/// they were before could take turns for ever (SQL: triggered data change violation).
+Status check_first_change(const ForeignKey& foreign, RowsMade& made, std::uint32_t row,
+                          std::span<const ColumnValue> changes) {
+  const std::uint32_t before = made.before(foreign.child, row);
+  if (before == row) return {};
+  for (const ColumnValue& change : changes) {
+    const std::size_t i = change.column.value();
+    const columns::Column& column = *foreign.child.columns()[i];
+    const Value now = foreign.child.rows().view(row).value(column, i);
+    const Value then = foreign.child.rows().view(before).value(column, i);
+    if (compare_values(now, then) != 0 && compare_values(now, change.value) != 0)
+      return Status(StatusCode::kConstraintViolated,
+                    fmt::format("one statement would change column {} from {} to {} and to {}",
+                                column.name(), shown(then), shown(now), shown(change.value)));
+  }
+  return {};
 }
 
 Status in_between(const ForeignKey& foreign) {
@@ -214,7 +267,7 @@ Result<bool> Table::check_references(const mvcc::Write& write, const mvcc::Visib
 
 // What the foreign keys say is to be done with rows that referred to the one that was deleted by
 // the write, or replaced by the row of the write before it.
-Status Table::act_on_children(TransactionContext& context, std::size_t write) {
+Status Table::act_on_children(TransactionContext& context, std::size_t write, RowsMade& made) {
   const std::uint32_t old = context.writes[write].row;
   std::uint32_t replacement = kNoRow;
   if (write > 0 && !context.writes[write - 1].deletes &&
@@ -244,14 +297,18 @@ Status Table::act_on_children(TransactionContext& context, std::size_t write) {
       changes.push_back({ColumnId(foreign->columns[i]),
                          cascades ? rows_.view(replacement).value(*columns_[columns[i]], columns[i])
                                   : Value::null()});
-    for (const std::uint32_t child : found)
-      if (Status s = foreign->child.act_on_child(context, child, changes); !s.ok()) {
+    for (const std::uint32_t child : found) {
+      Status s;
+      if (cascades && !changes.empty()) s = check_first_change(*foreign, made, child, changes);
+      if (s.ok()) s = foreign->child.act_on_child(context, child, changes);
+      if (!s.ok()) {
         if (context.notes_reads())
           context.reads.add_refused_update(foreign->child, child, changes, s.code());
         return s.code() == StatusCode::kConflict
                    ? s
                    : Status(s.code(), fmt::format("{}: {}", name_of(*foreign), s.message()));
       }
+    }
   }
   return {};
 }
@@ -284,11 +341,12 @@ Status Table::prepare_related() noexcept {
 Status Table::finish_statement(TransactionContext& context, const TransactionMark& mark) {
   const Visit visiting(context);  // which may take long
   Status s;
+  RowsMade made(context, mark);
   for (std::size_t i = mark.writes; i < context.writes.size() && s.ok(); ++i) {
     Table& table = *context.table_of(context.writes[i].table);
     s = table.prepare_related();
     if (s.ok() && context.writes[i].deletes && table.referrers() != nullptr)
-      s = table.act_on_children(context, i);
+      s = table.act_on_children(context, i, made);
   }
   ReadSet* reads = context.notes_reads() ? &context.reads : nullptr;
   for (std::size_t i = mark.writes; i < context.writes.size() && s.ok(); ++i) {

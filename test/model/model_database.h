@@ -219,7 +219,10 @@ class ModelDatabase {
   };
   using ReachedRows = std::map<const ModelRecord*, Reached>;
   Outcomes finish_statement(ModelTransaction& transaction, std::size_t first_write);
-  Outcomes act_on_children(ModelTransaction& transaction, std::size_t write);
+  Outcomes act_on_children(ModelTransaction& transaction, std::size_t first_write,
+                           std::size_t write);
+  static bool changes_once_more(const ModelTransaction& transaction, std::size_t first_write,
+                                const SeenRow& seen, const ModelRow& row);
   void note_reached(const ModelTransaction& transaction, std::size_t first_write,
                     std::size_t cascades_begin, std::size_t write, ReachedRows& reached) const;
   bool references_hold(const ModelTransaction& transaction, std::size_t first_write,

@@ -250,7 +250,7 @@ Outcomes ModelDatabase::finish_statement(ModelTransaction& transaction, std::siz
     for (const auto& foreign : table.foreign_keys) note_read(transaction, *foreign.parent);
     if (!transaction.writes_[i].old || table.referrers.empty()) continue;
     note_reached(transaction, first_write, cascades_begin, i, reached);
-    done = act_on_children(transaction, i);
+    done = act_on_children(transaction, first_write, i);
   }
   if (done.ok() && !references_hold(transaction, first_write, snapshot_of(transaction)))
     done = StatusCode::kConstraintViolated;
@@ -293,7 +293,23 @@ void ModelDatabase::note_reached(const ModelTransaction& transaction, std::size_
   }
 }
 
-Outcomes ModelDatabase::act_on_children(ModelTransaction& transaction, std::size_t number) {
+// Whether a column would get a second value in the statement that begins with `first_write`.
+bool ModelDatabase::changes_once_more(const ModelTransaction& transaction, std::size_t first_write,
+                                      const SeenRow& seen, const ModelRow& row) {
+  for (std::size_t i = first_write; i < transaction.writes_.size(); ++i) {
+    const ModelWrite& write = transaction.writes_[i];
+    if (write.record != seen.record || !write.old) continue;
+    const ModelRow& before = *write.old;
+    for (std::size_t column = 0; column < row.size(); ++column)
+      if (!(before[column] == (*seen.row)[column]) && !((*seen.row)[column] == row[column]))
+        return true;
+    return false;
+  }
+  return false;
+}
+
+Outcomes ModelDatabase::act_on_children(ModelTransaction& transaction, std::size_t first_write,
+                                        std::size_t number) {
   ModelTable& table = *transaction.writes_[number].table;
   const ModelRow old = *transaction.writes_[number].old;
   const std::optional<ModelRow> made = transaction.writes_[number].made;
@@ -319,6 +335,9 @@ Outcomes ModelDatabase::act_on_children(ModelTransaction& transaction, std::size
         value = action == ReferenceAction::kCascade ? (*made)[key.columns[i]] : ModelValue();
         value.type = child->schema.columns[foreign.columns[i]].type;
       }
+      if (action == ReferenceAction::kCascade &&
+          changes_once_more(transaction, first_write, seen, row))
+        return any_failure();
       if (!change_row(transaction, *child, seen, foreign.columns, row).ok()) return any_failure();
     }
   }
