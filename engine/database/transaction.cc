@@ -41,7 +41,8 @@ Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table
                               std::span<const Given> row) {
   Result<RowId> id = table.insert(context, row);
   if (id.code() == StatusCode::kAlreadyExists && context.notes_reads())
-    context.reads.add_refused_insert(table, context.inserted, context.inserted_width);
+    context.reads.add_refused_insert(table, context.scratch.inserted,
+                                     context.scratch.inserted_width);
   return id;
 }
 
@@ -116,7 +117,8 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   const engine::Visit visiting(*context_);
   Status added = target->insert_rows(*context_, values, ids);
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
-    context_->reads.add_refused_insert(*target, context_->inserted, context_->inserted_width);
+    context_->reads.add_refused_insert(*target, context_->scratch.inserted,
+                                       context_->scratch.inserted_width);
   return added;
 }
 

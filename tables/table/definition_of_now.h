@@ -13,9 +13,9 @@ template <typename F>
 auto with_definition_of_now(const Table& table, TransactionContext& context, F&& call) {
   constexpr int kAttempts = 16;
   for (int attempt = 1;; ++attempt) {
-    context.columns_changed = false;
+    context.scratch.columns_changed = false;
     auto done = call(table.definition());
-    if (__builtin_expect(done.ok() || !context.columns_changed || attempt == kAttempts, 1))
+    if (__builtin_expect(done.ok() || !context.scratch.columns_changed || attempt == kAttempts, 1))
       return done;
   }
 }

@@ -209,10 +209,11 @@ Status Table::check_key_values(const KeyIndex& key, std::span<const Value> value
 std::span<const Value> Table::normalise(TransactionContext& context, const KeyIndex& key,
                                         std::span<const Value> values) const {
   if (!key.needs_normalising()) return values;
-  context.values.clear();
+  context.scratch.values.clear();
   for (std::size_t i = 0; i < values.size(); ++i)
-    context.values.push_back(columns::normalised(values[i], columns_[key.columns()[i]]->type()));
-  return context.values;
+    context.scratch.values.push_back(
+        columns::normalised(values[i], columns_[key.columns()[i]]->type()));
+  return context.scratch.values;
 }
 
 Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
@@ -241,8 +242,8 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
     return found;
   }
   const std::uint64_t hash = key.hash_of(wanted);
-  const bool is_whole = key.lookup_outside_runs(hash, context.candidates);
-  const std::span<const std::uint32_t> heads = context.candidates.view();
+  const bool is_whole = key.lookup_outside_runs(hash, context.scratch.candidates);
+  const std::span<const std::uint32_t> heads = context.scratch.candidates.view();
   for (const std::uint32_t head : heads) rows_.prefetch(head);
   std::uint32_t row = kNoRow;
   const auto is_found = [&](std::uint32_t head) {
@@ -259,8 +260,8 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
 // What has not been found in the index.
 std::uint32_t Table::find_late(TransactionContext& context, const KeyIndex& key,
                                std::span<const Value> values) const {
-  static_cast<void>(key.lookup(values, context.candidates));
-  for (const std::uint32_t head : context.candidates.view())
+  static_cast<void>(key.lookup(values, context.scratch.candidates));
+  for (const std::uint32_t head : context.scratch.candidates.view())
     if (const std::uint32_t row = visible_version(key, head, values, context.visibility);
         row != kNoRow)
       return row;

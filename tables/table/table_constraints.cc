@@ -77,8 +77,8 @@ Status Table::complete(const TableDefinition& now, TransactionContext& context,
     completed.insert(completed.end(), defaults.begin() + static_cast<std::ptrdiff_t>(width),
                      defaults.end());
   }
-  context.numbered = std::move(completed);
-  values = context.numbered;
+  context.scratch.numbered = std::move(completed);
+  values = context.scratch.numbered;
   width = count;
   return {};
 }
@@ -108,8 +108,8 @@ Status Table::number_rows(const TableDefinition& now, TransactionContext& contex
   bool has_all = true;
   for (std::size_t i = numbered_; i < values.size(); i += width) has_all &= !values[i].is_null();
   if (has_all) return {};
-  if (values.data() != context.numbered.data())
-    context.numbered.assign(values.begin(), values.end());
+  if (values.data() != context.scratch.numbered.data())
+    context.scratch.numbered.assign(values.begin(), values.end());
   ValueBlock& block = context.local_rows_of(*this).numbers;
   const Type type = now.columns[numbered_].type;
   for (std::size_t i = numbered_; i < values.size(); i += width) {
@@ -119,9 +119,9 @@ Status Table::number_rows(const TableDefinition& now, TransactionContext& contex
     // The column has just become an int64, and has numbers above those of an int32.
     if (type == Type::kInt32 && *number > std::numeric_limits<std::int32_t>::max())
       return changed_meanwhile(context);
-    context.numbered[i] = Value::from_raw(type, *number);
+    context.scratch.numbered[i] = Value::from_raw(type, *number);
   }
-  values = context.numbered;
+  values = context.scratch.numbered;
   return {};
 }
 

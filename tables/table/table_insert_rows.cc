@@ -51,17 +51,17 @@ bool Table::is_stored_last(std::size_t column, KeyMask kept) const noexcept {
 Status Table::encode_new_row(TransactionContext& context, std::span<const Value> values,
                              KeyMask kept, bool& has_texts_left) {
   bool is_checked = false;
-  context.cells.clear();
-  context.bits.clear();
-  context.editions = 0;
+  context.scratch.cells.clear();
+  context.scratch.bits.clear();
+  context.scratch.editions = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     columns::Column& column = *columns_[i];
-    context.editions += column.mark();
+    context.scratch.editions += column.mark();
     if (is_long_text(values[i])) {
       if (is_stored_last(i, kept)) {
         has_texts_left = true;
-        context.cells.push_back(columns::text_cell::make_inline({}));
-        context.bits.push_back(column.bits_for(context.cells.back()));
+        context.scratch.cells.push_back(columns::text_cell::make_inline({}));
+        context.scratch.bits.push_back(column.bits_for(context.scratch.cells.back()));
         continue;
       }
       if (!std::exchange(is_checked, true))
@@ -70,8 +70,8 @@ Status Table::encode_new_row(TransactionContext& context, std::span<const Value>
     Result<columns::Cell> cell = column.encode(columns::normalised(values[i], column.type()),
                                                context.unflushed, context.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
-    context.cells.push_back(*cell);
-    context.bits.push_back(column.bits_for(*cell));
+    context.scratch.cells.push_back(*cell);
+    context.scratch.bits.push_back(column.bits_for(*cell));
   }
   return {};
 }
@@ -105,7 +105,7 @@ Status Table::check_keys_free(TransactionContext& context, std::span<const Value
       wanted[i] = columns::normalised(values[column], columns_[column]->type());
     }
     if (Status s = key->check_free(std::span(wanted.data(), count), context.visibility,
-                                   context.candidates);
+                                   context.scratch.candidates);
         !s.ok()) {
       if (s.code() == StatusCode::kConflict) context.conflicts.add();
       return Status(s.code(), s.code() == StatusCode::kAlreadyExists
@@ -151,8 +151,8 @@ Status Table::check_shape(std::span<const Value> values, std::size_t width,
 // begins anew meanwhile, as large calls make it do, lets only the batch begin again.
 Status Table::insert_checked_rows(TransactionContext& context, std::span<const Value> values,
                                   std::size_t width, std::span<RowId> ids) {
-  context.inserted = values;
-  context.inserted_width = width;
+  context.scratch.inserted = values;
+  context.scratch.inserted_width = width;
   for (std::size_t i = 0; i < values.size(); i += width) {
     const std::span<const Value> row = values.subspan(i, width);
     if (std::any_of(row.begin(), row.end(), is_long_text))
@@ -187,8 +187,8 @@ Status Table::try_insert_batch(TransactionContext& context, std::span<const Valu
                                std::size_t width, std::span<columns::Cell> cells,
                                std::span<RowId> ids) {
   const std::size_t rows = values.size() / width;
-  context.bits.assign(width, 0);
-  context.editions = 0;
+  context.scratch.bits.assign(width, 0);
+  context.scratch.editions = 0;
   for (std::size_t i = 0; i < width; ++i) {
     columns::Column& column = *columns_[i];
     if (Status s = column.encode_many(values, i, width, cells, context.unflushed,
@@ -196,8 +196,8 @@ Status Table::try_insert_batch(TransactionContext& context, std::span<const Valu
         !s.ok())
       return s;
     for (std::size_t at = i; at < values.size(); at += width)
-      context.bits[i] = std::max(context.bits[i], column.bits_for(cells[at]));
-    context.editions += column.mark();
+      context.scratch.bits[i] = std::max(context.scratch.bits[i], column.bits_for(cells[at]));
+    context.scratch.editions += column.mark();
   }
   const KeyMask kept = keys_.kept();
   std::array<std::uint32_t, kRowsPerBatch> written{};

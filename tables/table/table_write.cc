@@ -68,8 +68,8 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   LocalRows& local = context.local_rows_of(*this);
   const columns::RowLayout* layout = rows_.current_layout();
   const auto fits = [&](const columns::RowLayout& l) {
-    return l.editions() == context.editions && l.has_room(context.bits) &&
-           fits_constants(l, context.bits.size());
+    return l.editions() == context.scratch.editions && l.has_room(context.scratch.bits) &&
+           fits_constants(l, context.scratch.bits.size());
   };
   const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
     return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
@@ -114,7 +114,7 @@ bool Table::fits_constants(const columns::RowLayout& layout, std::size_t first) 
 // The cells are of an edition that no row will have any more, or a column has come whose value has
 // no room where they would go.
 Status Table::changed_meanwhile(TransactionContext& context) const {
-  context.columns_changed = true;
+  context.scratch.columns_changed = true;
   return Status(StatusCode::kConflict,
                 fmt::format("table {}: a column was added, or its type has changed, during the "
                             "call",
@@ -126,7 +126,7 @@ Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
   if (__builtin_expect(leave_dictionaries(context), 0)) return changed_meanwhile(context);
   std::chrono::steady_clock::time_point deadline{};
   for (;;) {
-    Status s = rows_.grant(context.bits, local.range, context.slot->persister());
+    Status s = rows_.grant(context.scratch.bits, local.range, context.slot->persister());
     if (s.ok()) return s;
     if (s.code() != StatusCode::kBusy) {
       context.wants_rows = s.code() == StatusCode::kOutOfSpace;
@@ -223,8 +223,8 @@ Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> 
 
 Result<RowId> Table::insert(TransactionContext& context, std::span<const ColumnValue> given) {
   return with_definition_of_now(*this, context, [&](const TableDefinition& now) -> Result<RowId> {
-    if (Status s = complete_row(now, given, context.numbered); !s.ok()) return s;
-    return insert_values(now, context, context.numbered);
+    if (Status s = complete_row(now, given, context.scratch.numbered); !s.ok()) return s;
+    return insert_values(now, context, context.scratch.numbered);
   });
 }
 
@@ -240,13 +240,13 @@ Result<RowId> Table::insert_values(const TableDefinition& now, TransactionContex
 
 // The values have been checked.
 Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
-  context.inserted = values;
-  context.inserted_width = values.size();
+  context.scratch.inserted = values;
+  context.scratch.inserted_width = values.size();
   const KeyMask kept = keys_.kept();
   bool has_texts_left = false;
   if (Status s = encode_new_row(context, values, kept, has_texts_left); !s.ok()) return s;
   std::uint32_t row = kNoRow;
-  if (Status s = write_new_row(context, context.cells, row); !s.ok()) return s;
+  if (Status s = write_new_row(context, context.scratch.cells, row); !s.ok()) return s;
   KeyHashes hashes{};
   hash_keys(row, kept, hashes);
   const std::size_t first_change = context.index_changes.size();
@@ -264,7 +264,8 @@ Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Val
   return RowId(row);
 }
 
-// Cells and stamps of a row that no index names yet. `context.bits` holds the widths they need.
+// Cells and stamps of a row that no index names yet. `context.scratch.bits` holds the widths they
+// need.
 Status Table::write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
                             std::uint32_t& row) {
   Result<std::uint32_t> taken = take_row(context);
@@ -386,11 +387,11 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
                              std::span<const ColumnValue> changes) {
   const columns::RowLayout& layout = rows_.layout(row);
   const std::size_t count = columns_.size();
-  context.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
-  context.bits.resize(count);
+  context.scratch.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
+  context.scratch.bits.resize(count);
   if (is_any(kAltered)) need_altered(context, layout);
-  context.cells.clear();
-  context.editions = layout.editions();
+  context.scratch.cells.clear();
+  context.scratch.editions = layout.editions();
   for (const ColumnValue& change : changes) {
     const std::size_t i = change.column.value();
     columns::Column& column = *columns_[i];
@@ -399,19 +400,19 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
     Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
                                                context.unflushed, context.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
-    context.cells.push_back(*cell);
-    context.bits[i] = std::max(context.bits[i], column.bits_for(*cell));
+    context.scratch.cells.push_back(*cell);
+    context.scratch.bits[i] = std::max(context.scratch.bits[i], column.bits_for(*cell));
   }
   return {};
 }
 
 // What a new version needs besides what its row's cells are wide.
 void Table::need_altered(TransactionContext& context, const columns::RowLayout& layout) const {
-  for (std::size_t i = 0; i < context.bits.size(); ++i) {
+  for (std::size_t i = 0; i < context.scratch.bits.size(); ++i) {
     if (columns_[i]->is_dropped())
-      context.bits[i] = 0;
+      context.scratch.bits[i] = 0;
     else if (layout.bits(i) == 0)
-      context.bits[i] = columns_[i]->bits_for(columns_[i]->constant());
+      context.scratch.bits[i] = columns_[i]->bits_for(columns_[i]->constant());
   }
 }
 
@@ -421,9 +422,9 @@ Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
                                std::span<const ColumnValue> changes) {
   const RowView view = rows_.view(row);
   const std::size_t count = columns_.size();
-  context.cells.resize(count);
-  context.bits.resize(count);
-  context.editions = 0;
+  context.scratch.cells.resize(count);
+  context.scratch.bits.resize(count);
+  context.scratch.editions = 0;
   for (std::size_t i = 0; i < count; ++i) {
     columns::Column& column = *columns_[i];
     const auto change = std::find_if(changes.rbegin(), changes.rend(),
@@ -436,9 +437,9 @@ Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
             ? column.encode_stored(value, context.unflushed, context.slot->persister())
             : column.encode(value, context.unflushed, context.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
-    context.cells[i] = *cell;
-    context.bits[i] = column.bits_for(*cell);
-    context.editions += column.mark();
+    context.scratch.cells[i] = *cell;
+    context.scratch.bits[i] = column.bits_for(*cell);
+    context.scratch.editions += column.mark();
   }
   return {};
 }
@@ -452,12 +453,12 @@ bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
   const columns::RowLayout& layout = rows_.layout(row);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t column = changes[i].column.value();
-    if (layout.bits(column) < context.bits[column]) return false;
+    if (layout.bits(column) < context.scratch.bits[column]) return false;
     for (const KeyIndex* key : keys_)
       if (key->has_column(column)) return false;
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
-    layout.store(rows_.address(row), changes[i].column.value(), context.cells[i]);
+    layout.store(rows_.address(row), changes[i].column.value(), context.scratch.cells[i]);
   if (__builtin_expect(context.flushed_ahead != 0, 0))
     context.slot->persister().flush(rows_.address(row), layout.row_bytes(), "write_ahead/2");
   return true;
@@ -486,7 +487,7 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
       to.store(target, i, is_dropped_column(i) ? columns::Cell{} : from.load_cell(source, i));
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
-    to.store(target, changes[i].column.value(), context.cells[i]);
+    to.store(target, changes[i].column.value(), context.scratch.cells[i]);
   mvcc::VersionLayout& version = rows_.version(*fresh);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
   mvcc::store_stamp(version.created, context.visibility.own_tag());
@@ -530,7 +531,7 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
   std::uint32_t fresh = kNoRow;
   Status written;
   if (is_whole) {
-    written = write_new_row(context, context.cells, fresh);
+    written = write_new_row(context, context.scratch.cells, fresh);
   } else {
     Result<std::uint32_t> version = make_version(context, row, changes);
     if (version.ok()) fresh = *version;

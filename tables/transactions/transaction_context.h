@@ -6,13 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/stable_array.h"
-#include "columns/cell.h"
-#include "columns/hash_index.h"
 #include "columns/unflushed.h"
 #include "flugs/transaction.h"
 #include "mvcc/asymmetric_barrier.h"
@@ -23,6 +20,7 @@
 #include "tables/transactions/auto_increment.h"
 #include "tables/transactions/read_set.h"
 #include "tables/transactions/row_locks.h"
+#include "tables/transactions/statement_scratch.h"
 
 namespace flugs::engine {
 
@@ -219,19 +217,7 @@ class alignas(128) TransactionContext {
   RowLocks* row_locks = nullptr;  // the database's
   std::vector<LockName> locks;    ///< in row_locks, in the order in which they were taken
 
-  // Scratch space of single calls.
-  std::vector<columns::Cell> cells;
-  std::vector<std::uint8_t> bits;
-  std::uint64_t editions = 0;  ///< of the columns that `cells` are of (columns::edition_mark)
-  /// The call has found that columns had changed in the midst of it, and left nothing behind.
-  bool columns_changed = false;
-  std::vector<Value> values;
-  columns::Candidates candidates;
-  std::vector<Value> numbered;  // rows of the last insert, when they lacked defaults or numbers
-  /// The rows of the last insert, completed and numbered, and how many values each has: to be read
-  /// within the call that inserted.
-  std::span<const Value> inserted;
-  std::size_t inserted_width = 0;
+  StatementScratch scratch;
 
   // Kept from transaction to transaction.
   std::vector<LocalRows> local_rows;

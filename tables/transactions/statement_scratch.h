@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "columns/cell.h"
+#include "columns/hash_index.h"
+#include "flugs/value.h"
+
+namespace flugs::engine {
+
+/// Memory that single calls of a transaction work with. It is kept from call to call, so that a
+/// call allocates nothing once the vectors have grown.
+///
+/// Invariant: no call relies on what a call before it left here. So there is nothing to clear
+/// between calls or at the end of a transaction.
+struct StatementScratch {
+  // The row that is being encoded.
+  std::vector<columns::Cell> cells;
+  std::vector<std::uint8_t> bits;
+  std::uint64_t editions = 0;  ///< of the columns that `cells` are of (columns::edition_mark)
+
+  /// The call has found that columns had changed in the midst of it, and left nothing behind.
+  bool columns_changed = false;
+
+  std::vector<Value> values;  ///< of a key that is looked up, as the key's columns have them
+  columns::Candidates candidates;
+  std::vector<Value> numbered;  ///< rows of the last insert, when they lacked defaults or numbers
+
+  /// The rows of the last insert, completed and numbered, and how many values each has: to be read
+  /// within the call that inserted.
+  std::span<const Value> inserted;
+  std::size_t inserted_width = 0;
+};
+
+}  // namespace flugs::engine
