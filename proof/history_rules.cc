@@ -35,7 +35,8 @@ RuleBreaker::Statement::Statement(RuleBreaker& breaker, Transaction& transaction
                                   std::uint64_t draw)
     : transaction_(transaction) {
   engine::TransactionContext* context = engine::TransactionAccess::context(transaction);
-  if (breaker.rule_ == BrokenRule::kNone || context == nullptr || context->is_undone) return;
+  if (breaker.rule_ == BrokenRule::kNone || context == nullptr || context->ending.is_undone())
+    return;
   snapshot_ = context->visibility.snapshot();
   std::uint64_t snapshot = snapshot_;
   mvcc::Stamp tag = context->visibility.own_tag();

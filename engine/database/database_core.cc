@@ -47,8 +47,7 @@ void DatabaseCore::give_up_in_child(void* core) noexcept {
   auto& self = *static_cast<DatabaseCore*>(core);
   self.is_forked_.store(true, std::memory_order_relaxed);
   for (const auto& context : self.contexts_) {
-    context->ended_by.store(EndedBy::kFork, std::memory_order_relaxed);
-    context->draw_attention();
+    context->ending.end_in_child();
   }
 }
 
@@ -67,10 +66,10 @@ void DatabaseCore::start() {
   contexts_.resize(slots_->slot_count());
   for (auto& context : contexts_) {
     context = std::make_unique<TransactionContext>();
-    context->asked_to_end = &slots_->asked_to_end();
     context->slots = slots_.get();
     context->ddl_mutex = &ddl_mutex_;
-    context->attention = &slots_->mirrors()[&context - contexts_.data()].attention;
+    context->ending.connect(slots_->mirrors()[&context - contexts_.data()].attention,
+                            slots_->asked_to_end());
     context->tables = &tables_by_id_;
   }
   watch_ = std::make_unique<TransactionWatch>(contexts_.size());
@@ -100,11 +99,10 @@ Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode, Isolatio
   context.mode = mode;
   context.isolation = isolation;
   context.is_writing = false;
-  if (__builtin_expect(context.attention->load(std::memory_order_relaxed) != 0, 0))
-    context.forget_former();
-  context.begun_at = slots_->begin_snapshot(*slot);
-  context.current.store(context.next_id(), std::memory_order_release);
-  context.visibility = mvcc::Visibility(slots_->mirrors(), context.begun_at, mvcc::kNoStamp);
+  context.ending.forget_former();
+  const std::uint64_t snapshot = slots_->begin_snapshot(*slot);
+  context.ending.begin(context.next_id(), snapshot);
+  context.visibility = mvcc::Visibility(slots_->mirrors(), snapshot, mvcc::kNoStamp);
   return &context;
 }
 
@@ -209,10 +207,9 @@ bool DatabaseCore::references_hold(TransactionContext& context, const mvcc::Visi
 
 // One that is to end may have been ended by another thread, or be about to.
 void DatabaseCore::abort(TransactionContext& context) noexcept {
-  context.enter_last_call();
-  if (__builtin_expect(context.attention->load(std::memory_order_relaxed) != 0, 0) &&
-      context.must_end()) {
-    if (context.is_parents()) return;
+  context.ending.enter_last_call();
+  if (context.ending.is_to_end()) {
+    if (context.ending.is_parents()) return;
     end_now(context);
   } else {
     undo(context);
@@ -221,8 +218,7 @@ void DatabaseCore::abort(TransactionContext& context) noexcept {
 }
 
 void DatabaseCore::leave(TransactionContext& context) noexcept {
-  context.current.store(0, std::memory_order_release);
-  context.in_call.store(0, std::memory_order_release);
+  context.ending.leave();
   slots_->release(*context.slot);
 }
 

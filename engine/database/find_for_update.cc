@@ -44,7 +44,7 @@ Status DatabaseCore::wait_for_writer(TransactionContext& context, const Table& t
       status = Status(StatusCode::kBusy, "another transaction has written the row");
       break;
     }
-    if (context.is_to_end()) {
+    if (context.ending.is_to_end()) {
       status = Status(StatusCode::kCancelled);
       break;
     }
@@ -67,7 +67,7 @@ Status DatabaseCore::lock_record(TransactionContext& context, const Table& table
   const LockName name = table.lock_name(row);
   bool is_new = false;
   Status status = row_locks_->lock(
-      name, context.slot->index(), deadline, [&] { return context.is_to_end(); }, is_new);
+      name, context.slot->index(), deadline, [&] { return context.ending.is_to_end(); }, is_new);
   if (status.ok()) {
     if (is_new) context.locks.push_back(name);
     mvcc::full_barrier();  // pairs with Table::lock_row

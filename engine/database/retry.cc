@@ -126,8 +126,8 @@ Status DatabaseCore::run_once(FunctionRef<Status(Transaction&)> work, const Retr
   Result<Transaction> transaction = begin(options.mode, options.isolation);
   if (!transaction.ok()) return std::move(transaction).status();
   Status done = work(*transaction);
-  ended_by_merge = transaction->is_open() && transaction->context_->ended_by.load(
-                                                 std::memory_order_acquire) == EndedBy::kMerge;
+  ended_by_merge =
+      transaction->is_open() && transaction->context_->ending.ended_by() == EndedBy::kMerge;
   if (done.ok() && transaction->is_open()) done = transaction->commit();  // else it was ended there
   report.commit_timestamp = transaction->commit_timestamp();
   return done;

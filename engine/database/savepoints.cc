@@ -72,7 +72,7 @@ void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
 Status DatabaseCore::rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept {
   const Result<std::size_t> place = context.savepoints.find(savepoint);
   if (!place.ok()) return place.status();
-  if (context.visits.load(std::memory_order_relaxed) != 0)
+  if (context.ending.is_visited())
     return Status(StatusCode::kInvalidArgument,
                   "rollback_to: a call of the transaction is going through rows");
   const Visit visiting(context);

@@ -51,7 +51,7 @@ Status ended() { return Status(StatusCode::kInvalidArgument, "the transaction ha
 }  // namespace
 
 bool Transaction::is_usable() const noexcept {
-  if (context_ == nullptr || context_->is_to_end()) return false;
+  if (context_ == nullptr || context_->ending.is_to_end()) return false;
   if (context_->isolation == Isolation::kReadCommitted) database_->begin_statement(*context_);
   return true;
 }
@@ -68,7 +68,7 @@ Status Transaction::go_through(Walk&& walk, FunctionRef<bool(const Row&)> visit)
   {
     const engine::Visit visiting(*context_);
     done = walk([&](const Row& row) {
-      is_cut = context_->is_to_end();
+      is_cut = context_->ending.is_to_end();
       return !is_cut && visit(row);
     });
   }
@@ -258,10 +258,9 @@ Status Transaction::release(Savepoint savepoint) {
 
 Status Transaction::commit() {
   if (context_ == nullptr) return ended();
-  context_->enter_last_call();
-  if (__builtin_expect(context_->attention->load(std::memory_order_relaxed) != 0, 0) &&
-      database_->refuses_commit(*context_)) {
-    Status why = engine::why_ended(*context_);
+  context_->ending.enter_last_call();
+  if (context_->ending.wants_attention() && database_->refuses_commit(*context_)) {
+    Status why = context_->ending.why_ended();
     abort();
     return why;
   }
@@ -276,7 +275,7 @@ void Transaction::abort() noexcept {
 }
 
 TransactionId Transaction::id() const noexcept {
-  return TransactionId(context_ == nullptr ? 0 : context_->current.load(std::memory_order_relaxed));
+  return TransactionId(context_ == nullptr ? 0 : context_->ending.id());
 }
 
 Status Transaction::set_time_limit(std::chrono::milliseconds limit) {

@@ -23,66 +23,6 @@ Status no_transaction() {
 
 }  // namespace
 
-// A word that is stored behind another one of its own: whoever sees the first one set, in
-// must_end, sees why (release here, acquire there).
-void TransactionContext::draw_attention() noexcept {
-  attention->store(1, std::memory_order_release);
-}
-
-bool TransactionContext::must_end() const noexcept {
-  attention->exchange(0, std::memory_order_acq_rel);
-  answers.fetch_add(1, std::memory_order_relaxed);
-  EndedBy why = ended_by.load(std::memory_order_acquire);
-  const std::int64_t limit = deadline.load(std::memory_order_relaxed);
-  if (why == EndedBy::kNobody) {
-    if (begun_at < asked_to_end->load(std::memory_order_acquire)) why = EndedBy::kMerge;
-    if (cancelled.load(std::memory_order_acquire) == current.load(std::memory_order_relaxed))
-      why = EndedBy::kCancel;
-    if (why == EndedBy::kNobody && limit != kNoDeadline &&
-        std::chrono::steady_clock::now().time_since_epoch().count() >= limit)
-      why = EndedBy::kTimeLimit;
-    if (why != EndedBy::kNobody) ended_by.store(why, std::memory_order_release);
-  }
-  if (why != EndedBy::kNobody || limit != kNoDeadline)
-    attention->store(1, std::memory_order_release);
-  return why != EndedBy::kNobody;
-}
-
-// The slot's former transaction had a time limit, or was ended: from the next call on nothing of it
-// is left.
-void TransactionContext::forget_former() noexcept {
-  deadline.store(kNoDeadline, std::memory_order_relaxed);
-  ended_by.store(EndedBy::kNobody, std::memory_order_relaxed);
-  ender.store(0, std::memory_order_relaxed);
-  is_undone.store(false, std::memory_order_relaxed);
-}
-
-Status forked() {
-  return Status(StatusCode::kInvalidArgument,
-                "this process is a fork of the one that opened the database, and cannot use it: "
-                "open the pool here, after that process has closed it");
-}
-
-Status why_ended(const TransactionContext& context) {
-  switch (context.ended_by.load(std::memory_order_acquire)) {
-    case EndedBy::kCancel:
-      return Status(StatusCode::kCancelled, "the transaction was ended: it was cancelled");
-    case EndedBy::kTimeLimit:
-      return Status(StatusCode::kCancelled, "the transaction was ended: its time limit is over");
-    case EndedBy::kAbandoned:
-      return Status(StatusCode::kCancelled,
-                    "the transaction was ended: it made no call for so long that it was taken to "
-                    "be abandoned");
-    case EndedBy::kFork:
-      return forked();
-    case EndedBy::kNobody:
-    case EndedBy::kMerge:
-      break;
-  }
-  return Status(StatusCode::kCancelled,
-                "the transaction was ended: a merge that it held up had asked for that");
-}
-
 std::vector<TransactionInfo> TransactionWatch::look(
     std::span<const std::unique_ptr<TransactionContext>> contexts, mvcc::TransactionSlots& slots) {
   std::vector<TransactionInfo> open;
@@ -90,13 +30,13 @@ std::vector<TransactionInfo> TransactionWatch::look(
   const Clock::time_point now = Clock::now();
   const std::uint64_t clock = slots.now();
   for (std::size_t slot = 0; slot < contexts.size(); ++slot) {
-    TransactionContext& context = *contexts[slot];
-    const TransactionId id(context.current.load(std::memory_order_acquire));
+    EndingState& ending = contexts[slot]->ending;
+    const TransactionId id(ending.id());
     if (id == TransactionId()) continue;
     const mvcc::SlotMirror& mirror = slots.mirrors()[slot];
     const std::uint64_t snapshot = mirror.snapshot.load(std::memory_order_acquire);
     Seen& seen = seen_[slot];
-    const std::uint64_t answers = context.answers.load(std::memory_order_relaxed);
+    const std::uint64_t answers = ending.answers();
     if (!(seen.id == id)) seen = {id, now, now, answers};
     if (seen.answers != answers) {
       seen.asked = now;
@@ -105,19 +45,18 @@ std::vector<TransactionInfo> TransactionWatch::look(
     TransactionInfo info;
     info.id = id;
     info.slot = static_cast<std::uint32_t>(slot);
-    info.mode = context.mode_in(id.value());
-    info.isolation = context.isolation_in(id.value());
+    info.mode = TransactionContext::mode_in(id.value());
+    info.isolation = TransactionContext::isolation_in(id.value());
     info.snapshots_behind = snapshot < clock ? clock - snapshot : 0;
     info.open = whole(now - seen.first);
     info.idle = whole(now - seen.asked);
-    info.is_in_call = context.in_call.load(std::memory_order_acquire) != 0;
+    info.is_in_call = ending.is_in_call();
     info.is_asked_to_end =
-        context.ended_by.load(std::memory_order_acquire) != EndedBy::kNobody ||
-        context.cancelled.load(std::memory_order_acquire) == id.value() ||
+        ending.ended_by() != EndedBy::kNobody || ending.is_cancelled(id.value()) ||
         (snapshot != mvcc::SlotMirror::kNoSnapshot && snapshot < slots.asked_to_end().load());
-    info.is_ended = context.is_undone.load(std::memory_order_acquire);
+    info.is_ended = ending.is_undone();
     open.push_back(info);
-    context.draw_attention();
+    ending.draw_attention();
   }
   return open;
 }
@@ -130,15 +69,13 @@ TransactionContext* DatabaseCore::context_of(TransactionId id) const noexcept {
   const std::uint64_t slot = TransactionContext::slot_in(id.value());
   if (id == TransactionId() || slot >= contexts_.size()) return nullptr;
   TransactionContext* context = contexts_[slot].get();
-  return context->current.load(std::memory_order_acquire) == id.value() ? context : nullptr;
+  return context->ending.id() == id.value() ? context : nullptr;
 }
 
-// One that ends meanwhile is not the next one: `cancelled` names it.
 Status DatabaseCore::cancel(TransactionId id) noexcept {
   TransactionContext* context = context_of(id);
   if (context == nullptr) return no_transaction();
-  context->cancelled.store(id.value(), std::memory_order_release);
-  context->draw_attention();
+  context->ending.cancel(id.value());
   return {};
 }
 
@@ -161,15 +98,15 @@ Status DatabaseCore::end_abandoned(TransactionId id, std::chrono::milliseconds i
                               "of, of {}",
                               info.idle.count(), idle.count()));
   }
-  const std::uint64_t answers = context->answers.load(std::memory_order_acquire);
+  const std::uint64_t answers = context->ending.answers();
   if (Status s = cancel(id); !s.ok()) return s;
   mvcc::heavy_barrier();
-  if (context->in_call.load(std::memory_order_acquire) != 0)
+  if (context->ending.is_in_call())
     return Status(StatusCode::kBusy, "a call of the transaction is under way; it is to end");
-  if (context->answers.load(std::memory_order_acquire) != answers || context_of(id) == nullptr)
+  if (context->ending.answers() != answers || context_of(id) == nullptr)
     return Status(StatusCode::kBusy, "the transaction has just made a call; it is to end");
-  if (!context->claim_ending()) return {};  // its owner has come back, and ends it
-  context->ended_by.store(EndedBy::kAbandoned, std::memory_order_release);
+  if (!context->ending.claim_ending()) return {};  // its owner has come back, and ends it
+  context->ending.note_abandoned();
   end_claimed(*context);
   return {};
 }
@@ -178,20 +115,19 @@ Status DatabaseCore::end_abandoned(TransactionId id, std::chrono::milliseconds i
 void DatabaseCore::end_claimed(TransactionContext& context) noexcept {
   undo(context);
   slots_->end_snapshot(*context.slot);
-  context.is_undone.store(true, std::memory_order_release);
+  context.ending.note_undone();
   ended_.fetch_add(1, std::memory_order_relaxed);
 }
 
 // By its owner, whom somebody else may have forestalled.
 void DatabaseCore::end_now(TransactionContext& context) noexcept {
-  if (context.claim_ending()) end_claimed(context);
-  while (!context.is_undone.load(std::memory_order_acquire)) std::this_thread::yield();
+  if (context.ending.claim_ending()) end_claimed(context);
+  while (!context.ending.is_undone()) std::this_thread::yield();
 }
 
 Status DatabaseCore::end_as_asked(TransactionContext& context) noexcept {
-  if (context.visits.load(std::memory_order_relaxed) == 0 && !context.is_parents())
-    end_now(context);
-  return why_ended(context);
+  if (!context.ending.is_visited() && !context.ending.is_parents()) end_now(context);
+  return context.ending.why_ended();
 }
 
 Status DatabaseCore::set_time_limit(TransactionContext& context, std::chrono::milliseconds limit) {
@@ -201,17 +137,14 @@ Status DatabaseCore::set_time_limit(TransactionContext& context, std::chrono::mi
                   fmt::format("the time limit is {} ms, allowed are 0 to {}", limit.count(),
                               whole(kLimitMax).count()));
   const auto end = std::chrono::steady_clock::now().time_since_epoch() + limit;
-  context.deadline.store(limit.count() == 0 ? TransactionContext::kNoDeadline : end.count(),
-                         std::memory_order_relaxed);
-  context.draw_attention();
+  context.ending.set_deadline(limit.count() == 0 ? EndingState::kNoDeadline : end.count());
   return {};
 }
 
 // What was asked to end by a merge may still commit: it does not hold that one up much longer.
 bool DatabaseCore::refuses_commit(TransactionContext& context) noexcept {
-  if (!context.must_end()) return false;
-  return context.ended_by.load(std::memory_order_acquire) != EndedBy::kMerge ||
-         context.is_undone.load(std::memory_order_acquire);
+  if (!context.ending.must_end()) return false;
+  return context.ending.ended_by() != EndedBy::kMerge || context.ending.is_undone();
 }
 
 }  // namespace flugs::engine

@@ -21,7 +21,7 @@ RunContext::RunContext(std::shared_ptr<const QueryNode> node, const Transaction&
 
 void RunContext::check_stop() const {
   if (stop.stop_requested()) fail(StatusCode::kCancelled, "the query was asked to stop");
-  if (transaction->is_to_end()) throw Failure{engine::why_ended(*transaction)};
+  if (transaction->ending.is_to_end()) throw Failure{transaction->ending.why_ended()};
 }
 
 std::string to_text(const ExplainNode& node, unsigned depth) {

@@ -347,12 +347,12 @@ Status Table::range(TransactionContext& context, std::size_t key_index, const Ke
   constexpr std::uint32_t kRowsLookedAt = 1024;
   bool is_to_end = false;
   const auto is_seen = [&](std::uint32_t row) {
-    if (row % kRowsLookedAt == 0 && context.is_to_end()) is_to_end = true;
+    if (row % kRowsLookedAt == 0 && context.ending.is_to_end()) is_to_end = true;
     return !is_to_end && context.visibility.sees(rows_.version(row));
   };
   walk_key(key, {low, lower.inclusive, high, upper.inclusive}, context.visibility.snapshot(),
            is_seen, [&](std::uint32_t row) { return visit(make_row(row)); });
-  return is_to_end ? why_ended(context) : Status();
+  return is_to_end ? context.ending.why_ended() : Status();
 }
 
 }  // namespace flugs::engine

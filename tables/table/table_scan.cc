@@ -137,7 +137,8 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
     return dropped.ok() && visit(batch);
   };
   for (std::uint32_t row = 0; row < end; ++row) {
-    if (row % ScanBatch::kRowsMax == 0 && context.is_to_end()) return why_ended(context);
+    if (row % ScanBatch::kRowsMax == 0 && context.ending.is_to_end())
+      return context.ending.why_ended();
     if (!context.visibility.sees(rows_.version(row))) continue;
     if (const RowView view = rows_.view(row); !filter.admits(*columns_[filter.column], view))
       continue;

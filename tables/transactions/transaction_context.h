@@ -12,12 +12,12 @@
 #include "base/stable_array.h"
 #include "columns/unflushed.h"
 #include "flugs/transaction.h"
-#include "mvcc/asymmetric_barrier.h"
 #include "mvcc/commit.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
 #include "tables/rows/row_store.h"
 #include "tables/transactions/auto_increment.h"
+#include "tables/transactions/ending_state.h"
 #include "tables/transactions/read_set.h"
 #include "tables/transactions/row_locks.h"
 #include "tables/transactions/statement_scratch.h"
@@ -25,15 +25,6 @@
 namespace flugs::engine {
 
 class Table;
-
-class TransactionContext;
-
-/// What a transaction is told that was asked to end.
-Status why_ended(const TransactionContext& context);
-/// What a forked child is told.
-Status forked();
-
-enum class EndedBy : std::uint8_t { kNobody, kMerge, kCancel, kTimeLimit, kAbandoned, kFork };
 
 /// A counter that one thread writes and any reads.
 class OwnedCounter {
@@ -178,35 +169,14 @@ class alignas(128) TransactionContext {
   mvcc::TransactionSlots* slots = nullptr;
   Mutex* ddl_mutex = nullptr;  // of the database; only tried
   mvcc::Visibility visibility;
-  /// Transactions with a lower snapshot are to end (TransactionSlots::ask_to_end).
-  const std::atomic<std::uint64_t>* asked_to_end = nullptr;
-  /// Of the slot's mirror. Whoever sets it has said why before, in a word of its own; it stays set
-  /// while the transaction has a time limit, and from when it is to end until the next one begins.
-  std::atomic<std::uint32_t>* attention = nullptr;
+  EndingState ending;
   AccessMode mode = AccessMode::kReadOnly;
   Isolation isolation = Isolation::kSnapshot;
   bool is_writing = false;
   bool asks_references = false;  ///< commit asks again what foreign keys say
   bool deletes_in_main = false;  ///< has deleted a row of main, or had
   Status refusal;                ///< why it refused, when it has to be said
-  std::uint64_t begun_at = 0;    ///< its first snapshot, which holds rows back until it ends
   std::uint64_t opened = 0;      ///< transactions so far
-
-  // What other threads read, too.
-  std::atomic<std::uint64_t> current{0};  ///< the TransactionId of the one that is open, else 0
-  /// A call is under way, so that nobody else ends the transaction (Call). Its owner alone writes
-  /// it.
-  std::atomic<std::uint32_t> in_call{0};
-  /// Calls under way that may take long, or that call the user. Its owner alone writes it.
-  std::atomic<std::uint32_t> visits{0};
-  /// Did end because it was asked to; its slot is still taken.
-  std::atomic<bool> is_undone{false};
-  std::atomic<std::uint32_t> ender{0};  ///< not 0: somebody is ending it, or has
-  mutable std::atomic<EndedBy> ended_by{EndedBy::kNobody};
-  mutable std::atomic<std::uint64_t> answers{0};  ///< looks at why somebody wanted attention
-  std::atomic<std::uint64_t> cancelled{0};        ///< a TransactionId
-  static constexpr std::int64_t kNoDeadline = 0;
-  std::atomic<std::int64_t> deadline{kNoDeadline};  ///< nanoseconds of the steady clock
 
   std::vector<mvcc::Write> writes;
   std::size_t flushed_ahead = 0;  ///< the first so many have been flushed, without a fence
@@ -236,26 +206,6 @@ class alignas(128) TransactionContext {
   OwnedCounter conflicts;
 
   ReadSet reads;  ///< of a serializable transaction that may write
-
-  bool is_to_end() const noexcept {
-    return __builtin_expect(attention->load(std::memory_order_relaxed) != 0, 0) && must_end();
-  }
-  /// Of the call that ends it: until `leave`, which nobody comes before any more.
-  void enter_last_call() noexcept {
-    in_call.store(1, std::memory_order_relaxed);
-    mvcc::light_barrier();  // pairs with DatabaseCore::end_abandoned
-  }
-  /// Why attention was wanted: whether the transaction is to end.
-  bool must_end() const noexcept;
-  /// In a forked child: it is the parent's, and here nothing is to be done with it.
-  bool is_parents() const noexcept {
-    return ended_by.load(std::memory_order_relaxed) == EndedBy::kFork;
-  }
-  void draw_attention() noexcept;
-  /// When one begins and finds that attention is wanted.
-  void forget_former() noexcept;
-  /// True for one caller: then it, and nobody else, undoes what the transaction did.
-  bool claim_ending() noexcept { return ender.exchange(1, std::memory_order_acq_rel) == 0; }
 
   // A TransactionId: how many before it, then isolation, mode and slot.
   static constexpr int kIdSlotBits = 12;
@@ -316,19 +266,16 @@ class alignas(128) TransactionContext {
   void work_ahead();
 };
 
-/// A call of the transaction, if there is one: while it lives, no other thread ends it. To be made
-/// before the look whether it is to end: of the two at least one sees the other.
-class Call {
+/// A call of the transaction, if there is one: while it lives, no other thread ends the
+/// transaction. It must be made before the look whether the transaction has to end: of the call and
+/// a thread that wants to end the transaction, at least one sees the other.
+class Call final {
  public:
   explicit Call(TransactionContext* context) noexcept : context_(context) {
-    if (context == nullptr) return;
-    was_in_call_ = context->in_call.load(std::memory_order_relaxed);
-    context->in_call.store(1, std::memory_order_relaxed);
-    mvcc::light_barrier();  // pairs with DatabaseCore::end_abandoned
+    if (context != nullptr) was_in_call_ = context->ending.enter_call();
   }
   ~Call() {
-    // With release: who sees it is behind all that the call did.
-    if (context_ != nullptr) context_->in_call.store(was_in_call_, std::memory_order_release);
+    if (context_ != nullptr) context_->ending.leave_call(was_in_call_);
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -338,19 +285,18 @@ class Call {
   std::uint32_t was_in_call_ = 0;  // by a call that calls this one
 };
 
-/// While it lives, the transaction is not ended from within what it calls, nor by others.
-class Visit {
+/// While it lives, neither a nested call nor another thread ends the transaction.
+class Visit final {
  public:
-  explicit Visit(TransactionContext& context) noexcept : visits_(context.visits) { add(1); }
-  ~Visit() { add(~0U); }
+  explicit Visit(TransactionContext& context) noexcept : ending_(context.ending) {
+    ending_.enter_visit();
+  }
+  ~Visit() { ending_.leave_visit(); }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
  private:
-  void add(std::uint32_t change) noexcept {
-    visits_.store(visits_.load(std::memory_order_relaxed) + change, std::memory_order_release);
-  }
-  std::atomic<std::uint32_t>& visits_;
+  EndingState& ending_;
 };
 
 }  // namespace flugs::engine
