@@ -143,7 +143,6 @@ void DatabaseCore::clear(TransactionContext& context) noexcept {
   if (context.is_writing) collect_garbage(context);
   context.writes.clear();
   context.index_changes.clear();
-  context.flushed_ahead = 0;
   context.dying.clear();
   context.unflushed.clear();
   context.savepoints.clear();
@@ -159,7 +158,7 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
   }
   mvcc::Commit protocol(*slots_);
   Result<std::uint64_t> timestamp = protocol.run(
-      *context.slot, context.writes, context.flushed_ahead,
+      *context.slot, context.writes.all(), context.writes.flushed_ahead(),
       [&](pmem::Persister& persister) { context.unflushed.flush(persister, "commit/1"); },
       [&] { context.unflushed.mark_durable(); },
       [&](std::uint64_t at) { return reads_hold(context, at); });
@@ -231,7 +230,7 @@ void DatabaseCore::undo(TransactionContext& context) noexcept {
       if (write.deletes)
         if (Table* owner = known_table(TableId(write.table)); owner != nullptr)
           owner->rows().take_mark_back(write.row);
-    mvcc::Commit(*slots_).undo(*context.slot, context.writes);
+    mvcc::Commit(*slots_).undo(*context.slot, context.writes.all());
     for (const mvcc::Write& write : context.writes)
       if (!write.deletes)
         if (Table* owner = known_table(TableId(write.table)); owner != nullptr)

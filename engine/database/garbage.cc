@@ -22,7 +22,7 @@ constexpr std::size_t kDeadRowsPerRow = 2048;
 constexpr std::size_t kLocalFreeRowsMax = 512;
 // What unlinking reads is asked for so many rows ahead: the caches have lost some of it by then.
 constexpr std::size_t kDeadRowsAhead = 4;
-constexpr std::size_t kWritesPerOldest = 64 * TransactionContext::kWritesAhead;
+constexpr std::size_t kWritesPerOldest = 64 * WriteList::kWritesAhead;
 
 void prefetch_unlinking(const DeadRow& dead) noexcept { dead.table->prefetch_unlinking(dead); }
 
@@ -85,15 +85,11 @@ void collect_ahead(TransactionContext& context, std::size_t first, std::size_t e
 
 }  // namespace
 
-// Nothing waits for these flushes, so most are done when the commit comes. Any line may reach the
-// medium at any time: that these do is no promise, and what changes in them until the commit is
-// flushed again (Table::update_in_place).
 void TransactionContext::work_ahead() {
-  const std::size_t first = flushed_ahead;
-  mvcc::Commit::flush_ahead(*slot, std::span(writes).subspan(first));
-  flushed_ahead = writes.size();
-  dead.reserve(dead.size() + dying.size() + kWritesAhead);
-  collect_ahead(*this, first, flushed_ahead);
+  const std::size_t first = writes.flushed_ahead();
+  writes.flush_ahead(*slot);
+  dead.reserve(dead.size() + dying.size() + WriteList::kWritesAhead);
+  collect_ahead(*this, first, writes.flushed_ahead());
 }
 
 // Rows that a committed transaction deleted leave the indexes when no snapshot sees them any more,

@@ -11,9 +11,6 @@ namespace {
 
 Status gone(const char* why) { return Status(StatusCode::kInvalidArgument, why); }
 
-// How many of the latest writes are looked through for a row that is written again.
-constexpr std::size_t kWritesLookedThrough = 64;
-
 }  // namespace
 
 Savepoint Savepoints::add(const TransactionMark& at) {
@@ -36,17 +33,6 @@ Result<std::size_t> Savepoints::find(const Savepoint& savepoint) const {
   return static_cast<std::size_t>(found - marks_.begin());
 }
 
-bool TransactionContext::may_change_in_place(std::uint32_t table,
-                                             std::uint32_t row) const noexcept {
-  if (savepoints.empty()) return true;
-  const std::size_t since = savepoints.newest().writes;
-  const std::size_t first =
-      std::max(since, writes.size() - std::min(writes.size(), kWritesLookedThrough));
-  return std::any_of(
-      writes.begin() + static_cast<std::ptrdiff_t>(std::min(first, writes.size())), writes.end(),
-      [&](const mvcc::Write& w) { return !w.deletes && w.table == table && w.row == row; });
-}
-
 // As `undo`, for the end of the lists. The order is the same: a row is let go when the indexes are
 // as they were, since the next writer enters what follows it there. What the transaction will flush
 // (`unflushed`) stays: it tells which dictionary entries of others it relies on, and so do later
@@ -55,7 +41,7 @@ bool TransactionContext::may_change_in_place(std::uint32_t table,
 void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
   for (; index_changes.size() > mark.index_changes; index_changes.pop_back())
     index_changes.back().table->undo_index_change(index_changes.back());
-  for (; writes.size() > mark.writes; pop_write()) {
+  for (; writes.size() > mark.writes; writes.pop()) {
     const mvcc::Write& write = writes.back();
     Table* owner = table_of(write.table);
     if (write.deletes && owner != nullptr) owner->rows().take_mark_back(write.row);

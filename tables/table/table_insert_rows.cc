@@ -31,7 +31,7 @@ void Table::undo_inserts(TransactionContext& context, std::size_t writes, std::s
     const mvcc::Write& write = context.writes.back();
     mvcc::store_stamp(write.version->created, mvcc::kNoStamp);
     give_back(context, write.row);
-    context.pop_write();
+    context.writes.pop();
   }
 }
 

@@ -459,7 +459,7 @@ bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
     layout.store(rows_.address(row), changes[i].column.value(), context.scratch.cells[i]);
-  if (__builtin_expect(context.flushed_ahead != 0, 0))
+  if (__builtin_expect(context.writes.flushed_ahead() != 0, 0))
     context.slot->persister().flush(rows_.address(row), layout.row_bytes(), "write_ahead/2");
   return true;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -12,7 +11,6 @@
 #include "base/stable_array.h"
 #include "columns/unflushed.h"
 #include "flugs/transaction.h"
-#include "mvcc/commit.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
 #include "tables/rows/row_store.h"
@@ -21,6 +19,7 @@
 #include "tables/transactions/read_set.h"
 #include "tables/transactions/row_locks.h"
 #include "tables/transactions/statement_scratch.h"
+#include "tables/transactions/write_list.h"
 
 namespace flugs::engine {
 
@@ -178,9 +177,7 @@ class alignas(128) TransactionContext {
   Status refusal;                ///< why it refused, when it has to be said
   std::uint64_t opened = 0;      ///< transactions so far
 
-  std::vector<mvcc::Write> writes;
-  std::size_t flushed_ahead = 0;  ///< the first so many have been flushed, without a fence
-  static constexpr std::size_t kWritesAhead = 64;
+  WriteList writes;
   std::vector<IndexChange> index_changes;
   columns::Unflushed unflushed;
   Savepoints savepoints;
@@ -237,7 +234,9 @@ class alignas(128) TransactionContext {
   void undo_since(const TransactionMark& mark) noexcept;
   /// Whether this row, which the transaction inserted, may be changed where it stands: no savepoint
   /// asks for it as it is. May say no of a row that it wrote long ago.
-  bool may_change_in_place(std::uint32_t table, std::uint32_t row) const noexcept;
+  bool may_change_in_place(std::uint32_t table, std::uint32_t row) const noexcept {
+    return savepoints.empty() || writes.has_inserted_since(savepoints.newest().writes, table, row);
+  }
   /// The table of a row that was written.
   Table* table_of(std::uint32_t id) const noexcept {
     return __atomic_load_n(&(*tables)[id], __ATOMIC_ACQUIRE);
@@ -246,13 +245,8 @@ class alignas(128) TransactionContext {
 
   /// To be called with each write: no transaction has all of its work at its end.
   void add_write(const mvcc::Write& write) {
-    writes.push_back(write);
-    if (__builtin_expect(writes.size() - flushed_ahead >= kWritesAhead, 0)) work_ahead();
-  }
-
-  void pop_write() noexcept {
-    writes.pop_back();
-    flushed_ahead = std::min(flushed_ahead, writes.size());
+    writes.add(write);
+    if (__builtin_expect(writes.is_flush_due(), 0)) work_ahead();
   }
 
   LocalRows& local_rows_of(Table& table) {
