@@ -18,6 +18,7 @@
 #include "tables/transactions/ending_state.h"
 #include "tables/transactions/read_set.h"
 #include "tables/transactions/row_locks.h"
+#include "tables/transactions/savepoints.h"
 #include "tables/transactions/statement_scratch.h"
 #include "tables/transactions/write_list.h"
 
@@ -113,42 +114,6 @@ class DeadRowQueue {
   std::vector<DeadRow> rows_;  // a power of two of them
   std::size_t first_ = 0;
   std::size_t size_ = 0;
-};
-
-/// How long the lists of a transaction were at some moment of it: what stands behind was done
-/// since.
-struct TransactionMark {
-  std::size_t writes = 0;
-  std::size_t index_changes = 0;
-  std::size_t dying = 0;
-  std::size_t locks = 0;
-};
-
-/// The savepoints of one transaction, the oldest first.
-class Savepoints {
- public:
-  bool empty() const noexcept { return marks_.empty(); }
-  const TransactionMark& newest() const noexcept { return marks_.back().at; }
-  Savepoint add(const TransactionMark& at);
-  /// Where it stands; fails with kInvalidArgument when it is another transaction's, or gone.
-  Result<std::size_t> find(const Savepoint& savepoint) const;
-  const TransactionMark& operator[](std::size_t i) const noexcept { return marks_[i].at; }
-  /// Forgets all but the first so many.
-  void keep(std::size_t count) noexcept { marks_.resize(count); }
-  void clear() noexcept {
-    if (__builtin_expect(transaction_ == 0, 1)) return;
-    transaction_ = 0;
-    marks_.clear();
-  }
-
- private:
-  struct Mark {
-    std::uint64_t number = 0;
-    TransactionMark at;
-  };
-  std::uint64_t transaction_ = 0;  // unlike that of any other in the process; 0: never had one
-  std::uint64_t next_number_ = 1;
-  std::vector<Mark> marks_;
 };
 
 /// What a slot keeps per table between transactions: rows that it may use next.
