@@ -30,6 +30,7 @@ std::uint64_t memory_bytes() noexcept {
 DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options)
     : pool_(std::move(pool)), options_(options), tables_by_id_(kTableIdsMax) {
   slots_ = std::make_unique<mvcc::TransactionSlots>(*pool_, root().slot_array);
+  reclaimer_ = std::make_unique<RowReclaimer>(*slots_);
   options_.clock = clock_in_use(options.clock, std::thread::hardware_concurrency());
   if (options_.clock == CommitClock::kProcessors) slots_->use_processor_clock();
 }
@@ -140,10 +141,10 @@ Status DatabaseCore::prepare_write(TransactionContext* context) {
 // of locks (Table::lock_name).
 void DatabaseCore::clear(TransactionContext& context) noexcept {
   if (__builtin_expect(!context.locks.empty(), 0)) unlock_since(context, 0);
-  if (context.is_writing) collect_garbage(context);
+  if (context.is_writing && reclaimer_->reclaim(context)) merger_->retry_start();
   context.writes.clear();
   context.index_changes.clear();
-  context.dying.clear();
+  context.dead_rows.clear_dying();
   context.unflushed.clear();
   context.savepoints.clear();
   if (context.notes_reads()) context.reads.clear();
@@ -170,8 +171,9 @@ Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
   }
   context.unflushed.keep_hints(context.slot->persister());
   if (context.deletes_in_main)
-    for (const DeadRow& dead : context.dying) dead.table->rows().note_deleted(dead.row, *timestamp);
-  for (const DeadRow& dead : context.dying) context.dead.push(dead, *timestamp);
+    for (const DeadRow& dead : context.dead_rows.dying())
+      dead.table->rows().note_deleted(dead.row, *timestamp);
+  context.dead_rows.commit(*timestamp);
   context.commits.add();
   clear(context);
   leave(context);
@@ -234,7 +236,7 @@ void DatabaseCore::undo(TransactionContext& context) noexcept {
     for (const mvcc::Write& write : context.writes)
       if (!write.deletes)
         if (Table* owner = known_table(TableId(write.table)); owner != nullptr)
-          context.unreachable.push({owner, ~std::uint64_t{0}, 0, write.row, 0});
+          context.dead_rows.give_back(*owner, write.row);
     if (!context.writes.empty()) context.aborts.add();
   }
   clear(context);

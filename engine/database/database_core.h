@@ -20,6 +20,7 @@
 #include "engine/background/warmer.h"
 #include "engine/database/hint_keeper.h"
 #include "engine/database/opening_room.h"
+#include "engine/database/reclaim_rows.h"
 #include "engine/database/retry_queue.h"
 #include "engine/database/transaction_watch.h"
 #include "flugs/database.h"
@@ -176,8 +177,6 @@ class DatabaseCore {
   void leave(TransactionContext& context) noexcept;
   TransactionContext* context_of(TransactionId id) const noexcept;
   void clear(TransactionContext& context) noexcept;
-  void collect_garbage(TransactionContext& context);
-  void collect_all_garbage(TransactionContext& context);
   bool wait_for_transactions() noexcept { return wait_for_snapshots(slots_->advance()); }
   bool wait_for_snapshots(std::uint64_t since,
                           std::chrono::milliseconds patience = kPatience) noexcept;
@@ -198,6 +197,7 @@ class DatabaseCore {
   OpenOptions options_;
   RecoveryReport report_;
   std::unique_ptr<mvcc::TransactionSlots> slots_;
+  std::unique_ptr<RowReclaimer> reclaimer_;
   std::vector<std::unique_ptr<TransactionContext>> contexts_;  // by slot
   mutable Mutex ddl_mutex_;  // protects the catalogue and owned_tables_; rank: outermost
   std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
@@ -205,7 +205,6 @@ class DatabaseCore {
   std::uint32_t next_table_id_ = 1;
   std::atomic<bool> closing_{false};
   std::atomic<bool> is_forked_{false};
-  std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
   RetryQueue retries_;
   mutable Crew query_crew_;
   AtFork at_fork_;

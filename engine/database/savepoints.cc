@@ -18,10 +18,9 @@ void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
     Table* owner = table_of(write.table);
     if (write.deletes && owner != nullptr) owner->rows().take_mark_back(write.row);
     mvcc::Commit::take_back(*slot, write);
-    if (!write.deletes && owner != nullptr)
-      unreachable.push({owner, ~std::uint64_t{0}, 0, write.row, 0});
+    if (!write.deletes && owner != nullptr) dead_rows.give_back(*owner, write.row);
   }
-  while (dying.size() > mark.dying) dying.pop_back();
+  dead_rows.keep_dying(mark.dying);
 }
 
 // What was read since is still noted, and rightly: which way the transaction went from here on may

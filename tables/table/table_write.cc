@@ -129,7 +129,7 @@ Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
     Status s = rows_.grant(context.scratch.bits, local.range, context.slot->persister());
     if (s.ok()) return s;
     if (s.code() != StatusCode::kBusy) {
-      context.wants_rows = s.code() == StatusCode::kOutOfSpace;
+      context.dead_rows.set_wants_rows(s.code() == StatusCode::kOutOfSpace);
       return s;
     }
     const auto now = std::chrono::steady_clock::now();
@@ -139,7 +139,7 @@ Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
       std::this_thread::sleep_for(kDeltaPause);
       continue;
     }
-    context.wants_rows = true;
+    context.dead_rows.set_wants_rows(true);
     merge_record_.note_refused();
     return Status(StatusCode::kBusy, fmt::format("{}; merging by itself: {}", s.message(),
                                                  merge_record_.status().reason));
@@ -147,8 +147,7 @@ Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
 }
 
 void Table::give_back(TransactionContext& context, std::uint32_t row) {
-  // Other transactions may have found it in an index and go on to its previous version.
-  context.unreachable.push({this, ~std::uint64_t{0}, 0, row, 0});
+  context.dead_rows.give_back(*this, row);
 }
 
 // Hashes of some keys of a row, their places in the indexes on the way into the caches.
@@ -362,7 +361,7 @@ LockName Table::lock_name(std::uint32_t row) const noexcept {
 void Table::note_deleted(TransactionContext& context, std::uint32_t row,
                          mvcc::VersionLayout* locked, std::uint16_t keys) {
   if (rows_.mark_deleted(row)) context.deletes_in_main = true;
-  context.dying.push_back({this, 0, 0, row, keys});
+  context.dead_rows.add_dying({this, 0, 0, row, keys});
   context.add_write({locked, layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
 }
 
@@ -557,7 +556,7 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
   }
   note_inserted(context, fresh);
   note_deleted(context, row, locked, changed_keys);
-  note_hashes(context.dying.back(), static_cast<KeyMask>(kept & ~changed_keys), hashes);
+  note_hashes(context.dead_rows.newest_dying(), static_cast<KeyMask>(kept & ~changed_keys), hashes);
   return RowId(fresh);
 }
 

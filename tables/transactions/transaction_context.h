@@ -15,6 +15,7 @@
 #include "mvcc/visibility.h"
 #include "tables/rows/row_store.h"
 #include "tables/transactions/auto_increment.h"
+#include "tables/transactions/dead_rows.h"
 #include "tables/transactions/ending_state.h"
 #include "tables/transactions/read_set.h"
 #include "tables/transactions/row_locks.h"
@@ -42,78 +43,6 @@ struct IndexChange {
   std::uint32_t row;
   std::uint32_t replaced;  ///< kNoRow: `row` was inserted; else it took this row's place
   std::uint16_t key;
-};
-
-/// A row nobody will read again once every snapshot has passed `since`.
-struct DeadRow {
-  DeadRow(Table* of, std::uint64_t since_timestamp, std::uint64_t fence_count, std::uint32_t row_id,
-          std::uint16_t keys) noexcept
-      : table(of), since(since_timestamp), fences(fence_count), row(row_id), changed_keys(keys) {}
-
-  Table* table;
-  std::uint64_t since;
-  std::uint64_t fences;  ///< as many commits of the slot make its removal durable; 0: no need
-  std::uint32_t row;
-  std::uint16_t changed_keys;  ///< bit per key whose index still names the row
-  /// Bit per key, of the first few, whose hash of the row is kept: what it is of may be out of the
-  /// caches when the row leaves the index.
-  std::uint16_t known_hashes = 0;
-  static constexpr std::size_t kHashesKept = 2;
-  std::array<std::uint32_t, kHashesKept> upper_halves{};  ///< all that indexes go by
-
-  void keep_hash(std::size_t key, std::uint64_t hash) noexcept {
-    upper_halves[key] = static_cast<std::uint32_t>(hash >> 32);
-    known_hashes |= static_cast<std::uint16_t>(1u << key);
-  }
-  std::optional<std::uint64_t> hash_of_key(std::size_t key) const noexcept {
-    if ((known_hashes & (1u << key)) == 0) return {};
-    return std::uint64_t{upper_halves[key]} << 32;
-  }
-};
-
-/// Dead rows in the order in which they died. A ring that keeps its memory: a std::deque would
-/// allocate a block for every twelve rows that pass through it.
-class DeadRowQueue {
- public:
-  bool empty() const noexcept { return size_ == 0; }
-  std::size_t size() const noexcept { return size_; }
-  DeadRow& operator[](std::size_t i) noexcept { return rows_[(first_ + i) & (rows_.size() - 1)]; }
-  DeadRow& front() noexcept { return (*this)[0]; }
-  void reserve(std::size_t rows) {
-    while (rows_.size() < rows) grow();
-  }
-  void push(const DeadRow& row) { push(row, row.since); }
-  /// `since` instead of its own: to store it there first, and load both words at once, is to wait
-  /// for each store before it.
-  void push(const DeadRow& row, std::uint64_t since) {
-    if (size_ == rows_.size()) grow();
-    ++size_;
-    DeadRow& last = (*this)[size_ - 1];
-    last = row;
-    last.since = since;
-  }
-  void pop() noexcept {
-    first_ = (first_ + 1) & (rows_.size() - 1);
-    --size_;
-    // After a long snapshot, or a transaction that deleted much.
-    if (size_ == 0 && rows_.size() > kRowsKept) rows_ = {};
-  }
-
- private:
-  static constexpr std::size_t kRowsAtFirst = 64;
-  static constexpr std::size_t kRowsKept = std::size_t{1} << 16;
-
-  void grow() {
-    std::vector<DeadRow> larger(rows_.empty() ? kRowsAtFirst : rows_.size() * 2,
-                                DeadRow(nullptr, 0, 0, 0, 0));
-    for (std::size_t i = 0; i < size_; ++i) larger[i] = (*this)[i];
-    rows_.swap(larger);
-    first_ = 0;
-  }
-
-  std::vector<DeadRow> rows_;  // a power of two of them
-  std::size_t first_ = 0;
-  std::size_t size_ = 0;
 };
 
 /// What a slot keeps per table between transactions: rows that it may use next.
@@ -153,16 +82,7 @@ class alignas(128) TransactionContext {
 
   // Kept from transaction to transaction.
   std::vector<LocalRows> local_rows;
-  std::vector<DeadRow> dying;          // rows deleted by the transaction that runs
-  DeadRowQueue dead;                   // committed; still in indexes
-  DeadRowQueue unreachable;            // out of every index; reusable when no reader can hold them
-  std::uint64_t oldest_snapshot = 0;   // as of some commits ago
-  std::uint64_t oldest_looked_at = 0;  // when that was, a time-stamp
-  std::uint64_t endings = 0;           // of transactions that wrote, or tried to
-  std::uint64_t oldest_snapshot_endings = 0;  // as many when it was found out
-  std::size_t dead_rows_after_oldest = 0;     // size of `dead` then
-  bool wants_rows = false;                    // the pool is full
-  std::uint64_t rows_wanted_seen = 0;         // how often that was so when all was collected
+  DeadRows dead_rows;
   OwnedCounter commits;
   OwnedCounter aborts;
   OwnedCounter conflicts;
@@ -193,7 +113,7 @@ class alignas(128) TransactionContext {
   }
 
   TransactionMark mark() const noexcept {
-    return {writes.size(), index_changes.size(), dying.size(), locks.size()};
+    return {writes.size(), index_changes.size(), dead_rows.dying().size(), locks.size()};
   }
   /// Undoes what the transaction has done since, of a statement or behind a savepoint.
   void undo_since(const TransactionMark& mark) noexcept;

@@ -1,0 +1,142 @@
+#include "engine/database/reclaim_rows.h"
+
+#include <algorithm>
+
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// A few rows per commit, and twice as many as it leaves behind itself: no commit pays for all.
+constexpr std::size_t kRowsPerCollection = 8;
+// Of a large transaction only so many are paid for at its end, the others by the statements of the
+// next large one (work_ahead), and by each end for its part: one in so many of those that wait.
+constexpr std::size_t kDyingPerCollection = 512;
+constexpr std::size_t kDeadRowsPerRow = 2048;
+constexpr std::size_t kLocalFreeRowsMax = 512;
+// What unlinking reads is asked for so many rows ahead: the caches have lost some of it by then.
+constexpr std::size_t kDeadRowsAhead = 4;
+constexpr std::size_t kWritesPerOldest = 64 * WriteList::kWritesAhead;
+
+void prefetch_unlinking(const DeadRow& dead) noexcept { dead.table->prefetch_unlinking(dead); }
+
+void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::size_t sweeps_max) {
+  DeadRowQueue& waiting = context.dead_rows.dead();
+  const std::uint64_t oldest_snapshot = context.dead_rows.oldest_snapshot().get();
+  std::size_t sweeps_left = sweeps_max;
+  for (std::size_t i = 0;
+       i < rows_max && !waiting.empty() && waiting.front().since <= oldest_snapshot; ++i) {
+    DeadRow dead = waiting.front();
+    if (waiting.size() > kDeadRowsAhead) prefetch_unlinking(waiting[kDeadRowsAhead]);
+    // A drop that is under way may still fail: leave the rows until it is decided.
+    if (dead.table->is_dropped() && !dead.table->is_gone()) return;
+    if (!dead.table->is_gone() && !dead.table->may_unlink(dead.row, sweeps_left)) return;
+    waiting.pop();
+    if (dead.table->is_gone() || dead.since < dead.table->rows().emptied_at(dead.row)) continue;
+    if (mvcc::VersionLayout* version = dead.table->unlink_dead(dead); version != nullptr)
+      context.slot->flush_later(*version);
+    dead.since = context.slots->latest_snapshot();
+    dead.fences = context.commits.get() + 1;
+    context.dead_rows.unreachable().push(dead);
+  }
+  // For the next time.
+  for (std::size_t i = 0; i < std::min(kDeadRowsAhead, waiting.size()); ++i)
+    prefetch_unlinking(waiting[i]);
+}
+
+void reuse_rows(TransactionContext& context, std::size_t rows_max) {
+  DeadRowQueue& waiting = context.dead_rows.unreachable();
+  const std::uint64_t oldest_snapshot = context.dead_rows.oldest_snapshot().get();
+  for (std::size_t i = 0;
+       i < rows_max && !waiting.empty() && waiting.front().since < oldest_snapshot &&
+       waiting.front().fences <= context.commits.get();
+       ++i) {
+    const DeadRow row = waiting.front();
+    waiting.pop();
+    if (row.table->is_gone() || !row.table->rows().takes_rows(row.row) ||
+        row.since < row.table->rows().emptied_at(row.row))
+      continue;
+    LocalRows& local = context.local_rows_of(*row.table);
+    row.table->forget_emptied(local);
+    local.free.push_back(row.row);
+    if (local.free.size() > kLocalFreeRowsMax) {
+      row.table->add_free_rows(local.free);
+      local.free.clear();
+    }
+  }
+}
+
+// In the midst of a large transaction, whose commit would otherwise flush everything it wrote, and
+// whose snapshot is old: so rows that died before it began, and no others, are looked at.
+void reclaim_ahead(TransactionContext& context, std::size_t first, std::size_t end) {
+  if (context.dead_rows.empty()) return;
+  // Those that it gave back itself must stand at the end (RowReclaimer::reclaim).
+  if (context.dead_rows.has_given_back()) return;
+  if (first / kWritesPerOldest != end / kWritesPerOldest)
+    context.dead_rows.oldest_snapshot().set(
+        context.slots->oldest_collected(context.slots->oldest_snapshot()));
+  reuse_rows(context, (end - first) * 2);
+  unlink_dead_rows(context, (end - first) * 2, 1);
+}
+
+}  // namespace
+
+void TransactionContext::work_ahead() {
+  const std::size_t first = writes.flushed_ahead();
+  writes.flush_ahead(*slot);
+  dead_rows.reserve(WriteList::kWritesAhead);
+  reclaim_ahead(*this, first, writes.flushed_ahead());
+}
+
+bool RowReclaimer::reclaim(TransactionContext& context) {
+  DeadRows& rows = context.dead_rows;
+  rows.oldest_snapshot().note_ending();
+  const std::size_t given_back =
+      rows.has_given_back() ? rows.end_giving_back(slots_.latest_snapshot()) : 0;
+  if (rows.take_wants_rows()) rows_wanted_.fetch_add(1);
+  const std::uint64_t rows_wanted = rows_wanted_.load(std::memory_order_relaxed);
+  if (rows.empty()) return false;
+  if (rows.is_news(rows_wanted)) {
+    reclaim_all(context);
+    return false;
+  }
+  const bool looks_again = rows.oldest_snapshot().is_due(rows.dead().size());
+  // Without commits the clock stands still, and rows of aborted transactions would never be free.
+  if (looks_again) slots_.advance();
+  // A snapshot of now instead of the transaction's: it holds up no collection, but drop_table waits
+  // for it, so that no table whose rows we touch goes away.
+  slots_.begin_snapshot(*context.slot);
+  if (looks_again) {
+    const std::uint64_t oldest = slots_.shared_oldest_snapshot(rows.oldest_snapshot().looked_at());
+    rows.oldest_snapshot().renew(slots_.oldest_collected(oldest), rows.dead().size());
+  }
+  const std::size_t dying = std::min(rows.dying().size(), kDyingPerCollection);
+  const std::size_t count = kRowsPerCollection + dying * 2 + rows.dead().size() / kDeadRowsPerRow;
+  reuse_rows(context, count + given_back * 2);
+  unlink_dead_rows(context, count, 1 + dying);
+  return looks_again;
+}
+
+// The pool is full: without rows to write there is no commit whose fence rows could wait for. What
+// no snapshot holds can be used by the next transaction, of any slot, whatever it costs this one.
+void RowReclaimer::reclaim_all(TransactionContext& context) {
+  DeadRows& rows = context.dead_rows;
+  const auto look_again = [&] {
+    slots_.advance();
+    slots_.begin_snapshot(*context.slot);
+    rows.oldest_snapshot().set(slots_.oldest_collected(slots_.oldest_snapshot()));
+  };
+  look_again();
+  unlink_dead_rows(context, rows.dead().size(), rows.dead().size());
+  slots_.persist_stamps(*context.slot);
+  for (std::size_t i = 0; i < rows.unreachable().size(); ++i) rows.unreachable()[i].fences = 0;
+  look_again();
+  reuse_rows(context, rows.unreachable().size());
+  for (LocalRows& local : context.local_rows) {
+    if (!local.table->is_gone()) local.table->add_free_rows(local.free);
+    local.free.clear();
+  }
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "mvcc/transaction_slots.h"
+#include "tables/transactions/transaction_context.h"
+
+namespace flugs::engine {
+
+/// Makes rows that no snapshot sees usable again: protocol recycle. Each transaction that wrote
+/// does this at its end, a few rows at a time, for the dead rows of its slot (DeadRows).
+///
+/// Invariant: a row leaves the indexes when no snapshot sees it, and becomes usable when, besides,
+/// no reader can have its id from an index and a commit has made its removal durable.
+///
+/// Thread-safety: any thread, each for the context of its slot.
+class RowReclaimer final {
+ public:
+  explicit RowReclaimer(mvcc::TransactionSlots& slots) noexcept : slots_(slots) {}
+
+  /// At the end of a transaction that wrote: a few rows. True when it has found out the oldest
+  /// snapshot anew, which it does once in some thousand transactions of a slot.
+  bool reclaim(TransactionContext& context);
+
+ private:
+  void reclaim_all(TransactionContext& context);
+
+  mvcc::TransactionSlots& slots_;
+  std::atomic<std::uint64_t> rows_wanted_{0};  // transactions for which there was no space for rows
+};
+
+}  // namespace flugs::engine
