@@ -80,15 +80,6 @@ void DatabaseCore::start() {
 
 // --------------------------------------------------------------------------------- transactions
 
-// In the place of a table that was dropped, if there is one: tables may come and go for long.
-LocalRows& TransactionContext::add_local_rows(Table& table) {
-  auto place = std::find_if(local_rows.begin(), local_rows.end(),
-                            [](const LocalRows& local) { return local.table->is_gone(); });
-  if (place == local_rows.end()) place = local_rows.emplace(place);
-  *place = LocalRows{&table, {}, {}, table.rows().last_emptied_at(), {}};
-  return *place;
-}
-
 Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode, Isolation isolation) {
   mvcc::Slot* slot = slots_->acquire();
   if (slot == nullptr)

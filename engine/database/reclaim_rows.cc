@@ -57,7 +57,7 @@ void reuse_rows(TransactionContext& context, std::size_t rows_max) {
     if (row.table->is_gone() || !row.table->rows().takes_rows(row.row) ||
         row.since < row.table->rows().emptied_at(row.row))
       continue;
-    LocalRows& local = context.local_rows_of(*row.table);
+    LocalRows& local = context.local_rows.of(*row.table);
     row.table->forget_emptied(local);
     local.free.push_back(row.row);
     if (local.free.size() > kLocalFreeRowsMax) {

@@ -110,7 +110,7 @@ Status Table::number_rows(const TableDefinition& now, TransactionContext& contex
   if (has_all) return {};
   if (values.data() != context.scratch.numbered.data())
     context.scratch.numbered.assign(values.begin(), values.end());
-  ValueBlock& block = context.local_rows_of(*this).numbers;
+  ValueBlock& block = context.local_rows.of(*this).numbers;
   const Type type = now.columns[numbered_].type;
   for (std::size_t i = numbered_; i < values.size(); i += width) {
     if (!values[i].is_null()) continue;

@@ -65,7 +65,7 @@ bool Table::refill(LocalRows& local) {
 
 // A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
 Result<std::uint32_t> Table::take_row(TransactionContext& context) {
-  LocalRows& local = context.local_rows_of(*this);
+  LocalRows& local = context.local_rows.of(*this);
   const columns::RowLayout* layout = rows_.current_layout();
   const auto fits = [&](const columns::RowLayout& l) {
     return l.editions() == context.scratch.editions && l.has_room(context.scratch.bits) &&

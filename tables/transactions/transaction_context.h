@@ -13,13 +13,12 @@
 #include "flugs/transaction.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
-#include "tables/rows/row_store.h"
-#include "tables/transactions/auto_increment.h"
 #include "tables/transactions/dead_rows.h"
 #include "tables/transactions/ending_state.h"
 #include "tables/transactions/read_set.h"
 #include "tables/transactions/row_locks.h"
 #include "tables/transactions/savepoints.h"
+#include "tables/transactions/slot_rows.h"
 #include "tables/transactions/statement_scratch.h"
 #include "tables/transactions/write_list.h"
 
@@ -43,15 +42,6 @@ struct IndexChange {
   std::uint32_t row;
   std::uint32_t replaced;  ///< kNoRow: `row` was inserted; else it took this row's place
   std::uint16_t key;
-};
-
-/// What a slot keeps per table between transactions: rows that it may use next.
-struct LocalRows {
-  Table* table = nullptr;
-  RowRange range;
-  std::vector<std::uint32_t> free;
-  std::uint64_t checked_at = 0;  ///< RowStore::last_emptied_at when these were last gone through
-  ValueBlock numbers;
 };
 
 /// Everything one transaction needs besides its slot; reused by the next one, so that a transaction
@@ -81,7 +71,7 @@ class alignas(128) TransactionContext {
   StatementScratch scratch;
 
   // Kept from transaction to transaction.
-  std::vector<LocalRows> local_rows;
+  SlotRows local_rows;
   DeadRows dead_rows;
   OwnedCounter commits;
   OwnedCounter aborts;
@@ -134,14 +124,7 @@ class alignas(128) TransactionContext {
     if (__builtin_expect(writes.is_flush_due(), 0)) work_ahead();
   }
 
-  LocalRows& local_rows_of(Table& table) {
-    for (LocalRows& local : local_rows)
-      if (local.table == &table) return local;
-    return add_local_rows(table);
-  }
-
  private:
-  LocalRows& add_local_rows(Table& table);
   void work_ahead();
 };
 

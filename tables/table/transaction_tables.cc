@@ -1,0 +1,37 @@
+// What the parts of a transaction's context do to tables: they know no more of one than its name.
+
+#include <algorithm>
+
+#include "mvcc/commit.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+// In the place of a table that was dropped, if there is one: tables may come and go for long.
+LocalRows& SlotRows::add(Table& table) {
+  auto place = std::find_if(tables_.begin(), tables_.end(),
+                            [](const LocalRows& local) { return local.table->is_gone(); });
+  if (place == tables_.end()) place = tables_.emplace(place);
+  *place = LocalRows{&table, {}, {}, table.rows().last_emptied_at(), {}};
+  return *place;
+}
+
+// As DatabaseCore::undo, for the end of the lists. The order is the same: a row is let go when the indexes are
+// as they were, since the next writer enters what follows it there. What the transaction will flush
+// (`unflushed`) stays: it tells which dictionary entries of others it relies on, and so do later
+// statements; an entry or hint too many is flushed, which changes nothing. A row that was inserted
+// is not used again before the transaction ends, as readers may have its id (give_back).
+void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
+  for (; index_changes.size() > mark.index_changes; index_changes.pop_back())
+    index_changes.back().table->undo_index_change(index_changes.back());
+  for (; writes.size() > mark.writes; writes.pop()) {
+    const mvcc::Write& write = writes.back();
+    Table* owner = table_of(write.table);
+    if (write.deletes && owner != nullptr) owner->rows().take_mark_back(write.row);
+    mvcc::Commit::take_back(*slot, write);
+    if (!write.deletes && owner != nullptr) dead_rows.give_back(*owner, write.row);
+  }
+  dead_rows.keep_dying(mark.dying);
+}
+
+}  // namespace flugs::engine
