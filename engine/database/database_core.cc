@@ -75,7 +75,8 @@ void DatabaseCore::start() {
   }
   watch_ = std::make_unique<TransactionWatch>(contexts_.size());
   row_locks_ = std::make_unique<RowLocks>(contexts_.size());
-  for (auto& context : contexts_) context->row_locks = row_locks_.get();
+  for (std::uint32_t slot = 0; slot < contexts_.size(); ++slot)
+    contexts_[slot]->locks.connect(*row_locks_, slot);
 }
 
 // --------------------------------------------------------------------------------- transactions
@@ -131,7 +132,7 @@ Status DatabaseCore::prepare_write(TransactionContext* context) {
 // Locks go first: collecting lets go of the snapshot that holds back the rows whose ids are names
 // of locks (Table::lock_name).
 void DatabaseCore::clear(TransactionContext& context) noexcept {
-  if (__builtin_expect(!context.locks.empty(), 0)) unlock_since(context, 0);
+  if (__builtin_expect(!context.locks.empty(), 0)) context.locks.release_since(0);
   if (context.is_writing && reclaimer_->reclaim(context)) merger_->retry_start();
   context.writes.clear();
   context.index_changes.clear();

@@ -169,7 +169,6 @@ class DatabaseCore {
   bool reads_hold(TransactionContext& context, std::uint64_t at) const;
   static bool references_hold(TransactionContext& context, const mvcc::Visibility& now);
   void undo(TransactionContext& context) noexcept;
-  void unlock_since(TransactionContext& context, std::size_t locks) noexcept;
   Status wait_for_writer(TransactionContext& context, const Table& table, std::uint32_t row,
                          RowLocks::Clock::time_point deadline);
   void end_claimed(TransactionContext& context) noexcept;

@@ -22,11 +22,6 @@ constexpr std::chrono::microseconds kRowPauseMax{1000};
 
 }  // namespace
 
-void DatabaseCore::unlock_since(TransactionContext& context, std::size_t locks) noexcept {
-  for (; context.locks.size() > locks; context.locks.pop_back())
-    row_locks_->unlock(context.locks.back(), context.slot->index());
-}
-
 // Returns when nobody writes the row: ok if nobody has, kNotFound if somebody has committed that.
 Status DatabaseCore::wait_for_writer(TransactionContext& context, const Table& table,
                                      std::uint32_t row, RowLocks::Clock::time_point deadline) {
@@ -69,12 +64,12 @@ Status DatabaseCore::lock_record(TransactionContext& context, const Table& table
   Status status = row_locks_->lock(
       name, context.slot->index(), deadline, [&] { return context.ending.is_to_end(); }, is_new);
   if (status.ok()) {
-    if (is_new) context.locks.push_back(name);
+    if (is_new) context.locks.add(name);
     mvcc::full_barrier();  // pairs with Table::lock_row
     status = wait_for_writer(context, table, row, deadline);
     // With read committed the newer version is the same record.
     const bool goes_on = status.code() == StatusCode::kNotFound && context.reads_anew();
-    if (!status.ok() && !goes_on && is_new) unlock_since(context, context.locks.size() - 1);
+    if (!status.ok() && !goes_on && is_new) context.locks.release_since(context.locks.size() - 1);
   }
   if (status.code() == StatusCode::kConflict || status.code() == StatusCode::kBusy)
     context.conflicts.add();

@@ -15,7 +15,7 @@ Status DatabaseCore::rollback_to(TransactionContext& context, const Savepoint& s
                   "rollback_to: a call of the transaction is going through rows");
   const Visit visiting(context);
   context.undo_since(context.savepoints[*place]);
-  unlock_since(context, context.savepoints[*place].locks);
+  context.locks.release_since(context.savepoints[*place].locks);
   context.savepoints.keep(*place + 1);
   return {};
 }

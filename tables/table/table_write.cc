@@ -326,7 +326,7 @@ Status Table::lock_row(TransactionContext& context, std::uint32_t row,
 // A tag in a row that the transaction has locked is that of one who is about to find that out, and
 // to take it back (respect_lock): when the lock was taken nobody was writing the row.
 bool Table::is_giving_way(const TransactionContext& context, std::uint32_t row) const {
-  if (!context.row_locks->is_own(lock_name(row), context.slot->index())) return false;
+  if (!context.locks.is_own(lock_name(row))) return false;
   return context.visibility.resolve(rows_.version(row).deleted).fate !=
          mvcc::Visibility::Fate::kCommitted;
 }
@@ -335,7 +335,7 @@ bool Table::is_giving_way(const TransactionContext& context, std::uint32_t row) 
 // way round (DatabaseCore::lock_record), at least one sees the other.
 Status Table::respect_lock(TransactionContext& context, std::uint32_t row,
                            mvcc::VersionLayout& locked) const {
-  if (!context.row_locks->is_others(lock_name(row), context.slot->index())) return {};
+  if (!context.locks.is_others(lock_name(row))) return {};
   mvcc::store_stamp(locked.deleted, mvcc::kNoStamp);
   context.conflicts.add();
   return Status(StatusCode::kConflict,

@@ -1,33 +1,33 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "base/mutex.h"
 #include "base/stable_array.h"
 #include "columns/unflushed.h"
 #include "flugs/transaction.h"
 #include "mvcc/transaction_slots.h"
-#include "mvcc/visibility.h"
 #include "tables/transactions/dead_rows.h"
 #include "tables/transactions/ending_state.h"
+#include "tables/transactions/held_locks.h"
 #include "tables/transactions/read_set.h"
-#include "tables/transactions/row_locks.h"
 #include "tables/transactions/savepoints.h"
 #include "tables/transactions/slot_rows.h"
 #include "tables/transactions/statement_scratch.h"
 #include "tables/transactions/write_list.h"
 
-namespace flugs::engine {
+namespace flugs {
+
+class Mutex;
+
+namespace engine {
 
 class Table;
 
 /// A counter that one thread writes and any reads.
-class OwnedCounter {
+class OwnedCounter final {
  public:
   void add() noexcept { value_.store(get() + 1, std::memory_order_relaxed); }
   std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
@@ -44,13 +44,19 @@ struct IndexChange {
   std::uint16_t key;
 };
 
-/// Everything one transaction needs besides its slot; reused by the next one, so that a transaction
-/// allocates nothing once its vectors have grown. One thread at a time, and lines of its own.
-class alignas(128) TransactionContext {
+/// Everything that the transaction of one slot needs besides the slot. The slot's next transaction
+/// uses it again, so that a transaction allocates nothing once its vectors have grown.
+///
+/// Invariant: when no transaction is open, `writes`, `index_changes`, `unflushed`, `savepoints`,
+/// `locks` and `reads` are empty, and so are the dying rows of `dead_rows`.
+/// Thread-safety: one thread at a time; other threads may call what EndingState lets them call, and
+/// read the counters. On cache lines of its own.
+class alignas(128) TransactionContext final {
  public:
   mvcc::Slot* slot = nullptr;
   mvcc::TransactionSlots* slots = nullptr;
-  Mutex* ddl_mutex = nullptr;  // of the database; only tried
+  Mutex* ddl_mutex = nullptr;                   ///< of the database; only tried
+  const StableArray<Table*>* tables = nullptr;  ///< by id
   mvcc::Visibility visibility;
   EndingState ending;
   AccessMode mode = AccessMode::kReadOnly;
@@ -65,19 +71,17 @@ class alignas(128) TransactionContext {
   std::vector<IndexChange> index_changes;
   columns::Unflushed unflushed;
   Savepoints savepoints;
-  RowLocks* row_locks = nullptr;  // the database's
-  std::vector<LockName> locks;    ///< in row_locks, in the order in which they were taken
+  HeldLocks locks;
 
-  StatementScratch scratch;
+  ReadSet reads;  ///< of a serializable transaction that may write
 
   // Kept from transaction to transaction.
+  StatementScratch scratch;
   SlotRows local_rows;
   DeadRows dead_rows;
   OwnedCounter commits;
   OwnedCounter aborts;
   OwnedCounter conflicts;
-
-  ReadSet reads;  ///< of a serializable transaction that may write
 
   // A TransactionId: how many before it, then isolation, mode and slot.
   static constexpr int kIdSlotBits = 12;
@@ -116,7 +120,6 @@ class alignas(128) TransactionContext {
   Table* table_of(std::uint32_t id) const noexcept {
     return __atomic_load_n(&(*tables)[id], __ATOMIC_ACQUIRE);
   }
-  const StableArray<Table*>* tables = nullptr;  ///< by id
 
   /// To be called with each write: no transaction has all of its work at its end.
   void add_write(const mvcc::Write& write) {
@@ -161,4 +164,6 @@ class Visit final {
   EndingState& ending_;
 };
 
-}  // namespace flugs::engine
+}  // namespace engine
+
+}  // namespace flugs
