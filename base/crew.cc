@@ -55,6 +55,11 @@ void Crew::for_each(std::uint32_t workers, std::size_t count, FunctionRef<void(s
   run(static_cast<std::uint32_t>(std::min<std::size_t>(workers, count)), take_tasks);
 }
 
+std::size_t Crew::thread_count() const {
+  const std::lock_guard guard(mutex_);
+  return threads_.size();
+}
+
 void Crew::offer(Job& job) {
   {
     const std::lock_guard guard(mutex_);

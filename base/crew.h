@@ -40,6 +40,9 @@ class Crew {
   /// rethrown.
   void for_each(std::uint32_t workers, std::size_t count, FunctionRef<void(std::size_t)> task);
 
+  /// Threads that calls have started so far.
+  std::size_t thread_count() const;
+
  private:
   /// A call of run that wants more workers. It lives on the caller's stack.
   struct Job {
@@ -61,7 +64,7 @@ class Crew {
   bool start_thread() noexcept;
   void help() noexcept;
 
-  std::mutex mutex_;                       // protects what follows, and jobs; a leaf
+  mutable std::mutex mutex_;               // protects what follows, and jobs; a leaf
   Job* offered_ = nullptr;                 // jobs with numbers that no thread has taken yet
   std::uint64_t wanted_ = 0;               // count of these numbers
   std::uint64_t waiting_ = 0;              // idle threads

@@ -15,7 +15,6 @@
 #include "engine/background/processor_load.h"
 #include "flugs/merge.h"
 #include "test/support/temporary_database.h"
-#include "test/support/thread_names.h"
 
 namespace flugs::test {
 namespace {
@@ -111,6 +110,15 @@ class Ledger {
   MemoryDatabase database;
   TableId table;
 };
+
+bool has_thread(const std::string& name) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string found;
+    std::getline(std::ifstream(task.path() / "comm"), found);
+    if (found == name) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
