@@ -9,14 +9,15 @@
 
 namespace flugs::pmem {
 
-/// What opening has claimed of a pool, neighbours merged: so a claim mostly makes a piece longer.
-/// What is free follows from it in one pass, when all claims are known. Thread-safety: none.
+/// The extents that opening has claimed of a pool. Adjacent extents are merged, so most claims only
+/// make a piece longer. When all claims are known, one pass over the gaps gives the free extents.
+/// Thread-safety: none.
 class ClaimMap {
  public:
-  /// Enters a piece. False, and nothing done, when part of it is in already.
+  /// Enters a piece. Returns false, and does nothing, if a part of the piece is already in.
   bool add(Extent piece);
-  /// Calls visit(piece) for what is not in, between `begin` and `end`, in ascending order. No piece
-  /// that is in reaches over `begin` or `end`.
+  /// Calls visit(piece) for each gap between `begin` and `end`, in ascending order. No piece may
+  /// reach over `begin` or `end`.
   void for_each_gap(std::uint64_t begin, std::uint64_t end, FunctionRef<void(Extent)> visit) const;
   std::uint64_t bytes() const noexcept { return bytes_; }
   void clear() noexcept;

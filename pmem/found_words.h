@@ -62,7 +62,7 @@ class FoundWords {
   const std::thread::id maker_ = std::this_thread::get_id();
   Persister persister_;
   std::optional<FlushRun> run_;
-  std::mutex mutex_;  // protects what follows; a leaf
+  std::mutex mutex_;  // protects the members below; a leaf
   std::vector<Found> by_others_;
 };
 

@@ -97,7 +97,7 @@ class SegmentAllocator final : public ExtentAllocator {
 
   // Opening: many threads claim tens of thousands of extents. Limits do not change meanwhile.
   mutable SpinLock claim_lock_;
-  ClaimMap claims_;  // under it; empty once claims are finished
+  ClaimMap claims_;  // under claim_lock_; empty once claims are finished
 
   std::jthread grower_;  // last: it uses all of the above
 };

@@ -13,7 +13,7 @@ constexpr std::uint32_t kEntriesPerTask = 1u << 18;
 // Fewer entries are done before threads have started. Right after a crash, starting threads may
 // take milliseconds, until a processor has released the memory of the process that died.
 constexpr std::uint64_t kEntriesWorthThreads = 1u << 14;
-// Of those with hints opening looks at a page or two each.
+// For each dictionary with hints opening reads only a page or two.
 constexpr std::size_t kHintedPerTask = 64;
 constexpr std::size_t kHintedWorthThreads = 512;
 
@@ -80,7 +80,7 @@ Result<std::uint64_t> rebuild_dictionaries(const std::vector<columns::Dictionary
                                            Phases& phases, RecoveryReport& report) {
   std::vector<columns::Dictionary::RebuildCounts> counts(dictionaries.size());
   std::vector<std::function<Status()>> small;
-  std::vector<std::size_t> hinted;  // indexes of those with hints
+  std::vector<std::size_t> hinted;  // positions of dictionaries with hints
   std::uint64_t entries_left = 0;
   for (std::size_t i = 0; i < dictionaries.size(); ++i) {
     entries_left += dictionaries[i]->count_unproven();

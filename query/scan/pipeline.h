@@ -41,7 +41,8 @@ class Sink {
   }
   /// Whether push_masked should get all rows of a segment at once, if they are selected.
   virtual bool takes_segments() const noexcept { return false; }
-  /// Whether a segment has in its header all that is wanted of it, if all its rows are.
+  /// Whether the header of a segment has all that the sink wants, if all rows of the segment are
+  /// wanted.
   virtual bool takes_headers() const noexcept { return false; }
   virtual std::optional<FirstRows> first_rows() const { return std::nullopt; }
   /// nullopt as long as every row is wanted. Any worker.

@@ -15,7 +15,7 @@ namespace {
 
 // Row positions that a worker takes at a time: some hundred microseconds of work.
 constexpr std::uint32_t kScanRows = 32 * kBatchRows;
-// Segments of which only headers are read: some hundred microseconds of work.
+// Segments per worker when only their headers are read: some hundred microseconds of work.
 constexpr std::size_t kHeadersPerWorker = 1024;
 
 Schema without_domains(Schema schema) {

@@ -96,7 +96,7 @@ class TableScan : public Source {
   std::vector<Output> outputs_;
   std::vector<std::uint32_t> output_columns_;
   std::vector<Morsel> morsels_;
-  std::size_t by_header_ = 0;            // of them: segments of which only headers are read
+  std::size_t by_header_ = 0;            // of these, segments of which only the header is read
   std::optional<FirstRows> first_rows_;  // by a column of the table
   std::vector<std::unique_ptr<Local>> locals_;
   ExplainPtr explain_;
