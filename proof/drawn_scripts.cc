@@ -1,4 +1,4 @@
-// What the threads do where no script says it: drawn from a seed.
+// The threads' steps where no script gives them: drawn from a seed.
 
 #include <fmt/format.h>
 
@@ -36,7 +36,7 @@ class ScriptDrawer {
   ThreadScript draw(std::uint32_t thread) {
     ThreadScript script;
     thread_ = thread;
-    std::string own;  // a table that the thread has made
+    std::string own;  // a table that the thread itself has made
     const std::uint32_t steps = 2 + below(2);
     for (std::uint32_t i = 0; i < steps; ++i) {
       const std::uint32_t kind = below(12);
@@ -87,7 +87,7 @@ class ScriptDrawer {
     return drawn;
   }
 
-  /// One that other threads insert, too, where a key makes it unique.
+  /// An id that other threads insert, too, if a key makes it unique.
   std::int32_t new_id(const TableSchema& schema) {
     constexpr std::int32_t kNewId = 70000;
     if (schema.has_primary_key && schema.keys[0].columns == std::vector{schema.columns[0].name})

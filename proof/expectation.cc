@@ -8,7 +8,7 @@ namespace flugs::proof {
 
 void Expectation::find_outcomes() {
   outcomes.resize(1);
-  // A table is dropped when no transaction that wrote to it is left.
+  // A table is dropped only when no transaction is left that wrote to it.
   for (const bool is_drop : {false, true}) {
     for (std::size_t i = 0; i < pending.size(); ++i) {
       if (!pending[i].is_committing || pending[i].step.dropped.empty() == is_drop) continue;

@@ -18,7 +18,7 @@ namespace flugs::proof {
 
 namespace {
 
-// What hint indexes of a few small tables take.
+// Size of the hint indexes of a few small tables.
 constexpr std::uint32_t kHintKilobytes = 192;
 
 constexpr std::uint32_t kTurnsMax = 400;
@@ -33,7 +33,7 @@ bool read_number(std::string_view words, std::uint64_t& number) {
   return error == std::errc() && end == words.data() + words.size();
 }
 
-/// Cuts off what stands before `mark`; all when there is none.
+/// Cuts off the words before `mark`; all words when there is no mark.
 std::string_view cut(std::string_view& words, char mark) {
   const std::size_t end = std::min(words.find(mark), words.size());
   const std::string_view first = words.substr(0, end);

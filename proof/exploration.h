@@ -10,12 +10,12 @@
 
 namespace flugs::proof {
 
-/// One look at one protocol. All but the budgets decides how crash points and images are numbered,
-/// and is in the words that replay a failure.
+/// One look at one protocol. All members but the budgets decide how crash points and images are
+/// numbered, and are in the words that replay a failure.
 struct Exploration {
   std::string protocol;
-  /// Round 0 explores the script; in any other the script is passed by and a random continuation,
-  /// another one in each round, is explored.
+  /// Round 0 explores the script. Any other round runs the script unwatched and explores a random
+  /// continuation, a different one in each round.
   std::uint32_t round = 0;
   std::uint64_t seed = 1;
   std::uint32_t slots = 2;
@@ -26,7 +26,8 @@ struct Exploration {
   std::uint32_t nested_depth = 1;
   std::uint64_t combinations_max = 128;
   std::uint32_t random_images = 16;
-  std::string schedule = {};  ///< of a protocol with threads, "12>1.40>0": only this one
+  std::string schedule = {};  ///< of a protocol with threads, "12>1.40>0": explores only this
+                              ///< schedule
   // Budgets.
   std::uint32_t nested_one_in = 16;
   std::uint64_t images_max = 2500;
@@ -43,9 +44,9 @@ struct ExplorationResult {
 
 ExplorationResult explore(const Exploration& exploration, const Mutation& mutation = {});
 
-/// Of the pool that the exploration looks at.
+/// Size of the pool that the exploration looks at.
 std::size_t pool_bytes(const Exploration& exploration, const Protocol& protocol);
-/// What the exploration asks of the explorer. Fails with kInvalidArgument: `replay`.
+/// The options for the explorer. Fails with kInvalidArgument: `replay`.
 Result<ExplorerOptions> explorer_options(const Exploration& exploration);
 /// Names the whole exploration, for read_replay.
 std::string replay_words(const Exploration& exploration);
@@ -54,9 +55,9 @@ std::string replay_words(const Exploration& exploration, const CrashFailure& fai
 /// The words of ExplorationResult::replay. Fails with kInvalidArgument.
 Result<Exploration> read_replay(std::string_view words);
 
-/// Whether exploring with the mutation finds something wrong; what was found goes to `found`. In a
-/// process of its own, because a database may stop at what only a mutation brings about. Fails when
-/// the exploration says nothing about the mutation.
+/// Whether exploring with the mutation finds a mistake; `found` says what was found. Runs in a
+/// process of its own, because a mutation may make a database stop. Fails when the exploration says
+/// nothing about the mutation.
 Result<bool> finds(const Exploration& exploration, const Mutation& mutation, std::string& found);
 
 }  // namespace flugs::proof

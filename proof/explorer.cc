@@ -38,13 +38,13 @@ std::uint64_t hash_of(std::size_t index, const Line& line) {
 
 }  // namespace
 
-/// What an explorer and those of nested crashes have in common.
+/// Shared by an explorer and those of nested crashes.
 struct CrashExplorer::Shared {
   CrashCheck check;
   ExplorerOptions options;
   ExplorerReport report;
-  // Images judged at the present outermost crash point, and to what depth; the expectation of the
-  // check is constant until the next one.
+  // Images judged at the present outermost crash point, and to what depth. The expectation of the
+  // check does not change until the next one.
   std::unordered_map<std::uint64_t, std::uint32_t> judged;
   std::vector<Image> spare;
 
@@ -133,8 +133,9 @@ void CrashExplorer::on_flush(const void* /*address*/, std::size_t /*bytes*/,
 
 void CrashExplorer::on_fence(pmem::Label /*label*/) { std::abort(); }
 
-/// A Persister may come to lie where an earlier one lay, which has a fence less than the program
-/// wrote when one is ignored. A flush of `lines` that are all its lines is the first of a new one.
+/// A new Persister may get the address of an earlier one, which, if a fence is ignored, has one
+/// fence less than the program made. A flush whose `lines` are all that the Persister has flushed
+/// is the first of a new one.
 std::uint64_t CrashExplorer::identity_of(const pmem::Persister& by, std::uint64_t lines) {
   const auto [known, is_new] = identities_.try_emplace(&by, next_identity_);
   const bool is_first = lines != 0 && by.counters().lines_flushed == lines;
@@ -204,7 +205,7 @@ void CrashExplorer::on_fence_by(const pmem::Persister& by, pmem::Label label) {
   }
 }
 
-/// Null where nothing is counted: in recoveries from a crash, and while muted. Counts the call.
+/// Counts the call. Null where nothing is counted: in recoveries from a crash, and while muted.
 SiteCounts* CrashExplorer::site_counts(const char* kind, pmem::Label label) {
   if (depth_ != 0 || is_muted_) return nullptr;
   SiteCounts& counts = shared_->report.sites[std::string(kind) + label];
@@ -362,7 +363,8 @@ void CrashExplorer::explore(const char* label) {
   explore_lines(lines, label);
 }
 
-// Opening flushes what is durable mostly: thousands of lines between which nothing has changed.
+// Opening mostly flushes what is already durable: thousands of lines, and nothing changes between
+// them.
 void CrashExplorer::explore_changes(const char* label) {
   if (is_muted_ || shared_->is_done()) return;
   const std::vector<UncertainLine> lines = uncertain_lines();
@@ -415,7 +417,7 @@ void CrashExplorer::explore_all(const std::vector<UncertainLine>& lines, const c
 }
 
 void CrashExplorer::explore_some(const std::vector<UncertainLine>& lines, const char* label) {
-  // Seeded anew at each crash point: a replay comes here without having been at the others.
+  // Seeded for each crash point: a replay comes here without having been at the others.
   std::uint64_t seed = shared_->options.seed;
   for (const auto& [point, image] : path_)
     seed = (seed * 0x9e3779b97f4a7c15u) ^ (point << 32) ^ image;
@@ -479,7 +481,8 @@ void CrashExplorer::try_choice(const std::vector<UncertainLine>& lines, const Ch
   shared.spare.push_back(std::move(image));
 }
 
-/// Whether it is to be judged: not when the same image was at this crash point, to that depth.
+/// Whether the image must be judged: not if the same image was judged at this crash point to that
+/// depth.
 bool CrashExplorer::is_new_image(std::uint64_t hash, std::uint32_t depth_left) {
   Shared& shared = *shared_;
   ExplorerReport& report = shared.report;
@@ -532,8 +535,8 @@ void CrashExplorer::report_failure(const std::vector<UncertainLine>& lines, cons
   report.failures.push_back(std::move(failure));
 }
 
-/// Which label a line waits for, or which was the last that did not wait: a missing flush is
-/// mostly one of its neighbour's.
+/// The label that a line waits for or, if it waits for none, its last label. A missing flush is
+/// mostly one of a neighbouring line.
 std::string CrashExplorer::flush_words(std::size_t index) const {
   if (const auto flushed = flushed_.find(index); flushed != flushed_.end())
     return fmt::format(" (flushed by {}, no fence)", flushed->second.back().label);

@@ -17,17 +17,17 @@
 #include "pmem/medium.h"
 #include "pmem/persist.h"
 
-// The crash-state explorer: at each fence of a running program it makes up every state in which a
-// power cut just then could have left the medium, and has each one judged.
+// The crash-state explorer. At each fence of a running program it makes up every state in which a
+// power cut just then could have left the medium, and has each state judged.
 //
-// Fault model. The program works on a plain buffer. Per 64-byte line the explorer knows what is
-// durable, which contents were flushed but not fenced, and what the line holds now. Between two
-// fences any line may reach the medium at any time without being flushed, lines in any order, so a
-// power cut leaves any combination of: the durable content, each flushed one, the present one. With
-// `tears_words`, lines also tear: any subset of their changed 8-byte words. A fence makes durable
-// what the same Persister flushed, and nothing else.
+// Fault model. The program works on a plain buffer. Per 64-byte line the explorer knows the durable
+// content, the contents that were flushed but not fenced, and the present content. Between two
+// fences any line may reach the medium at any time without being flushed, and lines may do so in
+// any order. So a power cut leaves, for each line, its durable content, one of the flushed ones, or
+// the present one, in any combination. With `tears_words`, lines also tear: any subset of their
+// changed 8-byte words. A fence makes durable what the same Persister flushed, and nothing else.
 //
-// Not modelled: contents a line had between two flushes and has no longer (there is no hook at
+// Not modelled: contents that a line had between two flushes and has no longer (there is no hook at
 // stores); torn 8-byte words, which the processor excludes.
 
 namespace flugs::proof {
@@ -36,35 +36,35 @@ class CrashExplorer;
 
 struct ExplorerOptions {
   bool tears_words = false;
-  /// Each flush is a crash point as well, before it is executed: contents are tried that a line
-  /// holds there and has no longer when it is flushed itself.
+  /// Each flush is a crash point as well, before it is executed. This tries contents that a line
+  /// has then, and no longer has when it is flushed itself.
   bool at_flushes = false;
-  /// Up to so many combinations at a crash point all are tried; beyond: none, all, each line
-  /// missing, each line only, and `random_images` at random.
+  /// A crash point with at most this many combinations tries all of them. Beyond, it tries: no
+  /// line, all lines, each line missing, each line alone, and `random_images` at random.
   std::uint64_t combinations_max = 4096;
   std::uint32_t random_images = 64;
   std::uint64_t seed = 1;
-  /// How deep to crash inside the recovery from a crash; 0 does not.
+  /// How many crashes deep to crash again inside the recovery from a crash; 0: not at all.
   std::uint32_t nested_depth = 0;
-  /// Only one in so many images is crashed again, so that a budget is not spent on the first ones.
+  /// Crashes only one image in this many again, so that the budget is not spent on the first ones.
   std::uint32_t nested_one_in = 1;
-  /// Images to check in all, nested ones included; when it is used up, exploring ends.
+  /// Images to check in all, with nested ones; exploring ends when they are used up.
   std::uint64_t images_max = std::numeric_limits<std::uint64_t>::max();
-  /// Exploring ends after so many failures.
+  /// Exploring ends after this many failures.
   std::uint32_t failures_max = 1;
-  /// As if this flush or fence were missing in the sources: a test of the test.
+  /// Explores as if this flush or fence were missing in the sources: a test of the test.
   std::string ignored_flush;
   std::string ignored_fence;
-  /// From CrashFailure::replay: tries only this image at only this crash point; per depth.
+  /// From CrashFailure::replay, per depth: tries only this image at only this crash point.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> replay;
 };
 
 struct CrashFailure {
   std::string label;     ///< crash point: the label of the fence or of crash_now(), per depth
-  std::string versions;  ///< which lines held what
+  std::string versions;  ///< the content chosen for each uncertain line
   std::uint64_t seed = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> replay;
-  Status status;  ///< what the check said
+  Status status;  ///< the status of the check
 
   std::string to_string() const;
 };
@@ -82,12 +82,13 @@ struct SiteCounts {
 };
 
 struct ExplorerReport {
-  std::uint64_t crash_points = 0;  ///< nested ones included, as in the next three
+  std::uint64_t crash_points = 0;  ///< with nested ones, as in the next three
   std::uint64_t images_checked = 0;
   std::uint64_t images_skipped = 0;  ///< checked before at the same crash point
   std::uint64_t sampled_points = 0;  ///< where not all combinations were tried
   std::uint64_t nested_images = 0;   ///< of images_checked, crashes inside recovery
-  /// Of all images checked, in whatever order: two runs with the same one checked the same states.
+  /// Digest of all images checked, in any order: two runs with the same digest checked the same
+  /// states.
   std::uint64_t digest = 0;
   std::uint64_t lines_uncertain_max = 0;
   std::uint64_t failure_count = 0;
@@ -102,9 +103,9 @@ struct ExplorerReport {
 /// What a check may know about the image it judges.
 class ExplorerContext {
  public:
-  /// To be set as PoolOptions::observer, or at the medium, of the pool that is opened on the image,
-  /// so that crashes inside the recovery are explored with the same check; nullptr when deep
-  /// enough. To be taken off before new transactions are run.
+  /// Set it as PoolOptions::observer, or at the medium, of the pool that is opened on the image:
+  /// then crashes inside the recovery are explored with the same check. nullptr when deep enough.
+  /// Take it off before new transactions run.
   pmem::PersistObserver* observer() const noexcept;
   std::uint32_t depth() const noexcept { return depth_; }
   /// Crash point: recovery is over.
@@ -117,8 +118,9 @@ class ExplorerContext {
   std::uint32_t depth_;
 };
 
-/// Judges one image: ok when recovery from it gives a state that is allowed at this point. It may
-/// write to the image, which is its own, 64-byte aligned and kept until it returns.
+/// Judges one image: ok when recovery from it gives a state that is allowed at this point. The
+/// image belongs to the check, which may write to it; it is 64-byte aligned and kept until the
+/// check returns.
 using CrashCheck = std::function<Status(std::span<std::byte> image, ExplorerContext& context)>;
 
 /// Observes a pool in memory and explores at each fence. Thread-safety: any thread may flush and
@@ -137,12 +139,12 @@ class CrashExplorer final : public pmem::PersistObserver {
                    pmem::Label label) override;
   void on_fence_by(const pmem::Persister& by, pmem::Label label) override;
 
-  /// Crash point: now, for instance because a commit has just been acknowledged.
+  /// A crash point: now, for instance because a commit has just been acknowledged.
   void crash_now(const char* label);
-  /// One of the images that a power cut could leave now: with `choice` 0 nothing uncertain has
-  /// arrived, with 1 everything has, else that is drawn line by line, `choice` being the seed.
+  /// One of the images that a power cut could leave now. `choice` 0: nothing uncertain has arrived;
+  /// 1: all of it has; any other is the seed of a draw line by line.
   std::vector<std::byte> crash_image(std::uint64_t choice) const;
-  /// A line that holds something not durable and that nobody has flushed since it was stored.
+  /// A line with content that is not durable, and was not flushed since it was stored.
   struct UnflushedLine {
     std::size_t offset;
     pmem::Label last_flush;  ///< before; null when there was none
@@ -150,10 +152,10 @@ class CrashExplorer final : public pmem::PersistObserver {
   std::vector<UnflushedLine> unflushed_lines() const;
   /// Counts flushes that are still without a fence.
   void count_unfenced();
-  /// Crash points are passed by while it is muted; what is durable is kept up with.
+  /// While muted, it explores no crash points, but keeps track of what is durable.
   void set_muted(bool is_muted) noexcept { is_muted_ = is_muted; }
   bool is_muted() const noexcept { return is_muted_; }
-  /// What a power cut at the present moment could leave, to come back to it.
+  /// The states that a power cut at the present moment could leave, to return to later.
   struct Moment;
   std::shared_ptr<Moment> moment() const;
   /// As if the power had been cut at that moment, with what [address, address + bytes) holds now

@@ -6,15 +6,15 @@ namespace flugs::proof {
 
 namespace {
 
-// An operation takes at most 3 + writes_per_key words, a reader's of lists that a few transactions
-// have written to beyond that; begin, commit and end take 8 together.
+// An operation takes at most 3 + writes_per_key words, and a reader's a little more for lists that
+// a few transactions have written to beyond that; begin, commit and end together take 8.
 constexpr std::uint64_t kWordsPerOperation = 16;
 constexpr std::uint64_t kWordsOfLog = 1U << 16;
 
 std::uint64_t words_of_log(const HistoryPlan& plan, std::uint32_t user) noexcept {
   const std::uint64_t elements = plan.writes_per_key + kWordsPerOperation;
   const std::uint64_t operations = plan.operations / plan.users + 1;
-  // The reader at the end reads each key once, and fewer keys than operations were taken.
+  // The reader at the end reads each key once; no more keys than operations were taken.
   const std::uint64_t most = user == plan.users ? plan.operations : operations;
   return kWordsOfLog + most * elements;
 }
@@ -104,7 +104,8 @@ std::uint64_t HistoryMemory::operations_of_user() const noexcept {
   return (plan().operations + plan().users - 1) / plan().users;
 }
 
-// Some keys are used more often than others. Who takes a key for the last time replaces it.
+// Some keys are used more often than others. The user that takes a key for the last time replaces
+// it.
 std::uint32_t HistoryMemory::take_key(std::uint64_t draw, bool writes) const noexcept {
   const std::uint64_t first = draw % plan().keys;
   const std::uint64_t second = (draw >> 32) % plan().keys;

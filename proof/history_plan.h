@@ -19,7 +19,7 @@ enum class HistoryWorkload : std::uint8_t {
 };
 std::string_view to_string(HistoryWorkload workload) noexcept;
 
-/// A rule of visibility that is broken on purpose: the checker has to notice.
+/// A visibility rule that is broken on purpose: the checker must notice.
 enum class BrokenRule : std::uint8_t {
   kNone,
   kDirtyRead,        ///< now and then a read sees what another transaction has not committed yet
@@ -33,7 +33,7 @@ inline constexpr BrokenRule kBrokenRules[] = {
     BrokenRule::kDirtyRead,     BrokenRule::kMovingSnapshot,  BrokenRule::kIgnoredConflict,
     BrokenRule::kStaleSnapshot, BrokenRule::kForgottenCommit, BrokenRule::kUnaskedReads};
 std::string_view to_string(BrokenRule rule) noexcept;
-/// Whether a level promises what the rule is there for.
+/// Whether the level promises what the rule protects.
 bool needs_rule(history::Level level, BrokenRule rule) noexcept;
 
 inline constexpr std::uint32_t kHistoryUsersMax = 64;
@@ -58,13 +58,14 @@ struct HistoryPlan {
   bool merges = true;
 };
 
-/// What the processes of a run share, outside of the pool: one may be killed at any moment, the
-/// next one goes on. In front of it the logs of users, and one of the reader at the end.
+/// Memory outside the pool that the processes of a run share: one process may be killed at any
+/// moment, and the next one continues. It begins with the logs of users, and one of the reader at
+/// the end.
 class HistoryMemory {
  public:
   /// Bytes that a plan needs; zeros at first.
   static std::uint64_t bytes_for(const HistoryPlan& plan) noexcept;
-  /// Makes a run of zeroed memory, or of one that is over.
+  /// Begins a run in zeroed memory, or in that of a run that is over.
   static HistoryMemory create(std::span<std::byte> memory, const HistoryPlan& plan);
   /// Joins the run of another process.
   static HistoryMemory attach(std::byte* memory) noexcept { return HistoryMemory(memory); }
@@ -76,7 +77,8 @@ class HistoryMemory {
     std::atomic<std::uint32_t> next_value{1};
     std::atomic<std::uint32_t> next_key{0};
     std::atomic<std::uint64_t> merges{0};
-    std::atomic<std::uint64_t> keys[kHistoryKeysMax] = {};  ///< key, and writes in the lower half
+    std::atomic<std::uint64_t> keys[kHistoryKeysMax] = {};  ///< key, and number of writes in the
+                                                            ///< lower half
     history::EventLogLayout logs[kHistoryUsersMax + 1];
   };
   Layout& layout() const noexcept { return *reinterpret_cast<Layout*>(memory_); }
@@ -89,10 +91,10 @@ class HistoryMemory {
     return words(user).first(layout().logs[user].words.load());
   }
   std::uint64_t operations() const noexcept;
-  std::uint64_t operations_of_user() const noexcept;  ///< how many each has to do
+  std::uint64_t operations_of_user() const noexcept;  ///< how many each user does
   std::uint32_t sessions_of_life() const noexcept { return plan().users * plan().sessions + 1; }
 
-  /// A key in use, with a draw for which; `writes`: it is to be written.
+  /// Takes a key in use, chosen by `draw`; `writes`: the key will be written.
   std::uint32_t take_key(std::uint64_t draw, bool writes) const noexcept;
   std::uint32_t take_value() const noexcept { return layout().next_value.fetch_add(1); }
 

@@ -28,9 +28,9 @@ std::uint64_t RuleBreaker::now() {
   return fresh.ok() ? fresh->snapshot() : 0;
 }
 
-// A snapshot is only ever exchanged for a later one: what the registered one keeps alive is enough.
-// Whoever reads by another's tag sees what that one has written, and no more of it is freed before
-// the reader has ended than of any aborted transaction.
+// A snapshot is only ever exchanged for a later one, so what the registered snapshot keeps alive is
+// enough. A transaction that reads by another's tag sees the other's writes; no more of these is
+// freed before the reader has ended than of any aborted transaction.
 RuleBreaker::Statement::Statement(RuleBreaker& breaker, Transaction& transaction, bool writes,
                                   std::uint64_t draw)
     : transaction_(transaction) {
@@ -55,7 +55,7 @@ RuleBreaker::Statement::Statement(RuleBreaker& breaker, Transaction& transaction
 RuleBreaker::Statement::~Statement() {
   engine::TransactionContext* context = engine::TransactionAccess::context(transaction_);
   if (!is_changed_ || context == nullptr) return;
-  // The statement may have been its first write, which gave it its tag.
+  // The statement may have been the transaction's first write, which gave it its tag.
   context->visibility = context->visibility.seen_from(
       snapshot_, context->is_writing ? context->slot->tag() : mvcc::kNoStamp);
 }

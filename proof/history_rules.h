@@ -11,20 +11,20 @@
 
 namespace flugs::proof {
 
-/// Breaks a rule for the sessions of a run, from outside of the engine: what a transaction sees is
-/// exchanged for the time of a statement, so the sources, and what is shipped, know nothing of it.
-/// With BrokenRule::kNone nothing is done.
+/// Breaks a rule for the sessions of a run, from outside the engine: it exchanges what a
+/// transaction sees during a statement. So neither the sources nor the shipped library know of it.
+/// With BrokenRule::kNone it does nothing.
 class RuleBreaker {
  public:
   RuleBreaker(Database& database, BrokenRule rule, std::uint32_t sessions);
 
   BrokenRule rule() const noexcept { return rule_; }
 
-  /// What other sessions may read of it, though it has not committed.
+  /// Lets other sessions read what the transaction has written, though it has not committed.
   void offer(std::uint32_t session, const Transaction& transaction) noexcept;
   void withdraw(std::uint32_t session) noexcept;
 
-  /// While it lives, the transaction sees what the broken rule lets it see. `draw` decides how.
+  /// While it exists, the transaction sees what the broken rule lets it see. `draw` decides how.
   class Statement {
    public:
     Statement(RuleBreaker& breaker, Transaction& transaction, bool writes, std::uint64_t draw);

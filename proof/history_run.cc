@@ -45,7 +45,7 @@ std::uint64_t seed_of(const HistoryPlan& plan, std::uint32_t life, std::uint32_t
   return std::uint64_t{seed[0]} << 32 | seed[1];
 }
 
-/// A user: its sessions in turn, in a random order.
+/// Runs a user: its sessions take turns, in a random order.
 void run_user(const HistorySession::World& world, std::uint32_t user, FirstFailure& failure) {
   const HistoryPlan& plan = world.memory.plan();
   const std::uint32_t life = world.memory.layout().life.load();
@@ -65,8 +65,8 @@ void run_user(const HistorySession::World& world, std::uint32_t user, FirstFailu
   for (const auto& session : sessions) session->stop();
 }
 
-/// Merges one table after the other, and everything of it, while users write. That a transaction is
-/// in the way is no failure.
+/// Merges one table after the other, everything of it, while users write. A transaction in the way
+/// is no failure.
 void merge_tables(Database& database, const HistoryTables& tables, const HistoryMemory& memory,
                   const std::atomic<bool>& is_over, FirstFailure& failure) {
   const std::vector<TableId> all = tables.tables();
@@ -97,7 +97,7 @@ OpenOptions history_open_options(const HistoryPlan& plan) {
   options.max_bytes = std::uint64_t{16} << 30;
   options.segment_bytes = std::uint64_t{4} << 20;
   options.grow_ahead_bytes = std::uint64_t{4} << 20;
-  // Of a session two, if its snapshots are stale; of the breaker of rules one for each user.
+  // A session with stale snapshots needs two slots; the breaker of rules needs one per user.
   options.slots_max = plan.users * (plan.sessions * 2 + 1) + 4;
   options.index_mode = plan.index_mode;
   options.clock = plan.clock;

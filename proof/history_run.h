@@ -22,26 +22,26 @@ struct HistoryRun {
   std::uint32_t kills = 0;
 };
 
-/// What is left to do when the users are done, in a database that is open: reads everything, and
-/// collects the logs.
+/// Finishes a run in an open database, after the users have ended: reads everything, and collects
+/// the logs.
 Result<HistoryRun> finish_history(Database& database, const HistoryMemory& memory);
 
-/// Makes the pool of the plan, which must not exist, with its tables. Fails as the engine.
+/// Makes the pool of the plan, which must not exist, with its tables. Fails like the engine.
 Result<Database> create_history_pool(const HistoryPlan& plan);
 
-/// All users at work, a thread each, and one that merges, until each has done its share. Fails with
-/// the first answer of the engine that must not be.
+/// Runs all users, each in a thread, and a thread that merges, until each user has done its share.
+/// Fails with the first wrong answer of the engine.
 Status run_history_users(Database& database, const HistoryMemory& memory);
 
 /// A whole run in this process, without kills: makes the pool of the plan, which must not exist,
-/// and leaves it. Fails as create_history_pool and run_history_users.
+/// and leaves it there. Fails like create_history_pool and run_history_users.
 Result<HistoryRun> run_history(const HistoryPlan& plan);
 
-/// Has a plan break a rule, with all sessions in one thread and without merges: so the same happens
-/// each time, and who reads what another transaction is writing does not race with it.
+/// Makes a plan break a rule. All sessions run in one thread, without merges: so each run is the
+/// same, and a reader of another transaction's writes does not race with them.
 void break_rule(HistoryPlan& plan, BrokenRule rule) noexcept;
 
-/// What the checker finds when a rule is broken: it should not be nothing.
+/// Runs the plan with a broken rule, and returns the checker's report, which should not be empty.
 Result<history::Report> check_broken_rule(HistoryPlan plan, BrokenRule rule);
 
 }  // namespace flugs::proof

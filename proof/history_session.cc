@@ -8,21 +8,21 @@ namespace flugs::proof {
 
 namespace {
 
-// Of transactions, in percent: those that only read, those that are given up by their user, those
-// with more operations than most.
+// Percent of transactions: those that only read, those that their user aborts, and those with more
+// operations than most.
 constexpr unsigned kReadersPercent = 25;
 constexpr unsigned kAbortsPercent = 4;
 constexpr unsigned kLongPercent = 8;
 constexpr std::uint32_t kStepsMax = 6;
 constexpr std::uint32_t kLongStepsMax = 24;
-// Of operations.
+// Percent of operations.
 constexpr unsigned kWritesPercent = 45;
-// Of reads of a list, and of a register.
+// Percent of reads of a list, and of a register.
 constexpr unsigned kPointsPercent = 30;
 constexpr unsigned kGroupsPercent = 25;
-// Of reads of a group: by a scan, which goes through the whole table.
+// Percent of reads of a group: scans, which go through the whole table.
 constexpr unsigned kScansPercent = 2;
-// Of commits, with BrokenRule::kForgottenCommit.
+// Percent of commits, with BrokenRule::kForgottenCommit.
 constexpr unsigned kForgottenPercent = 2;
 constexpr std::uint32_t kKeysOfLastReader = 64;
 
@@ -52,8 +52,8 @@ Result<Transaction> HistorySession::begin_transaction(AccessMode mode) {
   return world_.database.begin(mode, isolation_of(world_.memory.plan()));
 }
 
-// Conflicts, and a merge that asks the transaction to end, are what a user has to live with. With a
-// broken rule the engine may see things that cannot be; what counts then is what the checker sees.
+// Users must live with conflicts, and with a merge that asks the transaction to end. With a broken
+// rule the engine may see impossible states; then only the checker's verdict counts.
 Status HistorySession::judge(const Status& status) {
   if (status.ok()) return {};
   abort();
@@ -72,7 +72,7 @@ Status HistorySession::begin() {
   steps_left_ =
       1 + static_cast<std::uint32_t>(draw() % (chance(kLongPercent) ? kLongStepsMax : kStepsMax));
   const bool is_stale = world_.breaker.rule() == BrokenRule::kStaleSnapshot;
-  // A session that promises to write nothing may have a snapshot that costs less.
+  // A session that will write nothing may have a snapshot that costs less.
   const AccessMode mode =
       only_reads_ && !is_stale && chance(50) ? AccessMode::kReadOnly : AccessMode::kReadWrite;
   log_.begin(session_, history_now_ns());
@@ -162,7 +162,7 @@ Status HistorySession::read(std::uint32_t key) {
   return {};
 }
 
-// A register is read before it is written: that is what tells the order of its versions.
+// Reads a register before writing it: so the order of its versions can be told.
 Status HistorySession::write(std::uint32_t key) {
   const bool is_register = world_.tables.kind_of(key) == HistoryTables::Kind::kRegister;
   if (is_register || chance(30))

@@ -11,8 +11,8 @@
 
 namespace flugs::proof {
 
-/// One of the sessions of a user: random transactions, one after the other, a step at a time, so
-/// that a thread can have several under way. Writes down what it does and sees.
+/// One of the sessions of a user. It runs random transactions one after the other, a step at a
+/// time, so that a thread can have several under way, and writes down what it does and sees.
 /// Thread-safety: one thread.
 class HistorySession {
  public:
@@ -27,10 +27,10 @@ class HistorySession {
                  std::uint32_t session, std::uint64_t seed)
       : world_(world), log_(log), number_(number), session_(session), random_(seed) {}
 
-  /// Begins a transaction, or executes its next operation, or ends it. Conflicts abort it. Fails
-  /// when the engine says something that it must not say.
+  /// Begins a transaction, executes its next operation, or ends it. Conflicts abort it. Fails when
+  /// the engine gives an answer that it must not give.
   Status step();
-  /// Ends what is under way.
+  /// Ends the open transaction.
   void stop();
 
  private:

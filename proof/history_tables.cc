@@ -11,7 +11,7 @@ namespace flugs::proof {
 
 namespace {
 
-// Keys of a dozen follow each other in a group: registers among them are read together.
+// A dozen keys in sequence form a group: registers in a group are read together.
 constexpr std::uint32_t kKeysPerGroup = 12;
 
 constexpr ColumnId kElementValue{2};
@@ -189,7 +189,7 @@ Status HistoryTables::read_group(const Transaction& transaction, std::uint32_t k
   const auto take = [&](std::int64_t id, std::int64_t value) {
     const auto found = std::find_if(registers.begin(), registers.end(),
                                     [&](const Register& r) { return r.key == id; });
-    // A register that nobody had begun when the limit was read may be there by now.
+    // A register that was not begun when the limit was read may be there by now.
     if (found == registers.end()) return true;
     if (found->value != 0)
       unexpected = Status(StatusCode::kCorrupt, fmt::format("register {} is there twice", id));

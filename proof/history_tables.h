@@ -8,9 +8,8 @@
 
 namespace flugs::proof {
 
-/// The objects of a history, in tables, by the public API: lists with a row per element, lists that
-/// are one value of bytes, and registers. Which object is of which kind, and in which table,
-/// follows from its key.
+/// The objects of a history, stored in tables by the public API: lists with a row per element,
+/// lists in one value of bytes, and registers. The key of an object decides its kind and its table.
 class HistoryTables {
  public:
   enum class Kind : std::uint8_t { kRows, kBytes, kRegister };
@@ -23,10 +22,10 @@ class HistoryTables {
   Kind kind_of(std::uint32_t key) const noexcept;
   std::vector<TableId> tables() const;
 
-  /// How a read goes, as far as its object knows several ways: by points, by a range, by a scan.
+  /// How a read is done, if its object knows several ways: by points, by a range, by a scan.
   enum class Way : std::uint8_t { kPoint, kRange, kScan };
 
-  /// `elements` is cleared first. `is_predicate`: what was not found has been looked for, too.
+  /// Clears `elements` first. `is_predicate`: what was not found was looked for, too.
   Status read_list(const Transaction& transaction, std::uint32_t key, Way way,
                    std::vector<std::uint32_t>& elements, bool& is_predicate) const;
   Status append(Transaction& transaction, std::uint32_t key, std::uint32_t value) const;
@@ -37,7 +36,8 @@ class HistoryTables {
   };
   Status read_register(const Transaction& transaction, std::uint32_t key,
                        std::uint32_t& value) const;
-  /// All registers of the group of `key` below `key_limit`, by the index over groups or by a scan.
+  /// Reads all registers of the group of `key` below `key_limit`, by the index over groups or by a
+  /// scan.
   Status read_group(const Transaction& transaction, std::uint32_t key, std::uint32_t key_limit,
                     Way way, std::vector<Register>& registers) const;
   Status write_register(Transaction& transaction, std::uint32_t key, std::uint32_t value) const;

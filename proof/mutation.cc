@@ -10,7 +10,7 @@ namespace flugs::proof {
 
 namespace {
 
-/// Looks at the pool as a map; what is not whole yet is not there.
+/// Reads the pool as a map; structures that are not complete yet are left out.
 class PoolMap {
  public:
   explicit PoolMap(std::span<const std::byte> memory) : memory_(memory) {}
@@ -21,7 +21,7 @@ class PoolMap {
     return reinterpret_cast<const T*>(memory_.data() + offset);
   }
 
-  /// Offset of the chunk that `offset` lies in or behind, of those in the list; 0 when in none.
+  /// Offset of the chunk of the list that `offset` is in or behind; 0: none.
   std::uint64_t chunk_before(const pmem::ChunkListLayout& list, std::uint64_t offset) const {
     std::uint64_t best = 0;
     const auto consider = [&](std::uint64_t pointer) {
@@ -57,7 +57,7 @@ class PoolMap {
     return Region::kOther;
   }
 
-  /// The chunk nearest before the address, of all lists, tells what it is.
+  /// Of all lists, the chunk nearest before the address tells its region.
   Region table_region(const engine::CatalogLayout& catalog, std::uint64_t offset) const {
     std::uint64_t best = 0;
     Region region = Region::kOther;

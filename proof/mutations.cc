@@ -11,7 +11,7 @@ namespace {
 using Kind = Mutation::Kind;
 
 constexpr std::uint64_t kImagesMax = 20000;
-// To find nothing takes the whole budget.
+// Finding nothing takes the whole budget.
 constexpr std::uint64_t kImagesMaxRemovable = 2500;
 
 constexpr MutationCase hinted(Kind kind, std::string_view label, std::string_view protocol,

@@ -7,11 +7,11 @@
 
 #include "proof/exploration.h"
 
-// The catalogue of deliberate mistakes: does the explorer have teeth? Each must be found, or be
-// written down as removable with the reason.
+// The catalogue of deliberate mistakes, which test the explorer. Each mistake must be found, or be
+// listed as removable with the reason.
 //
-// A fence that is taken out still counts its flushes as fenced in their Persister, so that a next
-// fence of it with nothing new to wait for does not happen: "found" may therefore mean that this
+// If a fence is taken out, its Persister still counts its flushes as fenced, so its next fence, if
+// it has nothing new to wait for, does not happen either. "Found" may therefore mean that this
 // fence does the work of a later one.
 
 namespace flugs::proof {
@@ -19,7 +19,7 @@ namespace flugs::proof {
 struct MutationCase {
   Mutation::Kind kind;
   std::string_view label;
-  std::string_view protocol;  ///< whose exploration has to find it
+  std::string_view protocol;  ///< its exploration must find the mistake
   Region region = Region::kOther;
   bool tears_words = false;
   std::string_view why_removable = {};  ///< empty: must be found
@@ -35,15 +35,15 @@ enum class MutationVerdict : std::uint8_t {
   kCaught,
   kRemovable,   ///< not found, and known not to be needed
   kMissed,      ///< not found, but needed
-  kNeededAgain  ///< found, although said to be removable
+  kNeededAgain  ///< found, although listed as removable
 };
 std::string_view to_string(MutationVerdict verdict);
 struct MutationResult {
   MutationVerdict verdict = MutationVerdict::kMissed;
-  std::string found;  ///< what the explorer said
+  std::string found;  ///< the report of the explorer
   double seconds = 0;
 };
-/// Fails when the exploration says nothing about it.
+/// Fails when the exploration says nothing about the mistake.
 Result<MutationResult> judge(const MutationCase& mutation, std::uint64_t seed);
 
 }  // namespace flugs::proof

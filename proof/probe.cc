@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int32_t kProbeIdMin = 90000;
 
-/// Made once for each number: its salt tells whether it is long.
+/// The text of a number, made once: its salt tells whether it is long.
 std::string_view probe_text(std::int32_t number, bool is_long) {
   static std::unordered_map<std::int32_t, std::string_view> texts;
   const auto [text, is_new] = texts.try_emplace(number);
@@ -143,7 +143,7 @@ Status commit_above(Transaction& transaction, std::uint64_t& timestamp) {
   const std::uint64_t before = timestamp;
   if (Status s = transaction.commit(); !s.ok()) return s;
   const std::uint64_t given = transaction.commit_timestamp();
-  // One that ended meanwhile may have a later one, but not the same.
+  // A transaction that ended meanwhile may have a later time-stamp, but not the same.
   if (given <= before || given == timestamp)
     return Status(StatusCode::kCorrupt,
                   fmt::format("time-stamp {} was given out after {}", given, timestamp));
@@ -192,12 +192,12 @@ Status merge_all(engine::DatabaseCore& core, const std::string& name, bool renew
     options.waste_bytes = 1;
     options.waste_percent = 1;
   }
-  options.patience = {};  // nobody ends a transaction while we wait
+  options.patience = {};  // no transaction ends while we wait
   const Status merged = core.merge(*table, options).status();
   return merged.code() == StatusCode::kBusy ? Status() : merged;
 }
 
-// The one call that makes of the table's schema the one wanted.
+// Calls the one function that changes the table's schema into the wanted one.
 Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
   const Result<TableId> table = core.find_table(alteration.table);
   if (!table.ok()) return table.status();

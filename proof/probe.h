@@ -8,14 +8,14 @@
 
 namespace flugs::proof {
 
-/// Where the rows lie, by what is in their first column: by the key on it, else by one scan of the
-/// table. As long as nobody else writes to the database, and no table is created or dropped.
+/// Finds rows by the value in their first column: by the key on it, else by one scan of the table.
+/// Valid while no other thread writes to the database, and no table is created or dropped.
 class RowIds {
  public:
   explicit RowIds(engine::DatabaseCore& core) : core_(core) {}
 
   Result<RowId> find(TableId table, std::int32_t id, Transaction& transaction);
-  /// The row with the id lies there now.
+  /// Notes that the row with this id is there now.
   void put(TableId table, std::int32_t id, RowId row);
   void remove(TableId table, std::int32_t id);
 
@@ -31,14 +31,14 @@ class RowIds {
 Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Writes& writes,
                  RowIds& row_ids);
 
-/// Commits; `timestamp`, the latest that was acknowledged, must be below the new one.
+/// Commits. The new time-stamp must be above `timestamp`, the latest that was acknowledged.
 Status commit_above(Transaction& transaction, std::uint64_t& timestamp);
 
-/// Runs the writes as a transaction, which checks before its commit that it sees `expected`, unless
-/// that is null. Takes the commit time-stamp over into `timestamp`, above which it must be.
+/// Runs the writes as a transaction. Unless `expected` is null, checks before the commit that the
+/// transaction sees it. Stores the commit time-stamp in `timestamp`; it must be above the old one.
 Status run_writes(engine::DatabaseCore& core, const Writes& writes, RowIds& row_ids,
                   const DatabaseState* expected, std::uint64_t& timestamp);
-/// The same with a savepoint behind `before`, to which it goes back when `undone` is written.
+/// The same with a savepoint behind `before`, to which it goes back after writing `undone`.
 Status run_partly(engine::DatabaseCore& core, const Writes& before, const Writes& undone,
                   const Writes& after, std::uint64_t& timestamp);
 Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& timestamp);
@@ -49,8 +49,9 @@ std::vector<Value> probe_row(const TableSchema& schema, std::int32_t id, std::ui
 std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t id,
                                        std::uint32_t salt);
 
-/// New transactions for whatever a recovered database holds: rows inserted, updated, deleted and
-/// inserted again in every table, with values that are new, long or NULL. They differ by `slot`.
+/// New transactions for any recovered database: in every table they insert, update, delete and
+/// insert rows again, with values that are new, long or NULL. Different `slot`s give different
+/// rows.
 std::vector<Writes> probe_writes(engine::DatabaseCore& core, const DatabaseState& state,
                                  std::uint32_t slot);
 

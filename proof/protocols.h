@@ -7,8 +7,8 @@
 
 #include "proof/turns.h"
 
-// The catalogue of protocols. To add one: write its script in a protocols_*.cc, declare it in
-// scripts.h, and give it a line in protocols.cc; `flugs explore`, the tests and the mutations find
+// The catalogue of protocols. To add a protocol: write its script in a protocols_*.cc, declare it
+// in scripts.h, and add a line to protocols.cc. `flugs explore`, the tests and the mutations find
 // it there.
 
 namespace flugs::proof {
@@ -17,12 +17,12 @@ using Script = void (*)(CrashRig&);
 
 struct Protocol {
   std::string_view name;
-  std::string_view what;  ///< for people
+  std::string_view what;  ///< a description for people
   Script script;
-  TurnMix turns;  ///< how the random continuation of a further round goes on
+  TurnMix turns;  ///< how the random continuation of a further round is mixed
   std::uint32_t pool_kilobytes = 160;
   bool watches_creation = false;
-  /// Above 0: the script runs so many threads, and each exploration looks at many schedules.
+  /// Above 0: the script runs this many threads, and each exploration looks at many schedules.
   std::uint32_t threads = 0;
 };
 

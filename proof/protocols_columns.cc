@@ -1,5 +1,5 @@
 // Protocols add_column, drop_column and change_type: chunks and groups that lack a column, or have
-// one that is gone, or of another type; and columns that begin anew.
+// one that was dropped or has another type; and columns that are rewritten.
 
 #include <string>
 
@@ -15,7 +15,7 @@ TableSchema with(TableSchema schema, std::string name, Type type, bool direct) {
   return schema;
 }
 
-// The column's type is that which it can have, and has not; or it holds its values directly.
+// Changes the column to the type that it may have and does not have; or to direct values.
 TableSchema with_other_type(TableSchema schema, std::size_t number) {
   ColumnSchema& column = schema.columns[number];
   if (column.type == Type::kInt32)
@@ -43,7 +43,7 @@ void script_types(CrashRig& rig) {
   rig.commit({entry(3, Value::int32(3), 50), entry(4, Value::null(), 1)});
   log = with_other_type(log, 2);
   rig.alter_table("log", log);
-  // Whole rows of the editions of before are encoded anew.
+  // Whole rows of former editions are encoded again.
   const std::int64_t far = std::int64_t{1} << 40;
   rig.commit({update("log", 1, {set(1, Value::int64(7))}), entry(5, Value::int64(far), 70),
               update("log", 3, {set(2, Value::int64(-far))})});
@@ -99,7 +99,7 @@ void script_renewals(CrashRig& rig) {
   rig.commit({rewrite(2, 21, 90), remove("log", 3)});
   rig.merge("log", true);
   rig.reopen();
-  // Two of the editions between are not in the list any more, and their numbers are free.
+  // Two editions between the first and the newest have left the list, and their numbers are free.
   for (std::int64_t round = 0; round < 3 && !rig.is_done(); ++round) {
     rig.commit({rewrite(1, 100 + round, 60), rewrite(4, 200 + round, 20)});
     rig.merge("log", true);
@@ -119,7 +119,8 @@ void script_columns(CrashRig& rig) {
   log = with(log, "number", Type::kInt32, false).with_default(Value::int32(7));
   rig.alter_table("log", log);
   rig.commit({update("log", 1, {set(2, Value::int32(8))}), insert("log", log_entry(3, 3))});
-  // Its default is out of line, and the row of a transaction is of before it.
+  // The default of the column is out of line, and the row of a transaction is from before the
+  // column.
   rig.begin({insert("log", log_entry(4, 4)), update("log", 2, {set(1, Value::int64(20))})});
   log = with(log, "text", Type::kString, true).with_default(Value::string(std::string(80, 'd')));
   rig.alter_table("log", log);

@@ -43,8 +43,8 @@ void script_updates(CrashRig& rig) {
   rig.commit({update("people", 6, {set(5, Value::string(kLong))}), remove("people", 5)});
 }
 
-// What a transaction has taken back is not among its intents; its tags, index entries and values
-// may have reached the medium all the same, and stand there when it is committed.
+// Writes that a transaction has undone are not among its intents. But their tags, index entries and
+// values may have reached the medium, and be there when the transaction is committed.
 void script_savepoints(CrashRig& rig) {
   populate(rig);
   rig.commit_partly({insert("people", person(10, "Ada", "Kiel", 5, "short"))},
@@ -69,7 +69,7 @@ void script_savepoints(CrashRig& rig) {
   rig.commit({update("people", 6, {set(4, Value::int64(1))}), insert("orders", order(101, 1, ""))});
 }
 
-// More writes than the slot has room for; then more than its block has.
+// More writes than the slot has space for; then more than its block has.
 void script_large_transactions(CrashRig& rig) {
   populate(rig);
   for (std::int32_t round = 0; round < 4 && !rig.is_done(); ++round) {
@@ -130,8 +130,8 @@ void script_interleaved_intents(CrashRig& rig) {
   rig.before_fence = nullptr;
 }
 
-// The same slot many times over: halves alternate, also across aborts, and stamps of a transaction
-// are the only trace of it once its half is used again. Each row has lines of its own.
+// Uses the same slot many times: its halves alternate, also across aborts, and when a half is used
+// again, only the stamps show the former transaction. Each row has lines of its own.
 void script_slot_turns(CrashRig& rig) {
   rig.create_table(wide_schema());
   rig.commit({insert("wide", wide_row(1)), insert("wide", wide_row(2))});
@@ -148,7 +148,7 @@ void script_slot_turns(CrashRig& rig) {
   rig.commit({insert("wide", wide_row(9))});
 }
 
-// What a crash leaves in slots and rows, and the next process' transactions over it.
+// What a crash leaves in slots and rows, and the next process's transactions over it.
 void script_crashed_slots(CrashRig& rig) {
   rig.create_table(wide_schema());
   for (std::int32_t id = 1; id <= 4; ++id) rig.commit({insert("wide", wide_row(id))});

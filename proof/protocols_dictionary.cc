@@ -32,7 +32,7 @@ std::vector<Value> words_row(std::int32_t id, std::int32_t number, std::size_t b
           Value::int64(number), Value::string(word(number + 1, bytes))};
 }
 
-/// A row, and changes of it that bring new values without new versions.
+/// A row, and changes of it that add values without new versions of the row.
 Writes row_with_values(std::int32_t id, std::int32_t first, std::int32_t count) {
   Writes writes = {insert("words", words_row(id, first))};
   for (std::int32_t i = 1; i < count; ++i)
@@ -52,14 +52,14 @@ void script_new_values(CrashRig& rig) {
   rig.commit({insert(
       "words", {Value::int32(4), Value::null(), Value::null(), Value::null(), Value::null()})});
   rig.abort({insert("words", words_row(5, 5, 40))});
-  // Values that an aborted transaction entered and nobody has flushed.
+  // Values that an aborted transaction entered and that were not flushed.
   rig.commit({insert("words", words_row(6, 5, 40))});
   rig.commit({update(
       "words", 1,
       {set(1, Value::string(word(3, 40))), set(2, Value::int32(9)), set(3, Value::int64(-9))})});
 }
 
-// What a process that was killed left in the caches counts as soon as another relies on it.
+// What a killed process left in the caches counts as soon as another process relies on it.
 void script_killed(CrashRig& rig) {
   rig.create_table(words_schema());
   for (std::int32_t id = 1; id <= 6; ++id) rig.commit({insert("words", words_row(id, id))});
@@ -75,7 +75,7 @@ void script_killed(CrashRig& rig) {
       rig.abort_all();
       rig.reopen();
     }
-    // Values of the aborted and of the killed; rows that died; slots of committed rows.
+    // Values of the aborted and of the killed transaction; rows that died; slots of committed rows.
     rig.commit({insert("words", words_row(id + 3, id + 1, 40))});
     for (std::int32_t i = 4; i <= 6; ++i)
       rig.commit({insert("words", words_row(id + i, id + 2, 40))});
@@ -112,7 +112,7 @@ void script_dictionary_chunks(CrashRig& rig) {
   rig.commit(row_with_values(4, 1002, 5));
 }
 
-// With hints: the values that split a segment, and the directory with it, come in commits of a few.
+// With hints: small commits add the values that split a segment, and the directory with it.
 void script_hint_segments(CrashRig& rig) {
   rig.create_table(words_schema());
   rig.commit(row_with_values(1, 1, 250));
@@ -136,7 +136,7 @@ void take_and_give_up(CrashRig& rig) {
   rig.commit({remove("words", 1), insert("words", words_row(1, 1))});
 }
 
-// Other keys.
+// Rows with other keys.
 Writes words_rows(std::int32_t first, std::int32_t count) {
   Writes writes;
   for (std::int32_t i = 0; i < count; ++i)
@@ -144,7 +144,8 @@ Writes words_rows(std::int32_t first, std::int32_t count) {
   return writes;
 }
 
-// One segment, all but full of the entries of one key; not yet split, as nearly all go to one side.
+// One segment, almost full of the entries of one key; not split, as nearly all would go to one
+// side.
 void make_full_segment(CrashRig& rig) {
   rig.create_table(words_schema());
   rig.commit(words_rows(1, 30));
@@ -155,7 +156,7 @@ void make_full_segment(CrashRig& rig) {
 
 }  // namespace
 
-// A key that was taken and given up so often that its index goes on in another segment.
+// A key that was taken and given up so often that its index continues in another segment.
 void script_hint_chain(CrashRig& rig) {
   make_full_segment(rig);
   rig.watch();
@@ -166,7 +167,7 @@ void script_hint_chain(CrashRig& rig) {
   }
 }
 
-// Others come, which are split from it, and what was left behind is used again.
+// Other keys are added and split from it, and the space that was left is used again.
 void script_hint_chain_split(CrashRig& rig) {
   make_full_segment(rig);
   rig.commit(words_rows(100, 36));
@@ -179,7 +180,7 @@ void script_hint_chain_split(CrashRig& rig) {
   }
 }
 
-// Whoever uses such a value relies on its being durable.
+// A transaction that uses such a value relies on its being durable.
 void script_kept_values(CrashRig& rig) {
   rig.create_table(words_schema());
   rig.commit({insert("words", words_row(1, 1))});
@@ -206,7 +207,7 @@ void script_long_texts(CrashRig& rig) {
   rig.commit({remove("words", 2), insert("words", words_row(2, 200, 700))});
 }
 
-// One transaction reserves room for texts, another one's text lands in it and is committed first.
+// One transaction reserves space for texts; another's text gets into it and is committed first.
 void script_shared_reservation(CrashRig& rig) {
   rig.create_table(words_schema());
   rig.commit({insert("words", words_row(1, 1))});

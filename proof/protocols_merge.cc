@@ -1,5 +1,5 @@
 // Protocols row_group, chunk_replace, version_block and index_run: chunks of rows that become row
-// groups, what is deleted in them, groups that are merged again, and their key indexes.
+// groups, deletions in them, groups that are merged again, and their key indexes.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ void insert_people(CrashRig& rig, std::int32_t first, std::int32_t count) {
   rig.commit(writes);
 }
 
-// As many as a whole chunk has: the last of a version block is there, too.
+// Fills a whole chunk, so that the last row of a version block is there, too.
 void insert_wide(CrashRig& rig, std::int32_t first) {
   Writes writes;
   for (std::int32_t id = first; id < first + 16; ++id)
@@ -70,12 +70,12 @@ void script_merge_locked(CrashRig& rig) {
   insert_people(rig, 1, 8);
   for (std::int32_t id = 1; id <= 8; ++id) rig.commit({insert("log", log_entry(id, id))});
   rig.watch();
-  // Deleted, and not out of the indexes yet: their stamps go with them.
+  // Deleted rows that are still in the indexes: their stamps go with them.
   rig.commit({remove("people", 3), remove("log", 3)});
   rig.commit({update("people", 4, {set(kAmount, Value::int64(44))}), remove("log", 4)});
   rig.merge("people");
   rig.merge("log");
-  // Locked in a group: the merge waits for another time.
+  // A row is locked in a group: the merge must wait for another time.
   const std::size_t open = rig.begin({remove("people", 7), remove("log", 7)});
   rig.commit({remove("people", 1), remove("log", 1)});
   rig.merge("people");
@@ -89,8 +89,8 @@ void script_merge_locked(CrashRig& rig) {
   rig.merge("wide");
 }
 
-// Each chunk is like the one before it until that is replaced; the pointers of the last two lie in
-// different lines.
+// Each chunk has the layout of the one before it until that is replaced; the pointers of the last
+// two are in different lines.
 void script_merge_chunks(CrashRig& rig) {
   rig.create_table(wide_schema());
   for (std::int32_t chunk = 0; chunk < 7; ++chunk) insert_wide(rig, 100 * chunk + 100);
@@ -119,8 +119,8 @@ void script_merge_again(CrashRig& rig) {
   rig.merge("people");
 }
 
-// Each run goes into the next; the space of those before is used again while the pointer that led
-// to them may still be in the caches.
+// Each run is combined into the next. The space of earlier runs is used again while the pointer
+// that led to them may still be in the caches.
 void script_index_runs(CrashRig& rig) {
   rig.create_table(people_schema());
   insert_people(rig, 1, 8);

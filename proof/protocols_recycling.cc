@@ -1,4 +1,4 @@
-// Protocols recycle, sweep, resolve and generation: what is left behind, and its use again.
+// Protocols recycle, sweep, resolve and generation: what transactions leave behind, and its reuse.
 
 #include "base/check.h"
 #include "proof/scripts.h"
@@ -27,7 +27,7 @@ Writes count(std::int32_t id, std::int64_t to) {
 
 }  // namespace
 
-// Updates until the rows of dead versions are used again, however long the engine takes for it.
+// Updates until the rows of dead versions are reused, however long the engine takes for it.
 void script_recycling(CrashRig& rig) {
   rig.create_table(counters_schema());
   rig.commit({insert("counters", counter(1, 0)), insert("counters", counter(2, 0))});
@@ -68,7 +68,7 @@ void script_sweeping(CrashRig& rig) {
   }
 }
 
-// Rows that opening left unswept get new contents once somebody has swept them.
+// Rows that opening left unswept get new contents once they have been swept.
 void script_sweeping_later(CrashRig& rig) {
   rig.create_table(log_schema());
   for (std::int32_t id = 1; id <= 3; ++id) rig.commit({insert("log", log_entry(id, id))});
@@ -78,7 +78,7 @@ void script_sweeping_later(CrashRig& rig) {
   rig.watch();
   for (std::uint64_t choice = 0; choice < 3 && !rig.is_done(); ++choice) {
     const auto id = static_cast<std::int32_t>(choice);
-    // Before anybody has taken rows that opening itself gave free.
+    // Before rows that opening itself freed are taken.
     if (Status s = rig.core().finish_opening(); !s.ok()) rig.fail(std::move(s));
     rig.commit({insert("log", log_entry(10 + id, 7)), remove("log", 3)});
     rig.begin({insert("log", log_entry(50, 1)), remove("log", 1)});
@@ -87,14 +87,14 @@ void script_sweeping_later(CrashRig& rig) {
   }
 }
 
-// Tags of a transaction that a crash ended stay in rows that nobody sweeps: the earlier ones of a
-// large table without keys. The next process' transactions must not take them for their own.
+// Tags of a transaction that a crash ended stay in rows that are not swept: the earlier rows of a
+// large table without keys. The next process's transactions must not take them for their own.
 void script_generations(CrashRig& rig) {
   rig.create_table(log_schema());
   rig.commit({insert("log", log_entry(1, 1)), insert("log", log_entry(2, 2)),
               insert("log", log_entry(3, 3))});
   fill_with_dead_rows(rig);
-  rig.reopen();  // the sweep of these is none of our business
+  rig.reopen();  // the sweep of these is not tested here
   FLUGS_CHECK(rig.is_done() || rig.core().statistics().rows_unswept != 0);
   rig.watch();
   for (std::uint64_t choice = 0; choice < 3 && !rig.is_done(); ++choice) {
@@ -104,8 +104,8 @@ void script_generations(CrashRig& rig) {
   }
 }
 
-// The same, with tags of a slot's first generations, and a larger slot array for the next process:
-// it has to go on where the former one was.
+// The same, with tags of a slot's first generations, and a larger slot array for the next process,
+// which must continue where the former one was.
 void script_grown_generations(CrashRig& rig) {
   rig.create_table(log_schema());
   rig.commit({insert("log", log_entry(1, 1)), insert("log", log_entry(2, 2)),

@@ -1,5 +1,5 @@
 // Protocols create_database, create_table, alter_table, drop_table, slot_array and auto_increment,
-// and the use of space that had an owner before.
+// and the reuse of space that had an owner before.
 
 #include "proof/scripts.h"
 
@@ -27,8 +27,8 @@ void script_tables(CrashRig& rig) {
   rig.drop_table("log");
 }
 
-// A process dies within a step, before one flush after the other of it; the next ones build on what
-// it left in the caches.
+// A process dies within a step, before one of its flushes after the other; the next processes build
+// on what it left in the caches.
 void script_killed_midway(CrashRig& rig) {
   rig.create_table(people_schema());
   rig.create_table(wide_schema());
@@ -43,7 +43,7 @@ void script_killed_midway(CrashRig& rig) {
       rig.commit({insert("log", log_entry(id, id))});
       rig.kill_within(Step{.dropped = "log"}, before % 3);
     }
-    // What was the table's may be a chunk's now.
+    // The table's former space may be a chunk now.
     Writes writes;
     for (std::int32_t i = 0; i < 16; ++i) writes.push_back(insert("wide", wide_row(id + i)));
     rig.kill_within(Step{.writes = writes}, before * 3);
@@ -69,7 +69,8 @@ void script_killed_commit(CrashRig& rig) {
   }
 }
 
-// Schemas that take each other's place: what is called by them is found, what was before is free.
+// Schemas that replace each other: the new names are found, and the space of the old schema is
+// free.
 void script_alter(CrashRig& rig) {
   TableSchema people = people_schema();
   rig.create_table(people);
@@ -103,7 +104,7 @@ void script_alter(CrashRig& rig) {
   rig.drop_table("persons");
 }
 
-// Keys added and dropped: a key that is there has every row, one that is not leaves nothing behind.
+// Keys added and dropped: an existing key has every row, and a dropped one leaves nothing behind.
 void script_alter_keys(CrashRig& rig) {
   TableSchema people = people_schema();
   rig.create_table(people);
@@ -140,7 +141,8 @@ void script_alter_keys(CrashRig& rig) {
   }
 }
 
-// Blocks of numbers, by slots in turn, of transactions that commit, abort, and are cut short.
+// Blocks of numbers: slots take them in turn, for transactions that commit, abort, or are cut
+// short.
 void script_numbers(CrashRig& rig) {
   rig.create_table(tickets_schema());
   rig.watch();
@@ -167,7 +169,7 @@ void script_numbers(CrashRig& rig) {
   rig.commit(tickets(1));
 }
 
-// Whatever is allocated lies where a dropped table was: full of its bytes.
+// All allocations go where a dropped table was, which is full of its bytes.
 void script_used_space(CrashRig& rig) {
   for (int round = 0; round < 2; ++round) {
     rig.create_table(people_schema());

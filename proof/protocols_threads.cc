@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kLongNote = "a note that is too long to stand in the row itself";
 
-/// What the protocol has its threads do, or in further rounds what the seed has them do.
+/// The threads run the protocol's scripts; in further rounds, scripts drawn from the seed.
 void run(CrashRig& rig, const std::vector<ThreadScript>& scripts) {
   const std::uint64_t seed = rig.options().turns_seed;
   rig.watch();
@@ -89,7 +89,8 @@ void script_threads_slots(CrashRig& rig) {
   run(rig, scripts);
 }
 
-// The first row chunk is full and the dictionaries are about to be: whoever comes first makes room.
+// The first row chunk is full and the dictionaries are nearly full: the first thread that comes
+// makes space.
 void script_threads_growth(CrashRig& rig) {
   rig.create_table(wide_schema());
   rig.create_table(orders_schema());

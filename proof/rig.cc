@@ -17,7 +17,7 @@ namespace flugs::proof {
 
 namespace {
 
-// Of the live database, after each of its openings another number of them.
+// Steps of the live database before it makes late indexes; the number changes with each opening.
 constexpr std::uint32_t kStepsBeforeIndexesMax = 3;
 
 OpenOptions open_options(std::uint32_t slots) {
@@ -44,7 +44,7 @@ Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> me
   const engine::OpeningRoom room(late_indexes ? 0 : engine::OpeningRoom::kBuiltAtOnce);
   auto core = engine::DatabaseCore::open(std::move(*pool), false, open_options(slots), room);
   if (!core.ok() || !late_indexes) return core;
-  // As if there were a thread that makes them, later.
+  // As if a thread would make them later.
   for (const TableId id : (*core)->tables()) (*core)->table(id)->set_builds_later(true);
   return core;
 }
@@ -63,7 +63,7 @@ std::set<std::string>& watched_sites() {
 CrashRig::CrashRig(RigOptions options)
     : options_(std::move(options)), buffer_(options_.pool_bytes), trial_(options_.pool_bytes) {
   keep_zeroed_memory(64);
-  // Images come and go: without it each would be mapped anew, page fault by page fault.
+  // Images come and go: otherwise each would be mapped again, page fault by page fault.
   ::mallopt(M_MMAP_THRESHOLD, 256 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   if (options_.watches_creation) make_explorer();
@@ -134,7 +134,7 @@ Status CrashRig::outcome() const {
 
 // ------------------------------------------------------------------------------ the live database
 
-/// What runs inside a fence of another transaction (before_fence) finds that one not committed.
+/// Work inside a fence of another transaction (before_fence) finds that transaction not committed.
 template <typename Work>
 void CrashRig::explored(Step step, Work&& work) {
   if (is_done()) return;
@@ -152,7 +152,7 @@ void CrashRig::explored(Step step, Work&& work) {
   now_.find_outcomes();
 }
 
-// What the thread would do, when some transactions have gone on without.
+// Does the thread's work, after some transactions have run without it.
 void CrashRig::make_late_indexes() {
   if (!options_.late_indexes || steps_before_indexes_ == 0 || --steps_before_indexes_ != 0) return;
   if (Status s = core_->finish_opening(); !s.ok()) return fail(std::move(s));
@@ -174,7 +174,7 @@ void CrashRig::settle(std::uint64_t pending) {
   if (filter_ != nullptr) filter_->end_late_fences();
   const auto same = [&](const Pending& one) { return one.number == pending; };
   const auto found = std::find_if(now_.pending.begin(), now_.pending.end(), same);
-  if (found == now_.pending.end()) return;  // somebody saw it before
+  if (found == now_.pending.end()) return;  // another transaction saw it before
   FLUGS_CHECK(model_step(found->step, now_.state()));
   withdraw(pending);
 }
@@ -293,7 +293,8 @@ void CrashRig::abort(const Writes& writes) { abort(begin(writes)); }
 void CrashRig::keep_hints() {
   if (is_done()) return;
   pmem::Persister persister(core_->pool().medium());
-  // Not by DatabaseCore, in whose lock others could not find their tables: no step drops one.
+  // Not through DatabaseCore, whose lock would keep others from finding their tables: no step drops
+  // one.
   for (const TableId table : core_->tables())
     for (int i = 0; i < 2; ++i)
       while (core_->table(table)->keep_hints(persister)) {
@@ -323,7 +324,7 @@ void CrashRig::reopen(std::uint32_t slots) {
   if (Status s = open_live(); !s.ok()) fail(std::move(s));
 }
 
-// Nothing of what closing does reaches the buffer.
+// Nothing that closing does reaches the buffer.
 void CrashRig::end_process(std::span<const std::byte> left) {
   core_->pool().medium().set_observer(nullptr);
   open_.clear();
@@ -341,7 +342,7 @@ void CrashRig::crash(std::uint64_t choice, std::uint32_t slots) {
     fail(Status(s.code(), fmt::format("after crash({}): {}", choice, s.message())));
 }
 
-// What the caches held, they hold.
+// The caches keep their contents.
 void CrashRig::kill() {
   if (is_done()) return;
   end_process(std::vector<std::byte>(buffer_.span().begin(), buffer_.span().end()));
@@ -349,7 +350,7 @@ void CrashRig::kill() {
     fail(Status(s.code(), fmt::format("after being killed: {}", s.message())));
 }
 
-// What the process did from that flush on is not seen: the buffer becomes what it was.
+// Later work of the process is not seen: the buffer gets its content of that flush again.
 void CrashRig::kill_within(Step step, std::uint64_t flush) {
   if (is_done()) return;
   FLUGS_CHECK(filter_ != nullptr);  // watched

@@ -19,21 +19,23 @@
 
 // A database under the crash-state explorer, with a model of what it must hold.
 //
-// Each image is judged thus: ordinary recovery (crashed again, `nested_depth` deep); the state is
-// that before the steps in flight or that after some of them, and crashes inside recovery decide
-// the same; the audit is clean; the space in use, the free space and the overhead are all there is;
-// then what was in flight and is not there is run again, new transactions insert, update, delete
-// and insert again in every table through every slot, with time-stamps above all that were
-// acknowledged; then a second restart gives the same state and the same space in use.
+// Each image is judged so: ordinary recovery runs (crashed again, `nested_depth` deep). The state
+// must be the one before the steps in flight, or the one after some of them, and crashes inside
+// recovery must decide the same. The audit must be clean, and used space, free space and overhead
+// must add up to all space. Then the steps that were in flight and are not there are run again. New
+// transactions insert, update, delete and insert again in every table through every slot, with
+// time-stamps above all that were acknowledged. A second restart must give the same state and the
+// same used space.
 
 namespace flugs::proof {
 
-/// Lines that hold at an acknowledgement what nobody has flushed: what they are part of, the labels
-/// of the flush before, which did not cover it, and of the next, which came later.
+/// Lines with content that was not flushed at an acknowledgement. It has the structure that they
+/// belong to, the label of the last flush before, which did not cover the content, and that of the
+/// next flush, which came later.
 struct UnflushedSite {
   std::string holds;
   std::string before;  ///< "-": none
-  std::string next;    ///< "-": none; "power cut": that came earlier
+  std::string next;    ///< "-": none; "power cut": it came earlier
 
   friend auto operator<=>(const UnflushedSite&, const UnflushedSite&) = default;
 };
@@ -42,20 +44,22 @@ struct RigOptions {
   std::size_t pool_bytes = std::size_t{128} << 10;
   std::uint32_t slots = 2;
   IndexMode index_mode = IndexMode::kRebuild;
-  bool late_indexes = false;  ///< opening makes no index in DRAM, and dictionaries wait for theirs
+  bool late_indexes = false;  ///< opening makes no index in DRAM, and the indexes of dictionaries
+                              ///< wait
   bool watches_creation = false;
   bool mutes_script = false;  ///< crash points begin at unmute(), not at watch()
   // Of run_threads().
   Schedule schedule = {};
-  std::uint64_t turns_seed = 0;  ///< of what the threads do; 0: the script
+  std::uint64_t turns_seed = 0;  ///< of the threads' steps; 0: the script
   ExplorerOptions explorer;
   Mutation mutation;
 };
 
-/// "flush <label>" and "fence <label>" of all that a rig has watched in this process.
+/// "flush <label>" and "fence <label>" of all flushes and fences that rigs have watched in this
+/// process.
 std::set<std::string>& watched_sites();
 
-/// Reads `FLUGS_CRASH_STATES`, by which the number of states to explore is multiplied; 1 without.
+/// Reads `FLUGS_CRASH_STATES`, a factor for the number of states to explore; 1 if it is not set.
 std::uint64_t crash_states_factor();
 
 class CrashRig {
@@ -67,16 +71,16 @@ class CrashRig {
 
   /// From here on every fence and every acknowledgement is a crash point.
   void watch();
-  /// The same, where the options have muted watch().
+  /// The same, where the options muted watch().
   void unmute();
 
   void create_table(const TableSchema& schema);
   void alter_table(const std::string& name, const TableSchema& to);
   void drop_table(const std::string& name);
-  /// Merges all of the table, or does nothing while a transaction is open.
+  /// Merges all of the table; does nothing while a transaction is open.
   void merge(const std::string& table, bool renews = false);
   void commit(const Writes& writes);
-  /// A transaction that writes `undone` in between, and takes it back.
+  /// A transaction that writes `undone` in between, and undoes it.
   void commit_partly(const Writes& before, const Writes& undone, const Writes& after);
   void abort(const Writes& writes);
   /// Transactions that stay open while others run; ended by number.
@@ -84,7 +88,7 @@ class CrashRig {
   void commit(std::size_t transaction);
   void abort(std::size_t transaction);
   void abort_all();
-  /// What the thread that keeps hints does now and then, twice.
+  /// Does twice what the thread that keeps hints does now and then.
   void keep_hints();
 
   /// Closes and opens, with that many slots from then on; 0: as many as before.
@@ -92,22 +96,21 @@ class CrashRig {
   /// Cuts the power (CrashExplorer::crash_image), and opens.
   void crash(std::uint64_t choice, std::uint32_t slots = 0);
 
-  /// Kills the process, whose stores reach the medium or not until somebody flushes them, and
-  /// opens.
+  /// Kills the process, and opens. Its stores may reach the medium, or not, until they are flushed.
   void kill();
-  /// The same within the step, before the flush of that number, counted from 0, is executed; after
-  /// the step, acknowledged, when it has fewer. After watch().
+  /// The same within the step: before the flush with that number, counted from 0, is executed. If
+  /// the step has fewer flushes: after the step, acknowledged. Call it after watch().
   void kill_within(Step step, std::uint64_t flush);
 
-  /// Steps of several threads, of which one runs at a time (run_threads, which alone uses these).
-  /// Not acknowledged before settle() and acknowledge(); from may_take_effect() to withdraw() it
-  /// may be found in an image.
+  /// Steps of several threads, which run one at a time (only run_threads uses these). A step is
+  /// acknowledged only by settle() and acknowledge(). From may_take_effect() to withdraw() an image
+  /// may have it or not.
   std::uint64_t announce(Step step);
   void may_take_effect(std::uint64_t pending);
-  /// It has taken effect for certain: its thread has been told, or another transaction sees it.
+  /// The step has certainly taken effect: its thread has been told, or another transaction sees it.
   void settle(std::uint64_t pending);
   void withdraw(std::uint64_t pending);
-  /// Crash point: this thread has been told.
+  /// A crash point: this thread has been told.
   void acknowledge();
   void fail(Status status);
   const Expectation& expectation() const noexcept { return now_; }
@@ -118,20 +121,21 @@ class CrashRig {
   void set_turns(TurnOwners turns) { turns_ = std::move(turns); }
   const TurnOwners& turns() const noexcept { return turns_; }
 
-  /// Called before each fence takes effect, and before it is explored. One at a time.
+  /// Called before each fence takes effect and before it is explored; by one thread at a time.
   std::function<void(pmem::Label)> before_fence;
 
   engine::DatabaseCore& core() { return *core_; }
   const DatabaseState& state() const noexcept { return now_.state(); }
-  /// Whether a state like the present one can be judged, also with that table more in it and with
-  /// long texts in every table, and `bytes` of the pool are free after that. Found out on a copy.
+  /// Whether there is space to judge a state like the present one, also with that table added and
+  /// with long texts in every table, so that `bytes` of the pool are free after that. Tried on a
+  /// copy.
   bool has_room(std::uint64_t bytes, const std::optional<TableSchema>& another);
-  /// Whether there is nothing left to explore: failed, or budget used up.
+  /// Whether nothing is left to explore: failed, or the budget is used up.
   bool is_done() const noexcept;
-  /// What went wrong first, in the running database or in an image of it.
+  /// The first mistake, in the running database or in an image of it.
   Status outcome() const;
   ExplorerReport report() const;
-  /// How many lines acknowledgements left unflushed.
+  /// The number of lines that acknowledgements left unflushed, by site.
   std::map<UnflushedSite, std::uint64_t> unflushed_at_acknowledgement() const;
 
  private:
@@ -163,7 +167,7 @@ class CrashRig {
 
   RigOptions options_;
   std::uint32_t openings_ = 0;
-  std::uint32_t steps_before_indexes_ = 0;  // until the live database makes those that are late
+  std::uint32_t steps_before_indexes_ = 0;  // until the live database makes its late indexes
   PoolBuffer buffer_;
   PoolBuffer trial_;  // of has_room
   std::unique_ptr<CrashExplorer> explorer_;
@@ -175,15 +179,16 @@ class CrashRig {
   Status status_;
   bool is_creating_ = true;
   std::map<UnflushedSite, std::uint64_t> unflushed_;
-  std::map<std::size_t, UnflushedSite> waiting_;  // by offset: lines whose next flush is to come
+  std::map<std::size_t, UnflushedSite> waiting_;  // by offset: lines whose next flush has not come
   std::uint64_t next_pending_ = 0;
   TurnOwners turns_;  // of run_threads()
-  // Of the image being judged: what the recoveries from crashes inside its own have decided.
+  // For the image being judged: the outcome that recoveries from crashes inside its own recovery
+  // chose.
   const Expectation::Outcome* nested_outcome_ = nullptr;
   bool nested_outcomes_differ_ = false;
 };
 
-/// Opens what a pool of a rig left behind.
+/// Opens the pool that a rig left behind.
 Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> memory,
                                                          pmem::PersistObserver* observer,
                                                          std::uint32_t slots, bool late_indexes);

@@ -8,7 +8,7 @@
 #include "proof/rig.h"
 #include "proof/rig_filter.h"
 
-// How an image is judged: what proof/rig.h says, in that order.
+// How an image is judged, in the order of proof/rig.h.
 
 namespace flugs::proof {
 
@@ -22,8 +22,8 @@ std::uint64_t used_bytes(engine::DatabaseCore& core) {
   return core.pool().allocator().space().used_bytes;
 }
 
-/// Gives back what former editions of columns, and dropped columns, own that no row has values of
-/// any more, as the next opening does. Nobody may use `core` afterwards.
+/// Frees what former editions of columns, and dropped columns, own without any row that has values
+/// of them, as the next opening does. `core` must not be used afterwards.
 void release_what_is_left_behind(engine::DatabaseCore& core, const DatabaseState& state) {
   for (const auto& [name, rows] : state) {
     const engine::Table& table = *core.table(*core.find_table(name));
@@ -36,7 +36,8 @@ void release_what_is_left_behind(engine::DatabaseCore& core, const DatabaseState
   }
 }
 
-/// A row in each table, with texts so long that each string heap that is about to add a chunk does.
+/// Writes a row into each table, with texts so long that each string heap that is about to add a
+/// chunk does so.
 Status write_long_texts(engine::DatabaseCore& core, const DatabaseState& state, ModelSteps& model) {
   constexpr std::int32_t kId = 80000;
   static const std::string text(4096, 'x');
@@ -57,7 +58,7 @@ Status write_long_texts(engine::DatabaseCore& core, const DatabaseState& state, 
 
 }  // namespace
 
-/// Threads keep to their transaction slot; the checks must not move that of the live database.
+/// A thread keeps its transaction slot; the checks must not move that of the live database.
 Status CrashRig::check_as_another(std::span<std::byte> image, ExplorerContext& context) {
   if (context.depth() != 0) return check(image, context);
   const mvcc::OtherThread another(1);
@@ -73,8 +74,8 @@ Status CrashRig::check_recovered(engine::DatabaseCore& core, std::uint32_t depth
     if (!found.ok()) return found.status();
     outcome = *found;
   }
-  // An audit makes the indexes that are late; the one after the new transactions finds what this
-  // one would.
+  // An audit makes late indexes, so it must wait; the audit after the new transactions finds what
+  // this one would find.
   if (!options_.late_indexes)
     if (Status s = core.verify({}); !s.ok()) return s;
   if (Status s = check_space(core); !s.ok()) return s;
@@ -101,7 +102,7 @@ Status CrashRig::run_new_transactions(engine::DatabaseCore& core, std::uint32_t 
       if (Status s = run_step(core, step, timestamp); !s.ok()) return s;
   }
   RowIds row_ids(core);
-  // What a transaction sees of its own is looked at in the last one of each slot.
+  // Only the last transaction of each slot checks what it sees of its own writes.
   const auto run = [&](const Writes& writes, bool looks = false) -> Status {
     if (!model.run(writes)) return {};
     return run_writes(core, writes, row_ids, looks ? &state : nullptr, timestamp);
@@ -124,7 +125,7 @@ bool CrashRig::has_room(std::uint64_t bytes, const std::optional<TableSchema>& a
   if (is_done()) return true;
   const mvcc::OtherThread other(1);
   std::memcpy(trial_.span().data(), buffer_.span().data(), buffer_.span().size());
-  // A turn may open with one more.
+  // A turn may open with one slot more.
   const std::uint32_t slots = std::exchange(options_.slots, options_.slots + 1);
   const bool has = has_room_after_opening(bytes, another);
   options_.slots = slots;
@@ -184,7 +185,7 @@ Status CrashRig::check(std::span<std::byte> image, ExplorerContext& context) {
   if (Status s = check_recovered(**core, context.depth(), outcome); !s.ok())
     return says("recovered", s);
   DatabaseState& state = outcome->state;
-  ModelSteps model(state);  // takes them back
+  ModelSteps model(state);  // undoes its steps at the end
   if (Status s = run_new_transactions(**core, outcome->taken, state, model); !s.ok())
     return says("new transactions", s);
   if (Status s = (*core)->verify({}); !s.ok()) return says("audit after them", s);

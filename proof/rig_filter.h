@@ -14,7 +14,7 @@
 
 namespace flugs::proof {
 
-/// Passes flushes and fences on to an explorer, with the mistake that the mutation makes.
+/// Passes flushes and fences on to an explorer, and makes the mistake of the mutation.
 class CrashRig::Filter final : public pmem::PersistObserver {
  public:
   Filter(CrashRig& rig, std::span<const std::byte> memory, pmem::PersistObserver* next,
@@ -75,12 +75,13 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     unfenced_.erase(&by);
     flush_late(by);
   }
-  /// The process dies before the flush of that number, from now on: what it does after is not seen.
+  /// The process dies before the flush with that number, counted from now: later flushes are not
+  /// seen.
   void die_before(std::uint64_t flush) {
     is_dying_ = true;
     flushes_left_ = flush;
   }
-  /// What it left in the caches; empty when it came to no such flush.
+  /// What the process left in the caches; empty when it did not come to such a flush.
   std::vector<std::byte> end_dying() {
     is_dying_ = false;
     if (!left_.empty()) {
@@ -109,11 +110,11 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     pmem::Label label;
     std::thread::id thread;
   };
-  /// Just before the last fence of a Persister.
+  /// The moment just before the last fence of a Persister.
   struct BeforeFence {
     std::shared_ptr<CrashExplorer::Moment> moment;
     Expectation expectation;
-    std::uint64_t fences = 0;  // a Persister may come to lie where another one lay
+    std::uint64_t fences = 0;  // a Persister may get the address of an earlier one
   };
 
   bool is_mutated(const void* address, pmem::Label label) const {
@@ -138,7 +139,8 @@ class CrashRig::Filter final : public pmem::PersistObserver {
     for (const LateFence& fence : ending) next_->on_fence_by(*fence.by, fence.label);
     if (live_ != nullptr) live_->set_muted(was_muted);
   }
-  /// Notes what the flush covers; whether others have flushed just that, without a fence.
+  /// Notes what the flush covers. Returns whether others have flushed exactly that, without a
+  /// fence.
   bool others_have_flushed(const pmem::Persister& by, const void* address, std::size_t bytes) {
     const std::string content(static_cast<const char*>(address), bytes);
     unfenced_[&by].insert({address, content});

@@ -48,7 +48,7 @@ Result<Schedule> read_schedule(std::string_view words) {
   return schedule;
 }
 
-// With a step that has no divisor in common with their number, every one comes once.
+// The step has no common divisor with the number of points, so each point comes once.
 Schedule one_switch(std::uint64_t index, const TurnOwners& turns, std::uint32_t threads) {
   std::vector<std::uint32_t> points[2];
   for (std::uint32_t i = 0; i < turns.size(); ++i) points[turns[i].is_flush ? 1 : 0].push_back(i);

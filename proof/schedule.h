@@ -9,16 +9,16 @@
 
 namespace flugs::proof {
 
-/// At the switch point of that number, counted over all threads, the turn goes to `thread`.
+/// At the switch point with that number, counted over all threads, the turn goes to `thread`.
 struct ScheduledSwitch {
   std::uint32_t point = 0;
   std::uint32_t thread = 0;
   friend bool operator==(const ScheduledSwitch&, const ScheduledSwitch&) = default;
 };
 
-/// Which of several threads runs when, as the switches away from a thread that could run on, by
-/// ascending points. Otherwise a thread runs until it ends or waits; then the next one in order
-/// does. Thread 0 begins.
+/// Which of several threads runs when: a list of switches away from threads that could run on, by
+/// ascending points. Between switches a thread runs until it ends or waits, and then the next one
+/// in order runs. Thread 0 begins.
 using Schedule = std::vector<ScheduledSwitch>;
 
 /// "17>2.43>0"; "none".
@@ -33,14 +33,15 @@ struct SwitchPoint {
 };
 using TurnOwners = std::vector<SwitchPoint>;
 
-/// All schedules with one switch of a run that had these turns without, by `index`: one for each
-/// point and each other thread. First the points at fences and between steps, then those at
-/// flushes, each in an order that spreads over the run from the begin.
+/// Gives, by `index`, all schedules with one switch of a run that had these turns without a switch:
+/// one for each point and each other thread. Points at fences and between steps come first, then
+/// those at flushes, each in an order that spreads over the run from the beginning.
 Schedule one_switch(std::uint64_t index, const TurnOwners& turns, std::uint32_t threads);
-/// One with 2 to 4 switches, or with many.
+/// Draws a schedule with 2 to 4 switches, or with many.
 Schedule draw_schedule(std::uint64_t seed, std::uint32_t points, std::uint32_t threads);
 
-/// Which switch of the schedule crash points begin at: before, the run is that of many others.
+/// The switch of the schedule from which on crash points are explored: before it, the run equals
+/// many others.
 std::size_t watched_from(const Schedule& schedule);
 
 }  // namespace flugs::proof

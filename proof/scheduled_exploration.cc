@@ -9,7 +9,7 @@ namespace flugs::proof {
 
 namespace {
 
-// Many schedules with some images each find more than a few with all of theirs.
+// Many schedules with some images each find more than few schedules with all images.
 constexpr std::uint64_t kSchedulesWanted = 80;
 constexpr std::uint64_t kImagesPerScheduleMin = 120;
 constexpr std::uint64_t kCombinationsMax = 24;
@@ -32,7 +32,7 @@ void add(ExplorationResult& sum, ExplorerReport&& report,
   for (const auto& [site, lines] : unflushed) sum.unflushed[site] += lines;
 }
 
-/// One switch: what goes wrong does so soon after it.
+/// Whether the schedule has one switch: mistakes show soon after it.
 bool is_enumerated(const Exploration& exploration, std::uint64_t index, const TurnOwners& turns,
                    std::uint32_t threads) {
   return exploration.round == 0 && index % 2 == 1 && index / 2 < turns.size() * (threads - 1);
@@ -59,7 +59,7 @@ std::uint64_t images_for(const Exploration& exploration, bool is_enumerated) {
 ExplorationResult explore_schedules(const Exploration& exploration, const Protocol& protocol,
                                     const Mutation& mutation) {
   const std::clock_t start = std::clock();
-  const mvcc::OtherThread self(0);  // a run is the same whatever this process did before
+  const mvcc::OtherThread self(0);  // makes a run independent of what this process did before
   ExplorationResult result;
   const bool is_given = !exploration.schedule.empty() || !exploration.replay.empty();
   Exploration one = exploration;

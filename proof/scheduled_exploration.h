@@ -4,11 +4,11 @@
 
 namespace flugs::proof {
 
-/// Explores a protocol of several threads: a database and a run of its own for each schedule, first
-/// the one without a switch, then in round 0 all with one and drawn ones in turns, in other rounds
-/// drawn ones. What the threads do is drawn as well in two of four rounds. With a schedule
-/// in the exploration only that one. Crash points begin at the first switch: before it, the run is
-/// that of another schedule.
+/// Explores a protocol of several threads. Each schedule has a database and a run of its own. First
+/// comes the schedule without a switch. In round 0 all schedules with one switch alternate with
+/// drawn ones; other rounds have drawn ones only. In two of four rounds the threads' steps are
+/// drawn as well. If the exploration has a schedule, only that one is explored. Crash points begin
+/// at the first switch: before it, the run equals that of another schedule.
 ExplorationResult explore_schedules(const Exploration& exploration, const Protocol& protocol,
                                     const Mutation& mutation);
 

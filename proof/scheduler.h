@@ -12,27 +12,27 @@
 
 namespace flugs::proof {
 
-/// Runs real threads one at a time, as a schedule says, so that the same schedule gives the same
-/// run. The turn may change at switch points: before each flush, before and after each fence, and
-/// at point(); and it does change when a thread waits for another one or ends.
+/// Runs real threads one at a time by a schedule, so that the same schedule gives the same run. The
+/// turn may change at switch points: before each flush, before and after each fence, and at
+/// point(). It also changes when a thread waits for another one or ends.
 ///
-/// It stands in front of what observes a medium. What the observer does, judge images for
-/// instance, belongs to the thread that flushes or fences, and the turn stays there meanwhile.
+/// The scheduler is in front of the observer of a medium. The observer's work, for instance judging
+/// images, counts as work of the thread that flushes or fences, and the turn stays there meanwhile.
 class Scheduler final : public pmem::PersistObserver, public WaitObserver {
  public:
   /// `before_switch` is called before each switch of the schedule that happens, from
   /// watched_from() on.
   Scheduler(Schedule schedule, pmem::PersistObserver& next, std::function<void()> before_switch);
 
-  /// Returns when all have ended. Ends the process when all that are left wait.
+  /// Returns when all threads have ended. Ends the process when all remaining threads wait.
   void run(const std::vector<std::function<void()>>& threads);
-  /// Of the thread that has the turn.
+  /// Called by the thread that has the turn.
   void point() { point(false); }
   /// Gives the turn to the next thread in order.
   void pass();
   const TurnOwners& turns() const noexcept { return turns_; }
 
-  /// While it lives, its thread keeps the turn, whatever it waits for.
+  /// While it exists, its thread keeps the turn, whatever it waits for.
   class Undisturbed {
    public:
     Undisturbed() noexcept;
@@ -62,13 +62,13 @@ class Scheduler final : public pmem::PersistObserver, public WaitObserver {
   Schedule schedule_;
   pmem::PersistObserver& next_;
   std::function<void()> before_switch_;
-  std::mutex mutex_;  // protects `running_`; all else belongs to the thread that has the turn
+  std::mutex mutex_;  // protects `running_`; the thread that has the turn owns all else
   std::condition_variable turn_;
   std::uint32_t running_ = kNobody;
   std::vector<bool> is_alive_;
   std::size_t next_switch_ = 0;
   TurnOwners turns_;
-  std::uint32_t waits_ = 0;  // since a thread got on
+  std::uint32_t waits_ = 0;  // since a thread last made progress
 };
 
 }  // namespace flugs::proof

@@ -2,7 +2,8 @@
 
 #include "proof/tables.h"
 
-// One script per protocol, in protocols_*.cc. It runs what it needs unwatched, then calls watch().
+// One script per protocol, in protocols_*.cc. It prepares what it needs unwatched, then calls
+// watch().
 
 namespace flugs::proof {
 
@@ -52,7 +53,7 @@ void script_merge_locked(CrashRig& rig);
 void script_merge_chunks(CrashRig& rig);
 void script_merge_again(CrashRig& rig);
 void script_index_runs(CrashRig& rig);
-/// Of each protocol of several threads.
+/// Threads of each protocol with several threads.
 inline constexpr std::uint32_t kThreads = 3;
 void script_threads_commit(CrashRig& rig);
 void script_threads_values(CrashRig& rig);

@@ -22,7 +22,7 @@ Status id_twice(const TableSchema& schema) {
   return Status(StatusCode::kCorrupt, fmt::format("table {}: an id twice", schema.name));
 }
 
-// Those that are not dropped.
+// The columns that are not dropped.
 std::vector<ColumnId> all_columns(const TableSchema& schema) {
   std::vector<ColumnId> columns;
   columns.reserve(schema.columns.size());
@@ -31,7 +31,7 @@ std::vector<ColumnId> all_columns(const TableSchema& schema) {
   return columns;
 }
 
-/// Whether a value was of another type.
+/// Gives values the columns' types; returns whether a value had another type.
 bool give_types(TableRows& rows, const std::vector<ColumnSchema>& schemas) {
   bool has_changed = false;
   for (auto& [id, row] : rows)
@@ -88,7 +88,7 @@ class RowComparison {
  private:
   const TableRows& expected_;
   TableRows::const_iterator next_;
-  std::vector<bool> numbered_;     // by column: any number will do that its key admits
+  std::vector<bool> numbered_;     // by column: any number is right that its key allows
   std::vector<std::int32_t> ids_;  // found
   bool is_equal_ = true;
 };
@@ -144,7 +144,7 @@ bool ModelSteps::run(const Step& step) {
 
 namespace {
 
-// Rows of before a column was added have its default, of one that was dropped nothing.
+// Rows from before a column was added get its default; those of a dropped column lose its value.
 void complete(TableRows& rows, std::span<const ColumnSchema> columns) {
   for (auto& [id, row] : rows) {
     for (std::size_t i = row.size(); i < columns.size(); ++i) row.push_back(rows.defaults[i]);

@@ -13,18 +13,18 @@
 
 namespace flugs::proof {
 
-/// What is found in a database, and must not be.
+/// The status for a finding in a database that must not be.
 inline Status wrong(std::string what) { return Status(StatusCode::kCorrupt, std::move(what)); }
 
-/// A string or bytes that a Value can name for ever.
+/// Keeps a string or bytes for ever, so that a Value can refer to them.
 std::string_view keep(std::string text);
 
 /// Rows by the integer in their first column, which is unique in each table of these tests.
 struct TableRows : std::map<std::int32_t, std::vector<Value>> {
   std::string shape;            ///< shape_of() its schema
-  std::vector<Value> defaults;  ///< by column; of rows that are given without
+  std::vector<Value> defaults;  ///< by column; for rows without a value
 };
-/// Columns and keys of a schema, by name, in words.
+/// Describes columns and keys of a schema, by name, in words.
 std::string shape_of(const TableSchema& schema);
 using DatabaseState = std::map<std::string, TableRows>;
 
@@ -42,8 +42,8 @@ RowWrite insert(std::string table, std::vector<Value> row);
 RowWrite update(std::string table, std::int32_t id, std::vector<ColumnValue> changes);
 RowWrite remove(std::string table, std::int32_t id);
 
-/// A table given another schema, by one call of the database: the two differ in one name or key, or
-/// one has a column more, or a column that is dropped, or of another type.
+/// Gives a table another schema, by one call of the database. The two schemas differ in one name or
+/// key, or the new one has one more column, one dropped column, or one column of another type.
 struct Alteration {
   std::string table;
   TableSchema to;
@@ -55,15 +55,15 @@ struct Step {
   std::optional<TableSchema> created = {};
   std::optional<Alteration> altered = {};
   std::string dropped = {};
-  std::string merged = {};  ///< of a table: changes nothing that a transaction sees
-  bool renews = false;      ///< the merge lets columns begin anew, however little they own
+  std::string merged = {};  ///< merges a table: changes nothing that a transaction sees
+  bool renews = false;      ///< the merge rewrites columns, however little they own
 
   bool does_nothing() const noexcept {
     return writes.empty() && !created && !altered && dropped.empty() && merged.empty();
   }
 };
 
-/// Steps on a model, which are taken back at the end: the same model serves for many images.
+/// Runs steps on a model, and undoes them at the end: one model serves many images.
 class ModelSteps {
  public:
   explicit ModelSteps(DatabaseState& state) : state_(state) {}
@@ -71,7 +71,7 @@ class ModelSteps {
   ModelSteps(const ModelSteps&) = delete;
   ModelSteps& operator=(const ModelSteps&) = delete;
 
-  /// False, and nothing has changed, when the model does not admit it.
+  /// False if the model does not allow the step; then nothing has changed.
   bool run(const Step& step);
   bool run(const Writes& writes);
   void keep() noexcept { changes_.clear(); }
@@ -81,7 +81,7 @@ class ModelSteps {
     enum class Kind : std::uint8_t { kCreated, kAltered, kDropped, kInserted, kUpdated, kRemoved };
     Kind kind;
     std::string created = {};
-    std::string table = {};  ///< kAltered: what it was called, and its shape
+    std::string table = {};  ///< kAltered: its name and shape before
     std::string shape = {};
     std::vector<Value> defaults = {};
     std::map<std::int32_t, std::vector<Value>> rows_before = {};  ///< if columns changed
@@ -100,12 +100,12 @@ class ModelSteps {
   std::vector<Change> changes_;
 };
 
-/// For good; false when the model does not admit it.
+/// Runs a step for good; false when the model does not allow it.
 bool model_step(const Step& step, DatabaseState& state);
 
-/// All that a transaction sees.
+/// Reads all that a transaction sees.
 Result<DatabaseState> read_state(engine::DatabaseCore& core, const Transaction& transaction);
-/// Whether that is what is expected, without a copy of it.
+/// Whether the transaction sees what is expected; makes no copy of it.
 Result<bool> sees(engine::DatabaseCore& core, const Transaction& transaction,
                   const DatabaseState& expected);
 /// Fails with the first difference, in words.

@@ -16,7 +16,7 @@ namespace flugs::proof {
 TableSchema people_schema();
 std::vector<Value> person(std::int32_t id, std::string_view name, std::string_view city,
                           std::int64_t amount, std::string_view note);
-/// The schema with one key more, in the first place that is free; or with that place empty.
+/// The schema with one more key, in the first free place; or with that place empty.
 TableSchema with_key(TableSchema schema, std::string name, std::vector<std::string> columns,
                      bool is_unique);
 TableSchema without_key(TableSchema schema, std::size_t place);
@@ -26,11 +26,11 @@ std::vector<Value> order(std::int32_t id, std::int32_t customer, std::string_vie
 /// No key: opening sweeps the last rows only.
 TableSchema log_schema(std::string name = "log");
 std::vector<Value> log_entry(std::int32_t id, std::int64_t amount);
-/// Makes the table `log` so large that opening does not sweep its first rows, but leaves as many.
+/// Makes the table `log` so large that opening leaves some of its first rows unswept.
 void fill_with_dead_rows(CrashRig& rig);
-/// A number of its own for each row, unique; the model knows none.
+/// Each row gets a unique number, which the model does not know.
 TableSchema tickets_schema();
-/// As Database::drop_column leaves it.
+/// Does to a schema what Database::drop_column does.
 void drop_column(TableSchema& schema, std::size_t column);
 std::vector<Value> ticket(std::int32_t id);
 /// Rows of 256 bytes, 16 to a chunk.

@@ -20,8 +20,8 @@ struct Reading {
   std::vector<Pending> candidates;  // in flight then
   std::size_t ended_before = 0;     // of ThreadRun::ended_
   DatabaseState state;              // as of the snapshot
-  std::uint32_t taken = 0;          // of the candidates, by place
-  std::uint32_t effective = 0;      // candidates whose effect the transaction can tell from none
+  std::uint32_t taken = 0;          // of the candidates, by their place
+  std::uint32_t effective = 0;      // candidates whose effect the transaction can see
 };
 
 bool meet(const Step& step, const RowWrite& write) {
@@ -99,7 +99,7 @@ class ThreadRun {
     return {};
   }
 
-  /// Its thread knows that the step has taken effect, and says so.
+  /// The step's thread knows that it has taken effect, and says so.
   void tell(std::uint64_t number, const Step& step, std::uint64_t timestamp) {
     scheduler_.point();
     if (!step.dropped.empty()) settle_writers(step.dropped);
@@ -110,7 +110,7 @@ class ThreadRun {
     rig_.acknowledge();
   }
 
-  /// Dropping a table has waited for their end.
+  /// Dropping a table has waited for the ends of its writers.
   void settle_writers(const std::string& table) {
     const std::vector<Pending> pending = rig_.expectation().pending;
     for (const Pending& one : pending)
@@ -125,7 +125,7 @@ class ThreadRun {
     Transaction transaction = std::move(*begun);
     const std::size_t reading = begin_reading(transaction);
     if (Status s = read_first(reading, transaction); !s.ok()) return s;
-    // So that the first transactions of all threads overlap, whatever the schedule.
+    // Makes the first transactions of all threads overlap, whatever the schedule.
     if (is_first) scheduler_.pass();
     scheduler_.point();
     const std::uint64_t number = announce(step.step);
@@ -185,7 +185,7 @@ class ThreadRun {
     return wrong(fmt::format("a transaction with snapshot {} sees: {}", reading.snapshot, unlike));
   }
 
-  /// What happened to a table that is gone when the transaction looks cannot be told.
+  /// Cannot tell what happened to a table that is gone when the transaction looks.
   static bool apply(Reading& reading, std::uint32_t taken, const DatabaseState& found,
                     DatabaseState& state) {
     const auto known = [&](DatabaseState all) {
@@ -201,8 +201,8 @@ class ThreadRun {
     return true;
   }
 
-  /// Which tables there are is not of a snapshot: one that came meanwhile is there, and empty; one
-  /// that is being dropped is not.
+  /// The set of tables does not depend on a snapshot: a table that came meanwhile is there, and
+  /// empty; one that is being dropped is not.
   std::string difference_now(DatabaseState expected, DatabaseState found) const {
     std::erase_if(found, [&](const auto& table) {
       return !expected.contains(table.first) && table.second.empty();
@@ -253,7 +253,7 @@ class ThreadRun {
     return {};
   }
 
-  /// A table may come while a transaction runs, which then finds it empty.
+  /// A table may be created while a transaction runs; the transaction then finds it empty.
   void note_table(const std::string& name, DatabaseState& own) {
     const Result<TableId> found = rig_.core().find_table(name);
     const engine::Table* table = found.ok() ? rig_.core().table(*found) : nullptr;
@@ -284,7 +284,8 @@ class ThreadRun {
     return unlike.empty() ? Status() : wrong("before its end a transaction sees: " + unlike);
   }
 
-  /// When all time-stamps are known: each reading saw just those at or below its snapshot.
+  /// Called when all time-stamps are known: each reading saw exactly those at or below its
+  /// snapshot.
   Status check_readings() const {
     for (const Reading& reading : readings_) {
       for (std::size_t i = 0; i < reading.candidates.size(); ++i) {
@@ -315,9 +316,9 @@ class ThreadRun {
   CrashRig& rig_;
   const std::vector<ThreadScript>& scripts_;
   Scheduler scheduler_;
-  // All below belongs to the thread that has the turn.
+  // The thread that has the turn owns all members below.
   std::vector<Reading> readings_;
-  std::map<std::uint64_t, Step> running_;  // by number, until their threads have said how they end
+  std::map<std::uint64_t, Step> running_;  // by number, until their threads have told how they end
   std::vector<Step> ended_;
   std::map<std::uint64_t, std::uint64_t> timestamps_;  // by number of the step
 };

@@ -19,13 +19,13 @@ namespace {
 
 constexpr std::int32_t kTurnIdMin = 50000;
 constexpr std::uint32_t kTurnIds = 48;
-// Salts of the probes are below; salt * 100,000 has to fit an int32.
+// Salts of the probes are below; salt * 100,000 must fit into an int32.
 constexpr std::uint32_t kTurnSaltMin = 1000;
 constexpr std::uint32_t kTurnSalts = 20000;
 constexpr std::size_t kTablesMax = 4;
 constexpr std::size_t kColumnsMax = 10;
 constexpr std::size_t kOpenMax = 1;  // the rig has two slots
-/// What one turn may take besides chunks of string heaps.
+/// Bytes that one turn may take, besides chunks of string heaps.
 constexpr std::uint64_t kTurnBytes = std::uint64_t{24} << 10;
 
 class Turns {
@@ -60,7 +60,8 @@ class Turns {
     }
   }
 
-  /// For a turn, and to judge the states that it leads to; with that table in addition.
+  /// Whether there is space for a turn, and for judging the states after it; also with that table
+  /// added.
   bool is_room_left(const std::optional<TableSchema>& another = {}) {
     return rig_.has_room(kTurnBytes, another);
   }
@@ -168,7 +169,7 @@ class Turns {
     if (!writes.empty()) rig_.abort(writes);
     release(writes);
   }
-  // What is undone changes rows that were written before, and anticipates what comes after.
+  // The undone writes change rows that were written before, and anticipate later writes.
   void write_partly() {
     const Writes before = several();
     const Writes after = several();
@@ -238,7 +239,7 @@ class Turns {
       if (is_room_left(schema)) rig_.create_table(schema);
     }
   }
-  /// A column more, or one that is dropped; nothing, if it cannot be.
+  /// Adds or drops a column; does nothing if it cannot.
   void draw_column(TableSchema& to, const std::string& name) {
     const std::size_t last = to.columns.size() - 1;
     const auto in_key = [&](const KeySchema& key) {
@@ -256,7 +257,7 @@ class Turns {
                                                                : Value::string("by default"));
     }
   }
-  /// The schema of a table with one name of it changed, or one column.
+  /// The schema of a table with one name or one column changed.
   Alteration drawn_alteration(const std::string& table) {
     Alteration alteration{table, schema_of(table)};
     TableSchema& to = alteration.to;
@@ -332,7 +333,7 @@ class Turns {
         step.created = schema;
       }
     }
-    // One that does nothing commits nothing, and gets no time-stamp.
+    // A step that does nothing commits nothing, and gets no time-stamp.
     if (step.does_nothing()) return kill();
     rig_.kill_within(std::move(step), flush);
     open_.clear();

@@ -16,7 +16,7 @@ struct WorkloadLimits {
 };
 
 /// Explores a user's workload, made with the exploration's seed and round; `protocol` only names
-/// it. Each image is judged thus: recovery; the audit is clean, no space is lost; the workload's
+/// it. Each image is judged so: recovery; the audit must be clean and no space lost; the workload's
 /// own check; then a second restart, and the audit once more.
 ExplorationResult explore_workload(const Exploration& exploration, const WorkloadFactory& make,
                                    const WorkloadLimits& limits);
