@@ -1,5 +1,5 @@
-// Analytic queries on rows that were committed a moment ago: sales by product and by year, on one
-// snapshot, while another transaction goes on writing.
+// Analytic queries on rows that were committed a moment ago: sales by product and by year. All run
+// on one snapshot, while another transaction continues to write.
 #include <unistd.h>
 
 #include <cstdio>
@@ -83,7 +83,7 @@ int main() {
   print(result);
   print(check(unknown_products.run(reader)));
 
-  // A result is the input of other queries, and a cell of it a constant in them.
+  // A result can be the input of other queries, and one of its cells a constant in them.
   const Query of_result = Query::of(result);
   const QueryResult best = check(of_result.group_by({}, {max("revenue")}).run(reader));
   print(check(of_result.where(col("revenue") == best.constant(0, 0)).run(reader)));

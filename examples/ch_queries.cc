@@ -1,5 +1,5 @@
-// Eleven queries of CH-benCHmark on TPC-C's tables: results, and how they were found. The queries
-// themselves are in bench/ch_queries.cc, one function each; that file is the one to read.
+// Eleven queries of CH-benCHmark on TPC-C's tables: their results, and how they were found. The
+// queries themselves are in bench/ch_queries.cc, one function each: read that file.
 //
 //   ch_queries [QUERY...]      all of them, or some: ch_queries Q3 Q18
 #include <unistd.h>
@@ -34,7 +34,7 @@ T check(Result<T> result) {
   return std::move(result).value();
 }
 
-/// A tenth of a warehouse, so that it takes no time, and a history.
+/// Fills a tenth of a warehouse, so that it takes no time, and a history.
 bench::ChPeriod fill(Database& database) {
   bench::TpccOptions population;
   population.customers_per_district = 300;

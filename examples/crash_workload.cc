@@ -2,8 +2,8 @@
 //
 //   flugs crashtest ./libexample_crash_workload.so
 //
-// The invariant: no power cut makes or destroys money, the journal holds every transfer that was
-// acknowledged, and at most one more, and then that one is booked as well.
+// The invariant: no power cut makes or destroys money. The journal has every acknowledged transfer
+// and at most one more, and then that one is booked as well.
 
 #include <cstdint>
 #include <random>
@@ -93,7 +93,7 @@ class Bank final : public flugs::CrashWorkload {
       expected[static_cast<std::size_t>(transfers_[i].to)] += transfers_[i].amount;
     }
     if (money != expected) return wrong("accounts and journal do not agree");
-    // And it goes on: the next transfer is booked on what was recovered.
+    // The workload can continue: the next transfer is booked on what was recovered.
     return booked < transfers_.size() ? step(recovered, booked) : Status();
   }
 

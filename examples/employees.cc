@@ -1,7 +1,7 @@
 // Figure 2 of the SOFORT paper (DaMoN 2014): a table of employees and their offices. Ingo moves
-// from B1.01 to B1.03; who began to read before goes on to see the old office, who begins
-// afterwards sees the new one. Nothing is overwritten: the move makes a second version of Ingo's
-// row.
+// from B1.01 to B1.03. A transaction that began to read before still sees the old office; one that
+// begins afterwards sees the new one. Nothing is overwritten: the move makes a second version of
+// Ingo's row.
 //
 //   employees [POOL]      without a pool, a fresh one on /dev/shm, removed at the end
 #include <unistd.h>
@@ -19,7 +19,7 @@ using namespace flugs;
 
 namespace {
 
-std::string made;  // the pool, when it is ours to remove
+std::string made;  // the pool, if this program must remove it
 
 [[noreturn]] void fail(const Status& status) {
   std::fprintf(stderr, "employees: %s\n", status.to_string().c_str());
@@ -54,7 +54,7 @@ void hire(Database& database, TableId employees) {
   check(transaction.commit());
 }
 
-/// Returns the commit time-stamp: when the new version's life begins and the old one's ends.
+/// Returns the commit time-stamp: the new version's life begins there, and the old one's ends.
 std::uint64_t move(Database& database, KeyId by_name, const char* name, const char* office) {
   Transaction transaction = check(database.begin());
   const Row row = check(transaction.find(by_name, {Value::string(name)}));

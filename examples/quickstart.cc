@@ -12,9 +12,9 @@ using namespace flugs;
 
 namespace {
 
-std::string made;  // the pool, when it is ours to remove
+std::string made;  // the pool, if this program must remove it
 
-// What failed stands in the status. Here it ends the program.
+// The status says what failed. Here it ends the program.
 template <typename T>
 T check(Result<T> result) {
   if (result.ok()) return std::move(result).value();
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   check(writer.insert(cities, {Value::int64(2), Value::string("Walldorf"), Value::null()}));
   const Row walldorf = check(writer.find(by_id, {Value::int64(2)}));
   check(writer.update(cities, walldorf.id(), {{inhabitants, Value::int64(15000)}}));
-  if (!writer.commit().ok()) return 1;  // ok: it is durable
+  if (!writer.commit().ok()) return 1;  // ok: the transaction is durable
 
   Transaction reader = check(database.begin(AccessMode::kReadOnly));
   const Row dresden = check(reader.find(by_id, {Value::int64(1)}));

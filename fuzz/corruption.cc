@@ -14,7 +14,7 @@ using pmem::kPageBytes;
 
 namespace {
 
-/// One pool under the knife.
+/// Damages one pool.
 class Corruptor {
  public:
   Corruptor(std::span<std::byte> pool, const std::vector<SamplePool>& samples, std::size_t index,
@@ -39,7 +39,7 @@ class Corruptor {
   }
 
  private:
-  /// Each part is as likely as any other, however much of the pool it fills.
+  /// Each part of a pool is as likely as any other, however large it is.
   const Region& any_region() {
     for (;;) {
       const auto& regions = by_part_[random_.below(kPartsCount)];
@@ -125,7 +125,7 @@ class Corruptor {
                     first + bytes));
   }
 
-  /// A structure of the same part, of this pool or another, in the place of this one.
+  /// Puts a structure of the same part, of this pool or another, in the place of this one.
   void splice(const Region& region) {
     const SamplePool& other =
         random_.below(2) == 0 ? sample_ : samples_[random_.below(samples_.size())];
@@ -152,7 +152,7 @@ class Corruptor {
     say(fmt::format("pages {} and {} swapped", a, b));
   }
 
-  /// A page that was lost, or that is another pool's or another place's.
+  /// Makes a page zero, or replaces it by one of another pool or place.
   void replace_page() {
     const std::uint64_t page = any_region().offset / kPageBytes;
     if ((page + 1) * kPageBytes > pool_.size()) return;

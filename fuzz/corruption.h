@@ -11,16 +11,16 @@
 
 namespace flugs::fuzz {
 
-/// What was done to a pool.
+/// Describes the damage done to a pool.
 struct Corruption {
   std::string words;        ///< for people, one clause per change
-  bool is_vouched = false;  ///< one change, all of it under a checksum that was not put right
+  bool is_vouched = false;  ///< one change only, under a checksum that was not corrected
   std::uint64_t bytes = 0;  ///< size that the pool has now
 };
 
-/// Damages `pool`, a copy of `samples[index]`, as `random` says: one to four changes of bits,
-/// words, pages or whole structures, with or without their checksums put right; now and then
-/// truncates it.
+/// Damages `pool`, a copy of `samples[index]`, as `random` says. It makes one to four changes of
+/// bits, words, pages or whole structures, with or without correcting their checksums; now and then
+/// it truncates the pool.
 Corruption corrupt(std::span<std::byte> pool, const std::vector<SamplePool>& samples,
                    std::size_t index, bench::Random& random);
 

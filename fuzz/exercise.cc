@@ -100,7 +100,7 @@ class Exercise {
     }
   }
 
-  /// The row's own values, some of them changed: so that keys meet what stands in the indexes.
+  /// The row's own values with some changes, so that keys meet the keys in the indexes.
   std::vector<Value> varied(const TableSchema& schema, std::vector<Value> values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (random_.below(3) != 0 && !values[i].is_null()) continue;

@@ -5,8 +5,8 @@
 
 namespace flugs::fuzz {
 
-/// Zeroed memory between two pages that must not be touched: what reads past either end dies. The
-/// last byte of the memory stands directly before the second of them.
+/// Zeroed memory between two pages that must not be touched: a read behind either end ends the
+/// process. The last byte of the memory is directly before the second of these pages.
 class GuardedBuffer {
  public:
   /// `bytes` is rounded up to whole pages.

@@ -23,16 +23,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Inputs of one process: enough to make starting it cheap, few enough that what one input leaves
-// behind in the process does not hide for long.
+// Inputs per process: enough to make starting it cheap, and few enough to show soon what an input
+// leaves behind in the process.
 constexpr std::uint64_t kInputsPerProcess = 2000;
 constexpr std::size_t kFailuresKept = 20;
-/// What an input may take beyond what the process had: address space, as all else is bounded by it.
+/// Memory that an input may take beyond what the process had: address space, which bounds all else.
 constexpr std::uint64_t kAddressSpacePerInput = std::uint64_t{2} << 30;
 
-/// What a child tells its parent, in memory of both.
+/// Figures that a child reports to its parent, in shared memory.
 struct Shared {
-  std::atomic<std::uint64_t> input;  ///< that runs
+  std::atomic<std::uint64_t> input;  ///< the running one
   std::atomic<std::uint64_t> refused;
   std::atomic<std::uint64_t> answered;
   std::atomic<std::uint64_t> vouched;
@@ -67,8 +67,8 @@ constexpr bool kHasAddressSanitizer = __has_feature(address_sanitizer);
 constexpr bool kHasAddressSanitizer = false;
 #endif
 
-/// An input that asks for memory without limit dies of it, instead of taking the machine down. The
-/// address sanitizer maps all of the address space, so there the limit is its own.
+/// Makes an input that asks for memory without limit die of it, before the machine suffers. The
+/// address sanitizer maps all of the address space, so there its own limit counts.
 void limit_memory() {
   if (kHasAddressSanitizer) return;
   std::ifstream statm("/proc/self/statm");
@@ -131,7 +131,8 @@ class Fuzzer {
     ::_exit(0);
   }
 
-  /// Runs inputs in a process until they are done or one ends it; gives the number of the next one.
+  /// Runs inputs in a process until they are done or one ends it; returns the number of the next
+  /// input.
   Result<std::uint64_t> run_batch(std::uint64_t first, std::uint64_t end) {
     shared_.input.store(first);
     const pid_t child = ::fork();

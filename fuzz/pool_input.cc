@@ -34,7 +34,7 @@ OpenOptions options_of_opener(const std::string& path, bench::Random& random) {
   return options;
 }
 
-/// The pages that are not all zero; the others stay holes.
+/// Writes the pages that are not all zero; the others stay holes.
 Status write_sparse(const std::string& path, std::span<const std::byte> bytes) {
   using pmem::kPageBytes;
   static constexpr std::array<std::byte, kPageBytes> kZeros{};
@@ -133,7 +133,7 @@ InputResult PoolInputs::run_in_memory(bench::Random& random) {
   InputResult result;
   result.is_vouched = done.is_vouched;
   if (before_use) before_use(fmt::format("pool '{}': {}", sample.name, done.words));
-  // What is left of it stands at the end, so that whoever reads behind it is caught.
+  // A shortened pool is put at the end of the buffer, so that a read behind it is caught.
   const std::span<std::byte> left = buffer_->tail(done.bytes);
   if (left.size() != pool.size()) std::memmove(left.data(), pool.data(), left.size());
   const std::span<std::byte> copy = audited_->tail(left.size());

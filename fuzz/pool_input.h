@@ -17,20 +17,20 @@ enum class Outcome : std::uint8_t { kRefused, kAnswered };
 struct InputResult {
   Outcome outcome = Outcome::kRefused;
   bool is_vouched = false;  ///< the damage is under a checksum only
-  bool is_noticed = false;  ///< opening, recovery's report or the audit said something
+  bool is_noticed = false;  ///< opening, the recovery report or the audit noticed the damage
   bool in_file = false;
-  std::string words;  ///< what was done, what was said
+  std::string words;  ///< the damage, and the messages
 };
 
 /// Makes and runs inputs of one seed. Thread-safety: one thread.
 class PoolInputs {
  public:
-  /// `file` is where pools in files are made; every `file_every`-th input is one, 0: none.
+  /// `file` is the path for pools in files; every `file_every`-th input is in a file, 0: none.
   static Result<PoolInputs> make(std::uint64_t seed, std::uint64_t file_every,
                                  const std::string& file);
 
   InputResult run(std::uint64_t input);
-  /// Told what was done to the pool before it is used: for an input that does not come back.
+  /// Called with the damage before the pool is used: for an input that does not return.
   std::function<void(const std::string& words)> before_use;
 
  private:

@@ -39,7 +39,7 @@ using engine::RowGroupLayout;
 using engine::TableLayout;
 using pmem::ChunkListLayout;
 
-/// Of offsets of added columns, and of later editions.
+/// Bytes of the offsets of added columns, and of later editions.
 std::uint64_t words_behind(const engine::SchemaBlockLayout& block) {
   return block.added_columns * sizeof(std::uint64_t) +
          block.changed_columns * sizeof(ChangedColumnLayout);
@@ -47,7 +47,7 @@ std::uint64_t words_behind(const engine::SchemaBlockLayout& block) {
 
 constexpr ChunkGeometry kDictionaryGeometry{8, 18};
 constexpr ChunkGeometry kHintSlabGeometry{0, 9};
-constexpr std::size_t kRowsMapped = 4096;  // of a chunk; enough to hit, and bounded
+constexpr std::size_t kRowsMapped = 4096;  // per chunk; enough to hit, and bounded
 
 std::uint64_t rounded(std::uint64_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 
@@ -147,8 +147,8 @@ class Mapper {
     }
   }
 
-  // Of columns that were added, and of later editions; the columns that have such, whose first
-  // editions own what may be something else by now.
+  // Maps added columns, and later editions. Returns the columns with later editions: the space that
+  // their first editions owned may belong to others by now.
   std::set<std::uint64_t> map_later_columns(const TableLayout& table) {
     std::set<std::uint64_t> changed;
     if (table.schema_block == 0) return changed;
@@ -188,7 +188,7 @@ class Mapper {
     add(Part::kHintIndex, false, offset, 40);
     add(Part::kHintDirectory, false, hints.directory / 64 * 64,
         std::uint64_t{8} << (hints.directory % 64));
-    // A change that is not whole is none: what was replaced then stays where it was.
+    // An incomplete change does not count: what it would have replaced has stayed where it was.
     if (hints.change.checksum != 0)
       add(Part::kHintChange, false, offset + offsetof(HintIndexLayout, change),
           sizeof hints.change);

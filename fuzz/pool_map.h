@@ -7,7 +7,7 @@
 
 namespace flugs::fuzz {
 
-/// What stands in a part of a pool.
+/// The kind of structure in a part of a pool.
 enum class Part : std::uint8_t {
   kObjectHeader,  ///< of libpmemobj, with its descriptor
   kLanes,         ///< of libpmemobj
@@ -60,8 +60,8 @@ struct Region {
 /// pools: an independent reading. `root` is the offset of the PoolRoot.
 std::vector<Region> map_pool(std::span<const std::byte> pool, std::uint64_t root);
 
-/// Puts the right checksum under a structure that was changed: so that what lies behind the check
-/// of checksums is reached, too. Does nothing for parts without one.
+/// Corrects the checksum of a changed structure, so that code behind the check of checksums is
+/// reached, too. Does nothing for parts without a checksum.
 void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region);
 
 }  // namespace flugs::fuzz

@@ -67,7 +67,7 @@ TableSchema customers_schema() {
   return schema.with_default(Value::string("without a name so far")).primary_key({"id"});
 }
 
-/// Rows that refer to customers, by a key that the foreign key brings with it, and to each other.
+/// Rows that refer to customers, by a key that the foreign key adds, and to each other.
 TableSchema bills_schema() {
   TableSchema schema("bills");
   schema.column("id", Type::kInt32).column("customer", Type::kInt64);
@@ -90,14 +90,15 @@ std::string text_of(Random& random, std::uint32_t bytes_max) {
   return text;
 }
 
-/// Fills a database; fails with what the database says.
+/// Fills a database; fails with the database's status.
 class Filler {
  public:
   Filler(DatabaseCore& core, std::uint64_t seed) : core_(core), random_(seed) {}
 
   Status make(const TableSchema& schema) { return core_.create_table(schema).status(); }
 
-  /// Rows `first` to `end` - 1 in one transaction, of which some are changed and removed again.
+  /// Inserts rows `first` to `end` - 1 in one transaction, and changes and removes some of them
+  /// again.
   Status insert(const char* name, std::uint32_t first, std::uint32_t end,
                 std::uint32_t text_bytes_max) {
     const Result<TableId> table = core_.find_table(name);
@@ -137,7 +138,7 @@ class Filler {
     return {};
   }
 
-  /// All of a table into row groups.
+  /// Merges all of a table into row groups.
   Status merge(const char* name) {
     const Result<TableId> table = core_.find_table(name);
     if (!table.ok()) return table.status();
@@ -148,7 +149,7 @@ class Filler {
     return core_.merge(*table, options).status();
   }
 
-  /// Columns of each encoding that the rows so far lack, and a key on one of them.
+  /// Adds a column of each encoding that the rows lack, and a key on one of them.
   Status extend_log() {
     const Result<TableId> log = core_.find_table("log");
     if (!log.ok()) return log.status();
@@ -170,8 +171,8 @@ class Filler {
     by_source.columns = {"source", "id"};
     return core_.add_key(*log, by_source).status();
   }
-  /// A column is dropped that rows have values of: else nothing of it is looked at any more. Two
-  /// get another type, of which rows are in earlier editions, in chunks and in groups.
+  /// Drops a column of which rows have values: otherwise nothing of it would be read any more.
+  /// Gives two columns another type while rows in chunks and in groups have their earlier editions.
   Status cut_log() {
     const Result<TableId> log = core_.find_table("log");
     if (!log.ok()) return log.status();
@@ -296,7 +297,7 @@ std::string name_of(const Kind& kind, IndexMode mode) {
 OpenOptions options_for(const Kind& kind, IndexMode mode) {
   OpenOptions options;
   options.index_mode = mode;
-  options.hint_interval = std::chrono::milliseconds(0);  // no thread whose progress would differ
+  options.hint_interval = std::chrono::milliseconds(0);  // no thread whose progress could differ
   options.clock = CommitClock::kCounter;                 // the same on every machine
   options.path = "(memory)";
   options.segment_bytes = kSegmentBytes;
@@ -306,7 +307,7 @@ OpenOptions options_for(const Kind& kind, IndexMode mode) {
   return options;
 }
 
-/// Transactions in flight: what a crash leaves of them is in the copy that `copy` takes.
+/// Transactions in flight: `copy` takes a copy with what a crash leaves of them.
 Status copy_in_flight(DatabaseCore& core, Filler& filler, const std::function<void()>& copy) {
   const Result<TableId> people = core.find_table("people");
   const Result<TableId> log = core.find_table("log");
@@ -321,7 +322,7 @@ Status copy_in_flight(DatabaseCore& core, Filler& filler, const std::function<vo
   return status;
 }
 
-/// A sample that is not clean would hide what is damaged in it.
+/// Notes the remarks of the audit. Fails if the sample is not clean, since that would hide damage.
 Status note_audit(const Result<PoolCheckReport>& report, SamplePool& sample) {
   if (!report.ok()) return report.status();
   if (!report->is_clean())
@@ -380,7 +381,7 @@ Status read_file(const std::string& path, std::vector<std::byte>& bytes) {
   return Status(StatusCode::kIoError, fmt::format("{}: cannot be read", path));
 }
 
-/// Where libpmemobj's own metadata is, as docs/format.md has it.
+/// The places of libpmemobj's own metadata, by docs/format.md.
 void map_object_metadata(SamplePool& sample) {
   constexpr std::uint64_t kLanes = 8192;
   constexpr std::uint64_t kHeap = kLanes + 1024 * 3072;

@@ -12,20 +12,21 @@
 
 namespace flugs::fuzz {
 
-/// A valid pool, and where what stands in it.
+/// A valid pool, and a map of its structures.
 struct SamplePool {
   std::string name;
   std::vector<std::byte> bytes;
   std::uint64_t root = 0;  ///< offset of the PoolRoot
   std::vector<Region> regions;
-  std::uint64_t remarks = 0;  ///< what the audit says of it; never damage
+  std::uint64_t remarks = 0;  ///< of the audit; a sample never has damage
 };
 
-/// Pools in memory of all kinds: empty, small, of every type, without keys, with many chunks and
-/// long strings, left behind by a crash in the middle of transactions. The same for the same seed.
+/// Makes pools in memory of all kinds: empty, small, with every type, without keys, with many
+/// chunks and long strings, and left by a crash in the middle of transactions. The same seed gives
+/// the same pools.
 Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed);
 
-/// Some of these kinds as they are in files: `path` is made and removed again.
+/// Makes some of these kinds as files; makes the file `path` and removes it.
 Result<std::vector<SamplePool>> make_file_samples(std::uint64_t seed, const std::string& path);
 
 }  // namespace flugs::fuzz

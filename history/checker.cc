@@ -52,7 +52,7 @@ Result<Report> check(const History& history, const CheckOptions& options) {
   count_transactions(history, report);
   report.unknown_happened = dependencies->unknown_happened;
   report.dependencies = dependencies->edges.size();
-  // True when it is the first forbidden one of its kind.
+  // True for the first forbidden anomaly of its kind.
   const auto count = [&](Anomaly anomaly, bool in_real_time) {
     Report::Anomalies& kind = report.by_kind[static_cast<std::size_t>(anomaly)];
     if (!forbids(options.level, anomaly, in_real_time)) {

@@ -12,12 +12,11 @@ namespace flugs::history {
 
 struct CheckOptions {
   Level level = Level::kStrongSnapshot;
-  /// Look also for cycles that the level allows: that there are some says that the history is worth
-  /// being checked.
+  /// Also look for cycles that the level allows: if there are some, the history is worth checking.
   bool reports_allowed = false;
 };
 
-/// What a check found. Reports of several histories can be added up.
+/// The result of a check. Reports of several histories can be added up.
 struct Report {
   struct Anomalies {
     std::uint64_t forbidden = 0;
@@ -30,7 +29,7 @@ struct Report {
   std::uint64_t unknown = 0;           ///< killed before the answer
   std::uint64_t unknown_happened = 0;  ///< of these, seen by others
   std::uint64_t dependencies = 0;
-  std::uint64_t forbidden = 0;  ///< anomalies that the level excludes; cycles: one for each knot
+  std::uint64_t forbidden = 0;  ///< anomalies that the level excludes; of cycles, one per knot
   std::array<Anomalies, kAnomalyCount> by_kind{};
   /// Of the forbidden anomalies, the first of each kind and the shortest cycle, in words.
   std::vector<std::string> words;

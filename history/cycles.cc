@@ -14,17 +14,17 @@ constexpr std::uint32_t kInside = 0xFFFFFFFFu;   // from a transaction's start t
 constexpr std::uint32_t kTimeArc = 0xFFFFFFFEu;  // from, between and to moments
 constexpr std::uint32_t kNoTransaction = 0xFFFFFFFFu;
 
-// Of a knot, so many arcs are tried for a shortest cycle through them, and so many nodes visited in
-// all knots: a knot can be the whole history.
+// Limits: arcs of a knot that are tried for a shortest cycle through them, and nodes visited in all
+// knots, because a knot can be the whole history.
 constexpr std::size_t kArcsTriedMax = 256;
 constexpr std::uint64_t kVisitsMax = 4'000'000;
 
-/// What a search looks at. What `needs` says has to be in the cycle: others are found elsewhere.
+/// What a search looks at. A cycle must have what `needs` says: other searches find other cycles.
 struct Search {
   enum class Needs : std::uint8_t { kAny, kWr, kRw, kRealTime };
   bool wr;
   bool rw;
-  bool is_split;  ///< starts and commits are nodes of their own: for snapshot isolation
+  bool is_split;  ///< starts and commits are separate nodes: for snapshot isolation
   bool real_time;
   Needs needs;
 };
@@ -46,7 +46,7 @@ class CycleSearch {
   std::vector<Cycle> run() {
     std::vector<Cycle> cycles;
     if (!has_cycle()) return cycles;
-    // The arcs of each knot that are to be tried.
+    // The arcs of each knot that will be tried.
     std::vector<std::vector<Graph::Arc>> tried(components_.is_cyclic.size());
     for (const Graph::Arc& arc : graph_.arcs()) {
       const std::uint32_t component = components_.of[arc.from];
@@ -87,7 +87,7 @@ class CycleSearch {
     for (std::uint32_t i = 0; i < dependencies_.edges.size(); ++i) {
       const Dependency& edge = dependencies_.edges[i];
       if (edge.edge == Edge::kRw) {
-        // It began before the other one committed; that is all it says.
+        // It only says that `from` began before `to` committed.
         if (search_.rw) graph.add(start_of(edge.from), commit_of(edge.to), i);
       } else if (edge.edge == Edge::kWw || search_.wr) {
         graph.add(commit_of(edge.from), start_of(edge.to), i);
@@ -99,8 +99,9 @@ class CycleSearch {
     return graph;
   }
 
-  // A moment for each answer, in their order: from a transaction to its moment, from each moment to
-  // the next, and from the last moment before a transaction began to that transaction.
+  // Each answer gives a moment, in their order. Arcs lead from a transaction to its moment, from
+  // each moment to the next, and from the last moment before a transaction began to that
+  // transaction.
   void add_real_time(Graph& graph) const {
     const auto transactions = history_.transactions();
     std::vector<std::uint32_t> by_end;
@@ -157,9 +158,10 @@ class CycleSearch {
     return shortest;
   }
 
-  // Arcs between transactions become steps; those inside of one, and between moments, fall away.
+  // Arcs between transactions become steps; arcs inside a transaction and between moments are left
+  // out.
   Cycle cycle_of(std::vector<Graph::Arc> arcs) const {
-    // Begin with a transaction, and not with a way between moments.
+    // Begin with a transaction, not with an arc between moments.
     const auto first = std::find_if(arcs.begin(), arcs.end(), [&](const Graph::Arc& arc) {
       return transaction_of(arc.from) != kNoTransaction && arc.label != kInside;
     });
@@ -227,7 +229,7 @@ class CycleSearch {
     return rw.is_predicate ? Anomaly::kPmp : Anomaly::kGSingle;
   }
 
-  // Whether the reader saw the other one's write before it missed it.
+  // Whether the reader saw a write of the other transaction before it missed this one.
   bool reads_first(const Dependency& missed, const Dependency& seen) const {
     const auto operations = history_.operations(history_.transactions()[missed.from]);
     for (const Operation& operation : operations) {
@@ -251,7 +253,7 @@ class CycleSearch {
   std::uint64_t visited_ = 0;
 };
 
-/// The searches that find what a level forbids; the first contains all others.
+/// The searches that find the cycles that a level forbids; the first search contains all others.
 std::vector<Search> searches_of(Level level) {
   switch (level) {
     case Level::kReadCommitted:
@@ -274,7 +276,7 @@ std::vector<Search> searches_of(Level level) {
 std::vector<Cycle> find_cycles(const History& history, const Dependencies& dependencies,
                                Level level, bool reports_allowed) {
   std::vector<Cycle> cycles;
-  // What a narrower search was there to find is not reported again.
+  // Cycles that a narrower search has already found are not reported again.
   const auto add = [&](const Search& search, std::vector<Cycle> found) {
     for (Cycle& cycle : found) {
       const bool is_g2 = cycle.anomaly == Anomaly::kG2 || cycle.anomaly == Anomaly::kG2Item;

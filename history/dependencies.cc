@@ -93,7 +93,8 @@ void Inference::resolve_unknown() {
   }
 }
 
-// A value that a transaction which happened has seen; false: it must not have been there.
+// Judges a value that a transaction that happened has seen; false: the value must not have been
+// there.
 bool Inference::judge_value(std::uint32_t reader, std::uint32_t key, std::uint32_t value) {
   const std::uint32_t writer = out_.writers.of(value);
   if (writer == kNobody || history_.operations()[out_.writers.operation[value]].key != key) {
@@ -113,7 +114,7 @@ void Inference::add_edge(Edge edge, std::uint32_t from, std::uint32_t to, std::u
   out_.edges.push_back({from, to, key, before, value, edge, is_predicate});
 }
 
-/// What the transaction itself had last written to the key when it read; 0: nothing.
+/// The value that the transaction itself had last written to the key before the read; 0: none.
 std::uint32_t Inference::own_before(const Read& read) const {
   const Transaction& transaction = history_.transactions()[read.transaction];
   std::uint32_t own = 0;

@@ -20,7 +20,8 @@ enum class EventKind : std::uint8_t {
   kKilled,
 };
 
-// The first word of an event: kind, whether it read by a condition, session, words that follow.
+// The first word of an event: kind, whether it read by a condition, session, number of words that
+// follow.
 constexpr std::uint32_t kPredicateBit = 1U << 27;
 
 constexpr std::uint32_t head_of(EventKind kind, std::uint32_t session,
@@ -43,7 +44,7 @@ constexpr std::uint64_t time_in(std::span<const std::uint32_t> words) noexcept {
   return std::uint64_t{words[1]} << 32 | words[0];
 }
 
-/// Stores before this come before stores after it, as far as the compiler is concerned.
+/// Keeps the compiler from moving stores across this point.
 void keep_store_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 }  // namespace

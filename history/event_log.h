@@ -11,16 +11,16 @@
 
 namespace flugs::history {
 
-/// Where a user writes down what it is about to do and what came back, in memory that outlives the
-/// process: a killed process leaves exactly the stores that it had executed, in program order, so
-/// ordering them against the compiler is all it takes. An event counts once `words` covers it.
+/// A user's log of operations and answers, in memory that outlives the process. A killed process
+/// leaves exactly the stores that it had executed, in program order, so only the compiler must be
+/// kept from reordering them. An event counts once `words` covers it.
 struct alignas(64) EventLogLayout {
   std::atomic<std::uint64_t> words{0};       ///< of 4 bytes, written so far
   std::atomic<std::uint64_t> operations{0};  ///< begun so far
 };
 
-/// The log of a user, who may have several sessions, each with one transaction at a time. Events
-/// that do not fit are not written, and `is_full` says so: then the log is no history any more.
+/// The log of a user, which may have several sessions, each with one transaction at a time. Events
+/// that do not fit are not written, and `is_full` says so: then the log is no longer a history.
 /// Thread-safety: one thread.
 class EventLog {
  public:
@@ -31,18 +31,20 @@ class EventLog {
   static constexpr std::size_t kElementsMax = 0xFFFF;
 
   void begin(std::uint32_t session, std::uint64_t time_ns) noexcept;
-  /// Before it is done: an append or a write that fails is one of a transaction that aborts.
+  /// Called before the operation: an append or a write that fails belongs to a transaction that
+  /// aborts.
   void append(std::uint32_t session, std::uint32_t key, std::uint32_t value) noexcept;
   void write(std::uint32_t session, std::uint32_t key, std::uint32_t value) noexcept;
-  /// When the answer is there.
+  /// Called when the answer is there.
   void read_list(std::uint32_t session, std::uint32_t key, std::span<const std::uint32_t> elements,
                  bool is_predicate) noexcept;
   void read_register(std::uint32_t session, std::uint32_t key, std::uint32_t value,
                      bool is_predicate) noexcept;
-  /// Before commit is called: from here on the outcome of one that is killed is unknown.
+  /// Called before the commit: from here on the outcome of a killed transaction is unknown.
   void commit(std::uint32_t session) noexcept;
   void end(std::uint32_t session, bool is_committed, std::uint64_t time_ns) noexcept;
-  /// The process was killed, by the clock of who killed it; the next sessions are other processes.
+  /// The process was killed; the time is by the killer's clock. The next sessions are other
+  /// processes.
   void killed(std::uint64_t time_ns) noexcept;
 
   bool is_full() const noexcept { return is_full_; }
@@ -58,15 +60,15 @@ class EventLog {
   bool is_full_ = false;
 };
 
-/// Where in the numbering of processes a log's sessions are: those of its first life have the
-/// numbers from `first_process` on, each life later `processes_per_life` more.
+/// The process numbers of a log's sessions: the sessions of its first life have the numbers from
+/// `first_process` on, and each later life `processes_per_life` more.
 struct Processes {
   std::uint32_t first_process = 0;
   std::uint32_t processes_per_life = 1;
 };
 
-/// Adds the transactions of a log to a history. Transactions without an end are those of a process
-/// that was killed: `killed` must have said so behind them. Fails with: kCorrupt.
+/// Adds the transactions of a log to a history. A transaction without an end is of a killed
+/// process: a call of `killed` must have followed it. Fails with: kCorrupt.
 Status read_log(std::span<const std::uint32_t> words, Processes processes, History& history);
 
 }  // namespace flugs::history

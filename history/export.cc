@@ -18,7 +18,7 @@ struct Event {
   bool is_completion;
 };
 
-/// In the order of time; of a process in its own.
+/// Events in the order of time; those of one process stay in its own order.
 std::vector<Event> events_of(const History& history) {
   std::vector<Event> events;
   const auto transactions = history.transactions();
@@ -64,7 +64,7 @@ class HistoryWriter {
   }
 
  private:
-  // Of a transaction without a good answer nobody has heard what it read.
+  // If a transaction has no good answer, no one has heard what it read.
   void add(const Operation& operation, bool has_answer) {
     const char* const nothing = is_edn_ ? "nil" : "null";
     const char* const comma = is_edn_ ? " " : ",";

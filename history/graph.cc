@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kUnseen = 0xFFFFFFFFu;
 
-/// Tarjan's algorithm with a stack of its own: histories are deeper than a thread's.
+/// Tarjan's algorithm with its own stack: histories are deeper than the stack of a thread.
 class Tarjan {
  public:
   Tarjan(const Graph& graph, Components& out) : graph_(graph), out_(out) {

@@ -6,8 +6,8 @@
 
 namespace flugs::history {
 
-/// A directed graph of numbered nodes with labelled arcs: arcs are added, then `finish` sorts them
-/// by their origin, then it is searched. Linear in nodes and arcs.
+/// A directed graph of numbered nodes with labelled arcs. First arcs are added, then `finish` sorts
+/// them by their origin, then the graph is searched. Linear in nodes and arcs.
 class Graph {
  public:
   struct Arc {
@@ -33,8 +33,9 @@ class Graph {
   std::vector<std::uint32_t> first_;
 };
 
-/// The strongly connected components, by Tarjan's algorithm: a number for each node, the same for
-/// two nodes that can reach each other. `is_cyclic`, by number: more than one node.
+/// The strongly connected components, by Tarjan's algorithm: a number per node, which is the same
+/// for two nodes that can reach each other. `is_cyclic`, by number: the component has more than one
+/// node.
 struct Components {
   std::vector<std::uint32_t> of;
   std::vector<std::uint8_t> is_cyclic;
@@ -42,13 +43,13 @@ struct Components {
 };
 Components components_of(const Graph& graph);
 
-/// Looks for shortest ways, without clearing its memory for each.
+/// Finds shortest paths, without clearing its memory for each search.
 class PathFinder {
  public:
   PathFinder(const Graph& graph, const Components& components);
 
-  /// The arcs of a shortest way within a component, empty when it would have more than
-  /// `length_max`. `visited` grows by the nodes that were looked at.
+  /// The arcs of a shortest path within a component, empty when it would have more than
+  /// `length_max`. `visited` grows by the number of nodes visited.
   std::vector<Graph::Arc> find(std::uint32_t from, std::uint32_t to, std::size_t length_max,
                                std::uint64_t& visited);
 

@@ -6,16 +6,16 @@
 
 namespace flugs::history {
 
-/// What transactions did to objects, as they saw it: material for a checker that knows nothing of
-/// who executed them. Objects are lists, to which elements are appended, or registers, which are
-/// overwritten; each is named by a small number, its key. No value is written twice in a history,
-/// so a value tells who wrote it. 0 is no value: a register that was never written.
+/// What transactions did to objects, as they saw it: input for a checker that does not know what
+/// executed them. Objects are lists, to which elements are appended, or registers, which are
+/// overwritten; a small number, the key, names each. No value is written twice in a history, so a
+/// value identifies its writer. 0 is no value: a register that was never written.
 
 enum class OperationKind : std::uint8_t { kAppend, kReadList, kWrite, kReadRegister };
 
 struct Operation {
   OperationKind kind = OperationKind::kAppend;
-  /// The read went by a condition (a range, a scan), so what it did not find counts as well.
+  /// The read was by a condition (a range, a scan), so what it did not find counts as well.
   bool is_predicate = false;
   std::uint32_t key = 0;
   std::uint32_t value = 0;          ///< of kAppend, kWrite, kReadRegister
@@ -33,12 +33,12 @@ constexpr bool is_of_list(OperationKind kind) noexcept {
 enum class Outcome : std::uint8_t {
   kCommitted,
   kAborted,
-  kUnknown,  ///< it had asked to commit and was killed before the answer
+  kUnknown,  ///< it asked to commit and was killed before the answer
 };
 
 struct Transaction {
   std::uint64_t begin_ns = 0;  ///< before it began, by a clock that all processes share
-  std::uint64_t end_ns = 0;    ///< after it had its answer; of one that was killed, the kill
+  std::uint64_t end_ns = 0;    ///< after its answer; for a killed transaction, the kill
   std::uint32_t process = 0;   ///< a process has one transaction at a time
   std::uint32_t first_operation = 0;
   std::uint32_t operation_count = 0;
@@ -48,7 +48,7 @@ struct Transaction {
 /// Transactions with their operations. Built one transaction after the other, in any order.
 class History {
  public:
-  /// The operations that follow are this transaction's.
+  /// Begins a transaction: the operations that follow belong to it.
   void begin(std::uint32_t process, std::uint64_t begin_ns);
   void append(std::uint32_t key, std::uint32_t value);
   void write(std::uint32_t key, std::uint32_t value);

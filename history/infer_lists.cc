@@ -24,7 +24,7 @@ void Inference::find_longest_reads() {
   }
 }
 
-// Each element of the longest read once; reads that agree with it need not be looked at so closely.
+// Judges each element of the longest read once: then reads that agree with it need no close look.
 void Inference::judge_order(std::uint32_t key) {
   const ListOrder& list = lists_[key];
   if (list.longest == nullptr) return;
@@ -44,8 +44,8 @@ void Inference::judge_order(std::uint32_t key) {
   }
 }
 
-// It is not the beginning of the longest read. If an element of it must not have been there, that
-// is why, else the two contradict each other.
+// The read is not the beginning of the longest read. If one of its elements must not have been
+// there, that is the reason; otherwise the two reads contradict each other.
 void Inference::judge_contradiction(const Read& read) {
   const std::uint32_t key = read.operation->key;
   bool is_good = true;
@@ -60,7 +60,7 @@ void Inference::judge_list_read(const Read& read) {
   const std::uint32_t key = read.operation->key;
   const auto elements = history_.elements(*read.operation);
   const auto longest = history_.elements(*lists_[key].longest);
-  // What it appended itself stands at the end.
+  // The reader's own appends are at the end.
   std::uint32_t own = 0;
   const auto& transaction = history_.transactions()[read.transaction];
   for (const Operation& operation : history_.operations(transaction)) {
@@ -95,7 +95,8 @@ void Inference::judge_list_read(const Read& read) {
   }
 }
 
-// Somebody read the list after the append had been acknowledged, and nobody ever saw the element.
+// Finds elements that no read saw, although a read of the list began after their append had been
+// acknowledged.
 void Inference::find_lost_appends() {
   const auto transactions = history_.transactions();
   for (std::uint32_t t = 0; t < transactions.size(); ++t) {

@@ -2,8 +2,7 @@
 
 namespace flugs::history {
 
-// `before` was the newest version as far as the writer knew; 0: the register had never been
-// written.
+// `before` was the newest version that the writer knew; 0: the register had never been written.
 void Inference::place_version(std::uint32_t transaction, std::uint32_t key, std::uint32_t before,
                               std::uint32_t value) {
   std::uint32_t& next = before == 0 ? next_of_nothing_[key] : next_[before];
@@ -26,7 +25,7 @@ void Inference::place_register_versions(std::uint32_t transaction) {
     for (std::size_t j = i; j-- > 0;) {
       const Operation& earlier = operations[j];
       if (earlier.key != write.key) continue;
-      // A value that nobody wrote is reported where it was read.
+      // A value without a writer is reported where it was read.
       if (earlier.value == 0 || out_.writers.of(earlier.value) != kNobody)
         place_version(transaction, write.key, earlier.value, write.value);
       break;

@@ -6,13 +6,13 @@
 
 namespace flugs::history {
 
-/// The parts of `infer`. Each adds to `out` what reads and writes of one kind of object tell.
+/// The parts of `infer`. Each adds to `out` what reads and writes of one kind of object show.
 class Inference {
  public:
   Inference(const History& history, Dependencies& out) : history_(history), out_(out) {}
 
   Status index_writers();
-  /// Transactions without an answer that another one saw have happened.
+  /// An unanswered transaction that another transaction saw has happened.
   void resolve_unknown();
   void infer_lists();
   void infer_registers();

@@ -1,5 +1,5 @@
-// A row layout and rows as they stand in a pool: any CellLayouts are taken or refused; what is
-// taken reads and writes inside of the row only, and text inside of the pool only.
+// A row layout and rows as they are in a pool. Any CellLayouts are accepted or refused; an accepted
+// layout reads and writes inside the row only, and text inside the pool only.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace flugs::columns;
 
-/// Reads every cell of `row`, which is all there is of memory, writes it back, and reads it again.
+/// Reads every cell of `row`, which is all the memory there is, writes it back, and reads it again.
 void use(const RowLayout& layout, std::vector<std::uint64_t>& row, std::size_t pool_bytes) {
   auto* const bytes = reinterpret_cast<std::byte*>(row.data());
   for (std::size_t i = 0; i < layout.cells().size(); ++i) {
@@ -29,7 +29,7 @@ void use(const RowLayout& layout, std::vector<std::uint64_t>& row, std::size_t p
     }
     layout.store(bytes, i, cell);
     const Cell again = layout.load_cell(bytes, i);
-    // NULL bits may lie in cells, in layouts that nobody made.
+    // In layouts that no program made, NULL bits may be inside cells.
     if (layout.cells()[i].null_bit_offset == 0)
       FLUGS_CHECK(again.low == cell.low && again.high == cell.high);
   }

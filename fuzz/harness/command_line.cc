@@ -1,4 +1,4 @@
-// Any words after `flugs`: they are understood or refused, and nothing is run.
+// Any words after `flugs`: they are parsed or refused, and nothing is run.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A small pool with any bytes in it where pointers are followed: chunk lists, string heap,
-// dictionary. Whatever stands there is taken or refused, inside of the pool.
+// A small pool with any bytes in the structures whose pointers are followed: chunk lists, string
+// heap, dictionary. They are accepted or refused, and all accesses are inside the pool.
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ using namespace flugs;
 constexpr std::size_t kPoolBytes = std::size_t{64} << 10;
 constexpr std::uint64_t kLayoutOffset = 8192;
 
-/// A pool that has been touched as a whole, with a column's layout in it.
+/// A pool whose pages have all been touched, with a column's layout in it.
 const fuzz::GuardedBuffer& pristine() {
   static const fuzz::GuardedBuffer buffer(kPoolBytes);
   static const bool made = [] {

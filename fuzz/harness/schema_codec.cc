@@ -1,5 +1,5 @@
-// A schema as it stands in a pool: any bytes are decoded or refused; what is decoded and encoded
-// again is the same schema.
+// A schema as it is in a pool: any bytes are decoded or refused, and a schema that is encoded and
+// decoded again is the same.
 
 #include <cstddef>
 #include <cstdint>
