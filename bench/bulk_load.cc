@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kRowsPerTransaction = 10'000;
 
-/// What the loading threads share.
+/// Shared by the loading threads.
 struct Share {
   std::atomic<std::uint64_t> next;
   std::atomic<std::uint64_t> done{0};

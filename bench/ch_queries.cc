@@ -3,10 +3,10 @@
 #include <array>
 #include <vector>
 
-// Every query stands below its SQL. Two habits show in all of them: the table that streams comes
-// first and what is held in memory is the right input of a join, filtered before it is joined; and
-// what can be said about an item or a customer is computed once for each of those, not once for
-// each order line that it is joined with.
+// Each query is below its SQL. All of them follow two habits. The table that streams comes first,
+// and the table that is held in memory is the right input of a join, filtered before the join. A
+// value that depends only on an item or a customer is computed once per item or customer, not once
+// per order line that is joined with it.
 
 namespace flugs::bench {
 

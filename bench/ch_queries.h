@@ -8,9 +8,8 @@
 
 namespace flugs::bench {
 
-/// The dates that CH-benCHmark's queries are bounded by, microseconds since 1970. What the
-/// benchmark has for them, 2007 to 2012 or 2020, selects nothing of a database that is loaded
-/// today.
+/// The dates that bound CH-benCHmark's queries, microseconds since 1970. The benchmark's own dates,
+/// 2007 to 2012 or 2020, select nothing of a database that is loaded today.
 struct ChPeriod {
   std::int64_t since_us = 0;
   std::int64_t until_us = 0;

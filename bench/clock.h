@@ -16,7 +16,7 @@ inline double seconds_since(std::uint64_t begin_ns) noexcept {
 }
 inline double ms_since(std::uint64_t begin_ns) noexcept { return seconds_since(begin_ns) * 1e3; }
 
-/// What all threads of this process have had of the processors, nanoseconds.
+/// Processor time of all threads of this process, nanoseconds.
 std::uint64_t process_cpu_ns() noexcept;
 
 /// The cheapest clock there is for timing single transactions: the time-stamp counter where the

@@ -16,7 +16,7 @@ namespace flugs::bench {
 
 namespace {
 
-/// What stands behind the colon of the first line that begins with `name`, without blanks.
+/// The text behind the colon of the first line that begins with `name`, without blanks.
 std::string proc_field(const char* path, std::string_view name) {
   std::ifstream file(path);
   std::string line;

@@ -20,14 +20,13 @@ struct Environment {
 /// Reads files of the kernel: a quarter of a millisecond.
 Environment environment();
 
-/// Those that this process may run on, at least 1. Costs a system call.
+/// Processors that this process may run on, at least 1. Costs a system call.
 unsigned usable_cores();
 
-/// What the process has in DRAM for itself: anonymous resident pages. The pool's are not among
-/// them.
+/// DRAM of the process itself: anonymous resident pages. The pages of the pool are not among them.
 std::uint64_t dram_bytes();
 
-/// What the machine could still give, without swapping; tmpfs takes from it too.
+/// Memory that the machine could still give without swapping; tmpfs takes from it, too.
 std::uint64_t available_memory_bytes();
 
 /// Page faults of this process so far.

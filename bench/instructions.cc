@@ -1,5 +1,5 @@
-// What tools/instructions counts: TPC-C's history, then TATP's mix, on small populations in
-// a new pool, one thread, the same work each time.
+// The work that tools/instructions counts: TPC-C's history, then TATP's mix, on small populations
+// in a new pool, one thread, the same work each time.
 //     flugs_instructions POOL
 
 #include <fmt/format.h>

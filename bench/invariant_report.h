@@ -23,7 +23,7 @@ enum class Invariant : std::uint8_t {
 };
 inline constexpr std::size_t kInvariants = 8;
 
-/// What a check found.
+/// The result of a check.
 ///
 /// Thread-safety: one thread each, merged afterwards.
 class InvariantReport {

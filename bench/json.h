@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 /// p50, p90, p99, p999, max and count.
 Json to_json(const Histogram& histogram);
-/// Without the commit, which stands at the top of every result.
+/// Without the commit, which is at the top of every result.
 Json to_json(const Environment& environment);
 Json to_json(const RecoveryReport& report);
 

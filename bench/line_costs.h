@@ -6,10 +6,10 @@
 
 namespace flugs::bench {
 
-/// What a cache line that threads share costs on this machine, between two processors; medians of
-/// many short stretches, so that what else runs there meanwhile counts for little.
+/// The cost of a cache line that two processors of this machine share. Medians of many short
+/// stretches, so that other work on the machine matters little.
 struct LineCosts {
-  double rmw_own_ns = 0;     ///< a read-modify-write of a line that nobody else uses
+  double rmw_own_ns = 0;     ///< a read-modify-write of a line that no other thread uses
   double rmw_shared_ns = 0;  ///< one of two threads that do nothing else, on the same line
   double transfer_ns = 0;    ///< until the other processor sees what one has stored
   double read_time_ns = 0;   ///< reading the time-stamp counter, in order with all before and after

@@ -10,7 +10,8 @@ namespace flugs::bench {
 namespace {
 
 constexpr std::chrono::milliseconds kMergeSlice{10};
-// Of a slice's time, for it to count as one with a merge. One with less, but some, counts nowhere.
+// The share of a slice that a merge must take for the slice to count as one with a merge. A slice
+// with less, but some, counts nowhere.
 constexpr double kMergingShare = 0.5;
 
 }  // namespace

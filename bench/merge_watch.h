@@ -14,7 +14,7 @@ namespace flugs::bench {
 /// own, for as long as it lives.
 class MergeWatch {
  public:
-  /// `executed` counts what is to be compared. Both are used until the object is gone.
+  /// `executed` counts the work that is compared. Both arguments must outlive the object.
   MergeWatch(const Database& database, std::function<std::uint64_t()> executed);
 
   /// Whether a merge was at work in most of the last slice.

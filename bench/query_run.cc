@@ -21,7 +21,7 @@ std::uint64_t hash_of(const Value& value) noexcept {
   return hash;
 }
 
-/// Of all values, in their order.
+/// Checksum of all values, in their order.
 std::uint64_t checksum_of(const QueryResult& result) noexcept {
   std::uint64_t hash = 0;
   for (std::size_t row = 0; row < result.row_count(); ++row)

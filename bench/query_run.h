@@ -13,7 +13,7 @@ namespace flugs::bench {
 /// 0 of nothing.
 double median(std::vector<double> values);
 
-/// What became of one query.
+/// Figures of one query.
 struct QueryFigures {
   std::string_view name;
   std::string_view question;

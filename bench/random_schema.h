@@ -9,7 +9,7 @@
 
 namespace flugs::bench {
 
-/// What a random schema may have.
+/// Limits of a random schema.
 struct SchemaWishes {
   std::uint32_t columns_max = 20;
   std::uint32_t keys_max = 4;
@@ -20,8 +20,8 @@ struct SchemaWishes {
   bool has_numbers = true;  ///< an auto-increment column, in some schemas
 };
 
-// Everything is drawn from `random`: the same numbers give the same schema. What is drawn is
-// accepted by the database, unless a name is taken.
+// Everything is drawn from `random`: the same numbers give the same schema. The database accepts
+// the drawn schema, unless a name is taken.
 
 /// A column of any type and encoding, with or without a default.
 ColumnSchema draw_column(std::string name, Random& random);

@@ -24,7 +24,8 @@ std::string random_text(Random& random) {
   return text;
 }
 
-// What Database::change_type can make of it; else itself, held directly from then on.
+// The type that Database::change_type can give the column; if none, the same type, held directly
+// from then on.
 Type other_type(Type type) noexcept {
   if (type == Type::kInt32) return Type::kInt64;
   if (type == Type::kString) return Type::kBytes;

@@ -14,7 +14,7 @@ namespace flugs::bench {
 // A workload in which everything follows from numbers: table definitions, transactions, values. To
 // know what a user's tables must hold it is enough to know how many of its steps were acknowledged.
 
-/// Table 0 is shared by all users, who keep to rows of their own; the others are a user's own.
+/// All users share table 0, each with its own rows; each of the others belongs to one user.
 inline constexpr std::uint32_t kRandomTables = 4;
 /// Keys of a user in a table: few, so that rows are inserted, changed and deleted again and again.
 inline constexpr std::uint32_t kRandomKeys = 40;
@@ -22,11 +22,11 @@ inline constexpr std::uint32_t kRandomKeys = 40;
 std::string random_table_name(std::uint32_t user, std::uint32_t table);
 /// Columns owner and id, which are the primary key.
 inline constexpr std::size_t kRandomKeyColumns = 2;
-/// Those, and one to eight of any type and encoding, with keys of any of them. A unique one has
-/// owner and id in it, so that no row is refused.
+/// Columns owner and id, and one to eight columns of any type and encoding, with keys of any of
+/// them. A unique key contains owner and id, so that no row is refused.
 TableSchema random_schema(std::string name, std::uint64_t seed);
 
-/// The value that `seed` stands for in a column; text lies in `texts`.
+/// The value of `seed` in a column; `texts` owns the text.
 Value random_value(const ColumnSchema& column, std::uint64_t seed, std::deque<std::string>& texts);
 
 /// Deletes the row if it is there and the choice says so, changes it if it is there, else inserts.
@@ -71,9 +71,9 @@ struct RandomAlteration {
   Type type = Type::kInt64;  ///< of kChangeType: what random_value makes of a seed is the same
   KeySchema key = {};        ///< of kAddKey
 };
-/// What `seed` stands for in a table that `schema` describes.
+/// The alteration of `seed` for a table with this schema.
 RandomAlteration random_alteration(const TableSchema& schema, std::uint64_t seed);
-/// What becomes of a schema, but for the places of keys: those are the engine's to choose.
+/// Applies an alteration to a schema, except for the places of keys, which the engine chooses.
 void apply_alteration(const RandomAlteration& alteration, TableSchema& schema);
 
 /// The same under another type, as Database::change_type has it.
@@ -84,7 +84,7 @@ struct RandomRow {
   std::vector<bool> named;
   std::vector<Constant> values;  ///< of all columns
 };
-/// What `seed` stands for in a table that `schema` describes, but for owner and id.
+/// The row of `seed` for a table with this schema, without owner and id.
 RandomRow random_row(std::uint64_t seed, const TableSchema& schema);
 
 /// Which columns of a row an update changes, one to three of those behind the key; some twice.

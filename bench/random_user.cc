@@ -20,7 +20,7 @@ TableSchema shared_schema(std::uint64_t seed) {
   return random_schema(random_table_name(0, 0), mix64(seed));
 }
 
-/// Of its columns, in order, and of its keys; empty where a column was dropped.
+/// Names of its columns, in order, and of its keys; empty where a column was dropped.
 std::vector<std::string> names_of(const TableSchema& schema) {
   std::vector<std::string> names;
   names.reserve(schema.columns.size() + schema.keys.size());

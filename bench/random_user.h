@@ -21,7 +21,7 @@ class RandomUser {
   RandomUser(Database& database, std::uint64_t seed, std::uint32_t user)
       : database_(database), seed_(seed), user_(user) {}
 
-  /// Returns when the step is durable. No error is to be expected.
+  /// Returns when the step is durable. No error is expected.
   Status execute(std::uint64_t number);
 
  private:
@@ -41,7 +41,7 @@ class RandomUser {
   std::uint32_t user_;
 };
 
-/// What a user's tables must hold after some of its steps.
+/// The expected content of a user's tables after some of its steps.
 class RandomModel {
  public:
   RandomModel(std::uint64_t seed, std::uint32_t user);

@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kRestartSamplesMax = 10'000;
 /// Where the rows of the bulk load are: in the delta, merged into main, or the first half merged.
 enum class RestartSide : std::uint32_t { kDelta, kMain, kHalf };
 
-/// What a restart benchmark consists of; constant while it lasts.
+/// The plan of a restart benchmark; constant while it runs.
 struct RestartPlan {
   char pool_path[512] = {};
   std::uint64_t rows = 1'000'000;
@@ -41,14 +41,14 @@ struct RestartPlan {
   ScmModel scm;
 
   RestartData data() const noexcept { return {distinct, seed, type}; }
-  /// Of the table: c1 to c4, and id.
+  /// Columns of the table: c1 to c4, and id.
   std::size_t columns() const noexcept { return kRestartColumns + (keyed ? 1 : 0); }
-  /// Each so many rows one is a sample.
+  /// One row in this many is a sample.
   std::uint64_t sample_step() const noexcept { return rows / kRestartSamplesMax + 1; }
   std::uint64_t samples() const noexcept { return (rows + sample_step() - 1) / sample_step(); }
 };
 
-/// What the rows of the table add up to; sums wrap.
+/// Totals over the rows of the table; sums wrap.
 struct RestartTotals {
   std::uint64_t rows = 0;
   std::uint64_t matches = 0;  ///< rows in which c1 is the wanted value
@@ -75,7 +75,7 @@ struct RestartEntry {
   std::uint32_t state = kNothing;
 };
 
-/// What one opening and its first answer took. Times are CLOCK_MONOTONIC nanoseconds.
+/// Times of one opening and its first answer, in CLOCK_MONOTONIC nanoseconds.
 struct RestartTimes {
   struct Phase {
     char name[32] = {};
@@ -126,8 +126,8 @@ struct RestartStatus {
   char setup[512] = {};
 };
 
-/// What the processes of a restart benchmark share: plan, results, samples, and the writers' log,
-/// which survives their being killed.
+/// Memory that the processes of a restart benchmark share: plan, results, samples, and the writers'
+/// log. The log survives when the processes are killed.
 class RestartControl {
  public:
   /// Fails as SharedFile::create.
@@ -139,7 +139,7 @@ class RestartControl {
   RestartStatus& status() const noexcept;
   /// RowId of the row `index * plan().sample_step()`.
   std::span<std::uint32_t> samples() const noexcept;
-  /// Of one writer; a life's entries begin at the front.
+  /// The log of one writer; the entries of a life begin at the front.
   std::span<RestartEntry> log(std::uint32_t writer) const noexcept;
 
  private:

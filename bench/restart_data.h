@@ -12,9 +12,10 @@ namespace flugs::bench {
 inline constexpr std::size_t kRestartColumns = 4;
 using RestartRow = std::array<Value, kRestartColumns>;
 
-/// What the restart benchmark's table r(c1, c2, c3, c4) holds. Column j has D distinct values, a
-/// seeded bijection of {0 .. D-1} into the integers; row i holds that of i for i < D, then uniform
-/// ones. Every value is a pure function of (j, i), so any answer can be checked.
+/// The content of the restart benchmark's table r(c1, c2, c3, c4). Column j has D distinct values,
+/// a seeded bijection of {0 .. D-1} into the integers. Row i has value number i for i < D; later
+/// rows have uniformly drawn values. Every value is a pure function of (j, i), so any answer can be
+/// checked.
 class RestartData {
  public:
   RestartData(std::uint64_t distinct, std::uint64_t seed, Type type) noexcept
@@ -40,7 +41,7 @@ class RestartData {
   std::int64_t integer(std::size_t column, std::uint64_t ordinal) const noexcept {
     const std::uint32_t mixed = mix32(static_cast<std::uint32_t>(ordinal), keys_[column]);
     const std::int64_t narrow = static_cast<std::int32_t>(mixed);
-    return type_ == Type::kInt32 ? narrow : narrow * 0x1001;  // sums of which are int64, too
+    return type_ == Type::kInt32 ? narrow : narrow * 0x1001;  // their sums are int64, too
   }
   Value value(std::size_t column, std::uint64_t ordinal) const noexcept {
     return Value::from_raw(type_, integer(column, ordinal));

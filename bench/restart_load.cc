@@ -17,7 +17,7 @@ namespace {
 // Rows handed over in one call: their values stay in the caches.
 constexpr std::uint64_t kRowsPerCall = 250;
 
-/// What the loading threads share.
+/// Shared by the loading threads.
 struct RestartLoad {
   Database& database;
   TableId table;

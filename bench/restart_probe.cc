@@ -19,7 +19,7 @@ Status wrong(std::string what) {
   return Status(StatusCode::kCorrupt, "wrong answer: " + std::move(what));
 }
 
-/// That a row was found and holds exactly `expected`.
+/// Checks that a row was found and has exactly the values `expected`.
 Status expect_values(const Result<Row>& row, std::uint64_t id, const RestartRow& expected) {
   if (row.code() == StatusCode::kNotFound) return wrong(fmt::format("row {} is not there", id));
   if (!row.ok()) return row.status();
@@ -42,8 +42,8 @@ Status expect_sample(const Transaction& transaction, TableId table, const Restar
   return expect_row(transaction, table, control.samples()[index], expected);
 }
 
-/// The point select of which the first is timed: by key if there is one, else by row id. `number`
-/// is any.
+/// The point select of which the first is timed: by key if there is a key, else by row id. `number`
+/// may be any number.
 Status select_point(const Transaction& transaction, TableId table, const RestartControl& control,
                     std::uint64_t number) {
   if (!control.plan().keyed)
@@ -54,7 +54,8 @@ Status select_point(const Transaction& transaction, TableId table, const Restart
   return expect_values(transaction.find({table, 0}, {RestartData::id(row)}), row, expected);
 }
 
-/// What the writers of the life before did for certain, and transactions that may have happened.
+/// Effects of the writers of the life before: the certain ones, and transactions that may have
+/// happened.
 struct Aftermath {
   RestartTotals certain;
   std::vector<RestartTotals> possible;

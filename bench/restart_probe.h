@@ -18,10 +18,9 @@ Status ask_first_query(Database& database, TableId table, RestartControl& contro
 /// were as fast as they are in the second half of it. Fails as ask_first_query.
 Status find_full_speed(Database& database, TableId table, RestartControl& control);
 
-/// Everything that can be asked of the table: all samples, what the writers of the life before were
-/// promised, `select ... where c1 = v` and `sum(c1)` with their times. What is found of
-/// transactions that were in flight becomes part of the totals. Gives kCorrupt with the first wrong
-/// answer.
+/// Checks all that can be asked of the table: all samples, what the writers of the life before were
+/// promised, and, with their times, `select ... where c1 = v` and `sum(c1)`. Transactions in flight
+/// that are found become part of the totals. Fails with kCorrupt and the first wrong answer.
 Status check_restart_answers(Database& database, TableId table, RestartControl& control);
 
 }  // namespace flugs::bench

@@ -16,8 +16,8 @@ constexpr std::uint64_t restart_serial(std::uint32_t life, std::uint32_t writer,
   return (((std::uint64_t{life} << 4 | writer) << 32 | number) << 4) | slot;
 }
 
-/// A writer's transaction `number`, durable when it returns ok. What it has to remember goes into
-/// the entry, but not into the entry's life and state.
+/// A writer's transaction `number`, durable when it returns ok. It stores in the entry what it must
+/// remember, but not the entry's life and state.
 using RestartTransact = std::function<Status(std::uint64_t number, RestartEntry& entry)>;
 
 /// Runs the plan's writers, a thread each, until the process is killed, or until a transaction

@@ -12,8 +12,8 @@ ScalingPoint predict(const ScalingInputs& inputs, unsigned cores, CommitClock cl
   const double near = std::min(cores, inputs.cores_per_socket) - 1.0;
   const double far = n - 1 - near;
   point.line_ns = cores < 2 ? 0 : (near * inputs.line_ns + far * inputs.remote_line_ns) / (n - 1);
-  // Of two cores that use a line alike the other one had it last in half of all cases; of n, in
-  // (n - 1) / n.
+  // If two cores use a line alike, the other one had it last in half of all cases; if n cores do,
+  // in (n - 1) / n.
   point.lines = inputs.lines_of_two * 2 * (n - 1) / n;
   double think_ns = inputs.transaction_ns + point.lines * point.line_ns;
   if (clock == CommitClock::kProcessors) {
@@ -21,7 +21,8 @@ ScalingPoint predict(const ScalingInputs& inputs, unsigned cores, CommitClock cl
     point.per_second = n * 1e9 / think_ns;
     return point;
   }
-  // Who begins must read the clock's line anew if any of the others has committed since.
+  // A transaction that begins must read the clock's line again if any other core has committed
+  // since.
   const double is_changed = 1 - std::pow(1 - inputs.write_share, n - 1);
   think_ns += is_changed * point.line_ns;
   const double demand_ns = inputs.write_share * point.line_ns + is_changed * inputs.line_read_ns;

@@ -24,10 +24,10 @@ struct ScanRow {
   friend auto operator<=>(const ScanRow&, const ScanRow&) = default;
 };
 
-/// What the scan benchmark's table r(a, b, c, d, lc, s) holds, and what its queries ask for. The
-/// four integers are uniform over {0 .. D-1} and independent of each other; the first D rows hold
-/// each of these values once, so that D is exact. `lc` has 100 values, `s` 1000 names of goods of
-/// 9 to 30 letters. Every value is a pure function of its row.
+/// The content of the scan benchmark's table r(a, b, c, d, lc, s), and the constants of its
+/// queries. The four integers are uniform over {0 .. D-1} and independent of each other; the first
+/// D rows have each of these values once, so that D is exact. `lc` has 100 values, `s` 1000 names
+/// of goods of 9 to 30 letters. Every value is a pure function of its row.
 class ScanData {
  public:
   /// 1 <= distinct <= rows, distinct below 2^31.
@@ -38,7 +38,7 @@ class ScanData {
   void row(std::uint64_t row, ScanRow& out) const noexcept;
   std::string_view text(std::uint32_t ordinal) const noexcept { return texts_[ordinal]; }
 
-  /// `a` is below this in so many percent of the rows.
+  /// `a` is below the result in `percent` percent of the rows.
   std::int32_t below(std::uint32_t percent) const noexcept {
     return static_cast<std::int32_t>(std::max<std::uint64_t>(distinct_ * percent / 100, 1));
   }

@@ -20,7 +20,7 @@ struct ScanQuery {
 
 /// All fifteen. Results of several rows are in an order that leaves no choice.
 std::vector<ScanQuery> scan_queries(const ScanData& data);
-/// What the SQL names: integers, and one text.
+/// The parameters that the SQL names: integers, and one text.
 Json scan_parameters(const ScanData& data);
 
 }  // namespace flugs::bench

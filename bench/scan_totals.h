@@ -10,8 +10,8 @@
 
 namespace flugs::bench {
 
-/// What the scan benchmark's queries should find, added up from the rows as they are made: it
-/// shares nothing with the database that is measured.
+/// The expected results of the scan benchmark's queries, added up from the rows as they are made:
+/// it shares nothing with the measured database.
 class ScanTotals {
  public:
   explicit ScanTotals(const ScanData& data) noexcept : data_(&data) {}
@@ -19,7 +19,7 @@ class ScanTotals {
   void add(const ScanRow& row);
   /// The d of a row has become greater by so much.
   void change_sum_of_d(std::int64_t difference) noexcept { sums_[3].sum += difference; }
-  /// Of other rows of the same data.
+  /// Adds the totals of other rows of the same data.
   void add(const ScanTotals& other);
 
   /// By the name of each query, its rows: an array of arrays, as tools/duckdb gives them.

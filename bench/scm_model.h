@@ -6,7 +6,7 @@
 
 namespace flugs::bench {
 
-/// What an emulated SCM costs, as OpenOptions has it: constant while a benchmark runs.
+/// The cost of an emulated SCM, as in OpenOptions; constant while a benchmark runs.
 struct ScmModel {
   std::uint32_t read_ns = 0;
   std::uint32_t write_ns = 0;

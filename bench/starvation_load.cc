@@ -107,7 +107,7 @@ StarvationRun run_long(Database& database, KeyId key, const StarvationOptions& o
   return run;
 }
 
-/// What the rows say was added.
+/// The additions that the rows show.
 Result<std::uint64_t> sum_of(Database& database, KeyId key, std::uint32_t rows) {
   const Result<Transaction> t = database.begin(AccessMode::kReadOnly);
   if (!t.ok()) return t.status();

@@ -5,13 +5,13 @@
 
 #include "flugs/database.h"
 
-// A long writer among short ones that write what it writes, too: does it get there, and when?
+// Does a long writer finish among short writers that write the same rows, and when?
 
 namespace flugs::bench {
 
-/// How the long writer makes sure of it.
+/// How the long writer makes sure that it finishes.
 enum class LongWriter : std::uint8_t {
-  kRuns,   ///< all use Database::run: who has failed for long has the turn
+  kRuns,   ///< all use Database::run: the one that has failed long gets the turn
   kLocks,  ///< it alone does, at kReadCommitted with find_for_update; the short ones try again by
            ///< themselves as soon as they can
 };

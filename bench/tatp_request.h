@@ -80,7 +80,7 @@ constexpr std::uint32_t nurand(Random& random, std::uint32_t a,
   return (left | random.between(1, subscribers)) % subscribers + 1;
 }
 
-/// Of the generator of one user in a run.
+/// Seed of the generator of one user in a run.
 constexpr std::uint64_t user_seed(std::uint64_t run_seed, std::uint32_t user) noexcept {
   return mix64(run_seed) + mix64(user);
 }

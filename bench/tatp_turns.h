@@ -22,10 +22,10 @@ struct TatpTurnsOptions {
   std::uint32_t turn_ms = 100;
 };
 
-/// TATP on several databases at once, of which one runs at a time, in turns too short for the
-/// machine to change its speed between them, each round in the opposite order of the one before:
-/// what is left between them is the databases. The users of a side keep their threads, and wait
-/// while others have their turn; what a database's own threads have left to do at the end of its
+/// Runs TATP on several databases, one at a time, in turns that are too short for the machine to
+/// change its speed between them. Each round has the opposite order of the one before. So the
+/// remaining difference is that of the databases. The users of a side keep their threads, and wait
+/// while others have their turn; work that a database's own threads have left at the end of its
 /// turn falls into another's. `seconds` of the results are of a side's turns. Statistics are those
 /// of its sampling period.
 std::vector<TatpRunResult> run_tatp_by_turns(std::span<const TatpSide> sides,

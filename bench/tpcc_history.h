@@ -7,7 +7,7 @@
 
 namespace flugs::bench {
 
-/// What happened to a population before it is queried. On a freshly loaded one most of
+/// The transactions on a population before it is queried. On a freshly loaded population most of
 /// CH-benCHmark's queries return zeros: every delivered line has the amount 0 and the quantity 5.
 struct TpccHistoryOptions {
   /// Rounds in each warehouse: ten New-Orders, ten Payments and a Delivery, TPC-C's shares. 0:

@@ -6,13 +6,14 @@
 #include "bench/histogram.h"
 #include "flugs/database.h"
 
-// What serializable costs where it matters, and what one large transaction does to a reader.
+// The cost of serializable where it matters, and the effect of one large transaction on a reader.
 
 namespace flugs::bench {
 
-/// Accounts in pairs, of which each pair must keep a sum that is not negative. A transaction reads
-/// both of a pair and takes from one of them, if the sum allows it, else gives to it: two that take
-/// from different ones at the same time break the rule, unless they are serializable.
+/// Accounts in pairs; each pair must keep a sum that is not negative. A transaction reads both
+/// accounts of a pair. If the sum allows it, it takes from one of them, else it gives to one. Two
+/// transactions that take from different accounts at the same time break the rule, unless they are
+/// serializable.
 struct SkewOptions {
   std::uint32_t rows = 16;  ///< even
   std::uint32_t users = 2;

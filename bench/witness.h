@@ -13,13 +13,12 @@
 
 namespace flugs::bench {
 
-/// What users of TATP have been promised, kept where no crash of the database's process reaches it:
-/// a shared mapping of a file outside of the pool. Each user logs every write transaction before it
-/// begins, and again when commit has returned; whoever audits the database afterwards holds it
-/// against these logs.
+/// The promises to users of TATP, in a place that no crash of the database's process reaches: a
+/// shared mapping of a file outside the pool. Each user logs every write transaction before it
+/// begins, and again when commit has returned. A later audit compares the database with these logs.
 ///
 /// A killed process leaves in the mapping exactly the stores that it had executed, in program
-/// order, so ordering them against the compiler is all it takes.
+/// order, so only the compiler must be kept from reordering them.
 ///
 /// A *life* is one process's use of the pool, 1 first. The *base* is the state of every subscriber
 /// that the audit of an earlier life found; logs of lives up to the base's are history.
@@ -42,12 +41,12 @@ struct WitnessEntry {
 };
 static_assert(sizeof(WitnessEntry) == 24);
 
-/// Where a process of a crash run is.
+/// The stage of a process of a crash run.
 enum class Stage : std::uint32_t { kStarting, kPopulating, kOpening, kChecking, kRunning, kDone };
 
 inline constexpr std::uint32_t kUsersMax = 64;
 
-/// What a crash run consists of; constant while it lasts.
+/// The plan of a crash run; constant while it runs.
 struct CrashPlan {
   char pool_path[512] = {};
   PopulationOptions population;
@@ -57,19 +56,20 @@ struct CrashPlan {
   TatpDistribution distribution = TatpDistribution::kNuRand;
   ScmModel scm;
   std::uint64_t log_entries = 0;  ///< for each user
-  // Of the pool that is made; 0: as OpenOptions has them.
+  // For the pool that is made; 0: as in OpenOptions.
   std::uint64_t pool_bytes_max = 0;
   std::uint64_t segment_bytes = 0;
   IndexMode index_mode = kDefaultIndexMode;
   std::uint32_t merge_interval_ms = 0;  ///< how often tables are merged by themselves; 0: never
 
-  /// Of what users draw in that life, whatever the engine.
+  /// Seed of all draws of users in that life, for any engine.
   std::uint64_t run_seed(std::uint32_t life) const noexcept {
     return mix64(population.seed) + life;
   }
 };
 
-/// What the running process tells the one that watches. Times are CLOCK_MONOTONIC nanoseconds.
+/// What the running process reports to the process that watches it. Times are CLOCK_MONOTONIC
+/// nanoseconds.
 struct CrashStatus {
   std::atomic<Stage> stage{Stage::kStarting};
   std::atomic<std::uint64_t> progress_done{0};
@@ -111,15 +111,16 @@ class Witness {
   /// When the first user of this life had its first answer; 0: none yet.
   std::uint64_t first_answer_ns() const noexcept;
 
-  /// Begins the next life: returns its number; nobody has answered in it yet.
+  /// Begins the next life and returns its number; no user has been answered in it yet.
   std::uint32_t begin_life() noexcept;
   std::uint32_t life() const noexcept;
   /// 0: the base is the population.
   std::uint32_t base_life() const noexcept;
   const TatpState& base(std::uint32_t s_id) const noexcept;
 
-  /// Makes what `store_next_base` was given for every subscriber the base of all lives before this
-  /// one, in one step: a process killed before leaves the old base with its logs.
+  /// For each subscriber, publish_next_base makes the state stored by `store_next_base` the base of
+  /// all lives before this one, in one step: a process that is killed before leaves the old base
+  /// with its logs.
   void store_next_base(std::uint32_t s_id, const TatpState& state) noexcept;
   void publish_next_base() noexcept;
 
@@ -136,7 +137,7 @@ class Witness {
   SharedFile file_;
 };
 
-/// One user's pen. Thread-safety: one thread.
+/// Writes one user's log. Thread-safety: one thread.
 class WitnessLog {
  public:
   WitnessLog(Witness& witness, std::uint32_t user) noexcept;

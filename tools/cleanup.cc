@@ -39,7 +39,7 @@ void remove_all(const std::string& path) {
 }
 
 [[noreturn]] void end_by(int signal) {
-  // Held until the end: nobody registers anything any more.
+  // Held until the end, so that nothing is registered any more.
   registry().mutex.lock();
   for (const pid_t child : registry().children) {
     kill(child, SIGKILL);

@@ -7,7 +7,7 @@
 
 namespace flugs::tools {
 
-/// What must not outlive this process, however it ends: files to remove, children to kill. SIGINT,
+/// Files to remove and children to kill before this process ends, however it ends. SIGINT,
 /// SIGTERM and SIGHUP remove and kill first and end the process then.
 ///
 /// Thread-safety: any thread.

@@ -10,7 +10,7 @@
 
 namespace flugs::tools {
 
-/// What the command line asked for; gives the exit status.
+/// Does what the command line asked for; returns the exit status.
 using Action = std::function<int()>;
 
 // One sub-command each: adds itself to `app` and puts what it does into `action` when it is chosen.
@@ -39,8 +39,8 @@ void add_random_child(CLI::App& app, Action& action);
 void add_history_child(CLI::App& app, Action& action);
 void add_restart_child(CLI::App& app, Action& action);
 
-/// Makes `run` what is done when `command` is chosen. What it leaves behind is removed even when a
-/// signal ends the process (Cleanup).
+/// Makes `run` the action when `command` is chosen. Its files are removed even when a signal ends
+/// the process (Cleanup).
 void run_when_chosen(CLI::App& command, Action& action, Action run);
 
 /// All of the above.

@@ -21,7 +21,8 @@ namespace {
 /// One process of a crash run: it opens the pool, does its task, and is usually killed in it.
 class CrashChild {
  public:
-  /// `pool_path` is where the pool of the witness's plan lies now; empty: where the plan says.
+  /// `pool_path` is the present path of the pool of the witness's plan; empty: the path in the
+  /// plan.
   CrashChild(bench::Witness& witness, const CrashTask& task, const std::string& pool_path)
       : witness_(witness),
         status_(witness.status()),
@@ -112,7 +113,7 @@ class CrashChild {
     return {};
   }
 
-  // What is found becomes the base of what follows, so it is only published when it is right.
+  // The state found becomes the base for the next life, so it is published only when it is right.
   Status check(Database& database, const bench::TatpTables& tables, bool& good) {
     set_stage(bench::Stage::kChecking);
     for (std::uint32_t user = 0; user < witness_.plan().users; ++user)
@@ -135,7 +136,7 @@ class CrashChild {
     return {};
   }
 
-  /// One line for whoever started this process from where no witness of ours can be mapped.
+  /// One line for a program that started this process where it cannot map our witness.
   void report(bool good) const {
     const bench::Json json = {{"medium", status_.medium},
                               {"flush", flush_},

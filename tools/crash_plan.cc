@@ -26,7 +26,7 @@ int run_command(CrashPlanOptions& options) {
 
 }  // namespace
 
-/// For those who start and kill the processes of a crash run themselves, such as tools/dax-vm.
+/// For programs that start and kill the processes of a crash run themselves, such as tools/dax-vm.
 void add_crash_plan(CLI::App& app, Action& action) {
   auto options = std::make_shared<CrashPlanOptions>();
   bench::CrashPlan& plan = options->plan;

@@ -12,7 +12,7 @@
 
 namespace flugs::tools {
 
-/// What a process of a crash run does with the pool, in this order.
+/// The work of a process of a crash run on the pool, in this order.
 struct CrashTask {
   bool populate = false;  ///< creates the pool first
   bool check = false;     ///< audits it against the witness
@@ -44,7 +44,7 @@ class CrashRun {
   /// when a check failed or it crashed.
   Status expect_alive();
 
-  /// What the last check in a process found; the problems themselves went to standard error.
+  /// The result of the last check in a process; the problems themselves went to standard error.
   bench::InvariantReport invariants() const;
 
  private:

@@ -17,8 +17,8 @@ namespace flugs::tools {
 namespace {
 
 constexpr auto kSampleInterval = std::chrono::milliseconds(10);
-/// Full speed is this share of the mean before the crash, over a window as long as two samples at
-/// least, and as so many transactions took then: fewer would be there by chance.
+/// Full speed is this share of the mean before the crash. The window is at least two samples long,
+/// and at least as long as kFullSpeedTransactions took then: fewer would be there by chance.
 constexpr double kFullSpeedShare = 0.95;
 constexpr double kFullSpeedWindowNs = 20e6;
 constexpr double kFullSpeedTransactions = 100;

@@ -36,7 +36,7 @@ const char* duckdb_type(Type type) noexcept {
   }
 }
 
-/// What the program is told of a table.
+/// Describes a table to the program.
 Result<bench::Json> describe_table(const Database& database, const DuckdbJob::Table& table) {
   const Result<TableId> id = database.find_table(table.name);
   if (!id.ok()) return id.status();

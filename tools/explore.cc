@@ -16,7 +16,8 @@ namespace flugs::tools {
 
 namespace {
 
-// A job ends after so many states, and kStatesPerJobMax; the next one goes on differently.
+// A job explores between kStatesPerJobMin and kStatesPerJobMax states; the next one continues
+// differently.
 constexpr std::uint64_t kStatesPerJobMin = 200;
 // Below, crash points share the budget of their job in smaller parts.
 constexpr std::uint64_t kStatesPerJobThorough = 2500;

@@ -16,7 +16,7 @@ namespace flugs::tools {
 /// So that progress is seen, and no job is left when the others are done.
 inline constexpr std::uint64_t kStatesPerJobMax = 20'000;
 
-/// What explorations found, added up.
+/// Figures of explorations, added up.
 struct ExploreFigures {
   std::uint64_t crash_points = 0;
   std::uint64_t states = 0;
@@ -37,11 +37,12 @@ bench::Json to_json(const ExploreFigures& figures);
 /// `command` is what explores again; the words that name the state are added.
 ExploreFigures figures_of(const proof::Exploration& exploration,
                           const proof::ExplorationResult& result, const std::string& command);
-/// Of an exploration whose process died.
+/// The figures of an exploration whose process died.
 ExploreFigures figures_of_death(const proof::Exploration& exploration, int signal,
                                 const std::string& command);
 
-/// Work in processes of its own, so many at a time: what ends a process is a finding, too.
+/// Runs work in processes of its own, a bounded number at a time: the death of a process is a
+/// finding, too.
 class JobPool {
  public:
   /// Is given the answer of the work; empty when its process died, then with the signal.

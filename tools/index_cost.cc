@@ -41,7 +41,7 @@ struct IndexCostOptions {
   }
 };
 
-/// What a database with indexes of one mode did in one round.
+/// Figures of a database with indexes of one mode in one round.
 struct ModeRound {
   bench::LoadResult load;
   bench::TatpRunResult run;
@@ -78,7 +78,7 @@ RoundSpread new_values_share(const std::vector<CostRound>& rounds) {
   return share_of(rounds, [](const ModeRound& mode) { return 1 / mode.new_values_seconds; });
 }
 
-/// A database of a round, and where it lies.
+/// A database of a round, and its path.
 struct Side {
   PoolFile file;
   std::optional<Database> database;
@@ -102,7 +102,7 @@ class IndexCostCommand {
   }
 
  private:
-  /// Who comes first does so in every other round only.
+  /// Each mode comes first only in every other round.
   static std::size_t mode_at(std::uint32_t place, std::uint32_t round) noexcept {
     return (place + round) % kModes.size();
   }
@@ -120,7 +120,7 @@ class IndexCostCommand {
     return is_like_others(side);
   }
 
-  /// What two media differ by is not to be taken for what indexes do.
+  /// A difference between two media must not count as one between indexes.
   Status is_like_others(const Side& side) {
     const std::string medium(side.database->statistics().medium);
     if (medium_.empty()) {

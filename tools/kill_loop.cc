@@ -18,7 +18,8 @@ namespace flugs::tools {
 
 namespace {
 
-/// Every so many rounds the whole pool is verified, or the kill comes while it is being opened.
+/// In one round of this many the whole pool is verified, or the kill comes while it is being
+/// opened.
 constexpr std::uint32_t kVerifyEvery = 20;
 constexpr std::uint32_t kKillEarlyEvery = 8;
 constexpr std::uint32_t kEarlyUsMax = 30'000;

@@ -72,7 +72,7 @@ void add_commands(CLI::App& app, Action& action) {
 
 namespace {
 
-/// What a run of minutes would end with otherwise.
+/// Checks at the start: otherwise a run of minutes would end with this error.
 Status check_json_file(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) {
     const CLI::Option* json = command->get_option_no_throw("--json");

@@ -8,8 +8,8 @@
 
 namespace flugs::tools {
 
-/// Where a sub-command's pool lies, and whether it stays. A pool that was there before is never
-/// removed; one that we made is, unless it was given a path and asked to be kept.
+/// The path of a sub-command's pool, and whether the pool stays. A pool that was there before is
+/// never removed; one that we made is removed unless the user gave a path and asked to keep it.
 class PoolFile {
  public:
   /// `path` empty: a fresh name on /dev/shm, or in the temporary directory when /dev/shm has not
@@ -28,13 +28,13 @@ class PoolFile {
   TemporaryFile temporary_;
 };
 
-/// What a file in a directory can grow to, bytes; 0 when we may not write there.
+/// Bytes that a file in a directory can grow to; 0 when we may not write there.
 std::uint64_t directory_free_bytes(const std::string& directory);
 /// The same of /dev/shm.
 std::uint64_t shared_memory_free_bytes();
 
-/// A name that nobody has taken for a file of ours, on /dev/shm if that has `bytes_wanted` to give,
-/// else in the temporary directory.
+/// An unused name for a file of ours, on /dev/shm if that has `bytes_wanted` left, else in the
+/// temporary directory.
 std::string fresh_shared_path(const std::string& suffix, std::uint64_t bytes_wanted);
 
 }  // namespace flugs::tools

@@ -26,7 +26,7 @@ struct QueryOptions {
 };
 void add_query_options(CLI::App& command, QueryOptions& options);
 
-/// What queries gave, and what others say that they should have given.
+/// Results of queries, and the results that others say they should have.
 struct QueryReport {
   std::vector<bench::QueryFigures> queries;
   DuckdbAnswer duckdb;                   ///< without queries if it was not asked

@@ -98,7 +98,7 @@ class RandomKillLoop {
     return round % kRandomVerifyEvery == 0 ? database->verify() : Status();
   }
 
-  /// What was acknowledged is there, and of a step in flight everything or nothing.
+  /// Checks that all acknowledged steps are there, and a step in flight completely or not at all.
   Status audit_user(Database& database, std::uint32_t user) {
     RandomWitness::User& progress = witness_.user[user];
     bench::RandomModel& model = models_[user];

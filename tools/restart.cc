@@ -66,7 +66,7 @@ Status run_restarts(RestartLives& lives, std::uint32_t runs, RestartFigures& fig
   return status;
 }
 
-/// What is reported of every run: key in the JSON, words in the table.
+/// A figure that is reported of every run: key in the JSON, words in the table.
 struct Figure {
   const char* key;
   const char* words;
@@ -101,7 +101,7 @@ constexpr Figure kFigures[] = {
      [](const RestartRun& run) { return static_cast<double>(run.times.major_faults); }},
 };
 
-/// Of what was made after opening; 0: nothing was.
+/// Speed of making indexes after opening; 0: none were made.
 double later_entries_per_s(const RestartRun& run) {
   if (run.times.later_entries == 0) return 0;
   return static_cast<double>(run.times.later_entries) * 1e3 / std::max(run.times.later_ms, 1e-3);
@@ -236,7 +236,7 @@ Status check(const RestartOptions& options) {
       fmt::format("--distinct {} cannot be more than --rows {}", options.distinct, options.rows));
 }
 
-/// What is not said is as the paper has it: killed, by key, a tenth as many values as rows.
+/// Options that are not given are as in the paper: killed, by key, a tenth as many values as rows.
 int run_figures(const CLI::App& command, RestartOptions options) {
   if (command.count("--rows") == 0) options.rows = 10'000'000;
   if (command.count("--distinct") == 0)
@@ -295,7 +295,7 @@ int run_command(const RestartOptions& options) {
                           figures.answers_ok ? kExitOk : kExitCheckFailed);
 }
 
-/// What decides what the first answer has to wait for.
+/// Options that decide what the first answer must wait for.
 void add_point_options(CLI::App& command, RestartOptions& options) {
   command
       .add_option("--side", options.side,

@@ -6,8 +6,8 @@
 
 namespace flugs::tools {
 
-/// `flugs restart --estimate POOL`: what opening the pool would find to do, and how long that
-/// takes. Of `options` counts what estimate_opening names. Gives the exit status.
+/// `flugs restart --estimate POOL`: the work that opening the pool would find, and how long it
+/// takes. Uses those of `options` that estimate_opening names. Returns the exit status.
 int run_restart_estimate(const OpenOptions& options, const std::string& json);
 
 }  // namespace flugs::tools

@@ -22,7 +22,8 @@ namespace flugs::tools {
 namespace {
 
 constexpr const char* kFigureNames[] = {"7a", "7b", "table-1", "8a", "8b"};
-/// As the axes of Figure 7: the size that varies goes up to the largest in so many equal steps.
+/// Steps on the axes of Figure 7: the size that varies goes up to the largest in this many equal
+/// steps.
 constexpr std::uint64_t kSteps = 5;
 
 bench::Json paper_restart() {
@@ -176,7 +177,7 @@ class RestartFiguresRun {
     return {};
   }
 
-  /// What every figure says of itself.
+  /// The head that every figure has.
   bench::Json header(const std::string& figure, const std::string& title) const {
     const bench::Environment environment = bench::environment();
     bench::Json json;
@@ -229,7 +230,7 @@ class RestartFiguresRun {
     if (!is_wanted(figure)) return {};
     bench::Json curves = bench::Json::array();
     for (const RestartEngine& engine : engines_) {
-      if (!engine.keyed) continue;  // TATP goes by keys
+      if (!engine.keyed) continue;  // TATP needs keys
       bench::Json curve;
       Status status = recover(engine, is_disk, curve);
       is_right_ = is_right_ && status.code() != StatusCode::kCorrupt;

@@ -9,7 +9,7 @@
 
 namespace flugs::tools {
 
-/// Of `flugs restart --figures`.
+/// Options of `flugs restart --figures`.
 struct RestartFiguresOptions {
   std::string directory;  ///< empty: no figures are asked for
   std::vector<std::string> only;

@@ -20,7 +20,7 @@ namespace flugs::tools {
 
 namespace {
 
-/// What a database of this engine takes of /dev/shm at most, roughly.
+/// Bytes of /dev/shm that a database of this engine takes at most, roughly.
 std::uint64_t bytes_on_medium(const RestartEngine& engine, const bench::RestartPlan& plan) {
   constexpr std::uint64_t kLogBytes = std::uint64_t{256} << 20;
   // The others need 20 to 31 bytes a row.
@@ -29,7 +29,7 @@ std::uint64_t bytes_on_medium(const RestartEngine& engine, const bench::RestartP
   return bytes + kRestartControlBytes;
 }
 
-/// What a process of any of them has in memory for itself: indexes, caches, buffers.
+/// Bytes that a process of any engine has in memory for itself: indexes, caches, buffers.
 std::uint64_t bytes_in_process(const bench::RestartPlan& plan) {
   return 24 * (plan.rows + bench::kRestartColumns * plan.distinct) + (std::uint64_t{1} << 30);
 }

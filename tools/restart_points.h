@@ -21,17 +21,17 @@ struct RestartEngine {
   std::uint32_t writers = 2;  ///< of the load under which it is killed: those it lets in
 
   bool is_flugs() const noexcept { return program.empty(); }
-  /// It lets in one writer at a time, though as many readers as there are.
+  /// Whether the engine allows one writer at a time, though any number of readers.
   bool is_single_writer() const noexcept { return writers == 1; }
 };
 
 /// flugs: in both modes with a key, as the others have one, and as the paper's table without.
 std::vector<RestartEngine> flugs_engines();
-/// The peer of that name: lmdb, rocksdb, sqlite, duckdb; its program lies beside ours.
-/// Fails with kNotFound: it was not built.
+/// The peer of that name: lmdb, rocksdb, sqlite, duckdb; its program is beside ours. Fails with
+/// kNotFound: it was not built.
 Result<RestartEngine> peer_engine(const std::string& name);
 
-/// What one engine's restarts took with a table of one size.
+/// Restarts of one engine with a table of one size.
 struct RestartPointRuns {
   std::string key;
   std::string name;  ///< with version

@@ -79,10 +79,10 @@ class RestartLives {
   ChildProcess child_;
 };
 
-/// What those processes share takes at most this much of /dev/shm, which is touched in part.
+/// Bytes of /dev/shm that the processes share, at most; only a part is touched.
 inline constexpr std::uint64_t kRestartControlBytes = std::uint64_t{256} << 20;
 
-/// What a pool for this plan will take at most, roughly.
+/// Bytes that a pool for this plan will take at most, roughly.
 std::uint64_t restart_pool_bytes(const bench::RestartPlan& plan);
 
 }  // namespace flugs::tools

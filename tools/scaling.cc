@@ -1,4 +1,5 @@
-// What cache lines cost here, and what follows for machines with many cores (docs/scaling.md).
+// The cost of cache lines on this machine, and what follows for machines with many cores
+// (docs/scaling.md).
 
 #include <fmt/format.h>
 

@@ -32,7 +32,7 @@ Encoding encoding_of(const std::string& name) {
   return name == "direct" ? Encoding::kDirect : Encoding::kDictionary;
 }
 
-/// What a run takes of memory at most, roughly.
+/// Memory that a run takes at most, roughly.
 struct ScanSpace {
   std::uint64_t pool = 0;
   std::uint64_t duckdb_file = 0;
@@ -70,7 +70,7 @@ double seconds_from(std::uint64_t begin_ns) {
   return static_cast<double>(bench::monotonic_ns() - begin_ns) * 1e-9;
 }
 
-/// Swapping, or an end by the kernel's hand in the middle of a run, helps nobody.
+/// Refuses runs that would swap, or that the kernel would end in the middle.
 Status check_memory(const ScanOptions& options) {
   const ScanSpace space(options);
   const std::uint64_t free = shared_memory_free_bytes();
@@ -108,8 +108,7 @@ class ScanCommand {
     if (status.ok() && !options_.query.duckdb.empty()) status = copy_to_duckdb();
     if (status.ok() && options_.updates.is_asked()) status = update(figures.updates);
     if (status.ok()) status = measure(figures);
-    // What DuckDB computes with should not have to be shared with a pool that nobody reads any
-    // more.
+    // Closes the database: DuckDB must not share memory with a pool that is not read any more.
     database_ = Database();
     pool_.reset();
     if (status.ok() && duckdb_.has_value()) status = ask(figures);

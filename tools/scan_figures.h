@@ -16,7 +16,7 @@
 
 namespace flugs::tools {
 
-/// What `flugs scan` is asked for.
+/// Options of `flugs scan`.
 struct ScanOptions {
   QueryOptions query;
   ScanUpdateOptions updates;
@@ -36,7 +36,7 @@ struct ScanOptions {
   }
 };
 
-/// What it found out.
+/// Results of `flugs scan`.
 struct ScanFigures {
   std::string pool_path;
   double load_seconds = 0;

@@ -11,13 +11,13 @@
 
 namespace flugs::tools {
 
-/// What `flugs scan` does to the rows when all queries have been run once.
+/// The updates of `flugs scan` after all queries have been run once.
 struct ScanUpdateOptions {
   double percent = 0;         ///< of the rows are updated; 0: none
   std::uint32_t updater = 0;  ///< rows a second, beside the queries; 0: without
 
   bool is_asked() const noexcept { return percent > 0; }
-  /// One row in so many is updated.
+  /// One row in this many is updated.
   std::uint64_t every() const noexcept;
 };
 void add_scan_update_options(CLI::App& command, ScanUpdateOptions& options);

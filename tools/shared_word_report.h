@@ -5,7 +5,7 @@
 
 namespace flugs::tools {
 
-// Of a build that counts accesses to shared words (FLUGS_COUNT_ATOMICS, docs/scaling.md).
+// For a build that counts accesses to shared words (FLUGS_COUNT_ATOMICS, docs/scaling.md).
 
 /// By type of transaction, and of all, then by word: accesses per transaction, and how many of them
 /// got the line from another thread. Words that were not used are left out.

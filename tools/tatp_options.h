@@ -44,7 +44,7 @@ bench::Json invariants_json(const bench::InvariantReport& report);
 /// "T1 T2 T3 held; T6 broken; T8 not checked".
 std::string describe_invariants(const bench::InvariantReport& report);
 
-/// What a pool for `subscribers` will take at most, roughly.
+/// Bytes that a pool for `subscribers` will take at most, roughly.
 std::uint64_t tatp_pool_bytes(std::uint32_t subscribers);
 
 /// --index rebuild|hint, for commands that make a pool.

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-// What we call of DuckDB's C interface. The package that brings its library brings no header.
+// The functions of DuckDB's C interface that we call. The package with its library has no header.
 
 extern "C" {
 
@@ -22,7 +22,7 @@ struct duckdb_result {
 /// 0: success.
 using duckdb_state = int;
 
-// Of its enumerations what we look at: a column's type, and what kind of result there is.
+// The values of its enumerations that we use: a column's type, and the kind of a result.
 inline constexpr int kDuckdbInteger = 4;
 inline constexpr int kDuckdbBigint = 5;
 inline constexpr int kDuckdbChangedRows = 1;

@@ -9,7 +9,7 @@ namespace flugs::tools {
 
 namespace {
 
-/// Its messages are all there is to tell failures apart by.
+/// Tells failures apart by their messages: DuckDB gives nothing else.
 Status status_of(Status status) {
   const std::string_view message = status.message();
   if (message.find("onflict") != std::string_view::npos) return Status(StatusCode::kConflict);
@@ -179,8 +179,8 @@ class DuckdbStore : public SqlStore {
       duckdb_free(error);
       return status;
     }
-    // Of its own: users' threads each execute what they ask for, and handing a query of one row to
-    // others doubles its time.
+    // A connection of its own: each user's thread executes its own queries, and handing a query of
+    // one row to other threads doubles its time.
     DuckdbConnection connection;
     Status status = connection.connect(database_);
     return status.ok() ? connection.execute("SET threads = 1") : status;

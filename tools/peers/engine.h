@@ -20,7 +20,7 @@ struct PeerRow {
   friend bool operator==(const PeerRow&, const PeerRow&) = default;
 };
 
-/// What one thread asks of an engine.
+/// An engine as one thread uses it.
 class PeerSession {
  public:
   virtual ~PeerSession() = default;
@@ -33,9 +33,9 @@ class PeerSession {
   virtual Status write(std::span<const PeerRow> inserted, const PeerRow* changed) = 0;
 };
 
-/// Another engine, for comparison: each has a program of its own, so that its start costs what
-/// that engine's library costs and nothing else. Set up as someone who knows it would for durable
-/// commits and a quick start.
+/// Another engine, for comparison. Each engine has a program of its own, so that its start costs
+/// only what that engine's library costs. It is set up as an expert would for durable commits and a
+/// quick start.
 class PeerEngine {
  public:
   /// Gives the next row of the bulk load; ids ascend.
@@ -49,7 +49,7 @@ class PeerEngine {
 
   /// Opens what is in a directory, or makes it. Fails with kIoError.
   virtual Status open(const std::string& directory, bool create) = 0;
-  /// Loads so many rows into the empty table and leaves no log behind. Fails with kIoError.
+  /// Loads `rows` rows into the empty table and leaves no log behind. Fails with kIoError.
   virtual Status load(std::uint64_t rows, const NextRow& next) = 0;
   /// Thread-safety: any thread. Fails with kIoError.
   virtual Result<std::unique_ptr<PeerSession>> session() = 0;

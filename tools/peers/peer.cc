@@ -34,7 +34,7 @@ namespace {
 /// Rows of the bulk load that are looked up after the first answer.
 constexpr std::uint64_t kSamples = 500;
 
-/// Of both commands.
+/// Options of both commands.
 struct PeerTask {
   bool is_tatp = false;
   std::string control;  ///< or witness
@@ -136,8 +136,8 @@ class PeerChild {
     return Status(StatusCode::kCorrupt, "wrong answer: row " + id + " has other values");
   }
 
-  /// What a writer of the life before was promised is there; its transaction in flight entirely or
-  /// not at all.
+  /// Checks that all that a writer of the life before was promised is there, and its transaction in
+  /// flight completely or not at all.
   Status audit(PeerSession& session, std::uint32_t writer) {
     const std::uint32_t life = status_.life - 1;
     const std::span<const bench::RestartEntry> log = control_.log(writer);

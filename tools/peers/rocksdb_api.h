@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-// What we call of RocksDB's C interface. The package that brings its library brings no header.
+// The functions of RocksDB's C interface that we call. The package with its library has no header.
 // `error`: null, or a text that rocksdb_free frees.
 
 extern "C" {

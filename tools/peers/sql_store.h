@@ -66,11 +66,11 @@ class SqlStore {
                                                          std::size_t columns) = 0;
   /// Empties the log.
   virtual Status finish_load() = 0;
-  /// What follows the definition of a table whose key has several columns.
+  /// SQL behind the definition of a table whose key has several columns.
   virtual const char* after_table() const = 0;
-  /// What begins a transaction that writes.
+  /// SQL that begins a transaction that writes.
   virtual const char* begin_writing() const = 0;
-  /// Whom one writer at a time has locked; null: there may be several.
+  /// A lock for the only writer; null: there may be several writers.
   virtual std::mutex* one_writer() = 0;
 };
 

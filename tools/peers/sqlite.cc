@@ -111,7 +111,7 @@ class SqliteEngine : public PeerEngine {
   }
 
   Result<std::unique_ptr<PeerSession>> session() override {
-    // The connection with which the database was opened is for whoever asks first.
+    // The first caller gets the connection with which the database was opened.
     if (first_ != nullptr)
       return std::unique_ptr<PeerSession>(new SqliteSession(std::move(first_)));
     Result<SqliteConnection> connection = sqlite_connect(path_);

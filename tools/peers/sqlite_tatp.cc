@@ -53,7 +53,7 @@ class SqliteTatpStatement : public SqlStatement {
   }
 
  private:
-  /// What is bound stays as it is until the statement has been run.
+  /// The bound value must stay until the statement has been run.
   void bind(int index, const SqlValue& value) {
     if (const auto* number = std::get_if<std::int64_t>(&value)) {
       sqlite3_bind_int64(statement_.get(), index, *number);
@@ -134,7 +134,7 @@ class SqliteStore : public SqlStore {
     return {};
   }
 
-  // The connection with which the database was opened is for whoever asks first.
+  // The first caller gets the connection with which the database was opened.
   Result<std::unique_ptr<SqlSession>> connect() override {
     {
       const std::lock_guard lock(first_mutex_);

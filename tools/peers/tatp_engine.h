@@ -42,7 +42,7 @@ Status for_each_row(
 /// Thread-safety: any thread.
 class CommitStamps {
  public:
-  /// Those of a later life are above those of an earlier one.
+  /// Stamps of a later life are above those of an earlier one.
   explicit CommitStamps(std::uint32_t life) noexcept : last_(std::uint64_t{life} << 40) {}
   std::uint64_t draw() noexcept { return last_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
@@ -58,7 +58,7 @@ class TatpSession {
   /// One transaction, from begin to commit. Durable when: it returns kDone, as far as `guarantee`
   /// says. Fails with kConflict: another was there first, nothing was changed; kIoError.
   virtual Result<bench::TatpOutcome> run(const bench::TatpRequest& request) = 0;
-  /// Of the last transaction that was kDone and wrote something.
+  /// Stamp of the last transaction that was kDone and wrote something.
   virtual std::uint64_t stamp() const = 0;
 };
 
@@ -80,7 +80,7 @@ class TatpEngine {
   virtual Status load(const bench::Population& population, const Progress& progress) = 0;
   /// Thread-safety: any thread. Fails with kIoError.
   virtual Result<std::unique_ptr<TatpSession>> session(CommitStamps& stamps) = 0;
-  /// Everything there is, for the audit; nobody else is at work. Fails with kIoError.
+  /// Reads all rows, for the audit; no other thread is at work. Fails with kIoError.
   virtual Status read_all(bench::TatpFindings& findings) = 0;
 };
 
