@@ -344,8 +344,7 @@ Result<std::uint32_t> Dictionary::encode_null(pmem::Persister& persister) {
 //         before, its hint             transaction that     and no committed row refers to it. A
 //                                      uses the entry       hint without entry misleads nobody
 // Must hold:  3 before commit/2 of each transaction that uses the ValueID, also when another one
-// wrote
-//             the entry: rely_on puts it on the user's own list of entries to flush.
+//             wrote the entry: rely_on puts it on the user's own list of entries to flush.
 //             One ValueID per value: entries are appended under the lock of the value's place in
 //             the index.
 Result<std::uint32_t> Dictionary::append(const Value& value, std::uint64_t hash,

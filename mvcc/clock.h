@@ -18,9 +18,8 @@ namespace flugs::mvcc {
 ///   read   a snapshot. At or above every time-stamp that was passed before; below every time-stamp
 ///          that is taken after it.
 ///   take   the time-stamp of a commit. A thread that reads a snapshot at or above it afterwards
-///   sees
-///          what this thread stored before. The counter gives each time-stamp to one thread; the
-///          processors may give the same to two: then the slots' numbers order the commits.
+///          sees what this thread stored before. The counter gives each time-stamp to one thread;
+///          the processors may give the same to two: then the slots' numbers order the commits.
 ///   pass   returns when the time-stamp is in the past: every snapshot read from then on is at or
 ///          above it, and every thread that takes a time-stamp at or below it has done so.
 ///
