@@ -7,12 +7,12 @@
 #include <cstring>
 #include <set>
 
-#include "columns/chunk_geometry.h"
-#include "columns/column_layout.h"
-#include "columns/hint_index_layout.h"
-#include "columns/main_column_layout.h"
-#include "columns/main_records.h"
-#include "columns/row_layout.h"
+#include "columns/cells/chunk_geometry.h"
+#include "columns/cells/column_layout.h"
+#include "columns/cells/row_layout.h"
+#include "columns/index/hint_index_layout.h"
+#include "columns/main/main_column_layout.h"
+#include "columns/main/main_records.h"
 #include "flugs/schema.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "pmem/pool_format.h"

@@ -1,7 +1,7 @@
 #include "proof/mutation.h"
 
-#include "columns/column_layout.h"
-#include "columns/hint_index_layout.h"
+#include "columns/cells/column_layout.h"
+#include "columns/index/hint_index_layout.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "pmem/pool_format.h"
 #include "tables/catalog/catalog_layout.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "columns/dictionary.h"
+#include "columns/dictionary/dictionary.h"
 #include "pmem/pool.h"
 #include "recovery/phases.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "columns/hash_index_builder.h"
+#include "columns/index/hash_index_builder.h"
 #include "pmem/extent_allocator.h"
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"

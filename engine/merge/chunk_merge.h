@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "columns/main_column_builder.h"
-#include "columns/main_records.h"
+#include "columns/main/main_column_builder.h"
+#include "columns/main/main_records.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
 #include "pmem/pool.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/crew.h"
-#include "columns/ordered_index.h"
+#include "columns/index/ordered_index.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "pmem/pool.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "columns/cell.h"
-#include "columns/row_layout.h"
+#include "columns/cells/cell.h"
+#include "columns/cells/row_layout.h"
 #include "flugs/value.h"
 
 namespace {

@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "columns/column.h"
-#include "columns/column_layout.h"
+#include "columns/cells/column_layout.h"
+#include "columns/column/column.h"
 #include "fuzz/guarded_buffer.h"
 #include "pmem/pool.h"
 #include "pmem/pool_format.h"

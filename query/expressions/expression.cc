@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "columns/column.h"
+#include "columns/column/column.h"
 #include "query/expressions/expr_node.h"
 
 namespace flugs::query {

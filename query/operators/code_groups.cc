@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "columns/main_blocks.h"
+#include "columns/main/main_blocks.h"
 
 namespace flugs::query {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "columns/main_blocks.h"
+#include "columns/main/main_blocks.h"
 
 namespace flugs::query {
 

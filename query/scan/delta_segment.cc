@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "columns/main_blocks.h"
-#include "columns/row_layout.h"
+#include "columns/cells/row_layout.h"
+#include "columns/main/main_blocks.h"
 #include "query/vectors/failure.h"
 
 namespace flugs::query {

@@ -3,8 +3,8 @@
 #include <bit>
 #include <limits>
 
-#include "columns/main_blocks.h"
-#include "columns/main_kernels.h"
+#include "columns/main/main_blocks.h"
+#include "columns/main/main_kernels.h"
 #include "query/scan/delta_segment.h"
 
 namespace flugs::query {

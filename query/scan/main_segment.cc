@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "columns/main_blocks.h"
+#include "columns/main/main_blocks.h"
 #include "query/vectors/failure.h"
 
 namespace flugs::query {

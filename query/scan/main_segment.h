@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "columns/main_column.h"
+#include "columns/main/main_column.h"
 #include "query/scan/segment.h"
 
 namespace flugs::query {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "columns/main_column.h"
+#include "columns/main/main_column.h"
 #include "flugs/value.h"
 #include "query/expressions/bound_expr.h"
 #include "query/vectors/vec.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "columns/main_blocks.h"
+#include "columns/main/main_blocks.h"
 #include "query/scan/delta_segment.h"
 #include "query/scan/main_segment.h"
 

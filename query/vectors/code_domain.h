@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "columns/dictionary.h"
+#include "columns/dictionary/dictionary.h"
 #include "flugs/value.h"
 #include "query/vectors/delta_kernels.h"
 

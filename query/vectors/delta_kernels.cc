@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "columns/dictionary.h"
-#include "columns/main_kernels.h"
+#include "columns/dictionary/dictionary.h"
+#include "columns/main/main_kernels.h"
 #include "mvcc/stamps.h"
 
 namespace flugs::query {

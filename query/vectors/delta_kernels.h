@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "columns/row_layout.h"
+#include "columns/cells/row_layout.h"
 
 namespace flugs::query {
 

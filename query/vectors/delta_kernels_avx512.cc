@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "columns/dictionary.h"
+#include "columns/dictionary/dictionary.h"
 #include "mvcc/stamps.h"
 #include "query/vectors/delta_kernels.h"
 

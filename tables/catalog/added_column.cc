@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "columns/hint_index_layout.h"
+#include "columns/index/hint_index_layout.h"
 
 namespace flugs::engine {
 

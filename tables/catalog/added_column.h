@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "columns/column.h"
-#include "columns/unflushed.h"
+#include "columns/cells/unflushed.h"
+#include "columns/column/column.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
 #include "pmem/extent_allocator.h"

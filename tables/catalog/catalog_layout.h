@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "columns/column_layout.h"
+#include "columns/cells/column_layout.h"
 #include "pmem/chunk_list_layout.h"
 #include "pmem/pool.h"
 

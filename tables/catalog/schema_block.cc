@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "columns/row_layout.h"
+#include "columns/cells/row_layout.h"
 #include "tables/catalog/schema_codec.h"
 
 namespace flugs::engine {

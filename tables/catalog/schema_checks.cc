@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "columns/column.h"
+#include "columns/column/column.h"
 
 namespace flugs::engine {
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "columns/column.h"
-#include "columns/column_array.h"
+#include "columns/column/column.h"
+#include "columns/column/column_array.h"
 #include "flugs/value.h"
 #include "tables/rows/row_view.h"
 

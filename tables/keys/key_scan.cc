@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "base/check.h"
-#include "columns/cell.h"
-#include "columns/column.h"
+#include "columns/cells/cell.h"
+#include "columns/column/column.h"
 
 namespace flugs::engine {
 

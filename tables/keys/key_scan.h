@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "columns/column_array.h"
-#include "columns/row_layout.h"
+#include "columns/cells/row_layout.h"
+#include "columns/column/column_array.h"
 #include "flugs/function_ref.h"
 #include "flugs/schema.h"
 #include "flugs/value.h"

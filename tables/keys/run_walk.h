@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "columns/ordered_index.h"
+#include "columns/index/ordered_index.h"
 #include "flugs/function_ref.h"
 #include "tables/keys/index_runs.h"
 

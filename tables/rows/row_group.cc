@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "columns/main_column_builder.h"
+#include "columns/main/main_column_builder.h"
 #include "pmem/extent_allocator.h"
 
 namespace flugs::engine {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "columns/column_array.h"
-#include "columns/main_column.h"
-#include "columns/main_records.h"
+#include "columns/column/column_array.h"
+#include "columns/main/main_column.h"
+#include "columns/main/main_records.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "mvcc/stamps.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "columns/main_column_builder.h"
+#include "columns/main/main_column_builder.h"
 #include "tables/rows/row_group.h"
 
 namespace flugs::engine {

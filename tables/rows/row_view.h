@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "columns/column.h"
-#include "columns/row_layout.h"
+#include "columns/cells/row_layout.h"
+#include "columns/column/column.h"
 #include "flugs/transaction.h"
 #include "flugs/value.h"
 #include "tables/rows/row_group.h"

@@ -11,8 +11,8 @@
 
 #include "base/mutex.h"
 #include "base/published.h"
-#include "columns/column_array.h"
-#include "columns/hash_index_builder.h"
+#include "columns/column/column_array.h"
+#include "columns/index/hash_index_builder.h"
 #include "flugs/database.h"
 #include "flugs/function_ref.h"
 #include "flugs/scan.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "columns/column.h"
+#include "columns/column/column.h"
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "tables/catalog/schema_block.h"

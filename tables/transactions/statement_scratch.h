@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "columns/cell.h"
-#include "columns/hash_index.h"
+#include "columns/cells/cell.h"
+#include "columns/index/hash_index.h"
 #include "flugs/value.h"
 
 namespace flugs::engine {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/stable_array.h"
-#include "columns/unflushed.h"
+#include "columns/cells/unflushed.h"
 #include "flugs/transaction.h"
 #include "mvcc/transaction_slots.h"
 #include "tables/transactions/dead_rows.h"

@@ -1,4 +1,4 @@
-#include "columns/column.h"
+#include "columns/column/column.h"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "columns/dictionary.h"
+#include "columns/dictionary/dictionary.h"
 #include "test/support/model_value.h"
 #include "test/support/test_column.h"
 

@@ -1,4 +1,4 @@
-#include "columns/dictionary.h"
+#include "columns/dictionary/dictionary.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

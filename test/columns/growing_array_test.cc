@@ -1,4 +1,4 @@
-#include "columns/growing_array.h"
+#include "columns/cells/growing_array.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

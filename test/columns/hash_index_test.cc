@@ -1,4 +1,4 @@
-#include "columns/hash_index.h"
+#include "columns/index/hash_index.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "base/zeroed_memory.h"
-#include "columns/hash_index_builder.h"
+#include "columns/index/hash_index_builder.h"
 #include "test/model/random.h"
 
 namespace flugs::columns {

@@ -1,4 +1,4 @@
-#include "columns/hint_index.h"
+#include "columns/index/hint_index.h"
 
 #include <array>
 #include <atomic>

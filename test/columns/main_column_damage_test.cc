@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "columns/main_column.h"
+#include "columns/main/main_column.h"
 #include "test/support/main_column_group.h"
 
 namespace flugs::test {

@@ -5,8 +5,8 @@
 #include <ctime>
 #include <vector>
 
-#include "columns/main_column.h"
-#include "columns/main_column_builder.h"
+#include "columns/main/main_column.h"
+#include "columns/main/main_column_builder.h"
 #include "test/support/main_column_group.h"
 
 // Prints figures, and tests nothing: codes per second of every kernel, the median of several runs,

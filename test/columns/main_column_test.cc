@@ -1,4 +1,4 @@
-#include "columns/main_column.h"
+#include "columns/main/main_column.h"
 
 #include <catch2/catch.hpp>
 #include <limits>

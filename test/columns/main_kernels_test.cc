@@ -1,4 +1,4 @@
-#include "columns/main_kernels.h"
+#include "columns/main/main_kernels.h"
 
 #include <array>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "columns/main_records.h"
+#include "columns/main/main_records.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "columns/ordered_index.h"
+#include "columns/index/ordered_index.h"
 
 // Keys are compared outside of all locks. So any other thread may act during a comparison. The test
 // does so on purpose, at each comparison in turn: it needs no race to show what happens when the

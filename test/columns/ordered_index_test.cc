@@ -1,4 +1,4 @@
-#include "columns/ordered_index.h"
+#include "columns/index/ordered_index.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

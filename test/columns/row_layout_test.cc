@@ -1,4 +1,4 @@
-#include "columns/row_layout.h"
+#include "columns/cells/row_layout.h"
 
 #include <array>
 #include <catch2/catch.hpp>

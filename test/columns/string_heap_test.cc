@@ -1,4 +1,4 @@
-#include "columns/string_heap.h"
+#include "columns/cells/string_heap.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "columns/hash_index.h"
+#include "columns/index/hash_index.h"
 #include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "columns/ordered_index.h"
+#include "columns/index/ordered_index.h"
 
 namespace flugs::columns {
 namespace {

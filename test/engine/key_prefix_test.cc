@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "columns/column.h"
+#include "columns/column/column.h"
 #include "tables/keys/key_compare.h"
 #include "test/support/model_value.h"
 

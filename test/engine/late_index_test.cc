@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "columns/column_layout.h"
+#include "columns/cells/column_layout.h"
 #include "flugs/opening_estimate.h"
 #include "tables/catalog/catalog.h"
 #include "tables/table/table.h"

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <string>
 
-#include "columns/chunk_geometry.h"
-#include "columns/dictionary.h"
-#include "columns/row_layout.h"
+#include "columns/cells/chunk_geometry.h"
+#include "columns/cells/row_layout.h"
+#include "columns/dictionary/dictionary.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

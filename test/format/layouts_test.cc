@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "columns/column_layout.h"
-#include "columns/hint_index_layout.h"
-#include "columns/main_column_layout.h"
-#include "columns/row_layout.h"
+#include "columns/cells/column_layout.h"
+#include "columns/cells/row_layout.h"
+#include "columns/index/hint_index_layout.h"
+#include "columns/main/main_column_layout.h"
 #include "mvcc/stamps.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "pmem/chunk_list_layout.h"

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "columns/dictionary.h"
-#include "columns/main_kernels.h"
+#include "columns/dictionary/dictionary.h"
+#include "columns/main/main_kernels.h"
 #include "mvcc/stamps.h"
 #include "test/model/random.h"
 

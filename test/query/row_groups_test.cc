@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "columns/main_kernels.h"
+#include "columns/main/main_kernels.h"
 #include "test/model/random.h"
 #include "test/query/naive.h"
 #include "test/support/temporary_database.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "columns/column.h"
+#include "columns/column/column.h"
 
 namespace flugs::test {
 

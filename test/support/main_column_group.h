@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "columns/main_column.h"
-#include "columns/main_column_builder.h"
+#include "columns/main/main_column.h"
+#include "columns/main/main_column_builder.h"
 #include "test/model/random.h"
 #include "test/support/model_value.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "columns/column.h"
-#include "columns/hint_index.h"
+#include "columns/column/column.h"
+#include "columns/index/hint_index.h"
 #include "pmem/extent_allocator.h"
 #include "pmem/pool.h"
 #include "recovery/phases.h"

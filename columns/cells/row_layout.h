@@ -1,0 +1,209 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "columns/cells/cell.h"
+#include "flugs/status.h"
+
+namespace flugs::columns {
+
+/// The numeric values are part of the pool format.
+enum class CellKind : std::uint8_t {
+  kNone = 0,     ///< no cell, 0 bits: the column was dropped before the chunk was made
+  kCode = 1,     ///< a ValueID, 1 to 32 bits
+  kInteger = 2,  ///< the payload of a fixed-width type, 1 or 24 to 64 bits
+  kText = 3,     ///< a text cell, 128 bits
+};
+
+/// In the pool, in a chunk's header: where a column's cell lies in the chunk's rows.
+struct CellLayout {
+  std::uint16_t bit_offset;       ///< from the beginning of the row
+  std::uint8_t kind;              ///< CellKind
+  std::uint8_t bits;              ///< a code has 1 to 32, an integer 1 or 24 to 64, text 128; 0: no
+                                  ///< cell
+  std::uint16_t null_bit_offset;  ///< 0: none; the bit is 1 when the value is NULL
+  std::uint16_t edition;          ///< edition of the cell's column: how often its type had changed
+  friend bool operator==(const CellLayout&, const CellLayout&) = default;
+};
+static_assert(sizeof(CellLayout) == 8);
+
+/// The cell that a column needs.
+struct CellNeed {
+  CellKind kind = CellKind::kCode;
+  std::uint8_t bits = 1;  ///< 0: no cell
+  bool null_bit = false;
+  std::uint16_t edition = 0;  ///< of the column for which the cell is
+};
+
+/// The most editions that a column can have: one more than its type can change.
+inline constexpr std::uint16_t kEditionsMax = 255;
+
+/// A column's part of the mark of a table's editions. The mark is the sum over all columns; it
+/// distinguishes states in which columns have different editions. 0: the first edition.
+constexpr std::uint64_t edition_mark(std::size_t column, std::uint16_t edition) noexcept {
+  return edition == 0 ? 0 : mix64((std::uint64_t{column} << 16) | edition);
+}
+
+/// The layout of a chunk's rows: 16 bytes of MVCC stamps, then the cells of all columns side by
+/// side. A cell never straddles a word (except for text, which has two words). A row never
+/// straddles a cache line if it fits into one.
+///
+/// Columns that were added to the table since have no cell in the chunk's rows. All rows have one
+/// value for such a column, which reads like a cell (`add_constant`). Cells may be of an earlier
+/// edition of their column (decision 0025).
+class RowLayout {
+ public:
+  static constexpr std::size_t kStampBytes = 16;
+  static constexpr std::size_t kRowBytesMax = 4096;
+
+  /// Fails with kInvalidArgument when a row would be larger than kRowBytesMax.
+  static Result<RowLayout> make(std::span<const CellNeed> needs);
+  /// From a chunk's header. Fails with kCorrupt when a cell is impossible.
+  static Result<RowLayout> from_pool(std::span<const CellLayout> cells, std::uint32_t row_bytes);
+  RowLayout(const RowLayout& other);
+  RowLayout(RowLayout&& other) noexcept = default;
+  RowLayout& operator=(const RowLayout&) = delete;
+  RowLayout& operator=(RowLayout&&) noexcept = default;
+  ~RowLayout() = default;
+
+  std::uint32_t row_bytes() const noexcept { return row_bytes_; }
+  /// Cells of the columns that existed when the chunk was made.
+  std::span<const CellLayout> cells() const noexcept { return cells_; }
+  /// Number of readable columns: those with cells, and the constants behind them.
+  std::size_t column_count() const noexcept { return access_.size(); }
+  /// 0: a cell that cannot be written.
+  std::uint8_t bits(std::size_t column) const noexcept { return access()[column].bits; }
+  /// Whether each cell of the first columns has at least the given width.
+  bool has_room(std::span<const std::uint8_t> bits) const noexcept {
+    const std::size_t cells = std::min(bits.size(), cell_bits_.size());
+    bool has_room = true;
+    for (std::size_t i = 0; i < cells; ++i) has_room &= cell_bits_[i] >= bits[i];
+    for (std::size_t i = cells; i < bits.size(); ++i) has_room &= bits[i] == 0;
+    return has_room;
+  }
+  /// Widths of the cells of all columns that existed when the chunk was made.
+  std::span<const std::uint8_t> cell_bits() const noexcept { return cell_bits_; }
+  /// The edition of the column's cells, or of its constant.
+  std::uint16_t edition(std::size_t column) const noexcept {
+    return column < cells_.size() ? cells_[column].edition : access()[column].null_shift;
+  }
+  /// The sum of the edition_marks of the columns with cells.
+  std::uint64_t editions() const noexcept { return editions_; }
+  /// Adds the next column, which has no cell: all rows have `constant`, which must stay in place if
+  /// it is text. One thread at a time, while others read; they learn of the column later.
+  void add_constant(CellKind kind, const Cell& constant, std::uint16_t edition);
+  friend bool operator==(const RowLayout& a, const RowLayout& b) noexcept {
+    return a.row_bytes_ == b.row_bytes_ && a.cells_ == b.cells_;
+  }
+
+  /// The cell's bits, at most 64. Words are read as relaxed atomics, because a key probe may read a
+  /// row whose owner is still changing other cells.
+  std::uint64_t load(const std::byte* row, std::size_t column) const noexcept {
+    return load(row, access()[column]);
+  }
+  bool load_null(const std::byte* row, std::size_t column) const noexcept {
+    return load_null(row, access()[column]);
+  }
+
+  /// A cell's place, ready for use; one per column.
+  struct Access {
+    std::uint64_t mask;      // 0: no cell
+    std::uint64_t constant;  // without a cell: its bits, or the address of a text cell; else 0
+    std::uint16_t word;
+    std::uint16_t null_word;  // 0: none, as word 0 is a stamp
+    std::uint8_t shift;
+    std::uint8_t null_shift;  // of a constant: the edition of its column
+    CellKind kind;
+    std::uint8_t bits;
+
+    bool has_cell() const noexcept { return mask != 0; }
+  };
+  /// `null_word` of a constant that is NULL.
+  static constexpr std::uint16_t kAlwaysNull = 0xFFFF;
+  /// Acquire, because the copy that `add_constant` makes may be newer than all that the reader
+  /// knows.
+  const Access* access() const noexcept {
+    return __atomic_load_n(&first_access_, __ATOMIC_ACQUIRE);
+  }
+  static std::uint64_t load(const std::byte* row, const Access& a) noexcept {
+    return ((load_word(row, a.word) >> a.shift) & a.mask) | a.constant;
+  }
+  static bool load_null(const std::byte* row, const Access& a) noexcept {
+    return a.null_word != 0 &&
+           (a.null_word == kAlwaysNull || ((load_word(row, a.null_word) >> a.null_shift) & 1) != 0);
+  }
+  /// Address of a text cell.
+  const std::byte* text_cell(const std::byte* row, std::size_t column) const noexcept {
+    const Access& a = access()[column];
+    if (a.has_cell()) return row + std::size_t{a.word} * 8;
+    return a.constant != 0 ? reinterpret_cast<const std::byte*>(a.constant) : kEmptyText;
+  }
+  CellKind kind(std::size_t column) const noexcept { return access()[column].kind; }
+
+  /// Puts a cell into a row that only the caller writes. Does nothing for a column without a cell.
+  void store(std::byte* row, std::size_t column, const Cell& cell) const noexcept {
+    const Access& a = access()[column];
+    if (!a.has_cell()) return;
+    if (a.kind == CellKind::kText) {
+      store_word(row, a.word, cell.low);
+      store_word(row, a.word + 1u, cell.high);
+    } else {
+      FLUGS_DCHECK((cell.low & ~a.mask) == 0);
+      const std::uint64_t others = load_word(row, a.word) & ~(a.mask << a.shift);
+      store_word(row, a.word, others | (cell.low << a.shift));
+    }
+    if (a.null_word == 0) return;
+    const std::uint64_t bit = std::uint64_t{1} << a.null_shift;
+    const std::uint64_t others = load_word(row, a.null_word) & ~bit;
+    store_word(row, a.null_word, cell.is_null ? others | bit : others);
+  }
+  Cell load_cell(const std::byte* row, std::size_t column) const noexcept;
+
+ private:
+  RowLayout() = default;
+  static std::uint64_t load_word(const std::byte* row, std::size_t word) noexcept {
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(row) + word, __ATOMIC_RELAXED);
+  }
+  static void store_word(std::byte* row, std::size_t word, std::uint64_t value) noexcept {
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(row) + word, value, __ATOMIC_RELAXED);
+  }
+  void derive_access();
+  alignas(8) static constexpr std::byte kEmptyText[16] = {};
+
+  std::vector<CellLayout> cells_;
+  std::vector<std::uint8_t> cell_bits_;  // of cells_
+  std::vector<Access> access_;
+  const Access* first_access_ = nullptr;     // of access_, for readers while it grows
+  std::vector<std::vector<Access>> former_;  // copies that may still be read
+  std::uint32_t row_bytes_ = 0;
+  std::uint64_t editions_ = 0;
+};
+
+/// Widths of codes. There are few, because a row with narrower cells cannot take later codes.
+inline constexpr unsigned kSmallCodeBits = 16;
+/// The narrowest cell for codes 0 to `codes` - 1: 1, 2, 4, 8, 16, 20, 24, 28 or 32 bits.
+constexpr std::uint8_t code_bits_for(std::uint64_t codes) noexcept {
+  const int least = codes <= 2 ? 1 : std::bit_width(codes - 1);
+  if (least > static_cast<int>(kSmallCodeBits))
+    return static_cast<std::uint8_t>(std::min((least + 3) / 4 * 4, 32));
+  return static_cast<std::uint8_t>(std::bit_ceil(static_cast<unsigned>(least)));
+}
+
+/// Least width of integers that a row holds itself, except for those of one bit. Few widths, as for
+/// codes.
+inline constexpr std::uint8_t kLeastIntegerBits = 24;
+/// The narrowest cell for a payload, as unsigned: 24, 32, 40, 48, 56 or 64 bits.
+constexpr std::uint8_t integer_bits_for(std::uint64_t payload) noexcept {
+  const auto whole_bytes = static_cast<std::uint8_t>((std::bit_width(payload) + 7) / 8 * 8);
+  return std::max(whole_bytes, kLeastIntegerBits);
+}
+
+}  // namespace flugs::columns

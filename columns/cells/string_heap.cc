@@ -1,0 +1,180 @@
+#include "columns/cells/string_heap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/hash.h"
+
+namespace flugs::columns {
+
+namespace {
+
+constexpr std::uint64_t kHeader = sizeof(StringHeapChunkLayout);
+// The first chunk is one extent of 4 KB, then they double: small columns stay small, and large
+// ones allocate rarely.
+constexpr std::uint64_t kFirstChunkBytes = std::uint64_t{4} << 10;
+constexpr std::uint64_t kChunkBytesMax = std::uint64_t{1} << 20;
+// One fence per 4 KB of strings; a crash wastes at most that much.
+constexpr std::uint64_t kReservationBytes = std::uint64_t{4} << 10;
+constexpr int kOffsetBits = 40;
+constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kOffsetBits) - 1;
+
+std::uint64_t checksum_of(const StringHeapChunkLayout& header) noexcept {
+  return XXH3_64bits(&header, 16);
+}
+
+}  // namespace
+
+Status StringHeap::load() {
+  const std::lock_guard guard(mutex_);
+  const std::uint64_t end = layout_.reserved_end;
+  const std::uint64_t end_chunk = end >> kOffsetBits;
+  Status loaded = chunks_.load([&](std::size_t index,
+                                   std::uint64_t offset) -> Result<std::uint64_t> {
+    const auto* header = pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{offset});
+    if (header->magic != StringHeapChunkLayout::kMagic || header->checksum != checksum_of(*header))
+      return Status(
+          StatusCode::kCorrupt,
+          fmt::format("{}: {}: chunk {} at offset {} has a damaged header (checksum "
+                      "expected {:016x}, found {:016x})",
+                      pool_.path(), owner_, index, offset, checksum_of(*header), header->checksum));
+    total_bytes_ += header->bytes;
+    note_strings(index, offset, header->bytes);
+    if (index == end_chunk && end != 0) {
+      current_offset_ = offset;
+      current_index_ = index;
+      current_bytes_ = header->bytes;
+    }
+    return header->bytes;
+  });
+  std::sort(strings_at_opening_.begin(), strings_at_opening_.end(),
+            [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  if (!loaded.ok()) return loaded;
+  if (end == 0) return {};
+  reserved_used_ = used_ = end & kOffsetMask;
+  if (current_offset_ == 0 || used_ < kHeader || used_ > current_bytes_)
+    return Status(
+        StatusCode::kCorrupt,
+        fmt::format("{}: {}: the end of the strings is given as chunk {}, byte {}: there "
+                    "are {} chunks, that one of {} bytes",
+                    pool_.path(), owner_, end_chunk, used_, chunks_.count(), current_bytes_));
+  return {};
+}
+
+/// Records the filled part of a chunk: chunks before the current one are filled to their ends.
+void StringHeap::note_strings(std::uint64_t index, std::uint64_t offset, std::uint64_t bytes) {
+  const std::uint64_t end = layout_.reserved_end;
+  const std::uint64_t end_chunk = end >> kOffsetBits;
+  const std::uint64_t filled = index < end_chunk ? bytes : std::min(bytes, end & kOffsetMask);
+  if (end == 0 || index > end_chunk || filled <= kHeader) return;
+  strings_at_opening_.push_back({offset + kHeader, filled - kHeader});
+}
+
+bool StringHeap::held_at_opening(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  const auto behind = std::upper_bound(
+      strings_at_opening_.begin(), strings_at_opening_.end(), offset,
+      [](std::uint64_t at, const pmem::Extent& chunk) { return at < chunk.offset; });
+  if (behind == strings_at_opening_.begin()) return false;
+  const pmem::Extent& chunk = *std::prev(behind);
+  const std::uint64_t from = offset - chunk.offset;
+  return from <= chunk.bytes && bytes <= chunk.bytes - from;
+}
+
+// Protocol string_heap. The bytes themselves are made durable by the transaction's first fence.
+//   step  store                           made durable by    power cut just after it: recovery
+//   1     header of a new chunk           fence in append    chunk unreachable: free space
+//   2     pointer to the chunk            chunk_list/4       claims it, still fills the former one
+//   3     reserved_end                    persist (8 bytes)  appends behind it
+//   4     bytes below reserved_end        commit/1           nothing durable refers to them: waste
+// Must hold:  3 before 4, else strings of a later process could be written over committed ones.
+Status StringHeap::grow(std::uint64_t text_bytes, pmem::Persister& persister) {
+  // After a crash between steps 2 and 3 the list has a chunk without any string.
+  const std::uint64_t next = current_offset_ == 0 ? 0 : current_index_ + 1;
+  const bool has_next = next < chunks_.count();
+  if (has_next) {
+    const auto* header = pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{chunks_.offset(next)});
+    if (header->bytes - kHeader >= text_bytes) {
+      begin_chunk(next);
+      return {};
+    }
+  }
+  std::uint64_t bytes = std::clamp(current_bytes_ * 2, kFirstChunkBytes, kChunkBytesMax);
+  if (Status s = add_chunk(std::max(bytes, text_bytes + kHeader), persister); !s.ok()) return s;
+  begin_chunk(chunks_.count() - 1);
+  return {};
+}
+
+Status StringHeap::add_chunk(std::uint64_t bytes, pmem::Persister& persister) {
+  Result<pmem::Extent> extent = pool_.allocator().allocate(bytes, persister);
+  if (!extent.ok()) return std::move(extent).status();
+  auto* header = pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{extent->offset});
+  header->magic = StringHeapChunkLayout::kMagic;
+  header->bytes = extent->bytes;
+  header->checksum = checksum_of(*header);
+  persister.flush(header, sizeof *header, "string_heap/1");
+  if (Status s = chunks_.append(*extent, persister); !s.ok()) {
+    persister.fence("string_heap/1");  // no flush may stay behind unfenced
+    pool_.allocator().release(*extent);
+    return s;
+  }
+  total_bytes_ += extent->bytes;
+  return {};
+}
+
+void StringHeap::begin_chunk(std::uint64_t index) noexcept {
+  current_index_ = index;
+  current_offset_ = chunks_.offset(index);
+  current_bytes_ = pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{current_offset_})->bytes;
+  used_ = kHeader;
+  reserved_used_ = 0;
+}
+
+Status StringHeap::extend_reservation(std::uint64_t end, pmem::Persister& persister) {
+  if (end <= reserved_used_) return {};
+  reserved_used_ = std::min(current_bytes_, std::max(end, used_ + kReservationBytes));
+  std::atomic_ref(layout_.reserved_end)
+      .store((current_index_ << kOffsetBits) | reserved_used_, std::memory_order_relaxed);
+  persister.persist(&layout_.reserved_end, sizeof layout_.reserved_end, "string_heap/3");
+  return {};
+}
+
+Result<Cell> StringHeap::append(std::string_view text, pmem::Persister& persister) {
+  std::byte* target = nullptr;
+  {
+    const std::lock_guard guard(mutex_);
+    if (current_offset_ == 0 || current_bytes_ - used_ < text.size())
+      if (Status s = grow(text.size(), persister); !s.ok()) return s;
+    if (Status s = extend_reservation(used_ + text.size(), persister); !s.ok()) return s;
+    target = pool_.base() + current_offset_ + used_;
+    used_ += text.size();
+  }
+  std::memcpy(target, text.data(), text.size());
+  return text_cell::make_out_of_line(static_cast<std::uint64_t>(target - pool_.base()),
+                                     static_cast<std::uint32_t>(text.size()));
+}
+
+std::uint64_t StringHeap::bytes_in_pool() const {
+  const std::lock_guard guard(mutex_);
+  return total_bytes_;
+}
+
+void StringHeap::add_pages(pmem::WarmList& pages) const {
+  for (std::size_t i = chunks_.count(); i > 0; --i) {
+    const std::uint64_t offset = chunks_.offset(i - 1);
+    const auto& chunk = *pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{offset});
+    pages.add(pmem::Heat::kTexts, {offset, chunk.bytes});
+  }
+}
+
+void StringHeap::release_all() {
+  const std::lock_guard guard(mutex_);
+  chunks_.release_all([&](std::size_t, std::uint64_t offset) {
+    return pool_.at(pmem::OffsetPtr<StringHeapChunkLayout>{offset})->bytes;
+  });
+}
+
+}  // namespace flugs::columns
