@@ -8,14 +8,14 @@
 
 #include "bench/clock.h"
 #include "bench/environment.h"
-#include "history/checker.h"
-#include "history/export.h"
-#include "proof/history_run.h"
 #include "tools/command.h"
 #include "tools/history_kills.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
 #include "tools/tatp_options.h"
+#include "verify/isolation/checker/checker.h"
+#include "verify/isolation/checker/export.h"
+#include "verify/isolation/sessions/history_run.h"
 
 namespace flugs::tools {
 
@@ -38,11 +38,11 @@ struct HistoryOptions {
   std::string pool;
   std::string export_path;
   std::string json;
-  proof::HistoryPlan plan;
+  sessions::HistoryPlan plan;
 };
 
 struct HistoryFigures {
-  history::Report report;
+  isolation::Report report;
   std::string medium;
   std::string guarantee;
   std::uint64_t batches = 0;
@@ -61,7 +61,7 @@ double seconds_since(std::uint64_t start_ns) {
 }
 
 /// A pool for one history, removed with it.
-Result<PoolFile> history_pool(const HistoryOptions& options, proof::HistoryPlan& plan) {
+Result<PoolFile> history_pool(const HistoryOptions& options, sessions::HistoryPlan& plan) {
   Result<PoolFile> pool = PoolFile::choose(options.pool, false, kHistoryPoolBytesWanted);
   if (!pool.ok()) return pool;
   if (pool->existed())
@@ -73,7 +73,7 @@ Result<PoolFile> history_pool(const HistoryOptions& options, proof::HistoryPlan&
   return pool;
 }
 
-std::string replay_words(const HistoryOptions& options, const proof::HistoryPlan& plan,
+std::string replay_words(const HistoryOptions& options, const sessions::HistoryPlan& plan,
                          std::uint32_t kills) {
   return fmt::format(
       "flugs history --isolation {} --workload {} --operations {} --users {} --sessions {} "
@@ -84,23 +84,23 @@ std::string replay_words(const HistoryOptions& options, const proof::HistoryPlan
 }
 
 /// One history: made, exported if that was asked for, checked.
-Status run_batch(const HistoryOptions& options, proof::HistoryPlan plan, std::uint32_t kills,
+Status run_batch(const HistoryOptions& options, sessions::HistoryPlan plan, std::uint32_t kills,
                  HistoryFigures& figures) {
   Result<PoolFile> pool = history_pool(options, plan);
   if (!pool.ok()) return std::move(pool).status();
   const std::uint64_t start_ns = bench::monotonic_ns();
-  Result<proof::HistoryRun> run =
-      kills == 0 ? proof::run_history(plan) : run_history_with_kills(plan, kills);
+  Result<sessions::HistoryRun> run =
+      kills == 0 ? sessions::run_history(plan) : run_history_with_kills(plan, kills);
   figures.run_seconds += seconds_since(start_ns);
   if (!run.ok()) {
     figures.has_failed = true;
     return std::move(run).status();
   }
   if (!options.export_path.empty())
-    if (Status s = history::export_history(run->history, options.export_path); !s.ok()) return s;
+    if (Status s = isolation::export_history(run->history, options.export_path); !s.ok()) return s;
   const std::uint64_t check_ns = bench::monotonic_ns();
-  const Result<history::Report> report =
-      history::check(run->history, {.level = plan.level, .reports_allowed = true});
+  const Result<isolation::Report> report =
+      isolation::check(run->history, {.level = plan.level, .reports_allowed = true});
   if (!report.ok()) return report.status();
   figures.check_seconds += seconds_since(check_ns);
   figures.report.add(*report);
@@ -111,7 +111,7 @@ Status run_batch(const HistoryOptions& options, proof::HistoryPlan plan, std::ui
   ++figures.batches;
   if (report->forbidden == 0) return {};
   fmt::print(stderr, "flugs: {} anomalies that {} forbids; {}\n", report->forbidden,
-             history::to_string(plan.level), replay_words(options, plan, kills));
+             isolation::to_string(plan.level), replay_words(options, plan, kills));
   for (const std::string& words : report->words) fmt::print(stderr, "{}\n", words);
   return {};
 }
@@ -121,7 +121,7 @@ Status run_batches(const HistoryOptions& options, HistoryFigures& figures) {
   const std::uint64_t batches =
       (options.operations + kOperationsPerBatch - 1) / kOperationsPerBatch;
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
-    proof::HistoryPlan plan = options.plan;
+    sessions::HistoryPlan plan = options.plan;
     plan.seed += batch;
     plan.operations = options.operations / batches + (batch < options.operations % batches ? 1 : 0);
     const std::uint64_t kills = options.kills / batches + (batch < options.kills % batches ? 1 : 0);
@@ -137,20 +137,21 @@ Status run_batches(const HistoryOptions& options, HistoryFigures& figures) {
   return {};
 }
 
-bench::Json by_kind_json(const history::Report& report, bool forbidden) {
+bench::Json by_kind_json(const isolation::Report& report, bool forbidden) {
   bench::Json json = bench::Json::object();
-  for (std::size_t i = 0; i < history::kAnomalyCount; ++i) {
+  for (std::size_t i = 0; i < isolation::kAnomalyCount; ++i) {
     const auto& kind = report.by_kind[i];
     const std::uint64_t count = forbidden ? kind.forbidden : kind.allowed;
-    if (count != 0) json[std::string(history::to_string(static_cast<history::Anomaly>(i)))] = count;
+    if (count != 0)
+      json[std::string(isolation::to_string(static_cast<isolation::Anomaly>(i)))] = count;
   }
   return json;
 }
 
 /// The history in which a rule is broken has its own size, in which every rule shows, however small
 /// the run is.
-proof::HistoryPlan plan_to_break(const HistoryOptions& options) {
-  proof::HistoryPlan plan;
+sessions::HistoryPlan plan_to_break(const HistoryOptions& options) {
+  sessions::HistoryPlan plan;
   plan.operations = kOperationsOfBrokenRule;
   plan.seed = options.plan.seed;
   plan.workload = options.plan.workload;
@@ -162,12 +163,12 @@ proof::HistoryPlan plan_to_break(const HistoryOptions& options) {
 }
 
 Status break_rules(const HistoryOptions& options, HistoryFigures& figures) {
-  for (const proof::BrokenRule rule : proof::kBrokenRules) {
+  for (const sessions::BrokenRule rule : sessions::kBrokenRules) {
     if (!needs_rule(options.plan.level, rule)) continue;
-    proof::HistoryPlan plan = plan_to_break(options);
+    sessions::HistoryPlan plan = plan_to_break(options);
     Result<PoolFile> pool = history_pool(options, plan);
     if (!pool.ok()) return std::move(pool).status();
-    const Result<history::Report> report = proof::check_broken_rule(plan, rule);
+    const Result<isolation::Report> report = sessions::check_broken_rule(plan, rule);
     if (!report.ok()) {
       figures.has_failed = true;
       return report.status();
@@ -184,14 +185,14 @@ Status break_rules(const HistoryOptions& options, HistoryFigures& figures) {
 
 bench::Json history_json(const HistoryOptions& options, const HistoryFigures& figures) {
   const bench::Environment environment = bench::environment();
-  const history::Report& report = figures.report;
+  const isolation::Report& report = figures.report;
   const double seconds = figures.run_seconds + figures.check_seconds;
   bench::Json json;
   json["commit"] = environment.commit;
   json["medium"] = figures.medium;
   json["guarantee"] = figures.guarantee;
   json["isolation"] = options.isolation;
-  json["checked_for"] = history::to_string(options.plan.level);
+  json["checked_for"] = isolation::to_string(options.plan.level);
   json["workload"] = options.workload;
   json["users"] = options.plan.users;
   json["threads"] = options.plan.users;
@@ -229,8 +230,8 @@ bench::Json history_json(const HistoryOptions& options, const HistoryFigures& fi
   return json;
 }
 
-void print_figures(const HistoryFigures& figures, history::Level level) {
-  const history::Report& report = figures.report;
+void print_figures(const HistoryFigures& figures, isolation::Level level) {
+  const isolation::Report& report = figures.report;
   fmt::print(
       "{} operations in {} transactions ({} committed, {} killed before the answer), {} kills, {} "
       "merges\n",
@@ -238,28 +239,29 @@ void print_figures(const HistoryFigures& figures, history::Level level) {
       figures.merges);
   fmt::print("{:.1f} s to run, {:.1f} s to check; {} anomalies that {} forbids\n",
              figures.run_seconds, figures.check_seconds, report.forbidden,
-             history::to_string(level));
-  for (std::size_t i = 0; i < history::kAnomalyCount; ++i)
+             isolation::to_string(level));
+  for (std::size_t i = 0; i < isolation::kAnomalyCount; ++i)
     if (report.by_kind[i].allowed != 0)
-      fmt::print("allowed and seen: {}\n", history::to_string(static_cast<history::Anomaly>(i)));
+      fmt::print("allowed and seen: {}\n",
+                 isolation::to_string(static_cast<isolation::Anomaly>(i)));
   if (figures.broken_rules_total != 0)
     fmt::print("{} of {} broken rules caught\n", figures.broken_rules_caught,
                figures.broken_rules_total);
 }
 
 int run_command(HistoryOptions& options) {
-  const Result<history::Level> level = history::level_named(options.isolation);
+  const Result<isolation::Level> level = isolation::level_named(options.isolation);
   if (!level.ok()) return could_not_run(level.status());
   options.plan.level = *level;
   options.plan.merges = options.merge == "on";
-  for (const proof::BrokenRule rule : proof::kBrokenRules)
+  for (const sessions::BrokenRule rule : sessions::kBrokenRules)
     if (to_string(rule) == options.broken) {
-      proof::break_rule(options.plan, rule);
+      sessions::break_rule(options.plan, rule);
       options.skips_broken_rules = true;
     }
   if (options.workload == "list-append")
-    options.plan.workload = proof::HistoryWorkload::kListAppend;
-  if (options.workload == "register") options.plan.workload = proof::HistoryWorkload::kRegister;
+    options.plan.workload = sessions::HistoryWorkload::kListAppend;
+  if (options.workload == "register") options.plan.workload = sessions::HistoryWorkload::kRegister;
   if (!options.export_path.empty() &&
       (options.workload == "mixed" || options.operations > kOperationsPerBatch))
     return could_not_run(
@@ -281,23 +283,24 @@ int run_command(HistoryOptions& options) {
 
 std::vector<std::string> names_of_rules() {
   std::vector<std::string> names;
-  for (const proof::BrokenRule rule : proof::kBrokenRules) names.emplace_back(to_string(rule));
+  for (const sessions::BrokenRule rule : sessions::kBrokenRules)
+    names.emplace_back(to_string(rule));
   return names;
 }
 
-void add_plan_options(CLI::App& command, proof::HistoryPlan& plan) {
+void add_plan_options(CLI::App& command, sessions::HistoryPlan& plan) {
   command.add_option("--users", plan.users, "Concurrent users, a thread each")
-      ->check(CLI::Range(1U, proof::kHistoryUsersMax))
+      ->check(CLI::Range(1U, sessions::kHistoryUsersMax))
       ->capture_default_str();
   command.add_option("--sessions", plan.sessions, "Transactions that each user interleaves")
       ->check(CLI::Range(1U, 16U))
       ->capture_default_str();
   command.add_option("--tables", plan.tables, "Of each of three kinds")
-      ->check(CLI::Range(1U, proof::kHistoryTablesMax))
+      ->check(CLI::Range(1U, sessions::kHistoryTablesMax))
       ->capture_default_str();
   command
       .add_option("--keys", plan.keys, "Objects in use at a time: the fewer, the more conflicts")
-      ->check(CLI::Range(1U, proof::kHistoryKeysMax))
+      ->check(CLI::Range(1U, sessions::kHistoryKeysMax))
       ->capture_default_str();
   command.add_option("--seed", plan.seed, "Of all random choices of the users")
       ->capture_default_str();

@@ -25,7 +25,7 @@ constexpr std::uint32_t kHistoryDelayUsMax = 300;
 
 class HistoryKills {
  public:
-  HistoryKills(const proof::HistoryMemory& memory, std::string path, std::uint32_t kills)
+  HistoryKills(const sessions::HistoryMemory& memory, std::string path, std::uint32_t kills)
       : memory_(memory),
         path_(std::move(path)),
         kills_(kills),
@@ -75,7 +75,7 @@ class HistoryKills {
     return {};
   }
 
-  const proof::HistoryMemory& memory_;
+  const sessions::HistoryMemory& memory_;
   const std::string path_;
   const std::uint32_t kills_;
   bench::Random random_;
@@ -83,15 +83,15 @@ class HistoryKills {
 
 int run_history_child(const std::string& path) {
   Result<bench::SharedFile> file =
-      bench::SharedFile::open(path, sizeof(proof::HistoryMemory::Layout));
+      bench::SharedFile::open(path, sizeof(sessions::HistoryMemory::Layout));
   if (!file.ok()) return could_not_run(file.status());
-  const proof::HistoryMemory memory = proof::HistoryMemory::attach(file->data());
-  OpenOptions options = proof::history_open_options(memory.plan());
+  const sessions::HistoryMemory memory = sessions::HistoryMemory::attach(file->data());
+  OpenOptions options = sessions::history_open_options(memory.plan());
   options.mode = OpenMode::kOpen;
   Result<Database> database = Database::open(options);
   if (!database.ok()) return could_not_run(database.status());
   memory.layout().is_running.store(1);
-  if (Status s = proof::run_history_users(*database, memory); !s.ok()) {
+  if (Status s = sessions::run_history_users(*database, memory); !s.ok()) {
     fmt::print(stderr, "flugs: {}\n", s.to_string());
     return kExitCheckFailed;
   }
@@ -100,21 +100,22 @@ int run_history_child(const std::string& path) {
 
 }  // namespace
 
-Result<proof::HistoryRun> run_history_with_kills(const proof::HistoryPlan& plan,
-                                                 std::uint32_t kills) {
-  if (Result<Database> made = proof::create_history_pool(plan); !made.ok())
+Result<sessions::HistoryRun> run_history_with_kills(const sessions::HistoryPlan& plan,
+                                                    std::uint32_t kills) {
+  if (Result<Database> made = sessions::create_history_pool(plan); !made.ok())
     return std::move(made).status();
-  const std::uint64_t bytes = bench::whole_pages(proof::HistoryMemory::bytes_for(plan));
+  const std::uint64_t bytes = bench::whole_pages(sessions::HistoryMemory::bytes_for(plan));
   const TemporaryFile path(fresh_shared_path(".history", bytes / 4));
   Result<bench::SharedFile> file = bench::SharedFile::create(path.path(), bytes);
   if (!file.ok()) return std::move(file).status();
-  const proof::HistoryMemory memory = proof::HistoryMemory::create({file->data(), bytes}, plan);
+  const sessions::HistoryMemory memory =
+      sessions::HistoryMemory::create({file->data(), bytes}, plan);
   if (Status s = HistoryKills(memory, path.path(), kills).run(); !s.ok()) return s;
-  OpenOptions options = proof::history_open_options(plan);
+  OpenOptions options = sessions::history_open_options(plan);
   options.mode = OpenMode::kOpen;
   Result<Database> database = Database::open(options);
   if (!database.ok()) return std::move(database).status();
-  return proof::finish_history(*database, memory);
+  return sessions::finish_history(*database, memory);
 }
 
 void add_history_child(CLI::App& app, Action& action) {

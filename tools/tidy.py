@@ -20,6 +20,13 @@ FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
 CLANG_FORMAT = "clang-format-19"
 
+
+def folders_above(name):
+    """Of "verify/crash/rig": "verify" and "verify/crash"."""
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
 # Folder or sub-folder -> folders whose headers its files may include, besides its own. A folder
 # with sub-folders stands for all of them. Public headers count as "flugs", the few of them that
 # every layer may use as "base".
@@ -51,15 +58,17 @@ MAY_INCLUDE = {
     "query/operators": BELOW_QUERY | {"query/vectors", "query/expressions", "query/scan"},
     "query/plan": BELOW_QUERY | {"query"},
     "bench": {"base", "flugs"},
-    "history": {"base"},
-    "proof": BELOW_TABLES | {"tables", "engine", "history"},
+    "verify/isolation/checker": {"base"},
+    "verify/isolation/sessions": BELOW_TABLES | {"tables", "engine", "verify/isolation/checker"},
+    "proof": BELOW_TABLES | {"tables", "engine"},
     "fuzz": BELOW_TABLES | {"tables", "engine", "bench", "tools"},
-    "tools": {"base", "flugs", "bench", "fuzz", "history", "proof"},
+    "tools": {"base", "flugs", "bench", "fuzz", "verify", "proof"},
     "examples": {"base", "flugs", "bench"},
     "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "fuzz", "tools", "proof",
-                            "history"},
+                            "verify"},
 }
-DIVIDED = {name.split("/")[0] for name in MAY_INCLUDE if "/" in name}
+# Folders with sub-folders have no sources of their own.
+DIVIDED = {above for name in MAY_INCLUDE for above in folders_above(name)}
 LAYERS = ("base", "pmem", "columns", "mvcc", "recovery", "tables", "engine", "query")
 PUBLIC_DIR = "include/flugs/"
 PUBLIC_WORDS = {"condition", "status", "ids", "schema", "value", "function_ref", "recovery_report"}
@@ -70,7 +79,7 @@ PERSISTENCE_DOC = "docs/persistence.md"
 THREAD_STARTER = "base/thread.cc"
 
 SOURCE_DIRS = ("include", "base", "pmem", "columns", "mvcc", "recovery", "tables", "engine",
-               "query", "bench", "fuzz", "history", "proof", "tools", "examples", "test")
+               "query", "bench", "fuzz", "verify", "proof", "tools", "examples", "test")
 CXX = (".h", ".cc")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 
@@ -97,8 +106,8 @@ Violation = collections.namedtuple("Violation", "path line rule message")
 
 def layer_of(path):
     """The entry of MAY_INCLUDE for a source or an included name: "tables/rows", "pmem"."""
-    parts = path.split("/")
-    return "/".join(parts[:2]) if "/".join(parts[:2]) in MAY_INCLUDE else parts[0]
+    above = folders_above(path) or [path]
+    return next((name for name in reversed(above) if name in MAY_INCLUDE), above[0])
 
 
 def source_files(root):
@@ -193,7 +202,7 @@ class Tidy:
         if target == "flugs" and name.split("/")[1].removesuffix(".h") in PUBLIC_WORDS:
             target = "base"
         allowed = MAY_INCLUDE[folder] | {folder} | ({"base"} if folder == "flugs" else set())
-        if not {target, target.split("/")[0]} & allowed:
+        if not {target, *folders_above(target)} & allowed:
             self._report(path, line, "layering", f'{folder} must not know "{name}"')
 
     def _check_persistence(self, path):

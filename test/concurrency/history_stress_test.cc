@@ -2,16 +2,16 @@
 #include <catch2/catch.hpp>
 
 #include "mvcc/clock.h"
-#include "proof/history_run.h"
 #include "test/support/complaint.h"
 #include "test/support/temporary_database.h"
+#include "verify/isolation/sessions/history_run.h"
 
 namespace flugs::test {
 namespace {
 
-using proof::BrokenRule;
-using proof::HistoryPlan;
-using proof::HistoryWorkload;
+using sessions::BrokenRule;
+using sessions::HistoryPlan;
+using sessions::HistoryWorkload;
 
 HistoryPlan plan_in(const TemporaryPath& path) {
   HistoryPlan plan;
@@ -20,14 +20,14 @@ HistoryPlan plan_in(const TemporaryPath& path) {
   return plan;
 }
 
-history::Report run_and_check(const HistoryPlan& plan) {
-  const proof::HistoryRun run = must(proof::run_history(plan));
-  return must(history::check(run.history, {.level = plan.level, .reports_allowed = true}));
+isolation::Report run_and_check(const HistoryPlan& plan) {
+  const sessions::HistoryRun run = must(sessions::run_history(plan));
+  return must(isolation::check(run.history, {.level = plan.level, .reports_allowed = true}));
 }
 
 void expect_level(const HistoryPlan& plan) {
-  INFO(history::to_string(plan.level));
-  const history::Report report = run_and_check(plan);
+  INFO(isolation::to_string(plan.level));
+  const isolation::Report report = run_and_check(plan);
   for (const std::string& words : report.words) UNSCOPED_INFO(words);
   CHECK(report.forbidden == 0);
   CHECK(report.operations >= plan.operations);
@@ -37,17 +37,17 @@ void expect_level(const HistoryPlan& plan) {
   // other.
   std::uint64_t seen = 0;
   for (const auto& kind : report.by_kind) seen += kind.allowed;
-  CHECK((seen > 0) == (plan.level != history::Level::kStrictSerializable));
+  CHECK((seen > 0) == (plan.level != isolation::Level::kStrictSerializable));
 }
 
-constexpr history::Level kOfferedLevels[] = {history::Level::kReadCommitted,
-                                             history::Level::kStrongSnapshot,
-                                             history::Level::kStrictSerializable};
+constexpr isolation::Level kOfferedLevels[] = {isolation::Level::kReadCommitted,
+                                               isolation::Level::kStrongSnapshot,
+                                               isolation::Level::kStrictSerializable};
 
-std::uint64_t found(const history::Report& report,
-                    std::initializer_list<history::Anomaly> anomalies) {
+std::uint64_t found(const isolation::Report& report,
+                    std::initializer_list<isolation::Anomaly> anomalies) {
   std::uint64_t sum = 0;
-  for (const history::Anomaly anomaly : anomalies)
+  for (const isolation::Anomaly anomaly : anomalies)
     sum += report.by_kind[static_cast<std::size_t>(anomaly)].forbidden;
   return sum;
 }
@@ -55,7 +55,7 @@ std::uint64_t found(const history::Report& report,
 }  // namespace
 
 TEST_CASE("histories of users and merges satisfy their level", "[history]") {
-  for (const history::Level level : kOfferedLevels) {
+  for (const isolation::Level level : kOfferedLevels) {
     const TemporaryPath path;
     HistoryPlan plan = plan_in(path);
     plan.level = level;
@@ -69,7 +69,7 @@ TEST_CASE("histories with the processors' clock satisfy their level", "[history]
     WARN(usable.message());
     return;
   }
-  for (const history::Level level : kOfferedLevels) {
+  for (const isolation::Level level : kOfferedLevels) {
     const TemporaryPath path;
     HistoryPlan plan = plan_in(path);
     plan.level = level;
@@ -94,7 +94,7 @@ TEST_CASE("histories of single tables are snapshot isolated", "[history]") {
 }
 
 TEST_CASE("sessions of one thread give the same history each time", "[history]") {
-  std::vector<history::History> histories;
+  std::vector<isolation::History> histories;
   for (int i = 0; i < 2; ++i) {
     const TemporaryPath path;
     HistoryPlan plan = plan_in(path);
@@ -102,13 +102,13 @@ TEST_CASE("sessions of one thread give the same history each time", "[history]")
     plan.users = 1;
     plan.sessions = 12;
     plan.merges = false;
-    histories.push_back(must(proof::run_history(plan)).history);
+    histories.push_back(must(sessions::run_history(plan)).history);
   }
   REQUIRE(histories[0].operations().size() == histories[1].operations().size());
   bool same = true;
   for (std::size_t i = 0; i < histories[0].operations().size(); ++i) {
-    const history::Operation& a = histories[0].operations()[i];
-    const history::Operation& b = histories[1].operations()[i];
+    const isolation::Operation& a = histories[0].operations()[i];
+    const isolation::Operation& b = histories[1].operations()[i];
     same = same && a.kind == b.kind && a.key == b.key && a.value == b.value &&
            a.element_count == b.element_count;
   }
@@ -116,13 +116,13 @@ TEST_CASE("sessions of one thread give the same history each time", "[history]")
 }
 
 TEST_CASE("the checker finds each broken rule of visibility, under its name", "[history]") {
-  using history::Anomaly;
+  using isolation::Anomaly;
   const auto broken = [](BrokenRule rule) {
     const TemporaryPath path;
     HistoryPlan plan = plan_in(path);
     plan.operations = 10'000;
     INFO(to_string(rule));
-    history::Report report = must(proof::check_broken_rule(plan, rule));
+    isolation::Report report = must(sessions::check_broken_rule(plan, rule));
     CHECK(report.forbidden > 0);
     return report;
   };
@@ -139,24 +139,24 @@ TEST_CASE("an old snapshot violates only the order in time", "[history]") {
   const TemporaryPath path;
   HistoryPlan plan = plan_in(path);
   plan.operations = 10'000;
-  proof::break_rule(plan, BrokenRule::kStaleSnapshot);
-  const proof::HistoryRun run = must(proof::run_history(plan));
-  using history::Level;
-  CHECK(must(history::check(run.history, {.level = Level::kStrongSnapshot})).forbidden > 0);
-  CHECK(must(history::check(run.history, {.level = Level::kSnapshot})).forbidden == 0);
+  sessions::break_rule(plan, BrokenRule::kStaleSnapshot);
+  const sessions::HistoryRun run = must(sessions::run_history(plan));
+  using isolation::Level;
+  CHECK(must(isolation::check(run.history, {.level = Level::kStrongSnapshot})).forbidden > 0);
+  CHECK(must(isolation::check(run.history, {.level = Level::kSnapshot})).forbidden == 0);
 }
 
 TEST_CASE("the checker finds each broken rule of a level, and nothing else", "[history]") {
-  for (const history::Level level : kOfferedLevels) {
+  for (const isolation::Level level : kOfferedLevels) {
     const auto forbidden = [&](BrokenRule rule) {
       const TemporaryPath path;
       HistoryPlan plan = plan_in(path);
       plan.operations = 6'000;
       plan.level = level;
-      return must(proof::check_broken_rule(plan, rule)).forbidden;
+      return must(sessions::check_broken_rule(plan, rule)).forbidden;
     };
-    for (const BrokenRule rule : proof::kBrokenRules) {
-      INFO(history::to_string(level) << ": " << to_string(rule));
+    for (const BrokenRule rule : sessions::kBrokenRules) {
+      INFO(isolation::to_string(level) << ": " << to_string(rule));
       if (needs_rule(level, rule)) CHECK(forbidden(rule) > 0);
     }
     CHECK(forbidden(BrokenRule::kNone) == 0);

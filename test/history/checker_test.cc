@@ -1,5 +1,5 @@
 // Each anomaly in a hand-made history: found, named, and forbidden by the right levels.
-#include "history/checker.h"
+#include "verify/isolation/checker/checker.h"
 
 #include <catch2/catch.hpp>
 
@@ -8,9 +8,9 @@
 namespace flugs::test {
 namespace {
 
-using history::Anomaly;
-using history::Level;
-using history::Outcome;
+using isolation::Anomaly;
+using isolation::Level;
+using isolation::Outcome;
 
 constexpr Level kLevels[] = {Level::kReadCommitted, Level::kSnapshot, Level::kStrongSnapshot,
                              Level::kSerializable, Level::kStrictSerializable};
@@ -18,8 +18,8 @@ constexpr Level kLevels[] = {Level::kReadCommitted, Level::kSnapshot, Level::kSt
 /// The story has the anomaly, and levels below `first_to_forbid` forbid nothing in it.
 void expect(const Story& story, Anomaly anomaly, Level first_to_forbid) {
   for (const Level level : kLevels) {
-    const history::Report report = judge(story, level);
-    INFO(history::to_string(level));
+    const isolation::Report report = judge(story, level);
+    INFO(isolation::to_string(level));
     for (const std::string& words : report.words) UNSCOPED_INFO(words);
     if (level < first_to_forbid) {
       CHECK(report.forbidden == 0);
@@ -44,7 +44,7 @@ TEST_CASE("histories that any order explains pass every level", "[history]") {
       .sees(kRegisterX, 4);
   story.t(31, 40).reads(kListX, {1, 3}).sees(kRegisterX, 4).reads(kListY, {});
   for (const Level level : kLevels) {
-    const history::Report report = judge(story, level);
+    const isolation::Report report = judge(story, level);
     CHECK(report.forbidden == 0);
     CHECK(report.transactions == 4);
     CHECK(report.committed == 4);
@@ -82,7 +82,7 @@ TEST_CASE("an acknowledged append that later reads miss is lost", "[history]") {
   expect(Story().t(0, 10).append(kListX, 1).t(11, 20).reads(kListX, {}), Anomaly::kLost,
          Level::kReadCommitted);
   // As long as it may be unacknowledged, it may come later.
-  const history::Report report = judge(
+  const isolation::Report report = judge(
       Story().t(0, 10).append(kListX, 1).t(9, 20).reads(kListX, {}), Level::kStrictSerializable);
   CHECK(report.forbidden == 0);
 }
@@ -228,7 +228,7 @@ TEST_CASE("a snapshot older than its transaction violates strong snapshot isolat
   for (const Level level : {Level::kReadCommitted, Level::kSnapshot, Level::kSerializable})
     CHECK(judge(story, level).forbidden == 0);
   for (const Level level : {Level::kStrongSnapshot, Level::kStrictSerializable}) {
-    const history::Report report = judge(story, level);
+    const isolation::Report report = judge(story, level);
     CHECK(forbidden(report, Anomaly::kGSingle) == 1);
     CHECK(report.words.front().find("real time") != std::string::npos);
   }
@@ -257,7 +257,7 @@ TEST_CASE("a transaction killed before its answer has happened when another one 
   Story seen;
   seen.killed().append(kListX, 1).append(kListY, 2);
   seen.t(201, 300).reads(kListX, {1}).reads(kListY, {2});
-  const history::Report report = judge(seen, Level::kStrictSerializable);
+  const isolation::Report report = judge(seen, Level::kStrictSerializable);
   CHECK(report.forbidden == 0);
   CHECK(report.unknown == 1);
   CHECK(report.unknown_happened == 1);
@@ -277,20 +277,20 @@ TEST_CASE("a transaction killed before its answer has happened when another one 
 
 TEST_CASE("an invalid history is refused", "[history]") {
   const auto refused = [](const Story& story) {
-    return history::check(story.history(), {}).code() == StatusCode::kInvalidArgument;
+    return isolation::check(story.history(), {}).code() == StatusCode::kInvalidArgument;
   };
   CHECK(refused(Story().t().append(kListX, 1).t().append(kListY, 1)));
   CHECK(refused(Story().t().append(kListX, 0)));
   CHECK(refused(Story().t().append(kListX, 1).t().sees(kListX, 0)));
   CHECK(refused(Story().t().append(kListX, 4'000'000'000U)));
-  CHECK(history::check(Story().history(), {}).ok());
+  CHECK(isolation::check(Story().history(), {}).ok());
 }
 
 TEST_CASE("levels have names, and unknown ones are refused", "[history]") {
-  CHECK(*history::level_named("read-committed") == Level::kReadCommitted);
-  CHECK(*history::level_named("snapshot") == Level::kStrongSnapshot);
-  CHECK(*history::level_named("serializable") == Level::kStrictSerializable);
-  CHECK(history::level_named("repeatable-read").code() == StatusCode::kInvalidArgument);
+  CHECK(*isolation::level_named("read-committed") == Level::kReadCommitted);
+  CHECK(*isolation::level_named("snapshot") == Level::kStrongSnapshot);
+  CHECK(*isolation::level_named("serializable") == Level::kStrictSerializable);
+  CHECK(isolation::level_named("repeatable-read").code() == StatusCode::kInvalidArgument);
 }
 
 }  // namespace flugs::test

@@ -1,4 +1,4 @@
-#include "history/event_log.h"
+#include "verify/isolation/checker/event_log.h"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -6,11 +6,11 @@
 namespace flugs::test {
 namespace {
 
-using history::EventLog;
-using history::EventLogLayout;
-using history::History;
-using history::OperationKind;
-using history::Outcome;
+using isolation::EventLog;
+using isolation::EventLogLayout;
+using isolation::History;
+using isolation::OperationKind;
+using isolation::Outcome;
 
 struct Log {
   EventLogLayout layout;
@@ -41,14 +41,14 @@ TEST_CASE("a log returns its events, session by session", "[history]") {
   CHECK(!log.log.is_full());
 
   History history;
-  REQUIRE(history::read_log(log.written(), {5, 100}, history).ok());
+  REQUIRE(isolation::read_log(log.written(), {5, 100}, history).ok());
   REQUIRE(history.transactions().size() == 2);
-  const history::Transaction& first = history.transactions()[0];
+  const isolation::Transaction& first = history.transactions()[0];
   CHECK(first.process == 5);
   CHECK(first.outcome == Outcome::kCommitted);
   CHECK(first.begin_ns == 10);
   CHECK(first.end_ns == 15);
-  const history::Transaction& second = history.transactions()[1];
+  const isolation::Transaction& second = history.transactions()[1];
   CHECK(second.process == 6);
   CHECK(second.outcome == Outcome::kAborted);
   CHECK(second.end_ns == kLate);
@@ -75,7 +75,7 @@ TEST_CASE("after a kill only transactions that had asked to commit are unknown",
   log.log.begin(1, 60);
   log.log.end(1, true, 70);
   History history;
-  REQUIRE(history::read_log(log.written(), {0, 100}, history).ok());
+  REQUIRE(isolation::read_log(log.written(), {0, 100}, history).ok());
   REQUIRE(history.transactions().size() == 3);
   CHECK(history.transactions()[0].outcome == Outcome::kAborted);
   CHECK(history.transactions()[1].outcome == Outcome::kUnknown);
@@ -93,16 +93,16 @@ TEST_CASE("a log that is cut off at any word is refused, or ends with an event",
   const auto words = log.written();
   for (std::size_t length = 1; length < words.size(); ++length) {
     History history;
-    CHECK(history::read_log(words.first(length), {}, history).code() == StatusCode::kCorrupt);
+    CHECK(isolation::read_log(words.first(length), {}, history).code() == StatusCode::kCorrupt);
   }
   History history;
-  CHECK(history::read_log(words, {}, history).ok());
+  CHECK(isolation::read_log(words, {}, history).ok());
 }
 
 TEST_CASE("impossible events are refused", "[history]") {
   const auto refused = [](const Log& log) {
     History history;
-    return history::read_log(log.written(), {}, history).code() == StatusCode::kCorrupt;
+    return isolation::read_log(log.written(), {}, history).code() == StatusCode::kCorrupt;
   };
   Log twice;
   twice.log.begin(0, 1);

@@ -1,4 +1,4 @@
-#include "history/export.h"
+#include "verify/isolation/checker/export.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -13,7 +13,7 @@ namespace {
 std::string exported(const Story& story, const std::string& ending) {
   const TemporaryPath path;
   const std::string name = path.string() + ending;
-  REQUIRE(history::export_history(story.history(), name).ok());
+  REQUIRE(isolation::export_history(story.history(), name).ok());
   std::ifstream file(name);
   std::stringstream text;
   text << file.rdbuf();
@@ -24,8 +24,8 @@ std::string exported(const Story& story, const std::string& ending) {
 Story lists() {
   Story story;
   story.t(10, 40).append(kListX, 1);
-  story.t(20, 30, history::Outcome::kAborted).reads(kListX, {});
-  story.t(50, 60, history::Outcome::kUnknown).append(kListY, 3);
+  story.t(20, 30, isolation::Outcome::kAborted).reads(kListX, {});
+  story.t(50, 60, isolation::Outcome::kUnknown).append(kListY, 3);
   story.t(70, 80).reads(kListX, {1, 3}).reads(kListY, {});
   return story;
 }
@@ -60,9 +60,9 @@ TEST_CASE("a history of registers is exported as Elle's EDN", "[history]") {
 TEST_CASE("histories that cannot be exported are refused", "[history]") {
   Story both;
   both.t().append(kListX, 1).write(kRegisterX, 2);
-  CHECK(history::export_history(both.history(), "/dev/null").code() ==
+  CHECK(isolation::export_history(both.history(), "/dev/null").code() ==
         StatusCode::kInvalidArgument);
-  CHECK(history::export_history(lists().history(), "/no/such/folder/history.json").code() ==
+  CHECK(isolation::export_history(lists().history(), "/no/such/folder/history.json").code() ==
         StatusCode::kIoError);
 }
 

@@ -1,4 +1,4 @@
-#include "history/graph.h"
+#include "verify/isolation/checker/graph.h"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -8,7 +8,7 @@
 namespace flugs::test {
 namespace {
 
-using history::Graph;
+using isolation::Graph;
 
 /// Whether a way leads from one node to the other, by search.
 bool reaches(const Graph& graph, std::uint32_t from, std::uint32_t to) {
@@ -39,7 +39,7 @@ TEST_CASE("components are the nodes that reach each other, in random graphs", "[
       if (from != to) graph.add(from, to, i);
     }
     graph.finish();
-    const history::Components components = history::components_of(graph);
+    const isolation::Components components = isolation::components_of(graph);
     bool all_right = true;
     bool has_cycle = false;
     for (std::uint32_t a = 0; a < nodes; ++a)
@@ -60,8 +60,8 @@ TEST_CASE("the search returns a shortest way, and none beyond the bound", "[hist
   for (const auto& [from, to] : {std::pair{0U, 1U}, {1U, 2U}, {2U, 3U}, {3U, 0U}, {1U, 3U}})
     graph.add(from, to, from * 10 + to);
   graph.finish();
-  const history::Components components = history::components_of(graph);
-  history::PathFinder finder(graph, components);
+  const isolation::Components components = isolation::components_of(graph);
+  isolation::PathFinder finder(graph, components);
   std::uint64_t visited = 0;
   const auto way = finder.find(0, 3, 10, visited);
   REQUIRE(way.size() == 2);
@@ -77,7 +77,7 @@ TEST_CASE("a long chain does not exhaust the stack", "[history]") {
   Graph graph(kNodes);
   for (std::uint32_t i = 0; i < kNodes; ++i) graph.add(i, (i + 1) % kNodes, i);
   graph.finish();
-  const history::Components components = history::components_of(graph);
+  const isolation::Components components = isolation::components_of(graph);
   CHECK(components.has_cycle);
   CHECK(components.is_cyclic.size() == 1);
 }

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <vector>
 
-#include "history/checker.h"
-#include "history/history.h"
+#include "verify/isolation/checker/checker.h"
+#include "verify/isolation/checker/history.h"
 
 namespace flugs::test {
 
@@ -24,13 +24,13 @@ class Story {
   static constexpr std::uint64_t kEnd = 200;
 
   Story& t(std::uint64_t begin_ns = kBegin, std::uint64_t end_ns = kEnd,
-           history::Outcome outcome = history::Outcome::kCommitted) {
+           isolation::Outcome outcome = isolation::Outcome::kCommitted) {
     history_.begin(process_++, begin_ns);
     history_.end(outcome, end_ns);
     return *this;
   }
-  Story& aborted() { return t(kBegin, kEnd, history::Outcome::kAborted); }
-  Story& killed() { return t(kBegin, kEnd, history::Outcome::kUnknown); }
+  Story& aborted() { return t(kBegin, kEnd, isolation::Outcome::kAborted); }
+  Story& killed() { return t(kBegin, kEnd, isolation::Outcome::kUnknown); }
   Story& append(std::uint32_t key, std::uint32_t value) {
     history_.append(key, value);
     return *this;
@@ -50,25 +50,25 @@ class Story {
     return *this;
   }
 
-  const history::History& history() const noexcept { return history_; }
+  const isolation::History& history() const noexcept { return history_; }
 
  private:
-  history::History history_;
+  isolation::History history_;
   std::uint32_t process_ = 0;
 };
 
-inline history::Report judge(const Story& story, history::Level level) {
-  Result<history::Report> report =
-      history::check(story.history(), {.level = level, .reports_allowed = true});
+inline isolation::Report judge(const Story& story, isolation::Level level) {
+  Result<isolation::Report> report =
+      isolation::check(story.history(), {.level = level, .reports_allowed = true});
   INFO(report.status().to_string());
   REQUIRE(report.ok());
   return std::move(*report);
 }
 
-inline std::uint64_t forbidden(const history::Report& report, history::Anomaly anomaly) {
+inline std::uint64_t forbidden(const isolation::Report& report, isolation::Anomaly anomaly) {
   return report.by_kind[static_cast<std::size_t>(anomaly)].forbidden;
 }
-inline std::uint64_t allowed(const history::Report& report, history::Anomaly anomaly) {
+inline std::uint64_t allowed(const isolation::Report& report, isolation::Anomaly anomaly) {
   return report.by_kind[static_cast<std::size_t>(anomaly)].allowed;
 }
 
