@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "bench/environment.h"
-#include "proof/workload.h"
 #include "tools/command.h"
 #include "tools/explore_job.h"
 #include "tools/progress_bar.h"
+#include "verify/crash/exploration/workload.h"
 
 namespace flugs::tools {
 
@@ -31,7 +31,7 @@ struct CrashtestOptions {
   std::string json;
 };
 
-Result<proof::WorkloadFactory> load(const std::string& path) {
+Result<crash::WorkloadFactory> load(const std::string& path) {
   // Without a slash the name would be looked for elsewhere.
   const std::string file = std::filesystem::absolute(path).string();
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -41,13 +41,13 @@ Result<proof::WorkloadFactory> load(const std::string& path) {
   if (make == nullptr)
     return Status(StatusCode::kNotFound,
                   fmt::format("{}: no function {}, see flugs/crashtest.h", path, kFactoryName));
-  return proof::WorkloadFactory(
+  return crash::WorkloadFactory(
       [make](std::uint64_t seed) { return std::unique_ptr<CrashWorkload>(make(seed)); });
 }
 
 class Crashtest {
  public:
-  Crashtest(const CrashtestOptions& options, proof::WorkloadFactory make)
+  Crashtest(const CrashtestOptions& options, crash::WorkloadFactory make)
       : options_(options), make_(std::move(make)), pool_(options.processes) {}
 
   Status run() {
@@ -63,9 +63,9 @@ class Crashtest {
     return {};
   }
 
-  ExploreFigures explore_one(const proof::Exploration& job) const {
-    const proof::WorkloadLimits limits{std::size_t{options_.pool_kilobytes} << 10, options_.slots};
-    return figures_of(job, proof::explore_workload(job, make_, limits), command());
+  ExploreFigures explore_one(const crash::Exploration& job) const {
+    const crash::WorkloadLimits limits{std::size_t{options_.pool_kilobytes} << 10, options_.slots};
+    return figures_of(job, crash::explore_workload(job, make_, limits), command());
   }
   const ExploreFigures& figures() const { return figures_; }
 
@@ -76,7 +76,7 @@ class Crashtest {
   }
 
   Status start() {
-    proof::Exploration job;
+    crash::Exploration job;
     job.protocol = "workload";
     job.round = jobs_++;
     job.seed = options_.seed;
@@ -93,7 +93,7 @@ class Crashtest {
                        });
   }
 
-  void add(const proof::Exploration& job, const bench::Json& answer, int signal) {
+  void add(const crash::Exploration& job, const bench::Json& answer, int signal) {
     const ExploreFigures figures =
         answer.is_null() ? figures_of_death(job, signal, command()) : figures_from(answer);
     states_ += std::max<std::uint64_t>(figures.states, 1);
@@ -103,7 +103,7 @@ class Crashtest {
   }
 
   const CrashtestOptions& options_;
-  proof::WorkloadFactory make_;
+  crash::WorkloadFactory make_;
   JobPool pool_;
   ProgressBar bar_;
   ExploreFigures figures_;
@@ -113,7 +113,7 @@ class Crashtest {
 };
 
 int run_command(const CrashtestOptions& options) {
-  Result<proof::WorkloadFactory> make = load(options.plugin);
+  Result<crash::WorkloadFactory> make = load(options.plugin);
   if (!make.ok()) return could_not_run(make.status());
   Crashtest crashtest(options, std::move(*make));
   const auto start = std::chrono::steady_clock::now();
@@ -122,7 +122,7 @@ int run_command(const CrashtestOptions& options) {
     if (Status s = crashtest.run(); !s.ok()) return could_not_run(s);
     total = crashtest.figures();
   } else {
-    const Result<proof::Exploration> exploration = proof::read_replay(options.replay);
+    const Result<crash::Exploration> exploration = crash::read_replay(options.replay);
     if (!exploration.ok()) return could_not_run(exploration.status());
     total = crashtest.explore_one(*exploration);
     for (const std::string& words : total.failure_words) fmt::print(stderr, "flugs: {}\n", words);

@@ -49,9 +49,9 @@ struct MutationFigures {
 constexpr std::uint32_t kJobsOfScript = 8;
 
 /// The job `number` of a protocol: first its script, then random continuations of it.
-proof::Exploration job_of(const proof::Protocol& protocol, std::uint32_t number, std::uint64_t seed,
+crash::Exploration job_of(const crash::Protocol& protocol, std::uint32_t number, std::uint64_t seed,
                           std::uint64_t states) {
-  proof::Exploration exploration;
+  crash::Exploration exploration;
   exploration.protocol = protocol.name;
   exploration.seed = seed;
   exploration.images_max = states;
@@ -75,7 +75,7 @@ std::uint32_t first_job(std::uint32_t round) { return round == 0 ? 0 : round + k
 class Explore {
  public:
   explicit Explore(const ExploreOptions& options) : options_(options), pool_(options.processes) {
-    for (const proof::Protocol& protocol : proof::protocols())
+    for (const crash::Protocol& protocol : crash::protocols())
       if (options.protocol == "all" || options.protocol == protocol.name)
         runs_.push_back({&protocol, first_job(options.first_round), {}});
   }
@@ -97,7 +97,7 @@ class Explore {
   }
 
   Status run_mutations() {
-    const auto cases = proof::mutation_cases();
+    const auto cases = crash::mutation_cases();
     for (std::size_t next = 0; next < cases.size() || !pool_.is_empty();) {
       if (next == cases.size() || pool_.is_full()) {
         if (Status s = pool_.wait(); !s.ok()) return s;
@@ -146,22 +146,22 @@ class Explore {
 
  private:
   struct Run {
-    const proof::Protocol* protocol;
+    const crash::Protocol* protocol;
     std::uint32_t jobs;
     ExploreFigures figures;
   };
 
   Status start(Run& run, std::uint64_t states) {
-    const proof::Exploration job = job_of(*run.protocol, run.jobs++, options_.seed, states);
+    const crash::Exploration job = job_of(*run.protocol, run.jobs++, options_.seed, states);
     begun_ += states;
-    return pool_.start([&job] { return to_json(figures_of(job, proof::explore(job), kCommand)); },
+    return pool_.start([&job] { return to_json(figures_of(job, crash::explore(job), kCommand)); },
                        [this, &run, job, states](const bench::Json& answer, int signal) {
                          begun_ -= states;
                          add(run, job, answer, signal);
                        });
   }
 
-  void add(Run& run, const proof::Exploration& job, const bench::Json& answer, int signal) {
+  void add(Run& run, const crash::Exploration& job, const bench::Json& answer, int signal) {
     const ExploreFigures figures =
         answer.is_null() ? figures_of_death(job, signal, kCommand) : figures_from(answer);
     // At least one, else a protocol that always fails would be run for ever.
@@ -174,23 +174,23 @@ class Explore {
     run.figures += figures;
   }
 
-  Status start(const proof::MutationCase& mutation) {
+  Status start(const crash::MutationCase& mutation) {
     return pool_.start(
         [this, &mutation]() -> bench::Json {
-          const Result<proof::MutationResult> result = proof::judge(mutation, options_.seed);
+          const Result<crash::MutationResult> result = crash::judge(mutation, options_.seed);
           if (!result.ok()) return {{"error", result.status().to_string()}};
-          return {{"verdict", proof::to_string(result->verdict)}, {"seconds", result->seconds}};
+          return {{"verdict", crash::to_string(result->verdict)}, {"seconds", result->seconds}};
         },
         [this, &mutation](const bench::Json& answer, int /*signal*/) { add(mutation, answer); });
   }
 
-  void add(const proof::MutationCase& mutation, const bench::Json& answer) {
+  void add(const crash::MutationCase& mutation, const bench::Json& answer) {
     std::string verdict = "not judged";
     if (answer.contains("verdict")) verdict = answer["verdict"];
     ++mutations_.total;
-    if (verdict == proof::to_string(proof::MutationVerdict::kCaught)) {
+    if (verdict == crash::to_string(crash::MutationVerdict::kCaught)) {
       ++mutations_.caught;
-    } else if (verdict == proof::to_string(proof::MutationVerdict::kRemovable)) {
+    } else if (verdict == crash::to_string(crash::MutationVerdict::kRemovable)) {
       ++mutations_.removable;
     } else {
       ++mutations_.wrong;
@@ -232,11 +232,11 @@ Status no_protocol(const std::string& name) {
 }
 
 int replay(const ExploreOptions& options) {
-  Result<proof::Exploration> exploration = proof::read_replay(options.replay);
+  Result<crash::Exploration> exploration = crash::read_replay(options.replay);
   if (!exploration.ok()) return could_not_run(exploration.status());
-  if (proof::find_protocol(exploration->protocol) == nullptr)
+  if (crash::find_protocol(exploration->protocol) == nullptr)
     return could_not_run(no_protocol(exploration->protocol));
-  const ExploreFigures figures = figures_of(*exploration, proof::explore(*exploration), kCommand);
+  const ExploreFigures figures = figures_of(*exploration, crash::explore(*exploration), kCommand);
   fmt::print("{} crash points, {} states, {} failures\n", figures.crash_points, figures.states,
              figures.failures);
   for (const std::string& words : figures.failure_words) fmt::print(stderr, "flugs: {}\n", words);
@@ -247,13 +247,13 @@ int replay(const ExploreOptions& options) {
 int run_command(const ExploreOptions& options) {
   if (options.list) {
     TextTable table({"protocol", "what happens"});
-    for (const proof::Protocol& protocol : proof::protocols())
+    for (const crash::Protocol& protocol : crash::protocols())
       table.add({std::string(protocol.name), std::string(protocol.what)});
     fmt::print("{}", table.to_string());
     return kExitOk;
   }
   if (!options.replay.empty()) return replay(options);
-  if (options.protocol != "all" && proof::find_protocol(options.protocol) == nullptr)
+  if (options.protocol != "all" && crash::find_protocol(options.protocol) == nullptr)
     return could_not_run(no_protocol(options.protocol));
   Explore explore(options);
   const auto start = std::chrono::steady_clock::now();

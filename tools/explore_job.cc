@@ -88,8 +88,8 @@ ExploreFigures figures_from(const bench::Json& json) {
   return figures;
 }
 
-ExploreFigures figures_of(const proof::Exploration& exploration,
-                          const proof::ExplorationResult& result, const std::string& command) {
+ExploreFigures figures_of(const crash::Exploration& exploration,
+                          const crash::ExplorationResult& result, const std::string& command) {
   ExploreFigures figures;
   figures.crash_points = result.report.crash_points;
   figures.states = result.report.images_checked;
@@ -103,18 +103,18 @@ ExploreFigures figures_of(const proof::Exploration& exploration,
   if (!result.outcome.ok())
     figures.failure_words = {
         fmt::format("{}\n  to replay: {} --replay '{}'", result.outcome.to_string(), command,
-                    result.replay.empty() ? proof::replay_words(exploration) : result.replay)};
+                    result.replay.empty() ? crash::replay_words(exploration) : result.replay)};
   return figures;
 }
 
-ExploreFigures figures_of_death(const proof::Exploration& exploration, int signal,
+ExploreFigures figures_of_death(const crash::Exploration& exploration, int signal,
                                 const std::string& command) {
   ExploreFigures figures;
   figures.failures = 1;
   figures.failure_words = {
       fmt::format("the process ended, by signal {}\n  to replay: {} --replay "
                   "'{}'",
-                  signal, command, proof::replay_words(exploration))};
+                  signal, command, crash::replay_words(exploration))};
   return figures;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/json.h"
-#include "proof/mutations.h"
+#include "verify/crash/exploration/mutations.h"
 
 namespace flugs::tools {
 
@@ -25,8 +25,8 @@ struct ExploreFigures {
   std::uint64_t failures = 0;
   std::uint64_t digest = 0;  ///< ExplorerReport::digest
   double seconds = 0;        ///< of one core
-  std::map<std::string, proof::SiteCounts> sites;
-  std::map<proof::UnflushedSite, std::uint64_t> unflushed;
+  std::map<std::string, crash::SiteCounts> sites;
+  std::map<crash::UnflushedSite, std::uint64_t> unflushed;
   std::vector<std::string> failure_words;
 
   ExploreFigures& operator+=(const ExploreFigures& other);
@@ -35,10 +35,10 @@ struct ExploreFigures {
 bench::Json to_json(const ExploreFigures& figures);
 
 /// `command` is what explores again; the words that name the state are added.
-ExploreFigures figures_of(const proof::Exploration& exploration,
-                          const proof::ExplorationResult& result, const std::string& command);
+ExploreFigures figures_of(const crash::Exploration& exploration,
+                          const crash::ExplorationResult& result, const std::string& command);
 /// The figures of an exploration whose process died.
-ExploreFigures figures_of_death(const proof::Exploration& exploration, int signal,
+ExploreFigures figures_of_death(const crash::Exploration& exploration, int signal,
                                 const std::string& command);
 
 /// Runs work in processes of its own, a bounded number at a time: the death of a process is a

@@ -4,7 +4,7 @@
 
 #include "test/crash/explore.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 TEST_CASE("no crash state of an insert loses or tears a transaction", "[crash]") {
@@ -36,4 +36,4 @@ TEST_CASE("no crash state of a slot that is used again and again loses a transac
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

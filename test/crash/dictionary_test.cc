@@ -4,7 +4,7 @@
 
 #include "test/crash/explore.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 TEST_CASE("no crash state of entering values loses one or gives it two ValueIDs", "[crash]") {
@@ -32,4 +32,4 @@ TEST_CASE("no crash state of long texts loses, tears or overwrites one", "[crash
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

@@ -1,13 +1,13 @@
 // The explorer as a product: its failures can be replayed, it explores random continuations, and it
 // judges a user's workload by the user's own invariant.
 
-#include "proof/exploration.h"
+#include "verify/crash/exploration/exploration.h"
 
 #include <catch2/catch.hpp>
 
-#include "proof/workload.h"
+#include "verify/crash/exploration/workload.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 TEST_CASE("the replay words of a failure reproduce exactly that failure", "[crash]") {
@@ -146,4 +146,4 @@ TEST_CASE("a workload is judged by its own invariant", "[crash]") {
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 
-namespace flugs::proof {
+namespace flugs::crash {
 
 void must_hold(Exploration exploration) {
 #ifdef __SANITIZE_ADDRESS__
@@ -34,4 +34,4 @@ void must_hold(Exploration exploration) {
   CHECK(report.images_checked > 50);
 }
 
-}  // namespace flugs::proof
+}  // namespace flugs::crash

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "proof/exploration.h"
+#include "verify/crash/exploration/exploration.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 
 /// Explores and prints what was checked. If something was found, fails the test case with a line
 /// that replays it. FLUGS_CRASH_STATES=10 explores ten times as much.
 void must_hold(Exploration exploration);
 
-}  // namespace flugs::proof
+}  // namespace flugs::crash

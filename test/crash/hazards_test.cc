@@ -6,9 +6,9 @@
 #include <chrono>
 #include <thread>
 
-#include "proof/tables.h"
+#include "verify/crash/scripts/tables.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{20};
@@ -145,4 +145,4 @@ TEST_CASE("a time-stamp is given out once, whatever crashes", "[crash]") {
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

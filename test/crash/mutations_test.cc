@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
-#include "proof/mutations.h"
+#include "verify/crash/exploration/mutations.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 /// Sites that can be removed without any failure; docs/persistence.md, section 7, says why they
@@ -81,4 +81,4 @@ TEST_CASE("the mutations include every flush and fence that the scripts reach", 
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

@@ -4,7 +4,7 @@
 
 #include "test/crash/explore.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 TEST_CASE("no crash state of using rows again brings a dead row back", "[crash]") {
@@ -22,4 +22,4 @@ TEST_CASE("no crash state makes a stale tag belong to another transaction", "[cr
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

@@ -4,7 +4,7 @@
 
 #include "test/crash/explore.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 TEST_CASE("no crash state of a table that grows loses rows or space", "[crash]") {
@@ -22,4 +22,4 @@ TEST_CASE("no crash state of the pages of a chunk list loses rows or space", "[c
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

@@ -5,7 +5,7 @@
 
 #include "test/crash/explore.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 TEST_CASE("no crash state of creating and dropping tables leaves half of one", "[crash]") {
@@ -56,4 +56,4 @@ TEST_CASE("a crash while a database is created leaves a database or none", "[cra
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

@@ -4,11 +4,11 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "proof/mutations.h"
-#include "proof/schedule.h"
 #include "test/crash/explore.h"
+#include "verify/crash/exploration/mutations.h"
+#include "verify/crash/rig/schedule.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 TEST_CASE("no crash state of concurrent commits loses or tears a transaction", "[crash]") {
@@ -111,4 +111,4 @@ TEST_CASE("schedules with one switch are all different, and go to another thread
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

@@ -1,6 +1,6 @@
 // Crash states of everything that pmem/ itself makes durable: creating a pool, growing, handing out
-// extents, repairing a header. Fault model: proof/explorer.h. The last test kills a process
-// instead, which keeps the page cache and so proves less.
+// extents, repairing a header. Fault model: verify/crash/rig/explorer.h. The last test kills a
+// process instead, which keeps the page cache and so proves less.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -16,17 +16,17 @@
 #include "pmem/extent_allocator.h"
 #include "pmem/pool.h"
 #include "pmem/pool_format.h"
-#include "proof/explorer.h"
 #include "test/support/temporary_pool.h"
+#include "verify/crash/rig/explorer.h"
 
 namespace flugs::pmem {
 namespace {
 
-using proof::CrashExplorer;
-using proof::ExplorerContext;
-using proof::ExplorerOptions;
-using proof::ExplorerReport;
-using proof::PoolBuffer;
+using crash::CrashExplorer;
+using crash::ExplorerContext;
+using crash::ExplorerOptions;
+using crash::ExplorerReport;
+using crash::PoolBuffer;
 using test::TemporaryPath;
 
 constexpr std::size_t kSlots = 16;

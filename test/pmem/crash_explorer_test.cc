@@ -1,4 +1,4 @@
-#include "proof/explorer.h"
+#include "verify/crash/rig/explorer.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 #include "pmem/medium.h"
 #include "pmem/persist.h"
-#include "proof/pool_buffer.h"
+#include "verify/crash/rig/pool_buffer.h"
 
-namespace flugs::proof {
+namespace flugs::crash {
 namespace {
 
 using pmem::Medium;
@@ -264,4 +264,4 @@ TEST_CASE("contents between two flushes are tried when flushes are crash points"
 }
 
 }  // namespace
-}  // namespace flugs::proof
+}  // namespace flugs::crash

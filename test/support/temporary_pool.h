@@ -5,7 +5,7 @@
 #include <atomic>
 #include <string>
 
-#include "proof/pool_buffer.h"
+#include "verify/crash/rig/pool_buffer.h"
 
 namespace flugs::test {
 
@@ -32,6 +32,6 @@ class TemporaryPath {
   std::string path_;
 };
 
-using proof::PoolBuffer;
+using crash::PoolBuffer;
 
 }  // namespace flugs::test

@@ -1,0 +1,271 @@
+#include "verify/crash/rig/probe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+namespace flugs::crash {
+
+namespace {
+
+constexpr std::int32_t kProbeIdMin = 90000;
+
+/// The text of a number, made once: its salt tells whether it is long.
+std::string_view probe_text(std::int32_t number, bool is_long) {
+  static std::unordered_map<std::int32_t, std::string_view> texts;
+  const auto [text, is_new] = texts.try_emplace(number);
+  if (is_new)
+    text->second = keep(is_long ? fmt::format("a text of some length as a probe, {:08}", number)
+                                : fmt::format("p{}", number));
+  return text->second;
+}
+
+Value probe_value(const ColumnSchema& column, std::int32_t id, std::uint32_t salt) {
+  if (column.auto_increment || (column.nullable && salt % 5 == 4)) return Value::null();
+  const std::int32_t number = static_cast<std::int32_t>(salt) * 100000 + id;
+  switch (column.type) {
+    case Type::kBool:
+      return Value::boolean(salt % 2 == 0);
+    case Type::kInt32:
+      return Value::int32(number);
+    case Type::kDate:
+      return Value::date(number);
+    case Type::kInt64:
+      return Value::int64(number);
+    case Type::kDouble:
+      return Value::real(number + 0.5);
+    case Type::kDecimal:
+      return Value::decimal(number);
+    case Type::kTimestamp:
+      return Value::timestamp(number);
+    case Type::kString:
+    case Type::kBytes:
+      break;
+  }
+  return Value::from_bytes(column.type, probe_text(number, salt % 2 != 0));
+}
+
+Status write_one(engine::DatabaseCore& core, Transaction& transaction, const RowWrite& write,
+                 RowIds& row_ids) {
+  const Result<TableId> table = core.find_table(write.table);
+  if (!table.ok()) return table.status();
+  if (write.kind == RowWrite::Kind::kInsert) {
+    const Result<RowId> row = transaction.insert(*table, write.row);
+    if (row.ok()) row_ids.put(*table, write.id, *row);
+    return row.status();
+  }
+  const Result<RowId> row = row_ids.find(*table, write.id, transaction);
+  if (!row.ok()) return row.status();
+  if (write.kind == RowWrite::Kind::kRemove) {
+    row_ids.remove(*table, write.id);
+    return transaction.remove(*table, *row);
+  }
+  const Result<RowId> updated = transaction.update(*table, *row, write.changes);
+  if (updated.ok()) row_ids.put(*table, write.id, *updated);
+  return updated.status();
+}
+
+}  // namespace
+
+Result<RowId> RowIds::find(TableId table, std::int32_t id, Transaction& transaction) {
+  const TableSchema& schema = core_.table(table)->schema();
+  const Value key = Value::int32(id);
+  if (schema.has_primary_key && schema.keys[0].columns.size() == 1 &&
+      schema.keys[0].columns[0] == schema.columns[0].name) {
+    Result<Row> row = transaction.find(KeyId{table, 0}, {key});
+    if (!row.ok()) return std::move(row).status();
+    return row->id();
+  }
+  const auto [rows, is_new] = tables_.try_emplace(table.value());
+  if (is_new)
+    if (Status s = scan(table, schema, transaction, rows->second); !s.ok()) return s;
+  const auto row = rows->second.find(id);
+  if (row == rows->second.end())
+    return Status(StatusCode::kNotFound,
+                  fmt::format("table {}: no row with id {}", schema.name, id));
+  return row->second;
+}
+
+void RowIds::put(TableId table, std::int32_t id, RowId row) {
+  if (const auto rows = tables_.find(table.value()); rows != tables_.end())
+    rows->second.insert_or_assign(id, row);
+}
+
+void RowIds::remove(TableId table, std::int32_t id) {
+  if (const auto rows = tables_.find(table.value()); rows != tables_.end()) rows->second.erase(id);
+}
+
+Status RowIds::scan(TableId table, const TableSchema& schema, Transaction& transaction,
+                    std::unordered_map<std::int32_t, RowId>& rows) {
+  bool is_repeated = false;
+  const ColumnId column(0);
+  Status s =
+      transaction.scan(table, std::span(&column, 1), Predicate::all(), [&](const ScanBatch& batch) {
+        for (std::size_t r = 0; r < batch.row_count(); ++r)
+          is_repeated |= !rows.emplace(batch.value(0, r).as_int32(), batch.row_ids()[r]).second;
+        return true;
+      });
+  if (!s.ok()) return s;
+  if (!is_repeated) return {};
+  return Status(StatusCode::kCorrupt, fmt::format("table {}: an id twice", schema.name));
+}
+
+std::vector<Value> probe_row(const TableSchema& schema, std::int32_t id, std::uint32_t salt) {
+  std::vector<Value> row = {Value::int32(id)};
+  for (std::size_t i = 1; i < schema.columns.size(); ++i)
+    row.push_back(schema.columns[i].dropped ? Value::null()
+                                            : probe_value(schema.columns[i], id, salt));
+  return row;
+}
+
+std::vector<ColumnValue> probe_changes(const TableSchema& schema, std::int32_t id,
+                                       std::uint32_t salt) {
+  std::vector<ColumnValue> changes;
+  for (std::size_t i = 1; i < schema.columns.size(); ++i)
+    if (!schema.columns[i].auto_increment && !schema.columns[i].dropped)
+      changes.push_back(
+          {ColumnId(static_cast<std::uint16_t>(i)), probe_value(schema.columns[i], id, salt)});
+  return changes;
+}
+
+Status write_all(engine::DatabaseCore& core, Transaction& transaction, const Writes& writes,
+                 RowIds& row_ids) {
+  for (const RowWrite& write : writes)
+    if (Status s = write_one(core, transaction, write, row_ids); !s.ok())
+      return Status(s.code(), fmt::format("write of table {}, id {}: {}", write.table, write.id,
+                                          s.message()));
+  return {};
+}
+
+Status commit_above(Transaction& transaction, std::uint64_t& timestamp) {
+  const std::uint64_t before = timestamp;
+  if (Status s = transaction.commit(); !s.ok()) return s;
+  const std::uint64_t given = transaction.commit_timestamp();
+  // A transaction that ended meanwhile may have a later time-stamp, but not the same.
+  if (given <= before || given == timestamp)
+    return Status(StatusCode::kCorrupt,
+                  fmt::format("time-stamp {} was given out after {}", given, timestamp));
+  timestamp = std::max(timestamp, given);
+  return {};
+}
+
+Status run_writes(engine::DatabaseCore& core, const Writes& writes, RowIds& row_ids,
+                  const DatabaseState* expected, std::uint64_t& timestamp) {
+  Result<Transaction> transaction = core.begin(AccessMode::kReadWrite);
+  if (!transaction.ok()) return std::move(transaction).status();
+  if (Status s = write_all(core, *transaction, writes, row_ids); !s.ok()) return s;
+  if (expected != nullptr)
+    if (Status s = must_see(core, *transaction, *expected); !s.ok())
+      return Status(s.code(), fmt::format("inside a transaction: {}", s.message()));
+  return commit_above(*transaction, timestamp);
+}
+
+Status run_partly(engine::DatabaseCore& core, const Writes& before, const Writes& undone,
+                  const Writes& after, std::uint64_t& timestamp) {
+  Result<Transaction> transaction = core.begin(AccessMode::kReadWrite);
+  if (!transaction.ok()) return std::move(transaction).status();
+  const auto write = [&](const Writes& writes) {
+    RowIds row_ids(core);  // as they are now
+    return write_all(core, *transaction, writes, row_ids);
+  };
+  if (Status s = write(before); !s.ok()) return s;
+  const Result<Savepoint> savepoint = transaction->savepoint();
+  if (!savepoint.ok()) return savepoint.status();
+  if (Status s = write(undone); !s.ok()) return s;
+  if (Status s = transaction->rollback_to(*savepoint); !s.ok()) return s;
+  if (Status s = write(after); !s.ok()) return s;
+  return commit_above(*transaction, timestamp);
+}
+
+namespace {
+
+Status merge_all(engine::DatabaseCore& core, const std::string& name, bool renews) {
+  const Result<TableId> table = core.find_table(name);
+  if (!table.ok()) return table.status();
+  MergeOptions options;
+  options.scope = MergeScope::kEverything;
+  options.dead_percent = 1;
+  options.threads = 1;
+  if (renews) {
+    options.waste_bytes = 1;
+    options.waste_percent = 1;
+  }
+  options.patience = {};  // no transaction ends while we wait
+  const Status merged = core.merge(*table, options).status();
+  return merged.code() == StatusCode::kBusy ? Status() : merged;
+}
+
+// Calls the one function that changes the table's schema into the wanted one.
+Status alter(engine::DatabaseCore& core, const Alteration& alteration) {
+  const Result<TableId> table = core.find_table(alteration.table);
+  if (!table.ok()) return table.status();
+  const TableSchema& now = core.table(*table)->schema();
+  const TableSchema& to = alteration.to;
+  if (now.name != to.name) return core.rename_table(*table, to.name);
+  if (now.columns.size() < to.columns.size())
+    return core.add_column(*table, to.columns.back()).status();
+  for (std::uint16_t i = 0; i < to.columns.size(); ++i)
+    if (now.columns[i].dropped != to.columns[i].dropped)
+      return core.drop_column(*table, ColumnId(i));
+  for (std::uint16_t i = 0; i < to.columns.size(); ++i) {
+    const bool becomes_direct = now.columns[i].encoding == Encoding::kDictionary &&
+                                to.columns[i].encoding == Encoding::kDirect;
+    if (now.columns[i].type != to.columns[i].type || becomes_direct)
+      return core.change_type(*table, ColumnId(i), to.columns[i].type);
+  }
+  for (std::uint16_t i = 0; i < to.columns.size(); ++i)
+    if (now.columns[i].name != to.columns[i].name)
+      return core.rename_column(*table, ColumnId(i), to.columns[i].name);
+  for (std::uint16_t k = 0; k < to.keys.size(); ++k) {
+    const KeyId key{*table, k};
+    if (k >= now.keys.size() || (now.keys[k].dropped && !to.keys[k].dropped)) {
+      const Result<KeyId> added = core.add_key(*table, to.keys[k]);
+      return !added.ok() || *added == key ? added.status() : wrong("a key in another place");
+    }
+    if (!now.keys[k].dropped && to.keys[k].dropped) return core.drop_key(key);
+    if (now.keys[k].name != to.keys[k].name) return core.rename_key(key, to.keys[k].name);
+  }
+  return wrong("an alteration that changes nothing");
+}
+
+}  // namespace
+
+Status run_step(engine::DatabaseCore& core, const Step& step, std::uint64_t& timestamp) {
+  if (step.created) return core.create_table(*step.created).status();
+  if (step.altered) return alter(core, *step.altered);
+  if (!step.dropped.empty()) {
+    Result<TableId> table = core.find_table(step.dropped);
+    return table.ok() ? core.drop_table(*table) : std::move(table).status();
+  }
+  if (!step.merged.empty()) return merge_all(core, step.merged, step.renews);
+  RowIds row_ids(core);
+  return run_writes(core, step.writes, row_ids, nullptr, timestamp);
+}
+
+std::vector<Writes> probe_writes(engine::DatabaseCore& core, const DatabaseState& state,
+                                 std::uint32_t slot) {
+  std::vector<Writes> steps(2);
+  for (const auto& [name, rows] : state) {
+    const TableSchema& schema = core.table(*core.find_table(name))->schema();
+    const auto id = kProbeIdMin + static_cast<std::int32_t>(slot) * 2;
+    const std::uint32_t salt = 1 + slot * 8;
+    steps[0].push_back(insert(name, probe_row(schema, id, salt)));
+    steps[0].push_back(insert(name, probe_row(schema, id + 1, salt + 1)));
+    steps[1].push_back(remove(name, id));
+    if (rows.empty()) continue;
+    const std::int32_t first = rows.begin()->first;
+    const std::int32_t last = rows.rbegin()->first;
+    const std::int32_t middle =
+        std::next(rows.begin(), static_cast<std::ptrdiff_t>(rows.size() / 2))->first;
+    steps[0].push_back(update(name, first, probe_changes(schema, first, salt + 2)));
+    if (last != first)
+      steps[0].push_back(update(name, last, probe_changes(schema, last, salt + 3)));
+    steps[1].push_back(remove(name, middle));
+    steps[1].push_back(insert(name, probe_row(schema, middle, salt + 4)));
+  }
+  return steps;
+}
+
+}  // namespace flugs::crash
