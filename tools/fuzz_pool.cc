@@ -5,22 +5,22 @@
 #include <string>
 
 #include "bench/environment.h"
-#include "fuzz/pool_fuzzer.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"
+#include "verify/damage/pool_fuzzer.h"
 
 namespace flugs::tools {
 
 namespace {
 
 struct FuzzPoolOptions {
-  fuzz::PoolFuzzOptions fuzz;
+  damage::PoolFuzzOptions fuzz;
   std::int64_t replay = -1;
   std::string json;
 };
 
-bench::Json figures_json(const FuzzPoolOptions& options, const fuzz::PoolFuzzFigures& figures) {
+bench::Json figures_json(const FuzzPoolOptions& options, const damage::PoolFuzzFigures& figures) {
   const bench::Environment environment = bench::environment();
   bench::Json json;
   json["commit"] = environment.commit;
@@ -35,14 +35,14 @@ bench::Json figures_json(const FuzzPoolOptions& options, const fuzz::PoolFuzzFig
   json["in_files"] = figures.in_files;
   json["inputs_per_s"] = static_cast<double>(figures.inputs) / figures.seconds;
   json["failures"] = bench::Json::array();
-  for (const fuzz::PoolFuzzFailure& failure : figures.failures)
+  for (const damage::PoolFuzzFailure& failure : figures.failures)
     json["failures"].push_back({{"input", failure.input}, {"what", failure.what}});
   json["machine"] = bench::to_json(environment);
   return json;
 }
 
 int run_replay(const FuzzPoolOptions& options) {
-  const Status status = fuzz::replay_pool_input(
+  const Status status = damage::replay_pool_input(
       options.fuzz, static_cast<std::uint64_t>(options.replay), [](const std::string& words) {
         fmt::print("{}\n", words);
         std::fflush(stdout);  // what comes next may end the process
@@ -55,7 +55,7 @@ int run_fuzz(FuzzPoolOptions options) {
   options.fuzz.progress = [&bar](std::uint64_t done, std::uint64_t total) {
     bar.update("damaging pools", done, total);
   };
-  const Result<fuzz::PoolFuzzFigures> figures = fuzz::fuzz_pools(options.fuzz);
+  const Result<damage::PoolFuzzFigures> figures = damage::fuzz_pools(options.fuzz);
   bar.clear();
   if (!figures.ok()) return could_not_run(figures.status());
   fmt::print(
@@ -64,7 +64,7 @@ int run_fuzz(FuzzPoolOptions options) {
       figures->inputs, figures->in_files, static_cast<double>(figures->inputs) / figures->seconds,
       figures->refused, figures->answered, figures->crashed, figures->hung, figures->vouched,
       figures->undetected_under_checksum);
-  for (const fuzz::PoolFuzzFailure& failure : figures->failures)
+  for (const damage::PoolFuzzFailure& failure : figures->failures)
     fmt::print("input {}: {}; repeat with: flugs fuzz-pool --seed {} --file-every {} --replay {}\n",
                failure.input, failure.what, options.fuzz.seed, options.fuzz.file_every,
                failure.input);

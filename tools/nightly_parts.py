@@ -119,7 +119,7 @@ def fuzz_pool(programs, inputs, seed):
 
 
 def libfuzzer(programs, seconds, seed):
-    return [Step(name, [os.path.join(programs.libfuzzer, "fuzz", "harness", f"flugs_fuzz_{name}"),
+    return [Step(name, [os.path.join(programs.libfuzzer, "harness", f"flugs_fuzz_{name}"),
                         f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=10",
                         f"-seed={seed + 1}", "-close_fd_mask=1"],
                  printed={"inputs": r"(?m)^Done (\d+) runs in"})

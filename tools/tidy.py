@@ -63,10 +63,10 @@ MAY_INCLUDE = {
     "verify/crash/rig": BELOW_TABLES | {"tables", "engine"},
     "verify/crash/scripts": BELOW_TABLES | {"tables", "engine", "verify/crash/rig"},
     "verify/crash/exploration": BELOW_TABLES | {"tables", "engine", "verify/crash"},
-    "fuzz": BELOW_TABLES | {"tables", "engine", "bench", "tools"},
-    "tools": {"base", "flugs", "bench", "fuzz", "verify"},
+    "verify/damage": BELOW_TABLES | {"tables", "engine", "bench"},
+    "tools": {"base", "flugs", "bench", "verify"},
     "examples": {"base", "flugs", "bench"},
-    "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "fuzz", "tools", "verify"},
+    "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "tools", "verify"},
 }
 # Folders with sub-folders have no sources of their own.
 DIVIDED = {above for name in MAY_INCLUDE for above in folders_above(name)}
@@ -80,7 +80,7 @@ PERSISTENCE_DOC = "docs/persistence.md"
 THREAD_STARTER = "base/thread.cc"
 
 SOURCE_DIRS = ("include", "base", "pmem", "columns", "mvcc", "recovery", "tables", "engine",
-               "query", "bench", "fuzz", "verify", "tools", "examples", "test")
+               "query", "bench", "verify", "tools", "examples", "test")
 CXX = (".h", ".cc")
 TEXTS = CXX + (".py", ".cmake", ".json", "CMakeLists.txt")
 

@@ -11,24 +11,24 @@
 #include <set>
 #include <vector>
 
-#include "fuzz/guarded_buffer.h"
-#include "fuzz/pool_map.h"
-#include "fuzz/sample_pools.h"
 #include "test/support/temporary_database.h"
+#include "verify/damage/guarded_buffer.h"
+#include "verify/damage/pool_map.h"
+#include "verify/damage/sample_pools.h"
 
 namespace flugs::engine {
 namespace {
 
-using fuzz::Part;
-using fuzz::Region;
-using fuzz::SamplePool;
+using damage::Part;
+using damage::Region;
+using damage::SamplePool;
 using test::must;
 using test::PoolBuffer;
 using test::TemporaryDatabase;
 using test::TemporaryPath;
 
 const std::vector<SamplePool>& samples() {
-  static const std::vector<SamplePool> made = must(fuzz::make_memory_samples(7));
+  static const std::vector<SamplePool> made = must(damage::make_memory_samples(7));
   return made;
 }
 
@@ -234,7 +234,7 @@ TEST_CASE("a pool cut off anywhere is refused or audited", "[engine][audit]") {
   const Patient patient(sample("small"));
   const std::size_t whole = patient.pool.span().size();
   for (std::size_t bytes = 64; bytes < whole; bytes += bytes < 32768 ? 64 : 4096) {
-    const fuzz::GuardedBuffer copy(bytes);
+    const damage::GuardedBuffer copy(bytes);
     const std::span<std::byte> left = copy.tail(bytes);
     std::copy_n(patient.pool.span().begin(), bytes, left.begin());
     const Result<PoolCheckReport> report = check_pool_in_memory(left);

@@ -2,22 +2,22 @@
 // reads past an end inside a pool's own memory.
 #include <catch2/catch.hpp>
 
-#include "fuzz/pool_fuzzer.h"
 #include "test/support/temporary_pool.h"
+#include "verify/damage/pool_fuzzer.h"
 
 namespace flugs::test {
 
 TEST_CASE("no damaged pool ends or stops the process", "[fuzz]") {
   const TemporaryPath path;
-  fuzz::PoolFuzzOptions options;
+  damage::PoolFuzzOptions options;
   options.inputs = 2000;
   options.seed = 12;
   options.file_every = 400;
   options.hang_seconds = 60;
   options.file = path.string();
-  const Result<fuzz::PoolFuzzFigures> figures = fuzz::fuzz_pools(options);
+  const Result<damage::PoolFuzzFigures> figures = damage::fuzz_pools(options);
   REQUIRE(figures.ok());
-  for (const fuzz::PoolFuzzFailure& failure : figures->failures)
+  for (const damage::PoolFuzzFailure& failure : figures->failures)
     WARN("seed 12, input " << failure.input << ": " << failure.what);
   CHECK(figures->inputs == options.inputs);
   CHECK(figures->crashed == 0);

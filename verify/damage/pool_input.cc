@@ -1,4 +1,4 @@
-#include "fuzz/pool_input.h"
+#include "verify/damage/pool_input.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,10 +11,10 @@
 
 #include "engine/audit/pool_audit.h"
 #include "engine/database/database_core.h"
-#include "fuzz/exercise.h"
 #include "pmem/medium.h"
+#include "verify/damage/exercise.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 namespace {
 
@@ -166,4 +166,4 @@ Status PoolInputs::open_and_exercise(std::span<std::byte> pool, bench::Random& r
   return {};
 }
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

@@ -1,4 +1,4 @@
-#include "fuzz/sample_pools.h"
+#include "verify/damage/sample_pools.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,9 +12,9 @@
 #include "engine/audit/pool_audit.h"
 #include "engine/database/database_core.h"
 #include "flugs/merge.h"
-#include "fuzz/guarded_buffer.h"
+#include "verify/damage/guarded_buffer.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 namespace {
 
@@ -443,4 +443,4 @@ Result<std::vector<SamplePool>> make_file_samples(std::uint64_t seed, const std:
   return samples;
 }
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

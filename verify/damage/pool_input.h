@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/corruption.h"
-#include "fuzz/guarded_buffer.h"
-#include "fuzz/sample_pools.h"
+#include "verify/damage/corruption.h"
+#include "verify/damage/guarded_buffer.h"
+#include "verify/damage/sample_pools.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 enum class Outcome : std::uint8_t { kRefused, kAnswered };
 
@@ -49,4 +49,4 @@ class PoolInputs {
   std::unique_ptr<GuardedBuffer> audited_;
 };
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

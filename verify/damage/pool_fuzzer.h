@@ -7,7 +7,7 @@
 
 #include "flugs/status.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 struct PoolFuzzOptions {
   std::uint64_t inputs = 20000;
@@ -46,4 +46,4 @@ Result<PoolFuzzFigures> fuzz_pools(const PoolFuzzOptions& options);
 Status replay_pool_input(const PoolFuzzOptions& options, std::uint64_t input,
                          const std::function<void(const std::string&)>& say);
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bench/random.h"
-#include "fuzz/sample_pools.h"
+#include "verify/damage/sample_pools.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 /// Describes the damage done to a pool.
 struct Corruption {
@@ -24,4 +24,4 @@ struct Corruption {
 Corruption corrupt(std::span<std::byte> pool, const std::vector<SamplePool>& samples,
                    std::size_t index, bench::Random& random);
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

@@ -1,4 +1,4 @@
-#include "fuzz/corruption.h"
+#include "verify/damage/corruption.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "pmem/medium.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 using pmem::kPageBytes;
 
@@ -209,4 +209,4 @@ Corruption corrupt(std::span<std::byte> pool, const std::vector<SamplePool>& sam
   return Corruptor(pool, samples, index, random).run();
 }
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

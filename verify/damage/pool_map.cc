@@ -1,4 +1,4 @@
-#include "fuzz/pool_map.h"
+#include "verify/damage/pool_map.h"
 
 #include <xxhash.h>
 
@@ -20,7 +20,7 @@
 #include "tables/catalog/catalog_layout.h"
 #include "tables/keys/index_run_layout.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 namespace {
 
@@ -474,4 +474,4 @@ void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region)
   }
 }
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

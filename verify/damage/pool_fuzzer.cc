@@ -1,4 +1,4 @@
-#include "fuzz/pool_fuzzer.h"
+#include "verify/damage/pool_fuzzer.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -15,9 +15,9 @@
 #include <fstream>
 #include <thread>
 
-#include "fuzz/pool_input.h"
+#include "verify/damage/pool_input.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 namespace {
 
@@ -209,4 +209,4 @@ Status replay_pool_input(const PoolFuzzOptions& options, std::uint64_t input,
   return {};
 }
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

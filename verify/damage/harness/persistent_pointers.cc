@@ -10,9 +10,9 @@
 #include "base/check.h"
 #include "columns/cells/column_layout.h"
 #include "columns/column/column.h"
-#include "fuzz/guarded_buffer.h"
 #include "pmem/pool.h"
 #include "pmem/pool_format.h"
+#include "verify/damage/guarded_buffer.h"
 
 namespace {
 
@@ -22,8 +22,8 @@ constexpr std::size_t kPoolBytes = std::size_t{64} << 10;
 constexpr std::uint64_t kLayoutOffset = 8192;
 
 /// A pool whose pages have all been touched, with a column's layout in it.
-const fuzz::GuardedBuffer& pristine() {
-  static const fuzz::GuardedBuffer buffer(kPoolBytes);
+const damage::GuardedBuffer& pristine() {
+  static const damage::GuardedBuffer buffer(kPoolBytes);
   static const bool made = [] {
     pmem::PoolOptions options;
     options.segment_bytes = kPoolBytes / 4096 * 4096;
@@ -41,7 +41,7 @@ const fuzz::GuardedBuffer& pristine() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const fuzz::GuardedBuffer buffer(kPoolBytes);
+  static const damage::GuardedBuffer buffer(kPoolBytes);
   const auto pool_bytes = buffer.span();
   std::memcpy(pool_bytes.data(), pristine().span().data(), pool_bytes.size());
   if (size < 2) return 0;

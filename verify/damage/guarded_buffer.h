@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 /// Zeroed memory between two pages that must not be touched: a read behind either end ends the
 /// process. The last byte of the memory is directly before the second of these pages.
@@ -24,4 +24,4 @@ class GuardedBuffer {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

@@ -1,11 +1,11 @@
-#include "fuzz/guarded_buffer.h"
+#include "verify/damage/guarded_buffer.h"
 
 #include <sys/mman.h>
 
 #include "base/check.h"
 #include "pmem/medium.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 using pmem::kPageBytes;
 
@@ -20,4 +20,4 @@ GuardedBuffer::GuardedBuffer(std::size_t bytes)
 
 GuardedBuffer::~GuardedBuffer() { ::munmap(begin_ - kPageBytes, bytes_ + 2 * kPageBytes); }
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "flugs/status.h"
-#include "fuzz/pool_map.h"
+#include "verify/damage/pool_map.h"
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 /// A valid pool, and a map of its structures.
 struct SamplePool {
@@ -29,4 +29,4 @@ Result<std::vector<SamplePool>> make_memory_samples(std::uint64_t seed);
 /// Makes some of these kinds as files; makes the file `path` and removes it.
 Result<std::vector<SamplePool>> make_file_samples(std::uint64_t seed, const std::string& path);
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

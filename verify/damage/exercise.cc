@@ -1,10 +1,10 @@
-#include "fuzz/exercise.h"
+#include "verify/damage/exercise.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 namespace {
 
@@ -184,4 +184,4 @@ std::uint64_t exercise(DatabaseCore& core, bench::Random& random) {
   return Exercise(core, random).run();
 }
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage

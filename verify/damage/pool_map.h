@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace flugs::fuzz {
+namespace flugs::damage {
 
 /// The kind of structure in a part of a pool.
 enum class Part : std::uint8_t {
@@ -64,4 +64,4 @@ std::vector<Region> map_pool(std::span<const std::byte> pool, std::uint64_t root
 /// reached, too. Does nothing for parts without a checksum.
 void reseal(std::span<std::byte> pool, std::uint64_t root, const Region& region);
 
-}  // namespace flugs::fuzz
+}  // namespace flugs::damage
