@@ -1,5 +1,5 @@
 // Eleven queries of CH-benCHmark on TPC-C's tables: their results, and how they were found. The
-// queries themselves are in bench/ch_queries.cc, one function each: read that file.
+// queries themselves are in bench/tpcc/ch_queries.cc, one function each: read that file.
 //
 //   ch_queries [QUERY...]      all of them, or some: ch_queries Q3 Q18
 #include <unistd.h>
@@ -11,9 +11,9 @@
 #include <string>
 #include <utility>
 
-#include "bench/ch_queries.h"
-#include "bench/tpcc_history.h"
-#include "bench/tpcc_population.h"
+#include "bench/tpcc/ch_queries.h"
+#include "bench/tpcc/tpcc_history.h"
+#include "bench/tpcc/tpcc_population.h"
 #include "flugs/database.h"
 #include "flugs/query.h"
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "bench/ch_run.h"
-#include "bench/environment.h"
-#include "bench/tpcc_history.h"
+#include "bench/support/environment.h"
+#include "bench/tpcc/ch_run.h"
+#include "bench/tpcc/tpcc_history.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"

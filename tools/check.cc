@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/environment.h"
+#include "bench/support/environment.h"
 #include "flugs/pool_check.h"
 #include "tools/command.h"
 #include "tools/progress_bar.h"

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bench/clock.h"
+#include "bench/support/clock.h"
 #include "tools/cleanup.h"
 
 namespace flugs::tools {

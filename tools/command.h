@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "bench/json.h"
+#include "bench/support/json.h"
 #include "flugs/status.h"
 #include "tools/exit_status.h"
 

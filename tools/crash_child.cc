@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "bench/clock.h"
-#include "bench/tatp_driver.h"
-#include "bench/tatp_invariants.h"
-#include "bench/tatp_load.h"
-#include "bench/witness.h"
+#include "bench/support/clock.h"
+#include "bench/tatp/tatp_driver.h"
+#include "bench/tatp/tatp_invariants.h"
+#include "bench/tatp/tatp_load.h"
+#include "bench/tatp/witness.h"
 #include "tools/child_process.h"
 #include "tools/command.h"
 #include "tools/crash_run.h"

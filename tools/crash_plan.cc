@@ -1,7 +1,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/witness.h"
+#include "bench/tatp/witness.h"
 #include "tools/command.h"
 #include "tools/tatp_options.h"
 

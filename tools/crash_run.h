@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/tatp_invariants.h"
-#include "bench/witness.h"
+#include "bench/tatp/tatp_invariants.h"
+#include "bench/tatp/witness.h"
 #include "tools/child_process.h"
 #include "tools/cleanup.h"
 #include "tools/pool_file.h"

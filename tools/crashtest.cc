@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "bench/environment.h"
+#include "bench/support/environment.h"
 #include "tools/command.h"
 #include "tools/explore_job.h"
 #include "tools/progress_bar.h"

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "bench/clock.h"
-#include "bench/environment.h"
+#include "bench/support/clock.h"
+#include "bench/support/environment.h"
 #include "tools/exit_status.h"
 #include "tools/progress_bar.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/json.h"
-#include "bench/tatp_invariants.h"
+#include "bench/support/json.h"
+#include "bench/tatp/tatp_invariants.h"
 #include "flugs/database.h"
 #include "tools/crash_run.h"
 #include "tools/curve.h"

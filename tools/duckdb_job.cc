@@ -11,7 +11,7 @@
 #include <fstream>
 #include <utility>
 
-#include "bench/table_stream.h"
+#include "bench/support/table_stream.h"
 #include "tools/pool_file.h"
 
 namespace flugs::tools {

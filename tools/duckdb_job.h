@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/json.h"
-#include "bench/query_run.h"
+#include "bench/support/json.h"
+#include "bench/support/query_run.h"
 #include "flugs/database.h"
 #include "flugs/query_result.h"
 #include "tools/child_process.h"

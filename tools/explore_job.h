@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/json.h"
+#include "bench/support/json.h"
 #include "verify/crash/exploration/mutations.h"
 
 namespace flugs::tools {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/environment.h"
+#include "bench/support/environment.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/clock.h"
-#include "bench/environment.h"
+#include "bench/support/clock.h"
+#include "bench/support/environment.h"
 #include "tools/command.h"
 #include "tools/history_kills.h"
 #include "tools/pool_file.h"

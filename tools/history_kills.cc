@@ -7,9 +7,9 @@
 #include <string>
 #include <thread>
 
-#include "bench/clock.h"
-#include "bench/random.h"
-#include "bench/shared_file.h"
+#include "bench/support/clock.h"
+#include "bench/support/random.h"
+#include "bench/support/shared_file.h"
 #include "tools/child_process.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "bench/environment.h"
-#include "bench/query_run.h"
-#include "bench/tatp_load.h"
-#include "bench/tatp_turns.h"
-#include "bench/value_load.h"
+#include "bench/loads/value_load.h"
+#include "bench/support/environment.h"
+#include "bench/support/query_run.h"
+#include "bench/tatp/tatp_load.h"
+#include "bench/tatp/tatp_turns.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/environment.h"
+#include "bench/support/environment.h"
 #include "flugs/database.h"
 #include "tools/command.h"
 #include "tools/tatp_options.h"

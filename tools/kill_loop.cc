@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "bench/environment.h"
-#include "bench/random.h"
+#include "bench/support/environment.h"
+#include "bench/support/random.h"
 #include "tools/command.h"
 #include "tools/crash_run.h"
 #include "tools/progress_bar.h"

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/environment.h"
-#include "bench/merge_load.h"
+#include "bench/loads/merge_load.h"
+#include "bench/support/environment.h"
 #include "flugs/merge.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "bench/clock.h"
+#include "bench/support/clock.h"
 
 namespace flugs::tools {
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "bench/environment.h"
+#include "bench/support/environment.h"
 #include "tools/text_table.h"
 
 namespace flugs::tools {

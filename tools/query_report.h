@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/json.h"
-#include "bench/query_run.h"
+#include "bench/support/json.h"
+#include "bench/support/query_run.h"
 #include "flugs/database.h"
 #include "tools/duckdb_job.h"
 #include "tools/tatp_options.h"

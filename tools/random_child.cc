@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/random_user.h"
+#include "bench/random/random_user.h"
 #include "tools/child_process.h"
 #include "tools/random_kill_loop.h"
 

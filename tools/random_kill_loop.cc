@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "bench/environment.h"
-#include "bench/random.h"
-#include "bench/random_user.h"
+#include "bench/random/random_user.h"
+#include "bench/support/environment.h"
+#include "bench/support/random.h"
 #include "tools/child_process.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/shared_file.h"
+#include "bench/support/shared_file.h"
 #include "flugs/database.h"
 #include "tools/command.h"
 

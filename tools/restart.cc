@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/environment.h"
-#include "bench/restart_control.h"
+#include "bench/restart/restart_control.h"
+#include "bench/support/environment.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/progress_bar.h"

@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "bench/clock.h"
-#include "bench/environment.h"
-#include "bench/restart_control.h"
-#include "bench/restart_load.h"
-#include "bench/restart_probe.h"
+#include "bench/restart/restart_control.h"
+#include "bench/restart/restart_load.h"
+#include "bench/restart/restart_probe.h"
+#include "bench/support/clock.h"
+#include "bench/support/environment.h"
 #include "flugs/database.h"
 #include "tools/child_process.h"
 #include "tools/command.h"

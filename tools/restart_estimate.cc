@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "bench/environment.h"
-#include "bench/json.h"
+#include "bench/support/environment.h"
+#include "bench/support/json.h"
 #include "flugs/opening_estimate.h"
 #include "tools/command.h"
 #include "tools/tatp_options.h"

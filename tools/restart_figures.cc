@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/environment.h"
-#include "bench/json.h"
+#include "bench/support/environment.h"
+#include "bench/support/json.h"
 #include "tools/command.h"
 #include "tools/demo_run.h"
 #include "tools/pool_file.h"

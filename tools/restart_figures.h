@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/restart_control.h"
+#include "bench/restart/restart_control.h"
 
 namespace flugs::tools {
 

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/environment.h"
+#include "bench/support/environment.h"
 #include "tools/pool_file.h"
 #include "tools/tatp_options.h"
 #include "tools/text_table.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/json.h"
+#include "bench/support/json.h"
 #include "flugs/database.h"
 #include "tools/progress_bar.h"
 #include "tools/restart_run.h"

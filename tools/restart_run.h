@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/json.h"
-#include "bench/random.h"
-#include "bench/restart_control.h"
+#include "bench/restart/restart_control.h"
+#include "bench/support/json.h"
+#include "bench/support/random.h"
 #include "tools/child_process.h"
 #include "tools/cleanup.h"
 #include "tools/progress_bar.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/environment.h"
-#include "bench/line_costs.h"
-#include "bench/scaling_model.h"
-#include "bench/tatp_request.h"
+#include "bench/scaling/line_costs.h"
+#include "bench/scaling/scaling_model.h"
+#include "bench/support/environment.h"
+#include "bench/tatp/tatp_request.h"
 #include "tools/command.h"
 #include "tools/tatp_options.h"
 #include "tools/text_table.h"

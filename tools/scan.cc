@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "bench/clock.h"
-#include "bench/environment.h"
-#include "bench/merge_load.h"
-#include "bench/scan_load.h"
-#include "bench/scan_queries.h"
-#include "bench/scan_updates.h"
+#include "bench/loads/merge_load.h"
+#include "bench/scan/scan_load.h"
+#include "bench/scan/scan_queries.h"
+#include "bench/scan/scan_updates.h"
+#include "bench/support/clock.h"
+#include "bench/support/environment.h"
 #include "flugs/merge.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"

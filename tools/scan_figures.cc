@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "bench/environment.h"
-#include "bench/merge_load.h"
+#include "bench/loads/merge_load.h"
+#include "bench/support/environment.h"
 #include "tools/text_table.h"
 
 namespace flugs::tools {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/json.h"
-#include "bench/scm_model.h"
+#include "bench/support/json.h"
+#include "bench/support/scm_model.h"
 #include "flugs/database.h"
 #include "flugs/merge.h"
 #include "tools/query_report.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/json.h"
-#include "bench/query_run.h"
+#include "bench/support/json.h"
+#include "bench/support/query_run.h"
 #include "tools/duckdb_job.h"
 
 namespace flugs::tools {

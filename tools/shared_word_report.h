@@ -1,7 +1,7 @@
 #pragma once
 
-#include "bench/json.h"
-#include "bench/tatp_driver.h"
+#include "bench/support/json.h"
+#include "bench/tatp/tatp_driver.h"
 
 namespace flugs::tools {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "bench/clock.h"
-#include "bench/environment.h"
-#include "bench/tatp_driver.h"
-#include "bench/tatp_invariants.h"
-#include "bench/tatp_load.h"
+#include "bench/support/clock.h"
+#include "bench/support/environment.h"
+#include "bench/tatp/tatp_driver.h"
+#include "bench/tatp/tatp_invariants.h"
+#include "bench/tatp/tatp_load.h"
 #include "tools/cleanup.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <map>
 
-#include "bench/environment.h"
+#include "bench/support/environment.h"
 
 namespace flugs::tools {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "bench/json.h"
-#include "bench/scm_model.h"
-#include "bench/tatp_driver.h"
-#include "bench/tatp_invariants.h"
-#include "bench/tatp_request.h"
+#include "bench/support/json.h"
+#include "bench/support/scm_model.h"
+#include "bench/tatp/tatp_driver.h"
+#include "bench/tatp/tatp_invariants.h"
+#include "bench/tatp/tatp_request.h"
 #include "flugs/database.h"
 
 namespace flugs::tools {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "bench/environment.h"
-#include "bench/starvation_load.h"
-#include "bench/transaction_load.h"
+#include "bench/loads/starvation_load.h"
+#include "bench/loads/transaction_load.h"
+#include "bench/support/environment.h"
 #include "tools/command.h"
 #include "tools/pool_file.h"
 #include "tools/tatp_options.h"

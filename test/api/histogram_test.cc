@@ -1,10 +1,10 @@
-#include "bench/histogram.h"
+#include "bench/support/histogram.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
 
-#include "bench/random.h"
+#include "bench/support/random.h"
 
 namespace flugs::bench {
 

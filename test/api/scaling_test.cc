@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/shared_words.h"
-#include "bench/scaling_model.h"
-#include "bench/starvation_load.h"
+#include "bench/loads/starvation_load.h"
+#include "bench/scaling/scaling_model.h"
 #include "engine/database/database_core.h"
 #include "mvcc/clock.h"
 #include "test/support/temporary_database.h"

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/query_run.h"
-#include "bench/scan_load.h"
-#include "bench/scan_queries.h"
-#include "bench/scan_updates.h"
+#include "bench/scan/scan_load.h"
+#include "bench/scan/scan_queries.h"
+#include "bench/scan/scan_updates.h"
+#include "bench/support/query_run.h"
 #include "flugs/merge.h"
 #include "test/support/temporary_database.h"
 

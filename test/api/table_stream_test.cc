@@ -1,4 +1,4 @@
-#include "bench/table_stream.h"
+#include "bench/support/table_stream.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/json.h"
+#include "bench/support/json.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::bench {

@@ -1,4 +1,4 @@
-#include "bench/tatp_audit.h"
+#include "bench/tatp/tatp_audit.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

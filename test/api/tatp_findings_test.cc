@@ -1,4 +1,4 @@
-#include "bench/tatp_findings.h"
+#include "bench/tatp/tatp_findings.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "bench/tatp_population.h"
+#include "bench/tatp/tatp_population.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "bench/random.h"
+#include "bench/support/random.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "bench/restart_data.h"
-#include "bench/tatp_request.h"
+#include "bench/restart/restart_data.h"
+#include "bench/tatp/tatp_request.h"
 
 namespace flugs::bench {
 

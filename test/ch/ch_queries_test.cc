@@ -1,4 +1,4 @@
-#include "bench/ch_queries.h"
+#include "bench/tpcc/ch_queries.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "bench/ch_queries.h"
-#include "bench/tpcc_history.h"
-#include "bench/tpcc_population.h"
+#include "bench/tpcc/ch_queries.h"
+#include "bench/tpcc/tpcc_history.h"
+#include "bench/tpcc/tpcc_population.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "bench/ch_queries.h"
+#include "bench/tpcc/ch_queries.h"
 #include "flugs/database.h"
 
 struct sqlite3;

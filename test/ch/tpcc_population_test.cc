@@ -1,4 +1,4 @@
-#include "bench/tpcc_population.h"
+#include "bench/tpcc/tpcc_population.h"
 
 #include <catch2/catch.hpp>
 #include <set>

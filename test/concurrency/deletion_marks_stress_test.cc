@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/random.h"
+#include "bench/support/random.h"
 #include "tables/rows/deletion_marks.h"
 #include "test/support/complaint.h"
 

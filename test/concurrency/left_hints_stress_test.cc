@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/random.h"
+#include "bench/support/random.h"
 #include "test/support/complaint.h"
 #include "test/support/test_column.h"
 

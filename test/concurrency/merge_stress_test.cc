@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/random.h"
+#include "bench/support/random.h"
 #include "flugs/merge.h"
 #include "flugs/query.h"
 #include "test/support/complaint.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/random_steps.h"
+#include "bench/random/random_steps.h"
 #include "flugs/merge.h"
 #include "test/support/temporary_database.h"
 

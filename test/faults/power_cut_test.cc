@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/random.h"
-#include "bench/random_user.h"
+#include "bench/random/random_user.h"
+#include "bench/support/random.h"
 #include "test/faults/system_calls.h"
 #include "test/support/temporary_database.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/random.h"
+#include "bench/support/random.h"
 #include "flugs/database.h"
 #include "flugs/query.h"
 #include "test/model/calls.h"

@@ -1,7 +1,7 @@
 // Steps that change schemas, with transactions open or without.
 #include <algorithm>
 
-#include "bench/random_schema.h"
+#include "bench/random/random_schema.h"
 #include "test/model/exerciser.h"
 
 namespace flugs::test {

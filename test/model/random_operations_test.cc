@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "bench/random.h"
+#include "bench/support/random.h"
 #include "test/model/exerciser.h"
 
 namespace flugs::test {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "bench/random_user.h"
+#include "bench/random/random_user.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

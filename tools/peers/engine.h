@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "bench/restart_data.h"
+#include "bench/restart/restart_data.h"
 #include "flugs/status.h"
 
 namespace flugs::tools {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "bench/tatp_schema.h"
+#include "bench/tatp/tatp_schema.h"
 #include "flugs/status.h"
 
 namespace flugs::tools {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "bench/tatp_schema.h"
+#include "bench/tatp/tatp_schema.h"
 #include "tools/peers/kv_rows.h"
 #include "tools/peers/kv_store.h"
 

@@ -19,10 +19,10 @@
 #include <string_view>
 #include <utility>
 
-#include "bench/clock.h"
-#include "bench/random.h"
-#include "bench/restart_control.h"
-#include "bench/restart_writers.h"
+#include "bench/restart/restart_control.h"
+#include "bench/restart/restart_writers.h"
+#include "bench/support/clock.h"
+#include "bench/support/random.h"
 #include "tools/exit_status.h"
 #include "tools/peers/engine.h"
 #include "tools/peers/tatp_engine.h"

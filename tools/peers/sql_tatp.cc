@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/tatp_schema.h"
+#include "bench/tatp/tatp_schema.h"
 #include "tools/peers/sql_store.h"
 
 namespace flugs::tools {

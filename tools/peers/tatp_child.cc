@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "bench/clock.h"
-#include "bench/tatp_audit.h"
-#include "bench/witness.h"
+#include "bench/support/clock.h"
+#include "bench/tatp/tatp_audit.h"
+#include "bench/tatp/witness.h"
 #include "tools/exit_status.h"
 #include "tools/peers/engine.h"
 #include "tools/peers/tatp_engine.h"

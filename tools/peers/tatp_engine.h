@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "bench/tatp_findings.h"
-#include "bench/tatp_population.h"
-#include "bench/tatp_request.h"
-#include "bench/tatp_transactions.h"
+#include "bench/tatp/tatp_findings.h"
+#include "bench/tatp/tatp_population.h"
+#include "bench/tatp/tatp_request.h"
+#include "bench/tatp/tatp_transactions.h"
 #include "flugs/status.h"
 
 namespace flugs::tools {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/random.h"
+#include "bench/support/random.h"
 #include "verify/damage/sample_pools.h"
 
 namespace flugs::damage {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "bench/random.h"
+#include "bench/support/random.h"
 #include "engine/database/database_core.h"
 
 namespace flugs::damage {

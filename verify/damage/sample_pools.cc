@@ -8,7 +8,7 @@
 #include <fstream>
 #include <functional>
 
-#include "bench/random.h"
+#include "bench/support/random.h"
 #include "engine/audit/pool_audit.h"
 #include "engine/database/database_core.h"
 #include "flugs/merge.h"

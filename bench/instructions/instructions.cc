@@ -1,0 +1,76 @@
+// The work that tools/instructions counts: TPC-C's history, then TATP's mix, on small populations
+// in a new pool, one thread, the same work each time.
+//     flugs_instructions POOL
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "bench/tatp/tatp_load.h"
+#include "bench/tatp/tatp_transactions.h"
+#include "bench/tpcc/tpcc_history.h"
+#include "flugs/database.h"
+
+namespace {
+
+using flugs::Database, flugs::Result, flugs::Status, flugs::StatusCode;
+namespace bench = flugs::bench;
+
+constexpr std::uint32_t kRequestsOfMix = 20'000;
+
+Status run_tpcc(Database& database) {
+  bench::TpccOptions options;
+  options.customers_per_district = 100;
+  options.items = 2'000;
+  const Result<bench::TpccTables> tables = bench::create_tpcc_tables(database, options.warehouses);
+  if (!tables.ok()) return tables.status();
+  const Result<bench::TpccLoad> load = bench::load_tpcc(database, *tables, options);
+  if (!load.ok()) return load.status();
+  return bench::run_tpcc_history(database, *tables, options, {.rounds = 40, .seed = 1}).status();
+}
+
+/// Not inline, so that it can be told from what each type executes.
+[[gnu::noinline]] void run_mix(bench::TatpClient& client, bench::TatpGenerator& mix) {
+  bench::TatpRequest request;
+  mix.next(request);
+  client.run(request);
+}
+
+Status run_tatp(Database& database) {
+  const Result<bench::TatpTables> tables = bench::create_tatp_tables(database);
+  if (!tables.ok()) return tables.status();
+  bench::PopulationOptions options;
+  options.subscribers = 5'000;
+  const bench::Population population(options);
+  const Result<bench::LoadResult> load = bench::load_population(database, *tables, population, 1);
+  if (!load.ok()) return load.status();
+  bench::TatpClient client(database, *tables);
+  bench::TatpGenerator mix(population, bench::TatpMix::kFull, bench::TatpDistribution::kNuRand, 1);
+  for (std::uint32_t i = 0; i < kRequestsOfMix; ++i) run_mix(client, mix);
+  return client.failure();
+}
+
+Status run(const char* path) {
+  flugs::OpenOptions options;
+  options.path = path;
+  options.mode = flugs::OpenMode::kCreate;
+  options.max_bytes = std::uint64_t{1} << 30;  // callgrind has no room for the default
+  options.segment_bytes = std::uint64_t{16} << 20;
+  Result<Database> database = Database::open(options);
+  if (!database.ok()) return std::move(database).status();
+  Status status = run_tpcc(*database);
+  if (status.ok()) status = run_tatp(*database);
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: flugs_instructions POOL\n");
+    return 2;
+  }
+  const Status status = run(argv[1]);
+  if (!status.ok()) fmt::print(stderr, "{}\n", status.to_string());
+  return status.ok() ? 0 : 1;
+}

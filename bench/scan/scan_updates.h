@@ -1,0 +1,58 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "bench/scan/scan_data.h"
+#include "bench/scan/scan_totals.h"
+#include "flugs/database.h"
+
+namespace flugs::bench {
+
+/// Updates one row in `every`, at least 1: those whose b leaves the greatest remainder, but for the
+/// rows that the point query finds. A row's d becomes distinct() - 1 - d. 1,000 rows in a
+/// transaction. Returns how many it were. Fails as Transaction::scan, update and commit.
+Result<std::uint64_t> update_scan_rows(Database& database, TableId table, const ScanData& data,
+                                       std::uint64_t every, ScanTotals& totals);
+/// The same in SQL, with the parameters of scan_update_parameters.
+const char* scan_update_sql() noexcept;
+Json scan_update_parameters(const ScanData& data, std::uint64_t every);
+
+/// A thread that updates a given number of rows a second, one in each transaction, and leaves all
+/// values as they are. It ends with the object.
+class ScanUpdater {
+ public:
+  /// Fails as Transaction::scan.
+  static Result<std::unique_ptr<ScanUpdater>> start(Database& database, TableId table,
+                                                    std::uint32_t rows_per_second);
+  ~ScanUpdater();
+  ScanUpdater(const ScanUpdater&) = delete;
+  ScanUpdater& operator=(const ScanUpdater&) = delete;
+
+  /// Ends the thread. How many rows it updated, or what an update failed with.
+  Result<std::uint64_t> stop();
+
+ private:
+  struct Row {
+    RowId id;
+    Value d;
+  };
+  ScanUpdater(Database& database, TableId table, std::uint32_t rows_per_second)
+      : database_(database), table_(table), rows_per_second_(rows_per_second) {}
+  void run();
+  Status update(Row& row);
+
+  Database& database_;
+  const TableId table_;
+  const std::uint32_t rows_per_second_;
+  std::vector<Row> rows_;
+  std::uint64_t updated_ = 0;
+  Status failure_;
+  std::atomic<bool> stops_{false};
+  std::thread thread_;
+};
+
+}  // namespace flugs::bench

@@ -1,0 +1,122 @@
+#include "bench/tatp/tatp_driver.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <thread>
+
+#include "bench/support/clock.h"
+#include "bench/support/environment.h"
+#include "bench/support/merge_watch.h"
+#include "bench/tatp/tatp_user.h"
+
+namespace flugs::bench {
+
+namespace {
+
+/// Lets the users run, and looks now and then.
+class Watch {
+ public:
+  Watch(const TatpRunOptions& options, TatpUsers& users) : options_(options), users_(users) {}
+
+  /// Until `seconds` have passed since `begin_ns`; `tps_by_second` is null or gets the curve.
+  void wait(std::uint64_t begin_ns, double seconds, double seconds_before,
+            std::vector<double>* tps_by_second) {
+    const double seconds_all = options_.ramp_up_seconds + options_.seconds;
+    std::uint64_t mark = users_.executed();
+    double mark_seconds = 0;
+    for (double gone = 0; gone < seconds; gone = seconds_since(begin_ns)) {
+      if (users_.control().failed.load()) return;
+      if (options_.progress && !options_.progress(seconds_before + gone, seconds_all)) return;
+      // The curve has a point each whole second.
+      const double next_point = std::floor(gone) + 1;
+      const double slice = std::min({0.1, seconds - gone, next_point - gone});
+      std::this_thread::sleep_for(std::chrono::duration<double>(slice));
+      const double now = seconds_since(begin_ns);
+      if (tps_by_second == nullptr || now < next_point) continue;
+      const std::uint64_t executed = users_.executed();
+      tps_by_second->push_back(static_cast<double>(executed - mark) / (now - mark_seconds));
+      mark = executed;
+      mark_seconds = now;
+    }
+  }
+
+ private:
+  const TatpRunOptions& options_;
+  TatpUsers& users_;
+};
+
+}  // namespace
+
+TatpRunResult run_tatp(Database& database, const TatpTables& tables, const Population& population,
+                       const TatpRunOptions& options) {
+  TatpRunResult result;
+  TatpUsers users(database, tables, population, options);
+  TatpControl& control = users.control();
+  Watch watch(options, users);
+  if (options.ramp_up_seconds > 0) {
+    control.set(TatpPhase::kRampUp);
+    watch.wait(monotonic_ns(), options.ramp_up_seconds, 0, nullptr);
+  }
+  result.before = database.statistics();
+  std::optional<MergeWatch> merges;
+  if (options.watches_merges) {
+    merges.emplace(database, [&users] { return users.executed(); });
+    control.merges.store(&*merges, std::memory_order_release);
+  }
+  const std::uint64_t begin_ns = monotonic_ns();
+  control.set(TatpPhase::kSampling);
+  watch.wait(begin_ns, options.seconds, options.ramp_up_seconds, &result.tps_by_second);
+  control.set(TatpPhase::kStopped);
+  result.seconds = seconds_since(begin_ns);
+  result.after = database.statistics();
+  if (merges) result.share_during_merge = merges->share_during_merge();
+  result.dram_bytes = dram_bytes();
+  users.stop();
+  users.add_to(result);
+  return result;
+}
+
+std::uint64_t TatpRunResult::executed() const noexcept {
+  std::uint64_t sum = 0;
+  for (const TatpTypeResult& type : types) sum += type.executed;
+  return sum;
+}
+
+std::uint64_t TatpRunResult::committed_bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < kTatpTypes; ++i)
+    sum += types[i].found * bench::committed_bytes(static_cast<TatpType>(i));
+  return sum;
+}
+
+std::uint64_t TatpRunResult::counted_by_rule_a() const noexcept {
+  const TatpTypeResult& insert = types[index_of(TatpType::kInsertCallForwarding)];
+  return executed() - (insert.executed - insert.found);
+}
+
+std::uint64_t TatpRunResult::counted_by_rule_b() const noexcept { return latency.count(); }
+
+std::uint64_t TatpRunResult::counted_by_rule_c() const noexcept {
+  std::uint64_t sum = 0;
+  for (const TatpTypeResult& type : types) sum += type.found;
+  return sum;
+}
+
+double TatpRunResult::per_second(std::uint64_t count) const noexcept {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+double TatpRunResult::per_write(std::uint64_t Statistics::* counter) const noexcept {
+  const std::uint64_t writes = after.transactions_committed - before.transactions_committed;
+  if (writes == 0) return 0;
+  return static_cast<double>(after.*counter - before.*counter) / static_cast<double>(writes);
+}
+
+double TatpRunResult::per_executed(std::uint64_t Statistics::* counter) const noexcept {
+  if (executed() == 0) return 0;
+  return static_cast<double>(after.*counter - before.*counter) / static_cast<double>(executed());
+}
+
+}  // namespace flugs::bench
