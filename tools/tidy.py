@@ -32,6 +32,7 @@ def folders_above(name):
 # every layer may use as "base".
 BELOW_TABLES = {"base", "flugs", "pmem", "columns", "mvcc", "recovery"}
 BELOW_QUERY = {"base", "flugs", "pmem", "columns", "mvcc", "tables", "engine"}
+BELOW_TOOLS = {"base", "flugs", "bench", "verify"}
 MAY_INCLUDE = {
     "flugs": {"flugs"},
     "base": {"base"},
@@ -72,7 +73,14 @@ MAY_INCLUDE = {
     "verify/crash/scripts": BELOW_TABLES | {"tables", "engine", "verify/crash/rig"},
     "verify/crash/exploration": BELOW_TABLES | {"tables", "engine", "verify/crash"},
     "verify/damage": BELOW_TABLES | {"tables", "engine", "bench"},
-    "tools": {"base", "flugs", "bench", "verify"},
+    "tools/support": BELOW_TOOLS,
+    "tools/report": BELOW_TOOLS | {"tools/support"},
+    "tools/children": BELOW_TOOLS | {"tools/support", "tools/report"},
+    "tools/restart": BELOW_TOOLS | {"tools/support", "tools/report", "tools/children"},
+    "tools/commands": BELOW_TOOLS | {"tools/support", "tools/report", "tools/children",
+                                     "tools/restart"},
+    "tools/harness": BELOW_TOOLS | {"tools/support"},
+    "tools/peers": {"base", "flugs", "bench", "tools/support"},
     "examples": {"base", "flugs", "bench"},
     "test": BELOW_TABLES | {"tables", "engine", "query", "bench", "tools", "verify"},
 }

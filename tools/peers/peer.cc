@@ -23,9 +23,9 @@
 #include "bench/restart/restart_writers.h"
 #include "bench/support/clock.h"
 #include "bench/support/random.h"
-#include "tools/exit_status.h"
 #include "tools/peers/engine.h"
 #include "tools/peers/tatp_engine.h"
+#include "tools/support/exit_status.h"
 
 namespace flugs::tools {
 

@@ -18,9 +18,9 @@
 #include "bench/support/clock.h"
 #include "bench/tatp/tatp_audit.h"
 #include "bench/tatp/witness.h"
-#include "tools/exit_status.h"
 #include "tools/peers/engine.h"
 #include "tools/peers/tatp_engine.h"
+#include "tools/support/exit_status.h"
 
 namespace flugs::tools {
 

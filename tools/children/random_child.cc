@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/random/random_user.h"
+#include "tools/children/random_kill_loop.h"
+#include "tools/support/child_process.h"
+
+namespace flugs::tools {
+
+namespace {
+
+/// One user until the process is killed, or a step fails, which none may.
+void run_user(Database& database, RandomWitness& witness, std::uint32_t index) {
+  bench::RandomUser user(database, witness.seed, index);
+  RandomWitness::User& progress = witness.user[index];
+  for (std::uint64_t step = progress.acknowledged.load();; ++step) {
+    progress.begun.store(step + 1, std::memory_order_release);
+    if (Status s = user.execute(step); !s.ok()) {
+      fmt::print(stderr, "flugs: user {}, step {}: {}\n", index, step, s.to_string());
+      std::_Exit(kExitCheckFailed);
+    }
+    progress.acknowledged.store(step + 1, std::memory_order_release);
+  }
+}
+
+int run_child(const std::string& witness_path) {
+  Result<bench::SharedFile> file = bench::SharedFile::open(witness_path, sizeof(RandomWitness));
+  if (!file.ok()) return could_not_run(file.status());
+  auto& witness = *reinterpret_cast<RandomWitness*>(file->data());
+  Result<Database> database =
+      Database::open(random_open_options(witness.pool_path, witness.users, witness.index_mode));
+  if (!database.ok()) return could_not_run(database.status());
+  witness.is_running.store(1);
+  std::vector<std::thread> users;
+  users.reserve(witness.users);
+  for (std::uint32_t i = 0; i < witness.users; ++i)
+    users.emplace_back([&, i] { run_user(*database, witness, i); });
+  for (std::thread& user : users) user.join();
+  return kExitCheckFailed;
+}
+
+}  // namespace
+
+void add_random_child(CLI::App& app, Action& action) {
+  struct Options {
+    std::string witness;
+    std::uint64_t spawned_at_ns = 0;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("random-child", "A process of kill-loop");
+  command->group("");
+  command->add_option("WITNESS", options->witness)->required();
+  command->add_option("--spawned-at", options->spawned_at_ns);
+  command->callback([options, &action] {
+    action = [options] {
+      die_with_parent();
+      return run_child(options->witness);
+    };
+  });
+}
+
+}  // namespace flugs::tools

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "bench/support/shared_file.h"
+#include "flugs/database.h"
+#include "tools/support/command.h"
+
+namespace flugs::tools {
+
+inline constexpr std::uint32_t kRandomUsersMax = 64;
+
+/// Outside of the pool, shared with the process that is killed: how far its users have come.
+struct RandomWitness {
+  struct alignas(64) User {
+    std::atomic<std::uint64_t> begun;         ///< steps below it were begun
+    std::atomic<std::uint64_t> acknowledged;  ///< steps below it were acknowledged
+  };
+  char pool_path[1024];
+  std::uint64_t seed;
+  std::uint32_t users;
+  IndexMode index_mode;
+  std::atomic<std::uint32_t> is_running;
+  User user[kRandomUsersMax];
+};
+
+OpenOptions random_open_options(const std::string& pool, std::uint32_t users, IndexMode mode);
+
+struct RandomKillOptions {
+  std::string pool;
+  std::uint32_t rounds = 0;
+  std::uint32_t users = 0;
+  std::uint32_t run_ms_max = 0;
+  std::uint64_t seed = 0;
+  IndexMode index_mode = kDefaultIndexMode;
+  bool keep = false;
+  std::string json;
+};
+
+/// `flugs kill-loop --workload random`: random transactions on random tables, which come and go, in
+/// a process that is killed; each user's tables compared with what its acknowledged steps make of
+/// them. Gives the exit status.
+int run_random_kill_loop(const RandomKillOptions& options);
+
+}  // namespace flugs::tools

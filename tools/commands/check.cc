@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "bench/support/environment.h"
+#include "flugs/pool_check.h"
+#include "tools/support/command.h"
+#include "tools/support/progress_bar.h"
+#include "tools/support/text_table.h"
+
+namespace flugs::tools {
+
+namespace {
+
+struct CheckOptions {
+  std::string pool;
+  std::string json;
+};
+
+const char* state_of(const CheckedPart& part) {
+  if (part.damages == 0) return "unharmed";
+  return part.is_complete ? "damaged" : "damaged, rest not seen";
+}
+
+const char* name_of(PoolFinding::Kind kind) {
+  return kind == PoolFinding::Kind::kDamage ? "damage" : "remark";
+}
+
+bench::Json report_json(const std::string& pool, const PoolCheckReport& report) {
+  bench::Json json = {{"commit", bench::environment().commit},
+                      {"pool", pool},
+                      {"clean", report.is_clean()},
+                      {"damages", report.damages},
+                      {"remarks", report.remarks},
+                      {"pool_bytes", report.pool_bytes},
+                      {"used_bytes", report.used_bytes},
+                      {"free_bytes", report.free_bytes},
+                      {"overhead_bytes", report.overhead_bytes}};
+  json["parts"] = bench::Json::array();
+  for (const CheckedPart& part : report.parts)
+    json["parts"].push_back({{"name", part.name},
+                             {"items", part.items},
+                             {"damages", part.damages},
+                             {"complete", part.is_complete}});
+  json["findings"] = bench::Json::array();
+  for (const PoolFinding& finding : report.findings)
+    json["findings"].push_back(
+        {{"kind", name_of(finding.kind)}, {"part", finding.part}, {"message", finding.message}});
+  return json;
+}
+
+int run_check(const CheckOptions& options) {
+  ProgressBar bar;
+  PoolCheckOptions check;
+  check.path = options.pool;
+  check.progress = [&bar](const Progress& p) { bar.update(p.phase, p.done, p.total); };
+  const Result<PoolCheckReport> report = check_pool(check);
+  bar.clear();
+  if (!report.ok()) return could_not_run(report.status());
+  TextTable table({"part", "looked at", "state"});
+  for (const CheckedPart& part : report->parts)
+    table.add({part.name, fmt::format("{}", part.items), state_of(part)});
+  fmt::print("{}\n", table.to_string());
+  for (const PoolFinding& finding : report->findings)
+    fmt::print("{}: {}: {}\n", name_of(finding.kind), finding.part, finding.message);
+  fmt::print("{}: {} damages, {} remarks; {} in use, {} free\n",
+             report->is_clean() ? "clean" : "DAMAGED", report->damages, report->remarks,
+             format_bytes(report->used_bytes), format_bytes(report->free_bytes));
+  return finish_with_json(options.json, report_json(options.pool, *report),
+                          report->is_clean() ? kExitOk : kExitCheckFailed);
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action& action) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* command = app.add_subcommand(
+      "check", "Audits all of a pool, also one that does not open, without changing a byte of it");
+  command->add_option("POOL", options->pool, "A pool that nobody has open")->required();
+  command->add_option("--json", options->json, "Write the results to this file")->type_name("FILE");
+  command->callback([options, &action] { action = [options] { return run_check(*options); }; });
+}
+
+}  // namespace flugs::tools

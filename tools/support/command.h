@@ -1,0 +1,59 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "bench/support/json.h"
+#include "flugs/status.h"
+#include "tools/support/exit_status.h"
+
+namespace flugs::tools {
+
+/// Does what the command line asked for; returns the exit status.
+using Action = std::function<int()>;
+
+// One sub-command each: adds itself to `app` and puts what it does into `action` when it is chosen.
+void add_demo(CLI::App& app, Action& action);
+void add_tatp(CLI::App& app, Action& action);
+void add_transactions(CLI::App& app, Action& action);
+void add_index_cost(CLI::App& app, Action& action);
+void add_scaling(CLI::App& app, Action& action);
+void add_ch(CLI::App& app, Action& action);
+void add_scan(CLI::App& app, Action& action);
+void add_restart(CLI::App& app, Action& action);
+void add_merge(CLI::App& app, Action& action);
+void add_kill_loop(CLI::App& app, Action& action);
+void add_explore(CLI::App& app, Action& action);
+void add_history(CLI::App& app, Action& action);
+void add_check(CLI::App& app, Action& action);
+void add_fuzz_pool(CLI::App& app, Action& action);
+void add_crashtest(CLI::App& app, Action& action);
+void add_info(CLI::App& app, Action& action);
+void add_stats(CLI::App& app, Action& action);
+// The processes that demo, kill-loop, history and restart start, kill and start again; not in
+// --help.
+void add_crash_plan(CLI::App& app, Action& action);
+void add_crash_child(CLI::App& app, Action& action);
+void add_random_child(CLI::App& app, Action& action);
+void add_history_child(CLI::App& app, Action& action);
+void add_restart_child(CLI::App& app, Action& action);
+
+/// Makes `run` the action when `command` is chosen. Its files are removed even when a signal ends
+/// the process (Cleanup).
+void run_when_chosen(CLI::App& command, Action& action, Action run);
+
+/// All of the above.
+void add_commands(CLI::App& app, Action& action);
+
+/// A number from `low` to `high`, which NaN is not, though it passes CLI::Range.
+CLI::Validator real_range(double low, double high);
+
+/// Prints "flugs: <status>" to standard error and gives kExitCouldNotRun.
+int could_not_run(const Status& status);
+
+/// Writes `json` to the file `path`, to nowhere when that is empty. Gives `exit_status`, or
+/// kExitCouldNotRun when it cannot be written.
+int finish_with_json(const std::string& path, const bench::Json& json, int exit_status);
+
+}  // namespace flugs::tools

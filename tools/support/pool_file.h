@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flugs/status.h"
+#include "tools/support/cleanup.h"
+
+namespace flugs::tools {
+
+/// The path of a sub-command's pool, and whether the pool stays. A pool that was there before is
+/// never removed; one that we made is removed unless the user gave a path and asked to keep it.
+class PoolFile {
+ public:
+  /// `path` empty: a fresh name on /dev/shm, or in the temporary directory when /dev/shm has not
+  /// `bytes_wanted` to give. Fails with kOutOfSpace, kIoError.
+  static Result<PoolFile> choose(const std::string& path, bool keep, std::uint64_t bytes_wanted);
+
+  const std::string& path() const noexcept { return path_; }
+  bool existed() const noexcept { return existed_; }
+  /// Something about the choice that the user should know; empty: nothing.
+  const std::string& remark() const noexcept { return remark_; }
+
+ private:
+  std::string path_;
+  bool existed_ = false;
+  std::string remark_;
+  TemporaryFile temporary_;
+};
+
+/// Bytes that a file in a directory can grow to; 0 when we may not write there.
+std::uint64_t directory_free_bytes(const std::string& directory);
+/// The same of /dev/shm.
+std::uint64_t shared_memory_free_bytes();
+
+/// An unused name for a file of ours, on /dev/shm if that has `bytes_wanted` left, else in the
+/// temporary directory.
+std::string fresh_shared_path(const std::string& suffix, std::uint64_t bytes_wanted);
+
+}  // namespace flugs::tools
