@@ -30,7 +30,7 @@ class Programs:
         return [os.path.join(self.release, "tools", "flugs"), *arguments]
 
     def test(self, folder):
-        return os.path.join(self.release, "test", folder, f"flugs_{folder}_test")
+        return os.path.join(self.release, "test", folder, f"flugs_{os.path.basename(folder)}_test")
 
 
 def slices(total, size):
@@ -176,7 +176,7 @@ PARTS = (
          50_000_000, "operations", model,
          ("flugs_model_test",), size_min=1000),
     Part("crash", "the crash tests, with so many times their states", 20, "times",
-         crash_tests("crash", ()), ("flugs_crash_test",)),
+         crash_tests("verify/crash", ()), ("flugs_crash_test",)),
     Part("power_cut", "power cuts on files, with so many times their steps", 100, "times",
          crash_tests("faults", ("power cuts on a file*",)), ("flugs_faults_test",)),
     Part("dax_vm", "crash images on real DAX, in a virtual machine", 2_000, "images", dax_vm,

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "test/crash/explore.h"
+#include "test/verify/crash/explore.h"
 
 namespace flugs::crash {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "test/history/story.h"
+#include "test/verify/isolation/story.h"
 
 namespace flugs::test {
 namespace {

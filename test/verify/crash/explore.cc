@@ -1,4 +1,4 @@
-#include "test/crash/explore.h"
+#include "test/verify/crash/explore.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

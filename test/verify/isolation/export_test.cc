@@ -4,8 +4,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "test/history/story.h"
 #include "test/support/temporary_pool.h"
+#include "test/verify/isolation/story.h"
 
 namespace flugs::test {
 namespace {

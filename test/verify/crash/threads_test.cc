@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "test/crash/explore.h"
+#include "test/verify/crash/explore.h"
 #include "verify/crash/exploration/mutations.h"
 #include "verify/crash/rig/schedule.h"
 
