@@ -24,13 +24,13 @@ std::vector<std::vector<Value>> values_by_type() {
   static const std::string kZeros(3, '\0');
   static const std::string kInside("a\0b", 3);
   static const std::string kHigh(16, '\xff');
-  static const std::string kLong(5000, 'b');
+  static const std::string kLongText(5000, 'b');
   using V = Value;
   const auto texts = [](auto make) {
-    return std::vector<Value>{make(""),      make(std::string_view(kZeros).substr(0, 1)),
-                              make(kZeros),  make("a"),
-                              make(kInside), make("b15 letters ...."),
-                              make(kLong),   make("c16 letters ....."),
+    return std::vector<Value>{make(""),        make(std::string_view(kZeros).substr(0, 1)),
+                              make(kZeros),    make("a"),
+                              make(kInside),   make("b15 letters ...."),
+                              make(kLongText), make("c16 letters ....."),
                               make(kHigh)};
   };
   return {
