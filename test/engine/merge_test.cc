@@ -13,7 +13,7 @@ namespace flugs::test {
 namespace {
 
 constexpr ColumnId kItem{0};
-constexpr ColumnId kCode{1};
+constexpr ColumnId kShopCode{1};
 constexpr ColumnId kLabel{2};
 constexpr ColumnId kAmount{3};
 constexpr ColumnId kNote{4};
@@ -68,7 +68,7 @@ class Shop {
   void update(std::int64_t id, std::int64_t code, std::int64_t amount) {
     Transaction t = must(database->begin(AccessMode::kReadWrite));
     must(t.update(table, row_of(t, id),
-                  {{kCode, Value::int64(code)}, {kAmount, Value::decimal(amount)}}));
+                  {{kShopCode, Value::int64(code)}, {kAmount, Value::decimal(amount)}}));
     must(t.commit());
     rows[id].code = code;
     rows[id].amount = amount;
@@ -86,7 +86,7 @@ class Shop {
     std::size_t wrong = 0;
     for (const auto& [id, e] : wanted) {
       const auto row = t.find({table, 0}, {Value::int32(static_cast<std::int32_t>(id))});
-      const bool right = row.ok() && row->get_int64(kCode) == e.code &&
+      const bool right = row.ok() && row->get_int64(kShopCode) == e.code &&
                          row->get_string(kLabel) == e.text && row->get_int64(kAmount) == e.amount &&
                          row->get_string(kNote) == note_of(id) &&
                          row->is_null(kNote) == note_of(id).empty();
@@ -195,7 +195,7 @@ TEST_CASE("a transaction that aborts leaves merged rows as they were", "[engine]
   shop.merge();
   Transaction t = must(shop.database->begin(AccessMode::kReadWrite));
   for (std::int64_t id = 0; id < 500; id += 2)
-    must(t.update(shop.table, shop.row_of(t, id), {{kCode, Value::int64(77)}}));
+    must(t.update(shop.table, shop.row_of(t, id), {{kShopCode, Value::int64(77)}}));
   for (std::int64_t id = 1; id < 500; id += 2) must(t.remove(shop.table, shop.row_of(t, id)));
   t.abort();
   shop.check();
@@ -207,7 +207,7 @@ TEST_CASE("a merge waits for transactions that began earlier, and says so", "[en
   Shop shop;
   shop.insert(0, 200);
   Transaction open = must(shop.database->begin(AccessMode::kReadWrite));
-  must(open.update(shop.table, shop.row_of(open, 3), {{kCode, Value::int64(50)}}));
+  must(open.update(shop.table, shop.row_of(open, 3), {{kShopCode, Value::int64(50)}}));
   const auto busy = shop.database->merge(shop.table, everything());
   CHECK(busy.code() == StatusCode::kBusy);
   CHECK_THAT(std::string(busy.status().message()), Catch::Contains("before the merge"));

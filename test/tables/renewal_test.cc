@@ -18,7 +18,7 @@
 namespace flugs::test {
 namespace {
 
-constexpr std::int64_t kRows = 200;
+constexpr std::int64_t kRenewedRows = 200;
 constexpr ColumnId kBody{1};
 constexpr ColumnId kTag{2};
 constexpr ColumnId kNoteAmount{3};
@@ -46,7 +46,7 @@ struct Notes {
     schema.keys[1].ordered = true;
     table = must(database->create_table(schema));
     Transaction t = must(database->begin());
-    for (std::int64_t n = 0; n < kRows; ++n)
+    for (std::int64_t n = 0; n < kRenewedRows; ++n)
       must(t.insert(table, {Value::int64(n), body(n), Value::string(tag(n)), amount(n)}));
     must(t.commit());
   }
@@ -66,9 +66,9 @@ struct Notes {
   void update_all() {
     ++round;
     texts.clear();
-    texts.reserve(kRows);
+    texts.reserve(kRenewedRows);
     Transaction t = must(database->begin());
-    for (std::int64_t n = 0; n < kRows; ++n) {
+    for (std::int64_t n = 0; n < kRenewedRows; ++n) {
       const std::string of_row = tag(n);
       const Row row = must(t.find({table, 0}, {Value::int64(n)}));
       must(t.update(table, row.id(),
@@ -95,23 +95,24 @@ struct Notes {
                                .group_by({}, {query::sum(query::col("amount")).as("s"),
                                               query::count_distinct(query::col("tag")).as("d")})
                                .run(t));
-    CHECK(sums.value(0, 0).raw() == kRows * (kRows - 1) / 2 * 1000 + kRows * round);
+    CHECK(sums.value(0, 0).raw() ==
+          kRenewedRows * (kRenewedRows - 1) / 2 * 1000 + kRenewedRows * round);
     CHECK(sums.value(0, 1).raw() == 50);
     const auto tagged = must(query::Query::table("notes")
                                  .where(query::col("tag") == tag(3))
                                  .select({"id", "body"})
                                  .run(t));
-    CHECK(tagged.row_count() == kRows / 50);
+    CHECK(tagged.row_count() == kRenewedRows / 50);
     std::size_t in_order = 0;
     must(t.range({table, 1}, {}, {}, [&](const Row& row) {
       in_order += row.get_string(kTag) == tag(row.get_int64(ColumnId(0))) ? 1 : 0;
       return true;
     }));
-    CHECK(in_order == kRows);
+    CHECK(in_order == kRenewedRows);
   }
   void check_in(const Transaction& t, int of_round) {
     const int now = std::exchange(round, of_round);
-    for (std::int64_t n = 0; n < kRows; ++n) {
+    for (std::int64_t n = 0; n < kRenewedRows; ++n) {
       const Row row = must(t.find({table, 0}, {Value::int64(n)}));
       CHECK(row.is_null(kBody) == (n % 7 == 0));
       if (n % 7 != 0) CHECK(row.get_string(kBody) == text(n));
@@ -141,8 +142,8 @@ TEST_CASE("the pool gets back texts and values that no row has any more", "[engi
   CHECK(report.columns_renewed == 3);
   CHECK_FALSE(report.releases_later);
   // 41 rounds of texts of 400 bytes: one round is left, and the texts that it was copied from.
-  CHECK(report.bytes_given_back > 40 * kRows * 6 / 7 * 400);
-  CHECK(notes.used() + 36 * kRows * 6 / 7 * 400 < before);
+  CHECK(report.bytes_given_back > 40 * kRenewedRows * 6 / 7 * 400);
+  CHECK(notes.used() + 36 * kRenewedRows * 6 / 7 * 400 < before);
   notes.check();
   const MergeReport again = notes.merge();  // values of keys stay as long as dead rows do
   CHECK(again.columns_renewed <= 1);
@@ -256,7 +257,7 @@ TEST_CASE("a later merge gives back what an open transaction may read", "[engine
   }
   notes.check();
   const MergeReport report = notes.merge();
-  CHECK(report.bytes_given_back > 10 * kRows * 6 / 7 * 400);
+  CHECK(report.bytes_given_back > 10 * kRenewedRows * 6 / 7 * 400);
   notes.check();
   check_pool_is_whole(notes.database);
 }
@@ -293,7 +294,7 @@ TEST_CASE("texts that a reader found during a merge stay until the reader ends",
   }
   std::swap(notes.round, round);
   reader.reset();
-  CHECK(notes.merge().bytes_given_back > 20 * kRows * 6 / 7 * 400);
+  CHECK(notes.merge().bytes_given_back > 20 * kRenewedRows * 6 / 7 * 400);
   notes.check();
   check_pool_is_whole(notes.database);
 }
