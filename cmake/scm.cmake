@@ -1,5 +1,5 @@
 # FLUGS_SCM: the build that charges reads of emulated SCM (docs/decisions/0028-scm-reads.md). The
-# compiler puts a check before every load and store of ours; pmem/scm_reads.cc is what it calls.
+# compiler puts a check before every load and store of ours, which calls pmem/medium/scm_reads.cc.
 option(FLUGS_SCM "Check every load and store, to charge the latency of emulated SCM: slow" OFF)
 if(NOT FLUGS_SCM)
   return()

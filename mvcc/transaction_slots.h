@@ -17,8 +17,8 @@
 #include "mvcc/stamps.h"
 #include "mvcc/transaction_slots_layout.h"
 #include "mvcc/visibility.h"
-#include "pmem/extent_allocator.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/extent_allocator.h"
 
 namespace flugs::mvcc {
 

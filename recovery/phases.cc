@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "base/elapsed.h"
-#include "pmem/scm_reads.h"
+#include "pmem/medium/scm_reads.h"
 
 namespace flugs::recovery {
 

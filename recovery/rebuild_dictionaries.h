@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "columns/dictionary/dictionary.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "recovery/phases.h"
 
 namespace flugs::recovery {

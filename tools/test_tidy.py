@@ -11,14 +11,14 @@ import tidy
 
 CLEAN = {
     "CMakeLists.txt": "project(planted)\n",
-    "pmem/CMakeLists.txt": "flugs_layer(pmem SOURCES pool.cc)\n",
+    "pmem/pool/CMakeLists.txt": "flugs_layer(pmem/pool SOURCES pool.cc)\n",
     "columns/column/CMakeLists.txt": "flugs_layer(columns/column SOURCES column.cc)\n",
     "test/pmem/CMakeLists.txt": "flugs_test(pmem SOURCES pool_test.cc LABELS fast)\n",
     "include/flugs/value.h": "#pragma once\n\n#include <cstdint>\n",
     "include/flugs/database.h": '#pragma once\n\n#include "flugs/value.h"\n',
-    "pmem/pool.h": '#pragma once\n\n#include <libpmemobj.h>\n\n#include "flugs/value.h"\n',
-    "pmem/pool.cc": (
-        '#include "pmem/pool.h"\n\n'
+    "pmem/pool/pool.h": '#pragma once\n\n#include <libpmemobj.h>\n\n#include "flugs/value.h"\n',
+    "pmem/pool/pool.cc": (
+        '#include "pmem/pool/pool.h"\n\n'
         "// Protocol pool. Created after step 2.\n"
         "//   step  store      made durable by   recovery\n"
         "//   1     header     flush             refuses\n"
@@ -27,9 +27,9 @@ CLEAN = {
         '  p.flush(header, 64, "pool/1");\n'
         '  p.persist(header, 8, "pool/2");\n'
         "}\n"),
-    "columns/column/column.cc": '#include "pmem/pool.h"\n\nint column() { return 1; }\n',
+    "columns/column/column.cc": '#include "pmem/pool/pool.h"\n\nint column() { return 1; }\n',
     "test/pmem/pool_test.cc": (
-        '#include <catch2/catch.hpp>\n\n#include "pmem/pool.h"\n\n'
+        '#include <catch2/catch.hpp>\n\n#include "pmem/pool/pool.h"\n\n'
         'TEST_CASE("a pool opens again", "[pmem]") { _mm_sfence(); }\n'),
     "docs/persistence.md": "pool/1 header, pool/2 magic\n",
 }
@@ -80,10 +80,10 @@ class PlantedTree(unittest.TestCase):
         self.assert_fires("columns/column/column.h", "int column();\n", "pragma-once")
 
     def test_layering(self):
-        for path, name in (("pmem/pool.cc", "columns/column/column.h"),
+        for path, name in (("pmem/pool/pool.cc", "columns/column/column.h"),
                            ("columns/column/column.cc", "mvcc/stamps.h"),
                            ("columns/column/column.cc", "flugs/database.h"),
-                           ("include/flugs/value.h", "pmem/pool.h")):
+                           ("include/flugs/value.h", "pmem/pool/pool.h")):
             self.assert_fires(path, f'#pragma once\n#include "{name}"\n', "layering")
         self.assert_fires("include/flugs/value.h", "#pragma once\n#include <fmt/core.h>\n",
                           "layering")
@@ -121,7 +121,7 @@ class PlantedTree(unittest.TestCase):
 
     def test_include_without_folder(self):
         self.assert_fires("columns/column/column.cc", '#include "column.h"\n', "include")
-        self.assert_fires("columns/column/column.cc", "#include <pmem/pool.h>\n", "include")
+        self.assert_fires("columns/column/column.cc", "#include <pmem/pool/pool.h>\n", "include")
 
     def test_persistence_outside_pmem(self):
         for code in ("_mm_clwb(p);", "_mm_sfence();", "pmemobj_alloc();", "pmem_persist(p, 8);",
@@ -152,16 +152,16 @@ class PlantedTree(unittest.TestCase):
         self.assert_fires("columns/column/umn.cc", "int umn();\n", "listed")
 
     def test_label_without_table(self):
-        text = CLEAN["pmem/pool.cc"].replace("//   2 ", "//   3 ")
-        self.assert_fires("pmem/pool.cc", text, "label")
+        text = CLEAN["pmem/pool/pool.cc"].replace("//   2 ", "//   3 ")
+        self.assert_fires("pmem/pool/pool.cc", text, "label")
 
     def test_label_not_in_the_document(self):
         fired = self.check(files={"docs/persistence.md": "pool/1 and pool/22\n"})
-        self.assertEqual(fired, [("pmem/pool.cc", "label")])
+        self.assertEqual(fired, [("pmem/pool/pool.cc", "label")])
 
     def test_malformed_label(self):
-        text = CLEAN["pmem/pool.cc"] + 'void f(Persister& p) { p.fence("oops"); }\n'
-        self.assert_fires("pmem/pool.cc", text, "label")
+        text = CLEAN["pmem/pool/pool.cc"] + 'void f(Persister& p) { p.fence("oops"); }\n'
+        self.assert_fires("pmem/pool/pool.cc", text, "label")
 
     def test_label_in_a_constant(self):
         text = 'constexpr Label kStep = "column/1";\n'

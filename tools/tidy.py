@@ -36,7 +36,10 @@ BELOW_TOOLS = {"base", "flugs", "bench", "verify"}
 MAY_INCLUDE = {
     "flugs": {"flugs"},
     "base": {"base"},
-    "pmem": {"base"},
+    "pmem/medium": {"base"},
+    "pmem/pool": {"base", "pmem/medium"},
+    "pmem/space": {"base", "pmem/medium", "pmem/pool"},
+    "pmem/kinds": {"base", "pmem"},
     "columns/cells": {"base", "pmem"},
     "columns/index": {"base", "pmem", "columns/cells"},
     "columns/dictionary": {"base", "pmem", "columns/cells", "columns/index"},

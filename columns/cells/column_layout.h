@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "pmem/chunk_list_layout.h"
+#include "pmem/space/chunk_list_layout.h"
 
 namespace flugs::columns {
 

@@ -9,9 +9,9 @@
 #include "columns/cells/cell.h"
 #include "columns/cells/column_layout.h"
 #include "flugs/status.h"
-#include "pmem/chunk_list.h"
-#include "pmem/pool.h"
-#include "pmem/warm_list.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/chunk_list.h"
+#include "pmem/space/warm_list.h"
 
 namespace flugs::columns {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "pmem/persist.h"
+#include "pmem/medium/persist.h"
 
 namespace flugs::columns {
 

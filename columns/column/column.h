@@ -19,8 +19,8 @@
 #include "flugs/function_ref.h"
 #include "flugs/schema.h"
 #include "flugs/value.h"
-#include "pmem/pool.h"
-#include "pmem/warm_list.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/warm_list.h"
 
 namespace flugs::columns {
 

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "columns/cells/cell.h"
-#include "pmem/flush_run.h"
+#include "pmem/medium/flush_run.h"
 
 namespace flugs::columns {
 

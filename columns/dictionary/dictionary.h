@@ -23,9 +23,9 @@
 #include "columns/index/hint_index.h"
 #include "flugs/function_ref.h"
 #include "flugs/value.h"
-#include "pmem/chunk_list.h"
-#include "pmem/pool.h"
-#include "pmem/warm_list.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/chunk_list.h"
+#include "pmem/space/warm_list.h"
 
 namespace flugs::columns {
 

@@ -19,9 +19,9 @@
 #include "columns/index/hash_index.h"
 #include "columns/index/hint_index_layout.h"
 #include "columns/index/hint_line.h"
-#include "pmem/chunk_list.h"
-#include "pmem/pool.h"
-#include "pmem/warm_list.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/chunk_list.h"
+#include "pmem/space/warm_list.h"
 
 namespace flugs::columns {
 

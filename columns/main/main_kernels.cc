@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "pmem/scm_reads.h"
+#include "pmem/medium/scm_reads.h"
 
 namespace flugs::columns {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/database/opening_room.h"
-#include "pmem/pool_image.h"
+#include "pmem/kinds/pool_image.h"
 #include "tables/catalog/catalog.h"
 #include "tables/table/table.h"
 

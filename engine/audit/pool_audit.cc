@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "columns/index/hash_index_builder.h"
-#include "pmem/extent_allocator.h"
+#include "pmem/space/extent_allocator.h"
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/index_run_audit.h"

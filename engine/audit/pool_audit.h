@@ -8,7 +8,7 @@
 
 #include "flugs/pool_check.h"
 #include "mvcc/transaction_slots.h"
-#include "pmem/pool_image.h"
+#include "pmem/kinds/pool_image.h"
 #include "tables/catalog/catalog_layout.h"
 #include "tables/table/table.h"
 

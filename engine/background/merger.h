@@ -15,7 +15,7 @@
 #include "engine/merge/table_merge.h"
 #include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/thread.h"
-#include "pmem/scm_reads.h"
+#include "pmem/medium/scm_reads.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {

@@ -11,8 +11,8 @@
 
 #include "base/check.h"
 #include "engine/merge/table_merge.h"
-#include "pmem/scm_reads.h"
-#include "pmem/warm_list.h"
+#include "pmem/medium/scm_reads.h"
+#include "pmem/space/warm_list.h"
 #include "tables/catalog/schema_codec.h"
 
 namespace flugs::engine {

@@ -4,7 +4,7 @@
 
 #include "base/thread.h"
 #include "engine/database/database_core.h"
-#include "pmem/scm_reads.h"
+#include "pmem/medium/scm_reads.h"
 
 namespace flugs::engine {
 

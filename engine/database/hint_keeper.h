@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "engine/background/rest.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 
 namespace flugs::engine {
 

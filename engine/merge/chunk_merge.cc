@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "base/elapsed.h"
-#include "pmem/extent_allocator.h"
+#include "pmem/space/extent_allocator.h"
 
 namespace flugs::engine {
 

@@ -8,7 +8,7 @@
 #include "columns/main/main_records.h"
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {

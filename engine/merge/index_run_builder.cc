@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "base/parallel_sort.h"
-#include "pmem/scm_reads.h"
+#include "pmem/medium/scm_reads.h"
 
 namespace flugs::engine {
 

@@ -8,7 +8,7 @@
 #include "columns/index/ordered_index.h"
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "tables/keys/index_runs.h"
 #include "tables/table/table.h"
 

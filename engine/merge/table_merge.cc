@@ -7,7 +7,7 @@
 
 #include "base/elapsed.h"
 #include "engine/merge/index_run_builder.h"
-#include "pmem/scm_reads.h"
+#include "pmem/medium/scm_reads.h"
 
 namespace flugs::engine {
 

@@ -11,7 +11,7 @@
 #include "flugs/function_ref.h"
 #include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "pmem/scm_reads.h"
+#include "pmem/medium/scm_reads.h"
 
 namespace flugs::query {
 

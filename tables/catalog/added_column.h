@@ -8,9 +8,9 @@
 #include "columns/column/column.h"
 #include "flugs/schema.h"
 #include "flugs/status.h"
-#include "pmem/extent_allocator.h"
-#include "pmem/persist.h"
-#include "pmem/pool.h"
+#include "pmem/medium/persist.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/extent_allocator.h"
 #include "tables/catalog/added_column_layout.h"
 
 namespace flugs::engine {

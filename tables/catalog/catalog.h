@@ -1,7 +1,7 @@
 #pragma once
 
 #include "flugs/status.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "tables/catalog/catalog_layout.h"
 
 namespace flugs::engine {

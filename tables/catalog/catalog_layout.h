@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "columns/cells/column_layout.h"
-#include "pmem/chunk_list_layout.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/chunk_list_layout.h"
 
 namespace flugs::engine {
 

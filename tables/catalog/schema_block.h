@@ -6,9 +6,9 @@
 
 #include "flugs/schema.h"
 #include "flugs/status.h"
-#include "pmem/extent_allocator.h"
-#include "pmem/persist.h"
-#include "pmem/pool.h"
+#include "pmem/medium/persist.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/extent_allocator.h"
 #include "tables/catalog/catalog_layout.h"
 
 namespace flugs::engine {

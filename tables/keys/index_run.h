@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "flugs/status.h"
-#include "pmem/extent_allocator.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/extent_allocator.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/keys/index_run_layout.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/mutex.h"
 #include "flugs/status.h"
-#include "pmem/pool.h"
-#include "pmem/warm_list.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/warm_list.h"
 #include "tables/catalog/catalog_layout.h"
 #include "tables/keys/index_run.h"
 #include "tables/rows/chunk_set.h"

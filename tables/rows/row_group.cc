@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "columns/main/main_column_builder.h"
-#include "pmem/extent_allocator.h"
+#include "pmem/space/extent_allocator.h"
 
 namespace flugs::engine {
 

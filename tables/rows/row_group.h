@@ -17,7 +17,7 @@
 #include "flugs/status.h"
 #include "mvcc/stamps.h"
 #include "mvcc/visibility.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "tables/catalog/catalog_layout.h"
 #include "tables/rows/deletion_marks.h"
 

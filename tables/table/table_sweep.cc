@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "mvcc/transaction_slots.h"
-#include "pmem/flush_run.h"
+#include "pmem/medium/flush_run.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {

@@ -8,8 +8,8 @@
 #include "base/published.h"
 #include "flugs/status.h"
 #include "flugs/value.h"
-#include "pmem/persist.h"
-#include "pmem/pool.h"
+#include "pmem/medium/persist.h"
+#include "pmem/pool/pool.h"
 
 namespace flugs::engine {
 

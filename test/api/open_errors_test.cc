@@ -16,7 +16,7 @@
 #include "flugs/database.h"
 #include "flugs/opening_estimate.h"
 #include "flugs/pool_check.h"
-#include "pmem/scm_reads.h"
+#include "pmem/medium/scm_reads.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

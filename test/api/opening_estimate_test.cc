@@ -6,8 +6,8 @@
 #include <string>
 
 #include "flugs/opening_estimate.h"
-#include "pmem/object_format.h"
-#include "pmem/pool_format.h"
+#include "pmem/kinds/object_format.h"
+#include "pmem/pool/pool_format.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "flugs/database.h"
-#include "pmem/pool.h"
-#include "pmem/warm_list.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/warm_list.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

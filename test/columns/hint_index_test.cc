@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "pmem/found_words.h"
-#include "pmem/pool.h"
+#include "pmem/pool/found_words.h"
+#include "pmem/pool/pool.h"
 #include "test/model/random.h"
 
 namespace flugs::columns {

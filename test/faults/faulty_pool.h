@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "pmem/extent_allocator.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/extent_allocator.h"
 
 namespace flugs::test {
 

@@ -7,7 +7,7 @@
 
 #include "flugs/merge.h"
 #include "flugs/pool_check.h"
-#include "pmem/pool_format.h"
+#include "pmem/pool/pool_format.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

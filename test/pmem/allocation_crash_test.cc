@@ -13,9 +13,9 @@
 #include <random>
 #include <vector>
 
-#include "pmem/extent_allocator.h"
-#include "pmem/pool.h"
-#include "pmem/pool_format.h"
+#include "pmem/pool/pool.h"
+#include "pmem/pool/pool_format.h"
+#include "pmem/space/extent_allocator.h"
 #include "test/support/temporary_pool.h"
 #include "verify/crash/rig/explorer.h"
 

@@ -1,4 +1,4 @@
-#include "pmem/claim_map.h"
+#include "pmem/space/claim_map.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

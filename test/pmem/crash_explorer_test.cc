@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string>
 
-#include "pmem/medium.h"
-#include "pmem/persist.h"
+#include "pmem/medium/medium.h"
+#include "pmem/medium/persist.h"
 #include "verify/crash/rig/pool_buffer.h"
 
 namespace flugs::crash {

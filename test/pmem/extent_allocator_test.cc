@@ -1,4 +1,4 @@
-#include "pmem/extent_allocator.h"
+#include "pmem/space/extent_allocator.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {

@@ -1,4 +1,4 @@
-#include "pmem/free_map.h"
+#include "pmem/space/free_map.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "pmem/persist.h"
+#include "pmem/medium/persist.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "pmem/medium.h"
+#include "pmem/medium/medium.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {

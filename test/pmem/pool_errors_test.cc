@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "pmem/extent_allocator.h"
-#include "pmem/pool.h"
-#include "pmem/pool_format.h"
-#include "pmem/pool_image.h"
+#include "pmem/kinds/pool_image.h"
+#include "pmem/pool/pool.h"
+#include "pmem/pool/pool_format.h"
+#include "pmem/space/extent_allocator.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 #include "test/support/temporary_pool.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,8 +11,8 @@
 #include <cstring>
 #include <vector>
 
-#include "pmem/extent_allocator.h"
-#include "pmem/pool_format.h"
+#include "pmem/pool/pool_format.h"
+#include "pmem/space/extent_allocator.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::pmem {

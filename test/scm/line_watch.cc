@@ -12,7 +12,7 @@
 #include <atomic>
 
 #include "base/check.h"
-#include "pmem/medium.h"
+#include "pmem/medium/medium.h"
 
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the linker's names

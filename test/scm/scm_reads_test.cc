@@ -1,6 +1,6 @@
 // Compares the charges for reads of emulated SCM with what the processor saw: only in a build with
 // FLUGS_SCM.
-#include "pmem/scm_reads.h"
+#include "pmem/medium/scm_reads.h"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@
 
 #include "flugs/merge.h"
 #include "flugs/query.h"
-#include "pmem/object_format.h"
+#include "pmem/kinds/object_format.h"
 #include "test/scm/line_watch.h"
 #include "test/support/temporary_database.h"
 

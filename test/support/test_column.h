@@ -10,8 +10,8 @@
 
 #include "columns/column/column.h"
 #include "columns/index/hint_index.h"
-#include "pmem/extent_allocator.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/extent_allocator.h"
 #include "recovery/phases.h"
 #include "recovery/rebuild_dictionaries.h"
 #include "test/support/temporary_pool.h"

@@ -9,8 +9,8 @@
 
 #include "mvcc/commit.h"
 #include "mvcc/transaction_slots.h"
-#include "pmem/extent_allocator.h"
-#include "pmem/pool.h"
+#include "pmem/pool/pool.h"
+#include "pmem/space/extent_allocator.h"
 #include "test/support/temporary_pool.h"
 
 namespace flugs::test {

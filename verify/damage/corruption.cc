@@ -6,7 +6,7 @@
 #include <array>
 #include <cstring>
 
-#include "pmem/medium.h"
+#include "pmem/medium/medium.h"
 
 namespace flugs::damage {
 

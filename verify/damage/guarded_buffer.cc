@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "base/check.h"
-#include "pmem/medium.h"
+#include "pmem/medium/medium.h"
 
 namespace flugs::damage {
 

@@ -11,7 +11,7 @@
 
 #include "engine/audit/pool_audit.h"
 #include "engine/database/database_core.h"
-#include "pmem/medium.h"
+#include "pmem/medium/medium.h"
 #include "verify/damage/exercise.h"
 
 namespace flugs::damage {

@@ -15,7 +15,7 @@
 #include "columns/main/main_records.h"
 #include "flugs/schema.h"
 #include "mvcc/transaction_slots_layout.h"
-#include "pmem/pool_format.h"
+#include "pmem/pool/pool_format.h"
 #include "tables/catalog/added_column_layout.h"
 #include "tables/catalog/catalog_layout.h"
 #include "tables/keys/index_run_layout.h"

@@ -8,7 +8,7 @@
 #include "base/zeroed_memory.h"
 #include "engine/database/database_access.h"
 #include "mvcc/transaction_slots.h"
-#include "pmem/extent_allocator.h"
+#include "pmem/space/extent_allocator.h"
 
 namespace flugs::crash {
 

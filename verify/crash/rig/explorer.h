@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "flugs/status.h"
-#include "pmem/medium.h"
-#include "pmem/persist.h"
+#include "pmem/medium/medium.h"
+#include "pmem/medium/persist.h"
 
 // The crash-state explorer. At each fence of a running program it makes up every state in which a
 // power cut just then could have left the medium, and has each state judged.

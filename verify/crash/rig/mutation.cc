@@ -3,7 +3,7 @@
 #include "columns/cells/column_layout.h"
 #include "columns/index/hint_index_layout.h"
 #include "mvcc/transaction_slots_layout.h"
-#include "pmem/pool_format.h"
+#include "pmem/pool/pool_format.h"
 #include "tables/catalog/catalog_layout.h"
 
 namespace flugs::crash {

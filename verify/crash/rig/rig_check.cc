@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "pmem/extent_allocator.h"
+#include "pmem/space/extent_allocator.h"
 #include "verify/crash/rig/probe.h"
 #include "verify/crash/rig/rig.h"
 #include "verify/crash/rig/rig_filter.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/waiting.h"
-#include "pmem/medium.h"
+#include "pmem/medium/medium.h"
 #include "verify/crash/rig/schedule.h"
 
 namespace flugs::crash {

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "pmem/extent_allocator.h"
+#include "pmem/space/extent_allocator.h"
 
 namespace flugs::crash {
 

@@ -10,8 +10,8 @@
 #include "base/check.h"
 #include "columns/cells/column_layout.h"
 #include "columns/column/column.h"
-#include "pmem/pool.h"
-#include "pmem/pool_format.h"
+#include "pmem/pool/pool.h"
+#include "pmem/pool/pool_format.h"
 #include "verify/damage/guarded_buffer.h"
 
 namespace {

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "pmem/pool/pool.h"
+#include "pmem/pool/pool_format.h"
+#include "pmem/space/segment_allocator.h"
+#include "pmem/space/segment_source.h"
+
+namespace flugs::pmem {
+
+/// The common part of pools on a file and in a buffer: everything but the source of their bytes.
+class MappedPool : public Pool, public SegmentSource {
+ public:
+  Medium& medium() noexcept override { return *medium_; }
+  ExtentAllocator& allocator() noexcept override { return *allocator_; }
+  std::byte* application_root() noexcept override { return root_->application_root.data(); }
+  const std::string& path() const noexcept override { return path_; }
+  std::uint64_t uuid() const noexcept override { return root_->headers[0].uuid; }
+  std::uint32_t format_version() const noexcept override {
+    return root_->headers[0].format_version;
+  }
+
+ protected:
+  explicit MappedPool(std::string path) : path_(std::move(path)) {}
+
+  /// Call it once, before the functions below. The pool is mapped, its root is at `root`.
+  void attach(MediumKind kind, std::span<std::byte> mapping, const PoolOptions& options,
+              PoolRoot* root);
+  /// Makes a new pool: arenas as given, the first segment provided, the header last.
+  Status make(const PoolOptions& options, std::span<const ArenaRecord> arenas);
+  /// Opens the pool that its header describes. Root and arena table may have `root_capacity` bytes.
+  Status take(std::uint64_t root_capacity);
+  /// Opens just its space, as `arenas` describe it.
+  void take_as(std::span<ArenaRecord> arenas, std::uint64_t segment_bytes,
+               std::uint32_t unit_bytes);
+  /// Stops using the mapping. Call it before the mapping is removed.
+  void detach() noexcept;
+
+  SegmentAllocator& segments() noexcept { return *allocator_; }
+  PoolRoot* root() noexcept { return root_; }
+
+ private:
+  std::string path_;
+  std::optional<Medium> medium_;
+  PoolRoot* root_ = nullptr;
+  std::optional<SegmentAllocator> allocator_;
+};
+
+}  // namespace flugs::pmem

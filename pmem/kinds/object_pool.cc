@@ -1,0 +1,266 @@
+#include "pmem/kinds/object_pool.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "pmem/kinds/object_format.h"
+#include "pmem/kinds/object_maker.h"
+
+namespace flugs::pmem {
+
+namespace {
+
+/// Everything before the first zone's metadata, the metadata, and the chunk of the root object with
+/// some bytes to spare.
+constexpr std::uint64_t kHeadBytes = kZonesOffset + kZoneMetadataBytes + 2 * kChunkBytes;
+
+/// Step in which space is populated: the kernel holds its lock on the address space during each
+/// step.
+constexpr std::uint64_t kPopulateStepBytes = std::uint64_t{2} << 20;
+
+constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, which the C library of Debian 12 does not name
+
+}  // namespace
+
+ObjectPool::~ObjectPool() {
+  detach();
+  at_fork_.leave();
+  if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
+}
+
+Result<std::unique_ptr<Pool>> ObjectPool::create(const PoolOptions& options) {
+  Status status = check_options(options);
+  if (!status.ok()) return status;
+  if (options.max_bytes < kFilePoolBytesMin || options.max_bytes > kPoolBytesMax) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("{}: max_bytes is {}, must be at least {} and at most {}",
+                              options.path, options.max_bytes, kFilePoolBytesMin, kPoolBytesMax));
+  }
+  Result<PoolFile> file = PoolFile::create(options.path);
+  if (!file.ok()) return file.status();
+  std::unique_ptr<ObjectPool> pool(new ObjectPool(*std::move(file)));
+  status = pool->make_file(options);
+  if (!status.ok()) {
+    pool->file_.discard();
+    return status;
+  }
+  pool->segments().grow_ahead(options.grow_ahead_bytes);
+  return std::unique_ptr<Pool>(std::move(pool));
+}
+
+Result<std::unique_ptr<Pool>> ObjectPool::open(const PoolOptions& options) {
+  Result<PoolFile> file = PoolFile::open(options.path);
+  if (!file.ok()) return file.status();
+  std::unique_ptr<ObjectPool> pool(new ObjectPool(*std::move(file)));
+  Status status = pool->take_file(options);
+  if (!status.ok()) return status;
+  pool->segments().grow_ahead(options.grow_ahead_bytes);
+  return std::unique_ptr<Pool>(std::move(pool));
+}
+
+// Protocol pool-file. On failure nothing is left.
+//   step  store                          made durable by        power cut just after it: recovery
+//   1     size, blocks, pool of          fsync, libpmemobj      no file
+//         libpmemobj
+//   2     what is ours in it             pool-create's fences   no file
+//   3     the path                       fsync of the folder    no file, or a whole pool
+// Must hold:  1 and 2 before 3. Where the file system has no files without a path (see
+//             PoolFile::create) 3 comes first. Then, until 2 is done, opening refuses the file.
+Status ObjectPool::make_file(const PoolOptions& options) {
+  const Result<MediumKind> kind = file_.detect_medium();
+  if (!kind.ok()) return kind.status();
+  kind_ = *kind;
+  const std::uint64_t max_bytes = options.max_bytes / kPageBytes * kPageBytes;
+  Status status = file_.resize(max_bytes);
+  if (status.ok()) status = provide_metadata(max_bytes);
+  if (status.ok()) status = write_once(0, std::min(kHeadBytes, max_bytes));
+  if (status.ok()) status = file_.sync();
+  if (!status.ok()) return status;
+  const Result<std::vector<ArenaRecord>> arenas = [&] {
+    const ForkPause pause;  // libpmemobj opens, locks and maps the file, too
+    return make_objects(file_.path_to_open(), options, max_bytes);
+  }();
+  if (!arenas.ok()) return arenas.status();
+  status = map(max_bytes);
+  if (status.ok()) status = attach_root(options, root_bytes(arenas->size()));
+  if (status.ok()) status = make(options, *arenas);
+  if (status.ok()) status = file_.publish();
+  if (status.ok()) {
+    const ForkPause pause;
+    status = file_.map_by_path(kind_, mapping_);
+    if (status.ok()) keep_from_children();
+  }
+  return status;
+}
+
+/// The file is sparse. The parts that libpmemobj itself writes to are taken from the medium before,
+/// because a full medium would otherwise end the process with SIGBUS: the head with descriptor,
+/// lanes and root, and for each zone of the heap the metadata and the page with the header of its
+/// first object.
+Status ObjectPool::provide_metadata(std::uint64_t max_bytes) {
+  Status status = file_.allocate(0, std::min(kHeadBytes, max_bytes));
+  for (std::uint64_t zone = kZonesOffset; status.ok() && zone < max_bytes; zone += kZoneBytes) {
+    const std::uint64_t end = std::min(zone + kZoneMetadataBytes + kPageBytes, max_bytes);
+    status = file_.allocate(zone, end - zone);
+  }
+  return status;
+}
+
+/// On DAX with MAP_SYNC the first store to an allocated but unwritten block waits in its page fault
+/// for a commit of the file system's journal. So fresh blocks are written once, many with one
+/// commit, before any other store to them.
+Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
+  return kind_ == MediumKind::kDax ? file_.write_zeros(offset, bytes) : Status();
+}
+
+Status ObjectPool::map(std::uint64_t bytes) {
+  const ForkPause pause;
+  const Result<std::byte*> base = file_.map(kind_, bytes, kHugePageBytes);
+  if (!base.ok()) return base.status();
+  mapping_ = {*base, bytes};
+  keep_from_children();
+  return at_fork_.enter(&ObjectPool::cover_in_child, this);
+}
+
+/// Maps zeros in the place of the pool in a forked child: a reader of a row gets zeros and does not
+/// crash.
+void ObjectPool::cover_in_child(void* pool) noexcept {
+  const std::span<std::byte> mapping = static_cast<ObjectPool*>(pool)->mapping_;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  // If memory is short the range stays unmapped, as MADV_DONTFORK left it.
+  [[maybe_unused]] const void* zeros =
+      ::mmap(mapping.data(), mapping.size(), PROT_READ, kFlags, -1, 0);
+}
+
+/// A forked child would write in spite of the lock.
+void ObjectPool::keep_from_children() noexcept {
+  ::madvise(mapping_.data(), mapping_.size(), MADV_DONTFORK);
+}
+
+Status ObjectPool::attach_root(const PoolOptions& options, std::uint64_t capacity) {
+  std::uint64_t offset = 0;
+  std::memcpy(&offset, mapping_.data() + kRootOffsetOffset, sizeof offset);
+  std::memcpy(&root_bytes_, mapping_.data() + kRootBytesOffset, sizeof root_bytes_);
+  if (root_bytes_ < capacity + kLineBytes) {
+    return Status(StatusCode::kCorrupt, fmt::format("{}: root object has {} bytes, expected {}",
+                                                    path(), root_bytes_, capacity + kLineBytes));
+  }
+  auto* const root = reinterpret_cast<PoolRoot*>(mapping_.data() + round_up(offset, kLineBytes));
+  attach(kind_, mapping_, options, root);
+  return {};
+}
+
+Status ObjectPool::take_file(const PoolOptions& options) {
+  const Result<MediumKind> kind = file_.detect_medium();
+  if (!kind.ok()) return kind.status();
+  kind_ = *kind;
+  const Result<std::uint64_t> bytes = file_.size();
+  if (!bytes.ok()) return bytes.status();
+  Status status = check_before_opening(*bytes);
+  if (status.ok()) status = map(*bytes);
+  if (status.ok()) status = attach_root(options, sizeof(PoolRoot));
+  if (!status.ok()) return status;
+  return take(root_bytes_ - kLineBytes);
+}
+
+/// Checks the kind of the file, that its head leads to our header, that the header is whole and of
+/// this version, and that the medium still has all of the space. Audits check the parts that only
+/// libpmemobj reads.
+Status ObjectPool::check_before_opening(std::uint64_t bytes) {
+  const Result<FileView> view = file_.view();
+  if (!view.ok()) return view.status();
+  const std::span<const std::byte> file = view->bytes();
+  Status status = check_object_head(file, path());
+  if (!status.ok()) return status;
+  std::uint64_t root = 0;
+  std::memcpy(&root, file.data() + kRootOffsetOffset, sizeof root);
+  status = check_root_in_file(round_up(root, kLineBytes), bytes);
+  return status.ok() ? check_object_descriptor(file, path()) : status;
+}
+
+Status ObjectPool::check_root_in_file(std::uint64_t offset, std::uint64_t bytes) {
+  std::array<PoolHeader, 2> headers;
+  Status status = file_.read(offset, std::as_writable_bytes(std::span(headers)));
+  if (!status.ok()) return status;
+  const Result<PoolHeader> header = choose_header(headers, bytes, path());
+  if (!header.ok()) return header.status();
+  std::vector<ArenaRecord> arenas(header->arena_count);
+  status = file_.read(offset + sizeof(PoolRoot), std::as_writable_bytes(std::span(arenas)));
+  if (status.ok()) {
+    status = check_arenas(*header, arenas, offset + root_bytes(arenas.size()), path());
+  }
+  if (!status.ok()) return status;
+  // The least space that must be allocated: all before the first arena, the metadata of the other
+  // zones, and the provided part of the arenas.
+  std::uint64_t needed = arenas[0].offset + (arenas.size() - 1) * kZoneMetadataBytes;
+  for (const ArenaRecord& arena : arenas) needed += arena.allocated_limit - arena.offset;
+  const Result<std::uint64_t> occupied = file_.occupied_bytes();
+  if (!occupied.ok()) return occupied.status();
+  if (*occupied >= needed) return {};
+  // A copy without its zeros (cp --sparse): take the space now rather than die by SIGBUS later.
+  status = provide_metadata(bytes);
+  for (const ArenaRecord& arena : arenas) {
+    if (!status.ok()) return status;
+    if (arena.allocated_limit == arena.offset) continue;
+    status = file_.allocate(arena.offset, arena.allocated_limit - arena.offset);
+  }
+  return status;
+}
+
+/// Makes the kernel back the whole 2 MB blocks of the range with a huge page each. Then a row
+/// somewhere in a large table hardly costs a TLB miss, and a restart has one page fault instead of
+/// 512. tmpfs does so on an explicit request (MADV_COLLAPSE, Linux 6.1), whatever its mount options
+/// say, if one page of the block exists. Where the kernel refuses, pages stay small.
+void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  std::byte* const base = mapping_.data();
+  const std::uint64_t begin = round_up(offset, kHugePageBytes);
+  const std::uint64_t end = (offset + bytes) / kHugePageBytes * kHugePageBytes;
+  if (begin >= end || reinterpret_cast<std::uintptr_t>(base) % kHugePageBytes != 0) return;
+  for (std::uint64_t block = begin; block < end; block += kHugePageBytes) {
+    if (!file_.allocate(block, kPageBytes).ok()) return;
+  }
+  if (::madvise(base + begin, end - begin, kCollapse) != 0 && errno == EINVAL) {
+    has_huge_pages_ = false;
+  }
+}
+
+Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
+  if (kind_ == MediumKind::kEmulated && has_huge_pages_) gather_huge_pages(offset, bytes);
+  Status status = file_.allocate(offset, bytes);
+  if (status.ok()) status = write_once(offset, bytes);
+  if (status.ok() && kind_ != MediumKind::kEmulated) status = file_.sync();
+  return status;
+}
+
+// An extent in use has its blocks; in a hole this would allocate some. Reading suffices: a file's
+// pages are mapped for reading only, so that the kernel notices the first write to a page.
+bool ObjectPool::warm(Extent extent) noexcept {
+  const std::uint64_t begin = extent.offset / kPageBytes * kPageBytes;
+  const std::uint64_t end = round_up(extent.offset + extent.bytes, kPageBytes);
+  return ::madvise(mapping_.data() + begin, end - begin, MADV_POPULATE_READ) == 0;
+}
+
+void ObjectPool::populate(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  // On a file, a page made writable must be written back, so there pages are only read in.
+  const int advice = kind_ == MediumKind::kFile ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
+  std::byte* const base = mapping_.data();
+  const std::uint64_t end = offset + bytes;
+  for (std::uint64_t at = offset / kPageBytes * kPageBytes; at < end; at += kPopulateStepBytes) {
+    const std::uint64_t step = round_up(std::min(kPopulateStepBytes, end - at), kPageBytes);
+    if (::madvise(base + at, step, advice) == 0) continue;
+    // Kernels before 5.14: a locked `or` of 0 into a byte of each page. It is atomic, because
+    // others may already be writing there, and in assembler, because it races with them on purpose.
+    for (std::uint64_t page = at; page < at + step; page += kPageBytes) {
+      asm volatile("lock orb $0, (%0)" ::"r"(base + page) : "memory");
+    }
+  }
+}
+
+}  // namespace flugs::pmem

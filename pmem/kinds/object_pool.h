@@ -1,0 +1,57 @@
+#pragma once
+
+#include <libpmemobj/pool_base.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pmem/kinds/mapped_pool.h"
+#include "pmem/kinds/pool_file.h"
+
+namespace flugs::pmem {
+
+/// Size of the smallest pool on a file: libpmemobj's own minimum, which leaves about 4 MB for
+/// extents.
+inline constexpr std::uint64_t kFilePoolBytesMin = PMEMOBJ_MIN_POOL;
+
+/// A pool in a file that libpmemobj creates: identity, the root, and the arenas, which are large
+/// objects that stay allocated. After creation nothing is allocated through libpmemobj. So its
+/// metadata never changes again, and our allocations need none of its fences. Opening maps the file
+/// itself, without the library (docs/decisions/0016).
+class ObjectPool final : public MappedPool {
+ public:
+  static Result<std::unique_ptr<Pool>> create(const PoolOptions& options);
+  static Result<std::unique_ptr<Pool>> open(const PoolOptions& options);
+  ~ObjectPool() override;
+
+  Status provide(std::uint64_t offset, std::uint64_t bytes) override;
+  void populate(std::uint64_t offset, std::uint64_t bytes) noexcept override;
+  bool warm(Extent extent) noexcept override;
+
+ private:
+  explicit ObjectPool(PoolFile file) : MappedPool(file.path()), file_(std::move(file)) {}
+
+  Status make_file(const PoolOptions& options);
+  Status provide_metadata(std::uint64_t max_bytes);
+  Status write_once(std::uint64_t offset, std::uint64_t bytes);
+  Status map(std::uint64_t bytes);
+  void keep_from_children() noexcept;
+  static void cover_in_child(void* pool) noexcept;
+  Status take_file(const PoolOptions& options);
+  Status check_before_opening(std::uint64_t bytes);
+  Status check_root_in_file(std::uint64_t offset, std::uint64_t bytes);
+  void gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) noexcept;
+  Status attach_root(const PoolOptions& options, std::uint64_t capacity);
+
+  PoolFile file_;
+  MediumKind kind_ = MediumKind::kFile;
+  bool has_huge_pages_ = true;  // until the kernel says that it has none; under the growing mutex
+  std::span<std::byte> mapping_;
+  AtFork at_fork_;
+  std::uint64_t root_bytes_ = 0;  // of the object that holds the root
+};
+
+}  // namespace flugs::pmem

@@ -1,0 +1,34 @@
+#include "pmem/pool/pool.h"
+
+#include "pmem/kinds/memory_pool.h"
+#include "pmem/kinds/object_pool.h"
+#include "pmem/pool/found_words.h"
+#include "pmem/space/extent_allocator.h"
+
+namespace flugs::pmem {
+
+Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& options) {
+  return ObjectPool::create(options);
+}
+
+Result<std::unique_ptr<Pool>> Pool::open(const PoolOptions& options) {
+  return ObjectPool::open(options);
+}
+
+Result<std::unique_ptr<Pool>> Pool::create_in_memory(std::span<std::byte> buffer,
+                                                     const PoolOptions& options) {
+  return MemoryPool::create(buffer, options);
+}
+
+Result<std::unique_ptr<Pool>> Pool::open_in_memory(std::span<std::byte> buffer,
+                                                   const PoolOptions& options) {
+  return MemoryPool::open(buffer, options);
+}
+
+bool Pool::warm(Extent) noexcept { return false; }
+
+void Pool::rely_on(const void* address, std::size_t bytes) {
+  if (found_words_ != nullptr) found_words_->add(address, bytes);
+}
+
+}  // namespace flugs::pmem

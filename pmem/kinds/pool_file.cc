@@ -1,0 +1,327 @@
+#include "pmem/kinds/pool_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace flugs::pmem {
+
+namespace {
+
+constexpr std::uint64_t kStatBlockBytes = 512;  // the unit of st_blocks, whatever the file system
+
+StatusCode code_of(int error) noexcept {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return StatusCode::kNotFound;
+    case EEXIST:
+      return StatusCode::kAlreadyExists;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ETXTBSY:
+      return StatusCode::kReadOnly;
+    case ELOOP:
+    case EISDIR:
+    case ENXIO:
+    case ENAMETOOLONG:
+      return StatusCode::kInvalidArgument;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return StatusCode::kOutOfSpace;
+    case EAGAIN:
+      return StatusCode::kBusy;
+    default:
+      return StatusCode::kIoError;
+  }
+}
+
+int sharing_on(MediumKind kind) noexcept {
+  return kind == MediumKind::kDax ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+}
+
+/// A system call would take the text before the zero as the path.
+Status check_path(const std::string& path) {
+  const std::size_t zero = path.find('\0');
+  if (zero == std::string::npos) return {};
+  return Status(StatusCode::kInvalidArgument,
+                fmt::format("{}: the path has a zero byte, at position {}: paths have none",
+                            path.substr(0, zero), zero));
+}
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+}  // namespace
+
+Status PoolFile::failed(const char* what, int error) const {
+  const char* hint = error == ELOOP ? " (a symbolic link is not followed)" : "";
+  return Status(code_of(error),
+                fmt::format("{}: {}: {}{}", path_, what, std::strerror(error), hint));
+}
+
+Result<PoolFile> PoolFile::create(const std::string& path) {
+  if (Status s = check_path(path); !s.ok()) return s;
+  const ForkPause pause;
+  PoolFile file(path, -1);
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) == 0) return file.failed("cannot create", EEXIST);
+  if (errno != ENOENT) return file.failed("cannot create", errno);
+  file.descriptor_->fd =
+      ::open(directory_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  file.is_at_path_ = false;
+  // publish() needs /proc, which may be missing.
+  const bool can_wait = file.fd() >= 0 && ::access(file.path_to_open().c_str(), F_OK) == 0;
+  Status status = can_wait ? Status() : file.create_at_path();
+  if (status.ok()) status = file.lock(F_WRLCK);
+  if (!status.ok()) return status;
+  return file;
+}
+
+Status PoolFile::create_at_path() {
+  if (fd() >= 0) ::close(fd());
+  const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  descriptor_->fd = ::open(path_.c_str(), flags, S_IRUSR | S_IWUSR);
+  is_at_path_ = fd() >= 0;
+  return fd() < 0 ? failed("cannot create", errno) : Status();
+}
+
+std::string PoolFile::path_to_open() const {
+  return is_at_path_ ? path_ : fmt::format("/proc/self/fd/{}", fd());
+}
+
+Status PoolFile::publish() {
+  if (!is_at_path_ &&
+      ::linkat(AT_FDCWD, path_to_open().c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    return failed("cannot create", errno);
+  is_at_path_ = true;
+  return sync_directory();
+}
+
+Result<PoolFile> PoolFile::open(const std::string& path) { return open_regular(path, O_RDWR); }
+
+Result<PoolFile> PoolFile::open_to_read(const std::string& path) {
+  return open_regular(path, O_RDONLY);
+}
+
+Result<PoolFile> PoolFile::open_regular(const std::string& path, int access) {
+  if (Status s = check_path(path); !s.ok()) return s;
+  const bool writes = access == O_RDWR;
+  const ForkPause pause;
+  // O_NONBLOCK, so that opening a named pipe does not wait for its other end.
+  PoolFile file(path, ::open(path.c_str(), access | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (file.fd() < 0)
+    return file.failed(writes ? "cannot open for writing" : "cannot open for reading", errno);
+  struct stat info{};
+  if (::fstat(file.fd(), &info) != 0) return file.failed("fstat", errno);
+  if (!S_ISREG(info.st_mode)) {
+    return Status(StatusCode::kInvalidArgument, fmt::format("{}: is no regular file", path));
+  }
+  Status status = file.lock(writes ? F_WRLCK : F_RDLCK);
+  if (!status.ok()) return status;
+  return file;
+}
+
+PoolFile::Descriptor::~Descriptor() {
+  if (fd < 0) return;
+  const ForkPause pause;  // a child has both the descriptor and its entry, or neither
+  at_fork.leave();
+  // A child forked just now may not have closed its copy yet, and the copy would keep the locks.
+  struct flock whole{};
+  whole.l_type = F_UNLCK;
+  whole.l_whence = SEEK_SET;
+  ::fcntl(fd, F_OFD_SETLK, &whole);
+  ::flock(fd, LOCK_UN);
+  ::close(fd);
+}
+
+// The locks belong to the open file description, which the parent shares: they stay with the
+// parent.
+void PoolFile::Descriptor::close_in_child(void* descriptor) noexcept {
+  ::close(std::exchange(static_cast<Descriptor*>(descriptor)->fd, -1));
+}
+
+/// Our own lock, of another kind than the flock of libpmemobj and its tools, which creation leaves
+/// to the library and map() takes. It is held from before the first byte is read or written, so no
+/// other process sees a half-created pool.
+Status PoolFile::lock(short kind) const {
+  if (Status s = descriptor_->at_fork.enter(&Descriptor::close_in_child, descriptor_.get());
+      !s.ok())
+    return s;
+  struct flock whole{};
+  whole.l_type = kind;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(fd(), F_OFD_SETLK, &whole) == 0) return {};
+  if (errno == EAGAIN || errno == EACCES) {
+    return Status(StatusCode::kBusy,
+                  fmt::format("{}: another process, or this one, has it open", path_));
+  }
+  return failed("cannot lock", errno);
+}
+
+Result<std::uint64_t> PoolFile::size() const {
+  struct stat info{};
+  if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+Result<std::uint64_t> PoolFile::occupied_bytes() const {
+  struct stat info{};
+  if (::fstat(fd(), &info) != 0) return failed("fstat", errno);
+  return static_cast<std::uint64_t>(info.st_blocks) * kStatBlockBytes;
+}
+
+Status PoolFile::resize(std::uint64_t bytes) const {
+  if (::ftruncate(fd(), static_cast<off_t>(bytes)) == 0) return {};
+  return failed(fmt::format("cannot give it a size of {} bytes", bytes).c_str(), errno);
+}
+
+Status PoolFile::read(std::uint64_t offset, std::span<std::byte> out) const {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got =
+        ::pread(fd(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (got > 0) {
+      done += static_cast<std::size_t>(got);
+    } else if (got == 0) {
+      return Status(StatusCode::kCorrupt, fmt::format("{}: ends at {}, expected at least {} bytes",
+                                                      path_, offset + done, offset + out.size()));
+    } else if (errno != EINTR) {
+      return failed("cannot read", errno);
+    }
+  }
+  return {};
+}
+
+Result<FileView> PoolFile::view() const {
+  const Result<std::uint64_t> bytes = size();
+  if (!bytes.ok()) return bytes.status();
+  if (*bytes == 0) return FileView(nullptr, 0);
+  void* const memory =
+      ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd(), 0);
+  if (memory == MAP_FAILED) return failed("cannot map", errno);
+  return FileView(static_cast<std::byte*>(memory), *bytes);
+}
+
+Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
+                                 std::uint64_t alignment) const {
+  if (::flock(fd(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return failed("cannot lock", errno);
+    return Status(StatusCode::kBusy, fmt::format("{}: another process has it open", path_));
+  }
+  // Room for the largest gap before an aligned address; the unneeded part is given back.
+  const std::uint64_t room = bytes + alignment;
+  void* const reserved =
+      ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return failed("cannot map", errno);
+  auto* const first = static_cast<std::byte*>(reserved);
+  const std::uint64_t gap =
+      (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
+  void* const mapped =
+      ::mmap(first + gap, bytes, PROT_READ | PROT_WRITE, sharing_on(kind) | MAP_FIXED, fd(), 0);
+  if (mapped == MAP_FAILED) {
+    const int error = errno;
+    ::munmap(reserved, room);
+    return failed("cannot map", error);
+  }
+  const std::uint64_t end = (gap + bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  if (gap != 0) ::munmap(first, gap);
+  if (end < room) ::munmap(first + end, room - end);
+  return static_cast<std::byte*>(mapped);
+}
+
+Status PoolFile::map_by_path(MediumKind kind, std::span<std::byte> mapping) const {
+  const int other = ::open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  struct stat there{};
+  struct stat ours{};
+  const bool is_ours = other >= 0 && ::fstat(other, &there) == 0 && ::fstat(fd(), &ours) == 0 &&
+                       there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
+  Status status;  // a path that already leads elsewhere counts as none
+  if (is_ours && ::mmap(mapping.data(), mapping.size(), PROT_READ | PROT_WRITE,
+                        sharing_on(kind) | MAP_FIXED, other, 0) == MAP_FAILED)
+    status = failed("cannot map", errno);
+  if (other >= 0) ::close(other);
+  return status;
+}
+
+FileView::~FileView() {
+  if (begin_ != nullptr) ::munmap(begin_, bytes_);
+}
+
+Status PoolFile::allocate(std::uint64_t offset, std::uint64_t bytes) const {
+  const std::uint64_t begin = offset / kPageBytes * kPageBytes;
+  const std::uint64_t end = offset + bytes;
+  int error = EINTR;
+  while (error == EINTR) {
+    // Keeps the file's size, so the last page may extend beyond it.
+    const int result = ::fallocate(fd(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+                                   static_cast<off_t>(end - begin));
+    error = result == 0 ? 0 : errno;
+  }
+  if (error == 0) return {};
+  return failed(fmt::format("cannot get {} bytes from the file system", bytes).c_str(), error);
+}
+
+Status PoolFile::write_zeros(std::uint64_t offset, std::uint64_t bytes) const {
+  static constexpr std::array<std::byte, 16 * kPageBytes> kZeros{};
+  const std::uint64_t end = offset + bytes;
+  while (offset < end) {
+    const auto step =
+        static_cast<std::size_t>(std::min<std::uint64_t>(end - offset, kZeros.size()));
+    const ssize_t written = ::pwrite(fd(), kZeros.data(), step, static_cast<off_t>(offset));
+    if (written >= 0) {
+      offset += static_cast<std::uint64_t>(written);
+    } else if (errno != EINTR) {
+      return failed(fmt::format("cannot write {} zeros", bytes).c_str(), errno);
+    }
+  }
+  return {};
+}
+
+Status PoolFile::sync() const {
+  if (::fsync(fd()) == 0) return {};
+  return failed("fsync", errno);
+}
+
+Status PoolFile::sync_directory() const {
+  const int folder = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return errno == EACCES ? Status() : failed("cannot open its directory", errno);
+  // If the directory cannot be read or synced, no more can be done.
+  Status status;
+  if (::fsync(folder) != 0 && errno != EINVAL) status = failed("fsync of its directory", errno);
+  ::close(folder);
+  return status;
+}
+
+void PoolFile::discard() const noexcept {
+  if (is_at_path_) ::unlink(path_.c_str());
+}
+
+Result<MediumKind> PoolFile::detect_medium() const {
+  struct statfs info{};
+  if (::fstatfs(fd(), &info) != 0) return failed("fstatfs", errno);
+  if (static_cast<std::uint64_t>(info.f_type) == TMPFS_MAGIC) return MediumKind::kEmulated;
+  // Flushes suffice only where the file system itself guarantees synchronous page faults.
+  void* page =
+      ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd(), 0);
+  if (page == MAP_FAILED) return MediumKind::kFile;
+  ::munmap(page, kPageBytes);
+  return MediumKind::kDax;
+}
+
+}  // namespace flugs::pmem

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/fork.h"
+#include "flugs/status.h"
+#include "pmem/medium/file_view.h"
+#include "pmem/medium/medium.h"
+
+namespace flugs::pmem {
+
+/// An open file that holds a pool or will hold one, locked against other openers. When the
+/// operating system refuses, the Status names the path and the system's message.
+class PoolFile {
+ public:
+  /// A new empty file of mode 0600. It gets its path with publish(): until then no process finds
+  /// it, and it disappears with the process that makes it. Where the file system does not support
+  /// this (O_TMPFILE), it has the path at once. kAlreadyExists when the path exists, also as a
+  /// symbolic link.
+  static Result<PoolFile> create(const std::string& path);
+  /// An existing regular file, for reading and writing; no symbolic link. kNotFound, kBusy,
+  /// kReadOnly, kInvalidArgument, kIoError.
+  static Result<PoolFile> open(const std::string& path);
+  /// The same for reading only; others may have it open for reading, too, but none for writing.
+  static Result<PoolFile> open_to_read(const std::string& path);
+
+  PoolFile(PoolFile&&) noexcept = default;
+  PoolFile& operator=(PoolFile&&) = delete;
+  ~PoolFile() = default;
+
+  const std::string& path() const noexcept { return path_; }
+  /// A path that leads to the file in this process, whether the file has its own path or not.
+  std::string path_to_open() const;
+  Result<std::uint64_t> size() const;
+  Status resize(std::uint64_t bytes) const;
+  /// Space taken from the file system, which for a sparse file is less than its size.
+  Result<std::uint64_t> occupied_bytes() const;
+  /// Fills `out` from `offset`; kCorrupt if the file has fewer bytes.
+  Status read(std::uint64_t offset, std::span<std::byte> out) const;
+  /// Maps the whole file as private memory of this process: a store changes nothing in the file.
+  Result<FileView> view() const;
+  /// Maps the whole file, shared, at an address that is a multiple of `alignment`; with MAP_SYNC on
+  /// DAX. Also takes the lock that PMDK's own tools respect. The caller unmaps it. kBusy, kIoError.
+  Result<std::byte*> map(MediumKind kind, std::uint64_t bytes, std::uint64_t alignment) const;
+  /// Takes the blocks of the range from the file system. Contents stay. kOutOfSpace, kIoError.
+  Status allocate(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Writes zeros over the range. kOutOfSpace, kIoError.
+  Status write_zeros(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Makes size and allocation durable.
+  Status sync() const;
+  /// Gives a created file its path, and makes it durable that the path leads here, which sync()
+  /// alone need not do. kAlreadyExists when another process was faster.
+  Status publish();
+  /// Maps a published file again at the same address, now by its path, because tools look for it
+  /// under that path, and /proc shows it. kIoError; then nothing may be mapped any more.
+  Status map_by_path(MediumKind kind, std::span<std::byte> mapping) const;
+  /// For a failed creation: removes the file from its path.
+  void discard() const noexcept;
+  /// Finds out which medium the file lies on. No setting in the environment can change the result.
+  Result<MediumKind> detect_medium() const;
+
+ private:
+  /// A descriptor that a forked child closes at once, because it would keep the file locked when
+  /// the parent has closed it. From then on every call in the child fails.
+  struct Descriptor {
+    explicit Descriptor(int number) noexcept : fd(number) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor();
+    static void close_in_child(void* descriptor) noexcept;
+    int fd;
+    AtFork at_fork = {};
+  };
+
+  PoolFile(std::string path, int fd)
+      : path_(std::move(path)), descriptor_(std::make_unique<Descriptor>(fd)) {}
+  int fd() const noexcept { return descriptor_->fd; }
+  Status create_at_path();
+  Status sync_directory() const;
+  static Result<PoolFile> open_regular(const std::string& path, int access);
+  Status lock(short kind) const;
+  Status failed(const char* what, int error) const;
+
+  std::string path_;
+  std::unique_ptr<Descriptor> descriptor_;
+  bool is_at_path_ = true;
+};
+
+}  // namespace flugs::pmem

@@ -1,0 +1,85 @@
+#include "pmem/medium/medium.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "pmem/medium/latency.h"
+
+namespace flugs::pmem {
+
+std::string_view to_string(MediumKind kind) noexcept {
+  switch (kind) {
+    case MediumKind::kDax:
+      return "dax";
+    case MediumKind::kEmulated:
+      return "emulated";
+    case MediumKind::kFile:
+      return "file";
+    case MediumKind::kMemory:
+      return "memory";
+  }
+  return "unknown";
+}
+
+std::string_view guarantee_of(MediumKind kind) noexcept {
+  switch (kind) {
+    case MediumKind::kDax:
+      return "A commit that returned survives power loss.";
+    case MediumKind::kEmulated:
+      return "A commit that returned survives the death of the process, but no reboot.";
+    case MediumKind::kFile:
+      return "A commit that returned survives power loss, by way of msync.";
+    case MediumKind::kMemory:
+      return "A commit that returned survives nothing: the pool is a buffer of this process.";
+  }
+  return "unknown";
+}
+
+Medium::Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency latency)
+    : kind_(kind), latency_(latency), base_(base), bytes_(bytes) {
+  route_.instruction = flush_instruction();
+  set_observer(nullptr);
+  if (latency.write_ns != 0) spin_ns(0);  // calibrate now, not at the first fence
+  FLUGS_CHECK(latency.lines_in_flight != 0);
+  if (kind != MediumKind::kMemory) enter_scm_range(base, bytes, latency);
+}
+
+Medium::~Medium() {
+  FLUGS_CHECK(persisters_.empty());
+  if (kind_ != MediumKind::kMemory) leave_scm_range(base_, bytes_);
+}
+
+void Medium::set_observer(PersistObserver* observer) noexcept {
+  observer_ = observer;
+  const bool uses_instructions = kind_ == MediumKind::kDax || kind_ == MediumKind::kEmulated;
+  route_.is_direct = uses_instructions && observer == nullptr && latency_.write_ns == 0;
+}
+
+std::string_view Medium::flush_name() const noexcept {
+  if (kind_ == MediumKind::kFile) return "msync";
+  if (kind_ == MediumKind::kMemory) return "none";
+  return to_string(route_.instruction);
+}
+
+void Medium::enter(const Persister& persister) {
+  const std::scoped_lock lock(persisters_mutex_);
+  persisters_.push_back(&persister);
+}
+
+void Medium::leave(const Persister& persister) noexcept {
+  const std::scoped_lock lock(persisters_mutex_);
+  const auto it = std::find(persisters_.begin(), persisters_.end(), &persister);
+  FLUGS_CHECK(it != persisters_.end());
+  gone_ += persister.counters();
+  *it = persisters_.back();
+  persisters_.pop_back();
+}
+
+PersistCounters Medium::counters() const noexcept {
+  const std::scoped_lock lock(persisters_mutex_);
+  PersistCounters sum = gone_;
+  for (const Persister* persister : persisters_) sum += persister->counters();
+  return sum;
+}
+
+}  // namespace flugs::pmem

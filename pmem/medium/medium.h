@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "flugs/status.h"
+#include "pmem/medium/persist.h"
+#include "pmem/medium/scm_reads.h"
+
+namespace flugs::pmem {
+
+/// Page size of memory and of files, for msync and populating.
+inline constexpr std::uint64_t kPageBytes = 4096;
+
+/// Where the pool lies. It decides what a returned commit survives.
+enum class MediumKind : std::uint8_t {
+  kDax,       ///< mapped with MAP_SYNC: flush + fence survive power loss
+  kEmulated,  ///< tmpfs: the same instructions; survives the death of the process, not a reboot
+  kFile,      ///< any other file system: msync stands for flush + fence; survives power loss
+  kMemory,    ///< a plain buffer: survives nothing; for tests and the crash-state explorer
+};
+std::string_view to_string(MediumKind kind) noexcept;
+/// A sentence that says what a returned commit survives on this medium.
+std::string_view guarantee_of(MediumKind kind) noexcept;
+
+/// Latency of the emulated SCM in nanoseconds; 0 leaves the machine's own.
+///
+/// `read_ns` and `write_ns` are total latencies as in SOFORT, section 5.1, where DRAM has 90 ns. A
+/// task that touches a line for the first time waits read_ns - 90 longer, in a build that sees
+/// reads (kSeesScmReads). A fence with flushed lines waits write_ns longer. For each further line
+/// that is flushed, or read in sequence, a thread waits a `lines_in_flight`-th of that. The model
+/// is docs/decisions/0028-scm-reads.md.
+struct Latency {
+  std::uint32_t read_ns = 0;
+  std::uint32_t write_ns = 0;
+  std::uint32_t lines_in_flight = 8;
+  bool keeps_lines = false;  ///< touched lines stay so when a task begins
+};
+
+/// Is called for every flush and fence; the crash-state explorer is one.
+class PersistObserver {
+ public:
+  virtual ~PersistObserver() = default;
+  virtual void on_flush(const void* address, std::size_t bytes, Label label) = 0;
+  /// Called before the fence takes effect.
+  virtual void on_fence(Label label) = 0;
+
+  /// The same with the Persister that acts. A fence makes only those flushes certain that its own
+  /// Persister made; observers that need to know override these. They are what is called.
+  virtual void on_flush_by(const Persister& /*by*/, const void* address, std::size_t bytes,
+                           Label label) {
+    on_flush(address, bytes, label);
+  }
+  virtual void on_fence_by(const Persister& /*by*/, Label label) { on_fence(label); }
+};
+
+/// One mapped pool, and how stores to it become durable. The Pool owns the mapping.
+class Medium {
+ public:
+  Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency latency);
+  Medium(const Medium&) = delete;
+  Medium& operator=(const Medium&) = delete;
+  /// No Persister may outlive its medium (checked).
+  ~Medium();
+
+  MediumKind kind() const noexcept { return kind_; }
+  /// The flush instruction: "clwb", "clflushopt", "clflush", "msync" or "none".
+  std::string_view flush_name() const noexcept;
+  std::byte* base() const noexcept { return base_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+  Latency latency() const noexcept { return latency_; }
+  /// nullptr to stop observing. Call it only while no thread flushes.
+  void set_observer(PersistObserver* observer) noexcept;
+
+  /// Lines that were charged for reads so far; none unless kSeesScmReads. Thread-safety: any
+  /// thread.
+  ScmReads scm_reads() const noexcept { return scm_reads_of(base_); }
+
+  /// Sum over all Persisters of this medium, existing and destroyed. Thread-safety: any thread.
+  PersistCounters counters() const noexcept;
+
+ private:
+  friend class Persister;
+  void enter(const Persister& persister);
+  void leave(const Persister& persister) noexcept;
+
+  FlushRoute route_;
+  MediumKind kind_;
+  Latency latency_;
+  std::byte* base_;
+  std::size_t bytes_;
+  PersistObserver* observer_ = nullptr;
+
+  mutable std::mutex persisters_mutex_;  // protects the two below; held alone
+  std::vector<const Persister*> persisters_;
+  PersistCounters gone_;
+};
+
+}  // namespace flugs::pmem

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "flugs/status.h"
+#include "pmem/medium/medium.h"
+#include "pmem/medium/offset_ptr.h"
+#include "pmem/medium/persist.h"
+
+namespace flugs::pmem {
+
+class ExtentAllocator;
+struct Extent;
+class FoundWords;
+
+/// Size of the engine's own root in the pool, zero in a new pool, 64-byte aligned.
+inline constexpr std::size_t kApplicationRootBytes = 2048;
+
+struct PoolOptions {
+  std::string path;
+  /// Address space and largest size of the pool; fixed at creation. The file is sparse: space is
+  /// taken from the medium a segment at a time.
+  std::uint64_t max_bytes = std::uint64_t{64} << 30;
+  /// Size of a segment, the step in which the pool grows; a larger allocation gets a larger
+  /// segment.
+  std::uint64_t segment_bytes = std::uint64_t{64} << 20;
+  /// Smallest size and alignment of every extent; a power of two from 64 to 65536; fixed at
+  /// creation.
+  std::uint32_t extent_unit_bytes = 4096;
+  /// Free space that a background thread keeps allocated and touched ahead of the writers; 0: no
+  /// such thread, and the pool grows in the thread that needs space.
+  std::uint64_t grow_ahead_bytes = std::uint64_t{64} << 20;
+  Latency latency;
+  /// Is called for every flush and fence from the first one on; for tests. Must outlive the pool or
+  /// be removed with Medium::set_observer.
+  PersistObserver* observer = nullptr;
+};
+
+/// One pool of persistent memory: identity, medium, space. Nothing moves while it is open.
+///
+/// Everything that is not reachable from the application root is free. Allocation writes nothing to
+/// the pool, so a crash at any point leaks nothing. After opening, the owner of the root claims all
+/// that it reaches (`ExtentAllocator::claim`) and ends with `finish_claims`.
+class Pool {
+ public:
+  /// Creates a pool; fails with kAlreadyExists when the path exists, kInvalidArgument for sizes out
+  /// of range, kOutOfSpace when the medium cannot hold the first segment, kIoError.
+  static Result<std::unique_ptr<Pool>> create(const PoolOptions& options);
+  /// Opens an existing pool for reading and writing; `options` needs path, grow_ahead_bytes and
+  /// latency, the rest is read from the pool. Fails with kNotFound (no file), kBusy (a second
+  /// opener), kIncompatible (not a flugs pool, a newer version, unknown incompatible feature bits),
+  /// kCorrupt (checksum, truncated), kReadOnly (no permission to write), kIoError.
+  static Result<std::unique_ptr<Pool>> open(const PoolOptions& options);
+  /// The same on a plain buffer (64-byte aligned, kept alive by the caller), medium kMemory.
+  static Result<std::unique_ptr<Pool>> create_in_memory(std::span<std::byte> buffer,
+                                                        const PoolOptions& options);
+  static Result<std::unique_ptr<Pool>> open_in_memory(std::span<std::byte> buffer,
+                                                      const PoolOptions& options);
+  virtual ~Pool() = default;
+
+  virtual Medium& medium() noexcept = 0;
+  virtual ExtentAllocator& allocator() noexcept = 0;
+  virtual std::byte* application_root() noexcept = 0;
+  virtual const std::string& path() const noexcept = 0;  ///< "(memory)" for a buffer
+  virtual std::uint64_t uuid() const noexcept = 0;
+  virtual std::uint32_t format_version() const noexcept = 0;
+
+  std::byte* base() noexcept { return medium().base(); }
+
+  /// Makes the kernel enter the pages of an extent in use into the process's page tables, and read
+  /// them in where the medium does not hold them in memory. Otherwise the first reader of a page
+  /// waits for that. False: the kernel refuses, or there is nothing to enter.
+  /// Thread-safety: any thread.
+  virtual bool warm(Extent extent) noexcept;
+
+  /// Opening: declares that it relies on these bytes from now on. They become durable before
+  /// anything is written that needs them. Does nothing when no FoundWords exists. Thread-safety:
+  /// any thread.
+  void rely_on(const void* address, std::size_t bytes);
+
+  /// Address of the object that `p` names. `p` must have been checked (`resolve`) or made in this
+  /// process.
+  template <typename T>
+  T* at(OffsetPtr<T> p) noexcept {
+    return reinterpret_cast<T*>(base() + p.offset);
+  }
+  template <typename T>
+  OffsetPtr<T> offset_of(const T* address) noexcept {
+    return {static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(address) - base())};
+  }
+
+ private:
+  friend class FoundWords;
+  FoundWords* found_words_ = nullptr;
+};
+
+}  // namespace flugs::pmem

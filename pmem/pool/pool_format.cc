@@ -1,0 +1,198 @@
+#include "pmem/pool/pool_format.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <xxhash.h>
+
+#include <bit>
+#include <chrono>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace flugs::pmem {
+
+namespace {
+
+constexpr std::uint32_t kExtentUnitBytesMin = 64;
+constexpr std::uint32_t kExtentUnitBytesMax = 65536;
+
+std::uint64_t random_uuid() noexcept {
+  std::uint64_t uuid = 0;
+  while (uuid == 0) {
+    if (::getrandom(&uuid, sizeof uuid, 0) == static_cast<ssize_t>(sizeof uuid)) continue;
+    // No entropy source: the clock still distinguishes the pools of one machine.
+    uuid = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  }
+  return uuid;
+}
+
+Status corrupt(const std::string& where, const std::string& what) {
+  return Status(StatusCode::kCorrupt, fmt::format("{}: {}", where, what));
+}
+
+bool is_extent_unit(std::uint64_t unit) noexcept {
+  return std::has_single_bit(unit) && unit >= kExtentUnitBytesMin && unit <= kExtentUnitBytesMax;
+}
+
+bool is_whole(const PoolHeader& header) noexcept {
+  return header.magic == kPoolMagic && header.checksum == checksum_of(header);
+}
+
+Status check_sizes(const PoolHeader& header, std::uint64_t pool_bytes, const std::string& where) {
+  const std::uint64_t unit = header.extent_unit_bytes;
+  if (!is_extent_unit(unit)) {
+    return corrupt(where, fmt::format("header: extent unit is {}, expected a power of two from {} "
+                                      "to {}",
+                                      unit, kExtentUnitBytesMin, kExtentUnitBytesMax));
+  }
+  if (header.segment_bytes == 0 || header.segment_bytes % unit != 0) {
+    return corrupt(where, fmt::format("header: segments of {} bytes, expected a multiple of {}",
+                                      header.segment_bytes, unit));
+  }
+  if (header.max_bytes != pool_bytes) {
+    return corrupt(where, fmt::format("the size is {} bytes, expected {}: truncated or not "
+                                      "copied as a whole",
+                                      pool_bytes, header.max_bytes));
+  }
+  if (header.arena_count == 0 || header.arena_count > kArenaCountMax) {
+    return corrupt(where, fmt::format("header: {} arenas, expected 1 to {}", header.arena_count,
+                                      kArenaCountMax));
+  }
+  return {};
+}
+
+std::uint64_t checksum_of(std::span<const ArenaRecord> arenas) noexcept {
+  std::uint64_t sum = arenas.size();
+  for (const ArenaRecord& arena : arenas) {
+    sum = XXH3_64bits_withSeed(&arena, offsetof(ArenaRecord, allocated_limit), sum);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::uint64_t checksum_of(const PoolHeader& header) noexcept {
+  return XXH3_64bits(&header, offsetof(PoolHeader, checksum));
+}
+
+// Protocol pool-create, a part of pool-file (object_pool.cc).
+//   step  store                     made durable by    power cut just after it: recovery
+//   1     arenas, application root  flush              finds no whole header: not a pool
+//   2     both headers              persist with 1     finds no whole header, or a pool
+// Must hold:  nothing of 1 be needed before 2 is whole. The header's checksum covers the arenas'
+//             places; their limits became durable when the first segment was provided.
+void publish_new_root(PoolRoot& root, const PoolOptions& options, std::uint64_t max_bytes,
+                      std::uint32_t arena_count, Persister& persister) noexcept {
+  persister.persist(&root.application_root, root_bytes(arena_count) - sizeof root.headers,
+                    "pool-create/1");
+  PoolHeader header{};
+  header.magic = kPoolMagic;
+  header.format_version = kFormatVersion;
+  header.header_bytes = sizeof(PoolHeader);
+  header.generation = 1;
+  header.uuid = random_uuid();
+  header.max_bytes = max_bytes;
+  header.segment_bytes = options.segment_bytes;
+  header.extent_unit_bytes = options.extent_unit_bytes;
+  header.arena_count = arena_count;
+  header.arenas_checksum = checksum_of(std::span<const ArenaRecord>(root.arenas(), arena_count));
+  header.checksum = checksum_of(header);
+  root.headers = {header, header};
+  persister.persist(&root.headers, sizeof root.headers, "pool-create/2");
+}
+
+Result<PoolHeader> choose_header(const std::array<PoolHeader, 2>& copies, std::uint64_t pool_bytes,
+                                 const std::string& where) {
+  const PoolHeader* best = nullptr;
+  for (const PoolHeader& copy : copies) {
+    if (!is_whole(copy)) continue;
+    if (best == nullptr || copy.generation > best->generation) best = &copy;
+  }
+  if (best == nullptr) {
+    return corrupt(where, fmt::format("no whole header: checksums expected {:016x} and {:016x}, "
+                                      "found {:016x} and {:016x}; never completed, or damaged",
+                                      checksum_of(copies[0]), checksum_of(copies[1]),
+                                      copies[0].checksum, copies[1].checksum));
+  }
+  if (best->format_version != kFormatVersion) {
+    return Status(StatusCode::kIncompatible,
+                  fmt::format("{}: format version {}, but this program reads version {}: use the "
+                              "flugs that made it, or a newer one if its version is greater",
+                              where, best->format_version, kFormatVersion));
+  }
+  const std::uint64_t unknown = best->incompat_features & ~kKnownIncompatFeatures;
+  if (unknown != 0) {
+    return Status(
+        StatusCode::kIncompatible,
+        fmt::format("{}: uses features that this program does not know: bits {:#x}, known "
+                    "are {:#x}",
+                    where, unknown, kKnownIncompatFeatures));
+  }
+  Status status = check_sizes(*best, pool_bytes, where);
+  if (!status.ok()) return status;
+  return *best;
+}
+
+Status check_arenas(const PoolHeader& header, std::span<const ArenaRecord> arenas,
+                    std::uint64_t root_end, const std::string& where) {
+  const std::uint64_t found = checksum_of(arenas);
+  if (found != header.arenas_checksum) {
+    return corrupt(where, fmt::format("arena table: checksum expected {:016x}, found {:016x}",
+                                      header.arenas_checksum, found));
+  }
+  std::uint64_t free_from = root_end;
+  for (std::size_t i = 0; i < arenas.size(); ++i) {
+    const ArenaRecord& arena = arenas[i];
+    // Arenas never touch, so free space of two arenas is never merged into one extent.
+    const std::uint64_t begin_min = i == 0 ? free_from : free_from + 1;
+    if (arena.offset < begin_min || arena.offset > header.max_bytes || arena.bytes == 0 ||
+        arena.bytes > header.max_bytes - arena.offset) {
+      return corrupt(where, fmt::format("arena {}: {} bytes at offset {}, expected between {} and "
+                                        "{}",
+                                        i, arena.bytes, arena.offset, begin_min, header.max_bytes));
+    }
+    const std::uint64_t end = arena.offset + arena.bytes;
+    const bool is_ordered = arena.offset <= arena.touched_limit &&
+                            arena.touched_limit <= arena.allocated_limit &&
+                            arena.allocated_limit <= end;
+    const std::uint64_t all = arena.offset | end | arena.touched_limit | arena.allocated_limit;
+    if (!is_ordered || all % header.extent_unit_bytes != 0) {
+      return corrupt(where, fmt::format("arena {}: touched up to {}, allocated up to {}, expected "
+                                        "{} <= touched <= allocated <= {} in multiples of {}",
+                                        i, arena.touched_limit, arena.allocated_limit, arena.offset,
+                                        end, header.extent_unit_bytes));
+    }
+    free_from = end;
+  }
+  return {};
+}
+
+// Protocol header-repair. While opening, before anything else is written.
+//   step  store                made durable by   power cut just after it: recovery
+//   1     a copy unlike `good` persist           finds it whole, or torn and writes it again
+// Must hold:  only the copy that does not count is written, so one whole copy is always there.
+void repair_headers(PoolRoot& root, const PoolHeader& good, Persister& persister) noexcept {
+  for (PoolHeader& copy : root.headers) {
+    if (std::memcmp(&copy, &good, sizeof good) == 0) continue;
+    copy = good;
+    persister.persist(&copy, sizeof copy, "header-repair/1");
+  }
+}
+
+Status check_options(const PoolOptions& options) {
+  const std::uint64_t unit = options.extent_unit_bytes;
+  if (!is_extent_unit(unit)) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("extent_unit_bytes is {}, must be a power of two from {} to {}", unit,
+                              kExtentUnitBytesMin, kExtentUnitBytesMax));
+  }
+  if (options.segment_bytes == 0 || options.segment_bytes % unit != 0) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("segment_bytes is {}, must be a multiple of extent_unit_bytes, {}",
+                              options.segment_bytes, unit));
+  }
+  return {};
+}
+
+}  // namespace flugs::pmem

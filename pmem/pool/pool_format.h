@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "flugs/status.h"
+#include "pmem/medium/persist.h"
+#include "pmem/pool/pool.h"
+
+namespace flugs::pmem {
+
+// The data that flugs itself keeps at the root of a pool: identity, application root, arenas. In a
+// buffer it is at offset 0, in a file in the root object of libpmemobj. docs/format.md draws it.
+
+inline constexpr std::array<char, 8> kPoolMagic = {'f', 'l', 'u', 'g', 's', 'P', 'L', '\n'};
+inline constexpr std::uint32_t kFormatVersion = 7;
+/// Feature bits that this version knows. An unknown compatible bit is ignored; with an unknown
+/// incompatible bit the pool must not be opened.
+inline constexpr std::uint64_t kKnownIncompatFeatures = 0;
+/// Arenas of the largest pool, 16 TB: libpmemobj's largest object is a little below 16 GB.
+inline constexpr std::uint32_t kArenaCountMax = 1026;
+inline constexpr std::uint64_t kPoolBytesMax = std::uint64_t{16} << 40;
+
+/// An arena is a contiguous part of the pool from which segments are taken, front to back: the
+/// whole of a buffer, or a large object of libpmemobj that stays allocated. Offsets and sizes are
+/// those in the pool, multiples of the extent unit. Limits only grow, each by one 8-byte store; see
+/// the protocols at SegmentAllocator.
+struct ArenaRecord {
+  std::uint64_t offset;           ///< immutable, under PoolHeader::arenas_checksum
+  std::uint64_t bytes;            ///< immutable, under PoolHeader::arenas_checksum
+  std::uint64_t allocated_limit;  ///< the medium has provided the space below
+  std::uint64_t touched_limit;    ///< the space from here to allocated_limit reads zero
+};
+static_assert(sizeof(ArenaRecord) == 32);
+
+/// Identity of the pool. There are two copies, so that one may be lost or torn in an update.
+/// Written at creation; valid from then on. An update would write the older copy with the next
+/// generation.
+struct PoolHeader {
+  std::array<char, 8> magic;
+  std::uint32_t format_version;
+  std::uint32_t header_bytes;  ///< sizeof(PoolHeader)
+  std::uint64_t compat_features;
+  std::uint64_t incompat_features;
+  std::uint64_t generation;  ///< the greater of two valid copies counts
+  std::uint64_t uuid;        ///< random, not 0
+  std::uint64_t max_bytes;   ///< size of the file or buffer
+  std::uint64_t segment_bytes;
+  std::uint32_t extent_unit_bytes;
+  std::uint32_t arena_count;
+  std::uint64_t arenas_checksum;           ///< XXH3, 64 bits, of offset and bytes of each arena
+  std::array<std::uint64_t, 21> reserved;  ///< 0
+  std::uint64_t checksum;                  ///< XXH3, 64 bits, of all fields before
+};
+static_assert(sizeof(PoolHeader) == 256);
+
+struct PoolRoot {
+  std::array<PoolHeader, 2> headers;
+  std::array<std::byte, kApplicationRootBytes> application_root;
+  // ArenaRecord[header.arena_count] follows.
+
+  ArenaRecord* arenas() noexcept { return reinterpret_cast<ArenaRecord*>(this + 1); }
+};
+static_assert(sizeof(PoolRoot) == 2560);
+static_assert(offsetof(PoolRoot, application_root) % kLineBytes == 0);
+
+/// Bytes of a root with `arena_count` arenas.
+constexpr std::uint64_t root_bytes(std::uint64_t arena_count) noexcept {
+  return sizeof(PoolRoot) + arena_count * sizeof(ArenaRecord);
+}
+
+/// Last step of protocol pool-create: makes `root`, whose arenas are written, the root of a pool.
+void publish_new_root(PoolRoot& root, const PoolOptions& options, std::uint64_t max_bytes,
+                      std::uint32_t arena_count, Persister& persister) noexcept;
+std::uint64_t checksum_of(const PoolHeader& header) noexcept;
+
+/// Decides which of the two copies counts. Fails with kCorrupt when neither is whole (`where` names
+/// the pool), kIncompatible when the copy that counts is of a newer version or has unknown
+/// features, kCorrupt when it contradicts itself or `pool_bytes`, the size of the file or buffer.
+Result<PoolHeader> choose_header(const std::array<PoolHeader, 2>& copies, std::uint64_t pool_bytes,
+                                 const std::string& where);
+/// Checks that the arenas are those of the header and lie, with their limits, within the pool; the
+/// first may begin at `root_end`. Otherwise kCorrupt with expected and found.
+Status check_arenas(const PoolHeader& header, std::span<const ArenaRecord> arenas,
+                    std::uint64_t root_end, const std::string& where);
+
+/// Protocol header-repair. Rewrites a copy that differs from `good`.
+void repair_headers(PoolRoot& root, const PoolHeader& good, Persister& persister) noexcept;
+
+/// Sizes that both kinds of pool require of their options.
+Status check_options(const PoolOptions& options);
+
+}  // namespace flugs::pmem

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "flugs/status.h"
+#include "pmem/medium/persist.h"
+
+namespace flugs::pmem {
+
+/// A contiguous piece of the pool. `allocate` gives multiples of the extent unit; `release` and
+/// `claim` round up, so that an owner need not know the unit.
+struct Extent {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct SpaceReport {
+  std::uint64_t reserved_bytes = 0;   ///< largest size that the pool can grow to
+  std::uint64_t allocated_bytes = 0;  ///< taken from the medium
+  std::uint64_t used_bytes = 0;       ///< in extents with an owner
+  std::uint64_t overhead_bytes = 0;   ///< needed by the pool itself: used + free + this = allocated
+};
+
+/// Cuts the pool's segments into extents. Its state is in DRAM only: space that the root reaches is
+/// allocated, everything else is free (house-style P3). So an allocation costs no fence and a crash
+/// leaks nothing. Thread-safety: every function, any thread, unless it says otherwise.
+///
+/// Source: SOFORT (DaMoN 2014), section 3.2 (PMAllocator), with reachability in place of metadata.
+class ExtentAllocator {
+ public:
+  virtual ~ExtentAllocator() = default;
+
+  /// A new extent of at least `bytes` bytes that reads zero. The zeros are durable at the latest
+  /// with the next fence of `persister` (zeros that had to be written were flushed through it). The
+  /// caller owns the extent in DRAM until it publishes a persistent pointer to it. Fails with
+  /// kOutOfSpace, whose message gives wanted, free and largest size; then nothing changes.
+  virtual Result<Extent> allocate(std::uint64_t bytes, Persister& persister) = 0;
+
+  /// Gives an extent back. The persistent pointer to it must be durably gone.
+  virtual void release(Extent extent) = 0;
+
+  /// While opening: `owner` reaches this extent. Fails with kCorrupt when it is misaligned, out of
+  /// bounds, not in one segment, or overlaps another claimed extent; the message names `owner`.
+  virtual Status claim(Extent extent, std::string_view owner) = 0;
+  /// Ends claiming: all unclaimed space is free from here on. Until then, allocate() fails with
+  /// kBusy on an opened pool (a created pool starts finished).
+  virtual void finish_claims() = 0;
+
+  virtual SpaceReport space() const = 0;
+  virtual std::uint32_t unit_bytes() const noexcept = 0;
+  /// Free extents as they are now, for audits: sum of sizes and number of pieces.
+  virtual std::uint64_t free_bytes() const = 0;
+};
+
+}  // namespace flugs::pmem

@@ -1,0 +1,55 @@
+#include "pmem/space/free_map.h"
+
+#include <iterator>
+
+namespace flugs::pmem {
+
+void FreeMap::enter(Extent piece) {
+  by_offset_.emplace(piece.offset, piece.bytes);
+  by_size_.emplace(piece.bytes, piece.offset);
+  free_bytes_ += piece.bytes;
+}
+
+void FreeMap::leave(std::map<std::uint64_t, std::uint64_t>::iterator piece) {
+  by_size_.erase({piece->second, piece->first});
+  free_bytes_ -= piece->second;
+  by_offset_.erase(piece);
+}
+
+bool FreeMap::add(Extent piece) {
+  auto next = by_offset_.lower_bound(piece.offset);
+  if (next != by_offset_.end() && next->first < piece.offset + piece.bytes) return false;
+  if (next != by_offset_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second > piece.offset) return false;
+    if (before->first + before->second == piece.offset) {
+      piece.offset = before->first;
+      piece.bytes += before->second;
+      leave(before);
+    }
+  }
+  if (next != by_offset_.end() && next->first == piece.offset + piece.bytes) {
+    piece.bytes += next->second;
+    leave(next);
+  }
+  enter(piece);
+  return true;
+}
+
+std::optional<Extent> FreeMap::take(std::uint64_t bytes) {
+  const auto fit = by_size_.lower_bound({bytes, 0});
+  if (fit == by_size_.end()) return std::nullopt;
+  const Extent whole{fit->second, fit->first};
+  leave(by_offset_.find(whole.offset));
+  if (whole.bytes > bytes) enter({whole.offset + bytes, whole.bytes - bytes});
+  return Extent{whole.offset, bytes};
+}
+
+std::uint64_t FreeMap::bytes_ending_at(std::uint64_t offset) const noexcept {
+  auto it = by_offset_.lower_bound(offset);
+  if (it == by_offset_.begin()) return 0;
+  --it;
+  return it->first + it->second == offset ? it->second : 0;
+}
+
+}  // namespace flugs::pmem

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "pmem/space/extent_allocator.h"
+
+namespace flugs::pmem {
+
+/// The free pieces of a pool; neighbours are always merged. Every function is O(log pieces).
+/// Thread-safety: none.
+class FreeMap {
+ public:
+  /// Enters a piece. False, and no change, when part of it is already free.
+  bool add(Extent piece);
+  /// Takes `bytes` from the smallest piece that holds them; among equal ones, from the piece with
+  /// the lowest offset. So large pieces stay large, and the end of the pool stays untouched.
+  std::optional<Extent> take(std::uint64_t bytes);
+
+  /// Bytes of the piece that ends at `offset`, 0 when none does.
+  std::uint64_t bytes_ending_at(std::uint64_t offset) const noexcept;
+
+  std::uint64_t free_bytes() const noexcept { return free_bytes_; }
+  std::uint64_t piece_count() const noexcept { return by_offset_.size(); }
+  std::uint64_t largest_bytes() const noexcept {
+    return by_size_.empty() ? 0 : by_size_.rbegin()->first;
+  }
+
+ private:
+  void enter(Extent piece);
+  void leave(std::map<std::uint64_t, std::uint64_t>::iterator piece);
+
+  std::map<std::uint64_t, std::uint64_t> by_offset_;           // offset -> bytes
+  std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;  // (bytes, offset)
+  std::uint64_t free_bytes_ = 0;
+};
+
+}  // namespace flugs::pmem

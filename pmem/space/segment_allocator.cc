@@ -1,0 +1,220 @@
+#include "pmem/space/segment_allocator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "base/check.h"
+#include "base/shared_words.h"
+
+namespace flugs::pmem {
+
+namespace {
+
+/// A store that reaches the medium as a whole or not at all.
+void store_word(std::uint64_t& word, std::uint64_t value) noexcept {
+  std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_relaxed);
+}
+
+/// Step of touched_limit: 8 MB for segments of 64 MB. So a reopened pool takes at most that much
+/// zero space for used, and one fence pays for 8 MB of extents.
+std::uint64_t touch_step(std::uint64_t segment_bytes, std::uint64_t unit_bytes) noexcept {
+  return std::max(segment_bytes / 8 / unit_bytes * unit_bytes, unit_bytes);
+}
+
+}  // namespace
+
+SegmentAllocator::SegmentAllocator(Medium& medium, SegmentSource& source,
+                                   std::span<ArenaRecord> arenas, std::uint64_t segment_bytes,
+                                   std::uint32_t unit_bytes, Origin origin)
+    : medium_(medium),
+      source_(source),
+      unit_bytes_(unit_bytes),
+      segment_bytes_(segment_bytes),
+      touch_step_bytes_(touch_step(segment_bytes, unit_bytes)),
+      grow_persister_(medium),
+      touch_persister_(medium),
+      has_finished_claims_(origin == Origin::kCreated) {
+  std::uint64_t previous_end = 0;
+  for (ArenaRecord& record : arenas) {
+    const Arena arena{.begin = record.offset,
+                      .end = record.offset + record.bytes,
+                      .record = &record,
+                      .allocated_limit = record.allocated_limit,
+                      .touched_limit = record.touched_limit,
+                      .fresh_limit = record.touched_limit};
+    arenas_.push_back(arena);
+    overhead_bytes_ += arena.begin - previous_end;
+    previous_end = arena.end;
+    if (has_finished_claims_ && arena.allocated_limit > arena.begin)
+      FLUGS_CHECK(free_.add({arena.begin, arena.allocated_limit - arena.begin}));
+  }
+}
+
+SegmentAllocator::~SegmentAllocator() {
+  grower_.request_stop();
+  space_wanted_.notify_all();
+}
+
+std::uint64_t SegmentAllocator::round_up(std::uint64_t bytes, std::uint64_t step) const noexcept {
+  return (bytes + step - 1) / step * step;
+}
+
+SegmentAllocator::Arena* SegmentAllocator::arena_of(Extent extent) noexcept {
+  for (Arena& arena : arenas_) {
+    if (extent.offset < arena.begin || extent.offset >= arena.allocated_limit) continue;
+    return extent.bytes <= arena.allocated_limit - extent.offset ? &arena : nullptr;
+  }
+  return nullptr;
+}
+
+Result<Extent> SegmentAllocator::allocate(std::uint64_t bytes, Persister& persister) {
+  if (bytes == 0) return Status(StatusCode::kInvalidArgument, "an extent of 0 bytes was asked for");
+  if (bytes > medium_.bytes()) return out_of_space(bytes, Status());
+  const std::uint64_t wanted = round_up(bytes, unit_bytes_);
+  for (;;) {
+    std::optional<Extent> extent;
+    std::uint64_t dirty_bytes = 0;
+    {
+      const std::scoped_lock lock(map_mutex_);
+      note_write(SharedWord::kSpace, &map_mutex_);
+      if (!has_finished_claims_) {
+        return Status(StatusCode::kBusy, "the pool is being opened: claims are not finished");
+      }
+      extent = free_.take(wanted);
+      if (extent) dirty_bytes = hand_out(*extent);
+      if (free_.free_bytes() < grow_ahead_bytes_) space_wanted_.notify_one();
+    }
+    if (extent) {
+      persister.zero(medium_.base() + extent->offset, dirty_bytes, "extent-zero/1");
+      return *extent;
+    }
+    const Status status = provide_for(wanted);
+    if (!status.ok()) {
+      if (status.code() == StatusCode::kOutOfSpace) return out_of_space(bytes, status);
+      return status;
+    }
+  }
+}
+
+/// Accounts for an extent just taken out of the free map, under map_mutex_. Returns how many bytes
+/// at its front may be other than zero.
+std::uint64_t SegmentAllocator::hand_out(Extent extent) {
+  touch(extent);
+  Arena& arena = *arena_of(extent);
+  const std::uint64_t end = extent.offset + extent.bytes;
+  const std::uint64_t dirty_end = std::clamp(arena.fresh_limit, extent.offset, end);
+  arena.fresh_limit = std::max(arena.fresh_limit, end);
+  used_bytes_ += extent.bytes;
+  return dirty_end - extent.offset;
+}
+
+// Protocol extent-touch. Under map_mutex_, before the extent is handed out.
+//   step  store                    made durable by    power cut just after it: recovery
+//   1     arena.touched_limit      persist (8 bytes)  takes the space below for used: it zeroes
+//                                                     what of it nobody claims before handing out
+// Must hold:  1 before the owner stores into the extent, else a later process would hand out space
+//             that is not zero as zero.
+// Need not:   anything about the extent itself. It has no owner until one publishes a pointer to
+//             it; a power cut before that leaves it free.
+//
+// Protocol extent-zero. In allocate(), when space was used before.
+//   step  store                    made durable by    power cut just after it: recovery
+//   1     zeros in the extent      the owner's fence  finds the extent free: nothing points to it
+// Must hold:  1 before the owner publishes the extent: the owner's own next fence does both.
+void SegmentAllocator::touch(Extent extent) {
+  Arena* arena = arena_of(extent);
+  FLUGS_CHECK(arena != nullptr);
+  const std::uint64_t end = extent.offset + extent.bytes;
+  if (end <= arena->touched_limit) return;
+  const std::uint64_t step_end = arena->begin + round_up(end - arena->begin, touch_step_bytes_);
+  arena->touched_limit = std::min(step_end, arena->allocated_limit);
+  store_word(arena->record->touched_limit, arena->touched_limit);
+  touch_persister_.persist(&arena->record->touched_limit, sizeof(std::uint64_t), "extent-touch/1");
+}
+
+void SegmentAllocator::release(Extent extent) {
+  FLUGS_CHECK(extent.bytes != 0 && extent.bytes <= medium_.bytes());
+  FLUGS_CHECK(extent.offset % unit_bytes_ == 0);
+  extent.bytes = round_up(extent.bytes, unit_bytes_);
+  const std::scoped_lock lock(map_mutex_);
+  FLUGS_CHECK(has_finished_claims_);
+  FLUGS_CHECK(arena_of(extent) != nullptr);
+  FLUGS_CHECK(free_.add(extent));  // released twice
+  used_bytes_ -= extent.bytes;
+}
+
+Status SegmentAllocator::claim(Extent extent, std::string_view owner) {
+  const auto corrupt = [&](std::string_view what) {
+    return Status(StatusCode::kCorrupt, fmt::format("{}: extent of {} bytes at offset {} {}", owner,
+                                                    extent.bytes, extent.offset, what));
+  };
+  if (extent.bytes == 0 || extent.offset % unit_bytes_ != 0) {
+    return corrupt(fmt::format("is empty or does not begin at a multiple of {}", unit_bytes_));
+  }
+  if (extent.bytes > medium_.bytes()) return corrupt("lies outside of the pool");
+  extent.bytes = round_up(extent.bytes, unit_bytes_);
+  const Arena* arena = arena_of(extent);
+  if (arena == nullptr) return corrupt("lies outside of the space that the pool has allocated");
+  if (extent.offset + extent.bytes > arena->touched_limit) {
+    return corrupt(fmt::format("lies above {}, in space never handed out", arena->touched_limit));
+  }
+  bool is_first = false;
+  {
+    const std::scoped_lock lock(claim_lock_);
+    FLUGS_CHECK(!has_finished_claims_);
+    is_first = claims_.add(extent);
+  }
+  return is_first ? Status() : corrupt("overlaps an extent that has an owner already");
+}
+
+void SegmentAllocator::finish_claims() {
+  const std::scoped_lock lock(map_mutex_, claim_lock_);
+  if (has_finished_claims_) return;
+  for (const Arena& arena : arenas_)
+    claims_.for_each_gap(arena.begin, arena.allocated_limit,
+                         [this](Extent gap) { FLUGS_CHECK(free_.add(gap)); });
+  used_bytes_ = claims_.bytes();
+  claims_.clear();
+  // The growing thread wakes up at the first allocation, so that opening has the machine for
+  // itself.
+  has_finished_claims_ = true;
+}
+
+std::uint64_t SegmentAllocator::claimed_bytes() const noexcept {
+  const std::scoped_lock lock(claim_lock_);
+  return claims_.bytes();
+}
+
+SpaceReport SegmentAllocator::space() const {
+  const std::scoped_lock lock(map_mutex_);
+  SpaceReport report;
+  report.reserved_bytes = medium_.bytes();
+  report.used_bytes = has_finished_claims_ ? used_bytes_ : claimed_bytes();
+  report.overhead_bytes = overhead_bytes_;
+  report.allocated_bytes = overhead_bytes_;
+  for (const Arena& arena : arenas_) {
+    report.allocated_bytes += arena.allocated_limit - arena.begin;
+  }
+  return report;
+}
+
+std::uint64_t SegmentAllocator::free_bytes() const {
+  const std::scoped_lock lock(map_mutex_);
+  if (has_finished_claims_) return free_.free_bytes();
+  std::uint64_t bytes = 0;
+  for (const Arena& arena : arenas_) bytes += arena.allocated_limit - arena.begin;
+  return bytes - claimed_bytes();
+}
+
+Result<Extent> SegmentAllocator::out_of_space(std::uint64_t wanted, const Status& cause) const {
+  const SpaceReport report = space();
+  const std::string why = cause.message().empty() ? "" : fmt::format(": {}", cause.message());
+  return Status(StatusCode::kOutOfSpace,
+                fmt::format("{} bytes wanted, {} free, {} of at most {} bytes allocated{}", wanted,
+                            free_bytes(), report.allocated_bytes, report.reserved_bytes, why));
+}
+
+}  // namespace flugs::pmem
