@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/zeroed_memory.h"
 #include "columns/index/hash_index_builder.h"
-#include "test/model/random.h"
+#include "test/support/random.h"
 
 namespace flugs::columns {
 namespace {

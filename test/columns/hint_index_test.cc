@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "pmem/pool/found_words.h"
 #include "pmem/pool/pool.h"
-#include "test/model/random.h"
+#include "test/support/random.h"
 
 namespace flugs::columns {
 namespace {

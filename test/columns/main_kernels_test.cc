@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "test/model/random.h"
+#include "test/support/random.h"
 
 namespace flugs::test {
 namespace {

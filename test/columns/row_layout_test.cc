@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "test/model/random.h"
+#include "test/support/random.h"
 
 namespace flugs::columns {
 namespace {

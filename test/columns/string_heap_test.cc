@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "test/model/random.h"
+#include "test/support/random.h"
 #include "test/support/test_column.h"
 
 namespace flugs::test {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "flugs/merge.h"
-#include "test/model/random.h"
 #include "test/support/complaint.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "test/model/random.h"
 #include "test/support/complaint.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

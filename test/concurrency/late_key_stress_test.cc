@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tables/table/table.h"
-#include "test/model/random.h"
 #include "test/support/complaint.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

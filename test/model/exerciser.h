@@ -16,7 +16,7 @@
 #include "flugs/query.h"
 #include "test/model/calls.h"
 #include "test/model/model_database.h"
-#include "test/model/random.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

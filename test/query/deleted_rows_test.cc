@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/database/database_access.h"
-#include "test/model/random.h"
 #include "test/query/naive.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 using namespace flugs;

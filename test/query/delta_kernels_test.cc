@@ -7,7 +7,7 @@
 #include "columns/dictionary/dictionary.h"
 #include "columns/main/main_kernels.h"
 #include "mvcc/stamps.h"
-#include "test/model/random.h"
+#include "test/support/random.h"
 
 using namespace flugs;
 using namespace flugs::query;

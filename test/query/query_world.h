@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "test/model/random.h"
 #include "test/query/naive.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

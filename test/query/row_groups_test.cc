@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "columns/main/main_kernels.h"
-#include "test/model/random.h"
 #include "test/query/naive.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 using namespace flugs;

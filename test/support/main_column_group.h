@@ -8,8 +8,8 @@
 
 #include "columns/main/main_column.h"
 #include "columns/main/main_column_builder.h"
-#include "test/model/random.h"
 #include "test/support/model_value.h"
+#include "test/support/random.h"
 
 namespace flugs::test {
 

@@ -6,7 +6,7 @@
 
 #include "flugs/schema.h"
 #include "flugs/value.h"
-#include "test/model/random.h"
+#include "test/support/random.h"
 
 namespace flugs::test {
 

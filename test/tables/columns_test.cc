@@ -8,7 +8,7 @@
 
 #include "flugs/merge.h"
 #include "flugs/query.h"
-#include "test/model/random.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 #include "test/support/whole_pool.h"
 

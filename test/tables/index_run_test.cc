@@ -9,8 +9,8 @@
 
 #include "flugs/merge.h"
 #include "tables/keys/index_run.h"
-#include "test/model/random.h"
 #include "test/support/complaint.h"
+#include "test/support/random.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "test/model/random.h"
+#include "test/support/random.h"
 
 namespace flugs::test {
 namespace {
