@@ -106,6 +106,29 @@ class PlantedTree(unittest.TestCase):
             "tables/table/table.h": '#pragma once\n#include "tables/rows/row.h"\n',
             "engine/merge/merge.h": '#pragma once\n#include "tables/table/table.h"\n'}), [])
 
+    def test_layering_of_folders_three_deep(self):
+        for path, name in (("verify/isolation/checker/graph.h", "pmem/pool/pool.h"),
+                           ("verify/crash/rig/rig.h", "verify/crash/scripts/scripts.h"),
+                           ("verify/crash/scripts/scripts.h", "bench/support/random.h"),
+                           ("verify/damage/pool_map.h", "tools/support/command.h")):
+            self.assert_fires(path, f'#pragma once\n#include "{name}"\n', "layering")
+            os.remove(os.path.join(self.root, path))
+        self.assert_fires("verify/crash/rig.h", "#pragma once\n", "layering")
+
+    def test_folder_with_many_sources(self):
+        files = {f"columns/column/part{i}.h": "#pragma once\n" for i in range(39)}
+        self.assertEqual(self.check(files=files), [])
+        files["columns/column/one_more.h"] = "#pragma once\n"
+        self.assertEqual(self.check(files=files), [("columns/column", "flat")])
+
+    def test_folders_that_include_each_other(self):
+        files = {"test/model/model.h": '#pragma once\n#include "test/support/rows.h"\n',
+                 "test/support/rows.h": "#pragma once\n",
+                 "test/support/pools.h": '#pragma once\n#include "test/pmem/pools.h"\n'}
+        self.assertEqual(self.check(files=files), [])
+        files["test/support/pools.h"] = '#pragma once\n#include "test/model/model.h"\n'
+        self.assertEqual(self.check(files=files), [("test/model/model.h", "mutual")])
+
     def test_arrows_have_no_cycle(self):
         rest = {name: {other for other in tidy.MAY_INCLUDE for wish in may
                        if other != name and (other == wish or other.startswith(wish + "/"))}

@@ -18,6 +18,7 @@ import cxx_text
 LINE_MAX = 100
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
+FOLDER_SOURCES_MAX = 40
 CLANG_FORMAT = "clang-format-19"
 
 
@@ -152,6 +153,7 @@ class Tidy:
         self.paths = source_files(root)
         self.text = {path: self._read(path) for path in self.paths}
         self.violations = []
+        self.includes = {}  # (folder, folder that it includes) -> where
 
     def _read(self, path):
         try:
@@ -175,6 +177,7 @@ class Tidy:
                 self._check_functions(path)
                 self._check_disabled(path)
                 self._check_listed(path)
+        self._check_folders()
         self._check_labels()
         return self.violations
 
@@ -224,6 +227,20 @@ class Tidy:
         allowed = MAY_INCLUDE[folder] | {folder} | ({"base"} if folder == "flugs" else set())
         if not {target, *folders_above(target)} & allowed:
             self._report(path, line, "layering", f'{folder} must not know "{name}"')
+        else:
+            self.includes.setdefault((os.path.dirname(path), os.path.dirname(name)), (path, line))
+
+    def _check_folders(self):
+        """Few sources lie flat in a folder, and no two folders include each other."""
+        flat = collections.Counter(os.path.dirname(path) for path in self.paths
+                                   if path.endswith(CXX))
+        for folder, count in sorted(flat.items()):
+            if count > FOLDER_SOURCES_MAX:
+                message = f"{count} sources lie flat in it, at most {FOLDER_SOURCES_MAX}"
+                self._report(folder, 1, "flat", message)
+        for (folder, other), (path, line) in sorted(self.includes.items()):
+            if folder < other and (other, folder) in self.includes:
+                self._report(path, line, "mutual", f"{folder}/ and {other}/ include each other")
 
     def _check_persistence(self, path):
         if path.startswith(PERSISTENCE_DIRS):
