@@ -27,7 +27,7 @@ Status DatabaseCore::change_type(TableId id, ColumnId column, Type type) {
   if (altered->is_dropped()) return no_table();
   Status changed = altered->change_type(column, type);
   // Calls that found the column before may still write what belongs to its former edition.
-  altered->note_readers_of_replaced(slots_->advance());
+  altered->note_readers_of_replaced(slots().advance());
   return changed;
 }
 

@@ -28,11 +28,12 @@ std::uint64_t memory_bytes() noexcept {
 }  // namespace
 
 DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options)
-    : pool_(std::move(pool)), options_(options), tables_by_id_(kTableIdsMax) {
-  slots_ = std::make_unique<mvcc::TransactionSlots>(*pool_, root().slot_array);
-  reclaimer_ = std::make_unique<RowReclaimer>(*slots_);
+    : pool_(std::move(pool)),
+      options_(options),
+      transactions_(*pool_, root().slot_array),
+      tables_by_id_(kTableIdsMax) {
   options_.clock = clock_in_use(options.clock, std::thread::hardware_concurrency());
-  if (options_.clock == CommitClock::kProcessors) slots_->use_processor_clock();
+  if (options_.clock == CommitClock::kProcessors) slots().use_processor_clock();
 }
 
 CommitClock DatabaseCore::clock_in_use(CommitClock wanted, unsigned processors) {
@@ -42,14 +43,10 @@ CommitClock DatabaseCore::clock_in_use(CommitClock wanted, unsigned processors) 
                                                       : CommitClock::kCounter;
 }
 
-// Everything that a transaction does looks whether attention is wanted; what it finds then is true
-// for ever. Other threads are not there any more, and what they held stays locked.
 void DatabaseCore::give_up_in_child(void* core) noexcept {
   auto& self = *static_cast<DatabaseCore*>(core);
   self.is_forked_.store(true, std::memory_order_relaxed);
-  for (const auto& context : self.contexts_) {
-    context->ending.end_in_child();
-  }
+  self.transactions_.end_in_child();
 }
 
 DatabaseCore::~DatabaseCore() {
@@ -59,49 +56,7 @@ DatabaseCore::~DatabaseCore() {
   sweeper_.reset();
   hint_keeper_.reset();
   merger_.reset();
-  if (slots_ != nullptr) FLUGS_CHECK(slots_->taken() == 0);  // a transaction is still open
-}
-
-void DatabaseCore::start() {
-  slots_->start(options_.slots_max);
-  contexts_.resize(slots_->slot_count());
-  for (auto& context : contexts_) {
-    context = std::make_unique<TransactionContext>();
-    context->slots = slots_.get();
-    context->ddl_mutex = &ddl_mutex_;
-    context->ending.connect(slots_->mirrors()[&context - contexts_.data()].attention,
-                            slots_->asked_to_end());
-    context->tables = &tables_by_id_;
-  }
-  watch_ = std::make_unique<TransactionWatch>(contexts_.size());
-  row_locks_ = std::make_unique<RowLocks>(contexts_.size());
-  for (std::uint32_t slot = 0; slot < contexts_.size(); ++slot)
-    contexts_[slot]->locks.connect(*row_locks_, slot);
-}
-
-// --------------------------------------------------------------------------------- transactions
-
-Result<TransactionContext*> DatabaseCore::take_context(AccessMode mode, Isolation isolation) {
-  mvcc::Slot* slot = slots_->acquire();
-  if (slot == nullptr)
-    return Status(
-        StatusCode::kTooManyTransactions,
-        fmt::format("{} transactions are open, which is slots_max", slots_->slot_count()));
-  TransactionContext& context = *contexts_[slot->index()];
-  context.slot = slot;
-  context.mode = mode;
-  context.isolation = isolation;
-  context.is_writing = false;
-  context.ending.forget_former();
-  const std::uint64_t snapshot = slots_->begin_snapshot(*slot);
-  context.ending.begin(context.next_id(), snapshot);
-  context.visibility = mvcc::Visibility(slots_->mirrors(), snapshot, mvcc::kNoStamp);
-  return &context;
-}
-
-void DatabaseCore::begin_statement(TransactionContext& context) noexcept {
-  context.visibility =
-      mvcc::Visibility(slots_->mirrors(), slots_->now(), context.visibility.own_tag());
+  FLUGS_CHECK(slots().taken() == 0);  // a transaction is still open
 }
 
 Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
@@ -109,130 +64,12 @@ Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
     return Status(StatusCode::kInvalidArgument, fmt::format("isolation is {}, allowed are 0 to 2",
                                                             static_cast<unsigned>(isolation)));
   pmem::begin_scm_task();
-  Result<TransactionContext*> context = take_context(mode, isolation);
+  Result<TransactionContext*> context = transactions_.begin(mode, isolation);
   if (!context.ok()) return std::move(context).status();
   Transaction transaction;
   transaction.database_ = this;
   transaction.context_ = *context;
   return transaction;
-}
-
-Status DatabaseCore::prepare_write(TransactionContext* context) {
-  if (context == nullptr) return Status(StatusCode::kInvalidArgument, "the transaction has ended");
-  if (context->is_writing) return {};
-  if (context->mode == AccessMode::kReadOnly)
-    return Status(StatusCode::kReadOnly, "the transaction was begun read-only");
-  slots_->begin_writing(*context->slot);
-  context->is_writing = true;
-  context->visibility =
-      mvcc::Visibility(slots_->mirrors(), context->visibility.snapshot(), context->slot->tag());
-  return {};
-}
-
-// Locks go first: collecting lets go of the snapshot that holds back the rows whose ids are names
-// of locks (Table::lock_name).
-void DatabaseCore::clear(TransactionContext& context) noexcept {
-  if (__builtin_expect(!context.locks.empty(), 0)) context.locks.release_since(0);
-  if (context.is_writing && reclaimer_->reclaim(context)) merger_->retry_start();
-  context.writes.clear();
-  context.index_changes.clear();
-  context.dead_rows.clear_dying();
-  context.unflushed.clear();
-  context.savepoints.clear();
-  if (context.notes_reads()) context.reads.clear();
-  context.asks_references = false;
-  context.deletes_in_main = false;
-}
-
-Result<std::uint64_t> DatabaseCore::commit(TransactionContext& context) {
-  if (context.writes.empty()) {
-    abort(context);
-    return std::uint64_t{0};
-  }
-  mvcc::Commit protocol(*slots_);
-  Result<std::uint64_t> timestamp = protocol.run(
-      *context.slot, context.writes.all(), context.writes.flushed_ahead(),
-      [&](pmem::Persister& persister) { context.unflushed.flush(persister, "commit/1"); },
-      [&] { context.unflushed.mark_durable(); },
-      [&](std::uint64_t at) { return reads_hold(context, at); });
-  if (!timestamp.ok()) {
-    if (timestamp.code() == StatusCode::kConflict) context.conflicts.add();
-    if (!context.refusal.ok()) timestamp = std::exchange(context.refusal, Status());
-    abort(context);
-    return timestamp;
-  }
-  context.unflushed.keep_hints(context.slot->persister());
-  if (context.deletes_in_main)
-    for (const DeadRow& dead : context.dead_rows.dying())
-      dead.table->rows().note_deleted(dead.row, *timestamp);
-  context.dead_rows.commit(*timestamp);
-  context.commits.add();
-  clear(context);
-  leave(context);
-  return timestamp;
-}
-
-// Serializable: what it read must be at its commit time-stamp what it was in its snapshot, so that
-// transactions take effect in the order of their time-stamps. Between the two others may have
-// committed that change it; those that have no time-stamp yet will get a higher one.
-bool DatabaseCore::reads_hold(TransactionContext& context, std::uint64_t at) const {
-  if (__builtin_expect(!context.notes_reads() && !context.asks_references, 1)) return true;
-  slots_->pass(at);
-  const auto now = mvcc::Visibility::at_commit(slots_->mirrors(), at, context.visibility.own_tag());
-  if (context.asks_references && !references_hold(context, now)) return false;
-  return !context.notes_reads() || context.reads.holds(context.visibility, now);
-}
-
-// The same for foreign keys, at every level: each row that was written refers to one that is there
-// at the commit time-stamp, and none refers to what was deleted. Of two transactions of which one
-// deletes what the other refers to, the one with the higher time-stamp sees what the other did.
-bool DatabaseCore::references_hold(TransactionContext& context, const mvcc::Visibility& now) {
-  for (const mvcc::Write& write : context.writes) {
-    const Result<bool> holds = context.table_of(write.table)->check_references(write, now, nullptr);
-    if (holds.ok()) continue;
-    const bool is_violated = holds.code() == StatusCode::kConstraintViolated;
-    context.refusal = Status(is_violated ? StatusCode::kConflict : holds.code(),
-                             std::string(holds.status().message()));
-    return false;
-  }
-  return true;
-}
-
-// One that is to end may have been ended by another thread, or be about to.
-void DatabaseCore::abort(TransactionContext& context) noexcept {
-  context.ending.enter_last_call();
-  if (context.ending.is_to_end()) {
-    if (context.ending.is_parents()) return;
-    end_now(context);
-  } else {
-    undo(context);
-  }
-  leave(context);
-}
-
-void DatabaseCore::leave(TransactionContext& context) noexcept {
-  context.ending.leave();
-  slots_->release(*context.slot);
-}
-
-void DatabaseCore::undo(TransactionContext& context) noexcept {
-  if (context.is_writing) {
-    for (auto change = context.index_changes.rbegin(); change != context.index_changes.rend();
-         ++change)
-      change->table->undo_index_change(*change);
-    for (const mvcc::Write& write : context.writes)
-      if (write.deletes)
-        if (Table* owner = known_table(TableId(write.table)); owner != nullptr)
-          owner->rows().take_mark_back(write.row);
-    mvcc::Commit(*slots_).undo(*context.slot, context.writes.all());
-    for (const mvcc::Write& write : context.writes)
-      if (!write.deletes)
-        if (Table* owner = known_table(TableId(write.table)); owner != nullptr)
-          context.dead_rows.give_back(*owner, write.row);
-    if (!context.writes.empty()) context.aborts.add();
-  }
-  clear(context);
-  context.is_writing = false;
 }
 
 // ---------------------------------------------------------------------------------------- tables
@@ -290,7 +127,7 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
     return Status(StatusCode::kBusy,
                   fmt::format("table {}: is being merged or dropped already", merged->name()));
   if (merged->is_dropped()) return no_table();
-  TableMerge merge(*pool_, *slots_, *merged, ddl_mutex_, options);
+  TableMerge merge(*pool_, slots(), *merged, ddl_mutex_, options);
   Status status = merge.run();
   merged->merge_record().note_merge(merge.report(), status);
   if (!status.ok()) return status;
@@ -410,21 +247,7 @@ Statistics DatabaseCore::statistics() const {
   const pmem::ScmReads reads = medium.scm_reads();
   statistics.scm_lines_read = reads.lines;
   statistics.scm_lines_read_in_sequence = reads.sequential_lines;
-  for (const auto& context : contexts_) {
-    statistics.transactions_committed += context->commits.get();
-    statistics.transactions_aborted += context->aborts.get();
-    statistics.conflicts += context->conflicts.get();
-  }
-  statistics.transactions_open = slots_->taken();
-  statistics.rows_locked = row_locks_->size();
-  statistics.transactions_ended = ended_.load(std::memory_order_relaxed);
-  for (const TransactionInfo& open : transactions()) {
-    statistics.open_ms_max = std::max<std::uint64_t>(statistics.open_ms_max,
-                                                     static_cast<std::uint64_t>(open.open.count()));
-    if (!open.is_in_call)
-      statistics.idle_ms_max = std::max<std::uint64_t>(
-          statistics.idle_ms_max, static_cast<std::uint64_t>(open.idle.count()));
-  }
+  transactions_.report(statistics);
   statistics.index_mode = index_mode();
   statistics.clock = options_.clock;
   if (warmer_ != nullptr) {
@@ -459,10 +282,10 @@ Result<TableStatistics> DatabaseCore::statistics(TableId id) const {
 }
 
 Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress) {
-  if (slots_->taken() != 0)
-    return Status(StatusCode::kBusy, fmt::format("{} transactions are open", slots_->taken()));
+  if (slots().taken() != 0)
+    return Status(StatusCode::kBusy, fmt::format("{} transactions are open", slots().taken()));
   const std::vector<TableId> ids = tables();
-  const mvcc::Visibility now(slots_->mirrors(), slots_->now(), mvcc::kNoStamp);
+  const mvcc::Visibility now(slots().mirrors(), slots().now(), mvcc::kNoStamp);
   for (const TableId id : ids) {  // of all: foreign keys look into other tables
     if (Table* checked = table(id); checked != nullptr) {
       if (Status s = checked->build_indexes(Table::kAllIndexes); !s.ok()) return s;

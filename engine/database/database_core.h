@@ -20,19 +20,16 @@
 #include "engine/background/warmer.h"
 #include "engine/database/hint_keeper.h"
 #include "engine/database/opening_room.h"
-#include "engine/database/reclaim_rows.h"
 #include "engine/database/retry_queue.h"
-#include "engine/database/transaction_watch.h"
+#include "engine/database/transaction_manager.h"
 #include "flugs/database.h"
 #include "flugs/merge.h"
 #include "flugs/retry.h"
-#include "mvcc/transaction_slots.h"
 #include "pmem/pool/found_words.h"
 #include "pmem/pool/pool.h"
 #include "recovery/phases.h"
 #include "tables/catalog/catalog.h"
 #include "tables/table/table.h"
-#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 
@@ -76,9 +73,6 @@ class DatabaseCore {
   }
 
   Result<Transaction> begin(AccessMode mode, Isolation isolation = Isolation::kSnapshot);
-  /// With kReadCommitted, before a call reads or writes: gives it a snapshot of its own. The first
-  /// one goes on to hold rows back, so that row ids stay what they are.
-  void begin_statement(TransactionContext& context) noexcept;
   /// Database::run.
   Status run(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
              RetryReport* report);
@@ -89,28 +83,13 @@ class DatabaseCore {
     if (target != nullptr && target->keys().can_find(key.index) && !target->is_unbuilt())
       target->prefetch(key.index, values);
   }
-  /// The transaction's context, made ready to write; null and `why` when it may not.
-  Status prepare_write(TransactionContext* context);
-  Result<std::uint64_t> commit(TransactionContext& context);
-  void abort(TransactionContext& context) noexcept;
-  /// Transaction::rollback_to and release.
-  Status rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept;
-  static Status release(TransactionContext& context, const Savepoint& savepoint) noexcept;
-  /// For a transaction that is to end (TransactionContext::is_to_end), by its owner: undoes what it
-  /// did and lets go of its snapshot, unless a call of it is still going through rows. Its slot
-  /// stays taken until abort. The Status says what happened, kCancelled.
-  Status end_as_asked(TransactionContext& context) noexcept;
-  /// Whether one that wants to commit is to end instead.
-  static bool refuses_commit(TransactionContext& context) noexcept;
-  static Status set_time_limit(TransactionContext& context, std::chrono::milliseconds limit);
-  /// Transaction::find_for_update, for a row that the transaction sees. kNotFound: somebody has
-  /// committed a newer version, or that it is gone.
-  Status lock_record(TransactionContext& context, const Table& table, std::uint32_t row,
-                     RowLocks::Clock::time_point deadline);
+  TransactionManager& transaction_manager() noexcept { return transactions_; }
   /// As the functions of Database.
-  std::vector<TransactionInfo> transactions() const;
-  Status cancel(TransactionId id) noexcept;
-  Status end_abandoned(TransactionId id, std::chrono::milliseconds idle);
+  std::vector<TransactionInfo> transactions() const { return transactions_.open(); }
+  Status cancel(TransactionId id) noexcept { return transactions_.cancel(id); }
+  Status end_abandoned(TransactionId id, std::chrono::milliseconds idle) {
+    return transactions_.end_abandoned(id, idle);
+  }
 
   pmem::Pool& pool() noexcept { return *pool_; }
   /// Threads that queries share. Those of merges and of opening are their own.
@@ -131,9 +110,9 @@ class DatabaseCore {
 
  private:
   static constexpr std::uint32_t kTableIdsMax = 1u << 22;  // creations in a pool's life
-  static constexpr std::chrono::milliseconds kPatience{1000};
 
   DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options);
+  mvcc::TransactionSlots& slots() noexcept { return transactions_.slots(); }
   IndexMode index_mode() const noexcept { return static_cast<IndexMode>(root().index_mode); }
   DatabaseLayout& root() const noexcept { return root_of(*pool_); }
   CatalogLayout& catalog() const noexcept {
@@ -152,7 +131,7 @@ class DatabaseCore {
   Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);
   Status begin_rebuild(OpeningRoom& room);
   Status sweep_tables(recovery::Phases& phases);
-  void start();
+  void start() { transactions_.start(options_.slots_max, ddl_mutex_, tables_by_id_); }
   Result<std::uint64_t> start_threads();
   void start_keeping_hints();
   void start_sweeping();
@@ -163,22 +142,8 @@ class DatabaseCore {
     if (id.value() >= kTableIdsMax) return nullptr;
     return __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
   }
-  Result<TransactionContext*> take_context(AccessMode mode, Isolation isolation);
   Status run_once(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
                   RetryReport& report, bool& ended_by_merge);
-  bool reads_hold(TransactionContext& context, std::uint64_t at) const;
-  static bool references_hold(TransactionContext& context, const mvcc::Visibility& now);
-  void undo(TransactionContext& context) noexcept;
-  Status wait_for_writer(TransactionContext& context, const Table& table, std::uint32_t row,
-                         RowLocks::Clock::time_point deadline);
-  void end_claimed(TransactionContext& context) noexcept;
-  void end_now(TransactionContext& context) noexcept;
-  void leave(TransactionContext& context) noexcept;
-  TransactionContext* context_of(TransactionId id) const noexcept;
-  void clear(TransactionContext& context) noexcept;
-  bool wait_for_transactions() noexcept { return wait_for_snapshots(slots_->advance()); }
-  bool wait_for_snapshots(std::uint64_t since,
-                          std::chrono::milliseconds patience = kPatience) noexcept;
   Status resolve_foreign_keys(TableSchema& schema) const;
   Status link_foreign_keys();
   Status introduce(Table& table, std::unique_lock<Mutex>& guard);
@@ -195,9 +160,7 @@ class DatabaseCore {
   std::unique_ptr<pmem::FoundWords> found_words_;  // while opening claims what it reaches
   OpenOptions options_;
   RecoveryReport report_;
-  std::unique_ptr<mvcc::TransactionSlots> slots_;
-  std::unique_ptr<RowReclaimer> reclaimer_;
-  std::vector<std::unique_ptr<TransactionContext>> contexts_;  // by slot
+  TransactionManager transactions_;
   mutable Mutex ddl_mutex_;  // protects the catalogue and owned_tables_; rank: outermost
   std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
   StableArray<Table*> tables_by_id_;
@@ -207,9 +170,6 @@ class DatabaseCore {
   RetryQueue retries_;
   mutable Crew query_crew_;
   AtFork at_fork_;
-  std::unique_ptr<TransactionWatch> watch_;
-  std::unique_ptr<RowLocks> row_locks_;
-  std::atomic<std::uint64_t> ended_{0};      // transactions that were asked to
   std::unique_ptr<Merger> merger_;           // last, as it uses all of the above; so does
   std::unique_ptr<HintKeeper> hint_keeper_;  // null: who commits keeps hints
   std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left unswept, or nobody is to

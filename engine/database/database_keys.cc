@@ -34,7 +34,7 @@ StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
 
 // A place that a dropped key has left, or a new one behind the last.
 Result<std::size_t> DatabaseCore::place_for_key(Table& table, const KeySchema& key) {
-  table.keys().release_withdrawn(slots_->oldest_snapshot());
+  table.keys().release_withdrawn(slots().oldest_snapshot());
   const std::vector<KeySchema>& keys = table.schema().keys;
   bool is_one_left = false;
   for (std::size_t place = 0; place < kKeysMax; ++place) {
@@ -102,12 +102,12 @@ Status DatabaseCore::make_key(Table& table, std::size_t place) {
                   fmt::format("table {}, key {}: a transaction that began before it is still open",
                               table.name(), table.keys()[place]->name()));
   };
-  if (!wait_for_transactions()) return busy();
+  if (!transactions_.wait_for_all()) return busy();
   KeyBuild build(table, place);
   std::uint64_t snapshot = 0;
   {
     const Result<TransactionContext*> context =
-        take_context(AccessMode::kReadOnly, Isolation::kSnapshot);
+        transactions_.begin(AccessMode::kReadOnly, Isolation::kSnapshot);
     if (!context.ok()) return context.status();
     snapshot = (*context)->visibility.snapshot();
     Status entered;
@@ -115,16 +115,18 @@ Status DatabaseCore::make_key(Table& table, std::size_t place) {
       const Visit visiting(**context);
       entered = build.enter_rows((*context)->visibility, closing_);
     }
-    abort(**context);
+    transactions_.abort(**context);
     if (!entered.ok()) return entered;
   }
-  if (build.has_doubts() ? !wait_for_transactions() : !wait_for_snapshots(snapshot)) return busy();
+  if (build.has_doubts() ? !transactions_.wait_for_all()
+                         : !transactions_.wait_for_snapshots(snapshot))
+    return busy();
   if (!build.has_doubts()) return {};
   const Result<TransactionContext*> context =
-      take_context(AccessMode::kReadOnly, Isolation::kSnapshot);
+      transactions_.begin(AccessMode::kReadOnly, Isolation::kSnapshot);
   if (!context.ok()) return context.status();
   Status settled = build.settle_doubts((*context)->visibility);
-  abort(**context);
+  transactions_.abort(**context);
   return settled;
 }
 
@@ -170,16 +172,16 @@ Status DatabaseCore::check_droppable(const Table& table, std::size_t index) {
 void DatabaseCore::withdraw_key(Table& table, std::size_t place) {
   if (table.keys().can_find(place)) table.runs().drop_key(place);
   table.keys().withdraw(place);
-  table.keys().keep_until(place, slots_->advance());
+  table.keys().keep_until(place, slots().advance());
 }
 
 // What is not given back here, because somebody may know the key still, is when the next one is
 // added to the table, or dropped.
 void DatabaseCore::release_key(Table& table) {
-  static_cast<void>(wait_for_snapshots(slots_->advance(), kReleasePatience));
+  static_cast<void>(transactions_.wait_for_snapshots(slots().advance(), kReleasePatience));
   table.wait_for_build();  // nobody looks at hints any more (Table::check_hints)
   const std::lock_guard guard(ddl_mutex_);
-  if (!table.is_gone()) table.keys().release_withdrawn(slots_->oldest_snapshot());
+  if (!table.is_gone()) table.keys().release_withdrawn(slots().oldest_snapshot());
 }
 
 }  // namespace flugs::engine

@@ -123,7 +123,8 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
 }
 
 Result<std::uint64_t> DatabaseCore::start_threads() {
-  merger_ = std::make_unique<Merger>(*pool_, *slots_, ddl_mutex_, options_.merge_niceness);
+  merger_ = std::make_unique<Merger>(*pool_, slots(), ddl_mutex_, options_.merge_niceness);
+  transactions_.connect(*merger_);
   for (const auto& table : owned_tables_) merger_->watch(*table, options_.merge_policy);
   start_keeping_hints();
   start_sweeping();
@@ -148,7 +149,7 @@ Status DatabaseCore::create() {
   root().index_mode = static_cast<std::uint64_t>(options_.index_mode);
   persister.flush(&root(), sizeof root(), "create_database/1");
   persister.fence("create_database/1");
-  if (Status s = slots_->create(options_.slots_max); !s.ok()) return s;
+  if (Status s = slots().create(options_.slots_max); !s.ok()) return s;
   std::atomic_ref(root().magic).store(DatabaseLayout::kMagic, std::memory_order_relaxed);
   persister.persist(&root().magic, sizeof root().magic, "create_database/3");
   start();
@@ -240,14 +241,14 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
     if (owner == nullptr || !owner->rows().exists(row)) return nullptr;
     return owner->rows().stamped_version(row);
   };
-  if (Status s = slots_->load(locate, counts); !s.ok()) return s;
-  slots_->forget_all_intents();
+  if (Status s = slots().load(locate, counts); !s.ok()) return s;
+  slots().forget_all_intents();
   report_.transactions_completed = counts.completed;
   report_.transactions_undone = counts.undone;
   found_words_.reset();
   pool_->allocator().finish_claims();
   // A full pool keeps the slots it has.
-  if (Status s = slots_->grow(options_.slots_max); !s.ok() && s.code() != StatusCode::kOutOfSpace)
+  if (Status s = slots().grow(options_.slots_max); !s.ok() && s.code() != StatusCode::kOutOfSpace)
     return s;
   start();
   return counts.completed + counts.undone;
@@ -259,7 +260,7 @@ Status DatabaseCore::begin_rebuild(OpeningRoom& room) {
     if (Status s = table->begin_dictionaries(); !s.ok()) return s;
     const Table::Unbuilt unbuilt = table->find_unbuilt();
     if (!room.takes(unbuilt))
-      table->leave_indexes(unbuilt, options_.recovery_threads, *slots_, closing_);
+      table->leave_indexes(unbuilt, options_.recovery_threads, slots(), closing_);
   }
   return {};
 }
@@ -297,7 +298,7 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
     const bool needs_all = options_.ready == Ready::kIndexesBuilt ||
                            (table->has_keys_in_dram() && !table->is_unbuilt(Table::kKeyIndexes));
     const std::uint32_t left = needs_all ? 0 : table->rows_left_unswept(owned_tables_.size());
-    if (left != 0) table->leave_unswept(left, *slots_);
+    if (left != 0) table->leave_unswept(left, slots());
     for (std::uint32_t first = left; first < end; first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
   }
@@ -306,7 +307,7 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   for (Swept& part : parts)
     tasks.emplace_back([&part, this] {
       pmem::Persister persister(pool_->medium());
-      Status s = part.table->sweep(part.first, part.end, Table::SweepMoment::kOpening, *slots_,
+      Status s = part.table->sweep(part.first, part.end, Table::SweepMoment::kOpening, slots(),
                                    part.free, persister, part.counts);
       persister.fence("sweep/1");
       return s;

@@ -125,7 +125,7 @@ Status DatabaseCore::introduce(Table& table, std::unique_lock<Mutex>& guard) {
   }
   if (!has_others) return {};
   guard.unlock();  // those we wait for may look tables up before they end
-  const bool nobody_is_left = wait_for_transactions();
+  const bool nobody_is_left = transactions_.wait_for_all();
   guard.lock();
   if (nobody_is_left) return {};
   return Status(StatusCode::kBusy,
@@ -145,21 +145,6 @@ Status DatabaseCore::check_unreferenced(const Table& table) const {
   return {};
 }
 
-// Until no transaction is left whose snapshot is below; not for long.
-bool DatabaseCore::wait_for_snapshots(std::uint64_t since,
-                                      std::chrono::milliseconds patience) noexcept {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (slots_->oldest_snapshot() < since) {
-    if (wait_observer != nullptr) {  // patience is for the clock of the machine
-      wait_observer->on_wait();
-      continue;
-    }
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  return true;
-}
-
 // Protocol drop_table. The table is gone after step 1.
 //   step  store                          made durable by     power cut just after it: recovery
 //   1     catalogue entry := 0           persist (8 bytes)   the table's extents are unreachable:
@@ -175,7 +160,7 @@ Status DatabaseCore::drop_table(TableId id) {
   // Those we wait for may look tables up, or make and drop others, before they end.
   guard.unlock();
   const std::lock_guard no_merge(dropped->merge_mutex());  // one that runs ends early
-  const bool nobody_is_left = wait_for_transactions();
+  const bool nobody_is_left = transactions_.wait_for_all();
   if (nobody_is_left) dropped->wait_for_build();
   guard.lock();
   if (!nobody_is_left) {

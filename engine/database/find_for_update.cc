@@ -23,8 +23,9 @@ constexpr std::chrono::microseconds kRowPauseMax{1000};
 }  // namespace
 
 // Returns when nobody writes the row: ok if nobody has, kNotFound if somebody has committed that.
-Status DatabaseCore::wait_for_writer(TransactionContext& context, const Table& table,
-                                     std::uint32_t row, RowLocks::Clock::time_point deadline) {
+Status TransactionManager::wait_for_writer(TransactionContext& context, const Table& table,
+                                           std::uint32_t row,
+                                           RowLocks::Clock::time_point deadline) {
   const std::uint32_t slot = context.slot->index();
   auto pause = kRowPauseMin;
   bool is_waiting = false;
@@ -53,8 +54,8 @@ Status DatabaseCore::wait_for_writer(TransactionContext& context, const Table& t
   return status;
 }
 
-Status DatabaseCore::lock_record(TransactionContext& context, const Table& table, std::uint32_t row,
-                                 RowLocks::Clock::time_point deadline) {
+Status TransactionManager::lock_record(TransactionContext& context, const Table& table,
+                                       std::uint32_t row, RowLocks::Clock::time_point deadline) {
   if (mvcc::load_stamp(table.rows().version(row).created) == context.visibility.own_tag())
     return {};  // nobody else sees it
   const Visit visiting(context);
@@ -93,7 +94,8 @@ Result<Row> Transaction::find_for_update(KeyId key, std::span<const Value> value
   for (;;) {
     Result<Row> row = find(key, values);
     if (!row.ok()) return row;
-    const Status locked = database_->lock_record(*context_, **target, row->id().value(), deadline);
+    const Status locked = database_->transaction_manager().lock_record(*context_, **target,
+                                                                       row->id().value(), deadline);
     if (locked.ok()) return row;
     if (locked.code() == StatusCode::kCancelled) return unusable();
     if (locked.code() != StatusCode::kNotFound) return named(locked.code(), locked.message());

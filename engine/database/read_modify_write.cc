@@ -103,7 +103,7 @@ Result<engine::Table*> Transaction::table_to_write(KeyId key) {
   if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   return target;
 }
 

@@ -52,12 +52,13 @@ Status ended() { return Status(StatusCode::kInvalidArgument, "the transaction ha
 
 bool Transaction::is_usable() const noexcept {
   if (context_ == nullptr || context_->ending.is_to_end()) return false;
-  if (context_->isolation == Isolation::kReadCommitted) database_->begin_statement(*context_);
+  if (context_->isolation == Isolation::kReadCommitted)
+    database_->transaction_manager().begin_statement(*context_);
   return true;
 }
 
 Status Transaction::unusable() const {
-  return context_ == nullptr ? ended() : database_->end_as_asked(*context_);
+  return context_ == nullptr ? ended() : database_->transaction_manager().end_as_asked(*context_);
 }
 
 // A call that shows rows to `visit` until it returns false, or the transaction is to end.
@@ -91,7 +92,7 @@ Result<RowId> Transaction::insert_row(TableId table, std::span<const Given> row)
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
-  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   if (target->is_unbuilt())
     if (Status s = target->prepare_write(); !s.ok()) return s;
   return insert_and_note(*context_, *target, row);
@@ -111,7 +112,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
-  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   if (target->is_unbuilt())
     if (Status s = target->prepare_write(); !s.ok()) return s;
   const engine::Visit visiting(*context_);
@@ -127,7 +128,7 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
-  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   if (target->is_unbuilt())
     if (Status s = target->prepare_write(); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
@@ -140,7 +141,7 @@ Status Transaction::remove(TableId table, RowId row) {
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
-  if (Status s = database_->prepare_write(context_); !s.ok()) return s;
+  if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
   if (target->is_unbuilt())
     if (Status s = target->prepare_write(); !s.ok()) return s;
   Status removed = target->remove(*context_, row);
@@ -247,31 +248,34 @@ Result<Savepoint> Transaction::savepoint() {
 Status Transaction::rollback_to(Savepoint savepoint) {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
-  return database_->rollback_to(*context_, savepoint);
+  return database_->transaction_manager().rollback_to(*context_, savepoint);
 }
 
 Status Transaction::release(Savepoint savepoint) {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
-  return database_->release(*context_, savepoint);
+  return database_->transaction_manager().release(*context_, savepoint);
 }
 
 Status Transaction::commit() {
   if (context_ == nullptr) return ended();
   context_->ending.enter_last_call();
-  if (context_->ending.wants_attention() && database_->refuses_commit(*context_)) {
+  if (context_->ending.wants_attention() &&
+      database_->transaction_manager().refuses_commit(*context_)) {
     Status why = context_->ending.why_ended();
     abort();
     return why;
   }
-  Result<std::uint64_t> timestamp = database_->commit(*std::exchange(context_, nullptr));
+  Result<std::uint64_t> timestamp =
+      database_->transaction_manager().commit(*std::exchange(context_, nullptr));
   if (!timestamp.ok()) return std::move(timestamp).status();
   commit_timestamp_ = *timestamp;
   return {};
 }
 
 void Transaction::abort() noexcept {
-  if (context_ != nullptr) database_->abort(*std::exchange(context_, nullptr));
+  if (context_ != nullptr)
+    database_->transaction_manager().abort(*std::exchange(context_, nullptr));
 }
 
 TransactionId Transaction::id() const noexcept {
@@ -281,7 +285,7 @@ TransactionId Transaction::id() const noexcept {
 Status Transaction::set_time_limit(std::chrono::milliseconds limit) {
   const engine::Call call(context_);
   if (!is_usable()) return unusable();
-  return database_->set_time_limit(*context_, limit);
+  return database_->transaction_manager().set_time_limit(*context_, limit);
 }
 
 std::uint64_t Transaction::snapshot() const noexcept {

@@ -332,7 +332,7 @@ bool Table::is_giving_way(const TransactionContext& context, std::uint32_t row) 
 }
 
 // Of a writer, who stores its tag and then looks for a lock, and a locker, who does it the other
-// way round (DatabaseCore::lock_record), at least one sees the other.
+// way round (TransactionManager::lock_record), at least one sees the other.
 Status Table::respect_lock(TransactionContext& context, std::uint32_t row,
                            mvcc::VersionLayout& locked) const {
   if (!context.locks.is_others(lock_name(row))) return {};

@@ -16,8 +16,8 @@ LocalRows& SlotRows::add(Table& table) {
   return *place;
 }
 
-// As DatabaseCore::undo, for the end of the lists. The order is the same: a row is let go when the
-// indexes are as they were, since the next writer enters what follows it there. What the
+// As TransactionManager::undo, for the end of the lists. The order is the same: a row is let go
+// when the indexes are as they were, since the next writer enters what follows it there. What the
 // transaction will flush
 // (`unflushed`) stays: it tells which dictionary entries of others it relies on, and so do later
 // statements; an entry or hint too many is flushed, which changes nothing. A row that was inserted

@@ -71,7 +71,7 @@ class EndingState final {
   std::uint32_t enter_call() noexcept {
     const std::uint32_t was_in_call = in_call_.load(std::memory_order_relaxed);
     in_call_.store(1, std::memory_order_relaxed);
-    mvcc::light_barrier();  // pairs with DatabaseCore::end_abandoned
+    mvcc::light_barrier();  // pairs with TransactionManager::end_abandoned
     return was_in_call;
   }
   // With release: a thread that sees it is behind all that the call did.
@@ -81,7 +81,7 @@ class EndingState final {
   /// The call that ends the transaction: no other call begins before `leave`.
   void enter_last_call() noexcept {
     in_call_.store(1, std::memory_order_relaxed);
-    mvcc::light_barrier();  // pairs with DatabaseCore::end_abandoned
+    mvcc::light_barrier();  // pairs with TransactionManager::end_abandoned
   }
   /// The transaction has ended.
   void leave() noexcept {

@@ -1,0 +1,113 @@
+// How the transaction manager ends a transaction from another thread, and by its time limit.
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "engine/database/transaction_manager.h"
+#include "mvcc/asymmetric_barrier.h"
+
+namespace flugs::engine {
+
+namespace {
+
+Status no_transaction() {
+  return Status(StatusCode::kNotFound, "no such transaction is open, or not any more");
+}
+
+}  // namespace
+
+std::vector<TransactionInfo> TransactionManager::open() const {
+  return watch_->look(contexts_, slots_);
+}
+
+TransactionContext* TransactionManager::context_of(TransactionId id) const noexcept {
+  const std::uint64_t slot = TransactionContext::slot_in(id.value());
+  if (id == TransactionId() || slot >= contexts_.size()) return nullptr;
+  TransactionContext* context = contexts_[slot].get();
+  return context->ending.id() == id.value() ? context : nullptr;
+}
+
+Status TransactionManager::cancel(TransactionId id) noexcept {
+  TransactionContext* context = context_of(id);
+  if (context == nullptr) return no_transaction();
+  context->ending.cancel(id.value());
+  return {};
+}
+
+// Every call that began since the look at which it was asked to answer would have answered. A call
+// marks that it is under way and then looks whether it is to end; here the order is the other way
+// round: so one that is under way is seen, and one that comes sees that it is to end, and finds the
+// ender at it.
+Status TransactionManager::end_abandoned(TransactionId id, std::chrono::milliseconds idle) {
+  if (idle < std::chrono::milliseconds(10))
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("idle is {} ms, allowed are 10 and more", idle.count()));
+  TransactionContext* context = context_of(id);
+  if (context == nullptr) return no_transaction();
+  for (const TransactionInfo& info : open()) {
+    if (!(info.id == id) || info.is_ended) continue;
+    if (info.is_in_call) return Status(StatusCode::kBusy, "a call of the transaction is under way");
+    if (info.idle >= idle) continue;
+    return Status(StatusCode::kBusy,
+                  fmt::format("the transaction has been without a call for {} ms that are known "
+                              "of, of {}",
+                              info.idle.count(), idle.count()));
+  }
+  const std::uint64_t answers = context->ending.answers();
+  if (Status s = cancel(id); !s.ok()) return s;
+  mvcc::heavy_barrier();
+  if (context->ending.is_in_call())
+    return Status(StatusCode::kBusy, "a call of the transaction is under way; it is to end");
+  if (context->ending.answers() != answers || context_of(id) == nullptr)
+    return Status(StatusCode::kBusy, "the transaction has just made a call; it is to end");
+  if (!context->ending.claim_ending()) return {};  // its owner has come back, and ends it
+  context->ending.note_abandoned();
+  end_claimed(*context);
+  return {};
+}
+
+// By whoever has claimed it, its owner or another.
+void TransactionManager::end_claimed(TransactionContext& context) noexcept {
+  undo(context);
+  slots_.end_snapshot(*context.slot);
+  context.ending.note_undone();
+  ended_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// By its owner, whom somebody else may have forestalled.
+void TransactionManager::end_now(TransactionContext& context) noexcept {
+  if (context.ending.claim_ending()) end_claimed(context);
+  while (!context.ending.is_undone()) std::this_thread::yield();
+}
+
+Status TransactionManager::end_as_asked(TransactionContext& context) noexcept {
+  if (!context.ending.is_visited() && !context.ending.is_parents()) end_now(context);
+  return context.ending.why_ended();
+}
+
+Status TransactionManager::set_time_limit(TransactionContext& context,
+                                          std::chrono::milliseconds limit) {
+  constexpr std::chrono::hours kLimitMax{24 * 365};
+  if (limit < std::chrono::milliseconds(0) || limit > kLimitMax)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("the time limit is {} ms, allowed are 0 to {}", limit.count(),
+                              std::chrono::milliseconds(kLimitMax).count()));
+  const auto end = std::chrono::steady_clock::now().time_since_epoch() + limit;
+  context.ending.set_deadline(limit.count() == 0 ? EndingState::kNoDeadline : end.count());
+  return {};
+}
+
+// What was asked to end by a merge may still commit: it does not hold that one up much longer.
+bool TransactionManager::refuses_commit(TransactionContext& context) noexcept {
+  if (!context.ending.must_end()) return false;
+  return context.ending.ended_by() != EndedBy::kMerge || context.ending.is_undone();
+}
+
+// Everything that a transaction does looks whether attention is wanted; what it finds then is true
+// for ever. Other threads are not there any more, and what they held stays locked.
+void TransactionManager::end_in_child() noexcept {
+  for (const auto& context : contexts_) context->ending.end_in_child();
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,232 @@
+#include "engine/database/transaction_manager.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/waiting.h"
+#include "engine/background/merger.h"
+#include "mvcc/commit.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+void TransactionManager::start(std::uint32_t slots_max, Mutex& ddl_mutex,
+                               const StableArray<Table*>& tables) {
+  slots_.start(slots_max);
+  contexts_.resize(slots_.slot_count());
+  watch_ = std::make_unique<TransactionWatch>(contexts_.size());
+  row_locks_ = std::make_unique<RowLocks>(contexts_.size());
+  for (std::uint32_t slot = 0; slot < contexts_.size(); ++slot) {
+    contexts_[slot] = std::make_unique<TransactionContext>();
+    TransactionContext& context = *contexts_[slot];
+    context.slots = &slots_;
+    context.ddl_mutex = &ddl_mutex;
+    context.tables = &tables;
+    context.ending.connect(slots_.mirrors()[slot].attention, slots_.asked_to_end());
+    context.locks.connect(*row_locks_, slot);
+  }
+}
+
+Result<TransactionContext*> TransactionManager::begin(AccessMode mode, Isolation isolation) {
+  mvcc::Slot* slot = slots_.acquire();
+  if (slot == nullptr)
+    return Status(StatusCode::kTooManyTransactions,
+                  fmt::format("{} transactions are open, which is slots_max", slots_.slot_count()));
+  TransactionContext& context = *contexts_[slot->index()];
+  context.slot = slot;
+  context.mode = mode;
+  context.isolation = isolation;
+  context.is_writing = false;
+  context.ending.forget_former();
+  const std::uint64_t snapshot = slots_.begin_snapshot(*slot);
+  context.ending.begin(context.next_id(), snapshot);
+  context.visibility = mvcc::Visibility(slots_.mirrors(), snapshot, mvcc::kNoStamp);
+  return &context;
+}
+
+void TransactionManager::begin_statement(TransactionContext& context) noexcept {
+  context.visibility =
+      mvcc::Visibility(slots_.mirrors(), slots_.now(), context.visibility.own_tag());
+}
+
+Status TransactionManager::prepare_write(TransactionContext* context) {
+  if (context == nullptr) return Status(StatusCode::kInvalidArgument, "the transaction has ended");
+  if (context->is_writing) return {};
+  if (context->mode == AccessMode::kReadOnly)
+    return Status(StatusCode::kReadOnly, "the transaction was begun read-only");
+  slots_.begin_writing(*context->slot);
+  context->is_writing = true;
+  context->visibility =
+      mvcc::Visibility(slots_.mirrors(), context->visibility.snapshot(), context->slot->tag());
+  return {};
+}
+
+// Locks go first: collecting lets go of the snapshot that holds back the rows whose ids are names
+// of locks (Table::lock_name).
+void TransactionManager::clear(TransactionContext& context) noexcept {
+  if (__builtin_expect(!context.locks.empty(), 0)) context.locks.release_since(0);
+  if (context.is_writing && reclaimer_.reclaim(context)) merger_->retry_start();
+  context.writes.clear();
+  context.index_changes.clear();
+  context.dead_rows.clear_dying();
+  context.unflushed.clear();
+  context.savepoints.clear();
+  if (context.notes_reads()) context.reads.clear();
+  context.asks_references = false;
+  context.deletes_in_main = false;
+}
+
+Result<std::uint64_t> TransactionManager::commit(TransactionContext& context) {
+  if (context.writes.empty()) {
+    abort(context);
+    return std::uint64_t{0};
+  }
+  mvcc::Commit protocol(slots_);
+  Result<std::uint64_t> timestamp = protocol.run(
+      *context.slot, context.writes.all(), context.writes.flushed_ahead(),
+      [&](pmem::Persister& persister) { context.unflushed.flush(persister, "commit/1"); },
+      [&] { context.unflushed.mark_durable(); },
+      [&](std::uint64_t at) { return reads_hold(context, at); });
+  if (!timestamp.ok()) {
+    if (timestamp.code() == StatusCode::kConflict) context.conflicts.add();
+    if (!context.refusal.ok()) timestamp = std::exchange(context.refusal, Status());
+    abort(context);
+    return timestamp;
+  }
+  context.unflushed.keep_hints(context.slot->persister());
+  if (context.deletes_in_main)
+    for (const DeadRow& dead : context.dead_rows.dying())
+      dead.table->rows().note_deleted(dead.row, *timestamp);
+  context.dead_rows.commit(*timestamp);
+  context.commits.add();
+  clear(context);
+  leave(context);
+  return timestamp;
+}
+
+// Serializable: what it read must be at its commit time-stamp what it was in its snapshot, so that
+// transactions take effect in the order of their time-stamps. Between the two others may have
+// committed that change it; those that have no time-stamp yet will get a higher one.
+bool TransactionManager::reads_hold(TransactionContext& context, std::uint64_t at) const {
+  if (__builtin_expect(!context.notes_reads() && !context.asks_references, 1)) return true;
+  slots_.pass(at);
+  const auto now = mvcc::Visibility::at_commit(slots_.mirrors(), at, context.visibility.own_tag());
+  if (context.asks_references && !references_hold(context, now)) return false;
+  return !context.notes_reads() || context.reads.holds(context.visibility, now);
+}
+
+// The same for foreign keys, at every level: each row that was written refers to one that is there
+// at the commit time-stamp, and none refers to what was deleted. Of two transactions of which one
+// deletes what the other refers to, the one with the higher time-stamp sees what the other did.
+bool TransactionManager::references_hold(TransactionContext& context, const mvcc::Visibility& now) {
+  for (const mvcc::Write& write : context.writes) {
+    const Result<bool> holds = context.table_of(write.table)->check_references(write, now, nullptr);
+    if (holds.ok()) continue;
+    const bool is_violated = holds.code() == StatusCode::kConstraintViolated;
+    context.refusal = Status(is_violated ? StatusCode::kConflict : holds.code(),
+                             std::string(holds.status().message()));
+    return false;
+  }
+  return true;
+}
+
+// One that is to end may have been ended by another thread, or be about to.
+void TransactionManager::abort(TransactionContext& context) noexcept {
+  context.ending.enter_last_call();
+  if (context.ending.is_to_end()) {
+    if (context.ending.is_parents()) return;
+    end_now(context);
+  } else {
+    undo(context);
+  }
+  leave(context);
+}
+
+void TransactionManager::leave(TransactionContext& context) noexcept {
+  context.ending.leave();
+  slots_.release(*context.slot);
+}
+
+void TransactionManager::undo(TransactionContext& context) noexcept {
+  if (context.is_writing) {
+    for (auto change = context.index_changes.rbegin(); change != context.index_changes.rend();
+         ++change)
+      change->table->undo_index_change(*change);
+    for (const mvcc::Write& write : context.writes)
+      if (write.deletes)
+        if (Table* owner = context.table_of(write.table); owner != nullptr)
+          owner->rows().take_mark_back(write.row);
+    mvcc::Commit(slots_).undo(*context.slot, context.writes.all());
+    for (const mvcc::Write& write : context.writes)
+      if (!write.deletes)
+        if (Table* owner = context.table_of(write.table); owner != nullptr)
+          context.dead_rows.give_back(*owner, write.row);
+    if (!context.writes.empty()) context.aborts.add();
+  }
+  clear(context);
+  context.is_writing = false;
+}
+
+// What was read since is still noted, and rightly: which way the transaction went from here on may
+// depend on it, although it does not depend on what was written. Rows of its own that are noted and
+// undone are seen neither at the snapshot nor at the commit.
+Status TransactionManager::rollback_to(TransactionContext& context,
+                                       const Savepoint& savepoint) noexcept {
+  const Result<std::size_t> place = context.savepoints.find(savepoint);
+  if (!place.ok()) return place.status();
+  if (context.ending.is_visited())
+    return Status(StatusCode::kInvalidArgument,
+                  "rollback_to: a call of the transaction is going through rows");
+  const Visit visiting(context);
+  context.undo_since(context.savepoints[*place]);
+  context.locks.release_since(context.savepoints[*place].locks);
+  context.savepoints.keep(*place + 1);
+  return {};
+}
+
+Status TransactionManager::release(TransactionContext& context,
+                                   const Savepoint& savepoint) noexcept {
+  const Result<std::size_t> place = context.savepoints.find(savepoint);
+  if (!place.ok()) return place.status();
+  context.savepoints.keep(*place);
+  return {};
+}
+
+// Until no transaction is left whose snapshot is below; not for long.
+bool TransactionManager::wait_for_snapshots(std::uint64_t since,
+                                            std::chrono::milliseconds patience) noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (slots_.oldest_snapshot() < since) {
+    if (wait_observer != nullptr) {  // patience is for the clock of the machine
+      wait_observer->on_wait();
+      continue;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+void TransactionManager::report(Statistics& statistics) const {
+  for (const auto& context : contexts_) {
+    statistics.transactions_committed += context->commits.get();
+    statistics.transactions_aborted += context->aborts.get();
+    statistics.conflicts += context->conflicts.get();
+  }
+  statistics.transactions_open = slots_.taken();
+  statistics.rows_locked = row_locks_->size();
+  statistics.transactions_ended = ended_.load(std::memory_order_relaxed);
+  for (const TransactionInfo& open : open()) {
+    statistics.open_ms_max = std::max<std::uint64_t>(statistics.open_ms_max,
+                                                     static_cast<std::uint64_t>(open.open.count()));
+    if (!open.is_in_call)
+      statistics.idle_ms_max = std::max<std::uint64_t>(
+          statistics.idle_ms_max, static_cast<std::uint64_t>(open.idle.count()));
+  }
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/database/reclaim_rows.h"
+#include "engine/database/transaction_watch.h"
+#include "flugs/database.h"
+#include "mvcc/transaction_slots.h"
+#include "tables/transactions/row_locks.h"
+#include "tables/transactions/transaction_context.h"
+
+namespace flugs::engine {
+
+class Merger;
+
+/// The transactions of a database: begins them, commits them, undoes them, ends them from other
+/// threads, and waits for them. It has one context per slot.
+///
+/// Invariants:
+/// * A transaction that is open has a slot; nobody else uses the slot's context until the
+///   transaction has ended (`leave`), but for what EndingState lets other threads do.
+/// * What a transaction did is undone once: by its owner, or by a thread that has claimed it.
+/// * Locks go before rows are reclaimed, and reclaiming before the slot.
+///
+/// It knows tables only through the contexts: which tables there are is the catalogue's.
+/// Thread-safety: any thread, except creating, `create`, `start` and `connect`.
+class TransactionManager final {
+ public:
+  /// `array_offset` is the word in the pool's root that names the slot array.
+  TransactionManager(pmem::Pool& pool, std::uint64_t& array_offset)
+      : slots_(pool, array_offset), reclaimer_(slots_) {}
+
+  /// Makes the contexts, when the slots are known. `ddl_mutex` and `tables`, by id, are the
+  /// catalogue's.
+  void start(std::uint32_t slots_max, Mutex& ddl_mutex, const StableArray<Table*>& tables);
+  /// Transactions ask the merger now and then to start again, if its thread could not be started.
+  void connect(Merger& merger) noexcept { merger_ = &merger; }
+
+  mvcc::TransactionSlots& slots() noexcept { return slots_; }
+  const mvcc::TransactionSlots& slots() const noexcept { return slots_; }
+
+  // -------------------------------------------------------------- the owner of a transaction
+
+  /// Fails with kTooManyTransactions.
+  Result<TransactionContext*> begin(AccessMode mode, Isolation isolation);
+  /// With kReadCommitted, before a call reads or writes: gives it a snapshot of its own. The first
+  /// one goes on to hold rows back, so that row ids stay what they are.
+  void begin_statement(TransactionContext& context) noexcept;
+  /// The transaction's context, made ready to write; null and `why` when it may not.
+  Status prepare_write(TransactionContext* context);
+  Result<std::uint64_t> commit(TransactionContext& context);
+  void abort(TransactionContext& context) noexcept;
+  /// Transaction::rollback_to and release.
+  static Status rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept;
+  static Status release(TransactionContext& context, const Savepoint& savepoint) noexcept;
+  /// For a transaction that has to end (EndingState::is_to_end): undoes what it did and lets go of
+  /// its snapshot, unless a call of it is still going through rows. Its slot stays taken until
+  /// abort. The Status says what happened, kCancelled.
+  Status end_as_asked(TransactionContext& context) noexcept;
+  /// Whether a transaction that wants to commit has to end instead.
+  static bool refuses_commit(TransactionContext& context) noexcept;
+  static Status set_time_limit(TransactionContext& context, std::chrono::milliseconds limit);
+  /// Transaction::find_for_update, for a row that the transaction sees. kNotFound: somebody has
+  /// committed a newer version, or that it is gone.
+  Status lock_record(TransactionContext& context, const Table& table, std::uint32_t row,
+                     RowLocks::Clock::time_point deadline);
+
+  // ----------------------------------------------------------------------------- any thread
+
+  /// As the functions of Database.
+  std::vector<TransactionInfo> open() const;
+  Status cancel(TransactionId id) noexcept;
+  Status end_abandoned(TransactionId id, std::chrono::milliseconds idle);
+  /// Fills in what statistics say of transactions.
+  void report(Statistics& statistics) const;
+  /// In a forked child: none of them can be used any more.
+  void end_in_child() noexcept;
+  /// Until every transaction has ended that is open now, or has a snapshot below `since`; false
+  /// when one is left after `patience`.
+  bool wait_for_all() noexcept { return wait_for_snapshots(slots_.advance()); }
+  bool wait_for_snapshots(std::uint64_t since,
+                          std::chrono::milliseconds patience = kPatience) noexcept;
+
+ private:
+  static constexpr std::chrono::milliseconds kPatience{1000};
+
+  bool reads_hold(TransactionContext& context, std::uint64_t at) const;
+  static bool references_hold(TransactionContext& context, const mvcc::Visibility& now);
+  void undo(TransactionContext& context) noexcept;
+  void clear(TransactionContext& context) noexcept;
+  void leave(TransactionContext& context) noexcept;
+  Status wait_for_writer(TransactionContext& context, const Table& table, std::uint32_t row,
+                         RowLocks::Clock::time_point deadline);
+  void end_claimed(TransactionContext& context) noexcept;
+  void end_now(TransactionContext& context) noexcept;
+  TransactionContext* context_of(TransactionId id) const noexcept;
+
+  mutable mvcc::TransactionSlots slots_;
+  RowReclaimer reclaimer_;
+  std::vector<std::unique_ptr<TransactionContext>> contexts_;  // by slot
+  std::unique_ptr<TransactionWatch> watch_;
+  std::unique_ptr<RowLocks> row_locks_;
+  std::atomic<std::uint64_t> ended_{0};  // transactions that were asked to
+  Merger* merger_ = nullptr;
+};
+
+}  // namespace flugs::engine
