@@ -1,7 +1,6 @@
 #include "engine/database/database_core.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,26 +11,16 @@
 #include "base/check.h"
 #include "engine/merge/table_merge.h"
 #include "pmem/medium/scm_reads.h"
-#include "pmem/space/warm_list.h"
 #include "tables/catalog/schema_codec.h"
 
 namespace flugs::engine {
-
-namespace {
-
-/// Of the machine.
-std::uint64_t memory_bytes() noexcept {
-  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
-  return pages * static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));
-}
-
-}  // namespace
 
 DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options)
     : pool_(std::move(pool)),
       options_(options),
       transactions_(*pool_, root().slot_array),
-      tables_by_id_(kTableIdsMax) {
+      tables_by_id_(kTableIdsMax),
+      threads_(*pool_, options_) {
   options_.clock = clock_in_use(options.clock, std::thread::hardware_concurrency());
   if (options_.clock == CommitClock::kProcessors) slots().use_processor_clock();
 }
@@ -52,10 +41,7 @@ void DatabaseCore::give_up_in_child(void* core) noexcept {
 DatabaseCore::~DatabaseCore() {
   at_fork_.leave();
   closing_.store(true, std::memory_order_relaxed);
-  warmer_.reset();
-  sweeper_.reset();
-  hint_keeper_.reset();
-  merger_.reset();
+  threads_.stop();
   FLUGS_CHECK(slots().taken() == 0);  // a transaction is still open
 }
 
@@ -78,8 +64,7 @@ Table* DatabaseCore::adopt(std::unique_ptr<Table> table) {
   Table* raw = table.get();
   owned_tables_.push_back(std::move(table));
   __atomic_store_n(&tables_by_id_.begin(raw->id().value()), raw, __ATOMIC_RELEASE);
-  raw->set_hint_tail_max(hint_tail_max());
-  if (merger_ != nullptr) merger_->watch(*raw, options_.merge_policy);
+  threads_.take_in(*raw);
   return raw;
 }
 
@@ -160,14 +145,6 @@ void DatabaseCore::enter_left_hints() {
   }
 }
 
-void DatabaseCore::start_keeping_hints() {
-  if (index_mode() != IndexMode::kHint || options_.hint_interval.count() == 0) return;
-  hint_keeper_ = std::make_unique<HintKeeper>(*this, *pool_, options_.hint_interval);
-  if (!hint_keeper_->is_running()) hint_keeper_.reset();
-  const std::lock_guard guard(ddl_mutex_);
-  for (const auto& table : owned_tables_) table->set_hint_tail_max(hint_tail_max());
-}
-
 Status DatabaseCore::finish_opening() {
   std::vector<Table*> found;
   {
@@ -185,48 +162,16 @@ Status DatabaseCore::finish_opening() {
   return first;
 }
 
-void DatabaseCore::start_sweeping() {
-  std::vector<Table*> unswept;
-  for (const auto& table : owned_tables_)
-    if (table->unswept_rows() != 0 || table->has_much_to_check() || table->is_unbuilt())
-      unswept.push_back(table.get());
-  if (!options_.sweeps_in_background || unswept.empty()) return;
-  for (Table* table : unswept) table->set_builds_later(true);  // its thread goes by that, too
-  sweeper_ = std::make_unique<Sweeper>(unswept);
-  if (sweeper_->is_running()) return;
-  for (Table* table : unswept) table->set_builds_later(false);
-}
-
-void DatabaseCore::start_warming() {
-  constexpr std::uint64_t kLittle = std::uint64_t{4} << 20;  // a thread costs more
-  std::uint64_t bytes_max = options_.warm_bytes_max;
-  // What is read in takes the place of what others have read.
-  if (pool_->medium().kind() == pmem::MediumKind::kFile)
-    bytes_max = std::min(bytes_max, memory_bytes() / 4);
-  if (bytes_max == 0 || pool_->medium().kind() == pmem::MediumKind::kMemory ||
-      pool_->allocator().space().used_bytes < kLittle)
-    return;
-  pmem::WarmList pages;
-  for (const auto& table : owned_tables_) table->add_pages(pages);
-  warmer_ = std::make_unique<Warmer>(*pool_, pages.hottest(bytes_max));
-}
-
-// With the thread: what it has fallen behind by when writers have to help it.
-std::uint32_t DatabaseCore::hint_tail_max() const noexcept {
-  constexpr std::uint32_t kBehindMax = 1u << 16;
-  return hint_keeper_ != nullptr ? kBehindMax : columns::Dictionary::kHintTailMax;
-}
-
 Status DatabaseCore::set_merge_policy(TableId id, const MergePolicy& policy) {
   Table* target = table(id);
   if (target == nullptr) return no_table();
-  return merger_->set_policy(*target, policy);
+  return threads_.merger().set_policy(*target, policy);
 }
 
 Result<MergeStatus> DatabaseCore::merge_status(TableId id) const {
   const Table* target = table(id);
   if (target == nullptr) return no_table();
-  merger_->retry_start();
+  threads_.merger().retry_start();
   return target->merge_status();
 }
 
@@ -250,11 +195,7 @@ Statistics DatabaseCore::statistics() const {
   transactions_.report(statistics);
   statistics.index_mode = index_mode();
   statistics.clock = options_.clock;
-  if (warmer_ != nullptr) {
-    statistics.warmed_bytes = warmer_->warmed_bytes();
-    statistics.warm_bytes_left = warmer_->bytes_left();
-    statistics.warm_ms = warmer_->ms();
-  }
+  threads_.report(statistics);
   const std::lock_guard guard(ddl_mutex_);
   for (const auto& table : owned_tables_) {
     if (table->is_dropped()) continue;

@@ -15,10 +15,7 @@
 #include "base/fork.h"
 #include "base/mutex.h"
 #include "base/stable_array.h"
-#include "engine/background/merger.h"
-#include "engine/background/sweeper.h"
-#include "engine/background/warmer.h"
-#include "engine/database/hint_keeper.h"
+#include "engine/database/background_threads.h"
 #include "engine/database/opening_room.h"
 #include "engine/database/retry_queue.h"
 #include "engine/database/transaction_manager.h"
@@ -133,10 +130,6 @@ class DatabaseCore {
   Status sweep_tables(recovery::Phases& phases);
   void start() { transactions_.start(options_.slots_max, ddl_mutex_, tables_by_id_); }
   Result<std::uint64_t> start_threads();
-  void start_keeping_hints();
-  void start_sweeping();
-  void start_warming();
-  std::uint32_t hint_tail_max() const noexcept;
 
   Table* known_table(TableId id) const noexcept {
     if (id.value() >= kTableIdsMax) return nullptr;
@@ -170,10 +163,7 @@ class DatabaseCore {
   RetryQueue retries_;
   mutable Crew query_crew_;
   AtFork at_fork_;
-  std::unique_ptr<Merger> merger_;           // last, as it uses all of the above; so does
-  std::unique_ptr<HintKeeper> hint_keeper_;  // null: who commits keeps hints
-  std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left unswept, or nobody is to
-  std::unique_ptr<Warmer> warmer_;           // null: there is little to warm, or nobody is to
+  BackgroundThreads threads_;  // last: they use all of the above
 };
 
 }  // namespace flugs::engine

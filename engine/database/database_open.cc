@@ -123,14 +123,10 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
 }
 
 Result<std::uint64_t> DatabaseCore::start_threads() {
-  merger_ = std::make_unique<Merger>(*pool_, slots(), ddl_mutex_, options_.merge_niceness);
-  transactions_.connect(*merger_);
-  for (const auto& table : owned_tables_) merger_->watch(*table, options_.merge_policy);
-  start_keeping_hints();
-  start_sweeping();
-  start_warming();
-  return std::uint64_t{1} + (hint_keeper_ != nullptr ? 1 : 0) + (warmer_ != nullptr ? 1 : 0) +
-         (sweeper_ != nullptr ? 1 : 0);
+  const std::uint64_t count =
+      threads_.start(*this, slots(), ddl_mutex_, index_mode(), owned_tables_);
+  transactions_.connect(threads_.merger());
+  return count;
 }
 
 // Protocol create_database. The database exists after step 3.

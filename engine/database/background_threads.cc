@@ -1,0 +1,95 @@
+#include "engine/database/background_threads.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "pmem/space/warm_list.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+namespace {
+
+std::uint64_t memory_bytes_of_machine() noexcept {
+  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
+  return pages * static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));
+}
+
+}  // namespace
+
+std::uint64_t BackgroundThreads::start(DatabaseCore& core, mvcc::TransactionSlots& slots,
+                                       Mutex& ddl_mutex, IndexMode index_mode,
+                                       std::span<const std::unique_ptr<Table>> tables) {
+  merger_ = std::make_unique<Merger>(pool_, slots, ddl_mutex, options_.merge_niceness);
+  for (const auto& table : tables) merger_->watch(*table, options_.merge_policy);
+  if (index_mode == IndexMode::kHint && options_.hint_interval.count() != 0)
+    start_keeping_hints(core, ddl_mutex, tables);
+  start_sweeping(tables);
+  start_warming(tables);
+  return std::uint64_t{1} + (hint_keeper_ != nullptr ? 1 : 0) + (warmer_ != nullptr ? 1 : 0) +
+         (sweeper_ != nullptr ? 1 : 0);
+}
+
+void BackgroundThreads::stop() noexcept {
+  warmer_.reset();
+  sweeper_.reset();
+  hint_keeper_.reset();
+  merger_.reset();
+}
+
+void BackgroundThreads::take_in(Table& table) {
+  table.set_hint_tail_max(hint_tail_max());
+  if (merger_ != nullptr) merger_->watch(table, options_.merge_policy);
+}
+
+void BackgroundThreads::start_keeping_hints(DatabaseCore& core, Mutex& ddl_mutex,
+                                            std::span<const std::unique_ptr<Table>> tables) {
+  hint_keeper_ = std::make_unique<HintKeeper>(core, pool_, options_.hint_interval);
+  if (!hint_keeper_->is_running()) hint_keeper_.reset();
+  const std::lock_guard guard(ddl_mutex);
+  for (const auto& table : tables) table->set_hint_tail_max(hint_tail_max());
+}
+
+void BackgroundThreads::start_sweeping(std::span<const std::unique_ptr<Table>> tables) {
+  std::vector<Table*> unswept;
+  for (const auto& table : tables)
+    if (table->unswept_rows() != 0 || table->has_much_to_check() || table->is_unbuilt())
+      unswept.push_back(table.get());
+  if (!options_.sweeps_in_background || unswept.empty()) return;
+  for (Table* table : unswept) table->set_builds_later(true);  // its thread goes by that, too
+  sweeper_ = std::make_unique<Sweeper>(unswept);
+  if (sweeper_->is_running()) return;
+  for (Table* table : unswept) table->set_builds_later(false);
+}
+
+void BackgroundThreads::start_warming(std::span<const std::unique_ptr<Table>> tables) {
+  constexpr std::uint64_t kLittle = std::uint64_t{4} << 20;  // a thread costs more
+  std::uint64_t bytes_max = options_.warm_bytes_max;
+  // What is read in takes the place of what others have read.
+  if (pool_.medium().kind() == pmem::MediumKind::kFile)
+    bytes_max = std::min(bytes_max, memory_bytes_of_machine() / 4);
+  if (bytes_max == 0 || pool_.medium().kind() == pmem::MediumKind::kMemory ||
+      pool_.allocator().space().used_bytes < kLittle)
+    return;
+  pmem::WarmList pages;
+  for (const auto& table : tables) table->add_pages(pages);
+  warmer_ = std::make_unique<Warmer>(pool_, pages.hottest(bytes_max));
+}
+
+// With the thread: what it has fallen behind by when writers have to help it.
+std::uint32_t BackgroundThreads::hint_tail_max() const noexcept {
+  constexpr std::uint32_t kBehindMax = 1u << 16;
+  return hint_keeper_ != nullptr ? kBehindMax : columns::Dictionary::kHintTailMax;
+}
+
+void BackgroundThreads::report(Statistics& statistics) const {
+  if (warmer_ == nullptr) return;
+  statistics.warmed_bytes = warmer_->warmed_bytes();
+  statistics.warm_bytes_left = warmer_->bytes_left();
+  statistics.warm_ms = warmer_->ms();
+}
+
+}  // namespace flugs::engine
