@@ -20,13 +20,13 @@ std::uint64_t memory_bytes_of_machine() noexcept {
 
 }  // namespace
 
-std::uint64_t BackgroundThreads::start(DatabaseCore& core, mvcc::TransactionSlots& slots,
+std::uint64_t BackgroundThreads::start(Catalog& catalog, mvcc::TransactionSlots& slots,
                                        Mutex& ddl_mutex, IndexMode index_mode,
                                        std::span<const std::unique_ptr<Table>> tables) {
   merger_ = std::make_unique<Merger>(pool_, slots, ddl_mutex, options_.merge_niceness);
   for (const auto& table : tables) merger_->watch(*table, options_.merge_policy);
   if (index_mode == IndexMode::kHint && options_.hint_interval.count() != 0)
-    start_keeping_hints(core, ddl_mutex, tables);
+    start_keeping_hints(catalog, ddl_mutex, tables);
   start_sweeping(tables);
   start_warming(tables);
   return std::uint64_t{1} + (hint_keeper_ != nullptr ? 1 : 0) + (warmer_ != nullptr ? 1 : 0) +
@@ -45,9 +45,9 @@ void BackgroundThreads::take_in(Table& table) {
   if (merger_ != nullptr) merger_->watch(table, options_.merge_policy);
 }
 
-void BackgroundThreads::start_keeping_hints(DatabaseCore& core, Mutex& ddl_mutex,
+void BackgroundThreads::start_keeping_hints(Catalog& catalog, Mutex& ddl_mutex,
                                             std::span<const std::unique_ptr<Table>> tables) {
-  hint_keeper_ = std::make_unique<HintKeeper>(core, pool_, options_.hint_interval);
+  hint_keeper_ = std::make_unique<HintKeeper>(catalog, pool_, options_.hint_interval);
   if (!hint_keeper_->is_running()) hint_keeper_.reset();
   const std::lock_guard guard(ddl_mutex);
   for (const auto& table : tables) table->set_hint_tail_max(hint_tail_max());

@@ -14,7 +14,7 @@
 
 namespace flugs::engine {
 
-class DatabaseCore;
+class Catalog;
 class Table;
 
 /// The threads of an open database: Merger, HintKeeper, Sweeper and Warmer.
@@ -31,9 +31,9 @@ class BackgroundThreads final {
   BackgroundThreads(pmem::Pool& pool, const OpenOptions& options) noexcept
       : pool_(pool), options_(options) {}
 
-  /// At the end of opening, which may have left work in these tables. `core` is whose hints are
+  /// At the end of opening, which may have left work in these tables. The hints of `catalog` are
   /// kept. Returns how many threads there are.
-  std::uint64_t start(DatabaseCore& core, mvcc::TransactionSlots& slots, Mutex& ddl_mutex,
+  std::uint64_t start(Catalog& catalog, mvcc::TransactionSlots& slots, Mutex& ddl_mutex,
                       IndexMode index_mode, std::span<const std::unique_ptr<Table>> tables);
   void stop() noexcept;
 
@@ -47,7 +47,7 @@ class BackgroundThreads final {
   void report(Statistics& statistics) const;
 
  private:
-  void start_keeping_hints(DatabaseCore& core, Mutex& ddl_mutex,
+  void start_keeping_hints(Catalog& catalog, Mutex& ddl_mutex,
                            std::span<const std::unique_ptr<Table>> tables);
   void start_sweeping(std::span<const std::unique_ptr<Table>> tables);
   void start_warming(std::span<const std::unique_ptr<Table>> tables);

@@ -19,7 +19,9 @@ DatabaseCore::DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& 
     : pool_(std::move(pool)),
       options_(options),
       transactions_(*pool_, root().slot_array),
-      tables_by_id_(kTableIdsMax),
+      catalog_(*pool_, transactions_, threads_, options_.segment_bytes),
+      schema_changes_(catalog_, transactions_, threads_),
+      key_changes_(catalog_, transactions_),
       threads_(*pool_, options_) {
   options_.clock = clock_in_use(options.clock, std::thread::hardware_concurrency());
   if (options_.clock == CommitClock::kProcessors) slots().use_processor_clock();
@@ -40,7 +42,7 @@ void DatabaseCore::give_up_in_child(void* core) noexcept {
 
 DatabaseCore::~DatabaseCore() {
   at_fork_.leave();
-  closing_.store(true, std::memory_order_relaxed);
+  catalog_.close();
   threads_.stop();
   FLUGS_CHECK(slots().taken() == 0);  // a transaction is still open
 }
@@ -60,31 +62,8 @@ Result<Transaction> DatabaseCore::begin(AccessMode mode, Isolation isolation) {
 
 // ---------------------------------------------------------------------------------------- tables
 
-Table* DatabaseCore::adopt(std::unique_ptr<Table> table) {
-  Table* raw = table.get();
-  owned_tables_.push_back(std::move(table));
-  __atomic_store_n(&tables_by_id_.begin(raw->id().value()), raw, __ATOMIC_RELEASE);
-  threads_.take_in(*raw);
-  return raw;
-}
-
-Result<TableId> DatabaseCore::find_table(std::string_view name) const {
-  const std::lock_guard guard(ddl_mutex_);
-  for (const auto& table : owned_tables_)
-    if (!table->is_dropped() && table->name() == name) return table->id();
-  return Status(StatusCode::kNotFound, fmt::format("no table '{}'", name));
-}
-
-std::vector<TableId> DatabaseCore::tables() const {
-  const std::lock_guard guard(ddl_mutex_);
-  std::vector<TableId> ids;
-  for (const auto& table : owned_tables_)
-    if (!table->is_dropped()) ids.push_back(table->id());
-  return ids;
-}
-
 Status DatabaseCore::skip_numbers(TableId id, std::int64_t last) {
-  const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
+  const std::lock_guard guard(catalog_.ddl_mutex());  // the table does not go away meanwhile
   Table* target = table(id);
   if (target == nullptr) return no_table();
   if (target->numbers() == nullptr)
@@ -112,46 +91,20 @@ Result<MergeReport> DatabaseCore::merge(TableId id, const MergeOptions& options)
     return Status(StatusCode::kBusy,
                   fmt::format("table {}: is being merged or dropped already", merged->name()));
   if (merged->is_dropped()) return no_table();
-  TableMerge merge(*pool_, slots(), *merged, ddl_mutex_, options);
+  TableMerge merge(*pool_, slots(), *merged, catalog_.ddl_mutex(), options);
   Status status = merge.run();
   merged->merge_record().note_merge(merge.report(), status);
   if (!status.ok()) return status;
   return merge.report();
 }
 
-bool DatabaseCore::keep_hints(pmem::Persister& persister) noexcept {
-  constexpr std::uint32_t kHintsAtOnce = 1024;  // others want the mutex
-  bool has_more = false;
-  for (std::size_t i = 0;; ++i) {
-    const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
-    if (i >= owned_tables_.size()) return has_more;
-    Table& table = *owned_tables_[i];
-    if (!table.is_gone()) has_more |= table.keep_hints(persister, kHintsAtOnce);
-  }
-}
-
-void DatabaseCore::enter_left_hints() {
-  constexpr std::uint32_t kAtATime = 1024;  // others want the mutex
-  constexpr std::chrono::microseconds kOthersTurn(20);
-  pmem::Persister persister(pool_->medium());
-  for (std::size_t i = 0;;) {
-    {
-      const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
-      if (i >= owned_tables_.size()) return;
-      Table& table = *owned_tables_[i];
-      if (table.is_gone() || !table.enter_left_hints(persister, kAtATime)) ++i;
-    }
-    std::this_thread::sleep_for(kOthersTurn);
-  }
-}
-
 Status DatabaseCore::finish_opening() {
   std::vector<Table*> found;
   {
-    const std::lock_guard guard(ddl_mutex_);
-    for (const auto& table : owned_tables_) found.push_back(table.get());
+    const std::lock_guard guard(catalog_.ddl_mutex());
+    for (const auto& table : catalog_.all()) found.push_back(table.get());
   }
-  enter_left_hints();
+  catalog_.enter_left_hints();
   Status first;
   for (Table* table : found) {  // of one that is dropped meanwhile nothing is left
     Status built = table->build_indexes(Table::kAllIndexes);
@@ -196,8 +149,8 @@ Statistics DatabaseCore::statistics() const {
   statistics.index_mode = index_mode();
   statistics.clock = options_.clock;
   threads_.report(statistics);
-  const std::lock_guard guard(ddl_mutex_);
-  for (const auto& table : owned_tables_) {
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  for (const auto& table : catalog_.all()) {
     if (table->is_dropped()) continue;
     statistics.dram_index_bytes += table->index_bytes();
     statistics.hint_index_bytes += table->hint_bytes();
@@ -216,7 +169,7 @@ Statistics DatabaseCore::statistics() const {
 }
 
 Result<TableStatistics> DatabaseCore::statistics(TableId id) const {
-  const std::lock_guard guard(ddl_mutex_);  // editions of columns do not go meanwhile
+  const std::lock_guard guard(catalog_.ddl_mutex());  // editions of columns do not go meanwhile
   const Table* found = table(id);
   if (found == nullptr) return no_table();
   return found->statistics();
@@ -232,7 +185,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
       if (Status s = checked->build_indexes(Table::kAllIndexes); !s.ok()) return s;
     }
   }
-  enter_left_hints();
+  catalog_.enter_left_hints();
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (progress) progress({"verify", i, ids.size()});
     if (Table* checked = table(ids[i]); checked != nullptr) {

@@ -13,11 +13,12 @@
 
 #include "base/crew.h"
 #include "base/fork.h"
-#include "base/mutex.h"
-#include "base/stable_array.h"
 #include "engine/database/background_threads.h"
+#include "engine/database/catalog.h"
+#include "engine/database/key_changes.h"
 #include "engine/database/opening_room.h"
 #include "engine/database/retry_queue.h"
+#include "engine/database/schema_changes.h"
 #include "engine/database/transaction_manager.h"
 #include "flugs/database.h"
 #include "flugs/merge.h"
@@ -26,7 +27,6 @@
 #include "pmem/pool/pool.h"
 #include "recovery/phases.h"
 #include "tables/catalog/catalog.h"
-#include "tables/table/table.h"
 
 namespace flugs::engine {
 
@@ -50,24 +50,35 @@ class DatabaseCore {
   /// called.
   bool is_forked() const noexcept { return is_forked_.load(std::memory_order_relaxed); }
 
-  Result<TableId> create_table(const TableSchema& schema);
-  Status drop_table(TableId id);
-  Status rename_table(TableId id, const std::string& name);
-  Status rename_column(TableId id, ColumnId column, const std::string& name);
-  Status rename_key(KeyId key, const std::string& name);
-  Result<ColumnId> add_column(TableId id, const ColumnSchema& column);
-  Status drop_column(TableId id, ColumnId column);
-  Status change_type(TableId id, ColumnId column, Type type);
-  Result<KeyId> add_key(TableId id, const KeySchema& wanted);
-  Status drop_key(KeyId key);
-  Status skip_numbers(TableId id, std::int64_t last);
-  Result<TableId> find_table(std::string_view name) const;
-  std::vector<TableId> tables() const;
-  /// Null when there is no such table or it was dropped.
-  Table* table(TableId id) const noexcept {
-    Table* found = known_table(id);
-    return found == nullptr || found->is_dropped() ? nullptr : found;
+  Catalog& catalog() noexcept { return catalog_; }
+  Table* table(TableId id) const noexcept { return catalog_.table(id); }
+  Result<TableId> find_table(std::string_view name) const { return catalog_.find_table(name); }
+  std::vector<TableId> tables() const { return catalog_.tables(); }
+  Result<TableId> create_table(const TableSchema& schema) { return catalog_.create_table(schema); }
+  Status drop_table(TableId id) { return catalog_.drop_table(id); }
+  Status rename_table(TableId id, const std::string& name) {
+    return schema_changes_.rename_table(id, name);
   }
+  Status rename_column(TableId id, ColumnId column, const std::string& name) {
+    return schema_changes_.rename_column(id, column, name);
+  }
+  Status rename_key(KeyId key, const std::string& name) {
+    return schema_changes_.rename_key(key, name);
+  }
+  Result<ColumnId> add_column(TableId id, const ColumnSchema& column) {
+    return schema_changes_.add_column(id, column);
+  }
+  Status drop_column(TableId id, ColumnId column) {
+    return schema_changes_.drop_column(id, column);
+  }
+  Status change_type(TableId id, ColumnId column, Type type) {
+    return schema_changes_.change_type(id, column, type);
+  }
+  Result<KeyId> add_key(TableId id, const KeySchema& wanted) {
+    return key_changes_.add_key(id, wanted);
+  }
+  Status drop_key(KeyId key) { return key_changes_.drop_key(key); }
+  Status skip_numbers(TableId id, std::int64_t last);
 
   Result<Transaction> begin(AccessMode mode, Isolation isolation = Isolation::kSnapshot);
   /// Database::run.
@@ -95,24 +106,17 @@ class DatabaseCore {
   Result<MergeReport> merge(TableId id, const MergeOptions& options);
   Status set_merge_policy(TableId id, const MergePolicy& policy);
   Result<MergeStatus> merge_status(TableId id) const;
-  /// A little of each table; true: there is more to do. Others want the catalogue meanwhile: call
-  /// it again only after a pause.
-  bool keep_hints(pmem::Persister& persister) noexcept;
-  /// Those that opening left, of all dictionaries, as far as there is room for them.
-  void enter_left_hints();
   Status finish_opening();
   Statistics statistics() const;
   Result<TableStatistics> statistics(TableId id) const;
   Status verify(const std::function<void(const Progress&)>& progress);
 
  private:
-  static constexpr std::uint32_t kTableIdsMax = 1u << 22;  // creations in a pool's life
-
   DatabaseCore(std::unique_ptr<pmem::Pool> pool, const OpenOptions& options);
   mvcc::TransactionSlots& slots() noexcept { return transactions_.slots(); }
   IndexMode index_mode() const noexcept { return static_cast<IndexMode>(root().index_mode); }
   DatabaseLayout& root() const noexcept { return root_of(*pool_); }
-  CatalogLayout& catalog() const noexcept {
+  CatalogLayout& catalog_layout() const noexcept {
     return *pool_->at(pmem::OffsetPtr<CatalogLayout>{root().catalog});
   }
 
@@ -128,37 +132,21 @@ class DatabaseCore {
   Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);
   Status begin_rebuild(OpeningRoom& room);
   Status sweep_tables(recovery::Phases& phases);
-  void start() { transactions_.start(options_.slots_max, ddl_mutex_, tables_by_id_); }
+  void start() {
+    transactions_.start(options_.slots_max, catalog_.ddl_mutex(), catalog_.tables_by_id());
+  }
   Result<std::uint64_t> start_threads();
 
-  Table* known_table(TableId id) const noexcept {
-    if (id.value() >= kTableIdsMax) return nullptr;
-    return __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
-  }
   Status run_once(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
                   RetryReport& report, bool& ended_by_merge);
-  Status resolve_foreign_keys(TableSchema& schema) const;
-  Status link_foreign_keys();
-  Status introduce(Table& table, std::unique_lock<Mutex>& guard);
-  Status check_unreferenced(const Table& table) const;
-  static void name_referrers(const Table& parent);
-  Result<std::size_t> place_for_key(Table& table, const KeySchema& key);
-  Status make_key(Table& table, std::size_t place);
-  static Status check_droppable(const Table& table, std::size_t index);
-  void withdraw_key(Table& table, std::size_t place);
-  void release_key(Table& table);
-  Table* adopt(std::unique_ptr<Table> table);
-
   std::unique_ptr<pmem::Pool> pool_;
   std::unique_ptr<pmem::FoundWords> found_words_;  // while opening claims what it reaches
   OpenOptions options_;
   RecoveryReport report_;
   TransactionManager transactions_;
-  mutable Mutex ddl_mutex_;  // protects the catalogue and owned_tables_; rank: outermost
-  std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
-  StableArray<Table*> tables_by_id_;
-  std::uint32_t next_table_id_ = 1;
-  std::atomic<bool> closing_{false};
+  Catalog catalog_;
+  SchemaChanges schema_changes_;
+  KeyChanges key_changes_;
   std::atomic<bool> is_forked_{false};
   RetryQueue retries_;
   mutable Crew query_crew_;

@@ -124,7 +124,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
 
 Result<std::uint64_t> DatabaseCore::start_threads() {
   const std::uint64_t count =
-      threads_.start(*this, slots(), ddl_mutex_, index_mode(), owned_tables_);
+      threads_.start(catalog_, slots(), catalog_.ddl_mutex(), index_mode(), catalog_.all());
   transactions_.connect(threads_.merger());
   return count;
 }
@@ -171,7 +171,7 @@ Status DatabaseCore::load_table(std::uint64_t offset, std::unique_ptr<Table>& ta
   const std::string owner = fmt::format("table {}", stored->schema.name);
   if (Status s = pool_->allocator().claim({offset, layout.bytes}, owner); !s.ok()) return s;
   pool_->rely_on(&layout, layout.bytes);
-  if (layout.table_id == 0 || layout.table_id >= kTableIdsMax)
+  if (layout.table_id == 0 || layout.table_id >= Catalog::kTableIdsMax)
     return impossible_id(owner, layout.table_id);
   table = std::make_unique<Table>(*pool_, layout, std::move(*stored));
   return table->load();
@@ -190,7 +190,7 @@ Status DatabaseCore::load_tables(recovery::Phases& phases) {
     std::unique_ptr<Table> table;
   };
   std::vector<Loaded> loads;
-  for (const std::uint64_t entry : catalog().tables)
+  for (const std::uint64_t entry : catalog_layout().tables)
     if (entry != 0) loads.push_back({entry, {}, {}});
   if (loads.size() < kTablesWorthThreads) {
     for (Loaded& load : loads)
@@ -210,8 +210,7 @@ Status DatabaseCore::load_tables(recovery::Phases& phases) {
     const TableId id = load.table->id();
     if (table(id) != nullptr)
       return impossible_id(fmt::format("table {}", load.table->name()), id.value());
-    next_table_id_ = std::max(next_table_id_, id.value() + 1);
-    adopt(std::move(load.table));
+    catalog_.add_loaded(std::move(load.table));
   }
   return {};
 }
@@ -222,12 +221,10 @@ Result<std::uint64_t> DatabaseCore::load_catalog(recovery::Phases& phases) {
   if (Status s = pool_->allocator().claim({root().catalog, sizeof(CatalogLayout)}, "catalogue");
       !s.ok())
     return s;
-  pool_->rely_on(&catalog(), sizeof catalog());
+  pool_->rely_on(&catalog_layout(), sizeof catalog_layout());
   if (Status s = load_tables(phases); !s.ok()) return s;
-  std::sort(owned_tables_.begin(), owned_tables_.end(),
-            [](const auto& a, const auto& b) { return a->id() < b->id(); });
-  if (Status s = link_foreign_keys(); !s.ok()) return s;
-  return std::uint64_t{owned_tables_.size()};
+  if (Status s = catalog_.finish_loading(); !s.ok()) return s;
+  return std::uint64_t{catalog_.all().size()};
 }
 
 Result<std::uint64_t> DatabaseCore::resolve_transactions() {
@@ -252,11 +249,11 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
 
 // Finds out what is to be made, and leaves what opening does not take.
 Status DatabaseCore::begin_rebuild(OpeningRoom& room) {
-  for (const auto& table : owned_tables_) {
+  for (const auto& table : catalog_.all()) {
     if (Status s = table->begin_dictionaries(); !s.ok()) return s;
     const Table::Unbuilt unbuilt = table->find_unbuilt();
     if (!room.takes(unbuilt))
-      table->leave_indexes(unbuilt, options_.recovery_threads, slots(), closing_);
+      table->leave_indexes(unbuilt, options_.recovery_threads, slots(), catalog_.is_closing());
   }
   return {};
 }
@@ -265,7 +262,7 @@ Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases&
                                                                OpeningRoom room) {
   if (Status s = begin_rebuild(room); !s.ok()) return s;
   std::vector<columns::Dictionary*> dictionaries;
-  for (const auto& table : owned_tables_)
+  for (const auto& table : catalog_.all())
     if (!table->is_unbuilt(Table::kDictionaryIndexes))
       table->columns().for_each_used([&](columns::Column& column) {
         if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
@@ -289,11 +286,11 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
     Table::SweepCounts counts;
   };
   std::vector<Swept> parts;
-  for (const auto& table : owned_tables_) {
+  for (const auto& table : catalog_.all()) {
     const std::uint32_t end = table->rows().rows_end();
     const bool needs_all = options_.ready == Ready::kIndexesBuilt ||
                            (table->has_keys_in_dram() && !table->is_unbuilt(Table::kKeyIndexes));
-    const std::uint32_t left = needs_all ? 0 : table->rows_left_unswept(owned_tables_.size());
+    const std::uint32_t left = needs_all ? 0 : table->rows_left_unswept(catalog_.all().size());
     if (left != 0) table->leave_unswept(left, slots());
     for (std::uint32_t first = left; first < end; first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
@@ -319,11 +316,11 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
 
 Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases) {
   pmem::Persister persister(pool_->medium());
-  for (const auto& table : owned_tables_)
+  for (const auto& table : catalog_.all())
     for (KeyIndex* key : table->keys()) key->recover(persister);
   if (Status s = sweep_tables(phases); !s.ok()) return s;
   std::vector<std::function<Status()>> ordered;
-  for (const auto& owned : owned_tables_) {
+  for (const auto& owned : catalog_.all()) {
     Table* table = owned.get();
     if (table->is_unbuilt(Table::kKeyIndexes)) continue;
     for (const std::size_t key : KeyPlaces(table->keys().kept())) {

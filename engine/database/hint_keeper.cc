@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/thread.h"
-#include "engine/database/database_core.h"
+#include "engine/database/catalog.h"
 #include "pmem/medium/scm_reads.h"
 
 namespace flugs::engine {
@@ -18,8 +18,8 @@ constexpr std::chrono::milliseconds kFirstRest = 2 * Rest::kFirst;
 
 }  // namespace
 
-HintKeeper::HintKeeper(DatabaseCore& core, pmem::Pool& pool, std::chrono::milliseconds interval)
-    : core_(core), pool_(pool), interval_(interval) {
+HintKeeper::HintKeeper(Catalog& catalog, pmem::Pool& pool, std::chrono::milliseconds interval)
+    : catalog_(catalog), pool_(pool), interval_(interval) {
   Result<std::jthread> started =
       start_thread("flugs-hints", [this](const std::stop_token& stop) { run(stop); });
   if (started.ok()) thread_ = *std::move(started);
@@ -30,7 +30,7 @@ void HintKeeper::run(const std::stop_token& stop) noexcept {
   rest_.sleep(stop, std::min(interval_, kFirstRest));
   while (!stop.stop_requested()) {
     pmem::begin_scm_task();
-    while (core_.keep_hints(persister) && !stop.stop_requested())
+    while (catalog_.keep_hints(persister) && !stop.stop_requested())
       std::this_thread::sleep_for(kKeeperPause);
     rest_.sleep(stop, interval_);
   }

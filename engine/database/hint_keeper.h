@@ -8,22 +8,22 @@
 
 namespace flugs::engine {
 
-class DatabaseCore;
+class Catalog;
 
 /// Makes the hints of new dictionary entries durable (Dictionary::keep_hints) in a thread of its
 /// own, so that who commits need not, and opening has few left to look at.
 /// Thread-safety: any thread, except creating and destroying.
 class HintKeeper {
  public:
-  /// `core` is used until the object is gone.
-  HintKeeper(DatabaseCore& core, pmem::Pool& pool, std::chrono::milliseconds interval);
+  /// `catalog` is used until the object is gone.
+  HintKeeper(Catalog& catalog, pmem::Pool& pool, std::chrono::milliseconds interval);
   /// False when it could not be started: then who commits has to keep them.
   bool is_running() const noexcept { return thread_.joinable(); }
 
  private:
   void run(const std::stop_token& stop) noexcept;
 
-  DatabaseCore& core_;
+  Catalog& catalog_;
   pmem::Pool& pool_;
   const std::chrono::milliseconds interval_;
   Rest rest_;

@@ -274,7 +274,7 @@ Status KeyIndex::missing(std::uint32_t row) const {
 // when it finds the replacement in the index (add_existing). So an undo must put the row in the
 // place of the replacement (undo_replace).
 // The row is the transaction's own: the transaction began before the key, and KeyBuild begins after
-// the transaction has ended (DatabaseCore::make_key). An undo must leave nothing in the index: an
+// the transaction has ended (KeyChanges::make_key). An undo must leave nothing in the index: an
 // entry of the row would stay when the row is undone, too, and KeyBuild would take it for a newer
 // version of the row before it, and pass that one by.
 Status KeyIndex::replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,

@@ -308,7 +308,7 @@ bool Table::check_more_entries() {
   return has_more;
 }
 
-// Not while one of them goes (DatabaseCore::retire_key).
+// Not while one of them goes (KeyChanges::release_key).
 Status Table::check_hints() {
   while (check_more_entries()) {
   }

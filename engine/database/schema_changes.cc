@@ -1,4 +1,4 @@
-// Changing what a table is called and has, while transactions go on.
+#include "engine/database/schema_changes.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "engine/database/database_core.h"
 #include "tables/catalog/schema_checks.h"
 
 namespace flugs::engine {
@@ -34,18 +33,18 @@ Status taken(const std::string& table, const char* what, const std::string& name
 }  // namespace
 
 // Those of other tables that name this one, or a key of it.
-void DatabaseCore::name_referrers(const Table& parent) {
+void SchemaChanges::name_referrers(const Table& parent) {
   if (parent.referrers() == nullptr) return;
   for (const ForeignKey* foreign : *parent.referrers()) foreign->child.name_parents();
 }
 
-Status DatabaseCore::rename_table(TableId id, const std::string& name) {
+Status SchemaChanges::rename_table(TableId id, const std::string& name) {
   if (Status s = check_name("table", name); !s.ok()) return s;
-  const std::lock_guard guard(ddl_mutex_);
-  Table* renamed = table(id);
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  Table* renamed = catalog_.table(id);
   if (renamed == nullptr) return no_table();
   if (renamed->name() == name) return {};
-  for (const auto& other : owned_tables_)
+  for (const auto& other : catalog_.all())
     if (!other->is_gone() && other->name() == name)
       return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", name));
   StoredSchema next = renamed->stored();
@@ -57,10 +56,10 @@ Status DatabaseCore::rename_table(TableId id, const std::string& name) {
   return {};
 }
 
-Status DatabaseCore::rename_column(TableId id, ColumnId column, const std::string& name) {
+Status SchemaChanges::rename_column(TableId id, ColumnId column, const std::string& name) {
   if (Status s = check_name("column", name); !s.ok()) return s;
-  const std::lock_guard guard(ddl_mutex_);
-  Table* altered = table(id);
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
   StoredSchema next = altered->stored();
   TableSchema& schema = next.schema;
@@ -77,10 +76,10 @@ Status DatabaseCore::rename_column(TableId id, ColumnId column, const std::strin
   return altered->alter(std::move(next));
 }
 
-Status DatabaseCore::rename_key(KeyId key, const std::string& name) {
+Status SchemaChanges::rename_key(KeyId key, const std::string& name) {
   if (Status s = check_name("key", name); !s.ok()) return s;
-  const std::lock_guard guard(ddl_mutex_);
-  Table* altered = table(key.table);
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  Table* altered = catalog_.table(key.table);
   if (altered == nullptr) return no_table();
   StoredSchema next = altered->stored();
   TableSchema& schema = next.schema;
@@ -96,6 +95,33 @@ Status DatabaseCore::rename_key(KeyId key, const std::string& name) {
   if (Status s = altered->alter(std::move(next)); !s.ok()) return s;
   name_referrers(*altered);
   return {};
+}
+
+Result<ColumnId> SchemaChanges::add_column(TableId id, const ColumnSchema& column) {
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  Table* altered = catalog_.table(id);
+  if (altered == nullptr) return no_table();
+  return altered->add_column(column, threads_.hint_tail_max());
+}
+
+Status SchemaChanges::drop_column(TableId id, ColumnId column) {
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  Table* altered = catalog_.table(id);
+  if (altered == nullptr) return no_table();
+  return altered->drop_column(column);
+}
+
+// A merge writes its groups for the columns that it finds when it begins.
+Status SchemaChanges::change_type(TableId id, ColumnId column, Type type) {
+  Table* altered = catalog_.table(id);
+  if (altered == nullptr) return no_table();
+  const std::lock_guard no_merge(altered->merge_mutex());
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  if (altered->is_dropped()) return no_table();
+  Status changed = altered->change_type(column, type);
+  // Calls that found the column before may still write what belongs to its former edition.
+  altered->note_readers_of_replaced(transactions_.slots().advance());
+  return changed;
 }
 
 }  // namespace flugs::engine

@@ -1,4 +1,4 @@
-// Adding keys to tables that have rows, and dropping them, while transactions go on.
+#include "engine/database/key_changes.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "engine/database/database_core.h"
 #include "tables/table/key_build.h"
 
 namespace flugs::engine {
@@ -33,8 +32,8 @@ StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
 }  // namespace
 
 // A place that a dropped key has left, or a new one behind the last.
-Result<std::size_t> DatabaseCore::place_for_key(Table& table, const KeySchema& key) {
-  table.keys().release_withdrawn(slots().oldest_snapshot());
+Result<std::size_t> KeyChanges::place_for_key(Table& table, const KeySchema& key) {
+  table.keys().release_withdrawn(transactions_.slots().oldest_snapshot());
   const std::vector<KeySchema>& keys = table.schema().keys;
   bool is_one_left = false;
   for (std::size_t place = 0; place < kKeysMax; ++place) {
@@ -53,8 +52,8 @@ Result<std::size_t> DatabaseCore::place_for_key(Table& table, const KeySchema& k
 }
 
 // Its columns by position are what holds: they may be called otherwise meanwhile.
-Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
-  Table* altered = table(id);
+Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
+  Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
   if (wanted.dropped)
     return Status(StatusCode::kInvalidArgument,
@@ -65,7 +64,7 @@ Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
   if (Status s = altered->sweep_all(); !s.ok()) return s;
   std::size_t place = 0;
   {
-    const std::lock_guard guard(ddl_mutex_);
+    const std::lock_guard guard(catalog_.ddl_mutex());
     if (altered->is_dropped()) return no_table();
     const Result<std::size_t> found = place_for_key(*altered, wanted);
     if (!found.ok()) return found.status();
@@ -76,7 +75,7 @@ Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
   }
   Status made = make_key(*altered, place);
   if (made.ok()) {
-    const std::lock_guard guard(ddl_mutex_);
+    const std::lock_guard guard(catalog_.ddl_mutex());
     KeySchema key = wanted;
     const auto columns = altered->keys()[place]->columns();
     for (std::size_t i = 0; i < key.columns.size(); ++i)
@@ -87,7 +86,7 @@ Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
   }
   if (made.ok()) return KeyId{id, static_cast<std::uint16_t>(place)};
   {
-    const std::lock_guard guard(ddl_mutex_);
+    const std::lock_guard guard(catalog_.ddl_mutex());
     withdraw_key(*altered, place);
   }
   if (made.code() != StatusCode::kBusy) release_key(*altered);  // who was waited for stays longer
@@ -96,7 +95,7 @@ Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
 
 // Writers have been keeping it up since before. Rows from before them, and readers from before the
 // rows are in, must not be left.
-Status DatabaseCore::make_key(Table& table, std::size_t place) {
+Status KeyChanges::make_key(Table& table, std::size_t place) {
   const auto busy = [&] {
     return Status(StatusCode::kBusy,
                   fmt::format("table {}, key {}: a transaction that began before it is still open",
@@ -113,7 +112,7 @@ Status DatabaseCore::make_key(Table& table, std::size_t place) {
     Status entered;
     {
       const Visit visiting(**context);
-      entered = build.enter_rows((*context)->visibility, closing_);
+      entered = build.enter_rows((*context)->visibility, catalog_.is_closing());
     }
     transactions_.abort(**context);
     if (!entered.ok()) return entered;
@@ -130,13 +129,13 @@ Status DatabaseCore::make_key(Table& table, std::size_t place) {
   return settled;
 }
 
-Status DatabaseCore::drop_key(KeyId key) {
-  Table* altered = table(key.table);
+Status KeyChanges::drop_key(KeyId key) {
+  Table* altered = catalog_.table(key.table);
   if (altered == nullptr) return no_table();
   const std::lock_guard no_merge(altered->merge_mutex());
   if (Status s = altered->build_indexes(Table::kAllIndexes); !s.ok()) return s;
   {
-    const std::lock_guard guard(ddl_mutex_);
+    const std::lock_guard guard(catalog_.ddl_mutex());
     if (altered->is_dropped()) return no_table();
     if (!altered->keys().can_find(key.index)) return no_key(*altered, key.index);
     if (Status s = check_droppable(*altered, key.index); !s.ok()) return s;
@@ -150,7 +149,7 @@ Status DatabaseCore::drop_key(KeyId key) {
   return {};
 }
 
-Status DatabaseCore::check_droppable(const Table& table, std::size_t index) {
+Status KeyChanges::check_droppable(const Table& table, std::size_t index) {
   const std::string key =
       fmt::format("table {}, key {}", table.name(), table.schema().keys[index].name);
   const auto refused = [&](const std::string& why) {
@@ -168,20 +167,21 @@ Status DatabaseCore::check_droppable(const Table& table, std::size_t index) {
   return {};
 }
 
-// Under ddl_mutex_.
-void DatabaseCore::withdraw_key(Table& table, std::size_t place) {
+// Under catalog_.ddl_mutex().
+void KeyChanges::withdraw_key(Table& table, std::size_t place) {
   if (table.keys().can_find(place)) table.runs().drop_key(place);
   table.keys().withdraw(place);
-  table.keys().keep_until(place, slots().advance());
+  table.keys().keep_until(place, transactions_.slots().advance());
 }
 
 // What is not given back here, because somebody may know the key still, is when the next one is
 // added to the table, or dropped.
-void DatabaseCore::release_key(Table& table) {
-  static_cast<void>(transactions_.wait_for_snapshots(slots().advance(), kReleasePatience));
+void KeyChanges::release_key(Table& table) {
+  static_cast<void>(
+      transactions_.wait_for_snapshots(transactions_.slots().advance(), kReleasePatience));
   table.wait_for_build();  // nobody looks at hints any more (Table::check_hints)
-  const std::lock_guard guard(ddl_mutex_);
-  if (!table.is_gone()) table.keys().release_withdrawn(slots().oldest_snapshot());
+  const std::lock_guard guard(catalog_.ddl_mutex());
+  if (!table.is_gone()) table.keys().release_withdrawn(transactions_.slots().oldest_snapshot());
 }
 
 }  // namespace flugs::engine

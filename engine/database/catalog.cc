@@ -1,4 +1,4 @@
-// Making and dropping tables.
+#include "engine/database/catalog.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "engine/database/database_core.h"
 #include "tables/catalog/foreign_keys.h"
 #include "tables/catalog/schema_codec.h"
 
@@ -25,7 +24,7 @@ Status invalid_reference(const TableSchema& schema, const ForeignKeySchema& fore
 }  // namespace
 
 // What the names in foreign keys mean, as of now.
-Status DatabaseCore::resolve_foreign_keys(TableSchema& schema) const {
+Status Catalog::resolve_foreign_keys(TableSchema& schema) const {
   for (ForeignKeySchema& foreign : schema.foreign_keys) {
     const TableSchema* parent = foreign.table == schema.name ? &schema : nullptr;
     foreign.referenced.table = TableId(next_table_id_);
@@ -47,23 +46,12 @@ Status DatabaseCore::resolve_foreign_keys(TableSchema& schema) const {
   return {};
 }
 
-// Opening: all tables are there.
-Status DatabaseCore::link_foreign_keys() {
-  for (const auto& table : owned_tables_)
-    for (std::size_t i = 0; i < table->schema().foreign_keys.size(); ++i)
-      if (Status s = table->link_foreign_key(i, [this](TableId id) { return this->table(id); });
-          !s.ok())
-        return s;
-  for (const auto& table : owned_tables_) table->name_parents();
-  return {};
-}
-
 // Protocol create_table. The table exists after step 2.
 //   step  store                             made durable by     power cut just after it: recovery
 //   1     layout, columns, schema           flush, fence        extent unreachable: free space
 //   2     its offset in the catalogue       persist (8 bytes)   loads the empty table
 // Must hold:  1 before 2, else the catalogue would name noise.
-Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
+Result<TableId> Catalog::create_table(const TableSchema& wanted) {
   for (std::size_t i = 0; i < wanted.columns.size(); ++i)
     if (wanted.columns[i].dropped)
       return Status(StatusCode::kInvalidArgument,
@@ -79,33 +67,34 @@ Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
   const auto full = [&] {
     return Status(StatusCode::kOutOfSpace,
                   fmt::format("{}: {} tables at a time and {} in a pool's life at most",
-                              pool_->path(), CatalogLayout::kTablesMax, kTableIdsMax - 1));
+                              pool_.path(), CatalogLayout::kTablesMax, kTableIdsMax - 1));
   };
   const auto free_place = [&] {
-    return std::find(std::begin(catalog().tables), std::end(catalog().tables), 0u);
+    return std::find(std::begin(catalog_layout().tables), std::end(catalog_layout().tables), 0u);
   };
-  if (free_place() == std::end(catalog().tables) || next_table_id_ >= kTableIdsMax) return full();
-  pmem::Persister persister(pool_->medium());
-  Result<pmem::Extent> extent = Table::make_layout(*pool_, *schema, next_table_id_, index_mode(),
-                                                   options_.segment_bytes, persister);
+  if (free_place() == std::end(catalog_layout().tables) || next_table_id_ >= kTableIdsMax)
+    return full();
+  pmem::Persister persister(pool_.medium());
+  Result<pmem::Extent> extent =
+      Table::make_layout(pool_, *schema, next_table_id_, index_mode(), segment_bytes_, persister);
   persister.fence("create_table/1");
   if (!extent.ok()) return std::move(extent).status();
   ++next_table_id_;
-  auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{extent->offset});
+  auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{extent->offset});
   StoredSchema stored;
   stored.created_keys = schema->keys.size();
   stored.schema = std::move(*schema);
-  auto made = std::make_unique<Table>(*pool_, layout, std::move(stored));
+  auto made = std::make_unique<Table>(pool_, layout, std::move(stored));
   made->set_dropped(true);  // nobody finds it so far, but its name is taken
   Table* table = adopt(std::move(made));
   Status s = introduce(*table, guard);
   std::uint64_t* place = free_place();
-  if (s.ok() && place == std::end(catalog().tables)) s = full();
+  if (s.ok() && place == std::end(catalog_layout().tables)) s = full();
   if (!s.ok()) {
     table->forget_parents();
     table->set_gone();
     table->release_all();
-    pool_->allocator().release(*extent);
+    pool_.allocator().release(*extent);
     return s;
   }
   std::atomic_ref(*place).store(extent->offset, std::memory_order_relaxed);
@@ -116,7 +105,7 @@ Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
 
 // Tells the tables that a new one refers to. Who has deleted rows of them without asking it must
 // have ended before it can have rows; who deletes some meanwhile gets kConflict.
-Status DatabaseCore::introduce(Table& table, std::unique_lock<Mutex>& guard) {
+Status Catalog::introduce(Table& table, std::unique_lock<Mutex>& guard) {
   bool has_others = false;
   for (std::size_t i = 0; i < table.schema().foreign_keys.size(); ++i) {
     const TableId parent = table.schema().foreign_keys[i].referenced.table;
@@ -135,7 +124,7 @@ Status DatabaseCore::introduce(Table& table, std::unique_lock<Mutex>& guard) {
 }
 
 // A table that others refer to stays.
-Status DatabaseCore::check_unreferenced(const Table& table) const {
+Status Catalog::check_unreferenced(const Table& table) const {
   if (table.referrers() == nullptr) return {};
   for (const ForeignKey* foreign : *table.referrers())
     if (&foreign->child != &table)
@@ -151,7 +140,7 @@ Status DatabaseCore::check_unreferenced(const Table& table) const {
 //                                                            free space
 // Must hold:  no transaction that could see the table is left before step 1; then the extents may
 //             be handed out at once.
-Status DatabaseCore::drop_table(TableId id) {
+Status Catalog::drop_table(TableId id) {
   std::unique_lock guard(ddl_mutex_);
   Table* dropped = table(id);
   if (dropped == nullptr) return no_table();
@@ -169,21 +158,92 @@ Status DatabaseCore::drop_table(TableId id) {
         StatusCode::kBusy,
         fmt::format("table {}: a transaction that began earlier is still open", dropped->name()));
   }
-  for (std::uint64_t& entry : catalog().tables) {
+  for (std::uint64_t& entry : catalog_layout().tables) {
     if (entry == 0) continue;
-    const auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{entry});
+    const auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{entry});
     if (layout.table_id != id.value()) continue;
     const pmem::Extent extent{entry, layout.bytes};
-    pmem::Persister persister(pool_->medium());
+    pmem::Persister persister(pool_.medium());
     std::atomic_ref(entry).store(0, std::memory_order_relaxed);
     persister.persist(&entry, sizeof entry, "drop_table/1");
     dropped->forget_parents();
     dropped->set_gone();
     dropped->release_all();
-    pool_->allocator().release(extent);
+    pool_.allocator().release(extent);
     break;
   }
   return {};
+}
+
+Table* Catalog::adopt(std::unique_ptr<Table> table) {
+  Table* raw = table.get();
+  owned_tables_.push_back(std::move(table));
+  __atomic_store_n(&tables_by_id_.begin(raw->id().value()), raw, __ATOMIC_RELEASE);
+  threads_.take_in(*raw);
+  return raw;
+}
+
+Result<TableId> Catalog::find_table(std::string_view name) const {
+  const std::lock_guard guard(ddl_mutex_);
+  for (const auto& table : owned_tables_)
+    if (!table->is_dropped() && table->name() == name) return table->id();
+  return Status(StatusCode::kNotFound, fmt::format("no table '{}'", name));
+}
+
+std::vector<TableId> Catalog::tables() const {
+  const std::lock_guard guard(ddl_mutex_);
+  std::vector<TableId> ids;
+  for (const auto& table : owned_tables_)
+    if (!table->is_dropped()) ids.push_back(table->id());
+  return ids;
+}
+
+void Catalog::add_loaded(std::unique_ptr<Table> table) {
+  next_table_id_ = std::max(next_table_id_, table->id().value() + 1);
+  adopt(std::move(table));
+}
+
+Status Catalog::finish_loading() {
+  std::sort(owned_tables_.begin(), owned_tables_.end(),
+            [](const auto& a, const auto& b) { return a->id() < b->id(); });
+  return link_foreign_keys();
+}
+
+// Opening: all tables are there.
+Status Catalog::link_foreign_keys() {
+  for (const auto& table : owned_tables_)
+    for (std::size_t i = 0; i < table->schema().foreign_keys.size(); ++i)
+      if (Status s = table->link_foreign_key(i, [this](TableId id) { return this->table(id); });
+          !s.ok())
+        return s;
+  for (const auto& table : owned_tables_) table->name_parents();
+  return {};
+}
+
+bool Catalog::keep_hints(pmem::Persister& persister) noexcept {
+  constexpr std::uint32_t kHintsAtOnce = 1024;  // others want the mutex
+  bool has_more = false;
+  for (std::size_t i = 0;; ++i) {
+    const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
+    if (i >= owned_tables_.size()) return has_more;
+    Table& table = *owned_tables_[i];
+    if (!table.is_gone()) has_more |= table.keep_hints(persister, kHintsAtOnce);
+  }
+}
+
+void Catalog::enter_left_hints() {
+  constexpr std::uint32_t kAtATime = 1024;  // others want the mutex
+  constexpr std::chrono::microseconds kOthersTurn(20);
+  pmem::Persister persister(pool_.medium());
+  for (std::size_t i = 0;;) {
+    {
+      const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
+      if (i >= owned_tables_.size()) return;
+      Table& table = *owned_tables_[i];
+      if (table.is_gone() || !table.enter_left_hints(persister, kAtATime)) ++i;
+    }
+    std::this_thread::sleep_for(kOthersTurn);
+  }
 }
 
 }  // namespace flugs::engine

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/stable_array.h"
+#include "engine/database/background_threads.h"
+#include "engine/database/transaction_manager.h"
+#include "flugs/schema.h"
+#include "pmem/pool/pool.h"
+#include "tables/catalog/catalog.h"
+#include "tables/table/table.h"
+
+namespace flugs::engine {
+
+/// The tables of a database: makes, drops, finds and owns them.
+///
+/// Invariants:
+/// * The catalogue in the pool names a table exactly while the table exists. It is written under
+///   `ddl_mutex()`, and so is the list of tables.
+/// * No table id is given to two tables in the life of a pool.
+/// * A table that was dropped keeps its place in DRAM, emptied, until the database is closed. So
+///   `table` needs no lock, and a pointer to a table stays good.
+///
+/// Thread-safety: any thread, except `add_loaded` and `finish_loading`.
+class Catalog final {
+ public:
+  static constexpr std::uint32_t kTableIdsMax = 1u << 22;  // creations in a pool's life
+
+  /// All are used until the object is gone. The pool grows by `segment_bytes`.
+  Catalog(pmem::Pool& pool, TransactionManager& transactions, BackgroundThreads& threads,
+          std::uint64_t segment_bytes)
+      : pool_(pool),
+        transactions_(transactions),
+        threads_(threads),
+        segment_bytes_(segment_bytes),
+        tables_by_id_(kTableIdsMax) {}
+
+  /// Protects the catalogue, the list of tables and their definitions; rank: outermost.
+  Mutex& ddl_mutex() const noexcept { return ddl_mutex_; }
+  /// Null when there is no such table or it was dropped.
+  Table* table(TableId id) const noexcept {
+    Table* found = known_table(id);
+    return found == nullptr || found->is_dropped() ? nullptr : found;
+  }
+  const StableArray<Table*>& tables_by_id() const noexcept { return tables_by_id_; }
+  /// Dropped ones too. Under `ddl_mutex()`, or while nobody makes tables.
+  std::span<const std::unique_ptr<Table>> all() const noexcept { return owned_tables_; }
+  Result<TableId> find_table(std::string_view name) const;
+  std::vector<TableId> tables() const;
+
+  Result<TableId> create_table(const TableSchema& schema);
+  Status drop_table(TableId id);
+
+  /// Opening: a table of the pool. Its id is in order, and no other table has it.
+  void add_loaded(std::unique_ptr<Table> table);
+  /// Opening, when all have been added.
+  Status finish_loading();
+
+  /// A little of each table's hints; true: there is more to do. Others want the catalogue
+  /// meanwhile: call it again only after a pause.
+  bool keep_hints(pmem::Persister& persister) noexcept;
+  /// The hints that opening left, of all dictionaries, as far as there is room for them.
+  void enter_left_hints();
+
+  /// The database is being closed: what takes long ends early.
+  void close() noexcept { closing_.store(true, std::memory_order_relaxed); }
+  const std::atomic<bool>& is_closing() const noexcept { return closing_; }
+
+ private:
+  IndexMode index_mode() const noexcept {
+    return static_cast<IndexMode>(root_of(pool_).index_mode);
+  }
+  CatalogLayout& catalog_layout() const noexcept {
+    return *pool_.at(pmem::OffsetPtr<CatalogLayout>{root_of(pool_).catalog});
+  }
+  Table* known_table(TableId id) const noexcept {
+    if (id.value() >= kTableIdsMax) return nullptr;
+    return __atomic_load_n(&tables_by_id_[id.value()], __ATOMIC_ACQUIRE);
+  }
+  Table* adopt(std::unique_ptr<Table> table);
+  Status resolve_foreign_keys(TableSchema& schema) const;
+  Status link_foreign_keys();
+  Status introduce(Table& table, std::unique_lock<Mutex>& guard);
+  Status check_unreferenced(const Table& table) const;
+
+  pmem::Pool& pool_;
+  TransactionManager& transactions_;
+  BackgroundThreads& threads_;
+  const std::uint64_t segment_bytes_;
+  std::atomic<bool> closing_{false};
+  mutable Mutex ddl_mutex_;
+  std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
+  StableArray<Table*> tables_by_id_;
+  std::uint32_t next_table_id_ = 1;
+};
+
+}  // namespace flugs::engine
