@@ -23,10 +23,6 @@
 #include "flugs/database.h"
 #include "flugs/merge.h"
 #include "flugs/retry.h"
-#include "pmem/pool/found_words.h"
-#include "pmem/pool/pool.h"
-#include "recovery/phases.h"
-#include "tables/catalog/catalog.h"
 
 namespace flugs::engine {
 
@@ -116,31 +112,13 @@ class DatabaseCore {
   mvcc::TransactionSlots& slots() noexcept { return transactions_.slots(); }
   IndexMode index_mode() const noexcept { return static_cast<IndexMode>(root().index_mode); }
   DatabaseLayout& root() const noexcept { return root_of(*pool_); }
-  CatalogLayout& catalog_layout() const noexcept {
-    return *pool_->at(pmem::OffsetPtr<CatalogLayout>{root().catalog});
-  }
 
   static void give_up_in_child(void* core) noexcept;
-  Status create();
-  Status recover(recovery::Phases& phases, OpeningRoom room);
-  Result<std::uint64_t> load_catalog(recovery::Phases& phases);
-  Status load_table(std::uint64_t offset, std::unique_ptr<Table>& table);
-  Status impossible_id(const std::string& owner, std::uint32_t id) const;
-  Status load_tables(recovery::Phases& phases);
-  Result<std::uint64_t> resolve_transactions();
-  Result<std::uint64_t> rebuild_dictionary_indexes(recovery::Phases& phases, OpeningRoom room);
-  Result<std::uint64_t> rebuild_key_indexes(recovery::Phases& phases);
-  Status begin_rebuild(OpeningRoom& room);
-  Status sweep_tables(recovery::Phases& phases);
-  void start() {
-    transactions_.start(options_.slots_max, catalog_.ddl_mutex(), catalog_.tables_by_id());
-  }
   Result<std::uint64_t> start_threads();
 
   Status run_once(FunctionRef<Status(Transaction&)> work, const RetryOptions& options,
                   RetryReport& report, bool& ended_by_merge);
   std::unique_ptr<pmem::Pool> pool_;
-  std::unique_ptr<pmem::FoundWords> found_words_;  // while opening claims what it reaches
   OpenOptions options_;
   RecoveryReport report_;
   TransactionManager transactions_;

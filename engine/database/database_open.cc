@@ -1,25 +1,14 @@
-// Opening a database: creating it, or recovering it.
+// Opening a database: what is asked for, the pool, the phases in their order.
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
-#include <limits>
-
 #include "base/elapsed.h"
 #include "engine/database/database_core.h"
-#include "recovery/rebuild_dictionaries.h"
-#include "tables/catalog/catalog.h"
-#include "tables/catalog/schema_codec.h"
+#include "engine/database/opening.h"
 
 namespace flugs::engine {
 
 namespace {
-
-// Rows that one task goes through.
-constexpr std::uint32_t kRowsPerTask = 1u << 16;
-// Fewer are loaded before other threads would have begun.
-constexpr std::size_t kTablesWorthThreads = 16;
 
 Status check_options(const OpenOptions& options) {
   if (options.slots_max < 1 || options.slots_max > mvcc::kSlotsMax)
@@ -114,7 +103,9 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
   // Without the magic a crash interrupted the creation: nothing in the pool is reachable yet.
   const bool is_new = core->root().magic == 0;
   if (is_new && !created) core->pool_->allocator().finish_claims();
-  Status s = is_new ? core->create() : core->recover(phases, room);
+  Opening opening(*core->pool_, core->options_, core->transactions_, core->catalog_, phases,
+                  core->report_, room);
+  Status s = is_new ? opening.create() : opening.recover();
   if (!s.ok()) return s;
   if (s = phases.run("threads", [&] { return core->start_threads(); }); !s.ok()) return s;
   if (s = core->at_fork_.enter(&DatabaseCore::give_up_in_child, core.get()); !s.ok()) return s;
@@ -127,214 +118,6 @@ Result<std::uint64_t> DatabaseCore::start_threads() {
       threads_.start(catalog_, slots(), catalog_.ddl_mutex(), index_mode(), catalog_.all());
   transactions_.connect(threads_.merger());
   return count;
-}
-
-// Protocol create_database. The database exists after step 3.
-//   step  store                          made durable by     power cut just after it: recovery
-//   1     empty catalogue                flush, fence        creates again: nothing is reachable
-//         the root's pointer to it,                          while the magic is 0
-//         index_mode
-//   2     slot array                     slot_array/2        the same
-//   3     magic of the root              persist (8 bytes)   opens the empty database
-// Must hold:  1 and 2 before 3.
-Status DatabaseCore::create() {
-  pmem::Persister persister(pool_->medium());
-  Result<pmem::Extent> extent = pool_->allocator().allocate(sizeof(CatalogLayout), persister);
-  if (!extent.ok()) return std::move(extent).status();
-  root().catalog = extent->offset;
-  root().index_mode = static_cast<std::uint64_t>(options_.index_mode);
-  persister.flush(&root(), sizeof root(), "create_database/1");
-  persister.fence("create_database/1");
-  if (Status s = slots().create(options_.slots_max); !s.ok()) return s;
-  std::atomic_ref(root().magic).store(DatabaseLayout::kMagic, std::memory_order_relaxed);
-  persister.persist(&root().magic, sizeof root().magic, "create_database/3");
-  start();
-  return {};
-}
-
-Status DatabaseCore::recover(recovery::Phases& phases, OpeningRoom room) {
-  found_words_ = std::make_unique<pmem::FoundWords>(*pool_);
-  if (Status s = phases.run("catalog", [&] { return load_catalog(phases); }); !s.ok()) return s;
-  if (Status s = phases.run("transactions", [&] { return resolve_transactions(); }); !s.ok())
-    return s;
-  Status s =
-      phases.run("dictionary indexes", [&] { return rebuild_dictionary_indexes(phases, room); });
-  if (!s.ok()) return s;
-  return phases.run("key indexes", [&] { return rebuild_key_indexes(phases); });
-}
-
-// Any thread, each another table.
-Status DatabaseCore::load_table(std::uint64_t offset, std::unique_ptr<Table>& table) {
-  Result<StoredSchema> stored = Table::check_layout(*pool_, offset);
-  if (!stored.ok()) return std::move(stored).status();
-  auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{offset});
-  const std::string owner = fmt::format("table {}", stored->schema.name);
-  if (Status s = pool_->allocator().claim({offset, layout.bytes}, owner); !s.ok()) return s;
-  pool_->rely_on(&layout, layout.bytes);
-  if (layout.table_id == 0 || layout.table_id >= Catalog::kTableIdsMax)
-    return impossible_id(owner, layout.table_id);
-  table = std::make_unique<Table>(*pool_, layout, std::move(*stored));
-  return table->load();
-}
-
-Status DatabaseCore::impossible_id(const std::string& owner, std::uint32_t id) const {
-  return Status(StatusCode::kCorrupt, fmt::format("{}: {}: impossible or repeated table id {}",
-                                                  pool_->path(), owner, id));
-}
-
-// Of damaged tables the first in the catalogue is reported, whichever thread comes to it first.
-Status DatabaseCore::load_tables(recovery::Phases& phases) {
-  struct Loaded {
-    std::uint64_t offset = 0;
-    Status status;
-    std::unique_ptr<Table> table;
-  };
-  std::vector<Loaded> loads;
-  for (const std::uint64_t entry : catalog_layout().tables)
-    if (entry != 0) loads.push_back({entry, {}, {}});
-  if (loads.size() < kTablesWorthThreads) {
-    for (Loaded& load : loads)
-      if (load.status = load_table(load.offset, load.table); !load.status.ok()) break;
-  } else {
-    std::vector<std::function<Status()>> tasks;
-    tasks.reserve(loads.size());
-    for (Loaded& load : loads)
-      tasks.emplace_back([this, &load] {
-        load.status = load_table(load.offset, load.table);
-        return Status();
-      });
-    if (Status s = phases.run_parallel("catalog", tasks); !s.ok()) return s;
-  }
-  for (Loaded& load : loads) {
-    if (!load.status.ok()) return std::move(load.status);
-    const TableId id = load.table->id();
-    if (table(id) != nullptr)
-      return impossible_id(fmt::format("table {}", load.table->name()), id.value());
-    catalog_.add_loaded(std::move(load.table));
-  }
-  return {};
-}
-
-Result<std::uint64_t> DatabaseCore::load_catalog(recovery::Phases& phases) {
-  if (Result<CatalogLayout*> found = find_catalog(*pool_); !found.ok())
-    return std::move(found).status();
-  if (Status s = pool_->allocator().claim({root().catalog, sizeof(CatalogLayout)}, "catalogue");
-      !s.ok())
-    return s;
-  pool_->rely_on(&catalog_layout(), sizeof catalog_layout());
-  if (Status s = load_tables(phases); !s.ok()) return s;
-  if (Status s = catalog_.finish_loading(); !s.ok()) return s;
-  return std::uint64_t{catalog_.all().size()};
-}
-
-Result<std::uint64_t> DatabaseCore::resolve_transactions() {
-  mvcc::TransactionSlots::LoadCounts counts;
-  const auto locate = [&](std::uint32_t id, std::uint32_t row) -> mvcc::VersionLayout* {
-    const Table* owner = table(TableId(id));
-    if (owner == nullptr || !owner->rows().exists(row)) return nullptr;
-    return owner->rows().stamped_version(row);
-  };
-  if (Status s = slots().load(locate, counts); !s.ok()) return s;
-  slots().forget_all_intents();
-  report_.transactions_completed = counts.completed;
-  report_.transactions_undone = counts.undone;
-  found_words_.reset();
-  pool_->allocator().finish_claims();
-  // A full pool keeps the slots it has.
-  if (Status s = slots().grow(options_.slots_max); !s.ok() && s.code() != StatusCode::kOutOfSpace)
-    return s;
-  start();
-  return counts.completed + counts.undone;
-}
-
-// Finds out what is to be made, and leaves what opening does not take.
-Status DatabaseCore::begin_rebuild(OpeningRoom& room) {
-  for (const auto& table : catalog_.all()) {
-    if (Status s = table->begin_dictionaries(); !s.ok()) return s;
-    const Table::Unbuilt unbuilt = table->find_unbuilt();
-    if (!room.takes(unbuilt))
-      table->leave_indexes(unbuilt, options_.recovery_threads, slots(), catalog_.is_closing());
-  }
-  return {};
-}
-
-Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases& phases,
-                                                               OpeningRoom room) {
-  if (Status s = begin_rebuild(room); !s.ok()) return s;
-  std::vector<columns::Dictionary*> dictionaries;
-  for (const auto& table : catalog_.all())
-    if (!table->is_unbuilt(Table::kDictionaryIndexes))
-      table->columns().for_each_used([&](columns::Column& column) {
-        if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
-      });
-  Result<std::uint64_t> rebuilt =
-      recovery::rebuild_dictionaries(dictionaries, *pool_, "dictionary indexes", phases, report_);
-  if (!rebuilt.ok() || index_mode() != IndexMode::kHint) return rebuilt;
-  const bool has_keeper = options_.hint_interval.count() != 0 || room.is_empty();
-  if (has_keeper && !room.takes_hints(*rebuilt)) return rebuilt;
-  Status s = recovery::enter_hints(dictionaries, *pool_, "dictionary indexes", phases);
-  if (!s.ok()) return s;
-  return rebuilt;
-}
-
-Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
-  struct Swept {
-    Table* table;
-    std::uint32_t first;
-    std::uint32_t end;
-    std::vector<std::uint32_t> free;
-    Table::SweepCounts counts;
-  };
-  std::vector<Swept> parts;
-  for (const auto& table : catalog_.all()) {
-    const std::uint32_t end = table->rows().rows_end();
-    const bool needs_all = options_.ready == Ready::kIndexesBuilt ||
-                           (table->has_keys_in_dram() && !table->is_unbuilt(Table::kKeyIndexes));
-    const std::uint32_t left = needs_all ? 0 : table->rows_left_unswept(catalog_.all().size());
-    if (left != 0) table->leave_unswept(left, slots());
-    for (std::uint32_t first = left; first < end; first += std::min(kRowsPerTask, end - first))
-      parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
-  }
-  std::vector<std::function<Status()>> tasks;
-  tasks.reserve(parts.size());
-  for (Swept& part : parts)
-    tasks.emplace_back([&part, this] {
-      pmem::Persister persister(pool_->medium());
-      Status s = part.table->sweep(part.first, part.end, Table::SweepMoment::kOpening, slots(),
-                                   part.free, persister, part.counts);
-      persister.fence("sweep/1");
-      return s;
-    });
-  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
-  for (Swept& part : parts) {
-    part.table->add_free_rows(std::move(part.free));
-    report_.rows_live += part.table->keys().empty() ? 0 : part.counts.live;
-    report_.rows_recycled += part.counts.recycled;
-  }
-  return {};
-}
-
-Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases) {
-  pmem::Persister persister(pool_->medium());
-  for (const auto& table : catalog_.all())
-    for (KeyIndex* key : table->keys()) key->recover(persister);
-  if (Status s = sweep_tables(phases); !s.ok()) return s;
-  std::vector<std::function<Status()>> ordered;
-  for (const auto& owned : catalog_.all()) {
-    Table* table = owned.get();
-    if (table->is_unbuilt(Table::kKeyIndexes)) continue;
-    for (const std::size_t key : KeyPlaces(table->keys().kept())) {
-      if (table->keys()[key]->is_unique() && !table->keys()[key]->has_hints())
-        if (Status s = table->rebuild_hash(key, phases); !s.ok()) return s;
-      if (table->keys()[key]->is_ordered())
-        ordered.emplace_back([table, key] {
-          table->rebuild_ordered(key);
-          return Status();
-        });
-    }
-  }
-  if (Status s = phases.run_parallel("key indexes", ordered); !s.ok()) return s;
-  return report_.rows_live;
 }
 
 }  // namespace flugs::engine
