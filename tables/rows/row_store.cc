@@ -110,8 +110,8 @@ void RowStore::ColumnsChange::change(columns::ColumnArray& columns, std::size_t 
 bool RowStore::has_values_of(std::size_t column, std::uint16_t edition,
                              bool in_groups) const noexcept {
   for (std::size_t i = 0; i < chunk_count(); ++i) {
-    const Chunk& chunk = chunks_in_dram_[i];
-    if (const RowGroup* group = group_of(chunk); group == nullptr) {
+    const RowChunk& chunk = chunks_in_dram_[i];
+    if (const RowGroup* group = chunk.group_now(); group == nullptr) {
       if (chunk.layout->bits(column) != 0 && chunk.layout->edition(column) == edition) return true;
     } else if (in_groups && column < group->column_count() && group->edition(column) == edition &&
                group->column(column).null_count() != group->stored_rows()) {
@@ -124,9 +124,9 @@ bool RowStore::has_values_of(std::size_t column, std::uint16_t edition,
 bool RowStore::is_read_as(std::size_t column, std::uint16_t edition,
                           bool in_groups) const noexcept {
   for (std::size_t i = 0; i < chunk_count(); ++i) {
-    const Chunk& chunk = chunks_in_dram_[i];
-    if (group_of(chunk) != nullptr) continue;
-    const columns::RowLayout& layout = *layout_of(chunk);
+    const RowChunk& chunk = chunks_in_dram_[i];
+    if (chunk.group_now() != nullptr) continue;
+    const columns::RowLayout& layout = *chunk.layout_now();
     if (column >= layout.cells().size() && layout.edition(column) == edition) return true;
   }
   return has_values_of(column, edition, in_groups);
@@ -135,7 +135,7 @@ bool RowStore::is_read_as(std::size_t column, std::uint16_t edition,
 bool RowStore::names_edition(std::size_t column, std::uint16_t edition,
                              bool in_groups) const noexcept {
   for (std::size_t i = 0; in_groups && i < chunk_count(); ++i)
-    if (const RowGroup* group = group_of(chunks_in_dram_[i]);
+    if (const RowGroup* group = chunks_in_dram_[i].group_now();
         group != nullptr && column < group->column_count() && group->edition(column) == edition)
       return true;
   return is_read_as(column, edition, false);
@@ -148,7 +148,7 @@ std::uintptr_t RowStore::first_row_at(std::uint64_t chunk_offset,
 
 void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
                          const columns::RowLayout* layout) {
-  Chunk& chunk = chunks_in_dram_.begin(index);
+  RowChunk& chunk = chunks_in_dram_.begin(index);
   chunk.first_row = static_cast<std::uint32_t>(geometry_.first_of(index));
   chunk.row_bytes = layout->row_bytes();
   chunk.layout = layout;
@@ -205,7 +205,7 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
   const columns::RowLayout* layout = nullptr;
   const std::uint16_t tag = chunk_list_.tag(index);
   if (tag != 0) {
-    layout = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
+    layout = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout_now();
     if (layout == nullptr)
       return corrupt_chunk(index, offset, "tag, as no chunk of rows is before it", 0, tag);
     if (tag != tag_of(index, offset, *layout))
@@ -226,7 +226,7 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
     return corrupt_chunk(index, offset, "chunk inside pool, pool bytes", pool_bytes,
                          offset + bytes);
   put_chunk(index, offset, layout);
-  if (tag == 0) set_checked(chunks_in_dram_[index]);
+  if (tag == 0) chunks_in_dram_[index].set_checked();
   return bytes;
 }
 
@@ -243,14 +243,14 @@ std::uint16_t RowStore::tag_of(std::size_t index, std::uint64_t offset,
 
 Status RowStore::check_header(std::uint32_t row) const {
   const std::size_t index = geometry_.chunk_of(row);
-  const Chunk& chunk = chunks_in_dram_[index];
-  if (is_checked(chunk)) return {};
+  const RowChunk& chunk = chunks_in_dram_[index];
+  if (chunk.is_checked()) return {};
   Status status = check_header_of(chunk, index);
-  if (status.ok()) set_checked(chunk);
+  if (status.ok()) chunk.set_checked();
   return status;
 }
 
-Status RowStore::check_header_of(const Chunk& chunk, std::size_t index) const {
+Status RowStore::check_header_of(const RowChunk& chunk, std::size_t index) const {
   const auto offset = static_cast<std::uint64_t>(chunk.row_zero +
                                                  std::uintptr_t{chunk.first_row} * chunk.row_bytes -
                                                  first_row_at(0, chunk.layout->cells().size()));
@@ -274,7 +274,7 @@ Result<std::uint64_t> RowStore::load_group(std::size_t index, std::uint64_t offs
 }
 
 void RowStore::put_group(std::size_t index, std::unique_ptr<RowGroup> group) {
-  Chunk& chunk = chunks_in_dram_.begin(index);
+  RowChunk& chunk = chunks_in_dram_.begin(index);
   chunk.first_row = first_row_of(index);
   chunk.group = group.release();
   bytes_.fetch_add(chunk.group->bytes(), std::memory_order_relaxed);
@@ -290,7 +290,7 @@ Status RowStore::load() {
   const std::uint32_t end = rows_end();
   for (std::size_t i = end == 0 ? 0 : geometry_.chunk_of(end - 1); status.ok() && i < chunk_count();
        ++i)
-    if (group_of(chunks_in_dram_[i]) == nullptr) status = check_header(first_row_of(i));
+    if (chunks_in_dram_[i].group_now() == nullptr) status = check_header(first_row_of(i));
   return status;
 }
 
@@ -309,7 +309,7 @@ void RowStore::find_tail() noexcept {
 }
 
 std::uint32_t RowStore::previous(std::uint32_t row) const noexcept {
-  const Chunk& chunk = chunk_with(row);
+  const RowChunk& chunk = chunk_with(row);
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) return kNoRow;
   note_read(SharedWord::kRowLinks, &links[row - chunk.first_row]);
@@ -318,7 +318,7 @@ std::uint32_t RowStore::previous(std::uint32_t row) const noexcept {
 
 void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
   const std::size_t index = geometry_.chunk_of(row);
-  Chunk& chunk = chunks_in_dram_[index];
+  RowChunk& chunk = chunks_in_dram_[index];
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) {
     // Written at once: a page that is read before it is written is mapped twice, and the second
@@ -340,7 +340,7 @@ void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
 }
 
 void RowStore::forget_previous(std::uint32_t row) noexcept {
-  const Chunk& chunk = chunk_with(row);
+  const RowChunk& chunk = chunk_with(row);
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) return;
   note_write(SharedWord::kRowLinks, &links[row - chunk.first_row]);
@@ -400,9 +400,9 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
                               owner_, delta_bytes(), delta_bytes_max()));
   Result<pmem::Extent> extent = make_chunk(index, layout, persister);
   if (!extent.ok()) return std::move(extent).status();
-  const columns::RowLayout* before = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
+  const columns::RowLayout* before = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout_now();
   const bool is_like_before =
-      before != nullptr && group_of(chunks_in_dram_[index - 1]) == nullptr && *before == layout;
+      before != nullptr && chunks_in_dram_[index - 1].group_now() == nullptr && *before == layout;
   const std::uint16_t tag = is_like_before ? tag_of(index, extent->offset, layout) : 0;
   if (Status s = chunk_list_.append(*extent, persister, tag); !s.ok()) {
     persister.fence("row_chunk/2");  // no flush may stay behind unfenced
@@ -410,7 +410,7 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
     return s;
   }
   put_chunk(index, extent->offset, shared(layout));
-  set_checked(chunks_in_dram_[index]);
+  chunks_in_dram_[index].set_checked();
   return {};
 }
 
@@ -453,12 +453,12 @@ Status RowStore::widen(std::span<const std::uint8_t> bits, pmem::Persister& pers
   const std::uint32_t next_row = next_row_.load(std::memory_order_relaxed);
   std::size_t index = next_row == 0 ? 0 : geometry_.chunk_of(next_row - 1) + 1;
   const auto can_take = [&](std::size_t chunk) {
-    const columns::RowLayout* layout = layout_of(chunks_in_dram_[chunk]);
+    const columns::RowLayout* layout = chunks_in_dram_[chunk].layout_now();
     return layout != nullptr && takes_rows(first_row_of(chunk)) && fits(*layout, bits);
   };
   while (index < chunk_count() && !can_take(index)) ++index;
   if (index == chunk_count()) {
-    const columns::RowLayout* last = index == 0 ? nullptr : layout_of(chunks_in_dram_[index - 1]);
+    const columns::RowLayout* last = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout_now();
     Result<columns::RowLayout> layout = roomy_layout(widths_after(last, bits));
     if (!layout.ok()) return std::move(layout).status();
     if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
@@ -504,21 +504,21 @@ Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
   return {};
 }
 
-std::uint64_t RowStore::bytes_of(const Chunk& chunk, std::size_t index) const noexcept {
-  const RowGroup* group = group_of(chunk);
+std::uint64_t RowStore::bytes_of(const RowChunk& chunk, std::size_t index) const noexcept {
+  const RowGroup* group = chunk.group_now();
   return group != nullptr ? group->bytes() : chunk_bytes_of(index, *chunk.layout);
 }
 
 std::uint64_t RowStore::bytes_of_chunk(std::size_t index) const noexcept {
-  const Chunk& chunk = chunks_in_dram_[index];
-  const RowGroup* group = group_of(chunk);
+  const RowChunk& chunk = chunks_in_dram_[index];
+  const RowGroup* group = chunk.group_now();
   return bytes_of(chunk, index) + (group != nullptr ? group->version_bytes() : 0);
 }
 
 void RowStore::add_pages(pmem::WarmList& pages) const {
   for (std::size_t i = chunk_count_.load(std::memory_order_relaxed); i > 0; --i) {
-    const Chunk& chunk = chunks_in_dram_[i - 1];
-    pages.add(group_of(chunk) != nullptr ? pmem::Heat::kGroups : pmem::Heat::kRows,
+    const RowChunk& chunk = chunks_in_dram_[i - 1];
+    pages.add(chunk.group_now() != nullptr ? pmem::Heat::kGroups : pmem::Heat::kRows,
               {chunk_list_.offset(i - 1), bytes_of(chunk, i - 1)});
   }
 }
@@ -527,9 +527,9 @@ void RowStore::release_all() {
   release_replaced();
   const std::lock_guard guard(grow_mutex_);
   chunk_list_.release_all([&](std::size_t index, std::uint64_t) {
-    Chunk& chunk = chunks_in_dram_[index];
+    RowChunk& chunk = chunks_in_dram_[index];
     std::free(std::exchange(chunk.previous, nullptr));
-    if (RowGroup* group = group_of(chunk); group != nullptr) group->release_blocks();
+    if (RowGroup* group = chunk.group_now(); group != nullptr) group->release_blocks();
     return bytes_of(chunk, index);
   });
   previous_bytes_.store(0, std::memory_order_relaxed);

@@ -20,6 +20,7 @@
 #include "pmem/space/chunk_list.h"
 #include "pmem/space/warm_list.h"
 #include "tables/catalog/catalog_layout.h"
+#include "tables/rows/row_chunk.h"
 #include "tables/rows/row_group.h"
 #include "tables/rows/row_view.h"
 
@@ -50,9 +51,7 @@ struct RowRange {
 ///
 /// Thread-safety: any thread, except load.
 /// Source: SOFORT (DaMoN 2014), section 2; append-only without the paper's blocking resize.
-class RowStore {
-  struct Chunk;
-
+class RowStore final {
  public:
   /// `columns` are the table's.
   RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnArray& columns,
@@ -99,37 +98,37 @@ class RowStore {
   }
   /// `row` must exist. Where its cells are.
   RowView view(std::uint32_t row) const noexcept {
-    const Chunk& chunk = chunk_with(row);
-    if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+    const RowChunk& chunk = chunk_with(row);
+    if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       return {nullptr, nullptr, group, group->readable_place_of(row - chunk.first_row)};
-    return {chunk.layout, address_in(chunk, row), nullptr, 0};
+    return {chunk.layout, chunk.address(row), nullptr, 0};
   }
   /// The row's MVCC entry. Of a row in a group it must not be written to: `writable_version`.
   mvcc::VersionLayout& version(std::uint32_t row) const noexcept {
-    const Chunk& chunk = chunk_with(row);
-    if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+    const RowChunk& chunk = chunk_with(row);
+    if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       return group->version(row - chunk.first_row);
-    return *reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
+    return *reinterpret_cast<mvcc::VersionLayout*>(chunk.address(row));
   }
   /// The same, for whoever is going to lock the row or has done so. Fails with kOutOfSpace.
   Result<mvcc::VersionLayout*> writable_version(std::uint32_t row, pmem::Persister& persister) {
-    const Chunk& chunk = chunk_with(row);
-    if (RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+    const RowChunk& chunk = chunk_with(row);
+    if (RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       return group->writable_version(row - chunk.first_row, persister);
-    return reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
+    return reinterpret_cast<mvcc::VersionLayout*>(chunk.address(row));
   }
   /// The entry of a row that was, or is being, created or deleted; null when there is none.
   mvcc::VersionLayout* stamped_version(std::uint32_t row) const noexcept {
-    const Chunk& chunk = chunk_with(row);
-    if (const RowGroup* group = group_of(chunk); group != nullptr)
+    const RowChunk& chunk = chunk_with(row);
+    if (const RowGroup* group = chunk.group_now(); group != nullptr)
       return group->stamped_version(row - chunk.first_row);
-    return reinterpret_cast<mvcc::VersionLayout*>(address_in(chunk, row));
+    return reinterpret_cast<mvcc::VersionLayout*>(chunk.address(row));
   }
   /// The caller's tag is in the row's deleted word: scans of main are told, or told that it will be
   /// taken back. A scan of a chunk reads every entry anyway. Returns whether the row is in main.
   bool mark_deleted(std::uint32_t row) noexcept {
-    const Chunk& chunk = chunk_with(row);
-    RowGroup* group = group_of(chunk);
+    const RowChunk& chunk = chunk_with(row);
+    RowGroup* group = chunk.group_now();
     if (__builtin_expect(group == nullptr, 1)) return false;
     group->mark_deleted(row - chunk.first_row);
     return true;
@@ -137,26 +136,26 @@ class RowStore {
   /// The deletion has committed, and its transaction is still open, so that a group which a merge
   /// has replaced since is still there.
   void note_deleted(std::uint32_t row, std::uint64_t timestamp) noexcept {
-    const Chunk& chunk = chunk_with(row);
-    if (RowGroup* group = group_of(chunk); group != nullptr)
+    const RowChunk& chunk = chunk_with(row);
+    if (RowGroup* group = chunk.group_now(); group != nullptr)
       group->note_deleted(row - chunk.first_row, timestamp);
   }
   void take_mark_back(std::uint32_t row) noexcept {
-    const Chunk& chunk = chunk_with(row);
-    if (RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+    const RowChunk& chunk = chunk_with(row);
+    if (RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       group->take_mark_back(row - chunk.first_row);
   }
   /// Starts fetching what a reader will look at first.
   void prefetch(std::uint32_t row) const noexcept { __builtin_prefetch(probe_address(row)); }
   const void* probe_address(std::uint32_t row) const noexcept {
-    const Chunk& chunk = chunk_with(row);
-    if (const RowGroup* group = group_of(chunk); __builtin_expect(group != nullptr, 0))
+    const RowChunk& chunk = chunk_with(row);
+    if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       return group->probe_address(row - chunk.first_row);
-    return address_in(chunk, row);
+    return chunk.address(row);
   }
 
   /// Rows in chunks only.
-  std::byte* address(std::uint32_t row) const noexcept { return address_in(chunk_with(row), row); }
+  std::byte* address(std::uint32_t row) const noexcept { return chunk_with(row).address(row); }
   const columns::RowLayout& layout(std::uint32_t row) const noexcept {
     return *chunk_with(row).layout;
   }
@@ -171,7 +170,7 @@ class RowStore {
   };
   /// `index` below chunk_count(); rows from `rows_limit`, a former rows_end(), on are left out.
   ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const noexcept {
-    const Chunk& chunk = chunks_in_dram_[index];
+    const RowChunk& chunk = chunks_in_dram_[index];
     const std::uint64_t end = std::min<std::uint64_t>(geometry_.first_of(index + 1), rows_limit);
     return {reinterpret_cast<const std::byte*>(chunk.row_zero +
                                                std::size_t{chunk.first_row} * chunk.row_bytes),
@@ -186,7 +185,7 @@ class RowStore {
   void forget_previous(std::uint32_t row) noexcept;
   /// Starts fetching what a writer of the unused row will store to.
   void prefetch_for_writing(std::uint32_t row) const noexcept {
-    const Chunk& chunk = chunk_with(row);
+    const RowChunk& chunk = chunk_with(row);
     __builtin_prefetch(address(row), 1);
     if (const std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
         links != nullptr)
@@ -214,7 +213,9 @@ class RowStore {
   /// Any row id has one, whether there is such a chunk or not.
   std::size_t chunk_of(std::uint32_t row) const noexcept { return geometry_.chunk_of(row); }
   /// The group that the row is in; null when it is in a chunk.
-  const RowGroup* group_with(std::uint32_t row) const noexcept { return group_of(chunk_with(row)); }
+  const RowGroup* group_with(std::uint32_t row) const noexcept {
+    return chunk_with(row).group_now();
+  }
   std::uint32_t first_row_of_chunk_with(std::uint32_t row) const noexcept {
     return chunk_with(row).first_row;
   }
@@ -224,7 +225,7 @@ class RowStore {
   /// Every row group, none of which goes away meanwhile.
   void for_each_group(FunctionRef<void(const RowGroup&)> visit) const;
   /// Null: a chunk of rows side by side. For those who are in a transaction or hold off the merge.
-  RowGroup* group(std::size_t chunk) const noexcept { return group_of(chunks_in_dram_[chunk]); }
+  RowGroup* group(std::size_t chunk) const noexcept { return chunks_in_dram_[chunk].group_now(); }
   std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
   /// Of one chunk or group in the pool, with MVCC entries.
   std::uint64_t bytes_of_chunk(std::size_t chunk) const noexcept;
@@ -255,8 +256,8 @@ class RowStore {
 
   /// Whether new rows may be written at this id: not in a group, and not in a chunk that is frozen.
   bool takes_rows(std::uint32_t row) const noexcept {
-    const Chunk& chunk = chunk_with(row);
-    return !is_frozen(chunk) && group_of(chunk) == nullptr;
+    const RowChunk& chunk = chunk_with(row);
+    return !chunk.is_frozen() && chunk.group_now() == nullptr;
   }
   /// Rows begun from now on go to later chunks: those before can be frozen. The rest of the chunk
   /// that was being filled stays unused; so do chunks made ahead with cells of former editions.
@@ -265,7 +266,7 @@ class RowStore {
   std::size_t full_chunks() const noexcept;
   /// From when all transactions have ended that are open now, no row of the chunk is begun.
   void freeze(std::size_t chunk) noexcept;
-  bool is_frozen(std::size_t chunk) const noexcept { return is_frozen(chunks_in_dram_[chunk]); }
+  bool is_frozen(std::size_t chunk) const noexcept { return chunks_in_dram_[chunk].is_frozen(); }
 
   /// Announces that the chunk's MVCC entries are about to move, for as long as the object lives:
   /// what locks one meanwhile takes the lock back and waits.
@@ -277,7 +278,7 @@ class RowStore {
     Move& operator=(const Move&) = delete;
 
    private:
-    Chunk& chunk_;
+    RowChunk& chunk_;
   };
   /// Whether an entry that was written to a moment ago is still the row's, and not about to move.
   /// Behind a light barrier; pairs with Move.
@@ -311,48 +312,18 @@ class RowStore {
   void release_former();
 
  private:
-  struct Chunk {
-    std::uintptr_t row_zero;           // where row 0 would stand if all chunks were like this one
-    const columns::RowLayout* layout;  // as `previous` where the merge may change it
-    std::uint32_t* previous;  // through std::atomic_ref; made when a row of the chunk is updated
-    RowGroup* group;          // as `previous`; if not null, the rows are there
-    std::uint32_t row_bytes;
-    std::uint32_t first_row;
-    bool frozen;               // as `previous`
-    bool moving;               // as `previous`
-    mutable bool is_checked;   // as `previous`: its header
-    std::uint64_t emptied_at;  // as `previous`
-  };
   struct Replaced {
     pmem::Extent extent;
     std::uint32_t* previous;
     std::unique_ptr<RowGroup> group;
   };
 
-  static RowGroup* group_of(const Chunk& chunk) noexcept {
-    return __atomic_load_n(&chunk.group, __ATOMIC_ACQUIRE);
-  }
-  static const columns::RowLayout* layout_of(const Chunk& chunk) noexcept {
-    return __atomic_load_n(&chunk.layout, __ATOMIC_ACQUIRE);
-  }
-  static bool is_frozen(const Chunk& chunk) noexcept {
-    return __atomic_load_n(&chunk.frozen, __ATOMIC_ACQUIRE);
-  }
-  static bool is_checked(const Chunk& chunk) noexcept {
-    return __atomic_load_n(&chunk.is_checked, __ATOMIC_RELAXED);
-  }
-  static void set_checked(const Chunk& chunk) noexcept {
-    __atomic_store_n(&chunk.is_checked, true, __ATOMIC_RELAXED);
-  }
-  static std::byte* address_in(const Chunk& chunk, std::uint32_t row) noexcept {
-    return reinterpret_cast<std::byte*>(chunk.row_zero + std::size_t{row} * chunk.row_bytes);
-  }
   std::uintptr_t first_row_at(std::uint64_t chunk_offset, std::size_t columns) const noexcept;
-  std::uint64_t bytes_of(const Chunk& chunk, std::size_t index) const noexcept;
+  std::uint64_t bytes_of(const RowChunk& chunk, std::size_t index) const noexcept;
   Result<std::uint64_t> load_group(std::size_t index, std::uint64_t offset, bool claims,
                                    std::unique_ptr<RowGroup>& group);
 
-  const Chunk& chunk_with(std::uint32_t row) const noexcept {
+  const RowChunk& chunk_with(std::uint32_t row) const noexcept {
     return chunks_in_dram_[geometry_.chunk_of(row)];
   }
   std::uint64_t rows_in(std::size_t chunk) const noexcept { return geometry_.elements_in(chunk); }
@@ -362,7 +333,7 @@ class RowStore {
   Result<columns::RowLayout> read_header(std::size_t index, std::uint64_t offset) const;
   std::uint16_t tag_of(std::size_t index, std::uint64_t offset,
                        const columns::RowLayout& layout) const noexcept;
-  Status check_header_of(const Chunk& chunk, std::size_t index) const;
+  Status check_header_of(const RowChunk& chunk, std::size_t index) const;
   Status corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
                        std::uint64_t expected, std::uint64_t found) const;
   void find_tail() noexcept;
@@ -383,7 +354,7 @@ class RowStore {
   const columns::ColumnArray& columns_;
   std::string owner_;
   columns::ChunkGeometry geometry_;
-  StableArray<Chunk> chunks_in_dram_;
+  StableArray<RowChunk> chunks_in_dram_;
   std::atomic<const columns::RowLayout*> current_layout_{nullptr};
   std::atomic<std::uint64_t> row_limit_{0};
   std::atomic<std::size_t> chunk_count_{0};

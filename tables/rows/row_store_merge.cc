@@ -24,7 +24,7 @@ void RowStore::close_tail() {
 }
 
 bool RowStore::is_of_former(std::size_t chunk) const noexcept {
-  return layout_of(chunks_in_dram_[chunk])->editions() != columns_.editions();
+  return chunks_in_dram_[chunk].layout_now()->editions() != columns_.editions();
 }
 
 std::size_t RowStore::full_chunks() const noexcept {
@@ -60,13 +60,13 @@ void RowStore::wait_for_move(std::uint32_t row) const noexcept {
 Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint64_t now,
                                pmem::Persister& persister) {
   const std::lock_guard guard(grow_mutex_);
-  Chunk& chunk = chunks_in_dram_[index];
+  RowChunk& chunk = chunks_in_dram_[index];
   std::unique_ptr<RowGroup> group;
   if (RowGroup::is_group(pool_, extent.offset))
     if (Result<std::uint64_t> bytes = load_group(index, extent.offset, false, group); !bytes.ok())
       return std::move(bytes).status();
   const std::uint64_t old_bytes = bytes_of(chunk, index);
-  if (group_of(chunk) == nullptr) delta_bytes_.fetch_sub(old_bytes, std::memory_order_relaxed);
+  if (chunk.group_now() == nullptr) delta_bytes_.fetch_sub(old_bytes, std::memory_order_relaxed);
   replaced_.push_back({{chunk_list_.offset(index), old_bytes}, nullptr, nullptr});
   Replaced& replaced = replaced_.back();
   chunk_list_.replace(index, extent, persister);
@@ -75,7 +75,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
   replaced.previous = __atomic_exchange_n(&chunk.previous, nullptr, __ATOMIC_ACQ_REL);
   if (replaced.previous != nullptr)
     previous_bytes_.fetch_sub(rows_in(index) * sizeof(std::uint32_t), std::memory_order_relaxed);
-  replaced.group.reset(group_of(chunk));
+  replaced.group.reset(chunk.group_now());
   if (group == nullptr) {
     const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{extent.offset});
     const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1),

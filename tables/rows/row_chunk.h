@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "columns/row_layout.h"
+#include "tables/rows/row_group.h"
+
+namespace flugs::engine {
+
+/// What DRAM knows of one chunk of rows. RowStore has one per chunk, in an array by position.
+///
+/// Readers look at it without a lock, and the merge changes some words meanwhile. These words are
+/// read and written with atomic operations only, through the functions here where there is one.
+///
+/// Invariant: while `group_now()` is not null, the rows are in that group, and `row_zero`, `layout`
+/// and `row_bytes` say nothing of them.
+struct RowChunk {
+  std::uintptr_t row_zero;           // where row 0 would stand if all chunks were like this one
+  const columns::RowLayout* layout;  // atomic where the merge may change it
+  std::uint32_t* previous;           // atomic; made when a row of the chunk is updated
+  RowGroup* group;                   // atomic
+  std::uint32_t row_bytes;
+  std::uint32_t first_row;
+  bool frozen;                     // atomic
+  bool moving;                     // atomic
+  mutable bool is_header_checked;  // atomic
+  std::uint64_t emptied_at;        // atomic
+
+  RowGroup* group_now() const noexcept { return __atomic_load_n(&group, __ATOMIC_ACQUIRE); }
+  const columns::RowLayout* layout_now() const noexcept {
+    return __atomic_load_n(&layout, __ATOMIC_ACQUIRE);
+  }
+  bool is_frozen() const noexcept { return __atomic_load_n(&frozen, __ATOMIC_ACQUIRE); }
+  bool is_checked() const noexcept { return __atomic_load_n(&is_header_checked, __ATOMIC_RELAXED); }
+  void set_checked() const noexcept {
+    __atomic_store_n(&is_header_checked, true, __ATOMIC_RELAXED);
+  }
+  /// Of a row in the chunk, which is no group.
+  std::byte* address(std::uint32_t row) const noexcept {
+    return reinterpret_cast<std::byte*>(row_zero + std::size_t{row} * row_bytes);
+  }
+};
+
+}  // namespace flugs::engine
