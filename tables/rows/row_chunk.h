@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "columns/row_layout.h"
+#include "columns/cells/row_layout.h"
 #include "tables/rows/row_group.h"
 
 namespace flugs::engine {

@@ -1,11 +1,9 @@
 #include "tables/rows/row_store.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -24,20 +22,9 @@ constexpr std::uint64_t kChunkBytesMin = std::uint64_t{2} << 10;
 // A small table has no chunk made ahead: its widths may still change.
 constexpr std::size_t kChunksBeforeAhead = 4;
 
-std::uint64_t header_bytes(std::size_t columns) noexcept {
-  return (sizeof(RowChunkLayout) + columns * sizeof(columns::CellLayout) + 63) / 64 * 64;
-}
-
 // Address space for more chunks than there can be rows for is never used.
 std::size_t chunks_max(const columns::ChunkGeometry& geometry) noexcept {
   return std::min(geometry.chunk_of(kNoRow) + 1, pmem::ChunkListLayout::kChunksMax);
-}
-
-std::uint64_t checksum_of(const RowChunkLayout& chunk) noexcept {
-  const auto* from = reinterpret_cast<const std::byte*>(&chunk.table_id);
-  const auto* end = reinterpret_cast<const std::byte*>(&chunk + 1) +
-                    chunk.column_count * sizeof(columns::CellLayout);
-  return XXH3_64bits(from, static_cast<std::size_t>(end - from));
 }
 
 }  // namespace
@@ -49,6 +36,7 @@ RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnA
       columns_(columns),
       owner_(std::move(owner)),
       geometry_{layout.first_chunk_rows_log2, layout.largest_chunk_rows_log2},
+      headers_(pool, layout.table_id, columns, owner_, geometry_),
       chunks_in_dram_(chunks_max(geometry_)),
       chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkList::Tags::kLikeBefore) {}
 
@@ -69,11 +57,6 @@ columns::ChunkGeometry RowStore::geometry_for(std::uint32_t row_bytes,
   };
   return {log2_of_rows(std::clamp(segment_bytes / 64, kChunkBytesMin, kFirstChunkBytes)),
           log2_of_rows(std::clamp(segment_bytes / 16, kChunkBytesMin, kLargestChunkBytes))};
-}
-
-std::uint64_t RowStore::chunk_bytes_of(std::size_t chunk,
-                                       const columns::RowLayout& layout) const noexcept {
-  return header_bytes(layout.cells().size()) + layout.row_bytes() * rows_in(chunk);
 }
 
 const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
@@ -141,104 +124,49 @@ bool RowStore::names_edition(std::size_t column, std::uint16_t edition,
   return is_read_as(column, edition, false);
 }
 
-std::uintptr_t RowStore::first_row_at(std::uint64_t chunk_offset,
-                                      std::size_t columns) const noexcept {
-  return reinterpret_cast<std::uintptr_t>(pool_.base()) + chunk_offset + header_bytes(columns);
-}
-
 void RowStore::put_chunk(std::size_t index, std::uint64_t offset,
                          const columns::RowLayout* layout) {
   RowChunk& chunk = chunks_in_dram_.begin(index);
   chunk.first_row = static_cast<std::uint32_t>(geometry_.first_of(index));
   chunk.row_bytes = layout->row_bytes();
   chunk.layout = layout;
-  chunk.row_zero = first_row_at(offset, layout->cells().size()) -
+  chunk.row_zero = headers_.first_row_at(offset, layout->cells().size()) -
                    std::uintptr_t{chunk.first_row} * chunk.row_bytes;
-  bytes_.fetch_add(chunk_bytes_of(index, *layout), std::memory_order_relaxed);
-  delta_bytes_.fetch_add(chunk_bytes_of(index, *layout), std::memory_order_relaxed);
+  bytes_.fetch_add(headers_.chunk_bytes(index, *layout), std::memory_order_relaxed);
+  delta_bytes_.fetch_add(headers_.chunk_bytes(index, *layout), std::memory_order_relaxed);
   chunk_count_.store(index + 1, std::memory_order_release);
   row_limit_.store(geometry_.first_of(index + 1), std::memory_order_release);
 }
 
-Status RowStore::corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
-                               std::uint64_t expected, std::uint64_t found) const {
-  return Status(StatusCode::kCorrupt,
-                fmt::format("{}: {}: chunk {} at offset {}: {}: expected {}, found {}",
-                            pool_.path(), owner_, index, offset, what, expected, found));
-}
-
-Result<columns::RowLayout> RowStore::read_header(std::size_t index, std::uint64_t offset) const {
-  const auto corrupt = [&](const char* what, std::uint64_t expected, std::uint64_t found) {
-    return corrupt_chunk(index, offset, what, expected, found);
-  };
-  const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{offset});
-  if (header.magic != RowChunkLayout::kMagic)
-    return corrupt("magic", RowChunkLayout::kMagic, header.magic);
-  // Only columns that were added later may be missing.
-  const std::size_t columns = header.column_count;
-  if (columns > columns_.size() || columns == 0 || !columns_.may_lack(columns))
-    return corrupt("columns", columns_.size(), columns);
-  if (offset > pool_.medium().bytes() - header_bytes(columns))
-    return corrupt("end of header inside pool, pool bytes", pool_.medium().bytes(), offset);
-  if (header.checksum != checksum_of(header))
-    return corrupt("checksum", checksum_of(header), header.checksum);
-  if (header.table_id != layout_.table_id)
-    return corrupt("table", layout_.table_id, header.table_id);
-  if (header.chunk_index != index) return corrupt("chunk index", index, header.chunk_index);
-  if (header.row_count != rows_in(index)) return corrupt("rows", rows_in(index), header.row_count);
-  const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1), columns);
-  Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
-  for (std::size_t i = 0; i < columns && layout.ok(); ++i) {
-    const bool has_cell = layout->bits(i) != 0;
-    const columns::Column* column = columns_[i]->at_edition(layout->edition(i));
-    if (has_cell && column == nullptr)
-      return corrupt("edition of a cell, at most", columns_[i]->edition(), layout->edition(i));
-    if (has_cell ? !column->fits(layout->kind(i), layout->bits(i)) : !columns_[i]->is_dropped())
-      return corrupt("kind and width of cell as its column needs, column", i, layout->bits(i));
-  }
-  return layout;
-}
-
 Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offset) {
   if (geometry_.first_of(index + 1) > kNoRow)
-    return corrupt_chunk(index, offset, "row ids up to", kNoRow, geometry_.first_of(index + 1));
+    return headers_.corrupt(index, offset, "row ids up to", kNoRow, geometry_.first_of(index + 1));
   const columns::RowLayout* layout = nullptr;
   const std::uint16_t tag = chunk_list_.tag(index);
   if (tag != 0) {
     layout = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout_now();
     if (layout == nullptr)
-      return corrupt_chunk(index, offset, "tag, as no chunk of rows is before it", 0, tag);
-    if (tag != tag_of(index, offset, *layout))
-      return corrupt_chunk(index, offset, "tag", tag_of(index, offset, *layout), tag);
+      return headers_.corrupt(index, offset, "tag, as no chunk of rows is before it", 0, tag);
+    if (tag != headers_.tag(index, offset, *layout))
+      return headers_.corrupt(index, offset, "tag", headers_.tag(index, offset, *layout), tag);
   } else if (RowGroup::is_group(pool_, offset)) {
     std::unique_ptr<RowGroup> group;
     Result<std::uint64_t> bytes = load_group(index, offset, true, group);
     if (bytes.ok()) put_group(index, std::move(group));
     return bytes;
   } else {
-    Result<columns::RowLayout> found = read_header(index, offset);
+    Result<columns::RowLayout> found = headers_.read(index, offset);
     if (!found.ok()) return std::move(found).status();
     layout = shared(*std::move(found));
   }
-  const std::uint64_t bytes = chunk_bytes_of(index, *layout);
+  const std::uint64_t bytes = headers_.chunk_bytes(index, *layout);
   const std::uint64_t pool_bytes = pool_.medium().bytes();
   if (bytes > pool_bytes || offset > pool_bytes - bytes)
-    return corrupt_chunk(index, offset, "chunk inside pool, pool bytes", pool_bytes,
-                         offset + bytes);
+    return headers_.corrupt(index, offset, "chunk inside pool, pool bytes", pool_bytes,
+                            offset + bytes);
   put_chunk(index, offset, layout);
   if (tag == 0) chunks_in_dram_[index].set_checked();
   return bytes;
-}
-
-// Of a chunk that is like the one before: so that a damaged pointer, or one that says so of another
-// chunk, is found without a look at the chunk.
-std::uint16_t RowStore::tag_of(std::size_t index, std::uint64_t offset,
-                               const columns::RowLayout& layout) const noexcept {
-  const std::uint64_t words[] = {layout_.table_id, index, offset, layout.row_bytes()};
-  const std::uint64_t seed = XXH3_64bits(words, sizeof words);
-  const std::span<const columns::CellLayout> cells = layout.cells();
-  return static_cast<std::uint16_t>(XXH3_64bits_withSeed(cells.data(), cells.size_bytes(), seed) |
-                                    1);
 }
 
 Status RowStore::check_header(std::uint32_t row) const {
@@ -251,14 +179,15 @@ Status RowStore::check_header(std::uint32_t row) const {
 }
 
 Status RowStore::check_header_of(const RowChunk& chunk, std::size_t index) const {
-  const auto offset = static_cast<std::uint64_t>(chunk.row_zero +
-                                                 std::uintptr_t{chunk.first_row} * chunk.row_bytes -
-                                                 first_row_at(0, chunk.layout->cells().size()));
-  const Result<columns::RowLayout> found = read_header(index, offset);
+  const auto offset = static_cast<std::uint64_t>(
+      chunk.row_zero + std::uintptr_t{chunk.first_row} * chunk.row_bytes -
+      headers_.first_row_at(0, chunk.layout->cells().size()));
+  const Result<columns::RowLayout> found = headers_.read(index, offset);
   if (!found.ok()) return found.status();
   if (!(*found == *chunk.layout))
-    return corrupt_chunk(index, offset, "cells like those of the chunk before it, bytes of a row",
-                         chunk.row_bytes, found->row_bytes());
+    return headers_.corrupt(index, offset,
+                            "cells like those of the chunk before it, bytes of a row",
+                            chunk.row_bytes, found->row_bytes());
   return {};
 }
 
@@ -356,25 +285,6 @@ bool RowStore::fits(const columns::RowLayout& layout,
   return true;
 }
 
-Result<pmem::Extent> RowStore::make_chunk(std::size_t index, const columns::RowLayout& layout,
-                                          pmem::Persister& persister) {
-  const std::size_t columns = layout.cells().size();
-  Result<pmem::Extent> extent =
-      pool_.allocator().allocate(chunk_bytes_of(index, layout), persister);
-  if (!extent.ok()) return extent;
-  auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{extent->offset});
-  header.magic = RowChunkLayout::kMagic;
-  header.table_id = layout_.table_id;
-  header.chunk_index = static_cast<std::uint32_t>(index);
-  header.row_bytes = layout.row_bytes();
-  header.row_count = static_cast<std::uint32_t>(rows_in(index));
-  header.column_count = static_cast<std::uint16_t>(columns);
-  std::memcpy(&header + 1, layout.cells().data(), columns * sizeof(columns::CellLayout));
-  header.checksum = checksum_of(header);
-  persister.flush(&header, header_bytes(columns), "row_chunk/2");
-  return extent;
-}
-
 // Protocol row_chunk. Rows of the chunk may be granted after step 3.
 //   step  store                       made durable by       power cut just after it: recovery
 //   1     zero rows                   chunk_list/3          chunk unreachable: free space
@@ -398,12 +308,12 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
     return Status(StatusCode::kBusy,
                   fmt::format("{}: the delta has {} bytes, it may have {} until it is merged",
                               owner_, delta_bytes(), delta_bytes_max()));
-  Result<pmem::Extent> extent = make_chunk(index, layout, persister);
+  Result<pmem::Extent> extent = headers_.make(index, layout, persister);
   if (!extent.ok()) return std::move(extent).status();
   const columns::RowLayout* before = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout_now();
   const bool is_like_before =
       before != nullptr && chunks_in_dram_[index - 1].group_now() == nullptr && *before == layout;
-  const std::uint16_t tag = is_like_before ? tag_of(index, extent->offset, layout) : 0;
+  const std::uint16_t tag = is_like_before ? headers_.tag(index, extent->offset, layout) : 0;
   if (Status s = chunk_list_.append(*extent, persister, tag); !s.ok()) {
     persister.fence("row_chunk/2");  // no flush may stay behind unfenced
     pool_.allocator().release(*extent);
@@ -506,7 +416,7 @@ Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
 
 std::uint64_t RowStore::bytes_of(const RowChunk& chunk, std::size_t index) const noexcept {
   const RowGroup* group = chunk.group_now();
-  return group != nullptr ? group->bytes() : chunk_bytes_of(index, *chunk.layout);
+  return group != nullptr ? group->bytes() : headers_.chunk_bytes(index, *chunk.layout);
 }
 
 std::uint64_t RowStore::bytes_of_chunk(std::size_t index) const noexcept {

@@ -11,16 +11,13 @@
 #include "base/mutex.h"
 #include "base/shared_words.h"
 #include "base/stable_array.h"
-#include "columns/cells/chunk_geometry.h"
-#include "columns/cells/row_layout.h"
-#include "columns/column/column_array.h"
-#include "flugs/status.h"
 #include "mvcc/stamps.h"
 #include "pmem/pool/pool.h"
 #include "pmem/space/chunk_list.h"
 #include "pmem/space/warm_list.h"
 #include "tables/catalog/catalog_layout.h"
 #include "tables/rows/row_chunk.h"
+#include "tables/rows/row_chunk_headers.h"
 #include "tables/rows/row_group.h"
 #include "tables/rows/row_view.h"
 
@@ -303,7 +300,9 @@ class RowStore final {
   }
   /// An empty chunk for replace_chunk, flushed; `layout` is what rows in it look like.
   Result<pmem::Extent> make_chunk(std::size_t chunk, const columns::RowLayout& layout,
-                                  pmem::Persister& persister);
+                                  pmem::Persister& persister) {
+    return headers_.make(chunk, layout, persister);
+  }
   /// Gives back what replace_chunk has replaced. No transaction that began before is left.
   void release_replaced();
   bool has_replaced() const;
@@ -318,7 +317,6 @@ class RowStore final {
     std::unique_ptr<RowGroup> group;
   };
 
-  std::uintptr_t first_row_at(std::uint64_t chunk_offset, std::size_t columns) const noexcept;
   std::uint64_t bytes_of(const RowChunk& chunk, std::size_t index) const noexcept;
   Result<std::uint64_t> load_group(std::size_t index, std::uint64_t offset, bool claims,
                                    std::unique_ptr<RowGroup>& group);
@@ -327,15 +325,9 @@ class RowStore final {
     return chunks_in_dram_[geometry_.chunk_of(row)];
   }
   std::uint64_t rows_in(std::size_t chunk) const noexcept { return geometry_.elements_in(chunk); }
-  std::uint64_t chunk_bytes_of(std::size_t chunk, const columns::RowLayout& layout) const noexcept;
 
   Result<std::uint64_t> load_chunk(std::size_t index, std::uint64_t offset);
-  Result<columns::RowLayout> read_header(std::size_t index, std::uint64_t offset) const;
-  std::uint16_t tag_of(std::size_t index, std::uint64_t offset,
-                       const columns::RowLayout& layout) const noexcept;
   Status check_header_of(const RowChunk& chunk, std::size_t index) const;
-  Status corrupt_chunk(std::size_t index, std::uint64_t offset, const char* what,
-                       std::uint64_t expected, std::uint64_t found) const;
   void find_tail() noexcept;
   bool is_of_former(std::size_t chunk) const noexcept;
   const columns::RowLayout* shared(columns::RowLayout layout);
@@ -354,6 +346,7 @@ class RowStore final {
   const columns::ColumnArray& columns_;
   std::string owner_;
   columns::ChunkGeometry geometry_;
+  RowChunkHeaders headers_;
   StableArray<RowChunk> chunks_in_dram_;
   std::atomic<const columns::RowLayout*> current_layout_{nullptr};
   std::atomic<std::uint64_t> row_limit_{0};

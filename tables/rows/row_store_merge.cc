@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/check.h"
 #include "base/spin_lock.h"
 #include "mvcc/asymmetric_barrier.h"
 #include "tables/rows/row_store.h"
@@ -77,14 +76,10 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
     previous_bytes_.fetch_sub(rows_in(index) * sizeof(std::uint32_t), std::memory_order_relaxed);
   replaced.group.reset(chunk.group_now());
   if (group == nullptr) {
-    const auto& header = *pool_.at(pmem::OffsetPtr<RowChunkLayout>{extent.offset});
-    const std::span cells(reinterpret_cast<const columns::CellLayout*>(&header + 1),
-                          header.column_count);
-    Result<columns::RowLayout> layout = columns::RowLayout::from_pool(cells, header.row_bytes);
-    FLUGS_CHECK(layout.ok());  // make_chunk has just written it
-    __atomic_store_n(&chunk.layout, shared(*std::move(layout)), __ATOMIC_RELEASE);
-    chunk.row_bytes = header.row_bytes;
-    chunk.row_zero = first_row_at(extent.offset, header.column_count) -
+    const columns::RowLayout* layout = shared(headers_.layout_of_made(extent.offset));
+    __atomic_store_n(&chunk.layout, layout, __ATOMIC_RELEASE);
+    chunk.row_bytes = layout->row_bytes();
+    chunk.row_zero = headers_.first_row_at(extent.offset, layout->cells().size()) -
                      std::uintptr_t{chunk.first_row} * chunk.row_bytes;
     __atomic_store_n(&chunk.emptied_at, now, __ATOMIC_RELEASE);
     last_emptied_at_.store(now, std::memory_order_release);
