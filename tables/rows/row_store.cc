@@ -37,6 +37,7 @@ RowStore::RowStore(pmem::Pool& pool, TableLayout& layout, const columns::ColumnA
       owner_(std::move(owner)),
       geometry_{layout.first_chunk_rows_log2, layout.largest_chunk_rows_log2},
       headers_(pool, layout.table_id, columns, owner_, geometry_),
+      layouts_(columns),
       chunks_in_dram_(chunks_max(geometry_)),
       chunk_list_(pool, layout.row_chunks, owner_, pmem::ChunkList::Tags::kLikeBefore) {}
 
@@ -59,21 +60,10 @@ columns::ChunkGeometry RowStore::geometry_for(std::uint32_t row_bytes,
           log2_of_rows(std::clamp(segment_bytes / 16, kChunkBytesMin, kLargestChunkBytes))};
 }
 
-const columns::RowLayout* RowStore::shared(columns::RowLayout layout) {
-  for (const auto& known : layouts_)
-    if (*known == layout) return known.get();
-  const std::size_t count = columns_.size();
-  for (std::size_t i = layout.column_count(); i < count; ++i)
-    layout.add_constant(columns_[i]->cell_kind(), columns_[i]->constant(), columns_[i]->edition());
-  layouts_.push_back(std::make_unique<columns::RowLayout>(std::move(layout)));
-  return layouts_.back().get();
-}
-
 // Whoever knows of the column finds it in every layout that it comes across.
 void RowStore::ColumnsChange::add(columns::ColumnArray& columns,
                                   std::unique_ptr<columns::Column> column) {
-  for (const auto& layout : rows_.layouts_)  // without a constant there are none
-    layout->add_constant(column->cell_kind(), column->constant(), column->edition());
+  rows_.layouts_.add_constant(*column);
   columns.add(std::move(column));
 }
 
@@ -157,7 +147,7 @@ Result<std::uint64_t> RowStore::load_chunk(std::size_t index, std::uint64_t offs
   } else {
     Result<columns::RowLayout> found = headers_.read(index, offset);
     if (!found.ok()) return std::move(found).status();
-    layout = shared(*std::move(found));
+    layout = layouts_.shared(*std::move(found));
   }
   const std::uint64_t bytes = headers_.chunk_bytes(index, *layout);
   const std::uint64_t pool_bytes = pool_.medium().bytes();
@@ -276,15 +266,6 @@ void RowStore::forget_previous(std::uint32_t row) noexcept {
   __atomic_store_n(&links[row - chunk.first_row], kNoRow, __ATOMIC_RELAXED);
 }
 
-// Who began a call before a column was dropped may ask for a cell that no chunk will have again.
-bool RowStore::fits(const columns::RowLayout& layout,
-                    std::span<const std::uint8_t> bits) const noexcept {
-  if (layout.editions() != columns_.editions()) return false;
-  for (std::size_t i = 0; i < bits.size(); ++i)
-    if (layout.bits(i) < bits[i] && !columns_[i]->is_dropped()) return false;
-  return true;
-}
-
 // Protocol row_chunk. Rows of the chunk may be granted after step 3.
 //   step  store                       made durable by       power cut just after it: recovery
 //   1     zero rows                   chunk_list/3          chunk unreachable: free space
@@ -319,41 +300,9 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
     pool_.allocator().release(*extent);
     return s;
   }
-  put_chunk(index, extent->offset, shared(layout));
+  put_chunk(index, extent->offset, layouts_.shared(layout));
   chunks_in_dram_[index].set_checked();
   return {};
-}
-
-// Rows that are as short as they can be while dictionaries may double; and where there is space
-// left in them, wider codes of large dictionaries: the longer it takes until the next widening.
-Result<columns::RowLayout> RowStore::roomy_layout(std::span<const std::uint8_t> least) const {
-  std::vector<columns::CellNeed> needs(least.size());
-  const auto with = [&](unsigned more_bits) {
-    for (std::size_t i = 0; i < least.size(); ++i)
-      needs[i] = columns_[i]->need(least[i], more_bits);
-    return columns::RowLayout::make(needs);
-  };
-  Result<columns::RowLayout> best = with(0);
-  if (!best.ok()) return best;
-  for (unsigned more_bits = 4; more_bits <= columns::kSmallCodeBits; more_bits += 4) {
-    Result<columns::RowLayout> wider = with(more_bits);
-    if (!wider.ok() || wider->row_bytes() > best->row_bytes()) break;
-    best = std::move(wider);
-  }
-  return best;
-}
-
-// Who began its call before a column was added knows less of them than there are; and what another
-// edition's cells are wide says nothing of this one's.
-std::vector<std::uint8_t> RowStore::widths_after(const columns::RowLayout* last,
-                                                 std::span<const std::uint8_t> bits) const {
-  std::vector<std::uint8_t> widths(columns_.size());
-  std::copy(bits.begin(), bits.end(), widths.begin());
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    if (last != nullptr && last->edition(i) == columns_[i]->edition())
-      widths[i] = std::max(widths[i], last->bits(i));
-  }
-  return widths;
 }
 
 // Called with tail_mutex_ held: the rest of the chunk that is being filled stays unused. Chunks
@@ -364,12 +313,12 @@ Status RowStore::widen(std::span<const std::uint8_t> bits, pmem::Persister& pers
   std::size_t index = next_row == 0 ? 0 : geometry_.chunk_of(next_row - 1) + 1;
   const auto can_take = [&](std::size_t chunk) {
     const columns::RowLayout* layout = chunks_in_dram_[chunk].layout_now();
-    return layout != nullptr && takes_rows(first_row_of(chunk)) && fits(*layout, bits);
+    return layout != nullptr && takes_rows(first_row_of(chunk)) && layouts_.fits(*layout, bits);
   };
   while (index < chunk_count() && !can_take(index)) ++index;
   if (index == chunk_count()) {
     const columns::RowLayout* last = index == 0 ? nullptr : chunks_in_dram_[index - 1].layout_now();
-    Result<columns::RowLayout> layout = roomy_layout(widths_after(last, bits));
+    Result<columns::RowLayout> layout = layouts_.roomy(layouts_.widths_after(last, bits));
     if (!layout.ok()) return std::move(layout).status();
     if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
     // Columns have changed since the layout was planned: there is no chunk. The caller plans again.
@@ -388,7 +337,7 @@ Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
     const std::lock_guard guard(tail_mutex_);
     std::uint32_t next = 0;
     for (;;) {
-      while (current_layout() == nullptr || !fits(*current_layout(), bits))
+      while (current_layout() == nullptr || !layouts_.fits(*current_layout(), bits))
         if (Status s = widen(bits, persister); !s.ok()) return s;
       next = next_row_.load(std::memory_order_relaxed);
       if (next < row_limit_.load(std::memory_order_relaxed)) break;

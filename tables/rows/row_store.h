@@ -12,13 +12,13 @@
 #include "base/shared_words.h"
 #include "base/stable_array.h"
 #include "mvcc/stamps.h"
-#include "pmem/pool/pool.h"
 #include "pmem/space/chunk_list.h"
 #include "pmem/space/warm_list.h"
 #include "tables/catalog/catalog_layout.h"
 #include "tables/rows/row_chunk.h"
 #include "tables/rows/row_chunk_headers.h"
 #include "tables/rows/row_group.h"
+#include "tables/rows/row_layouts.h"
 #include "tables/rows/row_view.h"
 
 namespace flugs::engine {
@@ -330,16 +330,11 @@ class RowStore final {
   Status check_header_of(const RowChunk& chunk, std::size_t index) const;
   void find_tail() noexcept;
   bool is_of_former(std::size_t chunk) const noexcept;
-  const columns::RowLayout* shared(columns::RowLayout layout);
   void put_chunk(std::size_t index, std::uint64_t offset, const columns::RowLayout* layout);
   void put_group(std::size_t index, std::unique_ptr<RowGroup> group);
   Status add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
                    pmem::Persister& persister);
   Status widen(std::span<const std::uint8_t> bits, pmem::Persister& persister);
-  Result<columns::RowLayout> roomy_layout(std::span<const std::uint8_t> least) const;
-  std::vector<std::uint8_t> widths_after(const columns::RowLayout* last,
-                                         std::span<const std::uint8_t> bits) const;
-  bool fits(const columns::RowLayout& layout, std::span<const std::uint8_t> bits) const noexcept;
 
   pmem::Pool& pool_;
   TableLayout& layout_;
@@ -347,6 +342,7 @@ class RowStore final {
   std::string owner_;
   columns::ChunkGeometry geometry_;
   RowChunkHeaders headers_;
+  RowLayouts layouts_;
   StableArray<RowChunk> chunks_in_dram_;
   std::atomic<const columns::RowLayout*> current_layout_{nullptr};
   std::atomic<std::uint64_t> row_limit_{0};
@@ -358,7 +354,6 @@ class RowStore final {
   std::atomic<std::uint64_t> last_emptied_at_{0};
   mutable Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
   pmem::ChunkList chunk_list_;
-  std::vector<std::unique_ptr<columns::RowLayout>> layouts_;
   std::vector<Replaced> replaced_;
   // Far from what whoever writes looks at: that changes with a chunk, this with every 64 rows.
   std::atomic<std::uint32_t> next_row_{0};

@@ -76,7 +76,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
     previous_bytes_.fetch_sub(rows_in(index) * sizeof(std::uint32_t), std::memory_order_relaxed);
   replaced.group.reset(chunk.group_now());
   if (group == nullptr) {
-    const columns::RowLayout* layout = shared(headers_.layout_of_made(extent.offset));
+    const columns::RowLayout* layout = layouts_.shared(headers_.layout_of_made(extent.offset));
     __atomic_store_n(&chunk.layout, layout, __ATOMIC_RELEASE);
     chunk.row_bytes = layout->row_bytes();
     chunk.row_zero = headers_.first_row_at(extent.offset, layout->cells().size()) -

@@ -1,0 +1,64 @@
+#include "tables/rows/row_layouts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flugs::engine {
+
+const columns::RowLayout* RowLayouts::shared(columns::RowLayout layout) {
+  for (const auto& known : layouts_)
+    if (*known == layout) return known.get();
+  const std::size_t count = columns_.size();
+  for (std::size_t i = layout.column_count(); i < count; ++i)
+    layout.add_constant(columns_[i]->cell_kind(), columns_[i]->constant(), columns_[i]->edition());
+  layouts_.push_back(std::make_unique<columns::RowLayout>(std::move(layout)));
+  return layouts_.back().get();
+}
+
+void RowLayouts::add_constant(const columns::Column& column) {
+  for (const auto& layout : layouts_)  // without a constant there are none
+    layout->add_constant(column.cell_kind(), column.constant(), column.edition());
+}
+
+// Who began a call before a column was dropped may ask for a cell that no chunk will have again.
+bool RowLayouts::fits(const columns::RowLayout& layout,
+                      std::span<const std::uint8_t> bits) const noexcept {
+  if (layout.editions() != columns_.editions()) return false;
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    if (layout.bits(i) < bits[i] && !columns_[i]->is_dropped()) return false;
+  return true;
+}
+
+// Rows that are as short as they can be while dictionaries may double; and where there is space
+// left in them, wider codes of large dictionaries: the longer it takes until the next widening.
+Result<columns::RowLayout> RowLayouts::roomy(std::span<const std::uint8_t> least) const {
+  std::vector<columns::CellNeed> needs(least.size());
+  const auto with = [&](unsigned more_bits) {
+    for (std::size_t i = 0; i < least.size(); ++i)
+      needs[i] = columns_[i]->need(least[i], more_bits);
+    return columns::RowLayout::make(needs);
+  };
+  Result<columns::RowLayout> best = with(0);
+  if (!best.ok()) return best;
+  for (unsigned more_bits = 4; more_bits <= columns::kSmallCodeBits; more_bits += 4) {
+    Result<columns::RowLayout> wider = with(more_bits);
+    if (!wider.ok() || wider->row_bytes() > best->row_bytes()) break;
+    best = std::move(wider);
+  }
+  return best;
+}
+
+// Who began its call before a column was added knows less of them than there are; and what another
+// edition's cells are wide says nothing of this one's.
+std::vector<std::uint8_t> RowLayouts::widths_after(const columns::RowLayout* last,
+                                                   std::span<const std::uint8_t> bits) const {
+  std::vector<std::uint8_t> widths(columns_.size());
+  std::copy(bits.begin(), bits.end(), widths.begin());
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (last != nullptr && last->edition(i) == columns_[i]->edition())
+      widths[i] = std::max(widths[i], last->bits(i));
+  }
+  return widths;
+}
+
+}  // namespace flugs::engine
