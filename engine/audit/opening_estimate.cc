@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/database/opening_room.h"
+#include "engine/database/opening_budget.h"
 #include "pmem/kinds/pool_image.h"
 #include "tables/catalog/catalog.h"
 #include "tables/table/table.h"
@@ -28,8 +28,8 @@ constexpr double kOrderedComparisonNs = 25;  // not measured
 constexpr double kHintSegmentBytes = 4096;
 
 /// `tables`: how many there are.
-Status add_table(engine::Table& table, std::size_t tables, Ready ready, engine::OpeningRoom& room,
-                 OpeningEstimate& estimate) {
+Status add_table(engine::Table& table, std::size_t tables, Ready ready,
+                 engine::OpeningBudget& budget, OpeningEstimate& estimate) {
   ++estimate.tables;
   estimate.chunks += table.rows().chunk_count();
   table.rows().for_each_group([&](const engine::RowGroup&) { ++estimate.groups; });
@@ -40,7 +40,7 @@ Status add_table(engine::Table& table, std::size_t tables, Ready ready, engine::
       estimate.dictionary_entries += column.dictionary().count_unproven();
   });
   const engine::Table::Unbuilt unbuilt = table.find_unbuilt();
-  const bool is_taken = room.takes(unbuilt);
+  const bool is_taken = budget.takes(unbuilt);
   (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += unbuilt.entries;
   const bool needs_all = ready == Ready::kIndexesBuilt || (is_taken && table.has_keys_in_dram());
   const std::uint32_t left = needs_all ? 0 : table.rows_left_unswept(tables);
@@ -97,7 +97,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
   if (engine::root_of(pool).magic == 0) return estimate;  // its creation was cut short
   const Result<engine::CatalogLayout*> catalog = engine::find_catalog(pool);
   if (!catalog.ok()) return catalog.status();
-  engine::OpeningRoom room = engine::OpeningRoom::of(options.ready);
+  engine::OpeningBudget budget = engine::OpeningBudget::of(options.ready);
   estimate.index_mode = static_cast<IndexMode>(engine::root_of(pool).index_mode);
   const auto tables = static_cast<std::size_t>(
       std::count_if(std::begin((*catalog)->tables), std::end((*catalog)->tables),
@@ -109,7 +109,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
     engine::Table table(pool, *pool.at(pmem::OffsetPtr<engine::TableLayout>{offset}),
                         *std::move(stored));
     if (Status s = table.load(); !s.ok()) return s;
-    if (Status s = add_table(table, tables, options.ready, room, estimate); !s.ok()) return s;
+    if (Status s = add_table(table, tables, options.ready, budget, estimate); !s.ok()) return s;
   }
   estimate.open_ms = open_ms(estimate);
   estimate.index_later_ms = index_later_ms(estimate);

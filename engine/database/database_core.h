@@ -16,7 +16,7 @@
 #include "engine/database/background_threads.h"
 #include "engine/database/catalog.h"
 #include "engine/database/key_changes.h"
-#include "engine/database/opening_room.h"
+#include "engine/database/opening_budget.h"
 #include "engine/database/retry_queue.h"
 #include "engine/database/schema_changes.h"
 #include "engine/database/transaction_manager.h"
@@ -36,10 +36,11 @@ class DatabaseCore {
   /// On a pool that is open already (tests and crash images: a plain buffer).
   static Result<std::unique_ptr<DatabaseCore>> open(std::unique_ptr<pmem::Pool> pool, bool created,
                                                     const OpenOptions& options) {
-    return open(std::move(pool), created, options, OpeningRoom::of(options.ready));
+    return open(std::move(pool), created, options, OpeningBudget::of(options.ready));
   }
   static Result<std::unique_ptr<DatabaseCore>> open(std::unique_ptr<pmem::Pool> pool, bool created,
-                                                    const OpenOptions& options, OpeningRoom room);
+                                                    const OpenOptions& options,
+                                                    OpeningBudget budget);
   /// In a forked child it must not be destroyed: its threads are not there.
   ~DatabaseCore();
   /// Whether this process is a child that was forked since it was opened. Then nothing else may be

@@ -89,7 +89,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& opti
 
 Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::Pool> pool,
                                                          bool created, const OpenOptions& options,
-                                                         OpeningRoom room) {
+                                                         OpeningBudget budget) {
   if (Status s = check_options(options); !s.ok()) return s;
   std::unique_ptr<DatabaseCore> core(new DatabaseCore(std::move(pool), options));
   core->report_.created = created;
@@ -104,7 +104,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(std::unique_ptr<pmem::P
   const bool is_new = core->root().magic == 0;
   if (is_new && !created) core->pool_->allocator().finish_claims();
   Opening opening(*core->pool_, core->options_, core->transactions_, core->catalog_, phases,
-                  core->report_, room);
+                  core->report_, budget);
   Status s = is_new ? opening.create() : opening.recover();
   if (!s.ok()) return s;
   if (s = phases.run("threads", [&] { return core->start_threads(); }); !s.ok()) return s;

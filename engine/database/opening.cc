@@ -145,7 +145,7 @@ Status Opening::begin_rebuild() {
   for (const auto& table : catalog_.all()) {
     if (Status s = table->begin_dictionaries(); !s.ok()) return s;
     const Table::Unbuilt unbuilt = table->find_unbuilt();
-    if (!room_.takes(unbuilt))
+    if (!budget_.takes(unbuilt))
       table->leave_indexes(unbuilt, options_.recovery_threads, slots(), catalog_.is_closing());
   }
   return {};
@@ -162,8 +162,8 @@ Result<std::uint64_t> Opening::rebuild_dictionary_indexes() {
   Result<std::uint64_t> rebuilt =
       recovery::rebuild_dictionaries(dictionaries, pool_, "dictionary indexes", phases_, report_);
   if (!rebuilt.ok() || !has_hints()) return rebuilt;
-  const bool has_keeper = options_.hint_interval.count() != 0 || room_.is_empty();
-  if (has_keeper && !room_.takes_hints(*rebuilt)) return rebuilt;
+  const bool has_keeper = options_.hint_interval.count() != 0 || budget_.is_empty();
+  if (has_keeper && !budget_.takes_hints(*rebuilt)) return rebuilt;
   Status s = recovery::enter_hints(dictionaries, pool_, "dictionary indexes", phases_);
   if (!s.ok()) return s;
   return rebuilt;

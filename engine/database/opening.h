@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/database/catalog.h"
-#include "engine/database/opening_room.h"
+#include "engine/database/opening_budget.h"
 #include "engine/database/transaction_manager.h"
 #include "flugs/database.h"
 #include "flugs/recovery_report.h"
@@ -30,14 +30,14 @@ class Opening final {
   /// All are used until the object is gone; the rest of what it needs to know is in `options`.
   Opening(pmem::Pool& pool, const OpenOptions& options, TransactionManager& transactions,
           Catalog& catalog, recovery::Phases& phases, RecoveryReport& report,
-          OpeningRoom room) noexcept
+          OpeningBudget budget) noexcept
       : pool_(pool),
         options_(options),
         transactions_(transactions),
         catalog_(catalog),
         phases_(phases),
         report_(report),
-        room_(room) {}
+        budget_(budget) {}
 
   /// An empty pool becomes an empty database.
   Status create();
@@ -72,7 +72,7 @@ class Opening final {
   Catalog& catalog_;
   recovery::Phases& phases_;
   RecoveryReport& report_;
-  OpeningRoom room_;
+  OpeningBudget budget_;
   std::unique_ptr<pmem::FoundWords> found_words_;  // while it claims what the catalogue reaches
 };
 

@@ -41,8 +41,8 @@ Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> me
   options.observer = observer;
   auto pool = pmem::Pool::open_in_memory(memory, options);
   if (!pool.ok()) return std::move(pool).status();
-  const engine::OpeningRoom room(late_indexes ? 0 : engine::OpeningRoom::kBuiltAtOnce);
-  auto core = engine::DatabaseCore::open(std::move(*pool), false, open_options(slots), room);
+  const engine::OpeningBudget budget(late_indexes ? 0 : engine::OpeningBudget::kBuiltAtOnce);
+  auto core = engine::DatabaseCore::open(std::move(*pool), false, open_options(slots), budget);
   if (!core.ok() || !late_indexes) return core;
   // As if a thread would make them later.
   for (const TableId id : (*core)->tables()) (*core)->table(id)->set_builds_later(true);

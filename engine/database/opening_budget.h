@@ -10,16 +10,16 @@ namespace flugs::engine {
 
 /// Which tables' indexes opening makes itself, before it returns: with Ready::kFirstAnswer those
 /// that are made in no time, so that most databases are opened with nothing left to be done.
-class OpeningRoom {
+class OpeningBudget {
  public:
   /// Entries and rows, of all tables: a millisecond or two.
   static constexpr std::uint64_t kBuiltAtOnce = 1u << 14;
 
-  explicit OpeningRoom(std::uint64_t entries_and_rows = kBuiltAtOnce) noexcept
+  explicit OpeningBudget(std::uint64_t entries_and_rows = kBuiltAtOnce) noexcept
       : left_(entries_and_rows), is_empty_(entries_and_rows == 0) {}
-  static OpeningRoom of(Ready ready) noexcept {
-    return OpeningRoom(ready == Ready::kIndexesBuilt ? std::numeric_limits<std::uint64_t>::max()
-                                                     : kBuiltAtOnce);
+  static OpeningBudget of(Ready ready) noexcept {
+    return OpeningBudget(ready == Ready::kIndexesBuilt ? std::numeric_limits<std::uint64_t>::max()
+                                                       : kBuiltAtOnce);
   }
 
   /// Asked of one table after the other.
