@@ -64,14 +64,14 @@ void Sweeper::wait_for_drops(const std::stop_token& stop) noexcept {
     return table->is_dropped() && !table->is_gone() && table->is_unbuilt();
   };
   while (!stop.stop_requested() && std::any_of(tables_.begin(), tables_.end(), is_being_dropped)) {
-    rest_.sleep(stop, kDropPause);
+    sleep_.sleep_for(stop, kDropPause);
     build(stop);
   }
 }
 
 void Sweeper::run(const std::stop_token& stop) noexcept {
   constexpr int kLeastPriority = 19;
-  rest_.sleep(stop, Rest::kFirst);
+  sleep_.sleep_for(stop, ThreadSleep::kFirst);
   build(stop);
   wait_for_drops(stop);
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/background/rest.h"
+#include "engine/background/thread_sleep.h"
 #include "tables/keys/unbuilt_indexes.h"
 
 namespace flugs::engine {
@@ -31,7 +31,7 @@ class Sweeper {
   void run(const std::stop_token& stop) noexcept;
 
   std::vector<Table*> tables_;
-  Rest rest_;
+  ThreadSleep sleep_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

@@ -22,7 +22,7 @@ Warmer::Warmer(pmem::Pool& pool, std::vector<pmem::Extent> extents)
 }
 
 void Warmer::run(const std::stop_token& stop) noexcept {
-  rest_.sleep(stop, Rest::kFirst);
+  sleep_.sleep_for(stop, ThreadSleep::kFirst);
   for (const pmem::Extent& extent : extents_)
     if (!warm(extent, stop)) break;
   bytes_left_.store(0, std::memory_order_relaxed);

@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
-#include "engine/background/rest.h"
-#include "pmem/pool/pool.h"
+#include "engine/background/thread_sleep.h"
 #include "pmem/space/extent_allocator.h"
+#include "pmem/pool/pool.h"
 
 namespace flugs::engine {
 
@@ -39,7 +39,7 @@ class Warmer {
   std::atomic<std::uint64_t> warmed_bytes_{0};
   std::atomic<std::uint64_t> bytes_left_{0};
   std::atomic<std::uint64_t> ns_{0};
-  Rest rest_;
+  ThreadSleep sleep_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

@@ -14,7 +14,7 @@ namespace {
 // once would keep.
 constexpr std::chrono::microseconds kKeeperPause(20);
 // Hints that opening left can wait longer than what others start with.
-constexpr std::chrono::milliseconds kFirstRest = 2 * Rest::kFirst;
+constexpr std::chrono::milliseconds kFirstSleep = 2 * ThreadSleep::kFirst;
 
 }  // namespace
 
@@ -27,12 +27,12 @@ HintKeeper::HintKeeper(Catalog& catalog, pmem::Pool& pool, std::chrono::millisec
 
 void HintKeeper::run(const std::stop_token& stop) noexcept {
   pmem::Persister persister(pool_.medium());
-  rest_.sleep(stop, std::min(interval_, kFirstRest));
+  sleep_.sleep_for(stop, std::min(interval_, kFirstSleep));
   while (!stop.stop_requested()) {
     pmem::begin_scm_task();
     while (catalog_.keep_hints(persister) && !stop.stop_requested())
       std::this_thread::sleep_for(kKeeperPause);
-    rest_.sleep(stop, interval_);
+    sleep_.sleep_for(stop, interval_);
   }
 }
 

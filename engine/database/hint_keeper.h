@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "engine/background/rest.h"
+#include "engine/background/thread_sleep.h"
 #include "pmem/pool/pool.h"
 
 namespace flugs::engine {
@@ -26,7 +26,7 @@ class HintKeeper {
   Catalog& catalog_;
   pmem::Pool& pool_;
   const std::chrono::milliseconds interval_;
-  Rest rest_;
+  ThreadSleep sleep_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

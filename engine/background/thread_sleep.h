@@ -8,7 +8,7 @@
 namespace flugs::engine {
 
 /// How a thread of the database sleeps. One thread.
-class Rest {
+class ThreadSleep final {
  public:
   /// How long threads that opening starts do so first. Otherwise a new one may have the processor
   /// for some milliseconds, a slice of the scheduler's, before who has opened goes on, when other
@@ -16,7 +16,7 @@ class Rest {
   static constexpr std::chrono::milliseconds kFirst{5};
 
   /// Until `time` is over, or the thread is to stop.
-  void sleep(const std::stop_token& stop, std::chrono::milliseconds time) {
+  void sleep_for(const std::stop_token& stop, std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     stopped_.wait_for(lock, stop, time, [] { return false; });
   }
