@@ -26,9 +26,16 @@
 
 namespace flugs::engine {
 
-/// An open database behind the public classes: pool, catalogue, transaction slots.
+/// An open database, behind the public classes. It owns the parts that an open database is made of,
+/// passes calls on to them, and does what concerns several of them: merges, statistics, audits, and
+/// trying a transaction again.
+///
+/// Invariants:
+/// * A part uses only parts that are declared before it, and the threads, which stop first.
+/// * In a forked child nothing but `is_forked` may be called.
+///
 /// Thread-safety: any thread, except opening and closing.
-class DatabaseCore {
+class DatabaseCore final {
  public:
   /// What OpenOptions::clock comes to in a process that may run on so many processors.
   static CommitClock clock_in_use(CommitClock wanted, unsigned processors);
@@ -47,7 +54,6 @@ class DatabaseCore {
   /// called.
   bool is_forked() const noexcept { return is_forked_.load(std::memory_order_relaxed); }
 
-  Catalog& catalog() noexcept { return catalog_; }
   Table* table(TableId id) const noexcept { return catalog_.table(id); }
   Result<TableId> find_table(std::string_view name) const { return catalog_.find_table(name); }
   std::vector<TableId> tables() const { return catalog_.tables(); }
