@@ -15,7 +15,6 @@
 #include "columns/index/hint_index.h"
 #include "columns/index/ordered_index.h"
 #include "flugs/schema.h"
-#include "flugs/value.h"
 #include "mvcc/visibility.h"
 #include "tables/keys/index_runs.h"
 #include "tables/keys/key_compare.h"
