@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/background/thread_sleep.h"
-#include "pmem/space/extent_allocator.h"
 #include "pmem/pool/pool.h"
+#include "pmem/space/extent_allocator.h"
 
 namespace flugs::engine {
 

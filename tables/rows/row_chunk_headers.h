@@ -5,8 +5,8 @@
 #include <string>
 
 #include "columns/cells/chunk_geometry.h"
-#include "columns/column/column_array.h"
 #include "columns/cells/row_layout.h"
+#include "columns/column/column_array.h"
 #include "flugs/status.h"
 #include "pmem/pool/pool.h"
 

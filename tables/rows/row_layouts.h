@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "columns/column/column_array.h"
 #include "columns/cells/row_layout.h"
+#include "columns/column/column_array.h"
 #include "flugs/status.h"
 
 namespace flugs::engine {
