@@ -11,79 +11,31 @@
 
 namespace flugs::engine {
 
-namespace {
-
-/// That of a column, or, behind those, of a key; null when the indexes are in DRAM.
-columns::HintIndexLayout* hints_of(TableLayout& layout, std::size_t number) noexcept {
-  if (layout.hints_offset == 0) return nullptr;
-  auto* first = reinterpret_cast<std::byte*>(&layout) + layout.hints_offset;
-  return reinterpret_cast<columns::HintIndexLayout*>(first) + number;
-}
-
-std::vector<std::uint16_t> positions_of(const TableSchema& schema, const KeySchema& key) {
-  std::vector<std::uint16_t> positions;
-  for (const std::string& name : key.columns)
-    for (std::size_t i = 0; i < schema.columns.size(); ++i)
-      if (schema.columns[i].name == name) positions.push_back(static_cast<std::uint16_t>(i));
-  return positions;
-}
-
-// With hints the runs are for ordered keys only, and for those that have none.
-KeyShape shape_of(const KeySchema& key, bool has_hints, bool is_added) noexcept {
-  return {key.unique && !has_hints, key.ordered, key.dropped, is_added};
-}
-
-bool has_hints(const TableLayout& layout, const StoredSchema& stored, std::size_t place) noexcept {
-  return layout.hints_offset != 0 && (stored.added_keys >> place & 1) == 0;
-}
-
-std::vector<KeyShape> shapes_of(const TableLayout& layout, const StoredSchema& stored) {
-  const std::vector<KeySchema>& keys = stored.schema.keys;
-  std::vector<KeyShape> shapes;
-  shapes.reserve(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    shapes.push_back(shape_of(keys[i], has_hints(layout, stored, i), stored.added_keys >> i & 1));
-  return shapes;
-}
-
-}  // namespace
-
 Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
-    : pool_(pool),
-      layout_(layout),
-      changed_columns_(std::exchange(stored.changed_columns, {})),
-      definition_(std::make_unique<const TableDefinition>(std::move(stored))),
-      decoders_(columns::ColumnArray::kColumnsMax),
-      rows_(pool, layout, columns_, fmt::format("table {}, rows", name())),
-      runs_(pool, layout, rows_, shapes_of(layout, definition().stored),
-            definition().stored.key_additions, fmt::format("table {}, index runs", name())) {
+    : Table(pool, layout, std::exchange(stored.changed_columns, {}), std::move(stored)) {}
+
+Table::Table(pmem::Pool& pool, TableLayout& layout, std::vector<ChangedColumnLayout> changed,
+             StoredSchema&& stored)
+    : changed_columns_(std::move(changed)), data_(pool, layout, std::move(stored)) {
   make_columns();
-  const std::vector<KeySchema>& keys = schema().keys;
-  keys_.set_size(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i].dropped) continue;
-    const bool is_hinted = keys[i].unique && has_hints(layout, definition().stored, i);
-    keys_.add(i, std::make_unique<KeyIndex>(
-                     pool, is_hinted ? hints_of(layout, layout.column_count + i) : nullptr, name(),
-                     rows_, runs_, i, columns_, keys[i], positions_of(schema(), keys[i])));
-  }
-  std::uint8_t constraints = definition().checks.empty() ? 0 : kChecked;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
+  data_.make_keys();
+  if (!definition().checks.empty()) data_.constraints.add(RowConstraints::kChecked);
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
     if (!schema().columns[i].auto_increment) continue;
-    auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&layout_ + 1);
+    auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&data_.layout + 1);
     numbered_ = i;
     numbers_ = std::make_unique<AutoIncrement>(
-        pool, column_layouts[i].last_taken, columns_[i]->type(),
-        fmt::format("table {}, column {}", name(), columns_[i]->name()));
-    constraints |= kNumbered;
+        pool, column_layouts[i].last_taken, data_.columns[i]->type(),
+        fmt::format("table {}, column {}", name(), data_.columns[i]->name()));
+    data_.constraints.add(RowConstraints::kNumbered);
   }
-  constraints_ |= constraints;
 }
 
 void Table::begin_key(std::size_t place, const KeySchema& key) {
-  keys_.begin_making(
-      place, std::make_unique<KeyIndex>(pool_, nullptr, name(), rows_, runs_, place, columns_, key,
-                                        positions_of(schema(), key), KeyIndex::Origin::kAdded));
+  data_.keys.begin_making(
+      place, std::make_unique<KeyIndex>(data_.pool, nullptr, name(), data_.rows, data_.runs, place,
+                                        data_.columns, key, positions_of(schema(), key),
+                                        KeyIndex::Origin::kAdded));
 }
 
 Status Table::finish_key(std::size_t place, StoredSchema next) {
@@ -91,16 +43,11 @@ Status Table::finish_key(std::size_t place, StoredSchema next) {
   ++next.key_additions;
   if (Status s = alter(std::move(next)); !s.ok()) return s;
   const StoredSchema& stored = definition().stored;  // what `next` left open is in it
-  runs_.add_key(place, shape_of(stored.schema.keys[place], false, true), stored.key_additions);
-  keys_[place]->finish();
-  keys_.finish_making(place);
+  const KeySchema& key = stored.schema.keys[place];
+  data_.runs.add_key(place, {key.unique, key.ordered, key.dropped, true}, stored.key_additions);
+  data_.keys[place]->finish();
+  data_.keys.finish_making(place);
   return {};
-}
-
-// After the runs.
-void Table::find_keys_in_runs() noexcept {
-  for (const std::size_t place : KeyPlaces(keys_.kept()))
-    keys_[place]->set_uses_runs(runs_.serve_key(place));
 }
 
 Status Table::load() {
@@ -109,56 +56,49 @@ Status Table::load() {
   if (Status s = load_columns(false); !s.ok()) return s;
   if (numbers_ != nullptr)
     if (Status s = numbers_->load(); !s.ok()) return s;
-  for (KeyIndex* key : keys_)
+  for (KeyIndex* key : data_.keys)
     if (Status s = key->load(); !s.ok()) return s;
-  if (Status s = rows_.load(); !s.ok()) return s;
+  if (Status s = data_.rows.load(); !s.ok()) return s;
   if (Status s = load_former_editions(); !s.ok()) return s;
   if (Status s = load_columns(true); !s.ok()) return s;
-  if (Status s = runs_.load(); !s.ok()) return s;
-  find_keys_in_runs();
+  if (Status s = data_.runs.load(); !s.ok()) return s;
+  data_.find_keys_in_runs();
   return {};
 }
 
 void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
-  if (layout_.schema_block != 0) visit(fmt::format("table {}, schema", name()), claim_schema());
+  if (data_.layout.schema_block != 0)
+    visit(fmt::format("table {}, schema", name()), claim_schema());
   if (!definition().stored.added_columns.empty() || !changed_columns_.empty())
     visit(fmt::format("table {}, schema", name()), claim_added_columns());
-  for (columns::Column* column : columns_)
+  for (columns::Column* column : data_.columns)
     if (!column->is_dropped())
       visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
   if (numbers_ != nullptr)
-    visit(fmt::format("table {}, column {}", name(), columns_[numbered_]->name()),
+    visit(fmt::format("table {}, column {}", name(), data_.columns[numbered_]->name()),
           numbers_->load());
-  for (const auto& key : keys_)
+  for (const auto& key : data_.keys)
     if (key->has_hints()) visit(fmt::format("table {}, key {}", name(), key->name()), key->load());
-  const Status rows = rows_.load();
+  const Status rows = data_.rows.load();
   visit(fmt::format("table {}, rows", name()), rows);
   if (rows.ok() && !changed_columns_.empty())
     visit(fmt::format("table {}, schema", name()), load_former_editions());
-  for (std::size_t i = 0; rows.ok() && i < columns_.size(); ++i)
-    if (columns_[i]->is_dropped())
+  for (std::size_t i = 0; rows.ok() && i < data_.columns.size(); ++i)
+    if (data_.columns[i]->is_dropped())
       visit(fmt::format("table {}, column {}", name(), i), load_dropped(i));
   // What they cover is judged by the rows.
-  if (rows.ok() && layout_.index_runs != 0)
-    visit(fmt::format("table {}, index runs", name()), runs_.load());
-  find_keys_in_runs();
-}
-
-Row Table::make_row(std::uint32_t row) const noexcept {
-  Row result;
-  result.table_ = this;
-  rows_.view(row).put_into(result);
-  result.id_ = RowId(row);
-  return result;
+  if (rows.ok() && data_.layout.index_runs != 0)
+    visit(fmt::format("table {}, index runs", name()), data_.runs.load());
+  data_.find_keys_in_runs();
 }
 
 // ---------------------------------------------------------------------------------------- reading
 
 Result<Row> Table::read(const TransactionContext& context, RowId row) const {
-  if (!rows_.exists(row.value()) || !context.visibility.sees(rows_.version(row.value())))
+  if (!data_.rows.exists(row.value()) || !context.visibility.sees(data_.rows.version(row.value())))
     return Status(StatusCode::kNotFound);
-  return make_row(row.value());
+  return data_.make_row(row.value());
 }
 
 // From the newest version with the key to the one that the snapshot sees. A version with another
@@ -168,11 +108,11 @@ std::uint32_t Table::visible_version(const KeyIndex& key, std::uint32_t head,
                                      std::span<const Value> values,
                                      const mvcc::Visibility& visibility) const noexcept {
   const bool is_part = values.size() < key.columns().size();
-  for (std::uint32_t row = head; row != kNoRow; row = rows_.previous(row)) {
+  for (std::uint32_t row = head; row != kNoRow; row = data_.rows.previous(row)) {
     if (!key.matches(row, values)) return kNoRow;
     if (is_part && row != head && !key.same_key(row, head)) return kNoRow;
-    if (visibility.happened(rows_.version(row).deleted)) return kNoRow;
-    if (visibility.happened(rows_.version(row).created)) return row;
+    if (visibility.happened(data_.rows.version(row).deleted)) return kNoRow;
+    if (visibility.happened(data_.rows.version(row).created)) return row;
   }
   return kNoRow;
 }
@@ -182,20 +122,23 @@ void Table::walk_unhashed(const KeyIndex& key, std::span<const Value> values,
                           const mvcc::Visibility& visibility,
                           FunctionRef<bool(const Row&)> visit) const {
   if (key.is_ordered()) {
-    const auto is_seen = [&](std::uint32_t row) { return visibility.sees(rows_.version(row)); };
+    const auto is_seen = [&](std::uint32_t row) {
+      return visibility.sees(data_.rows.version(row));
+    };
     walk_key(key, KeyRange::equal(values), visibility.snapshot(), is_seen,
-             [&](std::uint32_t row) { return visit(make_row(row)); });
+             [&](std::uint32_t row) { return visit(data_.make_row(row)); });
     return;
   }
-  const std::uint32_t end = rows_.rows_end();
+  const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t row = 0; row < end; ++row)
-    if (visibility.sees(rows_.version(row)) && key.matches(row, values) && !visit(make_row(row)))
+    if (visibility.sees(data_.rows.version(row)) && key.matches(row, values) &&
+        !visit(data_.make_row(row)))
       return;
 }
 
 Status Table::check_key_values(const KeyIndex& key, std::span<const Value> values) const {
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const columns::Column& column = *columns_[key.columns()[i]];
+    const columns::Column& column = *data_.columns[key.columns()[i]];
     const bool widened = column.type() == Type::kInt64 && values[i].type() == Type::kInt32;
     if (!values[i].is_null() && values[i].type() != column.type() && !widened)
       return Status(StatusCode::kInvalidArgument,
@@ -212,13 +155,13 @@ std::span<const Value> Table::normalise(TransactionContext& context, const KeyIn
   context.scratch.values.clear();
   for (std::size_t i = 0; i < values.size(); ++i)
     context.scratch.values.push_back(
-        columns::normalised(values[i], columns_[key.columns()[i]]->type()));
+        columns::normalised(values[i], data_.columns[key.columns()[i]]->type()));
   return context.scratch.values;
 }
 
 Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
                         std::span<const Value> values) {
-  const KeyIndex& key = *keys_[key_index];
+  const KeyIndex& key = *data_.keys[key_index];
   bool is_late = false;
   if (is_unbuilt()) {
     if (Status s = prepare_lookup(key_index); !s.ok()) return s;
@@ -244,16 +187,16 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
   const std::uint64_t hash = key.hash_of(wanted);
   const bool is_whole = key.lookup_outside_runs(hash, context.scratch.candidates);
   const std::span<const std::uint32_t> heads = context.scratch.candidates.view();
-  for (const std::uint32_t head : heads) rows_.prefetch(head);
+  for (const std::uint32_t head : heads) data_.rows.prefetch(head);
   std::uint32_t row = kNoRow;
   const auto is_found = [&](std::uint32_t head) {
     row = visible_version(key, head, wanted, context.visibility);
     return row != kNoRow;
   };
   if (std::any_of(heads.begin(), heads.end(), is_found) || key.any_in_runs(hash, is_found))
-    return make_row(row);
+    return data_.make_row(row);
   if (__builtin_expect(is_late, 0)) row = find_late(context, key, wanted);
-  if (__builtin_expect(row != kNoRow, 0)) return make_row(row);
+  if (__builtin_expect(row != kNoRow, 0)) return data_.make_row(row);
   return is_whole ? Status(StatusCode::kNotFound) : key.hint_damage();
 }
 
@@ -269,7 +212,7 @@ std::uint32_t Table::find_late(TransactionContext& context, const KeyIndex& key,
 }
 
 void Table::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
-  const KeyIndex& key = *keys_[key_index];
+  const KeyIndex& key = *data_.keys[key_index];
   if (!key.is_unique() || values.size() < key.hashed_columns()) return;
   if (!key.needs_normalising()) {
     key.prefetch(key.hash_of(values));
@@ -277,13 +220,13 @@ void Table::prefetch(std::size_t key_index, std::span<const Value> values) const
   }
   std::array<Value, kKeyColumnsMax> wanted;
   for (std::size_t i = 0; i < key.hashed_columns(); ++i)
-    wanted[i] = columns::normalised(values[i], columns_[key.columns()[i]]->type());
+    wanted[i] = columns::normalised(values[i], data_.columns[key.columns()[i]]->type());
   key.prefetch(key.hash_of(std::span(wanted.data(), key.hashed_columns())));
 }
 
 Status Table::find_all(TransactionContext& context, std::size_t key_index,
                        std::span<const Value> prefix, FunctionRef<bool(const Row&)> visit) const {
-  const KeyIndex& key = *keys_[key_index];
+  const KeyIndex& key = *data_.keys[key_index];
   if (prefix.size() > key.columns().size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, key {}: {} values for {} columns", name(), key.name(),
@@ -307,7 +250,7 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
   columns::Candidates candidates;
   const bool is_late = key.late() != nullptr;
   const bool is_whole = key.lookup(wanted, candidates);
-  for (const std::uint32_t head : candidates.view()) rows_.prefetch(head);
+  for (const std::uint32_t head : candidates.view()) data_.rows.prefetch(head);
   // An old snapshot may be led from a newer version to one that has an entry of its own as well: in
   // a run, which comes later, or in a hint index or among rows without an entry, in any order.
   std::vector<std::uint32_t> led_to;
@@ -315,8 +258,8 @@ Status Table::find_all(TransactionContext& context, std::size_t key_index,
   for (const std::uint32_t head : candidates.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
     if (row == kNoRow || std::find(led_to.begin(), led_to.end(), row) != led_to.end()) continue;
-    if (is_any_order || (row != head && runs_.serves(row))) led_to.push_back(row);
-    if (!visit(make_row(row))) break;
+    if (is_any_order || (row != head && data_.runs.serves(row))) led_to.push_back(row);
+    if (!visit(data_.make_row(row))) break;
   }
   return is_whole ? Status() : key.hint_damage();
 }
@@ -329,13 +272,13 @@ Status Table::normalise_bounds(const KeyIndex& key, const KeyBound& bound,
                               key.name(), bound.values.size(), key.columns().size()));
   if (Status s = check_key_values(key, bound.values); !s.ok()) return s;
   for (std::size_t i = 0; i < bound.values.size(); ++i)
-    values.push_back(columns::normalised(bound.values[i], columns_[key.columns()[i]]->type()));
+    values.push_back(columns::normalised(bound.values[i], data_.columns[key.columns()[i]]->type()));
   return {};
 }
 
 Status Table::range(TransactionContext& context, std::size_t key_index, const KeyBound& lower,
                     const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const {
-  const KeyIndex& key = *keys_[key_index];
+  const KeyIndex& key = *data_.keys[key_index];
   if (!key.is_ordered())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, key {}: not ordered", name(), key.name()));
@@ -348,10 +291,10 @@ Status Table::range(TransactionContext& context, std::size_t key_index, const Ke
   bool is_to_end = false;
   const auto is_seen = [&](std::uint32_t row) {
     if (row % kRowsLookedAt == 0 && context.ending.is_to_end()) is_to_end = true;
-    return !is_to_end && context.visibility.sees(rows_.version(row));
+    return !is_to_end && context.visibility.sees(data_.rows.version(row));
   };
   walk_key(key, {low, lower.inclusive, high, upper.inclusive}, context.visibility.snapshot(),
-           is_seen, [&](std::uint32_t row) { return visit(make_row(row)); });
+           is_seen, [&](std::uint32_t row) { return visit(data_.make_row(row)); });
   return is_to_end ? context.ending.why_ended() : Status();
 }
 

@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/published.h"
-#include "columns/column_array.h"
 #include "columns/hash_index_builder.h"
 #include "flugs/database.h"
 #include "flugs/function_ref.h"
@@ -19,25 +17,16 @@
 #include "flugs/schema.h"
 #include "flugs/transaction.h"
 #include "recovery/phases.h"
-#include "tables/catalog/catalog_layout.h"
 #include "tables/catalog/foreign_keys.h"
-#include "tables/catalog/schema_block.h"
-#include "tables/keys/index_runs.h"
-#include "tables/keys/key_index.h"
-#include "tables/keys/table_keys.h"
 #include "tables/keys/unbuilt_indexes.h"
-#include "tables/rows/row_store.h"
 #include "tables/rows/unswept_rows.h"
 #include "tables/table/column_looks.h"
 #include "tables/table/merge_record.h"
-#include "tables/table/table_definition.h"
+#include "tables/table/table_data.h"
 #include "tables/transactions/auto_increment.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
-
-/// What every function says to a TableId that names no table, or none any longer.
-inline Status no_table() { return Status(StatusCode::kNotFound, "no such table"); }
 
 /// A table: joins columns, rows with their MVCC entries, and keys. Every function that reads or
 /// writes rows runs inside a transaction.
@@ -59,10 +48,12 @@ class Table : public UnbuiltIndexes {
   /// for each, damaged or not.
   void load_what_is_whole(FunctionRef<void(const std::string& part, const Status& status)> visit);
 
-  TableId id() const noexcept { return TableId(layout_.table_id); }
+  TableId id() const noexcept { return data_.id(); }
+  const TableData& data() const noexcept { return data_; }
+  TableData& data() noexcept { return data_; }
   /// As it is now; what it was may be read as long as the table is there. Who writes takes it once
   /// (TableDefinition); who asks again may see another.
-  const TableDefinition& definition() const noexcept { return definition_.get(); }
+  const TableDefinition& definition() const noexcept { return data_.definition(); }
   const TableSchema& schema() const noexcept { return definition().schema(); }
   const std::string& name() const noexcept { return schema().name; }
   StoredSchema stored() const;  ///< as it is in the pool; under the database's ddl_mutex_
@@ -106,8 +97,10 @@ class Table : public UnbuiltIndexes {
   /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
   /// the database's ddl_mutex_, when they may have changed.
   void name_parents();
-  bool is_dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
-  void set_dropped(bool dropped) noexcept { dropped_.store(dropped, std::memory_order_seq_cst); }
+  bool is_dropped() const noexcept { return data_.is_dropped(); }
+  void set_dropped(bool dropped) noexcept {
+    data_.dropped.store(dropped, std::memory_order_seq_cst);
+  }
   /// Dropped for good: its rows are not its own any more.
   bool is_gone() const noexcept { return gone_.load(std::memory_order_acquire); }
   void set_gone() noexcept { gone_.store(true, std::memory_order_release); }
@@ -118,7 +111,9 @@ class Table : public UnbuiltIndexes {
   /// A row of which some values are given: others are their defaults, or NULL.
   Result<RowId> insert(TransactionContext& context, std::span<const ColumnValue> given);
   /// Of the auto-increment column; null when there is none.
-  AutoIncrement* numbers() noexcept { return is_any(kNumbered) ? numbers_.get() : nullptr; }
+  AutoIncrement* numbers() noexcept {
+    return data_.constraints.any_of(RowConstraints::kNumbered) ? numbers_.get() : nullptr;
+  }
   /// Row after row, `values` holds a value per column; all of them or none.
   Status insert_rows(TransactionContext& context, std::span<const Value> values,
                      std::span<RowId> ids);
@@ -129,7 +124,8 @@ class Table : public UnbuiltIndexes {
   /// all since `mark` when it fails.
   Status remove_of_many(TransactionContext& context, RowId row) { return remove_row(context, row); }
   Status finish_removal(TransactionContext& context, const TransactionMark& mark) {
-    return is_any(kReferenced) ? finish_statement(context, mark) : Status();
+    return data_.constraints.any_of(RowConstraints::kReferenced) ? finish_statement(context, mark)
+                                                                 : Status();
   }
   /// Names the record of this version in RowLocks.
   LockName lock_name(std::uint32_t row) const noexcept;
@@ -277,7 +273,7 @@ class Table : public UnbuiltIndexes {
   Mutex& merge_mutex() noexcept { return merge_mutex_; }
   // What merges have replaced, and the row ids of chunks that they emptied, until nobody is left
   // who may read it. Under merge_mutex().
-  bool has_replaced() const { return rows_.has_replaced() || runs_.has_replaced(); }
+  bool has_replaced() const { return data_.rows.has_replaced() || data_.runs.has_replaced(); }
   /// Transactions that began before `time` may read what has been replaced so far; no others.
   void note_readers_of_replaced(std::uint64_t time) noexcept { replaced_readers_before_ = time; }
   std::uint64_t replaced_readers_before() const noexcept { return replaced_readers_before_; }
@@ -288,36 +284,26 @@ class Table : public UnbuiltIndexes {
   /// `policy` is in order.
   void set_merge_policy(const MergePolicy& policy) {
     merge_record_.set_policy(policy);
-    rows_.set_delta_bytes_max(policy.delta_bytes_max);
+    data_.rows.set_delta_bytes_max(policy.delta_bytes_max);
   }
   MergeStatus merge_status() const;
-  IndexRuns& runs() noexcept { return runs_; }
-  const IndexRuns& runs() const noexcept { return runs_; }
-  RowStore& rows() noexcept { return rows_; }
-  const RowStore& rows() const noexcept { return rows_; }
-  const columns::ColumnArray& columns() const noexcept { return columns_; }
+  IndexRuns& runs() noexcept { return data_.runs; }
+  const IndexRuns& runs() const noexcept { return data_.runs; }
+  RowStore& rows() noexcept { return data_.rows; }
+  const RowStore& rows() const noexcept { return data_.rows; }
+  const columns::ColumnArray& columns() const noexcept { return data_.columns; }
   /// Columns that were dropped keep their numbers; what rows have of them is not to be shown.
-  bool has_dropped_columns() const noexcept {
-    return has_dropped_columns_.load(std::memory_order_relaxed);
-  }
+  bool has_dropped_columns() const noexcept { return data_.has_dropped_columns(); }
   bool is_dropped_column(std::size_t column) const noexcept {
-    return has_dropped_columns() && columns_[column]->is_dropped();
+    return data_.is_dropped_column(column);
   }
-  bool has_column(ColumnId column) const noexcept {
-    return column.value() < columns_.size() && !is_dropped_column(column.value());
-  }
+  bool has_column(ColumnId column) const noexcept { return data_.has_column(column); }
   /// What is said to a ColumnId that names none, or none any longer.
-  Status no_column(ColumnId column) const { return no_column(definition(), column); }
-  Status no_column(const TableDefinition& now, ColumnId column) const;
+  Status no_column(ColumnId column) const { return data_.no_column(column); }
   /// Whether rows may be given with so many values: all, or those of before columns were added.
   bool takes_width(const TableDefinition& now, std::size_t width) const noexcept;
-  /// The value of a cell; the same as the column's, faster.
-  Value decode(const columns::RowLayout& layout, const std::byte* row,
-               std::size_t column) const noexcept;
-  void decode_all(const columns::RowLayout& layout, const std::byte* row,
-                  std::span<Value> out) const noexcept;
-  TableKeys& keys() noexcept { return keys_; }
-  const TableKeys& keys() const noexcept { return keys_; }
+  TableKeys& keys() noexcept { return data_.keys; }
+  const TableKeys& keys() const noexcept { return data_.keys; }
   /// Adding a key: from then on writers keep it up. Its columns are there. `place` is free, or the
   /// next one.
   void begin_key(std::size_t place, const KeySchema& key);
@@ -352,9 +338,9 @@ class Table : public UnbuiltIndexes {
   void release_all();
 
  private:
+  Table(pmem::Pool& pool, TableLayout& layout, std::vector<ChangedColumnLayout> changed,
+        StoredSchema&& stored);
   Status claim_schema();
-  void find_keys_in_runs() noexcept;
-  friend class flugs::Row;
   void make_columns();
   // table_editions.cc
   void make_editions();
@@ -379,7 +365,6 @@ class Table : public UnbuiltIndexes {
   std::uint64_t unindexed_entries() const noexcept;
   Status load_columns(bool dropped);
   Status load_dropped(std::size_t number);
-  Row make_row(std::uint32_t row) const noexcept;
   using Values = std::span<const Value>;
   using Changes = std::span<const ColumnValue>;
   std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head, Values values,
@@ -519,12 +504,8 @@ class Table : public UnbuiltIndexes {
   Status verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const;
   Status implausible_cell(std::uint32_t row, std::size_t column) const;
 
-  pmem::Pool& pool_;
-  TableLayout& layout_;
   std::vector<ChangedColumnLayout> changed_columns_;  // under ddl_mutex_
-  Published<TableDefinition> definition_;
-  // One per column. Of one that has changed each edition has its own, and this one is nobody's.
-  StableArray<columns::Decoder> decoders_;
+  TableData data_;
   /// Dropped columns that nothing had values of at opening: others stand in for them, which own
   /// nothing.
   struct Forgotten {
@@ -532,34 +513,12 @@ class Table : public UnbuiltIndexes {
     std::unique_ptr<columns::Column> column;
   };
   std::vector<Forgotten> forgotten_;
-  columns::ColumnArray columns_;
-  RowStore rows_;
-  IndexRuns runs_;
-  TableKeys keys_;
   std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
   std::size_t numbered_ = 0;
   std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;
   std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};
   std::vector<std::unique_ptr<const std::vector<const ForeignKey*>>> referrer_lists_;
-  /// What rows are asked besides types, NULL and unique keys, mostly nothing. kAltered: columns
-  /// were added or dropped since the table was made.
-  enum Constraint : std::uint8_t {
-    kChecked = 1,
-    kNumbered = 2,
-    kReferring = 4,
-    kReferenced = 8,
-    kAltered = 16
-  };
-  bool is_any(std::uint8_t constraints) const noexcept {
-    return (constraints_.load(std::memory_order_acquire) & constraints) != 0;
-  }
-  std::atomic<std::uint8_t> constraints_{0};
   mutable std::atomic<bool> has_locked_rows_{false};
-  bool is_constrained() const noexcept {
-    return __builtin_expect(constraints_.load(std::memory_order_acquire) != 0, 0);
-  }
-  std::atomic<bool> has_dropped_columns_{false};
-  std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
   Mutex merge_mutex_;                          // rank: before ddl_mutex_ of the database
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_

@@ -31,11 +31,12 @@ StoredSchema Table::stored() const {
 
 // Opening: what lies outside of the table's own extent.
 Status Table::claim_schema() {
-  const pmem::Extent block = schema_block_of(pool_, layout_);
+  const pmem::Extent block = schema_block_of(data_.pool, data_.layout);
   if (block.bytes == 0) return {};
-  if (Status s = pool_.allocator().claim(block, fmt::format("table {}, schema", name())); !s.ok())
+  if (Status s = data_.pool.allocator().claim(block, fmt::format("table {}, schema", name()));
+      !s.ok())
     return s;
-  pool_.rely_on(pool_.base() + block.offset, block.bytes);
+  data_.pool.rely_on(data_.pool.base() + block.offset, block.bytes);
   return {};
 }
 
@@ -52,30 +53,33 @@ Status Table::alter(StoredSchema next, FunctionRef<void()> take_over) {
   Result<TableSchema> completed = complete_schema(std::move(next.schema));
   if (!completed.ok()) return std::move(completed).status();
   next.schema = *std::move(completed);
-  pmem::Persister persister(pool_.medium());
-  const Result<pmem::Extent> block = write_schema_block(pool_, layout_.table_id, next, persister);
+  pmem::Persister persister(data_.pool.medium());
+  const Result<pmem::Extent> block =
+      write_schema_block(data_.pool, data_.layout.table_id, next, persister);
   persister.fence("alter_table/1");  // no flush may stay behind unfenced
   if (!block.ok()) return block.status();
-  const pmem::Extent before = schema_block_of(pool_, layout_);
-  std::atomic_ref(layout_.schema_block).store(block->offset, std::memory_order_relaxed);
-  persister.persist(&layout_.schema_block, sizeof layout_.schema_block, "alter_table/2");
-  if (before.bytes != 0) pool_.allocator().release(before);
+  const pmem::Extent before = schema_block_of(data_.pool, data_.layout);
+  std::atomic_ref(data_.layout.schema_block).store(block->offset, std::memory_order_relaxed);
+  persister.persist(&data_.layout.schema_block, sizeof data_.layout.schema_block, "alter_table/2");
+  if (before.bytes != 0) data_.pool.allocator().release(before);
   take_over();
   changed_columns_ = std::exchange(next.changed_columns, {});
   if (!is_same(next, definition().stored))
-    definition_.put(std::make_unique<const TableDefinition>(std::move(next)));
+    data_.definitions.put(std::make_unique<const TableDefinition>(std::move(next)));
   take_names_over();
   return {};
 }
 
 void Table::take_names_over() {
   const TableSchema& now = schema();
-  for (std::size_t i = 0; i < columns_.size(); ++i)
-    columns_[i]->rename(now.columns[i].dropped ? std::to_string(i) : now.columns[i].name, now.name);
+  for (std::size_t i = 0; i < data_.columns.size(); ++i)
+    data_.columns[i]->rename(now.columns[i].dropped ? std::to_string(i) : now.columns[i].name,
+                             now.name);
   if (numbers_ != nullptr)
-    numbers_->rename(fmt::format("table {}, column {}", now.name, columns_[numbered_]->name()));
+    numbers_->rename(
+        fmt::format("table {}, column {}", now.name, data_.columns[numbered_]->name()));
   for (std::size_t k = 0; k < now.keys.size(); ++k)
-    if (!now.keys[k].dropped) keys_[k]->rename(now.keys[k].name);
+    if (!now.keys[k].dropped) data_.keys[k]->rename(now.keys[k].name);
 }
 
 void Table::name_parents() {
@@ -90,7 +94,7 @@ void Table::name_parents() {
     schema.table = table;
     schema.key = key;
   }
-  if (is_other) definition_.put(std::make_unique<const TableDefinition>(std::move(named)));
+  if (is_other) data_.definitions.put(std::make_unique<const TableDefinition>(std::move(named)));
 }
 
 }  // namespace flugs::engine

@@ -21,19 +21,19 @@ constexpr std::uint32_t kRowsPerBuildTask = 1u << 16;
 void Table::for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
                               FunctionRef<void(std::uint32_t row)> visit) const {
   while (first < end) {
-    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
+    const std::uint32_t chunk_end = std::min(end, data_.rows.end_of_chunk_with(first));
     if (!key.is_served(first))
       for (std::uint32_t row = first; row < chunk_end; ++row)
-        if (runs_.is_created(row)) visit(row);
+        if (data_.runs.is_created(row)) visit(row);
     first = chunk_end;
   }
 }
 
 std::uint64_t Table::unserved_rows(const KeyIndex& key) const noexcept {
   std::uint64_t rows = 0;
-  const std::uint32_t end = rows_.rows_end();
+  const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t first = 0; first < end;) {
-    const std::uint32_t chunk_end = std::min(end, rows_.end_of_chunk_with(first));
+    const std::uint32_t chunk_end = std::min(end, data_.rows.end_of_chunk_with(first));
     if (!key.is_served(first)) rows += chunk_end - first;
     first = chunk_end;
   }
@@ -42,7 +42,7 @@ std::uint64_t Table::unserved_rows(const KeyIndex& key) const noexcept {
 
 void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
                          columns::HashIndexBuilder::Source& source) const {
-  const KeyIndex& key = *keys_[key_index];
+  const KeyIndex& key = *data_.keys[key_index];
   for_each_unserved(key, first, end, [&](std::uint32_t row) {
     if (key.is_hashed(row)) source.add(key.hash_of(row), row);
   });
@@ -50,18 +50,18 @@ void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32
 
 void Table::rebuild_ordered(std::size_t key_index) {
   std::vector<std::uint32_t> live;
-  KeyIndex& key = *keys_[key_index];
-  for_each_unserved(key, 0, rows_.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
+  KeyIndex& key = *data_.keys[key_index];
+  for_each_unserved(key, 0, data_.rows.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
   key.build_ordered(live);
 }
 
 // One key by all threads.
 Status Table::rebuild_hash(std::size_t key, recovery::Phases& phases) {
-  const std::uint64_t rows = rows_.rows_end();
-  const std::uint64_t indexed = unserved_rows(*keys_[key]);
+  const std::uint64_t rows = data_.rows.rows_end();
+  const std::uint64_t indexed = unserved_rows(*data_.keys[key]);
   const std::uint64_t sources =
       std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerBuildTask + 1);
-  columns::HashIndexBuilder builder(keys_[key]->hash(), indexed, sources);
+  columns::HashIndexBuilder builder(data_.keys[key]->hash(), indexed, sources);
   std::vector<std::function<Status()>> tasks;
   tasks.reserve(std::max<std::size_t>(sources, builder.groups()));
   for (std::uint64_t i = 0; i < sources; ++i)
@@ -81,13 +81,13 @@ Status Table::rebuild_hash(std::size_t key, recovery::Phases& phases) {
 }
 
 bool Table::has_keys_in_dram() const noexcept {
-  return std::any_of(keys_.begin(), keys_.end(),
+  return std::any_of(data_.keys.begin(), data_.keys.end(),
                      [](const KeyIndex* key) { return !key->has_hints() || key->is_ordered(); });
 }
 
 Status Table::begin_dictionaries() {
   Status begun;
-  columns_.for_each_used([&](columns::Column& column) {
+  data_.columns.for_each_used([&](columns::Column& column) {
     if (begun.ok() && column.is_dictionary()) begun = column.dictionary().begin_rebuild();
   });
   return begun;
@@ -95,7 +95,7 @@ Status Table::begin_dictionaries() {
 
 std::uint64_t Table::unindexed_entries() const noexcept {
   std::uint64_t entries = 0;
-  columns_.for_each_used([&](columns::Column& column) {
+  data_.columns.for_each_used([&](columns::Column& column) {
     if (column.is_dictionary() && !column.dictionary().is_indexed())
       entries += column.dictionary().rebuild_end();
   });
@@ -106,9 +106,9 @@ Table::Unbuilt Table::find_unbuilt() const noexcept {
   Unbuilt unbuilt;
   unbuilt.entries = unindexed_entries();
   if (unbuilt.entries != 0) unbuilt.indexes |= kDictionaryIndexes;
-  unbuilt.rows = has_keys_in_dram() ? rows_.rows_end() : 0;
+  unbuilt.rows = has_keys_in_dram() ? data_.rows.rows_end() : 0;
   if (unbuilt.rows == 0) return unbuilt;
-  for (const KeyIndex* key : keys_) {
+  for (const KeyIndex* key : data_.keys) {
     if (key->is_unique() && !key->has_hints()) unbuilt.indexes |= kHashIndexes;
     if (key->is_ordered()) unbuilt.indexes |= kOrderedIndexes;
   }
@@ -119,7 +119,7 @@ void Table::leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
                           mvcc::TransactionSlots& slots, const std::atomic<bool>& stops) noexcept {
   slots_ = &slots;
   left_by_opening_ = unbuilt;
-  for (KeyIndex* key : keys_)
+  for (KeyIndex* key : data_.keys)
     if (key->is_unique() && !key->has_hints() && unbuilt.rows != 0)
       key->leave_rows(static_cast<std::uint32_t>(unbuilt.rows), slots.opened_at());
   build_threads_ = threads;
@@ -138,8 +138,8 @@ Table::Unbuilt Table::still_unbuilt() const noexcept {
 // Of a hash index that is in the pool nothing is left to be made. One in DRAM answers without what
 // it lacks, too (KeyIndex::lookup).
 Status Table::prepare_lookup(std::size_t key) noexcept {
-  if (!keys_[key]->is_unique()) return prepare_range();
-  if (keys_[key]->has_hints()) return {};
+  if (!data_.keys[key]->is_unique()) return prepare_range();
+  if (data_.keys[key]->has_hints()) return {};
   if (waits_for_all()) return build_indexes(kHashIndexes);
   ask_for(static_cast<KeyMask>(1U << key));
   return {};
@@ -203,10 +203,10 @@ Status Table::sweep_for_build(recovery::Phases& phases) {
 
 Status Table::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {
   std::vector<columns::Dictionary*> dictionaries;
-  columns_.for_each_used([&](columns::Column& column) {
+  data_.columns.for_each_used([&](columns::Column& column) {
     if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
   });
-  return recovery::rebuild_dictionaries(dictionaries, pool_, kIndexesPhase, phases, report)
+  return recovery::rebuild_dictionaries(dictionaries, data_.pool, kIndexesPhase, phases, report)
       .status();
 }
 

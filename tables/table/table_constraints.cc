@@ -10,17 +10,8 @@
 
 namespace flugs::engine {
 
-Status Table::no_column(const TableDefinition& now, ColumnId column) const {
-  if (column.value() < now.columns.size())
-    return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}: column {} was dropped", name(), column.value()));
-  return Status(
-      StatusCode::kInvalidArgument,
-      fmt::format("table {}: no column {}, it has {}", name(), column.value(), now.columns.size()));
-}
-
 bool Table::takes_width(const TableDefinition& now, std::size_t width) const noexcept {
-  return width <= now.columns.size() && width >= layout_.column_count;
+  return width <= now.columns.size() && width >= data_.layout.column_count;
 }
 
 Status Table::check_width(const TableDefinition& now, std::size_t width) const {
@@ -42,7 +33,7 @@ std::size_t Table::width_of(const TableDefinition& now, std::span<const Value> v
 Status Table::look_at_value(const TableDefinition& now, std::size_t column,
                             const Value& value) const {
   const DefinedColumn& defined = now.columns[column];
-  if (!defined.is_dropped) return columns_[column]->check(value, defined.type);
+  if (!defined.is_dropped) return data_.columns[column]->check(value, defined.type);
   if (value.is_null()) return {};
   return Status(StatusCode::kInvalidArgument,
                 fmt::format("table {}, column {} was dropped", name(), column));
@@ -90,7 +81,7 @@ Status Table::complete_row(const TableDefinition& now, std::span<const ColumnVal
   values.assign(count, Value::null());
   for (const ColumnValue& column_value : given) {
     const std::size_t column = column_value.column.value();
-    if (!now.has_column(column)) return no_column(now, column_value.column);
+    if (!now.has_column(column)) return data_.no_column(now, column_value.column);
     values[column] = column_value.value;
     is_given[column] = true;
   }
@@ -138,12 +129,12 @@ Status Table::check_new_row(const TableDefinition& now, std::span<const Value> v
 // The changes have been checked. Of the row as it will be, checks of columns that change.
 Status Table::check_changed_row(const TableDefinition& now, std::uint32_t row,
                                 std::span<const ColumnValue> changes) const {
-  const RowView view = rows_.view(row);
+  const RowView view = data_.rows.view(row);
   const auto value = [&](std::size_t column) {
     const auto change = std::find_if(changes.rbegin(), changes.rend(), [&](const ColumnValue& c) {
       return c.column.value() == column;
     });
-    return change == changes.rend() ? view.value(*columns_[column], column)
+    return change == changes.rend() ? view.value(*data_.columns[column], column)
                                     : columns::normalised(change->value, now.columns[column].type);
   };
   for (const CheckConstraint& check : now.checks) {
@@ -157,12 +148,12 @@ Status Table::check_changed_row(const TableDefinition& now, std::uint32_t row,
 }
 
 Status Table::verify_checks(std::uint32_t row) const {
-  const RowView view = rows_.view(row);
-  const auto value = [&](std::size_t column) { return view.value(*columns_[column], column); };
+  const RowView view = data_.rows.view(row);
+  const auto value = [&](std::size_t column) { return view.value(*data_.columns[column], column); };
   for (const CheckConstraint& check : definition().checks)
     if (!check.holds(value))
       return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: row {}: {}", pool_.path(), row, check.describe(value)));
+                    fmt::format("{}: row {}: {}", data_.pool.path(), row, check.describe(value)));
   return {};
 }
 
@@ -173,7 +164,7 @@ Result<RowId> Table::insert_constrained(const TableDefinition& now, TransactionC
   if (Status s = number_rows(now, context, values, width); !s.ok()) return s;
   if (Status s = check_values(now, values); !s.ok()) return s;
   if (Status s = check_new_row(now, values); !s.ok()) return s;
-  if (!is_any(kReferring)) return insert_row(context, values);
+  if (!data_.constraints.any_of(RowConstraints::kReferring)) return insert_row(context, values);
   const TransactionMark mark = context.mark();
   Result<RowId> row = insert_row(context, values);
   if (row.ok())
@@ -192,16 +183,18 @@ Status Table::insert_constrained_rows(const TableDefinition& now, TransactionCon
   }
   const TransactionMark mark = context.mark();
   if (Status s = insert_checked_rows(context, values, width, ids); !s.ok()) return s;
-  return is_any(kReferring) ? finish_statement(context, mark) : Status();
+  return data_.constraints.any_of(RowConstraints::kReferring) ? finish_statement(context, mark)
+                                                              : Status();
 }
 
 Result<RowId> Table::update_constrained(const TableDefinition& now, TransactionContext& context,
                                         RowId row, std::span<const ColumnValue> changes) {
-  if (!rows_.exists(row.value()) || !context.visibility.sees(rows_.version(row.value())))
+  if (!data_.rows.exists(row.value()) || !context.visibility.sees(data_.rows.version(row.value())))
     return Status(StatusCode::kNotFound);
   if (Status s = check_changes(now, changes); !s.ok()) return s;
   if (Status s = check_changed_row(now, row.value(), changes); !s.ok()) return s;
-  if (!is_any(kReferring | kReferenced)) return update_row(now, context, row, changes);
+  if (!data_.constraints.any_of(RowConstraints::kReferring | RowConstraints::kReferenced))
+    return update_row(now, context, row, changes);
   const TransactionMark mark = context.mark();
   Result<RowId> version = update_row(now, context, row, changes);
   if (!version.ok()) return version;
@@ -210,7 +203,7 @@ Result<RowId> Table::update_constrained(const TableDefinition& now, TransactionC
 }
 
 Status Table::remove_constrained(TransactionContext& context, RowId row) {
-  if (!is_any(kReferenced)) return remove_row(context, row);
+  if (!data_.constraints.any_of(RowConstraints::kReferenced)) return remove_row(context, row);
   const TransactionMark mark = context.mark();
   if (Status s = remove_row(context, row); !s.ok()) return s;
   return finish_statement(context, mark);

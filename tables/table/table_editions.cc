@@ -34,9 +34,9 @@ Condition with_constants_of_type(const Condition& condition, const std::string& 
 
 std::unique_ptr<columns::Column> Table::make_added(std::uint64_t offset, const std::string& called,
                                                    columns::Decoder& decoder) {
-  auto& added = *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{offset});
-  auto made = std::make_unique<columns::Column>(pool_, column_layout_of(added), hints_of(added),
-                                                decoder, called, name());
+  auto& added = *data_.pool.at(pmem::OffsetPtr<AddedColumnLayout>{offset});
+  auto made = std::make_unique<columns::Column>(data_.pool, column_layout_of(added),
+                                                hints_of(added), decoder, called, name());
   if (added.constant != AddedColumnLayout::kNone) made->set_constant(constant_of(added));
   return made;
 }
@@ -45,20 +45,20 @@ std::unique_ptr<columns::Column> Table::make_added(std::uint64_t offset, const s
 void Table::make_editions() {
   for (const ChangedColumnLayout& changed : changed_columns_) {
     const std::size_t i = changed.column;
-    columns_[i]->set_used(false);
+    data_.columns[i]->set_used(false);
     auto decoder = std::make_unique<columns::Decoder>();
-    auto made = make_added(changed.layout, columns_[i]->name(), *decoder);
+    auto made = make_added(changed.layout, data_.columns[i]->name(), *decoder);
     made->own_decoder(std::move(decoder));
-    columns_.change(i, std::move(made), changed.edition);
+    data_.columns.change(i, std::move(made), changed.edition);
   }
 }
 
 // Opening, when the rows are known: of editions before the newest what rows are of.
 Status Table::load_former_editions() {
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    columns::Column* former = columns_[i]->former();
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    columns::Column* former = data_.columns[i]->former();
     for (; former != nullptr; former = former->former()) {
-      if (!rows_.has_values_of(i, former->edition(), needs_groups(*former))) continue;
+      if (!data_.rows.has_values_of(i, former->edition(), needs_groups(*former))) continue;
       if (Status s = former->load(); !s.ok()) return s;
       former->set_used(true);
     }
@@ -70,15 +70,15 @@ Status Table::load_former_editions() {
 // Cells of a column of which rows have no other edition any more are read like those of any other
 // column. At opening, or under merge_mutex() when nobody is left who reads what was replaced.
 void Table::settle_editions() noexcept {
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const columns::Column& column = *columns_[i];
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    const columns::Column& column = *data_.columns[i];
     if (column.former() == nullptr || column.is_dropped()) continue;
     bool is_any = false;
     const columns::Column* former = column.former();
     for (; former != nullptr && !is_any; former = former->former())
-      is_any = rows_.is_read_as(i, former->edition(),
-                                needs_groups(column) || former->type() != column.type());
-    columns::Decoder& decoder = decoders_[i];
+      is_any = data_.rows.is_read_as(i, former->edition(),
+                                     needs_groups(column) || former->type() != column.type());
+    columns::Decoder& decoder = data_.decoders[i];
     if (is_any) {
       decoder.kind.store(columns::DecodeKind::kChanged, std::memory_order_relaxed);
     } else {
@@ -160,7 +160,7 @@ Status Table::begin_edition(std::size_t number, Type type) {
   StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[number];
   if (Status s = check_change(next, number, type); !s.ok()) return s;
-  const columns::Column& former = *columns_[number];
+  const columns::Column& former = *data_.columns[number];
   const std::uint16_t edition = free_edition(next, number);
   next.changed_columns.push_back({0, static_cast<std::uint16_t>(number),
                                   static_cast<std::uint8_t>(column.type),
@@ -179,23 +179,24 @@ Status Table::begin_edition(std::size_t number, Type type) {
   next.schema = *std::move(complete);
   if (const auto widest = widest_row(next.schema); !widest.ok()) return widest.status();
   auto decoder = std::make_unique<columns::Decoder>();
-  NewColumn made(pool_);
-  if (Status s = made.make(layout_.table_id, name(), number, next.schema.columns[number], false,
-                           former.has_constant() ? &constant : nullptr, *decoder);
+  NewColumn made(data_.pool);
+  if (Status s = made.make(data_.layout.table_id, name(), number, next.schema.columns[number],
+                           false, former.has_constant() ? &constant : nullptr, *decoder);
       !s.ok())
     return s;
   next.changed_columns.back().layout = made.offset();
   // From here to where the edition is the column's newest no chunk is made.
-  RowStore::ColumnsChange change(rows_);
+  RowStore::ColumnsChange change(data_.rows);
   return alter(std::move(next), [&] {
     if (numbers_ != nullptr && numbered_ == number) numbers_->set_type(type);
-    for (const std::size_t place : KeyPlaces(keys_.kept()))
-      if (has_other_type && keys_[place]->has_column(number)) keys_[place]->set_needs_normalising();
+    for (const std::size_t place : KeyPlaces(data_.keys.kept()))
+      if (has_other_type && data_.keys[place]->has_column(number))
+        data_.keys[place]->set_needs_normalising();
     // Who reads cells of another edition than it knows asks the column.
-    decoders_[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
+    data_.decoders[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
     std::unique_ptr<columns::Column> kept = made.keep();
     kept->own_decoder(std::move(decoder));
-    change.change(columns_, number, std::move(kept), edition);
+    change.change(data_.columns, number, std::move(kept), edition);
   });
 }
 

@@ -27,9 +27,9 @@ constexpr std::uint32_t kRowsPerSource = 1u << 16;
 // is newer than the snapshot, so that no row of it has been used again.
 bool Table::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
                      const mvcc::Visibility& snapshot) const {
-  for (std::uint32_t at = newer; at != kNoRow; at = rows_.previous(at)) {
+  for (std::uint32_t at = newer; at != kNoRow; at = data_.rows.previous(at)) {
     if (at == row) return true;
-    if (!key.same_key(at, row) || snapshot.happened(rows_.version(at).created)) return false;
+    if (!key.same_key(at, row) || snapshot.happened(data_.rows.version(at).created)) return false;
   }
   return false;
 }
@@ -54,7 +54,7 @@ Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end
       for_each_unserved(key, first + static_cast<std::uint32_t>(rows * i / sources),
                         first + static_cast<std::uint32_t>(rows * (i + 1) / sources),
                         [&](std::uint32_t row) {
-                          if (late.has(rows_.version(row)) && key.is_hashed(row))
+                          if (late.has(data_.rows.version(row)) && key.is_hashed(row))
                             source.add(key.hash_of(row), row);
                         });
       return Status();
@@ -79,7 +79,7 @@ Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end
 KeyIndex* Table::next_to_enter() const noexcept {
   KeyIndex* next = nullptr;
   std::int64_t asked_at = std::numeric_limits<std::int64_t>::max();
-  for (KeyIndex* key : keys_) {
+  for (KeyIndex* key : data_.keys) {
     const LateRows* late = key->late();
     if (late == nullptr || late->entered() == late->end()) continue;
     const std::int64_t at = late->asked_at();
@@ -101,7 +101,7 @@ Status Table::build_hash(recovery::Phases& phases) {
     if (Status s = enter_hashed(*key, first, first + std::min(rows, end - first), phases); !s.ok())
       return s;
   }
-  for (KeyIndex* key : keys_)
+  for (KeyIndex* key : data_.keys)
     if (key->late() != nullptr) key->finish();
   return {};
 }
@@ -126,8 +126,8 @@ std::int64_t Table::asked_at() const noexcept {
 }
 
 void Table::ask_for(KeyMask keys) noexcept {
-  for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(keys & keys_.kept())))
-    if (LateRows* late = keys_[place]->late()) late->ask();
+  for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(keys & data_.keys.kept())))
+    if (LateRows* late = data_.keys[place]->late()) late->ask();
   if (asked_at_.load(std::memory_order_relaxed) != 0) return;
   std::int64_t nobody = 0;
   asked_at_.compare_exchange_strong(nobody,

@@ -40,10 +40,10 @@ void Table::undo_inserts(TransactionContext& context, std::size_t writes, std::s
 // which refuse it no more. Those that the indexes need before, and those of dictionaries, whose
 // codes decide how wide the row's cells are, are stored when the keys have been found to be free.
 bool Table::is_stored_last(std::size_t column, KeyMask kept) const noexcept {
-  if (columns_[column]->is_dictionary()) return false;
+  if (data_.columns[column]->is_dictionary()) return false;
   const KeyPlaces keys(kept);
   return std::none_of(keys.begin(), keys.end(),
-                      [&](std::size_t key) { return keys_[key]->has_column(column); });
+                      [&](std::size_t key) { return data_.keys[key]->has_column(column); });
 }
 
 // Of texts that are stored last: a cell of an empty one. `kept`: the keys that are going to have
@@ -55,7 +55,7 @@ Status Table::encode_new_row(TransactionContext& context, std::span<const Value>
   context.scratch.bits.clear();
   context.scratch.editions = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    columns::Column& column = *columns_[i];
+    columns::Column& column = *data_.columns[i];
     context.scratch.editions += column.mark();
     if (is_long_text(values[i])) {
       if (is_stored_last(i, kept)) {
@@ -79,30 +79,30 @@ Status Table::encode_new_row(TransactionContext& context, std::span<const Value>
 // Nobody else reads these cells of a row that is not committed.
 Status Table::store_texts_left(TransactionContext& context, std::uint32_t row,
                                std::span<const Value> values, KeyMask kept) {
-  const columns::RowLayout& layout = rows_.layout(row);
+  const columns::RowLayout& layout = data_.rows.layout(row);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!is_long_text(values[i]) || !is_stored_last(i, kept)) continue;
     if (layout.bits(i) == 0) continue;  // dropped meanwhile
-    columns::Column* column = columns_[i];
+    columns::Column* column = data_.columns[i];
     while (column != nullptr && column->edition() != layout.edition(i)) column = column->former();
     FLUGS_CHECK(column != nullptr);
     Result<columns::Cell> cell =
         column->encode(values[i], context.unflushed, context.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
-    layout.store(rows_.address(row), i, *cell);
+    layout.store(data_.rows.address(row), i, *cell);
   }
   return {};
 }
 
 Status Table::check_keys_free(TransactionContext& context, std::span<const Value> values) const {
   std::array<Value, kKeyColumnsMax> wanted;
-  for (const KeyIndex* key : keys_) {
+  for (const KeyIndex* key : data_.keys) {
     const std::size_t count = key->columns().size();
     // One of a column that has come since the call began is asked when the row is there.
     if (*std::max_element(key->columns().begin(), key->columns().end()) >= values.size()) continue;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint16_t column = key->columns()[i];
-      wanted[i] = columns::normalised(values[column], columns_[column]->type());
+      wanted[i] = columns::normalised(values[column], data_.columns[column]->type());
     }
     if (Status s = key->check_free(std::span(wanted.data(), count), context.visibility,
                                    context.scratch.candidates);
@@ -128,7 +128,7 @@ Status Table::insert_values(const TableDefinition& now, TransactionContext& cont
                             std::span<const Value> values, std::span<RowId> ids) {
   const std::size_t width = width_of(now, values, ids);
   if (Status s = check_shape(values, width, ids); !s.ok()) return s;
-  if (is_constrained()) return insert_constrained_rows(now, context, values, width, ids);
+  if (data_.constraints.any()) return insert_constrained_rows(now, context, values, width, ids);
   for (std::size_t i = 0; i < values.size(); i += width)
     if (Status s = check_values(now, values.subspan(i, width)); !s.ok()) return s;
   return insert_checked_rows(context, values, width, ids);
@@ -190,7 +190,7 @@ Status Table::try_insert_batch(TransactionContext& context, std::span<const Valu
   context.scratch.bits.assign(width, 0);
   context.scratch.editions = 0;
   for (std::size_t i = 0; i < width; ++i) {
-    columns::Column& column = *columns_[i];
+    columns::Column& column = *data_.columns[i];
     if (Status s = column.encode_many(values, i, width, cells, context.unflushed,
                                       context.slot->persister());
         !s.ok())
@@ -199,7 +199,7 @@ Status Table::try_insert_batch(TransactionContext& context, std::span<const Valu
       context.scratch.bits[i] = std::max(context.scratch.bits[i], column.bits_for(cells[at]));
     context.scratch.editions += column.mark();
   }
-  const KeyMask kept = keys_.kept();
+  const KeyMask kept = data_.keys.kept();
   std::array<std::uint32_t, kRowsPerBatch> written{};
   std::array<KeyHashes, kRowsPerBatch> hashes;
   for (std::size_t i = 0; i < rows; ++i) {
@@ -222,7 +222,7 @@ Status Table::try_insert_batch(TransactionContext& context, std::span<const Valu
 
 void Table::withdraw(TransactionContext& context, std::span<const std::uint32_t> rows) {
   for (const std::uint32_t row : rows) {
-    mvcc::store_stamp(rows_.version(row).created, mvcc::kNoStamp);
+    mvcc::store_stamp(data_.rows.version(row).created, mvcc::kNoStamp);
     give_back(context, row);
   }
 }

@@ -180,12 +180,12 @@ void Table::forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken) {
 }
 
 void Table::release_replaced() {
-  rows_.release_replaced();
+  data_.rows.release_replaced();
   settle_editions();
-  runs_.release_replaced();
-  for (const std::size_t chunk : runs_.take_emptied()) {
-    std::vector<std::uint32_t> ids(rows_.rows_of(chunk));
-    std::iota(ids.begin(), ids.end(), rows_.first_row_of(chunk));
+  data_.runs.release_replaced();
+  for (const std::size_t chunk : data_.runs.take_emptied()) {
+    std::vector<std::uint32_t> ids(data_.rows.rows_of(chunk));
+    std::iota(ids.begin(), ids.end(), data_.rows.first_row_of(chunk));
     add_free_rows(ids);
   }
 }
@@ -200,51 +200,51 @@ void Table::release_replaced() {
 // Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
 //             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
 mvcc::VersionLayout* Table::unlink_dead(const DeadRow& dead) {
-  for (const std::size_t k : KeyPlaces(keys_.kept())) {
+  for (const std::size_t k : KeyPlaces(data_.keys.kept())) {
     if ((dead.changed_keys & (1u << k)) != 0) {
-      keys_[k]->erase(dead.row);
+      data_.keys[k]->erase(dead.row);
     } else {
-      keys_[k]->erase_superseded(dead.row, dead.hash_of_key(k));
+      data_.keys[k]->erase_superseded(dead.row, dead.hash_of_key(k));
     }
   }
   // The merge may move the entry meanwhile, and have read it before: then once more, where it is.
   for (;;) {
-    mvcc::VersionLayout* version = rows_.stamped_version(dead.row);
+    mvcc::VersionLayout* version = data_.rows.stamped_version(dead.row);
     if (version == nullptr) return nullptr;
     mvcc::store_stamp(version->created, mvcc::kNoStamp);
-    if (rows_.is_still(dead.row, version)) return version;
-    rows_.wait_for_move(dead.row);
+    if (data_.rows.is_still(dead.row, version)) return version;
+    data_.rows.wait_for_move(dead.row);
   }
 }
 
 void Table::prefetch_unlinking(const DeadRow& dead) const noexcept {
-  __builtin_prefetch(&rows_.version(dead.row), 1);
+  __builtin_prefetch(&data_.rows.version(dead.row), 1);
   constexpr KeyMask kWithHash = (1U << DeadRow::kHashesKept) - 1;
-  for (const std::size_t k : KeyPlaces(static_cast<KeyMask>(keys_.kept() & kWithHash)))
-    if (const auto hash = dead.hash_of_key(k)) keys_[k]->prefetch_for_erase(*hash);
+  for (const std::size_t k : KeyPlaces(static_cast<KeyMask>(data_.keys.kept() & kWithHash)))
+    if (const auto hash = dead.hash_of_key(k)) data_.keys[k]->prefetch_for_erase(*hash);
 }
 
 TableStatistics Table::statistics() const {
   TableStatistics statistics;
   statistics.name = name();
-  statistics.rows_reserved = rows_.rows_end();
+  statistics.rows_reserved = data_.rows.rows_end();
   statistics.rows_free =
       free_count_.load(std::memory_order_relaxed) + swept_count_.load(std::memory_order_relaxed);
-  statistics.chunks = rows_.chunk_count();
-  statistics.chunk_bytes = rows_.chunk_bytes();
-  rows_.for_each_group([&](const RowGroup& group) {
+  statistics.chunks = data_.rows.chunk_count();
+  statistics.chunk_bytes = data_.rows.chunk_bytes();
+  data_.rows.for_each_group([&](const RowGroup& group) {
     ++statistics.groups;
     statistics.group_rows += group.stored_rows();
     statistics.group_bytes += group.bytes() + group.version_bytes();
   });
-  const columns::RowLayout* layout = rows_.current_layout();
+  const columns::RowLayout* layout = data_.rows.current_layout();
   statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
-  for (KeyIndex* key : keys_) statistics.key_index_bytes += key->memory_bytes();
-  const IndexRuns::Summary runs = runs_.summary();
+  for (KeyIndex* key : data_.keys) statistics.key_index_bytes += key->memory_bytes();
+  const IndexRuns::Summary runs = data_.runs.summary();
   statistics.index_runs = runs.runs;
   statistics.index_run_bytes = runs.bytes;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    columns::Column& column = *columns_[i];
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    columns::Column& column = *data_.columns[i];
     std::uint64_t bytes = 0;
     column.for_each_used([&](columns::Column& edition) { bytes += edition.bytes_in_pool(); });
     statistics.columns.push_back({column.name(), column.type(), column.is_dictionary(),
@@ -257,21 +257,21 @@ TableStatistics Table::statistics() const {
 MergeStatus Table::merge_status() const {
   MergeStatus status = merge_record_.status();
   std::uint64_t group_positions = 0;
-  rows_.for_each_group([&](const RowGroup& group) {
+  data_.rows.for_each_group([&](const RowGroup& group) {
     group_positions += group.row_count();
     status.main_rows += group.stored_rows();
     status.main_bytes += group.bytes() + group.version_bytes();
   });
-  const std::uint64_t positions = rows_.rows_end();
+  const std::uint64_t positions = data_.rows.rows_end();
   status.delta_rows = positions - std::min(positions, group_positions);
-  status.delta_bytes = rows_.delta_bytes();
+  status.delta_bytes = data_.rows.delta_bytes();
   return status;
 }
 
 std::size_t Table::index_bytes() const noexcept {
-  std::size_t bytes = rows_.dram_bytes();
-  for (KeyIndex* key : keys_) bytes += key->memory_bytes();
-  columns_.for_each_used([&](columns::Column& column) {
+  std::size_t bytes = data_.rows.dram_bytes();
+  for (KeyIndex* key : data_.keys) bytes += key->memory_bytes();
+  data_.columns.for_each_used([&](columns::Column& column) {
     if (column.is_dictionary()) bytes += column.dictionary().index_bytes();
   });
   return bytes;
@@ -279,19 +279,19 @@ std::size_t Table::index_bytes() const noexcept {
 
 std::uint64_t Table::hint_bytes() const noexcept {
   std::uint64_t bytes = 0;
-  columns_.for_each_used(
+  data_.columns.for_each_used(
       [&](columns::Column& column) { bytes += column.dictionary().hint_bytes(); });
-  for (KeyIndex* key : keys_) bytes += key->hint_bytes();
+  for (KeyIndex* key : data_.keys) bytes += key->hint_bytes();
   return bytes;
 }
 
 bool Table::has_much_to_check() const noexcept {
   bool has_much = false;
-  columns_.for_each_used([&](columns::Column& column) {
+  data_.columns.for_each_used([&](columns::Column& column) {
     const columns::Dictionary& dictionary = column.dictionary();
     has_much |= dictionary.has_entries_to_check() || dictionary.has_much_to_check();
   });
-  return has_much || std::any_of(keys_.begin(), keys_.end(),
+  return has_much || std::any_of(data_.keys.begin(), data_.keys.end(),
                                  [](const auto& key) { return key->has_much_to_check(); });
 }
 
@@ -302,7 +302,7 @@ bool Table::check_more_entries() {
   const std::lock_guard guard(build_mutex_);
   bool has_more = false;
   if (is_dropped()) return false;
-  columns_.for_each_used([&](columns::Column& column) {
+  data_.columns.for_each_used([&](columns::Column& column) {
     if (!has_more) static_cast<void>(column.dictionary().check_entries(kAtATime, has_more));
   });
   return has_more;
@@ -319,11 +319,11 @@ Status Table::check_hints() {
     if (first.ok()) first = std::move(status);
   };
   bool has_more = false;
-  columns_.for_each_used([&](columns::Column& column) {
+  data_.columns.for_each_used([&](columns::Column& column) {
     note(column.dictionary().check_entries(1, has_more));
     note(column.dictionary().check_hints());
   });
-  for (KeyIndex* key : keys_) note(key->check_hints());
+  for (KeyIndex* key : data_.keys) note(key->check_hints());
   return first;
 }
 
@@ -331,7 +331,7 @@ Status Table::check_hints() {
 bool Table::keep_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
   bool has_more = false;
   std::uint32_t left_at_most = columns::Dictionary::kHintsEnteredMax;
-  columns_.for_each_used([&](columns::Column& column) {
+  data_.columns.for_each_used([&](columns::Column& column) {
     columns::Dictionary& dictionary = column.dictionary();
     const bool is_left = dictionary.has_hints_left();
     if (is_left && left_at_most == 0) {
@@ -347,20 +347,20 @@ bool Table::keep_hints(pmem::Persister& persister, std::uint32_t at_most) noexce
 
 bool Table::enter_left_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept {
   bool has_more = false;
-  columns_.for_each_used([&](columns::Column& column) {
+  data_.columns.for_each_used([&](columns::Column& column) {
     has_more |= column.dictionary().enter_left_hints(persister, at_most);
   });
   return has_more;
 }
 
 void Table::set_hint_tail_max(std::uint32_t entries) noexcept {
-  columns_.for_each_used(
+  data_.columns.for_each_used(
       [&](columns::Column& column) { column.dictionary().set_hint_tail_max(entries); });
 }
 
 Status Table::verify(const mvcc::Visibility& visibility) const {
   Status whole;
-  columns_.for_each_used([&](columns::Column& column) {
+  data_.columns.for_each_used([&](columns::Column& column) {
     if (whole.ok()) whole = column.dictionary().verify();
   });
   if (!whole.ok()) return whole;
@@ -368,23 +368,23 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
   std::uint64_t live = 0;
   std::uint64_t live_in_dram = 0;
   columns::Candidates candidates;
-  const std::uint32_t end = rows_.rows_end();
+  const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
-    if (rows_.group_with(row) == nullptr)
-      if (Status s = rows_.check_header(row); !s.ok()) return s;
-    if (!visibility.sees(rows_.version(row))) continue;
+    if (data_.rows.group_with(row) == nullptr)
+      if (Status s = data_.rows.check_header(row); !s.ok()) return s;
+    if (!visibility.sees(data_.rows.version(row))) continue;
     ++live;
-    live_in_dram += runs_.serves(row) ? 0 : 1;
+    live_in_dram += data_.runs.serves(row) ? 0 : 1;
     if (Status s = verify_row(row); !s.ok()) return s;
     if (Status s = verify_checks(row); !s.ok()) return s;
-    for (KeyIndex* key : keys_) {
+    for (KeyIndex* key : data_.keys) {
       if (!key->is_hashed(row)) continue;
       key->lookup(key->hash_of(row), candidates);
       std::size_t found = 0;
       std::size_t others = 0;
       for (const std::uint32_t candidate : candidates.view()) {
         found += candidate == row ? 1 : 0;
-        others += candidate != row && visibility.sees(rows_.version(candidate)) &&
+        others += candidate != row && visibility.sees(data_.rows.version(candidate)) &&
                           !key->has_null(row) && key->same_key(candidate, row)
                       ? 1
                       : 0;
@@ -395,18 +395,18 @@ Status Table::verify(const mvcc::Visibility& visibility) const {
         return Status(StatusCode::kCorrupt,
                       fmt::format("{}: table {}, key {}, row {}: expected one entry and no other "
                                   "row with this key, found {} and {}",
-                                  pool_.path(), name(), key->name(), row, found, others));
+                                  data_.pool.path(), name(), key->name(), row, found, others));
     }
   }
-  for (KeyIndex* key : keys_)
+  for (KeyIndex* key : data_.keys)
     if (key->is_ordered())
       if (Status s = key->check_ordered(key->uses_runs() ? live_in_dram : live); !s.ok()) return s;
-  return IndexRunAudit(*this, pool_.path()).run();
+  return IndexRunAudit(*this, data_.pool.path()).run();
 }
 
 Status Table::verify_groups() const {
   Status first;
-  rows_.for_each_group([&](const RowGroup& group) {
+  data_.rows.for_each_group([&](const RowGroup& group) {
     group.audit([&](std::size_t, const Status& status) {
       if (first.ok()) first = status;
     });
@@ -415,22 +415,22 @@ Status Table::verify_groups() const {
 }
 
 void Table::add_pages(pmem::WarmList& pages) const {
-  for (const KeyIndex* key : keys_) key->add_pages(pages);
-  runs_.add_pages(pages);
-  columns_.for_each_used([&](const columns::Column& column) { column.add_pages(pages); });
-  rows_.add_pages(pages);
+  for (const KeyIndex* key : data_.keys) key->add_pages(pages);
+  data_.runs.add_pages(pages);
+  data_.columns.for_each_used([&](const columns::Column& column) { column.add_pages(pages); });
+  data_.rows.add_pages(pages);
 }
 
 void Table::release_all() {
   release_opening();
   unswept_.forget();
-  if (const pmem::Extent block = schema_block_of(pool_, layout_); block.bytes != 0)
-    pool_.allocator().release(block);
-  columns_.for_each_used([](columns::Column& column) { column.release_all(); });
+  if (const pmem::Extent block = schema_block_of(data_.pool, data_.layout); block.bytes != 0)
+    data_.pool.allocator().release(block);
+  data_.columns.for_each_used([](columns::Column& column) { column.release_all(); });
   release_added_columns();
-  runs_.release_all();
-  rows_.release_all();
-  keys_.release_all();
+  data_.runs.release_all();
+  data_.rows.release_all();
+  data_.keys.release_all();
   const std::lock_guard guard(free_mutex_);
   free_count_.store(0, std::memory_order_relaxed);
   free_rows_ = {};

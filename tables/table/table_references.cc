@@ -98,7 +98,7 @@ const ForeignKeySchema& ForeignKey::schema() const noexcept {
 void Table::add_foreign_key(std::size_t index, Table& parent) {
   const ForeignKeySchema& foreign = schema().foreign_keys[index];
   const std::size_t child_key = key_for(schema(), foreign.columns);
-  const auto leading = keys_[child_key]->columns().first(foreign.columns.size());
+  const auto leading = data_.keys[child_key]->columns().first(foreign.columns.size());
   std::vector<std::uint16_t> columns(leading.begin(), leading.end());
   foreign_keys_.push_back(std::make_unique<ForeignKey>(
       ForeignKey{index, *this, parent, std::move(columns), child_key, foreign.referenced.index}));
@@ -106,7 +106,7 @@ void Table::add_foreign_key(std::size_t index, Table& parent) {
   if (const auto* known = parent.referrers(); known != nullptr) referrers = *known;
   referrers.push_back(foreign_keys_.back().get());
   parent.set_referrers(std::move(referrers));
-  constraints_.fetch_or(kReferring, std::memory_order_release);
+  data_.constraints.add(RowConstraints::kReferring);
 }
 
 Status Table::link_foreign_key(std::size_t index, FunctionRef<Table*(TableId id)> find) {
@@ -117,9 +117,9 @@ Status Table::link_foreign_key(std::size_t index, FunctionRef<Table*(TableId id)
         StatusCode::kCorrupt,
         fmt::format("{}: table {}, foreign key {}: refers to table id {}, which is not "
                     "there",
-                    pool_.path(), name(), foreign.name, foreign.referenced.table.value()));
+                    data_.pool.path(), name(), foreign.name, foreign.referenced.table.value()));
   if (Status s = check_reference(schema(), foreign, parent->schema()); !s.ok())
-    return Status(StatusCode::kCorrupt, fmt::format("{}: {}", pool_.path(), s.message()));
+    return Status(StatusCode::kCorrupt, fmt::format("{}: {}", data_.pool.path(), s.message()));
   add_foreign_key(index, *parent);
   return {};
 }
@@ -140,9 +140,9 @@ void Table::set_referrers(std::vector<const ForeignKey*> referrers) {
       std::make_unique<const std::vector<const ForeignKey*>>(std::move(referrers)));
   referrers_.store(referrer_lists_.back().get(), std::memory_order_release);
   if (is_any) {
-    constraints_.fetch_or(kReferenced, std::memory_order_release);
+    data_.constraints.add(RowConstraints::kReferenced);
   } else {
-    constraints_.fetch_and(static_cast<std::uint8_t>(~kReferenced), std::memory_order_release);
+    data_.constraints.remove(RowConstraints::kReferenced);
   }
 }
 
@@ -153,9 +153,11 @@ Status Table::collect(std::size_t key_index, std::span<const Value> wanted,
                       const mvcc::Visibility& visibility, std::size_t rows_max,
                       std::vector<std::uint32_t>& rows) const {
   rows.clear();
-  const KeyIndex& key = *keys_[key_index];
+  const KeyIndex& key = *data_.keys[key_index];
   if (!key.is_unique() || wanted.size() < key.hashed_columns()) {
-    const auto is_seen = [&](std::uint32_t row) { return visibility.sees(rows_.version(row)); };
+    const auto is_seen = [&](std::uint32_t row) {
+      return visibility.sees(data_.rows.version(row));
+    };
     walk_key(key, KeyRange::equal(wanted), visibility.snapshot(), is_seen, [&](std::uint32_t row) {
       rows.push_back(row);
       return rows.size() < rows_max;
@@ -182,9 +184,9 @@ bool Table::is_key_twice(std::size_t key, std::span<const Value> values,
 // False: one of them is NULL.
 bool Table::values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
                       std::span<Value> values) const noexcept {
-  const RowView view = rows_.view(row);
+  const RowView view = data_.rows.view(row);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    values[i] = view.value(*columns_[columns[i]], columns[i]);
+    values[i] = view.value(*data_.columns[columns[i]], columns[i]);
     if (values[i].is_null()) return false;
   }
   return true;
@@ -194,13 +196,14 @@ bool Table::values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
 // wants to delete what it refers to must have asked that one.
 bool Table::keeps_reference(const ForeignKey& foreign, std::uint32_t row,
                             const mvcc::Visibility& visibility) const noexcept {
-  const std::uint32_t before = rows_.previous(row);
-  if (before == kNoRow || mvcc::load_stamp(rows_.version(before).created) == visibility.own_tag())
+  const std::uint32_t before = data_.rows.previous(row);
+  if (before == kNoRow ||
+      mvcc::load_stamp(data_.rows.version(before).created) == visibility.own_tag())
     return false;
-  const RowView now = rows_.view(row);
-  const RowView then = rows_.view(before);
+  const RowView now = data_.rows.view(row);
+  const RowView then = data_.rows.view(before);
   return std::all_of(foreign.columns.begin(), foreign.columns.end(), [&](std::uint16_t column) {
-    return now.value(*columns_[column], column) == then.value(*columns_[column], column);
+    return now.value(*data_.columns[column], column) == then.value(*data_.columns[column], column);
   });
 }
 
@@ -208,7 +211,7 @@ bool Table::keeps_reference(const ForeignKey& foreign, std::uint32_t row,
 
 Result<bool> Table::check_parents(std::uint32_t row, const mvcc::Visibility& visibility,
                                   ReadSet* reads) const {
-  if (!visibility.sees(rows_.version(row))) return false;
+  if (!visibility.sees(data_.rows.version(row))) return false;
   bool is_referring = false;
   KeyValues room;
   std::vector<std::uint32_t> found;
@@ -237,7 +240,7 @@ Result<bool> Table::check_children(std::uint32_t row, const mvcc::Visibility& vi
   KeyValues room;
   std::vector<std::uint32_t> found;
   for (const ForeignKey* foreign : *referrers()) {
-    const std::span<const std::uint16_t> columns = keys_[foreign->parent_key]->columns();
+    const std::span<const std::uint16_t> columns = data_.keys[foreign->parent_key]->columns();
     const std::span<Value> values(room.data(), columns.size());
     if (!values_of(row, columns, values)) continue;
     if (Status s = collect(foreign->parent_key, values, visibility, 1, found); !s.ok()) return s;
@@ -271,8 +274,8 @@ Status Table::act_on_children(TransactionContext& context, std::size_t write, Ro
   const std::uint32_t old = context.writes[write].row;
   std::uint32_t replacement = kNoRow;
   if (write > 0 && !context.writes[write - 1].deletes &&
-      context.writes[write - 1].table == layout_.table_id &&
-      rows_.previous(context.writes[write - 1].row) == old)
+      context.writes[write - 1].table == data_.layout.table_id &&
+      data_.rows.previous(context.writes[write - 1].row) == old)
     replacement = context.writes[write - 1].row;
   KeyValues room;
   std::vector<std::uint32_t> found;
@@ -280,7 +283,7 @@ Status Table::act_on_children(TransactionContext& context, std::size_t write, Ro
     const ReferenceAction action =
         replacement == kNoRow ? foreign->schema().on_delete : foreign->schema().on_update;
     if (action == ReferenceAction::kRestrict) continue;
-    const std::span<const std::uint16_t> columns = keys_[foreign->parent_key]->columns();
+    const std::span<const std::uint16_t> columns = data_.keys[foreign->parent_key]->columns();
     const std::span<Value> values(room.data(), columns.size());
     if (!values_of(old, columns, values)) continue;
     if (Status s = collect(foreign->parent_key, values, context.visibility, 1, found); !s.ok())
@@ -294,9 +297,10 @@ Status Table::act_on_children(TransactionContext& context, std::size_t write, Ro
     const bool cascades = action == ReferenceAction::kCascade;
     std::vector<ColumnValue> changes;
     for (std::size_t i = 0; i < columns.size() && (replacement != kNoRow || !cascades); ++i)
-      changes.push_back({ColumnId(foreign->columns[i]),
-                         cascades ? rows_.view(replacement).value(*columns_[columns[i]], columns[i])
-                                  : Value::null()});
+      changes.push_back(
+          {ColumnId(foreign->columns[i]),
+           cascades ? data_.rows.view(replacement).value(*data_.columns[columns[i]], columns[i])
+                    : Value::null()});
     for (const std::uint32_t child : found) {
       Status s;
       if (cascades && !changes.empty()) s = check_first_change(*foreign, made, child, changes);
@@ -375,7 +379,8 @@ RowId Table::newest_since(const TransactionContext& context, const TransactionMa
   std::uint32_t newest = row.value();
   for (std::size_t i = mark.writes; i < context.writes.size(); ++i) {
     const mvcc::Write& write = context.writes[i];
-    if (!write.deletes && write.table == layout_.table_id && rows_.previous(write.row) == newest)
+    if (!write.deletes && write.table == data_.layout.table_id &&
+        data_.rows.previous(write.row) == newest)
       newest = write.row;
   }
   return RowId(newest);
@@ -385,11 +390,11 @@ RowId Table::newest_since(const TransactionContext& context, const TransactionMa
 
 Status Table::verify_references(const mvcc::Visibility& visibility) const {
   if (foreign_keys_.empty()) return {};
-  const std::uint32_t end = rows_.rows_end();
+  const std::uint32_t end = data_.rows.rows_end();
   KeyValues room;
   std::vector<std::uint32_t> found;
   for (std::uint32_t row = 0; row < end; ++row) {
-    if (!visibility.sees(rows_.version(row))) continue;
+    if (!visibility.sees(data_.rows.version(row))) continue;
     for (const auto& foreign : foreign_keys_) {
       const std::span<Value> values(room.data(), foreign->columns.size());
       if (!values_of(row, foreign->columns, values)) continue;
@@ -406,10 +411,10 @@ Status Table::unreferenced(const ForeignKey& foreign, std::uint32_t row) const {
   KeyValues room;
   const std::span<Value> values(room.data(), foreign.columns.size());
   values_of(row, foreign.columns, values);
-  return Status(
-      StatusCode::kCorrupt,
-      fmt::format("{}: {}: row {}: {} is not in table {}, key {}", pool_.path(), name_of(foreign),
-                  row, words_of(foreign, values), foreign.parent.name(), foreign.schema().key));
+  return Status(StatusCode::kCorrupt,
+                fmt::format("{}: {}: row {}: {} is not in table {}, key {}", data_.pool.path(),
+                            name_of(foreign), row, words_of(foreign, values), foreign.parent.name(),
+                            foreign.schema().key));
 }
 
 }  // namespace flugs::engine

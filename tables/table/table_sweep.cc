@@ -74,8 +74,8 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
                     pmem::Persister& persister, SweepCounts& counts) const {
   std::uint32_t part_end = first;
   for (std::uint32_t row = first; row < end; row = part_end) {
-    part_end = std::min({end, rows_.end_of_chunk_with(row), row + UnsweptRows::kBlockRows});
-    const RowGroup* group = rows_.group_with(row);
+    part_end = std::min({end, data_.rows.end_of_chunk_with(row), row + UnsweptRows::kBlockRows});
+    const RowGroup* group = data_.rows.group_with(row);
     Status s = group != nullptr
                    ? sweep_group(*group, row, part_end, moment, slots, persister, counts)
                    : sweep_rows(row, part_end, moment, slots, free, persister, counts);
@@ -89,12 +89,12 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
 Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment moment,
                          const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
                          pmem::Persister& persister, SweepCounts& counts) const {
-  if (Status s = rows_.check_header(first); !s.ok()) return s;
+  if (Status s = data_.rows.check_header(first); !s.ok()) return s;
   pmem::FlushRun dead(persister, "sweep/1");
   std::array<const std::byte*, UnsweptRows::kBlockRows> live;
   std::size_t live_count = 0;
   for (std::uint32_t row = first; row < end; ++row) {
-    mvcc::VersionLayout& version = rows_.version(row);
+    mvcc::VersionLayout& version = data_.rows.version(row);
     const Found found = found_in(version, slots);
     if (found == Found::kImpossible) return impossible_stamps(row, slots);
     if (found == Found::kDead) {
@@ -102,7 +102,7 @@ Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment mom
       free.push_back(row);
       continue;
     }
-    live[live_count++] = rows_.address(row);
+    live[live_count++] = data_.rows.address(row);
     if (found == Found::kStaleTag && moment == SweepMoment::kOpening) end_tag(version, persister);
   }
   counts.live += live_count;
@@ -112,23 +112,23 @@ Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment mom
 
 // `rows` are of the chunk with row `first`.
 Status Table::verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const {
-  const columns::RowLayout& layout = rows_.layout(first);
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const std::size_t wrong = columns_[i]->first_implausible(layout, rows, i);
+  const columns::RowLayout& layout = data_.rows.layout(first);
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    const std::size_t wrong = data_.columns[i]->first_implausible(layout, rows, i);
     if (wrong == rows.size()) continue;
-    const auto distance = static_cast<std::uint64_t>(rows[wrong] - rows_.address(first));
+    const auto distance = static_cast<std::uint64_t>(rows[wrong] - data_.rows.address(first));
     return implausible_cell(first + static_cast<std::uint32_t>(distance / layout.row_bytes()), i);
   }
   return {};
 }
 
 Status Table::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const {
-  const mvcc::VersionLayout& version = rows_.version(row);
+  const mvcc::VersionLayout& version = data_.rows.version(row);
   const mvcc::Stamp created = mvcc::load_stamp(version.created);
   const mvcc::Stamp deleted = mvcc::load_stamp(version.deleted);
   return Status(StatusCode::kCorrupt,
                 fmt::format("{}: table {}, row {}: time-stamp expected at most {}, found {}",
-                            pool_.path(), name(), row, slots.opened_at(),
+                            data_.pool.path(), name(), row, slots.opened_at(),
                             std::max(mvcc::is_tag(created) ? 0 : created,
                                      mvcc::is_tag(deleted) ? 0 : deleted)));
 }
@@ -138,8 +138,8 @@ Status Table::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots&
 Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
                           SweepMoment moment, const mvcc::TransactionSlots& slots,
                           pmem::Persister& persister, SweepCounts& counts) const {
-  const std::uint32_t group_first = rows_.first_row_of_chunk_with(first);
-  const bool is_served = runs_.serves(first);
+  const std::uint32_t group_first = data_.rows.first_row_of_chunk_with(first);
+  const bool is_served = data_.runs.serves(first);
   pmem::FlushRun dead(persister, "sweep/1");
   for (std::uint32_t row = first; row < end; ++row) {
     const std::uint32_t offset = row - group_first;
@@ -165,27 +165,29 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
 }
 
 Status Table::verify_row(std::uint32_t row) const {
-  if (rows_.view(row).is_in_group()) return {};  // checked when the group was loaded
-  const columns::RowLayout& layout = rows_.layout(row);
-  const std::byte* cells = rows_.address(row);
-  for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (!columns_[i]->is_plausible(layout, cells, i) ||
-        !columns_[i]->has_whole_entry(layout, cells, i))
+  if (data_.rows.view(row).is_in_group()) return {};  // checked when the group was loaded
+  const columns::RowLayout& layout = data_.rows.layout(row);
+  const std::byte* cells = data_.rows.address(row);
+  for (std::size_t i = 0; i < data_.columns.size(); ++i)
+    if (!data_.columns[i]->is_plausible(layout, cells, i) ||
+        !data_.columns[i]->has_whole_entry(layout, cells, i))
       return implausible_cell(row, i);
   return {};
 }
 
 Status Table::implausible_cell(std::uint32_t row, std::size_t column) const {
-  const columns::Column* edition = columns_[column]->at_edition(rows_.layout(row).edition(column));
-  const std::uint64_t found = rows_.layout(row).load_cell(rows_.address(row), column).low;
+  const columns::Column* edition =
+      data_.columns[column]->at_edition(data_.rows.layout(row).edition(column));
+  const std::uint64_t found = data_.rows.layout(row).load_cell(data_.rows.address(row), column).low;
   const std::uint32_t count = edition == nullptr ? 0 : edition->dictionary().count();
   const std::string expected =
       edition != nullptr && edition->is_dictionary() && found < count
           ? "a ValueID whose entry is whole"
           : fmt::format("a ValueID below {} or text inside the pool", count);
-  return Status(StatusCode::kCorrupt,
-                fmt::format("{}: table {}, row {}, column {}: expected {}, found {}", pool_.path(),
-                            name(), row, columns_[column]->name(), expected, found));
+  return Status(
+      StatusCode::kCorrupt,
+      fmt::format("{}: table {}, row {}, column {}: expected {}, found {}", data_.pool.path(),
+                  name(), row, data_.columns[column]->name(), expected, found));
 }
 
 // Of a block that was taken. What is wrong is kept for whoever asks; dead rows of a damaged block
@@ -194,7 +196,7 @@ void Table::sweep_block(std::uint32_t block) {
   const std::uint32_t first = block * UnsweptRows::kBlockRows;
   std::vector<std::uint32_t> free;
   SweepCounts counts;
-  pmem::Persister persister(pool_.medium());
+  pmem::Persister persister(data_.pool.medium());
   Status swept = sweep(first, first + UnsweptRows::kBlockRows, SweepMoment::kOpen, *slots_, free,
                        persister, counts);
   persister.fence("sweep/1");
@@ -214,7 +216,7 @@ std::uint32_t Table::rows_left_unswept(std::size_t tables) const noexcept {
   constexpr std::size_t kSweptInAll = std::size_t{1} << 17;
   const std::uint32_t share = static_cast<std::uint32_t>(std::clamp<std::size_t>(
       kSweptInAll / std::max<std::size_t>(tables, 1), UnsweptRows::kBlockRows, kSweptAtOnce));
-  const std::uint32_t end = rows_.rows_end();
+  const std::uint32_t end = data_.rows.rows_end();
   return (end - std::min(end, share)) / UnsweptRows::kBlockRows * UnsweptRows::kBlockRows;
 }
 

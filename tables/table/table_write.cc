@@ -36,12 +36,13 @@ Status Table::check_values(const TableDefinition& now, std::span<const Value> va
 }
 
 void Table::forget_emptied(LocalRows& local) const noexcept {
-  const std::uint64_t emptied_at = rows_.last_emptied_at();
+  const std::uint64_t emptied_at = data_.rows.last_emptied_at();
   if (__builtin_expect(local.checked_at == emptied_at, 1)) return;
   std::erase_if(local.free, [&](std::uint32_t row) {
-    return !rows_.takes_rows(row) || rows_.emptied_at(row) > local.checked_at;
+    return !data_.rows.takes_rows(row) || data_.rows.emptied_at(row) > local.checked_at;
   });
-  if (local.range.next != local.range.end && rows_.emptied_at(local.range.next) > local.checked_at)
+  if (local.range.next != local.range.end &&
+      data_.rows.emptied_at(local.range.next) > local.checked_at)
     local.range = {};
   local.checked_at = emptied_at;
 }
@@ -66,23 +67,24 @@ bool Table::refill(LocalRows& local) {
 // A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
 Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   LocalRows& local = context.local_rows.of(*this);
-  const columns::RowLayout* layout = rows_.current_layout();
+  const columns::RowLayout* layout = data_.rows.current_layout();
   const auto fits = [&](const columns::RowLayout& l) {
     return l.editions() == context.scratch.editions && l.has_room(context.scratch.bits) &&
            fits_constants(l, context.scratch.bits.size());
   };
   const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
-    return rows_.takes_rows(row) && rows_.emptied_at(row) <= local.checked_at;
+    return data_.rows.takes_rows(row) && data_.rows.emptied_at(row) <= local.checked_at;
   };
   while (!local.free.empty() || refill(local)) {
     const std::uint32_t row = local.free.back();
-    if (is_ours(row) && fits(rows_.layout(row))) {
+    if (is_ours(row) && fits(data_.rows.layout(row))) {
       local.free.pop_back();
-      if (!local.free.empty()) rows_.prefetch_for_writing(local.free.back());  // for the next time
+      if (!local.free.empty())
+        data_.rows.prefetch_for_writing(local.free.back());  // for the next time
       return row;
     }
     // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
-    if (is_ours(row) && &rows_.layout(row) == layout) break;
+    if (is_ours(row) && &data_.rows.layout(row) == layout) break;
     local.free.pop_back();
   }
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
@@ -96,7 +98,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
     if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile(context);
   }
   const std::uint32_t row = local.range.next++;
-  if (local.range.next != local.range.end) rows_.prefetch_for_writing(local.range.next);
+  if (local.range.next != local.range.end) data_.rows.prefetch_for_writing(local.range.next);
   return row;
 }
 
@@ -104,7 +106,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
 // were added since the call began, for which it has asked no width.
 bool Table::fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept {
   for (std::size_t i = first; __builtin_expect(i < layout.cells().size(), 0); ++i) {
-    const columns::Column& column = *columns_[i];
+    const columns::Column& column = *data_.columns[i];
     if (column.is_dropped() || !column.has_constant()) continue;
     if (layout.bits(i) < column.bits_for(column.constant())) return false;
   }
@@ -126,7 +128,7 @@ Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
   if (__builtin_expect(leave_dictionaries(context), 0)) return changed_meanwhile(context);
   std::chrono::steady_clock::time_point deadline{};
   for (;;) {
-    Status s = rows_.grant(context.scratch.bits, local.range, context.slot->persister());
+    Status s = data_.rows.grant(context.scratch.bits, local.range, context.slot->persister());
     if (s.ok()) return s;
     if (s.code() != StatusCode::kBusy) {
       context.dead_rows.set_wants_rows(s.code() == StatusCode::kOutOfSpace);
@@ -153,7 +155,7 @@ void Table::give_back(TransactionContext& context, std::uint32_t row) {
 // Hashes of some keys of a row, their places in the indexes on the way into the caches.
 void Table::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept {
   for (const std::size_t i : KeyPlaces(keys)) {
-    KeyIndex& key = *keys_[i];
+    KeyIndex& key = *data_.keys[i];
     if (!key.is_unique()) continue;
     hashes[i] = key.hash_of(row);
     key.prefetch_for_edit(hashes[i]);
@@ -172,19 +174,21 @@ Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std:
     bool is_first = false;
     Status outcome;
     if (keeps) {
-      outcome = keys_[i]->replace(replaced, row, hashes[i], context.visibility.own_tag(), is_first,
-                                  context.unflushed, persister);
+      outcome = data_.keys[i]->replace(replaced, row, hashes[i], context.visibility.own_tag(),
+                                       is_first, context.unflushed, persister);
     } else {
-      outcome = keys_[i]->insert(row, hashes[i], context.visibility, context.unflushed, persister);
+      outcome =
+          data_.keys[i]->insert(row, hashes[i], context.visibility, context.unflushed, persister);
     }
     if (!outcome.ok()) {
       undo_index_changes(context, first_change);
       if (outcome.code() == StatusCode::kConflict) context.conflicts.add();
       if (outcome.code() == StatusCode::kAlreadyExists)
-        return Status(outcome.code(), fmt::format("table {}, key {}: {} exists", name(),
-                                                  keys_[i]->name(), keys_[i]->describe(row)));
+        return Status(outcome.code(),
+                      fmt::format("table {}, key {}: {} exists", name(), data_.keys[i]->name(),
+                                  data_.keys[i]->describe(row)));
       return Status(outcome.code(),
-                    fmt::format("table {}, key {}{}{}", name(), keys_[i]->name(),
+                    fmt::format("table {}, key {}{}{}", name(), data_.keys[i]->name(),
                                 outcome.message().empty() ? "" : ": ", outcome.message()));
     }
     context.index_changes.push_back({this, row, keeps && !is_first ? replaced : kNoRow, key});
@@ -201,7 +205,7 @@ void Table::undo_index_changes(TransactionContext& context, std::size_t first) {
 }
 
 void Table::undo_index_change(const IndexChange& change) {
-  KeyIndex& key = *keys_[change.key];
+  KeyIndex& key = *data_.keys[change.key];
   if (change.replaced == kNoRow) {
     key.erase(change.row);
   } else {
@@ -210,8 +214,8 @@ void Table::undo_index_change(const IndexChange& change) {
 }
 
 void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
-  context.add_write(
-      {&rows_.version(row), layout_.table_id, row, rows_.layout(row).row_bytes(), false});
+  context.add_write({&data_.rows.version(row), data_.layout.table_id, row,
+                     data_.rows.layout(row).row_bytes(), false});
 }
 
 Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
@@ -231,7 +235,7 @@ Result<RowId> Table::insert(TransactionContext& context, std::span<const ColumnV
 // the table is_constrained.
 Result<RowId> Table::insert_values(const TableDefinition& now, TransactionContext& context,
                                    std::span<const Value> values) {
-  if (is_constrained()) return insert_constrained(now, context, values);
+  if (data_.constraints.any()) return insert_constrained(now, context, values);
   if (Status s = check_width(now, values.size()); !s.ok()) return s;
   if (Status s = check_values(now, values); !s.ok()) return s;
   return insert_row(context, values);
@@ -241,7 +245,7 @@ Result<RowId> Table::insert_values(const TableDefinition& now, TransactionContex
 Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
   context.scratch.inserted = values;
   context.scratch.inserted_width = values.size();
-  const KeyMask kept = keys_.kept();
+  const KeyMask kept = data_.keys.kept();
   bool has_texts_left = false;
   if (Status s = encode_new_row(context, values, kept, has_texts_left); !s.ok()) return s;
   std::uint32_t row = kNoRow;
@@ -255,7 +259,7 @@ Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Val
     if (!entered.ok()) undo_index_changes(context, first_change);
   }
   if (!entered.ok()) {
-    mvcc::store_stamp(rows_.version(row).created, mvcc::kNoStamp);
+    mvcc::store_stamp(data_.rows.version(row).created, mvcc::kNoStamp);
     give_back(context, row);
     return entered;
   }
@@ -270,23 +274,23 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
   Result<std::uint32_t> taken = take_row(context);
   if (!taken.ok()) return std::move(taken).status();
   row = *taken;
-  const columns::RowLayout& layout = rows_.layout(row);
-  std::byte* const target = rows_.address(row);
+  const columns::RowLayout& layout = data_.rows.layout(row);
+  std::byte* const target = data_.rows.address(row);
   note_cells(target, layout.row_bytes());
   for (std::size_t i = 0; i < cells.size(); ++i) layout.store(target, i, cells[i]);
   // Columns that were added while the row was made ready.
   for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
-    if (!columns_[i]->has_constant()) {
+    if (!data_.columns[i]->has_constant()) {
       give_back(context, row);
       return changed_meanwhile(context);
     }
     // Of one that is dropped by now nobody has asked whether it fits.
-    layout.store(target, i, is_dropped_column(i) ? columns::Cell{} : columns_[i]->constant());
+    layout.store(target, i, is_dropped_column(i) ? columns::Cell{} : data_.columns[i]->constant());
   }
-  mvcc::VersionLayout& version = rows_.version(row);
+  mvcc::VersionLayout& version = data_.rows.version(row);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
   mvcc::store_stamp(version.created, context.visibility.own_tag());
-  rows_.forget_previous(row);
+  data_.rows.forget_previous(row);
   return {};
 }
 
@@ -295,19 +299,20 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
 Status Table::lock_row(TransactionContext& context, std::uint32_t row,
                        mvcc::VersionLayout*& locked) {
   for (;;) {
-    if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
+    if (!data_.rows.exists(row) || !context.visibility.sees(data_.rows.version(row)))
       return Status(StatusCode::kNotFound);
-    Result<mvcc::VersionLayout*> version = rows_.writable_version(row, context.slot->persister());
+    Result<mvcc::VersionLayout*> version =
+        data_.rows.writable_version(row, context.slot->persister());
     if (!version.ok()) return std::move(version).status();
     locked = *version;
     switch (mvcc::Commit::lock(*locked, context.visibility)) {
       case mvcc::Commit::Lock::kLocked:
-        if (__builtin_expect(rows_.is_still(row, locked), 1)) {
+        if (__builtin_expect(data_.rows.is_still(row, locked), 1)) {
           if (__builtin_expect(!has_locked_rows_.load(std::memory_order_seq_cst), 1)) return {};
           return respect_lock(context, row, *locked);
         }
         mvcc::store_stamp(locked->deleted, mvcc::kNoStamp);
-        rows_.wait_for_move(row);
+        data_.rows.wait_for_move(row);
         continue;
       case mvcc::Commit::Lock::kDeletedBySelf:
         return Status(StatusCode::kNotFound);
@@ -327,7 +332,7 @@ Status Table::lock_row(TransactionContext& context, std::uint32_t row,
 // to take it back (respect_lock): when the lock was taken nobody was writing the row.
 bool Table::is_giving_way(const TransactionContext& context, std::uint32_t row) const {
   if (!context.locks.is_own(lock_name(row))) return false;
-  return context.visibility.resolve(rows_.version(row).deleted).fate !=
+  return context.visibility.resolve(data_.rows.version(row).deleted).fate !=
          mvcc::Visibility::Fate::kCommitted;
 }
 
@@ -355,28 +360,29 @@ Status Table::respect_lock(TransactionContext& context, std::uint32_t row,
 // Another unique key names nothing: when it is dropped, two records may have equal values in it.
 LockName Table::lock_name(std::uint32_t row) const noexcept {
   const bool has_primary_key = schema().has_primary_key;
-  return {layout_.table_id, has_primary_key ? keys_[0]->record_hash(row) : hash_integer(row)};
+  return {data_.layout.table_id,
+          has_primary_key ? data_.keys[0]->record_hash(row) : hash_integer(row)};
 }
 
 void Table::note_deleted(TransactionContext& context, std::uint32_t row,
                          mvcc::VersionLayout* locked, std::uint16_t keys) {
-  if (rows_.mark_deleted(row)) context.deletes_in_main = true;
+  if (data_.rows.mark_deleted(row)) context.deletes_in_main = true;
   context.dead_rows.add_dying({this, 0, 0, row, keys});
-  context.add_write({locked, layout_.table_id, row, sizeof(mvcc::VersionLayout), true});
+  context.add_write({locked, data_.layout.table_id, row, sizeof(mvcc::VersionLayout), true});
 }
 
 // `keys`: those whose hash of the row is in `hashes`.
 void Table::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept {
   constexpr KeyMask kKept = (1U << DeadRow::kHashesKept) - 1;
   for (const std::size_t i : KeyPlaces(static_cast<KeyMask>(keys & kKept)))
-    if (keys_[i]->has_hints()) dead.keep_hash(i, hashes[i]);
+    if (data_.keys[i]->has_hints()) dead.keep_hash(i, hashes[i]);
 }
 
 Status Table::check_changes(const TableDefinition& now,
                             std::span<const ColumnValue> changes) const {
   for (const ColumnValue& change : changes) {
     const std::size_t column = change.column.value();
-    if (__builtin_expect(!now.has_column(column), 0)) return no_column(now, change.column);
+    if (__builtin_expect(!now.has_column(column), 0)) return data_.no_column(now, change.column);
     if (Status s = check_value(now, column, change.value); !s.ok()) return s;
   }
   return {};
@@ -384,16 +390,16 @@ Status Table::check_changes(const TableDefinition& now,
 
 Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
                              std::span<const ColumnValue> changes) {
-  const columns::RowLayout& layout = rows_.layout(row);
-  const std::size_t count = columns_.size();
+  const columns::RowLayout& layout = data_.rows.layout(row);
+  const std::size_t count = data_.columns.size();
   context.scratch.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
   context.scratch.bits.resize(count);
-  if (is_any(kAltered)) need_altered(context, layout);
+  if (data_.constraints.any_of(RowConstraints::kAltered)) need_altered(context, layout);
   context.scratch.cells.clear();
   context.scratch.editions = layout.editions();
   for (const ColumnValue& change : changes) {
     const std::size_t i = change.column.value();
-    columns::Column& column = *columns_[i];
+    columns::Column& column = *data_.columns[i];
     if (__builtin_expect(column.edition() != layout.edition(i), 0))
       return changed_meanwhile(context);
     Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
@@ -408,10 +414,10 @@ Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
 // What a new version needs besides what its row's cells are wide.
 void Table::need_altered(TransactionContext& context, const columns::RowLayout& layout) const {
   for (std::size_t i = 0; i < context.scratch.bits.size(); ++i) {
-    if (columns_[i]->is_dropped())
+    if (data_.columns[i]->is_dropped())
       context.scratch.bits[i] = 0;
     else if (layout.bits(i) == 0)
-      context.scratch.bits[i] = columns_[i]->bits_for(columns_[i]->constant());
+      context.scratch.bits[i] = data_.columns[i]->bits_for(data_.columns[i]->constant());
   }
 }
 
@@ -419,13 +425,13 @@ void Table::need_altered(TransactionContext& context, const columns::RowLayout& 
 // of a column, with texts that go when it goes.
 Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
                                std::span<const ColumnValue> changes) {
-  const RowView view = rows_.view(row);
-  const std::size_t count = columns_.size();
+  const RowView view = data_.rows.view(row);
+  const std::size_t count = data_.columns.size();
   context.scratch.cells.resize(count);
   context.scratch.bits.resize(count);
   context.scratch.editions = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    columns::Column& column = *columns_[i];
+    columns::Column& column = *data_.columns[i];
     const auto change = std::find_if(changes.rbegin(), changes.rend(),
                                      [&](const ColumnValue& c) { return c.column.value() == i; });
     const Value value = change == changes.rend()
@@ -447,19 +453,20 @@ Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
 // unless it may have to be again what it is now.
 bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
                             std::span<const ColumnValue> changes) {
-  if (mvcc::load_stamp(rows_.version(row).created) != context.visibility.own_tag()) return false;
-  if (!context.may_change_in_place(layout_.table_id, row)) return false;
-  const columns::RowLayout& layout = rows_.layout(row);
+  if (mvcc::load_stamp(data_.rows.version(row).created) != context.visibility.own_tag())
+    return false;
+  if (!context.may_change_in_place(data_.layout.table_id, row)) return false;
+  const columns::RowLayout& layout = data_.rows.layout(row);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t column = changes[i].column.value();
     if (layout.bits(column) < context.scratch.bits[column]) return false;
-    for (const KeyIndex* key : keys_)
+    for (const KeyIndex* key : data_.keys)
       if (key->has_column(column)) return false;
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
-    layout.store(rows_.address(row), changes[i].column.value(), context.scratch.cells[i]);
+    layout.store(data_.rows.address(row), changes[i].column.value(), context.scratch.cells[i]);
   if (__builtin_expect(context.writes.flushed_ahead() != 0, 0))
-    context.slot->persister().flush(rows_.address(row), layout.row_bytes(), "write_ahead/2");
+    context.slot->persister().flush(data_.rows.address(row), layout.row_bytes(), "write_ahead/2");
   return true;
 }
 
@@ -468,10 +475,10 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
                                           std::span<const ColumnValue> changes) {
   Result<std::uint32_t> fresh = take_row(context);
   if (!fresh.ok()) return fresh;
-  const columns::RowLayout& from = rows_.layout(row);
-  const columns::RowLayout& to = rows_.layout(*fresh);
-  const std::byte* source = rows_.address(row);
-  std::byte* target = rows_.address(*fresh);
+  const columns::RowLayout& from = data_.rows.layout(row);
+  const columns::RowLayout& to = data_.rows.layout(*fresh);
+  const std::byte* source = data_.rows.address(row);
+  std::byte* target = data_.rows.address(*fresh);
   note_cells(target, to.row_bytes());
   if (&from == &to) {
     const auto* source_words = reinterpret_cast<const std::uint64_t*>(source);
@@ -487,7 +494,7 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
     to.store(target, changes[i].column.value(), context.scratch.cells[i]);
-  mvcc::VersionLayout& version = rows_.version(*fresh);
+  mvcc::VersionLayout& version = data_.rows.version(*fresh);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
   mvcc::store_stamp(version.created, context.visibility.own_tag());
   return fresh;
@@ -496,22 +503,22 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
 Result<RowId> Table::update(TransactionContext& context, RowId row_id,
                             std::span<const ColumnValue> changes) {
   return with_definition_of_now(*this, context, [&](const TableDefinition& now) {
-    return is_constrained() ? update_constrained(now, context, row_id, changes)
-                            : update_row(now, context, row_id, changes);
+    return data_.constraints.any() ? update_constrained(now, context, row_id, changes)
+                                   : update_row(now, context, row_id, changes);
   });
 }
 
 Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& context,
                                 RowId row_id, std::span<const ColumnValue> changes) {
   const std::uint32_t row = row_id.value();
-  if (!rows_.exists(row) || !context.visibility.sees(rows_.version(row)))
+  if (!data_.rows.exists(row) || !context.visibility.sees(data_.rows.version(row)))
     return Status(StatusCode::kNotFound);
-  KeyMask kept = keys_.kept();
+  KeyMask kept = data_.keys.kept();
   KeyHashes hashes{};
   hash_keys(row, kept, hashes);
   if (Status s = check_changes(now, changes); !s.ok()) return s;
-  const bool is_whole =
-      rows_.view(row).is_in_group() || rows_.layout(row).editions() != columns_.editions();
+  const bool is_whole = data_.rows.view(row).is_in_group() ||
+                        data_.rows.layout(row).editions() != data_.columns.editions();
   if (Status s = is_whole ? encode_whole_row(context, row, changes)
                           : encode_changes(context, row, changes);
       !s.ok())
@@ -522,7 +529,7 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
   // A key may have been begun since the look above, and its index may have the row: another
   // transaction updated the row and was undone (KeyIndex::undo_replace). This update must then put
   // the new version in the row's place. From here on nobody else can enter the row.
-  if (const KeyMask now_kept = keys_.kept(); __builtin_expect(now_kept != kept, 0)) {
+  if (const KeyMask now_kept = data_.keys.kept(); __builtin_expect(now_kept != kept, 0)) {
     kept = now_kept;
     hash_keys(row, kept, hashes);
   }
@@ -540,16 +547,16 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
     unlock();
     return written;
   }
-  rows_.set_previous(fresh, row);
+  data_.rows.set_previous(fresh, row);
 
   KeyMask changed_keys = 0;
   for (const std::size_t k : KeyPlaces(kept))
     for (const ColumnValue& change : changes)
-      if (keys_[k]->has_column(change.column.value()) && !keys_[k]->same_key(row, fresh))
+      if (data_.keys[k]->has_column(change.column.value()) && !data_.keys[k]->same_key(row, fresh))
         changed_keys |= static_cast<KeyMask>(1U << k);
   if (changed_keys != 0) hash_keys(fresh, changed_keys, hashes);
   if (Status s = enter_indexes(context, fresh, row, kept, changed_keys, hashes); !s.ok()) {
-    mvcc::store_stamp(rows_.version(fresh).created, mvcc::kNoStamp);
+    mvcc::store_stamp(data_.rows.version(fresh).created, mvcc::kNoStamp);
     give_back(context, fresh);
     unlock();
     return s;
@@ -561,7 +568,7 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
 }
 
 Status Table::remove(TransactionContext& context, RowId row_id) {
-  if (is_constrained()) return remove_constrained(context, row_id);
+  if (data_.constraints.any()) return remove_constrained(context, row_id);
   return remove_row(context, row_id);
 }
 
