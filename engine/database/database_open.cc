@@ -313,7 +313,7 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
     });
   if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
   for (Swept& part : parts) {
-    part.table->add_free_rows(std::move(part.free));
+    part.table->free_rows().add(std::move(part.free));
     report_.rows_live += part.table->keys().empty() ? 0 : part.counts.live;
     report_.rows_recycled += part.counts.recycled;
   }

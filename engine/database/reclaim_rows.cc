@@ -58,10 +58,10 @@ void reuse_rows(TransactionContext& context, std::size_t rows_max) {
         row.since < row.table->rows().emptied_at(row.row))
       continue;
     LocalRows& local = context.local_rows.of(*row.table);
-    row.table->forget_emptied(local);
+    row.table->free_rows().forget_emptied(local);
     local.free.push_back(row.row);
     if (local.free.size() > kLocalFreeRowsMax) {
-      row.table->add_free_rows(local.free);
+      row.table->free_rows().add(local.free);
       local.free.clear();
     }
   }
@@ -134,7 +134,7 @@ void RowReclaimer::reclaim_all(TransactionContext& context) {
   look_again();
   reuse_rows(context, rows.unreachable().size());
   for (LocalRows& local : context.local_rows) {
-    if (!local.table->is_gone()) local.table->add_free_rows(local.free);
+    if (!local.table->is_gone()) local.table->free_rows().add(local.free);
     local.free.clear();
   }
 }

@@ -237,7 +237,7 @@ void TableMerge::freeze_candidates() {
     rows_.freeze(candidate.chunk);
     candidate.unused = ChunkMerge::find_unused(slots_, rows_, candidate.chunk);
   }
-  table_.forget_free_rows([&](std::uint32_t row) { return !rows_.takes_rows(row); });
+  table_.free_rows().forget([&](std::uint32_t row) { return !rows_.takes_rows(row); });
 }
 
 Status TableMerge::sweep() {

@@ -21,6 +21,7 @@
 #include "tables/keys/unbuilt_indexes.h"
 #include "tables/rows/unswept_rows.h"
 #include "tables/table/column_looks.h"
+#include "tables/table/free_rows.h"
 #include "tables/table/merge_record.h"
 #include "tables/table/table_data.h"
 #include "tables/transactions/auto_increment.h"
@@ -258,13 +259,7 @@ class Table : public UnbuiltIndexes {
   /// One key by all threads.
   Status rebuild_hash(std::size_t key, recovery::Phases& phases);
 
-  /// Before rows are added to what a slot keeps: rows in chunks that were emptied since it was last
-  /// looked at belong to whoever has been given them then.
-  void forget_emptied(LocalRows& local) const noexcept;
-  void add_free_rows(const std::vector<std::uint32_t>& rows);
-  void add_free_rows(std::vector<std::uint32_t>&& rows);
-  /// For the merge: none of them will be given out.
-  void forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken);
+  FreeRows& free_rows() noexcept { return free_rows_; }
   /// Positions of rows that the key does not find through a run.
   std::uint64_t unserved_rows(const KeyIndex& key) const noexcept;
   void rebuild_ordered(std::size_t key);
@@ -446,7 +441,6 @@ class Table : public UnbuiltIndexes {
   Values normalise(TransactionContext& context, const KeyIndex& key, Values values) const;
   Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
                           std::vector<Value>& values) const;
-  bool refill(LocalRows& local);
   Result<std::uint32_t> take_row(TransactionContext& context);
   Status grant_rows(TransactionContext& context, LocalRows& local);
   void give_back(TransactionContext& context, std::uint32_t row);
@@ -487,8 +481,6 @@ class Table : public UnbuiltIndexes {
                     pmem::Persister& persister, SweepCounts& counts) const;
   Status impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const;
   void sweep_block(std::uint32_t block);
-  void add_swept_rows(std::vector<std::uint32_t>&& rows);
-  void release_swept_rows();
   void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
                     columns::HashIndexBuilder::Source& source) const;
   static constexpr const char* kIndexesPhase = "indexes";
@@ -540,18 +532,7 @@ class Table : public UnbuiltIndexes {
   mvcc::TransactionSlots* slots_ = nullptr;  // when rows or indexes were left
   std::mutex sweep_mutex_;                   // protects sweep_status_; a leaf
   Status sweep_status_;
-  std::mutex free_mutex_;  // protects free_rows_ and swept_rows_; a leaf
-  std::vector<std::uint32_t> free_rows_;
-  std::atomic<std::size_t> free_count_{0};
-  // Rows swept since opening, under free_mutex_. They are free when every snapshot is above
-  // `since`.
-  struct SweptRows {
-    std::uint64_t since;
-    std::vector<std::uint32_t> rows;
-  };
-  std::vector<SweptRows> swept_rows_;
-  std::atomic<std::size_t> swept_count_{0};
-  std::uint64_t swept_looked_at_ = 0;  // time of the last look whether they are
+  FreeRows free_rows_{data_.rows};
 };
 
 }  // namespace flugs::engine

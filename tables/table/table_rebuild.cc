@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <utility>
 
 #include "tables/catalog/added_column.h"
 #include "tables/catalog/schema_codec.h"
@@ -151,34 +150,6 @@ Result<StoredSchema> Table::check_layout(pmem::Pool& pool, std::uint64_t offset)
   return stored;
 }
 
-void Table::add_free_rows(const std::vector<std::uint32_t>& rows) {
-  const std::lock_guard guard(free_mutex_);
-  note_write(SharedWord::kFreeRows, &free_mutex_);
-  note_write(SharedWord::kFreeRows, &free_count_);
-  free_rows_.insert(free_rows_.end(), rows.begin(), rows.end());
-  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
-}
-
-void Table::add_free_rows(std::vector<std::uint32_t>&& rows) {
-  {
-    const std::lock_guard guard(free_mutex_);
-    if (free_rows_.empty()) free_rows_.swap(rows);
-  }
-  add_free_rows(std::as_const(rows));
-}
-
-void Table::forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken) {
-  const std::lock_guard guard(free_mutex_);
-  std::erase_if(free_rows_, is_taken);
-  std::size_t swept = 0;
-  for (SweptRows& batch : swept_rows_) {
-    std::erase_if(batch.rows, is_taken);
-    swept += batch.rows.size();
-  }
-  swept_count_.store(swept, std::memory_order_relaxed);
-  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
-}
-
 void Table::release_replaced() {
   data_.rows.release_replaced();
   settle_editions();
@@ -186,7 +157,7 @@ void Table::release_replaced() {
   for (const std::size_t chunk : data_.runs.take_emptied()) {
     std::vector<std::uint32_t> ids(data_.rows.rows_of(chunk));
     std::iota(ids.begin(), ids.end(), data_.rows.first_row_of(chunk));
-    add_free_rows(ids);
+    free_rows_.add(ids);
   }
 }
 
@@ -228,8 +199,7 @@ TableStatistics Table::statistics() const {
   TableStatistics statistics;
   statistics.name = name();
   statistics.rows_reserved = data_.rows.rows_end();
-  statistics.rows_free =
-      free_count_.load(std::memory_order_relaxed) + swept_count_.load(std::memory_order_relaxed);
+  statistics.rows_free = free_rows_.count();
   statistics.chunks = data_.rows.chunk_count();
   statistics.chunk_bytes = data_.rows.chunk_bytes();
   data_.rows.for_each_group([&](const RowGroup& group) {
@@ -431,11 +401,7 @@ void Table::release_all() {
   data_.runs.release_all();
   data_.rows.release_all();
   data_.keys.release_all();
-  const std::lock_guard guard(free_mutex_);
-  free_count_.store(0, std::memory_order_relaxed);
-  free_rows_ = {};
-  swept_count_.store(0, std::memory_order_relaxed);
-  swept_rows_ = {};
+  free_rows_.release_all();
 }
 
 }  // namespace flugs::engine

@@ -201,7 +201,7 @@ void Table::sweep_block(std::uint32_t block) {
                        persister, counts);
   persister.fence("sweep/1");
   if (swept.ok()) {
-    add_swept_rows(std::move(free));
+    free_rows_.add_swept(std::move(free), *slots_);
   } else {
     const std::lock_guard guard(sweep_mutex_);
     if (sweep_status_.ok()) sweep_status_ = std::move(swept);
@@ -242,44 +242,11 @@ bool Table::sweep_more() {
   return block != UnsweptRows::kNone;
 }
 
-void Table::add_swept_rows(std::vector<std::uint32_t>&& rows) {
-  if (rows.empty()) return;
-  const std::uint64_t since = slots_->latest_snapshot();
-  const std::lock_guard guard(free_mutex_);
-  swept_count_.fetch_add(rows.size(), std::memory_order_relaxed);
-  if (!swept_rows_.empty() && swept_rows_.back().since >= since) {
-    std::vector<std::uint32_t>& last = swept_rows_.back().rows;
-    last.insert(last.end(), rows.begin(), rows.end());
-  } else {
-    swept_rows_.push_back({since, std::move(rows)});
-  }
-}
-
-// Holds free_mutex_. A look costs microseconds, so it is not had again before some have committed.
-void Table::release_swept_rows() {
-  constexpr std::uint64_t kCommitsBetween = 64;
-  const std::uint64_t now = slots_->now();
-  if (swept_looked_at_ != 0 && now < swept_looked_at_ + slots_->time_of(kCommitsBetween)) return;
-  swept_looked_at_ = now;
-  const std::uint64_t oldest = slots_->oldest_snapshot();
-  auto batch = swept_rows_.begin();
-  for (; batch != swept_rows_.end() && batch->since < oldest; ++batch) {
-    free_rows_.insert(free_rows_.end(), batch->rows.begin(), batch->rows.end());
-    swept_count_.fetch_sub(batch->rows.size(), std::memory_order_relaxed);
-  }
-  swept_rows_.erase(swept_rows_.begin(), batch);
-  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
-}
-
 Status Table::sweep_all() {
   while (sweep_more()) {
   }
   unswept_.wait_until_swept();
-  if (swept_count_.load(std::memory_order_relaxed) != 0) {
-    slots_->advance();  // whoever begins now is above what was swept, by whomever
-    const std::lock_guard guard(free_mutex_);
-    swept_looked_at_ = 0;
-  }
+  if (slots_ != nullptr) free_rows_.release_swept_soon(*slots_);
   const std::lock_guard guard(sweep_mutex_);
   return sweep_status_;
 }

@@ -17,8 +17,6 @@ namespace flugs::engine {
 
 namespace {
 
-// Rows that a slot takes from the table's free ones at a time.
-constexpr std::size_t kFreeRowsTaken = 64;
 // How often a write that waits for a merge looks again.
 constexpr std::chrono::milliseconds kDeltaPause{1};
 
@@ -35,35 +33,6 @@ Status Table::check_values(const TableDefinition& now, std::span<const Value> va
   return {};
 }
 
-void Table::forget_emptied(LocalRows& local) const noexcept {
-  const std::uint64_t emptied_at = data_.rows.last_emptied_at();
-  if (__builtin_expect(local.checked_at == emptied_at, 1)) return;
-  std::erase_if(local.free, [&](std::uint32_t row) {
-    return !data_.rows.takes_rows(row) || data_.rows.emptied_at(row) > local.checked_at;
-  });
-  if (local.range.next != local.range.end &&
-      data_.rows.emptied_at(local.range.next) > local.checked_at)
-    local.range = {};
-  local.checked_at = emptied_at;
-}
-
-// Takes some of the table's free rows over into what the slot keeps; false: there are none.
-bool Table::refill(LocalRows& local) {
-  note_read(SharedWord::kFreeRows, &free_count_);
-  const bool has_swept = swept_count_.load(std::memory_order_relaxed) != 0;
-  if (!has_swept && free_count_.load(std::memory_order_relaxed) == 0) return false;
-  const std::lock_guard guard(free_mutex_);
-  note_write(SharedWord::kFreeRows, &free_mutex_);
-  note_write(SharedWord::kFreeRows, &free_count_);
-  if (has_swept) release_swept_rows();
-  forget_emptied(local);
-  const std::size_t taken = std::min(kFreeRowsTaken, free_rows_.size());
-  local.free.assign(free_rows_.end() - static_cast<std::ptrdiff_t>(taken), free_rows_.end());
-  free_rows_.resize(free_rows_.size() - taken);
-  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
-  return taken != 0;
-}
-
 // A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
 Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   LocalRows& local = context.local_rows.of(*this);
@@ -75,7 +44,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
     return data_.rows.takes_rows(row) && data_.rows.emptied_at(row) <= local.checked_at;
   };
-  while (!local.free.empty() || refill(local)) {
+  while (!local.free.empty() || free_rows_.refill(local)) {
     const std::uint32_t row = local.free.back();
     if (is_ours(row) && fits(data_.rows.layout(row))) {
       local.free.pop_back();
@@ -89,7 +58,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   }
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
       !is_ours(local.range.next)) {
-    forget_emptied(local);
+    free_rows_.forget_emptied(local);
     if (Status s = grant_rows(context, local); !s.ok()) {
       // There may be dead rows where nobody has looked yet: for the next transaction.
       if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(sweep_all());
