@@ -11,6 +11,7 @@
 #include "pmem/pool_image.h"
 #include "tables/catalog/catalog.h"
 #include "tables/table/table.h"
+#include "tables/table/table_layout.h"
 
 namespace flugs {
 
@@ -104,7 +105,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
                     [](std::uint64_t offset) { return offset != 0; }));
   for (const std::uint64_t offset : (*catalog)->tables) {
     if (offset == 0) continue;
-    Result<engine::StoredSchema> stored = engine::Table::check_layout(pool, offset);
+    Result<engine::StoredSchema> stored = engine::check_table_layout(pool, offset);
     if (!stored.ok()) return std::move(stored).status();
     engine::Table table(pool, *pool.at(pmem::OffsetPtr<engine::TableLayout>{offset}),
                         *std::move(stored));

@@ -12,6 +12,7 @@
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/index_run_audit.h"
+#include "tables/table/table_layout.h"
 
 namespace flugs::engine {
 
@@ -154,7 +155,7 @@ void PoolAudit::load_catalog() {
 }
 
 void PoolAudit::load_table(std::uint64_t offset) {
-  Result<StoredSchema> stored = Table::check_layout(pool_, offset);
+  Result<StoredSchema> stored = check_table_layout(pool_, offset);
   if (!stored.ok()) {
     audit_.note(fmt::format("table at offset {}", offset), stored.status());
     return;

@@ -11,6 +11,7 @@
 #include "recovery/rebuild_dictionaries.h"
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/table_layout.h"
 
 namespace flugs::engine {
 
@@ -168,7 +169,7 @@ Status DatabaseCore::recover(recovery::Phases& phases, OpeningRoom room) {
 
 // Any thread, each another table.
 Status DatabaseCore::load_table(std::uint64_t offset, std::unique_ptr<Table>& table) {
-  Result<StoredSchema> stored = Table::check_layout(*pool_, offset);
+  Result<StoredSchema> stored = check_table_layout(*pool_, offset);
   if (!stored.ok()) return std::move(stored).status();
   auto& layout = *pool_->at(pmem::OffsetPtr<TableLayout>{offset});
   const std::string owner = fmt::format("table {}", stored->schema.name);

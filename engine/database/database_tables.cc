@@ -11,6 +11,7 @@
 #include "engine/database/database_core.h"
 #include "tables/catalog/foreign_keys.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/table_layout.h"
 
 namespace flugs::engine {
 
@@ -86,8 +87,8 @@ Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
   };
   if (free_place() == std::end(catalog().tables) || next_table_id_ >= kTableIdsMax) return full();
   pmem::Persister persister(pool_->medium());
-  Result<pmem::Extent> extent = Table::make_layout(*pool_, *schema, next_table_id_, index_mode(),
-                                                   options_.segment_bytes, persister);
+  Result<pmem::Extent> extent = make_table_layout(*pool_, *schema, next_table_id_, index_mode(),
+                                                  options_.segment_bytes, persister);
   persister.fence("create_table/1");
   if (!extent.ok()) return std::move(extent).status();
   ++next_table_id_;

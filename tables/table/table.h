@@ -37,12 +37,6 @@ class Table : public UnbuiltIndexes {
  public:
   Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored);
 
-  /// A new table's extent: layout and schema, flushed but not fenced.
-  static Result<pmem::Extent> make_layout(pmem::Pool& pool, const TableSchema& schema,
-                                          std::uint32_t table_id, IndexMode index_mode,
-                                          std::uint64_t segment_bytes, pmem::Persister& persister);
-  /// Checks a table's extent and reads its schema; fails with kCorrupt.
-  static Result<StoredSchema> check_layout(pmem::Pool& pool, std::uint64_t offset);
   /// Opening: claims columns and rows.
   Status load();
   /// The same for audits: goes on behind a column or list that is damaged. `visit(part, status)`
@@ -93,8 +87,6 @@ class Table : public UnbuiltIndexes {
   /// Whether columns have begun anew, without their dictionaries, as these do not pay any more.
   /// Nothing when somebody else changes the table, or merges it: for the next time.
   bool leave_dictionaries(TransactionContext& context);
-  /// Fails with kInvalidArgument when a row of such a table could get too large.
-  static Result<std::uint32_t> widest_row(const TableSchema& schema);
   /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
   /// the database's ddl_mutex_, when they may have changed.
   void name_parents();

@@ -11,6 +11,7 @@
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/table.h"
+#include "tables/table/table_layout.h"
 
 namespace flugs::engine {
 
@@ -129,23 +130,6 @@ Status Table::load_columns(bool dropped) {
     if (Status s = dropped ? load_dropped(i) : data_.columns[i]->load(); !s.ok()) return s;
   }
   return {};
-}
-
-// Bytes of a row with all columns as wide as they can get.
-Result<std::uint32_t> Table::widest_row(const TableSchema& schema) {
-  std::vector<columns::CellNeed> needs(schema.columns.size());
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    const ColumnSchema& column = schema.columns[i];
-    const bool direct = column.encoding == Encoding::kDirect;
-    needs[i].bits = direct ? (columns::is_text_type(column.type) ? 128 : 64) : 32;
-    if (column.dropped) needs[i].bits = 0;
-    needs[i].kind = direct ? columns::CellKind::kInteger : columns::CellKind::kCode;
-    needs[i].null_bit = direct && column.nullable;
-  }
-  const Result<columns::RowLayout> widest = columns::RowLayout::make(needs);
-  if (widest.ok()) return widest->row_bytes();
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}: {}", schema.name, widest.status().message()));
 }
 
 Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max) {

@@ -11,6 +11,7 @@
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/table.h"
+#include "tables/table/table_layout.h"
 
 namespace flugs::engine {
 
