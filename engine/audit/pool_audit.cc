@@ -12,6 +12,7 @@
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/index_run_audit.h"
+#include "tables/table/table_audit.h"
 #include "tables/table/table_layout.h"
 
 namespace flugs::engine {
@@ -327,7 +328,7 @@ void PoolAudit::audit_rows(Table& table) {
     audit_cells(table, row);
     // A cell that is damaged has no value.
     if (audit_.part(part).damages == damages)
-      if (Status s = table.verify_checks(row); !s.ok())
+      if (Status s = TableAudit(table.data()).check_conditions(row); !s.ok())
         audit_.damage(part, std::string(s.message()));
   }
   audit_.part(part).items = live.size();
@@ -343,7 +344,7 @@ void PoolAudit::audit_index_runs(const Table& table, bool has_whole_rows) {
   if (runs == 0) return;
   const std::string part = fmt::format("table {}, index runs", table.name());
   audit_.part(part).items = runs;
-  const IndexRunAudit audit(table, pool_.path());
+  const IndexRunAudit audit(table.data(), pool_.path());
   audit_.note(part, has_whole_rows ? audit.run() : audit.run_checksums());
 }
 

@@ -14,6 +14,7 @@
 #include "pmem/scm_reads.h"
 #include "pmem/warm_list.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/table_audit.h"
 
 namespace flugs::engine {
 
@@ -474,7 +475,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
     if (Table* checked = table(ids[i]); checked != nullptr) {
       const std::lock_guard no_merge(checked->merge_mutex());
       if (Status s = checked->check_hints(); !s.ok()) return s;
-      if (Status s = checked->verify(now); !s.ok()) return s;
+      if (Status s = TableAudit(checked->data()).run(now); !s.ok()) return s;
     }
   }
   // Across tables: with a snapshot, so that no merge gives back what is read.

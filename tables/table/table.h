@@ -311,10 +311,6 @@ class Table : public UnbuiltIndexes {
   Status check_hints();
   bool check_more_entries();
   bool has_much_to_check() const noexcept;
-  /// Full audit of a quiet table: rows, dictionaries, indexes.
-  Status verify(const mvcc::Visibility& visibility) const;
-  /// Whether a row fulfils the table's checks; kCorrupt, as they were asked when it was written.
-  Status verify_checks(std::uint32_t row) const;
   /// Of all dictionaries (Dictionary::keep_hints, enter_left_hints, set_hint_tail_max), `at_most`
   /// of each.
   bool enter_left_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept;
@@ -483,10 +479,6 @@ class Table : public UnbuiltIndexes {
   void for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
                          FunctionRef<void(std::uint32_t row)> visit) const;
   void take_names_over();
-  Status verify_groups() const;
-  Status verify_row(std::uint32_t row) const;
-  Status verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const;
-  Status implausible_cell(std::uint32_t row, std::size_t column) const;
 
   std::vector<ChangedColumnLayout> changed_columns_;  // under ddl_mutex_
   TableData data_;

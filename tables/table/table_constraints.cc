@@ -147,16 +147,6 @@ Status Table::check_changed_row(const TableDefinition& now, std::uint32_t row,
   return {};
 }
 
-Status Table::verify_checks(std::uint32_t row) const {
-  const RowView view = data_.rows.view(row);
-  const auto value = [&](std::size_t column) { return view.value(*data_.columns[column], column); };
-  for (const CheckConstraint& check : definition().checks)
-    if (!check.holds(value))
-      return Status(StatusCode::kCorrupt,
-                    fmt::format("{}: row {}: {}", data_.pool.path(), row, check.describe(value)));
-  return {};
-}
-
 Result<RowId> Table::insert_constrained(const TableDefinition& now, TransactionContext& context,
                                         std::span<const Value> values) {
   std::size_t width = values.size();

@@ -12,6 +12,7 @@
 
 #include "mvcc/transaction_slots.h"
 #include "pmem/flush_run.h"
+#include "tables/table/cell_checks.h"
 #include "tables/table/table.h"
 
 namespace flugs::engine {
@@ -107,19 +108,7 @@ Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment mom
   }
   counts.live += live_count;
   // Codes are looked up without another check from here on.
-  return verify_rows(first, std::span(live.data(), live_count));
-}
-
-// `rows` are of the chunk with row `first`.
-Status Table::verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const {
-  const columns::RowLayout& layout = data_.rows.layout(first);
-  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
-    const std::size_t wrong = data_.columns[i]->first_implausible(layout, rows, i);
-    if (wrong == rows.size()) continue;
-    const auto distance = static_cast<std::uint64_t>(rows[wrong] - data_.rows.address(first));
-    return implausible_cell(first + static_cast<std::uint32_t>(distance / layout.row_bytes()), i);
-  }
-  return {};
+  return check_cells(data_, first, std::span(live.data(), live_count));
 }
 
 Status Table::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const {
@@ -162,32 +151,6 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
     if (found == Found::kStaleTag && moment == SweepMoment::kOpening) end_tag(*version, persister);
   }
   return {};
-}
-
-Status Table::verify_row(std::uint32_t row) const {
-  if (data_.rows.view(row).is_in_group()) return {};  // checked when the group was loaded
-  const columns::RowLayout& layout = data_.rows.layout(row);
-  const std::byte* cells = data_.rows.address(row);
-  for (std::size_t i = 0; i < data_.columns.size(); ++i)
-    if (!data_.columns[i]->is_plausible(layout, cells, i) ||
-        !data_.columns[i]->has_whole_entry(layout, cells, i))
-      return implausible_cell(row, i);
-  return {};
-}
-
-Status Table::implausible_cell(std::uint32_t row, std::size_t column) const {
-  const columns::Column* edition =
-      data_.columns[column]->at_edition(data_.rows.layout(row).edition(column));
-  const std::uint64_t found = data_.rows.layout(row).load_cell(data_.rows.address(row), column).low;
-  const std::uint32_t count = edition == nullptr ? 0 : edition->dictionary().count();
-  const std::string expected =
-      edition != nullptr && edition->is_dictionary() && found < count
-          ? "a ValueID whose entry is whole"
-          : fmt::format("a ValueID below {} or text inside the pool", count);
-  return Status(
-      StatusCode::kCorrupt,
-      fmt::format("{}: table {}, row {}, column {}: expected {}, found {}", data_.pool.path(),
-                  name(), row, data_.columns[column]->name(), expected, found));
 }
 
 // Of a block that was taken. What is wrong is kept for whoever asks; dead rows of a damaged block
