@@ -12,6 +12,7 @@
 #include "tables/catalog/catalog.h"
 #include "tables/table/table.h"
 #include "tables/table/table_layout.h"
+#include "tables/table/table_statistics.h"
 
 namespace flugs {
 
@@ -34,7 +35,7 @@ Status add_table(engine::Table& table, std::size_t tables, Ready ready, engine::
   ++estimate.tables;
   estimate.chunks += table.rows().chunk_count();
   table.rows().for_each_group([&](const engine::RowGroup&) { ++estimate.groups; });
-  estimate.hint_bytes += table.hint_bytes();
+  estimate.hint_bytes += engine::hint_bytes_of(table.data());
   if (Status s = table.begin_dictionaries(); !s.ok()) return s;
   table.columns().for_each_used([&](columns::Column& column) {
     if (column.is_dictionary() && column.dictionary().has_hints())

@@ -15,6 +15,7 @@
 #include "pmem/warm_list.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/table_audit.h"
+#include "tables/table/table_statistics.h"
 
 namespace flugs::engine {
 
@@ -391,7 +392,7 @@ Result<MergeStatus> DatabaseCore::merge_status(TableId id) const {
   const Table* target = table(id);
   if (target == nullptr) return no_table();
   merger_->retry_start();
-  return target->merge_status();
+  return merge_status_of(target->data(), target->merge_record());
 }
 
 Statistics DatabaseCore::statistics() const {
@@ -436,8 +437,8 @@ Statistics DatabaseCore::statistics() const {
   const std::lock_guard guard(ddl_mutex_);
   for (const auto& table : owned_tables_) {
     if (table->is_dropped()) continue;
-    statistics.dram_index_bytes += table->index_bytes();
-    statistics.hint_index_bytes += table->hint_bytes();
+    statistics.dram_index_bytes += index_bytes_of(table->data());
+    statistics.hint_index_bytes += hint_bytes_of(table->data());
     const MergeStatus merges = table->merge_record().status();
     statistics.merges += merges.merges;
     statistics.merge_failures += merges.failures;
@@ -456,7 +457,7 @@ Result<TableStatistics> DatabaseCore::statistics(TableId id) const {
   const std::lock_guard guard(ddl_mutex_);  // editions of columns do not go meanwhile
   const Table* found = table(id);
   if (found == nullptr) return no_table();
-  return found->statistics();
+  return statistics_of(found->data(), found->free_rows());
 }
 
 Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress) {

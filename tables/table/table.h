@@ -252,6 +252,7 @@ class Table : public UnbuiltIndexes {
   Status rebuild_hash(std::size_t key, recovery::Phases& phases);
 
   FreeRows& free_rows() noexcept { return free_rows_; }
+  const FreeRows& free_rows() const noexcept { return free_rows_; }
   /// Positions of rows that the key does not find through a run.
   std::uint64_t unserved_rows(const KeyIndex& key) const noexcept;
   void rebuild_ordered(std::size_t key);
@@ -273,7 +274,6 @@ class Table : public UnbuiltIndexes {
     merge_record_.set_policy(policy);
     data_.rows.set_delta_bytes_max(policy.delta_bytes_max);
   }
-  MergeStatus merge_status() const;
   IndexRuns& runs() noexcept { return data_.runs; }
   const IndexRuns& runs() const noexcept { return data_.runs; }
   RowStore& rows() noexcept { return data_.rows; }
@@ -301,10 +301,6 @@ class Table : public UnbuiltIndexes {
   bool is_key_twice(std::size_t key, std::span<const Value> values,
                     const mvcc::Visibility& visibility) const;
 
-  TableStatistics statistics() const;
-  /// In DRAM, and in the pool.
-  std::size_t index_bytes() const noexcept;
-  std::uint64_t hint_bytes() const noexcept;
   /// Opening: everything that transactions and queries read.
   void add_pages(pmem::WarmList& pages) const;
   /// Checks what opening has not: entries, some of them by check_more_entries, and hints. kCorrupt.

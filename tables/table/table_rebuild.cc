@@ -54,66 +54,6 @@ void Table::prefetch_unlinking(const DeadRow& dead) const noexcept {
     if (const auto hash = dead.hash_of_key(k)) data_.keys[k]->prefetch_for_erase(*hash);
 }
 
-TableStatistics Table::statistics() const {
-  TableStatistics statistics;
-  statistics.name = name();
-  statistics.rows_reserved = data_.rows.rows_end();
-  statistics.rows_free = free_rows_.count();
-  statistics.chunks = data_.rows.chunk_count();
-  statistics.chunk_bytes = data_.rows.chunk_bytes();
-  data_.rows.for_each_group([&](const RowGroup& group) {
-    ++statistics.groups;
-    statistics.group_rows += group.stored_rows();
-    statistics.group_bytes += group.bytes() + group.version_bytes();
-  });
-  const columns::RowLayout* layout = data_.rows.current_layout();
-  statistics.row_bytes = layout != nullptr ? layout->row_bytes() : 0;
-  for (KeyIndex* key : data_.keys) statistics.key_index_bytes += key->memory_bytes();
-  const IndexRuns::Summary runs = data_.runs.summary();
-  statistics.index_runs = runs.runs;
-  statistics.index_run_bytes = runs.bytes;
-  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
-    columns::Column& column = *data_.columns[i];
-    std::uint64_t bytes = 0;
-    column.for_each_used([&](columns::Column& edition) { bytes += edition.bytes_in_pool(); });
-    statistics.columns.push_back({column.name(), column.type(), column.is_dictionary(),
-                                  column.dictionary().count(), bytes,
-                                  layout != nullptr ? layout->bits(i) : 0u});
-  }
-  return statistics;
-}
-
-MergeStatus Table::merge_status() const {
-  MergeStatus status = merge_record_.status();
-  std::uint64_t group_positions = 0;
-  data_.rows.for_each_group([&](const RowGroup& group) {
-    group_positions += group.row_count();
-    status.main_rows += group.stored_rows();
-    status.main_bytes += group.bytes() + group.version_bytes();
-  });
-  const std::uint64_t positions = data_.rows.rows_end();
-  status.delta_rows = positions - std::min(positions, group_positions);
-  status.delta_bytes = data_.rows.delta_bytes();
-  return status;
-}
-
-std::size_t Table::index_bytes() const noexcept {
-  std::size_t bytes = data_.rows.dram_bytes();
-  for (KeyIndex* key : data_.keys) bytes += key->memory_bytes();
-  data_.columns.for_each_used([&](columns::Column& column) {
-    if (column.is_dictionary()) bytes += column.dictionary().index_bytes();
-  });
-  return bytes;
-}
-
-std::uint64_t Table::hint_bytes() const noexcept {
-  std::uint64_t bytes = 0;
-  data_.columns.for_each_used(
-      [&](columns::Column& column) { bytes += column.dictionary().hint_bytes(); });
-  for (KeyIndex* key : data_.keys) bytes += key->hint_bytes();
-  return bytes;
-}
-
 bool Table::has_much_to_check() const noexcept {
   bool has_much = false;
   data_.columns.for_each_used([&](columns::Column& column) {

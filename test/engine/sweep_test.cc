@@ -78,12 +78,12 @@ TEST_CASE("opening leaves all rows but the last ones for later", "[engine][recov
   crowd.database.reopen();
   CHECK(crowd.unswept() >= kCrowd / 2);
   CHECK(crowd.unswept() % engine::UnsweptRows::kBlockRows == 0);
-  CHECK(crowd.rows().statistics().rows_free < kCrowd / 4);
+  CHECK(crowd.rows().free_rows().count() < kCrowd / 4);
   CHECK(crowd.ids().size() == kCrowd * 3 / 4);
   must(crowd.database->verify({}));
   must(crowd.database->finish_opening());
   CHECK(crowd.unswept() == 0);
-  CHECK(crowd.rows().statistics().rows_free >= kCrowd / 4);
+  CHECK(crowd.rows().free_rows().count() >= kCrowd / 4);
   must(crowd.database->verify({}));
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("opening with kIndexesBuilt sweeps every row", "[engine][recovery]") {
   crowd.database.reopen();
   CHECK(crowd.unswept() == 0);
   CHECK(crowd.database->report().rows_recycled >= kCrowd / 4);
-  CHECK(crowd.rows().statistics().rows_free == crowd.database->report().rows_recycled);
+  CHECK(crowd.rows().free_rows().count() == crowd.database->report().rows_recycled);
 }
 
 TEST_CASE("a row that dies before its sweep is freed once", "[engine][recovery]") {
