@@ -12,6 +12,7 @@
 #include "base/zeroed_memory.h"
 #include "proof/probe.h"
 #include "proof/rig_filter.h"
+#include "tables/table/table_hints.h"
 
 namespace flugs::proof {
 
@@ -297,7 +298,7 @@ void CrashRig::keep_hints() {
   // one.
   for (const TableId table : core_->tables())
     for (int i = 0; i < 2; ++i)
-      while (core_->table(table)->keep_hints(persister)) {
+      while (engine::keep_hints(core_->table(table)->columns(), persister)) {
       }
 }
 

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "pmem/scm_reads.h"
 #include "tables/table/table.h"
+#include "tables/table/table_hints.h"
 
 namespace flugs::engine {
 
@@ -77,8 +78,9 @@ void Sweeper::run(const std::stop_token& stop) noexcept {
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
   for (Table* table : tables_) {
     while (!stop.stop_requested() && table->sweep_more()) pmem::begin_scm_task();
-    while (!stop.stop_requested() && table->check_more_entries()) pmem::begin_scm_task();
-    if (!stop.stop_requested()) static_cast<void>(table->check_hints());
+    while (!stop.stop_requested() && check_more_entries(table->data(), table->build_mutex()))
+      pmem::begin_scm_task();
+    if (!stop.stop_requested()) static_cast<void>(check_hints(table->data(), table->build_mutex()));
   }
 }
 

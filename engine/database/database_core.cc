@@ -15,7 +15,9 @@
 #include "pmem/warm_list.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/table_audit.h"
+#include "tables/table/table_hints.h"
 #include "tables/table/table_statistics.h"
+#include "tables/table/unlink_rows.h"
 
 namespace flugs::engine {
 
@@ -221,7 +223,7 @@ void DatabaseCore::undo(TransactionContext& context) noexcept {
   if (context.is_writing) {
     for (auto change = context.index_changes.rbegin(); change != context.index_changes.rend();
          ++change)
-      change->table->undo_index_change(*change);
+      undo_index_change(change->table->data(), *change);
     for (const mvcc::Write& write : context.writes)
       if (write.deletes)
         if (Table* owner = known_table(TableId(write.table)); owner != nullptr)
@@ -243,7 +245,7 @@ Table* DatabaseCore::adopt(std::unique_ptr<Table> table) {
   Table* raw = table.get();
   owned_tables_.push_back(std::move(table));
   __atomic_store_n(&tables_by_id_.begin(raw->id().value()), raw, __ATOMIC_RELEASE);
-  raw->set_hint_tail_max(hint_tail_max());
+  set_hint_tail_max(raw->columns(), hint_tail_max());
   if (merger_ != nullptr) merger_->watch(*raw, options_.merge_policy);
   return raw;
 }
@@ -306,7 +308,7 @@ bool DatabaseCore::keep_hints(pmem::Persister& persister) noexcept {
     const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
     if (i >= owned_tables_.size()) return has_more;
     Table& table = *owned_tables_[i];
-    if (!table.is_gone()) has_more |= table.keep_hints(persister, kHintsAtOnce);
+    if (!table.is_gone()) has_more |= engine::keep_hints(table.columns(), persister, kHintsAtOnce);
   }
 }
 
@@ -319,7 +321,7 @@ void DatabaseCore::enter_left_hints() {
       const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
       if (i >= owned_tables_.size()) return;
       Table& table = *owned_tables_[i];
-      if (table.is_gone() || !table.enter_left_hints(persister, kAtATime)) ++i;
+      if (table.is_gone() || !engine::enter_left_hints(table.columns(), persister, kAtATime)) ++i;
     }
     std::this_thread::sleep_for(kOthersTurn);
   }
@@ -330,7 +332,7 @@ void DatabaseCore::start_keeping_hints() {
   hint_keeper_ = std::make_unique<HintKeeper>(*this, *pool_, options_.hint_interval);
   if (!hint_keeper_->is_running()) hint_keeper_.reset();
   const std::lock_guard guard(ddl_mutex_);
-  for (const auto& table : owned_tables_) table->set_hint_tail_max(hint_tail_max());
+  for (const auto& table : owned_tables_) set_hint_tail_max(table->columns(), hint_tail_max());
 }
 
 Status DatabaseCore::finish_opening() {
@@ -345,7 +347,8 @@ Status DatabaseCore::finish_opening() {
     Status built = table->build_indexes(Table::kAllIndexes);
     if (first.ok() && !table->is_dropped()) first = std::move(built);
     if (Status s = table->sweep_all(); first.ok()) first = std::move(s);
-    if (Status s = table->check_hints(); first.ok()) first = std::move(s);
+    if (Status s = check_hints(table->data(), table->build_mutex()); first.ok())
+      first = std::move(s);
   }
   return first;
 }
@@ -353,7 +356,7 @@ Status DatabaseCore::finish_opening() {
 void DatabaseCore::start_sweeping() {
   std::vector<Table*> unswept;
   for (const auto& table : owned_tables_)
-    if (table->unswept_rows() != 0 || table->has_much_to_check() || table->is_unbuilt())
+    if (table->unswept_rows() != 0 || has_much_to_check(table->data()) || table->is_unbuilt())
       unswept.push_back(table.get());
   if (!options_.sweeps_in_background || unswept.empty()) return;
   for (Table* table : unswept) table->set_builds_later(true);  // its thread goes by that, too
@@ -372,7 +375,7 @@ void DatabaseCore::start_warming() {
       pool_->allocator().space().used_bytes < kLittle)
     return;
   pmem::WarmList pages;
-  for (const auto& table : owned_tables_) table->add_pages(pages);
+  for (const auto& table : owned_tables_) table->data().add_pages(pages);
   warmer_ = std::make_unique<Warmer>(*pool_, pages.hottest(bytes_max));
 }
 
@@ -475,7 +478,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
     if (progress) progress({"verify", i, ids.size()});
     if (Table* checked = table(ids[i]); checked != nullptr) {
       const std::lock_guard no_merge(checked->merge_mutex());
-      if (Status s = checked->check_hints(); !s.ok()) return s;
+      if (Status s = check_hints(checked->data(), checked->build_mutex()); !s.ok()) return s;
       if (Status s = TableAudit(checked->data()).run(now); !s.ok()) return s;
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tables/table/table.h"
+#include "tables/table/unlink_rows.h"
 
 namespace flugs::engine {
 
@@ -19,7 +20,9 @@ constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::size_t kDeadRowsAhead = 4;
 constexpr std::size_t kWritesPerOldest = 64 * WriteList::kWritesAhead;
 
-void prefetch_unlinking(const DeadRow& dead) noexcept { dead.table->prefetch_unlinking(dead); }
+void prefetch_unlinking(const DeadRow& dead) noexcept {
+  engine::prefetch_unlinking(dead.table->data(), dead);
+}
 
 void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::size_t sweeps_max) {
   DeadRowQueue& waiting = context.dead_rows.dead();
@@ -34,7 +37,7 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
     if (!dead.table->is_gone() && !dead.table->may_unlink(dead.row, sweeps_left)) return;
     waiting.pop();
     if (dead.table->is_gone() || dead.since < dead.table->rows().emptied_at(dead.row)) continue;
-    if (mvcc::VersionLayout* version = dead.table->unlink_dead(dead); version != nullptr)
+    if (mvcc::VersionLayout* version = unlink_dead(dead.table->data(), dead); version != nullptr)
       context.slot->flush_later(*version);
     dead.since = context.slots->latest_snapshot();
     dead.fences = context.commits.get() + 1;

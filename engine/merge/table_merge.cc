@@ -8,6 +8,7 @@
 #include "base/elapsed.h"
 #include "engine/merge/index_run_builder.h"
 #include "pmem/scm_reads.h"
+#include "tables/table/table_hints.h"
 
 namespace flugs::engine {
 
@@ -246,9 +247,9 @@ Status TableMerge::sweep() {
     if (is_stopped()) return too_old();
   if (Status swept = table_.sweep_all(); !swept.ok()) return swept;
   // A group has a checksum of its own: what is damaged must not get a good one.
-  while (table_.check_more_entries())
+  while (check_more_entries(table_.data(), table_.build_mutex()))
     if (is_stopped()) return too_old();
-  return table_.check_hints();
+  return check_hints(table_.data(), table_.build_mutex());
 }
 
 Status TableMerge::run() noexcept {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "base/shown.h"
@@ -91,6 +92,30 @@ void Table::load_what_is_whole(
   if (rows.ok() && data_.layout.index_runs != 0)
     visit(fmt::format("table {}, index runs", name()), data_.runs.load());
   data_.find_keys_in_runs();
+}
+
+void Table::release_replaced() {
+  data_.rows.release_replaced();
+  settle_editions();
+  data_.runs.release_replaced();
+  for (const std::size_t chunk : data_.runs.take_emptied()) {
+    std::vector<std::uint32_t> ids(data_.rows.rows_of(chunk));
+    std::iota(ids.begin(), ids.end(), data_.rows.first_row_of(chunk));
+    free_rows_.add(ids);
+  }
+}
+
+void Table::release_all() {
+  release_opening();
+  unswept_.forget();
+  if (const pmem::Extent block = schema_block_of(data_.pool, data_.layout); block.bytes != 0)
+    data_.pool.allocator().release(block);
+  data_.columns.for_each_used([](columns::Column& column) { column.release_all(); });
+  release_added_columns();
+  data_.runs.release_all();
+  data_.rows.release_all();
+  data_.keys.release_all();
+  free_rows_.release_all();
 }
 
 // ---------------------------------------------------------------------------------------- reading

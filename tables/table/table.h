@@ -176,15 +176,10 @@ class Table : public UnbuiltIndexes {
                  std::span<Value> values) const noexcept;
 
   /// Ends of a transaction, called by the database for what the context lists.
-  void undo_index_change(const IndexChange& change);
   void undo_index_changes(TransactionContext& context, std::size_t first);
   /// Whether garbage collection may unlink a row, which must be swept before: not while others are
   /// at it. Does it itself if nobody has, and `sweeps_left` is not 0 yet.
   bool may_unlink(std::uint32_t row, std::size_t& sweeps_left);
-  /// Garbage collection, step 1: out of every index that names it, then never created again.
-  /// Returns the entry that says so, to be flushed; null when the row has none any more.
-  mvcc::VersionLayout* unlink_dead(const DeadRow& dead);
-  void prefetch_unlinking(const DeadRow& dead) const noexcept;
 
   /// Sweeping of what was there at opening, see tables/table/table_sweep.cc: then, in parallel, or
   /// later by blocks, each before a row of it is given free. The caller fences.
@@ -248,6 +243,8 @@ class Table : public UnbuiltIndexes {
   double build_ms() const noexcept { return build_us_.load(std::memory_order_relaxed) / 1000.0; }
   /// The table is dropped: nobody makes indexes of it on return, nor will.
   void wait_for_build() { const std::lock_guard guard(build_mutex_); }
+  /// Held while indexes are made, hints checked, or former editions given back.
+  Mutex& build_mutex() noexcept { return build_mutex_; }
   /// One key by all threads.
   Status rebuild_hash(std::size_t key, recovery::Phases& phases);
 
@@ -301,18 +298,6 @@ class Table : public UnbuiltIndexes {
   bool is_key_twice(std::size_t key, std::span<const Value> values,
                     const mvcc::Visibility& visibility) const;
 
-  /// Opening: everything that transactions and queries read.
-  void add_pages(pmem::WarmList& pages) const;
-  /// Checks what opening has not: entries, some of them by check_more_entries, and hints. kCorrupt.
-  Status check_hints();
-  bool check_more_entries();
-  bool has_much_to_check() const noexcept;
-  /// Of all dictionaries (Dictionary::keep_hints, enter_left_hints, set_hint_tail_max), `at_most`
-  /// of each.
-  bool enter_left_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept;
-  bool keep_hints(pmem::Persister& persister,
-                  std::uint32_t at_most = columns::Dictionary::kHintsKeptMax) noexcept;
-  void set_hint_tail_max(std::uint32_t entries) noexcept;
   /// Dropping: gives everything but the table's own extent back, DRAM too.
   void release_all();
 

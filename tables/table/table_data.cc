@@ -68,6 +68,13 @@ void TableData::find_keys_in_runs() noexcept {
     keys[place]->set_uses_runs(runs.serve_key(place));
 }
 
+void TableData::add_pages(pmem::WarmList& pages) const {
+  for (const KeyIndex* key : keys) key->add_pages(pages);
+  runs.add_pages(pages);
+  columns.for_each_used([&](const columns::Column& column) { column.add_pages(pages); });
+  rows.add_pages(pages);
+}
+
 Status TableData::no_column(const TableDefinition& now, ColumnId column) const {
   if (column.value() < now.columns.size())
     return Status(StatusCode::kInvalidArgument,

@@ -64,6 +64,8 @@ struct TableData final {
   void make_keys();
   /// Opening, when the runs are loaded: tells each key whether it is looked for in them.
   void find_keys_in_runs() noexcept;
+  /// Opening: everything that transactions and queries read.
+  void add_pages(pmem::WarmList& pages) const;
 
   pmem::Pool& pool;
   TableLayout& layout;

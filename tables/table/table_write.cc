@@ -12,6 +12,7 @@
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/definition_of_now.h"
 #include "tables/table/table.h"
+#include "tables/table/unlink_rows.h"
 
 namespace flugs::engine {
 
@@ -168,17 +169,8 @@ Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std:
 // From there on, which are all this table's.
 void Table::undo_index_changes(TransactionContext& context, std::size_t first) {
   while (context.index_changes.size() > first) {
-    undo_index_change(context.index_changes.back());
+    undo_index_change(data_, context.index_changes.back());
     context.index_changes.pop_back();
-  }
-}
-
-void Table::undo_index_change(const IndexChange& change) {
-  KeyIndex& key = *data_.keys[change.key];
-  if (change.replaced == kNoRow) {
-    key.erase(change.row);
-  } else {
-    key.undo_replace(change.replaced, change.row);
   }
 }
 

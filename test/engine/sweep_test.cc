@@ -13,6 +13,7 @@
 #include "mvcc/stamps.h"
 #include "tables/catalog/catalog.h"
 #include "tables/table/table.h"
+#include "tables/table/table_hints.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -292,7 +293,7 @@ TEST_CASE("a look-up reports a damaged index, a dictionary works without it", "[
   for (std::int64_t id = 0; id < 3000; ++id) must(insert(id));
   {  // otherwise opening needs the index of a dictionary, and reports the same
     pmem::Persister persister(database->pool().medium());
-    while (database->table(table)->keep_hints(persister)) {
+    while (engine::keep_hints(database->table(table)->columns(), persister)) {
     }
   }
   // Indexes of the two columns, then that of the key.

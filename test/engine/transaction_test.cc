@@ -121,9 +121,7 @@ TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[en
   update_all(rows);
   for (std::size_t i = 0; i < rows.size(); ++i)
     rows[i] = items.update(rows[i], kRemark, Value::string(std::to_string(i)));
-  const auto reserved = [&] {
-    return must(items.database->statistics(items.table)).rows_reserved;
-  };
+  const auto reserved = [&] { return must(items.database->statistics(items.table)).rows_reserved; };
   const std::uint64_t reserved_before = reserved();
   Transaction old = items.begin(AccessMode::kReadOnly);
   std::vector<RowId> latest = rows;
