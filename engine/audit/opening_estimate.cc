@@ -45,7 +45,7 @@ Status add_table(engine::Table& table, std::size_t tables, Ready ready, engine::
   const bool is_taken = room.takes(unbuilt);
   (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += unbuilt.entries;
   const bool needs_all = ready == Ready::kIndexesBuilt || (is_taken && table.has_keys_in_dram());
-  const std::uint32_t left = needs_all ? 0 : table.rows_left_unswept(tables);
+  const std::uint32_t left = needs_all ? 0 : table.row_sweep().rows_left_unswept(tables);
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;
   for (const engine::KeyIndex* key : table.keys()) {

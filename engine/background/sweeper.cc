@@ -77,7 +77,7 @@ void Sweeper::run(const std::stop_token& stop) noexcept {
   wait_for_drops(stop);
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
   for (Table* table : tables_) {
-    while (!stop.stop_requested() && table->sweep_more()) pmem::begin_scm_task();
+    while (!stop.stop_requested() && table->row_sweep().sweep_more()) pmem::begin_scm_task();
     while (!stop.stop_requested() && check_more_entries(table->data(), table->build_mutex()))
       pmem::begin_scm_task();
     if (!stop.stop_requested()) static_cast<void>(check_hints(table->data(), table->build_mutex()));

@@ -346,7 +346,7 @@ Status DatabaseCore::finish_opening() {
   for (Table* table : found) {  // of one that is dropped meanwhile nothing is left
     Status built = table->build_indexes(Table::kAllIndexes);
     if (first.ok() && !table->is_dropped()) first = std::move(built);
-    if (Status s = table->sweep_all(); first.ok()) first = std::move(s);
+    if (Status s = table->row_sweep().sweep_all(); first.ok()) first = std::move(s);
     if (Status s = check_hints(table->data(), table->build_mutex()); first.ok())
       first = std::move(s);
   }
@@ -356,7 +356,8 @@ Status DatabaseCore::finish_opening() {
 void DatabaseCore::start_sweeping() {
   std::vector<Table*> unswept;
   for (const auto& table : owned_tables_)
-    if (table->unswept_rows() != 0 || has_much_to_check(table->data()) || table->is_unbuilt())
+    if (table->row_sweep().unswept_rows() != 0 || has_much_to_check(table->data()) ||
+        table->is_unbuilt())
       unswept.push_back(table.get());
   if (!options_.sweeps_in_background || unswept.empty()) return;
   for (Table* table : unswept) table->set_builds_later(true);  // its thread goes by that, too
@@ -447,7 +448,7 @@ Statistics DatabaseCore::statistics() const {
     statistics.merge_failures += merges.failures;
     statistics.merge_seconds += merges.seconds;
     statistics.writes_refused += merges.writes_refused;
-    statistics.rows_unswept += table->unswept_rows();
+    statistics.rows_unswept += table->row_sweep().unswept_rows();
     const std::uint64_t left = table->still_unbuilt().steps();
     statistics.index_entries_left += left;
     statistics.index_entries_built += table->left_by_opening().steps() - left;

@@ -290,15 +290,16 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
     std::uint32_t first;
     std::uint32_t end;
     std::vector<std::uint32_t> free;
-    Table::SweepCounts counts;
+    RowSweep::Counts counts;
   };
   std::vector<Swept> parts;
   for (const auto& table : owned_tables_) {
     const std::uint32_t end = table->rows().rows_end();
     const bool needs_all = options_.ready == Ready::kIndexesBuilt ||
                            (table->has_keys_in_dram() && !table->is_unbuilt(Table::kKeyIndexes));
-    const std::uint32_t left = needs_all ? 0 : table->rows_left_unswept(owned_tables_.size());
-    if (left != 0) table->leave_unswept(left, *slots_);
+    const std::uint32_t left =
+        needs_all ? 0 : table->row_sweep().rows_left_unswept(owned_tables_.size());
+    if (left != 0) table->row_sweep().defer(left, *slots_);
     for (std::uint32_t first = left; first < end; first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
   }
@@ -307,8 +308,8 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   for (Swept& part : parts)
     tasks.emplace_back([&part, this] {
       pmem::Persister persister(pool_->medium());
-      Status s = part.table->sweep(part.first, part.end, Table::SweepMoment::kOpening, *slots_,
-                                   part.free, persister, part.counts);
+      Status s = part.table->row_sweep().sweep(part.first, part.end, RowSweep::Moment::kOpening,
+                                               *slots_, part.free, persister, part.counts);
       persister.fence("sweep/1");
       return s;
     });

@@ -34,7 +34,8 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
     if (waiting.size() > kDeadRowsAhead) prefetch_unlinking(waiting[kDeadRowsAhead]);
     // A drop that is under way may still fail: leave the rows until it is decided.
     if (dead.table->is_dropped() && !dead.table->is_gone()) return;
-    if (!dead.table->is_gone() && !dead.table->may_unlink(dead.row, sweeps_left)) return;
+    if (!dead.table->is_gone() && !dead.table->row_sweep().may_unlink(dead.row, sweeps_left))
+      return;
     waiting.pop();
     if (dead.table->is_gone() || dead.since < dead.table->rows().emptied_at(dead.row)) continue;
     if (mvcc::VersionLayout* version = unlink_dead(dead.table->data(), dead); version != nullptr)

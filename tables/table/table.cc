@@ -107,7 +107,7 @@ void Table::release_replaced() {
 
 void Table::release_all() {
   release_opening();
-  unswept_.forget();
+  row_sweep_.forget();
   if (const pmem::Extent block = schema_block_of(data_.pool, data_.layout); block.bytes != 0)
     data_.pool.allocator().release(block);
   data_.columns.for_each_used([](columns::Column& column) { column.release_all(); });

@@ -19,10 +19,10 @@
 #include "recovery/phases.h"
 #include "tables/catalog/foreign_keys.h"
 #include "tables/keys/unbuilt_indexes.h"
-#include "tables/rows/unswept_rows.h"
 #include "tables/table/column_looks.h"
 #include "tables/table/free_rows.h"
 #include "tables/table/merge_record.h"
+#include "tables/table/row_sweep.h"
 #include "tables/table/table_data.h"
 #include "tables/transactions/auto_increment.h"
 #include "tables/transactions/transaction_context.h"
@@ -177,30 +177,8 @@ class Table : public UnbuiltIndexes {
 
   /// Ends of a transaction, called by the database for what the context lists.
   void undo_index_changes(TransactionContext& context, std::size_t first);
-  /// Whether garbage collection may unlink a row, which must be swept before: not while others are
-  /// at it. Does it itself if nobody has, and `sweeps_left` is not 0 yet.
-  bool may_unlink(std::uint32_t row, std::size_t& sweeps_left);
-
-  /// Sweeping of what was there at opening, see tables/table/table_sweep.cc: then, in parallel, or
-  /// later by blocks, each before a row of it is given free. The caller fences.
-  struct SweepCounts {
-    std::uint64_t live = 0;
-    std::uint64_t recycled = 0;
-  };
-  enum class SweepMoment : std::uint8_t { kOpening, kOpen };
-  Status sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
-               const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
-               pmem::Persister& persister, SweepCounts& counts) const;
-  /// Opening: the rows that may be left for later, from the first on, a multiple of
-  /// UnsweptRows::kBlockRows, unless keys are made of them. There are so many `tables`.
-  std::uint32_t rows_left_unswept(std::size_t tables) const noexcept;
-  /// Opening: rows below `end`, a multiple of UnsweptRows::kBlockRows, are left for later.
-  void leave_unswept(std::uint32_t end, mvcc::TransactionSlots& slots);
-  /// Sweeps a block of those that were left; false: others are at all that there are.
-  bool sweep_more();
-  /// Sweeps what is left. Fails with kCorrupt for any row since opening.
-  Status sweep_all();
-  std::uint32_t unswept_rows() const noexcept { return unswept_.rows(); }
+  RowSweep& row_sweep() noexcept { return row_sweep_; }
+  const RowSweep& row_sweep() const noexcept { return row_sweep_; }
 
   // Indexes that opening leaves to be made, see tables/table/table_build.cc.
   bool has_keys_in_dram() const noexcept;
@@ -442,14 +420,6 @@ class Table : public UnbuiltIndexes {
   bool update_in_place(TransactionContext& context, std::uint32_t row, Changes changes);
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row,
                                      Changes changes);
-  Status sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
-                     SweepMoment moment, const mvcc::TransactionSlots& slots,
-                     pmem::Persister& persister, SweepCounts& counts) const;
-  Status sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment moment,
-                    const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
-                    pmem::Persister& persister, SweepCounts& counts) const;
-  Status impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const;
-  void sweep_block(std::uint32_t block);
   void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
                     columns::HashIndexBuilder::Source& source) const;
   static constexpr const char* kIndexesPhase = "indexes";
@@ -493,10 +463,8 @@ class Table : public UnbuiltIndexes {
   std::atomic<bool> keeps_opening_{false};
   Mutex build_mutex_;  // protects build_status_; rank: after merge_mutex_
   Status build_status_;
-  UnsweptRows unswept_;
-  mvcc::TransactionSlots* slots_ = nullptr;  // when rows or indexes were left
-  std::mutex sweep_mutex_;                   // protects sweep_status_; a leaf
-  Status sweep_status_;
+  RowSweep row_sweep_{data_, free_rows_};
+  mvcc::TransactionSlots* slots_ = nullptr;  // when indexes were left
   FreeRows free_rows_{data_.rows};
 };
 

@@ -192,13 +192,13 @@ Status Table::build_indexes(std::uint8_t indexes) noexcept {
 
 Status Table::sweep_for_build(recovery::Phases& phases) {
   const std::vector<std::function<Status()>> tasks(phases.threads(), [this] {
-    while (!build_stops_->load(std::memory_order_relaxed) && sweep_more()) {
+    while (!build_stops_->load(std::memory_order_relaxed) && row_sweep_.sweep_more()) {
     }
     return Status();
   });
   if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
   if (build_stops_->load(std::memory_order_relaxed)) return {};
-  return sweep_all();
+  return row_sweep_.sweep_all();
 }
 
 Status Table::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {

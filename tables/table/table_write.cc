@@ -62,7 +62,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
     free_rows_.forget_emptied(local);
     if (Status s = grant_rows(context, local); !s.ok()) {
       // There may be dead rows where nobody has looked yet: for the next transaction.
-      if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(sweep_all());
+      if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(row_sweep_.sweep_all());
       return s;
     }
     if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile(context);

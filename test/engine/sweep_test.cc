@@ -177,7 +177,7 @@ TEST_CASE("a full pool reuses rows that were swept late, by any thread", "[engin
   REQUIRE(crowd.unswept() > 5000);
   SECTION("no thread") {}
   SECTION("another thread, before any write needs them") {
-    while (crowd.rows().sweep_more()) {
+    while (crowd.rows().row_sweep().sweep_more()) {
     }
   }
   // Few transactions, so that the clock hardly moves; later ones need no space for their intents
@@ -343,7 +343,7 @@ TEST_CASE("a table is merged, or dropped, with rows unswept", "[engine][recovery
   SECTION("dropped") {
     const engine::Table& rows = crowd.rows();
     must(crowd.database->drop_table(crowd.table));
-    CHECK(rows.unswept_rows() == 0);
+    CHECK(rows.row_sweep().unswept_rows() == 0);
     must(crowd.database->finish_opening());
   }
 }

@@ -1,5 +1,4 @@
-// Sweeping: what opening does to every row that was there before, at once or when it is first
-// needed.
+#include "tables/table/row_sweep.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +12,8 @@
 #include "mvcc/transaction_slots.h"
 #include "pmem/flush_run.h"
 #include "tables/table/cell_checks.h"
-#include "tables/table/table.h"
+#include "tables/table/free_rows.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -70,9 +70,9 @@ void end_tag(mvcc::VersionLayout& version, pmem::Persister& persister) {
 //             reader may have seen that it was created, and then see that it is not deleted.
 //             No row is given free that somebody else gives free: one that was deleted since
 //             opening is left to garbage collection, which has its block swept before it begins.
-Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
-                    const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
-                    pmem::Persister& persister, SweepCounts& counts) const {
+Status RowSweep::sweep(std::uint32_t first, std::uint32_t end, Moment moment,
+                       const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
+                       pmem::Persister& persister, Counts& counts) const {
   std::uint32_t part_end = first;
   for (std::uint32_t row = first; row < end; row = part_end) {
     part_end = std::min({end, data_.rows.end_of_chunk_with(row), row + UnsweptRows::kBlockRows});
@@ -87,9 +87,9 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
 }
 
 // Rows of one chunk, UnsweptRows::kBlockRows at most.
-Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment moment,
-                         const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
-                         pmem::Persister& persister, SweepCounts& counts) const {
+Status RowSweep::sweep_rows(std::uint32_t first, std::uint32_t end, Moment moment,
+                            const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
+                            pmem::Persister& persister, Counts& counts) const {
   if (Status s = data_.rows.check_header(first); !s.ok()) return s;
   pmem::FlushRun dead(persister, "sweep/1");
   std::array<const std::byte*, UnsweptRows::kBlockRows> live;
@@ -104,29 +104,29 @@ Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment mom
       continue;
     }
     live[live_count++] = data_.rows.address(row);
-    if (found == Found::kStaleTag && moment == SweepMoment::kOpening) end_tag(version, persister);
+    if (found == Found::kStaleTag && moment == Moment::kOpening) end_tag(version, persister);
   }
   counts.live += live_count;
   // Codes are looked up without another check from here on.
   return check_cells(data_, first, std::span(live.data(), live_count));
 }
 
-Status Table::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const {
+Status RowSweep::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const {
   const mvcc::VersionLayout& version = data_.rows.version(row);
   const mvcc::Stamp created = mvcc::load_stamp(version.created);
   const mvcc::Stamp deleted = mvcc::load_stamp(version.deleted);
   return Status(StatusCode::kCorrupt,
                 fmt::format("{}: table {}, row {}: time-stamp expected at most {}, found {}",
-                            data_.pool.path(), name(), row, slots.opened_at(),
+                            data_.pool.path(), data_.name(), row, slots.opened_at(),
                             std::max(mvcc::is_tag(created) ? 0 : created,
                                      mvcc::is_tag(deleted) ? 0 : deleted)));
 }
 
 // The rows of a group that died stay where they are: the next merge leaves them out. Of a group
 // that a run serves nothing but its version blocks is looked at.
-Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
-                          SweepMoment moment, const mvcc::TransactionSlots& slots,
-                          pmem::Persister& persister, SweepCounts& counts) const {
+Status RowSweep::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
+                             Moment moment, const mvcc::TransactionSlots& slots,
+                             pmem::Persister& persister, Counts& counts) const {
   const std::uint32_t group_first = data_.rows.first_row_of_chunk_with(first);
   const bool is_served = data_.runs.serves(first);
   pmem::FlushRun dead(persister, "sweep/1");
@@ -148,31 +148,31 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
       continue;
     }
     if (!is_served) ++counts.live;
-    if (found == Found::kStaleTag && moment == SweepMoment::kOpening) end_tag(*version, persister);
+    if (found == Found::kStaleTag && moment == Moment::kOpening) end_tag(*version, persister);
   }
   return {};
 }
 
 // Of a block that was taken. What is wrong is kept for whoever asks; dead rows of a damaged block
 // are not used again.
-void Table::sweep_block(std::uint32_t block) {
+void RowSweep::sweep_block(std::uint32_t block) {
   const std::uint32_t first = block * UnsweptRows::kBlockRows;
   std::vector<std::uint32_t> free;
-  SweepCounts counts;
+  Counts counts;
   pmem::Persister persister(data_.pool.medium());
-  Status swept = sweep(first, first + UnsweptRows::kBlockRows, SweepMoment::kOpen, *slots_, free,
+  Status swept = sweep(first, first + UnsweptRows::kBlockRows, Moment::kOpen, *slots_, free,
                        persister, counts);
   persister.fence("sweep/1");
   if (swept.ok()) {
     free_rows_.add_swept(std::move(free), *slots_);
   } else {
-    const std::lock_guard guard(sweep_mutex_);
-    if (sweep_status_.ok()) sweep_status_ = std::move(swept);
+    const std::lock_guard guard(mutex_);
+    if (status_.ok()) status_ = std::move(swept);
   }
   unswept_.note_swept(block);
 }
 
-std::uint32_t Table::rows_left_unswept(std::size_t tables) const noexcept {
+std::uint32_t RowSweep::rows_left_unswept(std::size_t tables) const noexcept {
   // What slots had been granted at a crash lies at the end. Of many tables less is swept of each,
   // so that opening does not take longer with their number than their loading.
   constexpr std::uint32_t kSweptAtOnce = 1u << 13;
@@ -183,13 +183,13 @@ std::uint32_t Table::rows_left_unswept(std::size_t tables) const noexcept {
   return (end - std::min(end, share)) / UnsweptRows::kBlockRows * UnsweptRows::kBlockRows;
 }
 
-void Table::leave_unswept(std::uint32_t end, mvcc::TransactionSlots& slots) {
+void RowSweep::defer(std::uint32_t end, mvcc::TransactionSlots& slots) {
   slots_ = &slots;
   unswept_.leave(end);
 }
 
 // A block that another thread sweeps is not waited for: that thread may be of the least priority.
-bool Table::may_unlink(std::uint32_t row, std::size_t& sweeps_left) {
+bool RowSweep::may_unlink(std::uint32_t row, std::size_t& sweeps_left) {
   if (__builtin_expect(!unswept_.has(row), 1)) return true;
   const std::uint32_t block = row / UnsweptRows::kBlockRows;
   if (sweeps_left == 0 || !unswept_.take(block)) return !unswept_.has(row);
@@ -198,20 +198,20 @@ bool Table::may_unlink(std::uint32_t row, std::size_t& sweeps_left) {
   return true;
 }
 
-bool Table::sweep_more() {
+bool RowSweep::sweep_more() {
   if (!unswept_.any()) return false;
   const std::uint32_t block = unswept_.take_next();
   if (block != UnsweptRows::kNone) sweep_block(block);
   return block != UnsweptRows::kNone;
 }
 
-Status Table::sweep_all() {
+Status RowSweep::sweep_all() {
   while (sweep_more()) {
   }
   unswept_.wait_until_swept();
   if (slots_ != nullptr) free_rows_.release_swept_soon(*slots_);
-  const std::lock_guard guard(sweep_mutex_);
-  return sweep_status_;
+  const std::lock_guard guard(mutex_);
+  return status_;
 }
 
 }  // namespace flugs::engine
