@@ -46,7 +46,8 @@ Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> me
   auto core = engine::DatabaseCore::open(std::move(*pool), false, open_options(slots), room);
   if (!core.ok() || !late_indexes) return core;
   // As if a thread would make them later.
-  for (const TableId id : (*core)->tables()) (*core)->table(id)->set_builds_later(true);
+  for (const TableId id : (*core)->tables())
+    (*core)->table(id)->index_build().set_builds_later(true);
   return core;
 }
 

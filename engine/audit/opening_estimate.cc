@@ -36,20 +36,21 @@ Status add_table(engine::Table& table, std::size_t tables, Ready ready, engine::
   estimate.chunks += table.rows().chunk_count();
   table.rows().for_each_group([&](const engine::RowGroup&) { ++estimate.groups; });
   estimate.hint_bytes += engine::hint_bytes_of(table.data());
-  if (Status s = table.begin_dictionaries(); !s.ok()) return s;
+  if (Status s = table.index_build().begin_dictionaries(); !s.ok()) return s;
   table.columns().for_each_used([&](columns::Column& column) {
     if (column.is_dictionary() && column.dictionary().has_hints())
       estimate.dictionary_entries += column.dictionary().count_unproven();
   });
-  const engine::Table::Unbuilt unbuilt = table.find_unbuilt();
+  const engine::DeferredIndexes unbuilt = table.index_build().find_indexes();
   const bool is_taken = room.takes(unbuilt);
   (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += unbuilt.entries;
-  const bool needs_all = ready == Ready::kIndexesBuilt || (is_taken && table.has_keys_in_dram());
+  const bool needs_all =
+      ready == Ready::kIndexesBuilt || (is_taken && table.index_build().has_keys_in_dram());
   const std::uint32_t left = needs_all ? 0 : table.row_sweep().rows_left_unswept(tables);
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;
   for (const engine::KeyIndex* key : table.keys()) {
-    const std::uint64_t rows = table.unserved_rows(*key);
+    const std::uint64_t rows = table.index_build().unserved_rows(*key);
     if (key->is_unique() && !key->has_hints())
       (is_taken ? estimate.hash_entries : estimate.key_entries_left) += rows;
     if (key->is_ordered())

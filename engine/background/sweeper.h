@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/background/rest.h"
-#include "tables/keys/unbuilt_indexes.h"
+#include "tables/keys/deferred_indexes.h"
 
 namespace flugs::engine {
 
@@ -24,7 +24,7 @@ class Sweeper {
   bool is_running() const noexcept { return thread_.joinable(); }
 
  private:
-  Table* next_to_build(UnbuiltIndexes::Indexes kind, bool is_wanted) const noexcept;
+  Table* next_to_build(DeferredIndexes::Kind kind, bool is_wanted) const noexcept;
   bool build_next() noexcept;
   void build(const std::stop_token& stop) noexcept;
   void wait_for_drops(const std::stop_token& stop) noexcept;

@@ -344,10 +344,10 @@ Status DatabaseCore::finish_opening() {
   enter_left_hints();
   Status first;
   for (Table* table : found) {  // of one that is dropped meanwhile nothing is left
-    Status built = table->build_indexes(Table::kAllIndexes);
+    Status built = table->index_build().build(DeferredIndexes::kAllIndexes);
     if (first.ok() && !table->is_dropped()) first = std::move(built);
     if (Status s = table->row_sweep().sweep_all(); first.ok()) first = std::move(s);
-    if (Status s = check_hints(table->data(), table->build_mutex()); first.ok())
+    if (Status s = check_hints(table->data(), table->index_build().mutex()); first.ok())
       first = std::move(s);
   }
   return first;
@@ -357,13 +357,14 @@ void DatabaseCore::start_sweeping() {
   std::vector<Table*> unswept;
   for (const auto& table : owned_tables_)
     if (table->row_sweep().unswept_rows() != 0 || has_much_to_check(table->data()) ||
-        table->is_unbuilt())
+        table->index_build().is_deferred())
       unswept.push_back(table.get());
   if (!options_.sweeps_in_background || unswept.empty()) return;
-  for (Table* table : unswept) table->set_builds_later(true);  // its thread goes by that, too
+  for (Table* table : unswept)
+    table->index_build().set_builds_later(true);  // its thread goes by that, too
   sweeper_ = std::make_unique<Sweeper>(unswept);
   if (sweeper_->is_running()) return;
-  for (Table* table : unswept) table->set_builds_later(false);
+  for (Table* table : unswept) table->index_build().set_builds_later(false);
 }
 
 void DatabaseCore::start_warming() {
@@ -449,10 +450,10 @@ Statistics DatabaseCore::statistics() const {
     statistics.merge_seconds += merges.seconds;
     statistics.writes_refused += merges.writes_refused;
     statistics.rows_unswept += table->row_sweep().unswept_rows();
-    const std::uint64_t left = table->still_unbuilt().steps();
+    const std::uint64_t left = table->index_build().still_deferred().steps();
     statistics.index_entries_left += left;
-    statistics.index_entries_built += table->left_by_opening().steps() - left;
-    statistics.index_build_ms += table->build_ms();
+    statistics.index_entries_built += table->index_build().deferred_at_opening().steps() - left;
+    statistics.index_build_ms += table->index_build().build_ms();
   }
   return statistics;
 }
@@ -471,7 +472,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
   const mvcc::Visibility now(slots_->mirrors(), slots_->now(), mvcc::kNoStamp);
   for (const TableId id : ids) {  // of all: foreign keys look into other tables
     if (Table* checked = table(id); checked != nullptr) {
-      if (Status s = checked->build_indexes(Table::kAllIndexes); !s.ok()) return s;
+      if (Status s = checked->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
     }
   }
   enter_left_hints();
@@ -479,7 +480,8 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
     if (progress) progress({"verify", i, ids.size()});
     if (Table* checked = table(ids[i]); checked != nullptr) {
       const std::lock_guard no_merge(checked->merge_mutex());
-      if (Status s = check_hints(checked->data(), checked->build_mutex()); !s.ok()) return s;
+      if (Status s = check_hints(checked->data(), checked->index_build().mutex()); !s.ok())
+        return s;
       if (Status s = TableAudit(checked->data()).run(now); !s.ok()) return s;
     }
   }

@@ -86,7 +86,8 @@ class DatabaseCore {
     // A table that is dropped meanwhile keeps its place in DRAM until the database is closed.
     if (is_forked()) return;
     const Table* target = table(key.table);
-    if (target != nullptr && target->keys().can_find(key.index) && !target->is_unbuilt())
+    if (target != nullptr && target->keys().can_find(key.index) &&
+        !target->index_build().is_deferred())
       target->prefetch(key.index, values);
   }
   /// The transaction's context, made ready to write; null and `why` when it may not.

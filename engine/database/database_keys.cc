@@ -61,7 +61,7 @@ Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
                   fmt::format("table {}: a key that is dropped is not added", altered->name()));
   const std::lock_guard no_merge(altered->merge_mutex());
   // From here on nobody makes indexes of the table, nor looks at rows that opening left.
-  if (Status s = altered->build_indexes(Table::kAllIndexes); !s.ok()) return s;
+  if (Status s = altered->build_indexes(DeferredIndexes::kAllIndexes); !s.ok()) return s;
   if (Status s = altered->sweep_all(); !s.ok()) return s;
   std::size_t place = 0;
   {
@@ -132,7 +132,7 @@ Status DatabaseCore::drop_key(KeyId key) {
   Table* altered = table(key.table);
   if (altered == nullptr) return no_table();
   const std::lock_guard no_merge(altered->merge_mutex());
-  if (Status s = altered->build_indexes(Table::kAllIndexes); !s.ok()) return s;
+  if (Status s = altered->build_indexes(DeferredIndexes::kAllIndexes); !s.ok()) return s;
   {
     const std::lock_guard guard(ddl_mutex_);
     if (altered->is_dropped()) return no_table();
@@ -177,7 +177,7 @@ void DatabaseCore::withdraw_key(Table& table, std::size_t place) {
 // added to the table, or dropped.
 void DatabaseCore::release_key(Table& table) {
   static_cast<void>(wait_for_snapshots(slots_->advance(), kReleasePatience));
-  table.wait_for_build();  // nobody looks at hints any more (Table::check_hints)
+  table.index_build().wait();  // nobody looks at hints any more (Table::check_hints)
   const std::lock_guard guard(ddl_mutex_);
   if (!table.is_gone()) table.keys().release_withdrawn(slots_->oldest_snapshot());
 }

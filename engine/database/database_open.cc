@@ -257,10 +257,10 @@ Result<std::uint64_t> DatabaseCore::resolve_transactions() {
 // Finds out what is to be made, and leaves what opening does not take.
 Status DatabaseCore::begin_rebuild(OpeningRoom& room) {
   for (const auto& table : owned_tables_) {
-    if (Status s = table->begin_dictionaries(); !s.ok()) return s;
-    const Table::Unbuilt unbuilt = table->find_unbuilt();
+    if (Status s = table->index_build().begin_dictionaries(); !s.ok()) return s;
+    const DeferredIndexes unbuilt = table->index_build().find_indexes();
     if (!room.takes(unbuilt))
-      table->leave_indexes(unbuilt, options_.recovery_threads, *slots_, closing_);
+      table->index_build().defer(unbuilt, options_.recovery_threads, *slots_, closing_);
   }
   return {};
 }
@@ -270,7 +270,7 @@ Result<std::uint64_t> DatabaseCore::rebuild_dictionary_indexes(recovery::Phases&
   if (Status s = begin_rebuild(room); !s.ok()) return s;
   std::vector<columns::Dictionary*> dictionaries;
   for (const auto& table : owned_tables_)
-    if (!table->is_unbuilt(Table::kDictionaryIndexes))
+    if (!table->index_build().is_deferred(DeferredIndexes::kDictionaryIndexes))
       table->columns().for_each_used([&](columns::Column& column) {
         if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
       });
@@ -296,7 +296,8 @@ Status DatabaseCore::sweep_tables(recovery::Phases& phases) {
   for (const auto& table : owned_tables_) {
     const std::uint32_t end = table->rows().rows_end();
     const bool needs_all = options_.ready == Ready::kIndexesBuilt ||
-                           (table->has_keys_in_dram() && !table->is_unbuilt(Table::kKeyIndexes));
+                           (table->index_build().has_keys_in_dram() &&
+                            !table->index_build().is_deferred(DeferredIndexes::kKeyIndexes));
     const std::uint32_t left =
         needs_all ? 0 : table->row_sweep().rows_left_unswept(owned_tables_.size());
     if (left != 0) table->row_sweep().defer(left, *slots_);
@@ -330,13 +331,13 @@ Result<std::uint64_t> DatabaseCore::rebuild_key_indexes(recovery::Phases& phases
   std::vector<std::function<Status()>> ordered;
   for (const auto& owned : owned_tables_) {
     Table* table = owned.get();
-    if (table->is_unbuilt(Table::kKeyIndexes)) continue;
+    if (table->index_build().is_deferred(DeferredIndexes::kKeyIndexes)) continue;
     for (const std::size_t key : KeyPlaces(table->keys().kept())) {
       if (table->keys()[key]->is_unique() && !table->keys()[key]->has_hints())
-        if (Status s = table->rebuild_hash(key, phases); !s.ok()) return s;
+        if (Status s = table->index_build().rebuild_hash(key, phases); !s.ok()) return s;
       if (table->keys()[key]->is_ordered())
         ordered.emplace_back([table, key] {
-          table->rebuild_ordered(key);
+          table->index_build().rebuild_ordered(key);
           return Status();
         });
     }

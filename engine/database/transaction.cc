@@ -92,8 +92,8 @@ Result<RowId> Transaction::insert_row(TableId table, std::span<const Given> row)
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_write(); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   return insert_and_note(*context_, *target, row);
 }
 
@@ -112,8 +112,8 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_write(); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   const engine::Visit visiting(*context_);
   Status added = target->insert_rows(*context_, values, ids);
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
@@ -128,8 +128,8 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_write(); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
     return update_and_note(*context_, *target, row, changes);
   return target->update(*context_, row, changes);
@@ -141,8 +141,8 @@ Status Transaction::remove(TableId table, RowId row) {
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_write(); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   Status removed = target->remove(*context_, row);
   if (!removed.ok()) note_row(*context_, *target, row);
   return removed;
@@ -183,9 +183,10 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
   if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  if (target->is_unbuilt())
-    if (Status s = target->keys()[key.index]->is_ordered() ? target->prepare_range()
-                                                           : target->prepare_lookup(key.index);
+  if (target->index_build().is_deferred())
+    if (Status s = target->keys()[key.index]->is_ordered()
+                       ? target->index_build().prepare_range()
+                       : target->index_build().prepare_lookup(key.index);
         !s.ok())
       return s;
   Status done = go_through(
@@ -206,8 +207,8 @@ Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
   if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_range(); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_range(); !s.ok()) return s;
   std::uint32_t last = engine::kNoRow;
   Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {

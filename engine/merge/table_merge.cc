@@ -242,14 +242,15 @@ void TableMerge::freeze_candidates() {
 }
 
 Status TableMerge::sweep() {
-  if (Status built = table_.build_indexes(Table::kKeyIndexes); !built.ok()) return built;
+  if (Status built = table_.index_build().build(DeferredIndexes::kKeyIndexes); !built.ok())
+    return built;
   while (table_.row_sweep().sweep_more())
     if (is_stopped()) return too_old();
   if (Status swept = table_.row_sweep().sweep_all(); !swept.ok()) return swept;
   // A group has a checksum of its own: what is damaged must not get a good one.
-  while (check_more_entries(table_.data(), table_.build_mutex()))
+  while (check_more_entries(table_.data(), table_.index_build().mutex()))
     if (is_stopped()) return too_old();
-  return check_hints(table_.data(), table_.build_mutex());
+  return check_hints(table_.data(), table_.index_build().mutex());
 }
 
 Status TableMerge::run() noexcept {

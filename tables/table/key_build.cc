@@ -55,7 +55,9 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
     met.clear();
     key_.add_existing(
         row, key_.hash_of(row),
-        [&](std::uint32_t newer) { return table_.leads_to(key_, newer, row, snapshot); },
+        [&](std::uint32_t newer) {
+          return table_.index_build().leads_to(key_, newer, row, snapshot);
+        },
         [&](std::uint32_t other) { met.push_back(other); });
     if (met.empty()) continue;
     for (const std::uint32_t other : met)

@@ -106,7 +106,7 @@ void Table::release_replaced() {
 }
 
 void Table::release_all() {
-  release_opening();
+  index_build_.release_opening();
   row_sweep_.forget();
   if (const pmem::Extent block = schema_block_of(data_.pool, data_.layout); block.bytes != 0)
     data_.pool.allocator().release(block);
@@ -150,8 +150,8 @@ void Table::walk_unhashed(const KeyIndex& key, std::span<const Value> values,
     const auto is_seen = [&](std::uint32_t row) {
       return visibility.sees(data_.rows.version(row));
     };
-    walk_key(key, KeyRange::equal(values), visibility.snapshot(), is_seen,
-             [&](std::uint32_t row) { return visit(data_.make_row(row)); });
+    index_build_.walk(key, KeyRange::equal(values), visibility.snapshot(), is_seen,
+                      [&](std::uint32_t row) { return visit(data_.make_row(row)); });
     return;
   }
   const std::uint32_t end = data_.rows.rows_end();
@@ -188,8 +188,8 @@ Result<Row> Table::find(TransactionContext& context, std::size_t key_index,
                         std::span<const Value> values) {
   const KeyIndex& key = *data_.keys[key_index];
   bool is_late = false;
-  if (is_unbuilt()) {
-    if (Status s = prepare_lookup(key_index); !s.ok()) return s;
+  if (index_build_.is_deferred()) {
+    if (Status s = index_build_.prepare_lookup(key_index); !s.ok()) return s;
     is_late = key.late() != nullptr;
   }
   if (!key.is_unique())
@@ -318,8 +318,9 @@ Status Table::range(TransactionContext& context, std::size_t key_index, const Ke
     if (row % kRowsLookedAt == 0 && context.ending.is_to_end()) is_to_end = true;
     return !is_to_end && context.visibility.sees(data_.rows.version(row));
   };
-  walk_key(key, {low, lower.inclusive, high, upper.inclusive}, context.visibility.snapshot(),
-           is_seen, [&](std::uint32_t row) { return visit(data_.make_row(row)); });
+  index_build_.walk(key, {low, lower.inclusive, high, upper.inclusive},
+                    context.visibility.snapshot(), is_seen,
+                    [&](std::uint32_t row) { return visit(data_.make_row(row)); });
   return is_to_end ? context.ending.why_ended() : Status();
 }
 

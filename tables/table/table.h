@@ -10,17 +10,15 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "columns/hash_index_builder.h"
 #include "flugs/database.h"
 #include "flugs/function_ref.h"
 #include "flugs/scan.h"
 #include "flugs/schema.h"
 #include "flugs/transaction.h"
-#include "recovery/phases.h"
 #include "tables/catalog/foreign_keys.h"
-#include "tables/keys/unbuilt_indexes.h"
 #include "tables/table/column_looks.h"
 #include "tables/table/free_rows.h"
+#include "tables/table/index_build.h"
 #include "tables/table/merge_record.h"
 #include "tables/table/row_sweep.h"
 #include "tables/table/table_data.h"
@@ -33,7 +31,7 @@ namespace flugs::engine {
 /// writes rows runs inside a transaction.
 /// Thread-safety: any thread with its own context, except opening and dropping.
 /// Source: SOFORT (DaMoN 2014), sections 2 and 4.
-class Table : public UnbuiltIndexes {
+class Table final {
  public:
   Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored);
 
@@ -180,58 +178,10 @@ class Table : public UnbuiltIndexes {
   RowSweep& row_sweep() noexcept { return row_sweep_; }
   const RowSweep& row_sweep() const noexcept { return row_sweep_; }
 
-  // Indexes that opening leaves to be made, see tables/table/table_build.cc.
-  bool has_keys_in_dram() const noexcept;
-  /// After the dictionaries' begin_rebuild.
-  Unbuilt find_unbuilt() const noexcept;
-  /// Opening: finds out how many entries the dictionaries have. Fails with kCorrupt.
-  Status begin_dictionaries();
-  /// Opening: leaves them for later, when `threads` make them. When `stops` becomes true that ends
-  /// soon.
-  void leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads, mvcc::TransactionSlots& slots,
-                     const std::atomic<bool>& stops) noexcept;
-  /// Whether there is a thread that makes them without being asked. Before anybody uses the table.
-  void set_builds_later(bool builds_later) noexcept;
-  /// Whether some of them are left: if not, nothing need be prepared.
-  bool is_unbuilt(std::uint8_t indexes = kAllIndexes) const noexcept {
-    return __builtin_expect((unbuilt_.load(std::memory_order_acquire) & indexes) != 0, 0);
-  }
-  /// Before values of a key of one that is unbuilt are looked up, or a range of it; before anything
-  /// is written. Asks for the indexes that it could use; if there is no thread that makes them, it
-  /// does that itself, or waits for who is at it. Fails with kCorrupt.
-  Status prepare_lookup(std::size_t key) noexcept;
-  Status prepare_range() noexcept;
-  Status prepare_write() noexcept;
-  /// Makes the indexes that are left of these, one thread at a time; the others wait. Fails with
-  /// kCorrupt (for good: then nothing can be written), kNotFound (the table is being dropped),
-  /// kCancelled (the database is being closed).
-  Status build_indexes(std::uint8_t indexes) noexcept;
-  /// When indexes that are left were first wanted, by a clock of this class's; 0: nobody wants any.
-  std::int64_t asked_at() const noexcept;
-  /// Whether `newer` is a later version of the record of `row`, which the snapshot sees, and none
-  /// in between has another key.
-  bool leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
-                const mvcc::Visibility& snapshot) const;
-  /// Of what was left by opening, what there was and how much of it is left.
-  const Unbuilt& left_by_opening() const noexcept { return left_by_opening_; }
-  bool has_build_failed() const noexcept {
-    return has_build_failed_.load(std::memory_order_relaxed);
-  }
-  Unbuilt still_unbuilt() const noexcept;
-  double build_ms() const noexcept { return build_us_.load(std::memory_order_relaxed) / 1000.0; }
-  /// The table is dropped: nobody makes indexes of it on return, nor will.
-  void wait_for_build() { const std::lock_guard guard(build_mutex_); }
-  /// Held while indexes are made, hints checked, or former editions given back.
-  Mutex& build_mutex() noexcept { return build_mutex_; }
-  /// One key by all threads.
-  Status rebuild_hash(std::size_t key, recovery::Phases& phases);
-
+  IndexBuild& index_build() noexcept { return index_build_; }
+  const IndexBuild& index_build() const noexcept { return index_build_; }
   FreeRows& free_rows() noexcept { return free_rows_; }
   const FreeRows& free_rows() const noexcept { return free_rows_; }
-  /// Positions of rows that the key does not find through a run.
-  std::uint64_t unserved_rows(const KeyIndex& key) const noexcept;
-  void rebuild_ordered(std::size_t key);
-
   /// Held by a merge, and by dropping.
   Mutex& merge_mutex() noexcept { return merge_mutex_; }
   // What merges have replaced, and the row ids of chunks that they emptied, until nobody is left
@@ -304,7 +254,6 @@ class Table : public UnbuiltIndexes {
   std::vector<pmem::Extent> added_extents() const;
   Status claim_added_columns();
   void release_added_columns();
-  std::uint64_t unindexed_entries() const noexcept;
   Status load_columns(bool dropped);
   Status load_dropped(std::size_t number);
   using Values = std::span<const Value>;
@@ -316,18 +265,6 @@ class Table : public UnbuiltIndexes {
                      FunctionRef<bool(const Row&)> visit) const;
   void collect_hashed(const KeyIndex& key, Values wanted, const columns::Candidates& heads,
                       const mvcc::Visibility& visibility, std::vector<std::uint32_t>& out) const;
-  // table_ordered.cc
-  void walk_key(const KeyIndex& key, const KeyRange& range, std::uint64_t oldest_snapshot,
-                FunctionRef<bool(std::uint32_t row)> is_wanted,
-                FunctionRef<bool(std::uint32_t row)> visit) const;
-  Status build_ordered(recovery::Phases& phases);
-  // table_hashed.cc
-  Status enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                      recovery::Phases& phases);
-  KeyIndex* next_to_enter() const noexcept;
-  void release_opening() noexcept;
-  void ask_for(KeyMask keys) noexcept;
-  Status enter_ordered(KeyIndex& key, recovery::Phases& phases);
   Status check_value(const TableDefinition& now, std::size_t column, const Value& value) const {
     if (__builtin_expect(now.columns[column].takes(value), 1)) return {};
     return look_at_value(now, column, value);
@@ -420,15 +357,6 @@ class Table : public UnbuiltIndexes {
   bool update_in_place(TransactionContext& context, std::uint32_t row, Changes changes);
   Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row,
                                      Changes changes);
-  void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
-                    columns::HashIndexBuilder::Source& source) const;
-  static constexpr const char* kIndexesPhase = "indexes";
-  bool waits_for_all() const noexcept { return !builds_later_ || has_build_failed(); }
-  Status sweep_for_build(recovery::Phases& phases);
-  Status build_hash(recovery::Phases& phases);
-  Status build_dictionaries(recovery::Phases& phases, RecoveryReport& report);
-  void for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                         FunctionRef<void(std::uint32_t row)> visit) const;
   void take_names_over();
 
   std::vector<ChangedColumnLayout> changed_columns_;  // under ddl_mutex_
@@ -451,20 +379,8 @@ class Table : public UnbuiltIndexes {
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
   ColumnLooks looks_;                          // under merge_mutex_
   MergeRecord merge_record_;
-  std::atomic<std::uint8_t> unbuilt_{kNoIndexes};  // Indexes
-  Unbuilt left_by_opening_;
-  std::uint32_t build_threads_ = 0;
-  bool builds_later_ = false;
-  std::atomic<std::uint64_t> ordered_since_{0};  // ordered keys are whole for snapshots from it on
-  std::atomic<bool> has_build_failed_{false};
-  const std::atomic<bool>* build_stops_ = nullptr;
-  std::atomic<double> build_us_{0};
-  std::atomic<std::int64_t> asked_at_{0};
-  std::atomic<bool> keeps_opening_{false};
-  Mutex build_mutex_;  // protects build_status_; rank: after merge_mutex_
-  Status build_status_;
   RowSweep row_sweep_{data_, free_rows_};
-  mvcc::TransactionSlots* slots_ = nullptr;  // when indexes were left
+  IndexBuild index_build_{data_, row_sweep_};
   FreeRows free_rows_{data_.rows};
 };
 

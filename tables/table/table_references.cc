@@ -158,10 +158,11 @@ Status Table::collect(std::size_t key_index, std::span<const Value> wanted,
     const auto is_seen = [&](std::uint32_t row) {
       return visibility.sees(data_.rows.version(row));
     };
-    walk_key(key, KeyRange::equal(wanted), visibility.snapshot(), is_seen, [&](std::uint32_t row) {
-      rows.push_back(row);
-      return rows.size() < rows_max;
-    });
+    index_build_.walk(key, KeyRange::equal(wanted), visibility.snapshot(), is_seen,
+                      [&](std::uint32_t row) {
+                        rows.push_back(row);
+                        return rows.size() < rows_max;
+                      });
     return {};
   }
   columns::Candidates heads;
@@ -331,12 +332,13 @@ Status Table::act_on_child(TransactionContext& context, std::uint32_t row,
 // Indexes that opening left, of tables whose keys will be looked up or whose rows may be changed.
 Status Table::prepare_related() noexcept {
   for (const auto& foreign : foreign_keys_)
-    if (foreign->parent.is_unbuilt())
-      if (Status s = foreign->parent.prepare_lookup(foreign->parent_key); !s.ok()) return s;
+    if (foreign->parent.index_build().is_deferred())
+      if (Status s = foreign->parent.index_build().prepare_lookup(foreign->parent_key); !s.ok())
+        return s;
   if (referrers() == nullptr) return {};
   for (const ForeignKey* foreign : *referrers())
-    if (foreign->child.is_unbuilt())
-      if (Status s = foreign->child.prepare_write(); !s.ok()) return s;
+    if (foreign->child.index_build().is_deferred())
+      if (Status s = foreign->child.index_build().prepare_write(); !s.ok()) return s;
   return {};
 }
 

@@ -136,7 +136,7 @@ bool Table::has_left_over() const noexcept {
 // No step of it is in the pool: what nothing leads to is free at the next opening, too.
 std::uint64_t Table::release_former_editions() {
   // Who checks hints has them from the columns. Who builds indexes is not waited for.
-  const std::unique_lock guard(build_mutex_, std::try_to_lock);
+  const std::unique_lock guard(index_build_.mutex(), std::try_to_lock);
   if (!guard.owns_lock()) return 0;
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {

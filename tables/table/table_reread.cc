@@ -67,11 +67,11 @@ bool Table::is_same_range(std::size_t key_index, const KeyBound& lower, const Ke
   const std::vector<Value> high = normalised(upper);
   bool is_same = true;
   const auto matters = [&](std::uint32_t row) { return row == last || !is_same_row(row, again); };
-  walk_key(key, {low, lower.inclusive, high, upper.inclusive}, again.then.snapshot(), matters,
-           [&](std::uint32_t row) {
-             is_same = is_same_row(row, again);
-             return is_same && row != last;
-           });
+  index_build_.walk(key, {low, lower.inclusive, high, upper.inclusive}, again.then.snapshot(),
+                    matters, [&](std::uint32_t row) {
+                      is_same = is_same_row(row, again);
+                      return is_same && row != last;
+                    });
   return is_same;
 }
 

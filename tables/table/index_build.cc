@@ -1,12 +1,12 @@
-// Making the indexes in DRAM: at opening, or later, by a thread of the database or by who is the
-// first to need them.
+#include "tables/table/index_build.h"
 
 #include <algorithm>
 #include <mutex>
 
 #include "base/elapsed.h"
 #include "recovery/rebuild_dictionaries.h"
-#include "tables/table/table.h"
+#include "tables/table/row_sweep.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -18,8 +18,8 @@ constexpr std::uint32_t kRowsPerBuildTask = 1u << 16;
 }  // namespace
 
 // Rows from `first` to `end` - 1 that were created and that the key does not find through a run.
-void Table::for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                              FunctionRef<void(std::uint32_t row)> visit) const {
+void IndexBuild::for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
+                                   FunctionRef<void(std::uint32_t row)> visit) const {
   while (first < end) {
     const std::uint32_t chunk_end = std::min(end, data_.rows.end_of_chunk_with(first));
     if (!key.is_served(first))
@@ -29,7 +29,7 @@ void Table::for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uin
   }
 }
 
-std::uint64_t Table::unserved_rows(const KeyIndex& key) const noexcept {
+std::uint64_t IndexBuild::unserved_rows(const KeyIndex& key) const noexcept {
   std::uint64_t rows = 0;
   const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t first = 0; first < end;) {
@@ -40,15 +40,15 @@ std::uint64_t Table::unserved_rows(const KeyIndex& key) const noexcept {
   return rows;
 }
 
-void Table::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
-                         columns::HashIndexBuilder::Source& source) const {
+void IndexBuild::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
+                              columns::HashIndexBuilder::Source& source) const {
   const KeyIndex& key = *data_.keys[key_index];
   for_each_unserved(key, first, end, [&](std::uint32_t row) {
     if (key.is_hashed(row)) source.add(key.hash_of(row), row);
   });
 }
 
-void Table::rebuild_ordered(std::size_t key_index) {
+void IndexBuild::rebuild_ordered(std::size_t key_index) {
   std::vector<std::uint32_t> live;
   KeyIndex& key = *data_.keys[key_index];
   for_each_unserved(key, 0, data_.rows.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
@@ -56,7 +56,7 @@ void Table::rebuild_ordered(std::size_t key_index) {
 }
 
 // One key by all threads.
-Status Table::rebuild_hash(std::size_t key, recovery::Phases& phases) {
+Status IndexBuild::rebuild_hash(std::size_t key, recovery::Phases& phases) {
   const std::uint64_t rows = data_.rows.rows_end();
   const std::uint64_t indexed = unserved_rows(*data_.keys[key]);
   const std::uint64_t sources =
@@ -80,12 +80,12 @@ Status Table::rebuild_hash(std::size_t key, recovery::Phases& phases) {
   return phases.run_parallel("key indexes", tasks);
 }
 
-bool Table::has_keys_in_dram() const noexcept {
+bool IndexBuild::has_keys_in_dram() const noexcept {
   return std::any_of(data_.keys.begin(), data_.keys.end(),
                      [](const KeyIndex* key) { return !key->has_hints() || key->is_ordered(); });
 }
 
-Status Table::begin_dictionaries() {
+Status IndexBuild::begin_dictionaries() {
   Status begun;
   data_.columns.for_each_used([&](columns::Column& column) {
     if (begun.ok() && column.is_dictionary()) begun = column.dictionary().begin_rebuild();
@@ -93,7 +93,7 @@ Status Table::begin_dictionaries() {
   return begun;
 }
 
-std::uint64_t Table::unindexed_entries() const noexcept {
+std::uint64_t IndexBuild::unindexed_entries() const noexcept {
   std::uint64_t entries = 0;
   data_.columns.for_each_used([&](columns::Column& column) {
     if (column.is_dictionary() && !column.dictionary().is_indexed())
@@ -102,106 +102,107 @@ std::uint64_t Table::unindexed_entries() const noexcept {
   return entries;
 }
 
-Table::Unbuilt Table::find_unbuilt() const noexcept {
-  Unbuilt unbuilt;
-  unbuilt.entries = unindexed_entries();
-  if (unbuilt.entries != 0) unbuilt.indexes |= kDictionaryIndexes;
-  unbuilt.rows = has_keys_in_dram() ? data_.rows.rows_end() : 0;
-  if (unbuilt.rows == 0) return unbuilt;
+DeferredIndexes IndexBuild::find_indexes() const noexcept {
+  DeferredIndexes found;
+  found.entries = unindexed_entries();
+  if (found.entries != 0) found.indexes |= DeferredIndexes::kDictionaryIndexes;
+  found.rows = has_keys_in_dram() ? data_.rows.rows_end() : 0;
+  if (found.rows == 0) return found;
   for (const KeyIndex* key : data_.keys) {
-    if (key->is_unique() && !key->has_hints()) unbuilt.indexes |= kHashIndexes;
-    if (key->is_ordered()) unbuilt.indexes |= kOrderedIndexes;
+    if (key->is_unique() && !key->has_hints()) found.indexes |= DeferredIndexes::kHashIndexes;
+    if (key->is_ordered()) found.indexes |= DeferredIndexes::kOrderedIndexes;
   }
-  return unbuilt;
+  return found;
 }
 
-void Table::leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads,
-                          mvcc::TransactionSlots& slots, const std::atomic<bool>& stops) noexcept {
+void IndexBuild::defer(const DeferredIndexes& found, std::uint32_t threads,
+                       mvcc::TransactionSlots& slots, const std::atomic<bool>& stops) noexcept {
   slots_ = &slots;
-  left_by_opening_ = unbuilt;
+  at_opening_ = found;
   for (KeyIndex* key : data_.keys)
-    if (key->is_unique() && !key->has_hints() && unbuilt.rows != 0)
-      key->leave_rows(static_cast<std::uint32_t>(unbuilt.rows), slots.opened_at());
-  build_threads_ = threads;
-  build_stops_ = &stops;
-  unbuilt_.store(unbuilt.indexes, std::memory_order_release);
+    if (key->is_unique() && !key->has_hints() && found.rows != 0)
+      key->leave_rows(static_cast<std::uint32_t>(found.rows), slots.opened_at());
+  threads_ = threads;
+  stops_ = &stops;
+  deferred_.store(found.indexes, std::memory_order_release);
 }
 
-Table::Unbuilt Table::still_unbuilt() const noexcept {
-  Unbuilt unbuilt;
-  unbuilt.indexes = unbuilt_.load(std::memory_order_acquire);
-  if ((unbuilt.indexes & kDictionaryIndexes) != 0) unbuilt.entries = unindexed_entries();
-  if ((unbuilt.indexes & kKeyIndexes) != 0) unbuilt.rows = left_by_opening_.rows;
-  return unbuilt;
+DeferredIndexes IndexBuild::still_deferred() const noexcept {
+  DeferredIndexes found;
+  found.indexes = deferred_.load(std::memory_order_acquire);
+  if ((found.indexes & DeferredIndexes::kDictionaryIndexes) != 0)
+    found.entries = unindexed_entries();
+  if ((found.indexes & DeferredIndexes::kKeyIndexes) != 0) found.rows = at_opening_.rows;
+  return found;
 }
 
 // Of a hash index that is in the pool nothing is left to be made. One in DRAM answers without what
 // it lacks, too (KeyIndex::lookup).
-Status Table::prepare_lookup(std::size_t key) noexcept {
+Status IndexBuild::prepare_lookup(std::size_t key) noexcept {
   if (!data_.keys[key]->is_unique()) return prepare_range();
   if (data_.keys[key]->has_hints()) return {};
-  if (waits_for_all()) return build_indexes(kHashIndexes);
+  if (waits_for_all()) return build(DeferredIndexes::kHashIndexes);
   ask_for(static_cast<KeyMask>(1U << key));
   return {};
 }
 
-// Ranges are found without the index, too (walk_key).
-Status Table::prepare_range() noexcept {
-  if (waits_for_all()) return build_indexes(kOrderedIndexes);
+// Ranges are found without the index, too (walk).
+Status IndexBuild::prepare_range() noexcept {
+  if (waits_for_all()) return build(DeferredIndexes::kOrderedIndexes);
   ask_for(0);
   return {};
 }
 
 // All are right, and kept up, without their indexes: they are not waited for when there is somebody
 // who makes them.
-Status Table::prepare_write() noexcept {
-  if (waits_for_all()) return build_indexes(kAllIndexes);
+Status IndexBuild::prepare_write() noexcept {
+  if (waits_for_all()) return build(DeferredIndexes::kAllIndexes);
   ask_for(kEveryKey);
   return {};
 }
 
-Status Table::build_indexes(std::uint8_t indexes) noexcept {
-  if ((unbuilt_.load(std::memory_order_acquire) & indexes) == 0) return {};
-  const std::lock_guard guard(build_mutex_);
-  if (!build_status_.ok()) return build_status_;
-  const std::uint8_t left = unbuilt_.load(std::memory_order_relaxed) & indexes;
+Status IndexBuild::build(std::uint8_t indexes) noexcept {
+  if ((deferred_.load(std::memory_order_acquire) & indexes) == 0) return {};
+  const std::lock_guard guard(mutex_);
+  if (!status_.ok()) return status_;
+  const std::uint8_t left = deferred_.load(std::memory_order_relaxed) & indexes;
   if (left == 0) return {};
-  if (is_dropped()) return no_table();
+  if (data_.is_dropped()) return no_table();
   const auto start = std::chrono::steady_clock::now();
   RecoveryReport report;
-  recovery::Phases phases(report, build_threads_, {}, build_stops_);
+  recovery::Phases phases(report, threads_, {}, stops_);
   Status built;
-  const auto build = [&](Indexes kind, auto&& make) {
+  const auto make = [&](DeferredIndexes::Kind kind, auto&& run) {
     if ((left & kind) == 0 || !built.ok()) return;
-    built = make();
+    built = run();
     if (built.ok()) {
-      unbuilt_.fetch_and(static_cast<std::uint8_t>(~kind), std::memory_order_acq_rel);
+      deferred_.fetch_and(static_cast<std::uint8_t>(~kind), std::memory_order_acq_rel);
     } else if (built.code() != StatusCode::kNotFound) {  // dropped: it may yet stay
-      build_status_ = built;
-      has_build_failed_.store(true, std::memory_order_relaxed);
+      status_ = built;
+      has_failed_.store(true, std::memory_order_relaxed);
     }
   };
-  build(kHashIndexes, [&] { return build_hash(phases); });
-  if (!is_unbuilt(kHashIndexes) || has_build_failed()) release_opening();
-  build(kDictionaryIndexes, [&] { return build_dictionaries(phases, report); });
-  build(kOrderedIndexes, [&] { return build_ordered(phases); });
-  build_us_.store(build_us_.load(std::memory_order_relaxed) + microseconds_since(start),
-                  std::memory_order_relaxed);
+  make(DeferredIndexes::kHashIndexes, [&] { return build_hash(phases); });
+  if (!is_deferred(DeferredIndexes::kHashIndexes) || has_failed()) release_opening();
+  make(DeferredIndexes::kDictionaryIndexes, [&] { return build_dictionaries(phases, report); });
+  make(DeferredIndexes::kOrderedIndexes, [&] { return build_ordered(phases); });
+  us_.store(us_.load(std::memory_order_relaxed) + microseconds_since(start),
+            std::memory_order_relaxed);
   return built;
 }
 
-Status Table::sweep_for_build(recovery::Phases& phases) {
+Status IndexBuild::sweep_for_build(recovery::Phases& phases) {
   const std::vector<std::function<Status()>> tasks(phases.threads(), [this] {
-    while (!build_stops_->load(std::memory_order_relaxed) && row_sweep_.sweep_more()) {
+    while (!stops_->load(std::memory_order_relaxed) && sweep_.sweep_more()) {
     }
     return Status();
   });
   if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
-  if (build_stops_->load(std::memory_order_relaxed)) return {};
-  return row_sweep_.sweep_all();
+  if (stops_->load(std::memory_order_relaxed)) return {};
+  return sweep_.sweep_all();
 }
 
-Status Table::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {
+Status IndexBuild::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {
   std::vector<columns::Dictionary*> dictionaries;
   data_.columns.for_each_used([&](columns::Column& column) {
     if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());

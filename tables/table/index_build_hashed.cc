@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "mvcc/transaction_slots.h"
-#include "tables/table/table.h"
+#include "tables/table/index_build.h"
+#include "tables/table/row_sweep.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -25,8 +27,8 @@ constexpr std::uint32_t kRowsPerSource = 1u << 16;
 
 // From a version to an older one with the same key that the snapshot sees: what lies between them
 // is newer than the snapshot, so that no row of it has been used again.
-bool Table::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
-                     const mvcc::Visibility& snapshot) const {
+bool IndexBuild::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
+                          const mvcc::Visibility& snapshot) const {
   for (std::uint32_t at = newer; at != kNoRow; at = data_.rows.previous(at)) {
     if (at == row) return true;
     if (!key.same_key(at, row) || snapshot.happened(data_.rows.version(at).created)) return false;
@@ -38,8 +40,8 @@ bool Table::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row
 // them since: none leaves the indexes before all are in (keep_opening), so that every snapshot
 // finds them. Writers enter what they write; what they have replaced, and entered the replacement
 // of, is reached from that.
-Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                           recovery::Phases& phases) {
+Status IndexBuild::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
+                                recovery::Phases& phases) {
   LateRows& late = *key.late();
   const mvcc::Visibility opening(slots_->mirrors(), slots_->opened_at(), mvcc::kNoStamp);
   const std::uint64_t rows = end - first;
@@ -76,7 +78,7 @@ Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end
 }
 
 // Of keys that lack rows the one that was asked for first; else any.
-KeyIndex* Table::next_to_enter() const noexcept {
+KeyIndex* IndexBuild::next_to_enter() const noexcept {
   KeyIndex* next = nullptr;
   std::int64_t asked_at = std::numeric_limits<std::int64_t>::max();
   for (KeyIndex* key : data_.keys) {
@@ -90,12 +92,12 @@ KeyIndex* Table::next_to_enter() const noexcept {
   return next;
 }
 
-Status Table::build_hash(recovery::Phases& phases) {
+Status IndexBuild::build_hash(recovery::Phases& phases) {
   if (Status s = sweep_for_build(phases); !s.ok()) return s;
   while (KeyIndex* const key = next_to_enter()) {
     const std::uint32_t first = key->late()->entered();
     const std::uint32_t end = key->late()->end();
-    if (is_dropped()) return no_table();
+    if (data_.is_dropped()) return no_table();
     if (first == 0) key->hash().make_room(unserved_rows(*key));
     const std::uint32_t rows = std::clamp(end / kPartsWished, kRowsEnteredMin, kRowsEnteredMax);
     if (Status s = enter_hashed(*key, first, first + std::min(rows, end - first), phases); !s.ok())
@@ -107,25 +109,25 @@ Status Table::build_hash(recovery::Phases& phases) {
 }
 
 // Before anybody uses the table.
-void Table::set_builds_later(bool builds_later) noexcept {
+void IndexBuild::set_builds_later(bool builds_later) noexcept {
   builds_later_ = builds_later;
-  const bool is_left = builds_later && is_unbuilt(kHashIndexes);
+  const bool is_left = builds_later && is_deferred(DeferredIndexes::kHashIndexes);
   if (is_left && !keeps_opening_.exchange(true)) slots_->keep_opening();
   if (!is_left) release_opening();
 }
 
-void Table::release_opening() noexcept {
+void IndexBuild::release_opening() noexcept {
   if (keeps_opening_.exchange(false)) slots_->release_opening();
 }
 
 // When somebody first wanted indexes that are to be made; 0: nobody has, or there are none.
-std::int64_t Table::asked_at() const noexcept {
-  return (unbuilt_.load(std::memory_order_relaxed) & kAllIndexes) == 0
+std::int64_t IndexBuild::asked_at() const noexcept {
+  return (deferred_.load(std::memory_order_relaxed) & DeferredIndexes::kAllIndexes) == 0
              ? 0
              : asked_at_.load(std::memory_order_relaxed);
 }
 
-void Table::ask_for(KeyMask keys) noexcept {
+void IndexBuild::ask_for(KeyMask keys) noexcept {
   for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(keys & data_.keys.kept())))
     if (LateRows* late = data_.keys[place]->late()) late->ask();
   if (asked_at_.load(std::memory_order_relaxed) != 0) return;
