@@ -126,7 +126,7 @@ void PoolAudit::audit_foreign_keys(const Table& table) {
     const std::span<Value> values(room.data(), foreign->columns.size());
     std::uint64_t referring = 0;
     for (const std::uint32_t row : live_[&table]) {
-      if (!table.values_of(row, foreign->columns, values)) continue;
+      if (!table.reader().values_of(row, foreign->columns, values)) continue;
       ++referring;
       const std::uint64_t hash = key.hash_of(values);
       auto candidate =

@@ -88,7 +88,7 @@ class DatabaseCore {
     const Table* target = table(key.table);
     if (target != nullptr && target->keys().can_find(key.index) &&
         !target->index_build().is_deferred())
-      target->prefetch(key.index, values);
+      target->reader().prefetch(key.index, values);
   }
   /// The transaction's context, made ready to write; null and `why` when it may not.
   Status prepare_write(TransactionContext* context);

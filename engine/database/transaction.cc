@@ -19,7 +19,7 @@ void note_row(engine::TransactionContext& context, const engine::Table& table, R
 
 Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& table,
                           std::size_t key, std::span<const Value> values) {
-  Result<Row> row = table.find(context, key, values);
+  Result<Row> row = table.reader().find(context, key, values);
   if (row.ok()) {
     context.reads.add_row(table, row->id().value());
   } else if (row.code() == StatusCode::kNotFound) {
@@ -154,7 +154,7 @@ Result<Row> Transaction::read(TableId table, RowId row) const {
   const engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   note_row(*context_, *target, row);
-  return target->read(*context_, row);
+  return target->reader().read(*context_, row);
 }
 
 Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
@@ -165,9 +165,11 @@ Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
   if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_lookup(key.index); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
     return find_and_note(*context_, *target, key.index, values);
-  return target->find(*context_, key.index, values);
+  return target->reader().find(*context_, key.index, values);
 }
 
 void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexcept {
@@ -191,7 +193,7 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
       return s;
   Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {
-        return target->find_all(*context_, key.index, prefix, each);
+        return target->reader().find_all(*context_, key.index, prefix, each);
       },
       visit);
   if (done.ok() && context_->notes_reads()) context_->reads.add_lookup(*target, key.index, prefix);
@@ -212,7 +214,7 @@ Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
   std::uint32_t last = engine::kNoRow;
   Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {
-        return target->range(*context_, key.index, lower, upper, each);
+        return target->reader().range(*context_, key.index, lower, upper, each);
       },
       [&](const Row& row) {
         const bool goes_on = visit(row);
@@ -233,7 +235,7 @@ Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const
   Status done;
   {
     const engine::Visit visiting(*context_);
-    done = target->scan(*context_, columns, where, visit);
+    done = target->reader().scan(*context_, columns, where, visit);
   }
   if (done.ok() && context_->notes_reads()) context_->reads.add_scan(*target, where);
   return done.code() == StatusCode::kCancelled ? unusable() : done;

@@ -64,7 +64,7 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
       if (is_there(row, snapshot) && is_there(other, snapshot)) {
         std::array<Value, kKeyColumnsMax> values;
         const std::size_t count = key_.columns().size();
-        table_.values_of(row, key_.columns(), std::span(values.data(), count));
+        table_.reader().values_of(row, key_.columns(), std::span(values.data(), count));
         return is_repeated(std::span(values.data(), count));
       }
     note_doubt(row);
@@ -78,7 +78,7 @@ Status KeyBuild::settle_doubts(const mvcc::Visibility& now) const {
   for (const std::vector<Constant>& doubt : doubts_) {
     values.clear();
     for (const Constant& constant : doubt) values.push_back(constant.value());
-    if (table_.is_key_twice(place_, values, now)) return is_repeated(values);
+    if (table_.reader().is_key_twice(place_, values, now)) return is_repeated(values);
   }
   return {};
 }

@@ -12,7 +12,6 @@
 #include "base/mutex.h"
 #include "flugs/database.h"
 #include "flugs/function_ref.h"
-#include "flugs/scan.h"
 #include "flugs/schema.h"
 #include "flugs/transaction.h"
 #include "tables/catalog/foreign_keys.h"
@@ -20,6 +19,7 @@
 #include "tables/table/free_rows.h"
 #include "tables/table/index_build.h"
 #include "tables/table/merge_record.h"
+#include "tables/table/row_reader.h"
 #include "tables/table/row_sweep.h"
 #include "tables/table/table_data.h"
 #include "tables/transactions/auto_increment.h"
@@ -126,23 +126,7 @@ class Table final {
     if (!has_locked_rows_.load(std::memory_order_seq_cst))
       has_locked_rows_.store(true, std::memory_order_seq_cst);
   }
-  Result<Row> read(const TransactionContext& context, RowId row) const;
-  Result<Row> find(TransactionContext& context, std::size_t key, std::span<const Value> values);
-  void prefetch(std::size_t key, std::span<const Value> values) const noexcept;
-  Status find_all(TransactionContext& context, std::size_t key, std::span<const Value> prefix,
-                  FunctionRef<bool(const Row&)> visit) const;
-  Status range(TransactionContext& context, std::size_t key, const KeyBound& lower,
-               const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const;
-  Status scan(const TransactionContext& context, std::span<const ColumnId> columns,
-              const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const;
-
-  /// What was read, read again (ReadSet): whether it is the same in both snapshots. Arguments as
-  /// they were, checked then.
-  bool is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept;
-  bool is_same_lookup(std::size_t key, std::span<const Value> prefix, const ReadAgain& again) const;
-  bool is_same_range(std::size_t key, const KeyBound& lower, const KeyBound& upper,
-                     std::uint32_t last, const ReadAgain& again) const;
-  bool is_same_scan(const Predicate& where, const ReadAgain& again) const;
+  RowReader reader() const noexcept { return {data_, index_build_}; }
 
   // Foreign keys, see tables/table/table_references.cc. The first two under the database's
   // ddl_mutex_.
@@ -169,9 +153,6 @@ class Table final {
   Status verify_references(const mvcc::Visibility& visibility) const;
   /// What an audit says of a row that refers to nothing.
   Status unreferenced(const ForeignKey& foreign, std::uint32_t row) const;
-  /// The values of a row's columns; false when one is NULL.
-  bool values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
-                 std::span<Value> values) const noexcept;
 
   /// Ends of a transaction, called by the database for what the context lists.
   void undo_index_changes(TransactionContext& context, std::size_t first);
@@ -222,9 +203,6 @@ class Table final {
   /// The key is whole: durable, found, and in no index run from before. Under merge_mutex() and the
   /// database's ddl_mutex_; `next` is a schema with it. Fails as `alter` does.
   Status finish_key(std::size_t place, StoredSchema next);
-  /// Whether two rows that are visible have these values of a unique key.
-  bool is_key_twice(std::size_t key, std::span<const Value> values,
-                    const mvcc::Visibility& visibility) const;
 
   /// Dropping: gives everything but the table's own extent back, DRAM too.
   void release_all();
@@ -258,13 +236,6 @@ class Table final {
   Status load_dropped(std::size_t number);
   using Values = std::span<const Value>;
   using Changes = std::span<const ColumnValue>;
-  std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head, Values values,
-                                const mvcc::Visibility& visibility) const noexcept;
-  std::uint32_t find_late(TransactionContext& context, const KeyIndex& key, Values values) const;
-  void walk_unhashed(const KeyIndex& key, Values values, const mvcc::Visibility& visibility,
-                     FunctionRef<bool(const Row&)> visit) const;
-  void collect_hashed(const KeyIndex& key, Values wanted, const columns::Candidates& heads,
-                      const mvcc::Visibility& visibility, std::vector<std::uint32_t>& out) const;
   Status check_value(const TableDefinition& now, std::size_t column, const Value& value) const {
     if (__builtin_expect(now.columns[column].takes(value), 1)) return {};
     return look_at_value(now, column, value);
@@ -284,7 +255,6 @@ class Table final {
                         bool& has_texts_left);
   Status store_texts_left(TransactionContext& context, std::uint32_t row, Values values,
                           KeyMask kept);
-  Status check_key_values(const KeyIndex& key, Values values) const;
   Result<RowId> insert_values(const TableDefinition& now, TransactionContext& context,
                               Values values);
   Result<RowId> insert_constrained(const TableDefinition& now, TransactionContext& context,
@@ -309,8 +279,6 @@ class Table final {
   Status prepare_related() noexcept;
   Status act_on_children(TransactionContext& context, std::size_t write, RowsMade& made);
   Status act_on_child(TransactionContext& context, std::uint32_t row, Changes changes);
-  Status collect(std::size_t key, Values wanted, const mvcc::Visibility& visibility,
-                 std::size_t rows_max, std::vector<std::uint32_t>& rows) const;
   bool keeps_reference(const ForeignKey& foreign, std::uint32_t row,
                        const mvcc::Visibility& visibility) const noexcept;
   Result<bool> check_parents(std::uint32_t row, const mvcc::Visibility& visibility,
@@ -322,9 +290,6 @@ class Table final {
                      std::size_t width);
   Status check_new_row(const TableDefinition& now, Values values) const;
   Status check_changed_row(const TableDefinition& now, std::uint32_t row, Changes changes) const;
-  Values normalise(TransactionContext& context, const KeyIndex& key, Values values) const;
-  Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
-                          std::vector<Value>& values) const;
   Result<std::uint32_t> take_row(TransactionContext& context);
   Status grant_rows(TransactionContext& context, LocalRows& local);
   void give_back(TransactionContext& context, std::uint32_t row);

@@ -146,53 +146,6 @@ void Table::set_referrers(std::vector<const ForeignKey*> referrers) {
   }
 }
 
-// ---------------------------------------------------------------------------------- finding rows
-
-// At most `rows_max` rows that are visible and whose key begins with `wanted`, none of them NULL.
-Status Table::collect(std::size_t key_index, std::span<const Value> wanted,
-                      const mvcc::Visibility& visibility, std::size_t rows_max,
-                      std::vector<std::uint32_t>& rows) const {
-  rows.clear();
-  const KeyIndex& key = *data_.keys[key_index];
-  if (!key.is_unique() || wanted.size() < key.hashed_columns()) {
-    const auto is_seen = [&](std::uint32_t row) {
-      return visibility.sees(data_.rows.version(row));
-    };
-    index_build_.walk(key, KeyRange::equal(wanted), visibility.snapshot(), is_seen,
-                      [&](std::uint32_t row) {
-                        rows.push_back(row);
-                        return rows.size() < rows_max;
-                      });
-    return {};
-  }
-  columns::Candidates heads;
-  const bool is_whole = key.lookup(wanted, heads);
-  for (const std::uint32_t head : heads.view()) {
-    const std::uint32_t row = visible_version(key, head, wanted, visibility);
-    if (row == kNoRow || std::find(rows.begin(), rows.end(), row) != rows.end()) continue;
-    rows.push_back(row);
-    if (rows.size() >= rows_max) break;
-  }
-  return is_whole || !rows.empty() ? Status() : key.hint_damage();
-}
-
-bool Table::is_key_twice(std::size_t key, std::span<const Value> values,
-                         const mvcc::Visibility& visibility) const {
-  std::vector<std::uint32_t> found;
-  return collect(key, values, visibility, 2, found).ok() && found.size() == 2;
-}
-
-// False: one of them is NULL.
-bool Table::values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
-                      std::span<Value> values) const noexcept {
-  const RowView view = data_.rows.view(row);
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    values[i] = view.value(*data_.columns[columns[i]], columns[i]);
-    if (values[i].is_null()) return false;
-  }
-  return true;
-}
-
 // Whether the row was made from one of another transaction's that refers to the same: whoever
 // wants to delete what it refers to must have asked that one.
 bool Table::keeps_reference(const ForeignKey& foreign, std::uint32_t row,
@@ -218,10 +171,11 @@ Result<bool> Table::check_parents(std::uint32_t row, const mvcc::Visibility& vis
   std::vector<std::uint32_t> found;
   for (const auto& foreign : foreign_keys_) {
     const std::span<Value> values(room.data(), foreign->columns.size());
-    if (!values_of(row, foreign->columns, values)) continue;
+    if (!reader().values_of(row, foreign->columns, values)) continue;
     if (keeps_reference(*foreign, row, visibility)) continue;
     is_referring = true;
-    if (Status s = foreign->parent.collect(foreign->parent_key, values, visibility, 1, found);
+    if (Status s =
+            foreign->parent.reader().collect(foreign->parent_key, values, visibility, 1, found);
         !s.ok())
       return s;
     if (!found.empty()) continue;
@@ -243,12 +197,14 @@ Result<bool> Table::check_children(std::uint32_t row, const mvcc::Visibility& vi
   for (const ForeignKey* foreign : *referrers()) {
     const std::span<const std::uint16_t> columns = data_.keys[foreign->parent_key]->columns();
     const std::span<Value> values(room.data(), columns.size());
-    if (!values_of(row, columns, values)) continue;
-    if (Status s = collect(foreign->parent_key, values, visibility, 1, found); !s.ok()) return s;
+    if (!reader().values_of(row, columns, values)) continue;
+    if (Status s = reader().collect(foreign->parent_key, values, visibility, 1, found); !s.ok())
+      return s;
     if (!found.empty()) continue;
     if (foreign->child.is_dropped()) return in_between(*foreign);
     is_referenced = true;
-    if (Status s = foreign->child.collect(foreign->child_key, values, visibility, 1, found);
+    if (Status s =
+            foreign->child.reader().collect(foreign->child_key, values, visibility, 1, found);
         !s.ok())
       return s;
     if (found.empty()) continue;
@@ -286,13 +242,14 @@ Status Table::act_on_children(TransactionContext& context, std::size_t write, Ro
     if (action == ReferenceAction::kRestrict) continue;
     const std::span<const std::uint16_t> columns = data_.keys[foreign->parent_key]->columns();
     const std::span<Value> values(room.data(), columns.size());
-    if (!values_of(old, columns, values)) continue;
-    if (Status s = collect(foreign->parent_key, values, context.visibility, 1, found); !s.ok())
+    if (!reader().values_of(old, columns, values)) continue;
+    if (Status s = reader().collect(foreign->parent_key, values, context.visibility, 1, found);
+        !s.ok())
       return s;
     if (!found.empty()) continue;
     if (foreign->child.is_dropped()) return in_between(*foreign);
-    if (Status s = foreign->child.collect(foreign->child_key, values, context.visibility,
-                                          ~std::size_t{0}, found);
+    if (Status s = foreign->child.reader().collect(foreign->child_key, values, context.visibility,
+                                                   ~std::size_t{0}, found);
         !s.ok())
       return s;
     const bool cascades = action == ReferenceAction::kCascade;
@@ -399,8 +356,9 @@ Status Table::verify_references(const mvcc::Visibility& visibility) const {
     if (!visibility.sees(data_.rows.version(row))) continue;
     for (const auto& foreign : foreign_keys_) {
       const std::span<Value> values(room.data(), foreign->columns.size());
-      if (!values_of(row, foreign->columns, values)) continue;
-      if (Status s = foreign->parent.collect(foreign->parent_key, values, visibility, 1, found);
+      if (!reader().values_of(row, foreign->columns, values)) continue;
+      if (Status s =
+              foreign->parent.reader().collect(foreign->parent_key, values, visibility, 1, found);
           !s.ok())
         return s;
       if (found.empty()) return unreferenced(*foreign, row);
@@ -412,7 +370,7 @@ Status Table::verify_references(const mvcc::Visibility& visibility) const {
 Status Table::unreferenced(const ForeignKey& foreign, std::uint32_t row) const {
   KeyValues room;
   const std::span<Value> values(room.data(), foreign.columns.size());
-  values_of(row, foreign.columns, values);
+  reader().values_of(row, foreign.columns, values);
   return Status(StatusCode::kCorrupt,
                 fmt::format("{}: {}: row {}: {} is not in table {}, key {}", data_.pool.path(),
                             name_of(foreign), row, words_of(foreign, values), foreign.parent.name(),

@@ -5,18 +5,21 @@
 #include <vector>
 
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table.h"
+#include "tables/table/index_build.h"
+#include "tables/table/row_reader.h"
+#include "tables/table/table_data.h"
+#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 
-bool Table::is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept {
+bool RowReader::is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept {
   return !data_.rows.exists(row) || again.is_same(data_.rows.version(row));
 }
 
 // The rows that a look-up without an ordered key finds, in ascending order.
-void Table::collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
-                           const columns::Candidates& heads, const mvcc::Visibility& visibility,
-                           std::vector<std::uint32_t>& out) const {
+void RowReader::collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
+                               const columns::Candidates& heads, const mvcc::Visibility& visibility,
+                               std::vector<std::uint32_t>& out) const {
   out.clear();
   for (const std::uint32_t head : heads.view())
     if (const std::uint32_t row = visible_version(key, head, wanted, visibility); row != kNoRow)
@@ -25,8 +28,8 @@ void Table::collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
   out.erase(std::unique(out.begin(), out.end()), out.end());
 }
 
-bool Table::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
-                           const ReadAgain& again) const {
+bool RowReader::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
+                               const ReadAgain& again) const {
   if (!data_.keys.can_find(key_index)) return false;  // dropped: others may not have kept it up
   const KeyIndex& key = *data_.keys[key_index];
   if (key.is_ordered())
@@ -52,8 +55,8 @@ bool Table::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
 }
 
 // An ordered key has an entry for each version: each is looked at by itself.
-bool Table::is_same_range(std::size_t key_index, const KeyBound& lower, const KeyBound& upper,
-                          std::uint32_t last, const ReadAgain& again) const {
+bool RowReader::is_same_range(std::size_t key_index, const KeyBound& lower, const KeyBound& upper,
+                              std::uint32_t last, const ReadAgain& again) const {
   if (!data_.keys.can_find(key_index)) return false;
   const KeyIndex& key = *data_.keys[key_index];
   // What was read was in order then; a column may have another type since, with the same payloads.
@@ -67,15 +70,15 @@ bool Table::is_same_range(std::size_t key_index, const KeyBound& lower, const Ke
   const std::vector<Value> high = normalised(upper);
   bool is_same = true;
   const auto matters = [&](std::uint32_t row) { return row == last || !is_same_row(row, again); };
-  index_build_.walk(key, {low, lower.inclusive, high, upper.inclusive}, again.then.snapshot(),
-                    matters, [&](std::uint32_t row) {
-                      is_same = is_same_row(row, again);
-                      return is_same && row != last;
-                    });
+  build_.walk(key, {low, lower.inclusive, high, upper.inclusive}, again.then.snapshot(), matters,
+              [&](std::uint32_t row) {
+                is_same = is_same_row(row, again);
+                return is_same && row != last;
+              });
   return is_same;
 }
 
-bool Table::is_same_scan(const Predicate& where, const ReadAgain& again) const {
+bool RowReader::is_same_scan(const Predicate& where, const ReadAgain& again) const {
   const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
     if (is_same_row(row, again)) continue;

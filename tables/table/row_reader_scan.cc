@@ -4,7 +4,10 @@
 #include <array>
 #include <optional>
 
-#include "tables/table/table.h"
+#include "tables/table/index_build.h"
+#include "tables/table/row_reader.h"
+#include "tables/table/table_data.h"
+#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 
@@ -102,12 +105,12 @@ void decode_batch(ScanBatch& batch, const columns::ColumnArray& columns,
 
 }  // namespace
 
-Status Table::scan(const TransactionContext& context, std::span<const ColumnId> wanted,
-                   const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const {
+Status RowReader::scan(const TransactionContext& context, std::span<const ColumnId> wanted,
+                       const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const {
   for (const ColumnId id : wanted)
-    if (!has_column(id)) return data_.no_column(id);
+    if (!data_.has_column(id)) return data_.no_column(id);
   if (where.has_column) {
-    if (!has_column(where.column)) return data_.no_column(where.column);
+    if (!data_.has_column(where.column)) return data_.no_column(where.column);
     const columns::Column& column = *data_.columns[where.column.value()];
     const Status type_fits = column.check(where.equals, column.type());
     if (!where.equals.is_null() && !type_fits.ok())
@@ -117,10 +120,11 @@ Status Table::scan(const TransactionContext& context, std::span<const ColumnId> 
   if (filter.match == Match::kNoRow) return {};
   // Rows that a merge moved after a drop have nothing of the column any more.
   const auto dropped_meanwhile = [&]() -> Status {
-    if (__builtin_expect(!has_dropped_columns(), 1)) return {};
+    if (__builtin_expect(!data_.has_dropped_columns(), 1)) return {};
     for (const ColumnId id : wanted)
-      if (!has_column(id)) return data_.no_column(id);
-    return where.has_column && !has_column(where.column) ? no_column(where.column) : Status();
+      if (!data_.has_column(id)) return data_.no_column(id);
+    return where.has_column && !data_.has_column(where.column) ? data_.no_column(where.column)
+                                                               : Status();
   };
 
   ScanBatch batch;
