@@ -108,13 +108,13 @@ void PoolAudit::link_foreign_keys() {
     for (std::size_t i = 0; i < table->schema().foreign_keys.size(); ++i)
       audit_.note(fmt::format("table {}, foreign key {}", table->name(),
                               table->schema().foreign_keys[i].name),
-                  table->link_foreign_key(i, find));
-  for (const auto& table : tables_) table->name_parents();
+                  table->references().link(i, find));
+  for (const auto& table : tables_) table->references().name_parents();
 }
 
 // Without indexes: hashes of what is there, sorted.
 void PoolAudit::audit_foreign_keys(const Table& table) {
-  for (const auto& foreign : table.foreign_keys()) {
+  for (const auto& foreign : table.references().foreign_keys()) {
     const std::string part =
         fmt::format("table {}, foreign key {}", table.name(), foreign->schema().name);
     const KeyIndex& key = *foreign->parent.keys()[foreign->parent_key];
@@ -135,7 +135,7 @@ void PoolAudit::audit_foreign_keys(const Table& table) {
              !key.matches(candidate->second, values))
         ++candidate;
       if (candidate == referenced.end() || candidate->first != hash)
-        audit_.damage(part, std::string(table.unreferenced(*foreign, row).message()));
+        audit_.damage(part, std::string(table.references().unreferenced(*foreign, row).message()));
     }
     audit_.part(part).items = referring;
   }
@@ -332,7 +332,8 @@ void PoolAudit::audit_rows(Table& table) {
         audit_.damage(part, std::string(s.message()));
   }
   audit_.part(part).items = live.size();
-  if (!table.foreign_keys().empty() || table.referrers() != nullptr) live_[&table] = live;
+  if (!table.references().foreign_keys().empty() || table.references().referrers() != nullptr)
+    live_[&table] = live;
   for (KeyIndex* key : table.keys())
     if (key->is_unique()) audit_unique_key(table, *key, live);
   audit_index_runs(table, audit_.part(part).damages == 0);

@@ -35,8 +35,9 @@ Status taken(const std::string& table, const char* what, const std::string& name
 
 // Those of other tables that name this one, or a key of it.
 void DatabaseCore::name_referrers(const Table& parent) {
-  if (parent.referrers() == nullptr) return;
-  for (const ForeignKey* foreign : *parent.referrers()) foreign->child.name_parents();
+  if (parent.references().referrers() == nullptr) return;
+  for (const ForeignKey* foreign : *parent.references().referrers())
+    foreign->child.references().name_parents();
 }
 
 Status DatabaseCore::rename_table(TableId id, const std::string& name) {

@@ -192,7 +192,8 @@ bool DatabaseCore::reads_hold(TransactionContext& context, std::uint64_t at) con
 // deletes what the other refers to, the one with the higher time-stamp sees what the other did.
 bool DatabaseCore::references_hold(TransactionContext& context, const mvcc::Visibility& now) {
   for (const mvcc::Write& write : context.writes) {
-    const Result<bool> holds = context.table_of(write.table)->check_references(write, now, nullptr);
+    const Result<bool> holds =
+        context.table_of(write.table)->references().check(write, now, nullptr);
     if (holds.ok()) continue;
     const bool is_violated = holds.code() == StatusCode::kConstraintViolated;
     context.refusal = Status(is_violated ? StatusCode::kConflict : holds.code(),
@@ -490,7 +491,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
   if (!reader.ok()) return reader.status();
   for (const TableId id : ids)
     if (const Table* checked = table(id); checked != nullptr)
-      if (Status s = checked->verify_references(now); !s.ok()) return s;
+      if (Status s = checked->references().verify(now); !s.ok()) return s;
   if (progress) progress({"verify", ids.size(), ids.size()});
   return {};
 }

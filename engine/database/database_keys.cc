@@ -155,11 +155,11 @@ Status DatabaseCore::check_droppable(const Table& table, std::size_t index) {
     return Status(StatusCode::kConstraintViolated, fmt::format("{}: {}", key, why));
   };
   if (index == 0 && table.schema().has_primary_key) return refused("is the primary key");
-  for (const auto& foreign : table.foreign_keys())
+  for (const auto& foreign : table.references().foreign_keys())
     if (foreign->child_key == index)
       return refused(fmt::format("foreign key {} finds its rows by it", foreign->schema().name));
-  if (table.referrers() == nullptr) return {};
-  for (const ForeignKey* foreign : *table.referrers())
+  if (table.references().referrers() == nullptr) return {};
+  for (const ForeignKey* foreign : *table.references().referrers())
     if (foreign->parent_key == index)
       return refused(fmt::format("foreign key {} of table {} refers to it", foreign->schema().name,
                                  foreign->child.name()));

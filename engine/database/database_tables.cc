@@ -52,10 +52,10 @@ Status DatabaseCore::resolve_foreign_keys(TableSchema& schema) const {
 Status DatabaseCore::link_foreign_keys() {
   for (const auto& table : owned_tables_)
     for (std::size_t i = 0; i < table->schema().foreign_keys.size(); ++i)
-      if (Status s = table->link_foreign_key(i, [this](TableId id) { return this->table(id); });
+      if (Status s = table->references().link(i, [this](TableId id) { return this->table(id); });
           !s.ok())
         return s;
-  for (const auto& table : owned_tables_) table->name_parents();
+  for (const auto& table : owned_tables_) table->references().name_parents();
   return {};
 }
 
@@ -103,7 +103,7 @@ Result<TableId> DatabaseCore::create_table(const TableSchema& wanted) {
   std::uint64_t* place = free_place();
   if (s.ok() && place == std::end(catalog().tables)) s = full();
   if (!s.ok()) {
-    table->forget_parents();
+    table->references().forget_parents();
     table->set_gone();
     table->release_all();
     pool_->allocator().release(*extent);
@@ -122,7 +122,7 @@ Status DatabaseCore::introduce(Table& table, std::unique_lock<Mutex>& guard) {
   for (std::size_t i = 0; i < table.schema().foreign_keys.size(); ++i) {
     const TableId parent = table.schema().foreign_keys[i].referenced.table;
     has_others |= parent != table.id();
-    table.add_foreign_key(i, *known_table(parent));
+    table.references().add(i, *known_table(parent));
   }
   if (!has_others) return {};
   guard.unlock();  // those we wait for may look tables up before they end
@@ -137,8 +137,8 @@ Status DatabaseCore::introduce(Table& table, std::unique_lock<Mutex>& guard) {
 
 // A table that others refer to stays.
 Status DatabaseCore::check_unreferenced(const Table& table) const {
-  if (table.referrers() == nullptr) return {};
-  for (const ForeignKey* foreign : *table.referrers())
+  if (table.references().referrers() == nullptr) return {};
+  for (const ForeignKey* foreign : *table.references().referrers())
     if (&foreign->child != &table)
       return Status(StatusCode::kConstraintViolated,
                     fmt::format("table {}: foreign key {} of table {} refers to it", table.name(),
@@ -193,7 +193,7 @@ Status DatabaseCore::drop_table(TableId id) {
     pmem::Persister persister(pool_->medium());
     std::atomic_ref(entry).store(0, std::memory_order_relaxed);
     persister.persist(&entry, sizeof entry, "drop_table/1");
-    dropped->forget_parents();
+    dropped->references().forget_parents();
     dropped->set_gone();
     dropped->release_all();
     pool_->allocator().release(extent);

@@ -7,6 +7,7 @@
 
 #include "engine/database/database_core.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/row_writer.h"
 
 namespace flugs {
 
@@ -30,7 +31,7 @@ Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& ta
 
 Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table& table, RowId row,
                               std::span<const ColumnValue> changes) {
-  Result<RowId> version = table.update(context, row, changes);
+  Result<RowId> version = engine::RowWriter(table, context).update(row, changes);
   if (!version.ok()) context.reads.add_refused_update(table, row.value(), changes, version.code());
   return version;
 }
@@ -39,7 +40,7 @@ Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table
 template <typename Given>
 Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table& table,
                               std::span<const Given> row) {
-  Result<RowId> id = table.insert(context, row);
+  Result<RowId> id = engine::RowWriter(table, context).insert(row);
   if (id.code() == StatusCode::kAlreadyExists && context.notes_reads())
     context.reads.add_refused_insert(table, context.scratch.inserted,
                                      context.scratch.inserted_width);
@@ -115,7 +116,7 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   if (target->index_build().is_deferred())
     if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   const engine::Visit visiting(*context_);
-  Status added = target->insert_rows(*context_, values, ids);
+  Status added = engine::RowWriter(*target, *context_).insert_rows(values, ids);
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
     context_->reads.add_refused_insert(*target, context_->scratch.inserted,
                                        context_->scratch.inserted_width);
@@ -132,7 +133,7 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
     if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
     return update_and_note(*context_, *target, row, changes);
-  return target->update(*context_, row, changes);
+  return engine::RowWriter(*target, *context_).update(row, changes);
 }
 
 Status Transaction::remove(TableId table, RowId row) {
@@ -143,7 +144,7 @@ Status Transaction::remove(TableId table, RowId row) {
   if (Status s = database_->prepare_write(context_); !s.ok()) return s;
   if (target->index_build().is_deferred())
     if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
-  Status removed = target->remove(*context_, row);
+  Status removed = engine::RowWriter(*target, *context_).remove(row);
   if (!removed.ok()) note_row(*context_, *target, row);
   return removed;
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/shown.h"
 #include "tables/catalog/schema_codec.h"
 
@@ -92,6 +93,23 @@ void Table::load_what_is_whole(
   if (rows.ok() && data_.layout.index_runs != 0)
     visit(fmt::format("table {}, index runs", name()), data_.runs.load());
   data_.find_keys_in_runs();
+}
+
+// A record must have one name for everybody as long as a lock on it is held, whatever keys are
+// added or dropped meanwhile. So the name is made of what no change of the schema touches.
+//
+// In a table with a primary key the name is the hash of that key. A table gets its primary key when
+// it is created, and keeps the key and its columns. All versions with one key have one name.
+//
+// In any other table the name is the row id of the version. While the lock is held only its holder
+// writes the record, so others go on to find that version as the newest. No other row gets the id,
+// because the holder's snapshot holds it back.
+//
+// Another unique key names nothing: when it is dropped, two records may have equal values in it.
+LockName Table::lock_name(std::uint32_t row) const noexcept {
+  const bool has_primary_key = schema().has_primary_key;
+  return {data_.layout.table_id,
+          has_primary_key ? data_.keys[0]->record_hash(row) : hash_integer(row)};
 }
 
 void Table::release_replaced() {

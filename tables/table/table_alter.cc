@@ -82,19 +82,4 @@ void Table::take_names_over() {
     if (!now.keys[k].dropped) data_.keys[k]->rename(now.keys[k].name);
 }
 
-void Table::name_parents() {
-  if (foreign_keys_.empty()) return;
-  StoredSchema named = definition().stored;
-  bool is_other = false;
-  for (const auto& foreign : foreign_keys_) {
-    ForeignKeySchema& schema = named.schema.foreign_keys[foreign->number];
-    const std::string& table = foreign->parent.name();
-    const std::string& key = foreign->parent.schema().keys[foreign->parent_key].name;
-    is_other |= schema.table != table || schema.key != key;
-    schema.table = table;
-    schema.key = key;
-  }
-  if (is_other) data_.definitions.put(std::make_unique<const TableDefinition>(std::move(named)));
-}
-
 }  // namespace flugs::engine

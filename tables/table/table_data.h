@@ -51,6 +51,10 @@ struct TableData final {
   /// The answer to a ColumnId that names no column, or none any longer.
   Status no_column(ColumnId column) const { return no_column(definition(), column); }
   Status no_column(const TableDefinition& now, ColumnId column) const;
+  /// Whether rows may be given with so many values: all, or those of before columns were added.
+  bool takes_width(const TableDefinition& now, std::size_t width) const noexcept {
+    return width <= now.columns.size() && width >= layout.column_count;
+  }
   /// The value of a cell; the same as the column's, faster.
   Value decode(const columns::RowLayout& cells, const std::byte* row,
                std::size_t column) const noexcept;

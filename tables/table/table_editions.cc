@@ -127,8 +127,8 @@ Status Table::check_unreferred(const StoredSchema& stored, std::size_t number) c
     if (names(foreign.columns, column.name))
       return refused(StatusCode::kConstraintViolated,
                      fmt::format("foreign key {} names it", foreign.name));
-  if (referrers() != nullptr)
-    for (const ForeignKey* foreign : *referrers())
+  if (references_.referrers() != nullptr)
+    for (const ForeignKey* foreign : *references_.referrers())
       if (names(stored.schema.keys[foreign->parent_key].columns, column.name))
         return refused(StatusCode::kConstraintViolated,
                        fmt::format("foreign key {} of table {} refers to it",

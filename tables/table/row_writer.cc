@@ -1,5 +1,3 @@
-// Inserting, updating, deleting: what a transaction does to the rows of a table.
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "mvcc/commit.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/definition_of_now.h"
+#include "tables/table/row_writer.h"
 #include "tables/table/table.h"
 #include "tables/table/unlink_rows.h"
 
@@ -28,24 +27,27 @@ void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
 
 }  // namespace
 
-Status Table::check_values(const TableDefinition& now, std::span<const Value> values) const {
+RowWriter::RowWriter(Table& table, TransactionContext& context) noexcept
+    : table_(table), data_(table.data()), context_(context) {}
+
+Status RowWriter::check_values(const TableDefinition& now, std::span<const Value> values) const {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (Status s = check_value(now, i, values[i]); !s.ok()) return s;
   return {};
 }
 
 // A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
-Result<std::uint32_t> Table::take_row(TransactionContext& context) {
-  LocalRows& local = context.local_rows.of(*this);
+Result<std::uint32_t> RowWriter::take_row() {
+  LocalRows& local = context_.local_rows.of(table_);
   const columns::RowLayout* layout = data_.rows.current_layout();
   const auto fits = [&](const columns::RowLayout& l) {
-    return l.editions() == context.scratch.editions && l.has_room(context.scratch.bits) &&
-           fits_constants(l, context.scratch.bits.size());
+    return l.editions() == context_.scratch.editions && l.has_room(context_.scratch.bits) &&
+           fits_constants(l, context_.scratch.bits.size());
   };
   const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
     return data_.rows.takes_rows(row) && data_.rows.emptied_at(row) <= local.checked_at;
   };
-  while (!local.free.empty() || free_rows_.refill(local)) {
+  while (!local.free.empty() || table_.free_rows().refill(local)) {
     const std::uint32_t row = local.free.back();
     if (is_ours(row) && fits(data_.rows.layout(row))) {
       local.free.pop_back();
@@ -59,13 +61,13 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
   }
   if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
       !is_ours(local.range.next)) {
-    free_rows_.forget_emptied(local);
-    if (Status s = grant_rows(context, local); !s.ok()) {
+    table_.free_rows().forget_emptied(local);
+    if (Status s = grant_rows(local); !s.ok()) {
       // There may be dead rows where nobody has looked yet: for the next transaction.
-      if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(row_sweep_.sweep_all());
+      if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(table_.row_sweep().sweep_all());
       return s;
     }
-    if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile(context);
+    if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile();
   }
   const std::uint32_t row = local.range.next++;
   if (local.range.next != local.range.end) data_.rows.prefetch_for_writing(local.range.next);
@@ -74,7 +76,7 @@ Result<std::uint32_t> Table::take_row(TransactionContext& context) {
 
 // Whether rows of the layout have room for the constants of columns from `first` on: those that
 // were added since the call began, for which it has asked no width.
-bool Table::fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept {
+bool RowWriter::fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept {
   for (std::size_t i = first; __builtin_expect(i < layout.cells().size(), 0); ++i) {
     const columns::Column& column = *data_.columns[i];
     if (column.is_dropped() || !column.has_constant()) continue;
@@ -85,45 +87,43 @@ bool Table::fits_constants(const columns::RowLayout& layout, std::size_t first) 
 
 // The cells are of an edition that no row will have any more, or a column has come whose value has
 // no room where they would go.
-Status Table::changed_meanwhile(TransactionContext& context) const {
-  context.scratch.columns_changed = true;
+Status RowWriter::changed_meanwhile() const {
+  context_.scratch.columns_changed = true;
   return Status(StatusCode::kConflict,
                 fmt::format("table {}: a column was added, or its type has changed, during the "
                             "call",
-                            name()));
+                            data_.name()));
 }
 
 // Only a merge that moves chunks already is waited for: before, it waits for this transaction.
-Status Table::grant_rows(TransactionContext& context, LocalRows& local) {
-  if (__builtin_expect(leave_dictionaries(context), 0)) return changed_meanwhile(context);
+Status RowWriter::grant_rows(LocalRows& local) {
+  if (__builtin_expect(table_.leave_dictionaries(context_), 0)) return changed_meanwhile();
   std::chrono::steady_clock::time_point deadline{};
   for (;;) {
-    Status s = data_.rows.grant(context.scratch.bits, local.range, context.slot->persister());
+    Status s = data_.rows.grant(context_.scratch.bits, local.range, context_.slot->persister());
     if (s.ok()) return s;
     if (s.code() != StatusCode::kBusy) {
-      context.dead_rows.set_wants_rows(s.code() == StatusCode::kOutOfSpace);
+      context_.dead_rows.set_wants_rows(s.code() == StatusCode::kOutOfSpace);
       return s;
     }
     const auto now = std::chrono::steady_clock::now();
     const bool is_first = deadline == std::chrono::steady_clock::time_point{};
-    if (is_first) deadline = now + merge_record_.policy().write_patience;
-    if (merge_record_.is_moving() && now < deadline && !is_dropped()) {
+    if (is_first) deadline = now + table_.merge_record().policy().write_patience;
+    if (table_.merge_record().is_moving() && now < deadline && !data_.is_dropped()) {
       std::this_thread::sleep_for(kDeltaPause);
       continue;
     }
-    context.dead_rows.set_wants_rows(true);
-    merge_record_.note_refused();
+    context_.dead_rows.set_wants_rows(true);
+    table_.merge_record().note_refused();
     return Status(StatusCode::kBusy, fmt::format("{}; merging by itself: {}", s.message(),
-                                                 merge_record_.status().reason));
+                                                 table_.merge_record().status().reason));
   }
 }
 
-void Table::give_back(TransactionContext& context, std::uint32_t row) {
-  context.dead_rows.give_back(*this, row);
-}
+void RowWriter::give_back(std::uint32_t row) { context_.dead_rows.give_back(table_, row); }
 
 // Hashes of some keys of a row, their places in the indexes on the way into the caches.
-void Table::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept {
+void RowWriter::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept {
   for (const std::size_t i : KeyPlaces(keys)) {
     KeyIndex& key = *data_.keys[i];
     if (!key.is_unique()) continue;
@@ -134,105 +134,102 @@ void Table::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const 
 
 // Enters a written row, its created word being the transaction's tag already, into every index that
 // the statement has found kept. On failure what was entered is taken out again.
-Status Table::enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
-                            KeyMask kept, KeyMask changed_keys, const KeyHashes& hashes) {
-  const std::size_t first_change = context.index_changes.size();
-  pmem::Persister& persister = context.slot->persister();
+Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMask kept,
+                                KeyMask changed_keys, const KeyHashes& hashes) {
+  const std::size_t first_change = context_.index_changes.size();
+  pmem::Persister& persister = context_.slot->persister();
   for (const std::size_t i : KeyPlaces(kept)) {
     const auto key = static_cast<std::uint16_t>(i);
     const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
     bool is_first = false;
     Status outcome;
     if (keeps) {
-      outcome = data_.keys[i]->replace(replaced, row, hashes[i], context.visibility.own_tag(),
-                                       is_first, context.unflushed, persister);
+      outcome = data_.keys[i]->replace(replaced, row, hashes[i], context_.visibility.own_tag(),
+                                       is_first, context_.unflushed, persister);
     } else {
       outcome =
-          data_.keys[i]->insert(row, hashes[i], context.visibility, context.unflushed, persister);
+          data_.keys[i]->insert(row, hashes[i], context_.visibility, context_.unflushed, persister);
     }
     if (!outcome.ok()) {
-      undo_index_changes(context, first_change);
-      if (outcome.code() == StatusCode::kConflict) context.conflicts.add();
+      undo_index_changes(first_change);
+      if (outcome.code() == StatusCode::kConflict) context_.conflicts.add();
       if (outcome.code() == StatusCode::kAlreadyExists)
         return Status(outcome.code(),
-                      fmt::format("table {}, key {}: {} exists", name(), data_.keys[i]->name(),
-                                  data_.keys[i]->describe(row)));
+                      fmt::format("table {}, key {}: {} exists", data_.name(),
+                                  data_.keys[i]->name(), data_.keys[i]->describe(row)));
       return Status(outcome.code(),
-                    fmt::format("table {}, key {}{}{}", name(), data_.keys[i]->name(),
+                    fmt::format("table {}, key {}{}{}", data_.name(), data_.keys[i]->name(),
                                 outcome.message().empty() ? "" : ": ", outcome.message()));
     }
-    context.index_changes.push_back({this, row, keeps && !is_first ? replaced : kNoRow, key});
+    context_.index_changes.push_back({&table_, row, keeps && !is_first ? replaced : kNoRow, key});
   }
   return {};
 }
 
 // From there on, which are all this table's.
-void Table::undo_index_changes(TransactionContext& context, std::size_t first) {
-  while (context.index_changes.size() > first) {
-    undo_index_change(data_, context.index_changes.back());
-    context.index_changes.pop_back();
+void RowWriter::undo_index_changes(std::size_t first) {
+  while (context_.index_changes.size() > first) {
+    undo_index_change(data_, context_.index_changes.back());
+    context_.index_changes.pop_back();
   }
 }
 
-void Table::note_inserted(TransactionContext& context, std::uint32_t row) {
-  context.add_write({&data_.rows.version(row), data_.layout.table_id, row,
-                     data_.rows.layout(row).row_bytes(), false});
+void RowWriter::note_inserted(std::uint32_t row) {
+  context_.add_write({&data_.rows.version(row), data_.layout.table_id, row,
+                      data_.rows.layout(row).row_bytes(), false});
 }
 
-Result<RowId> Table::insert(TransactionContext& context, std::span<const Value> values) {
-  return with_definition_of_now(*this, context, [&](const TableDefinition& now) {
-    return insert_values(now, context, values);
-  });
+Result<RowId> RowWriter::insert(std::span<const Value> values) {
+  return with_definition_of_now(
+      data_, context_, [&](const TableDefinition& now) { return insert_values(now, values); });
 }
 
-Result<RowId> Table::insert(TransactionContext& context, std::span<const ColumnValue> given) {
-  return with_definition_of_now(*this, context, [&](const TableDefinition& now) -> Result<RowId> {
-    if (Status s = complete_row(now, given, context.scratch.numbered); !s.ok()) return s;
-    return insert_values(now, context, context.scratch.numbered);
+Result<RowId> RowWriter::insert(std::span<const ColumnValue> given) {
+  return with_definition_of_now(data_, context_, [&](const TableDefinition& now) -> Result<RowId> {
+    if (Status s = complete_row(now, given, context_.scratch.numbered); !s.ok()) return s;
+    return insert_values(now, context_.scratch.numbered);
   });
 }
 
 // The definition was taken first: if it has columns that the table has not had from the beginning,
 // the table is_constrained.
-Result<RowId> Table::insert_values(const TableDefinition& now, TransactionContext& context,
-                                   std::span<const Value> values) {
-  if (data_.constraints.any()) return insert_constrained(now, context, values);
+Result<RowId> RowWriter::insert_values(const TableDefinition& now, std::span<const Value> values) {
+  if (data_.constraints.any()) return insert_constrained(now, values);
   if (Status s = check_width(now, values.size()); !s.ok()) return s;
   if (Status s = check_values(now, values); !s.ok()) return s;
-  return insert_row(context, values);
+  return insert_row(values);
 }
 
 // The values have been checked.
-Result<RowId> Table::insert_row(TransactionContext& context, std::span<const Value> values) {
-  context.scratch.inserted = values;
-  context.scratch.inserted_width = values.size();
+Result<RowId> RowWriter::insert_row(std::span<const Value> values) {
+  context_.scratch.inserted = values;
+  context_.scratch.inserted_width = values.size();
   const KeyMask kept = data_.keys.kept();
   bool has_texts_left = false;
-  if (Status s = encode_new_row(context, values, kept, has_texts_left); !s.ok()) return s;
+  if (Status s = encode_new_row(values, kept, has_texts_left); !s.ok()) return s;
   std::uint32_t row = kNoRow;
-  if (Status s = write_new_row(context, context.scratch.cells, row); !s.ok()) return s;
+  if (Status s = write_new_row(context_.scratch.cells, row); !s.ok()) return s;
   KeyHashes hashes{};
   hash_keys(row, kept, hashes);
-  const std::size_t first_change = context.index_changes.size();
-  Status entered = enter_indexes(context, row, kNoRow, kept, kept, hashes);
+  const std::size_t first_change = context_.index_changes.size();
+  Status entered = enter_indexes(row, kNoRow, kept, kept, hashes);
   if (entered.ok() && has_texts_left) {
-    entered = store_texts_left(context, row, values, kept);
-    if (!entered.ok()) undo_index_changes(context, first_change);
+    entered = store_texts_left(row, values, kept);
+    if (!entered.ok()) undo_index_changes(first_change);
   }
   if (!entered.ok()) {
     mvcc::store_stamp(data_.rows.version(row).created, mvcc::kNoStamp);
-    give_back(context, row);
+    give_back(row);
     return entered;
   }
-  note_inserted(context, row);
+  note_inserted(row);
   return RowId(row);
 }
 
-// Cells and stamps of a row that no index names yet. `context.scratch.bits` holds the widths they
+// Cells and stamps of a row that no index names yet. `context_.scratch.bits` holds the widths they
 // need.
-Status Table::write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
-                            std::uint32_t& row) {
-  Result<std::uint32_t> taken = take_row(context);
+Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint32_t& row) {
+  Result<std::uint32_t> taken = take_row();
   if (!taken.ok()) return std::move(taken).status();
   row = *taken;
   const columns::RowLayout& layout = data_.rows.layout(row);
@@ -242,35 +239,35 @@ Status Table::write_new_row(TransactionContext& context, std::span<const columns
   // Columns that were added while the row was made ready.
   for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
     if (!data_.columns[i]->has_constant()) {
-      give_back(context, row);
-      return changed_meanwhile(context);
+      give_back(row);
+      return changed_meanwhile();
     }
     // Of one that is dropped by now nobody has asked whether it fits.
-    layout.store(target, i, is_dropped_column(i) ? columns::Cell{} : data_.columns[i]->constant());
+    layout.store(target, i,
+                 data_.is_dropped_column(i) ? columns::Cell{} : data_.columns[i]->constant());
   }
   mvcc::VersionLayout& version = data_.rows.version(row);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-  mvcc::store_stamp(version.created, context.visibility.own_tag());
+  mvcc::store_stamp(version.created, context_.visibility.own_tag());
   data_.rows.forget_previous(row);
   return {};
 }
 
 // The merge may move the row's entry at any time: the lock counts only if it was still the row's
 // after it had been taken (pairs with RowStore::Move).
-Status Table::lock_row(TransactionContext& context, std::uint32_t row,
-                       mvcc::VersionLayout*& locked) {
+Status RowWriter::lock_row(std::uint32_t row, mvcc::VersionLayout*& locked) {
   for (;;) {
-    if (!data_.rows.exists(row) || !context.visibility.sees(data_.rows.version(row)))
+    if (!data_.rows.exists(row) || !context_.visibility.sees(data_.rows.version(row)))
       return Status(StatusCode::kNotFound);
     Result<mvcc::VersionLayout*> version =
-        data_.rows.writable_version(row, context.slot->persister());
+        data_.rows.writable_version(row, context_.slot->persister());
     if (!version.ok()) return std::move(version).status();
     locked = *version;
-    switch (mvcc::Commit::lock(*locked, context.visibility)) {
+    switch (mvcc::Commit::lock(*locked, context_.visibility)) {
       case mvcc::Commit::Lock::kLocked:
         if (__builtin_expect(data_.rows.is_still(row, locked), 1)) {
-          if (__builtin_expect(!has_locked_rows_.load(std::memory_order_seq_cst), 1)) return {};
-          return respect_lock(context, row, *locked);
+          if (__builtin_expect(!table_.has_locked_rows(), 1)) return {};
+          return respect_lock(row, *locked);
         }
         mvcc::store_stamp(locked->deleted, mvcc::kNoStamp);
         data_.rows.wait_for_move(row);
@@ -278,69 +275,50 @@ Status Table::lock_row(TransactionContext& context, std::uint32_t row,
       case mvcc::Commit::Lock::kDeletedBySelf:
         return Status(StatusCode::kNotFound);
       case mvcc::Commit::Lock::kConflict:
-        if (__builtin_expect(!context.locks.empty(), 0) && is_giving_way(context, row)) {
+        if (__builtin_expect(!context_.locks.empty(), 0) && is_giving_way(row)) {
           std::this_thread::yield();
           continue;
         }
         break;
     }
-    context.conflicts.add();
+    context_.conflicts.add();
     return Status(StatusCode::kConflict);
   }
 }
 
 // A tag in a row that the transaction has locked is that of one who is about to find that out, and
 // to take it back (respect_lock): when the lock was taken nobody was writing the row.
-bool Table::is_giving_way(const TransactionContext& context, std::uint32_t row) const {
-  if (!context.locks.is_own(lock_name(row))) return false;
-  return context.visibility.resolve(data_.rows.version(row).deleted).fate !=
+bool RowWriter::is_giving_way(std::uint32_t row) const {
+  if (!context_.locks.is_own(table_.lock_name(row))) return false;
+  return context_.visibility.resolve(data_.rows.version(row).deleted).fate !=
          mvcc::Visibility::Fate::kCommitted;
 }
 
 // Of a writer, who stores its tag and then looks for a lock, and a locker, who does it the other
 // way round (DatabaseCore::lock_record), at least one sees the other.
-Status Table::respect_lock(TransactionContext& context, std::uint32_t row,
-                           mvcc::VersionLayout& locked) const {
-  if (!context.locks.is_others(lock_name(row))) return {};
+Status RowWriter::respect_lock(std::uint32_t row, mvcc::VersionLayout& locked) const {
+  if (!context_.locks.is_others(table_.lock_name(row))) return {};
   mvcc::store_stamp(locked.deleted, mvcc::kNoStamp);
-  context.conflicts.add();
+  context_.conflicts.add();
   return Status(StatusCode::kConflict,
-                fmt::format("table {}: another transaction has locked the row", name()));
+                fmt::format("table {}: another transaction has locked the row", data_.name()));
 }
 
-// A record must have one name for everybody as long as a lock on it is held, whatever keys are
-// added or dropped meanwhile. So the name is made of what no change of the schema touches.
-//
-// In a table with a primary key the name is the hash of that key. A table gets its primary key when
-// it is created, and keeps the key and its columns. All versions with one key have one name.
-//
-// In any other table the name is the row id of the version. While the lock is held only its holder
-// writes the record, so others go on to find that version as the newest. No other row gets the id,
-// because the holder's snapshot holds it back.
-//
-// Another unique key names nothing: when it is dropped, two records may have equal values in it.
-LockName Table::lock_name(std::uint32_t row) const noexcept {
-  const bool has_primary_key = schema().has_primary_key;
-  return {data_.layout.table_id,
-          has_primary_key ? data_.keys[0]->record_hash(row) : hash_integer(row)};
-}
-
-void Table::note_deleted(TransactionContext& context, std::uint32_t row,
-                         mvcc::VersionLayout* locked, std::uint16_t keys) {
-  if (data_.rows.mark_deleted(row)) context.deletes_in_main = true;
-  context.dead_rows.add_dying({this, 0, 0, row, keys});
-  context.add_write({locked, data_.layout.table_id, row, sizeof(mvcc::VersionLayout), true});
+void RowWriter::note_deleted(std::uint32_t row, mvcc::VersionLayout* locked, std::uint16_t keys) {
+  if (data_.rows.mark_deleted(row)) context_.deletes_in_main = true;
+  context_.dead_rows.add_dying({&table_, 0, 0, row, keys});
+  context_.add_write({locked, data_.layout.table_id, row, sizeof(mvcc::VersionLayout), true});
 }
 
 // `keys`: those whose hash of the row is in `hashes`.
-void Table::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept {
+void RowWriter::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept {
   constexpr KeyMask kKept = (1U << DeadRow::kHashesKept) - 1;
   for (const std::size_t i : KeyPlaces(static_cast<KeyMask>(keys & kKept)))
     if (data_.keys[i]->has_hints()) dead.keep_hash(i, hashes[i]);
 }
 
-Status Table::check_changes(const TableDefinition& now,
-                            std::span<const ColumnValue> changes) const {
+Status RowWriter::check_changes(const TableDefinition& now,
+                                std::span<const ColumnValue> changes) const {
   for (const ColumnValue& change : changes) {
     const std::size_t column = change.column.value();
     if (__builtin_expect(!now.has_column(column), 0)) return data_.no_column(now, change.column);
@@ -349,48 +327,45 @@ Status Table::check_changes(const TableDefinition& now,
   return {};
 }
 
-Status Table::encode_changes(TransactionContext& context, std::uint32_t row,
-                             std::span<const ColumnValue> changes) {
+Status RowWriter::encode_changes(std::uint32_t row, std::span<const ColumnValue> changes) {
   const columns::RowLayout& layout = data_.rows.layout(row);
   const std::size_t count = data_.columns.size();
-  context.scratch.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
-  context.scratch.bits.resize(count);
-  if (data_.constraints.any_of(RowConstraints::kAltered)) need_altered(context, layout);
-  context.scratch.cells.clear();
-  context.scratch.editions = layout.editions();
+  context_.scratch.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
+  context_.scratch.bits.resize(count);
+  if (data_.constraints.any_of(RowConstraints::kAltered)) need_altered(layout);
+  context_.scratch.cells.clear();
+  context_.scratch.editions = layout.editions();
   for (const ColumnValue& change : changes) {
     const std::size_t i = change.column.value();
     columns::Column& column = *data_.columns[i];
-    if (__builtin_expect(column.edition() != layout.edition(i), 0))
-      return changed_meanwhile(context);
+    if (__builtin_expect(column.edition() != layout.edition(i), 0)) return changed_meanwhile();
     Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
-                                               context.unflushed, context.slot->persister());
+                                               context_.unflushed, context_.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
-    context.scratch.cells.push_back(*cell);
-    context.scratch.bits[i] = std::max(context.scratch.bits[i], column.bits_for(*cell));
+    context_.scratch.cells.push_back(*cell);
+    context_.scratch.bits[i] = std::max(context_.scratch.bits[i], column.bits_for(*cell));
   }
   return {};
 }
 
 // What a new version needs besides what its row's cells are wide.
-void Table::need_altered(TransactionContext& context, const columns::RowLayout& layout) const {
-  for (std::size_t i = 0; i < context.scratch.bits.size(); ++i) {
+void RowWriter::need_altered(const columns::RowLayout& layout) const {
+  for (std::size_t i = 0; i < context_.scratch.bits.size(); ++i) {
     if (data_.columns[i]->is_dropped())
-      context.scratch.bits[i] = 0;
+      context_.scratch.bits[i] = 0;
     else if (layout.bits(i) == 0)
-      context.scratch.bits[i] = data_.columns[i]->bits_for(data_.columns[i]->constant());
+      context_.scratch.bits[i] = data_.columns[i]->bits_for(data_.columns[i]->constant());
   }
 }
 
 // All cells of a row as they will be: a group has codes of its own, and so has an earlier edition
 // of a column, with texts that go when it goes.
-Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
-                               std::span<const ColumnValue> changes) {
+Status RowWriter::encode_whole_row(std::uint32_t row, std::span<const ColumnValue> changes) {
   const RowView view = data_.rows.view(row);
   const std::size_t count = data_.columns.size();
-  context.scratch.cells.resize(count);
-  context.scratch.bits.resize(count);
-  context.scratch.editions = 0;
+  context_.scratch.cells.resize(count);
+  context_.scratch.bits.resize(count);
+  context_.scratch.editions = 0;
   for (std::size_t i = 0; i < count; ++i) {
     columns::Column& column = *data_.columns[i];
     const auto change = std::find_if(changes.rbegin(), changes.rend(),
@@ -400,41 +375,40 @@ Status Table::encode_whole_row(TransactionContext& context, std::uint32_t row,
                             : columns::normalised(change->value, column.type());
     Result<columns::Cell> cell =
         change == changes.rend() && view.edition(i) == column.edition()
-            ? column.encode_stored(value, context.unflushed, context.slot->persister())
-            : column.encode(value, context.unflushed, context.slot->persister());
+            ? column.encode_stored(value, context_.unflushed, context_.slot->persister())
+            : column.encode(value, context_.unflushed, context_.slot->persister());
     if (!cell.ok()) return std::move(cell).status();
-    context.scratch.cells[i] = *cell;
-    context.scratch.bits[i] = column.bits_for(*cell);
-    context.scratch.editions += column.mark();
+    context_.scratch.cells[i] = *cell;
+    context_.scratch.bits[i] = column.bits_for(*cell);
+    context_.scratch.editions += column.mark();
   }
   return {};
 }
 
 // A row that this transaction inserted itself is not visible to anybody else: no new version,
 // unless it may have to be again what it is now.
-bool Table::update_in_place(TransactionContext& context, std::uint32_t row,
-                            std::span<const ColumnValue> changes) {
-  if (mvcc::load_stamp(data_.rows.version(row).created) != context.visibility.own_tag())
+bool RowWriter::update_in_place(std::uint32_t row, std::span<const ColumnValue> changes) {
+  if (mvcc::load_stamp(data_.rows.version(row).created) != context_.visibility.own_tag())
     return false;
-  if (!context.may_change_in_place(data_.layout.table_id, row)) return false;
+  if (!context_.may_change_in_place(data_.layout.table_id, row)) return false;
   const columns::RowLayout& layout = data_.rows.layout(row);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t column = changes[i].column.value();
-    if (layout.bits(column) < context.scratch.bits[column]) return false;
+    if (layout.bits(column) < context_.scratch.bits[column]) return false;
     for (const KeyIndex* key : data_.keys)
       if (key->has_column(column)) return false;
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
-    layout.store(data_.rows.address(row), changes[i].column.value(), context.scratch.cells[i]);
-  if (__builtin_expect(context.writes.flushed_ahead() != 0, 0))
-    context.slot->persister().flush(data_.rows.address(row), layout.row_bytes(), "write_ahead/2");
+    layout.store(data_.rows.address(row), changes[i].column.value(), context_.scratch.cells[i]);
+  if (__builtin_expect(context_.writes.flushed_ahead() != 0, 0))
+    context_.slot->persister().flush(data_.rows.address(row), layout.row_bytes(), "write_ahead/2");
   return true;
 }
 
 // A copy of the row with the changes, its cells packed for the chunk it lands in; stamped.
-Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint32_t row,
-                                          std::span<const ColumnValue> changes) {
-  Result<std::uint32_t> fresh = take_row(context);
+Result<std::uint32_t> RowWriter::make_version(std::uint32_t row,
+                                              std::span<const ColumnValue> changes) {
+  Result<std::uint32_t> fresh = take_row();
   if (!fresh.ok()) return fresh;
   const columns::RowLayout& from = data_.rows.layout(row);
   const columns::RowLayout& to = data_.rows.layout(*fresh);
@@ -451,28 +425,27 @@ Result<std::uint32_t> Table::make_version(TransactionContext& context, std::uint
   } else {
     // Of a dropped column nobody has asked whether what the row has fits.
     for (std::size_t i = 0; i < to.cells().size(); ++i)
-      to.store(target, i, is_dropped_column(i) ? columns::Cell{} : from.load_cell(source, i));
+      to.store(target, i, data_.is_dropped_column(i) ? columns::Cell{} : from.load_cell(source, i));
   }
   for (std::size_t i = 0; i < changes.size(); ++i)
-    to.store(target, changes[i].column.value(), context.scratch.cells[i]);
+    to.store(target, changes[i].column.value(), context_.scratch.cells[i]);
   mvcc::VersionLayout& version = data_.rows.version(*fresh);
   mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
-  mvcc::store_stamp(version.created, context.visibility.own_tag());
+  mvcc::store_stamp(version.created, context_.visibility.own_tag());
   return fresh;
 }
 
-Result<RowId> Table::update(TransactionContext& context, RowId row_id,
-                            std::span<const ColumnValue> changes) {
-  return with_definition_of_now(*this, context, [&](const TableDefinition& now) {
-    return data_.constraints.any() ? update_constrained(now, context, row_id, changes)
-                                   : update_row(now, context, row_id, changes);
+Result<RowId> RowWriter::update(RowId row_id, std::span<const ColumnValue> changes) {
+  return with_definition_of_now(data_, context_, [&](const TableDefinition& now) {
+    return data_.constraints.any() ? update_constrained(now, row_id, changes)
+                                   : update_row(now, row_id, changes);
   });
 }
 
-Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& context,
-                                RowId row_id, std::span<const ColumnValue> changes) {
+Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
+                                    std::span<const ColumnValue> changes) {
   const std::uint32_t row = row_id.value();
-  if (!data_.rows.exists(row) || !context.visibility.sees(data_.rows.version(row)))
+  if (!data_.rows.exists(row) || !context_.visibility.sees(data_.rows.version(row)))
     return Status(StatusCode::kNotFound);
   KeyMask kept = data_.keys.kept();
   KeyHashes hashes{};
@@ -480,13 +453,11 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
   if (Status s = check_changes(now, changes); !s.ok()) return s;
   const bool is_whole = data_.rows.view(row).is_in_group() ||
                         data_.rows.layout(row).editions() != data_.columns.editions();
-  if (Status s = is_whole ? encode_whole_row(context, row, changes)
-                          : encode_changes(context, row, changes);
-      !s.ok())
+  if (Status s = is_whole ? encode_whole_row(row, changes) : encode_changes(row, changes); !s.ok())
     return s;
-  if (!is_whole && update_in_place(context, row, changes)) return row_id;
+  if (!is_whole && update_in_place(row, changes)) return row_id;
   mvcc::VersionLayout* locked = nullptr;
-  if (Status s = lock_row(context, row, locked); !s.ok()) return s;
+  if (Status s = lock_row(row, locked); !s.ok()) return s;
   // A key may have been begun since the look above, and its index may have the row: another
   // transaction updated the row and was undone (KeyIndex::undo_replace). This update must then put
   // the new version in the row's place. From here on nobody else can enter the row.
@@ -498,9 +469,9 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
   std::uint32_t fresh = kNoRow;
   Status written;
   if (is_whole) {
-    written = write_new_row(context, context.scratch.cells, fresh);
+    written = write_new_row(context_.scratch.cells, fresh);
   } else {
-    Result<std::uint32_t> version = make_version(context, row, changes);
+    Result<std::uint32_t> version = make_version(row, changes);
     if (version.ok()) fresh = *version;
     written = version.status();
   }
@@ -516,28 +487,29 @@ Result<RowId> Table::update_row(const TableDefinition& now, TransactionContext& 
       if (data_.keys[k]->has_column(change.column.value()) && !data_.keys[k]->same_key(row, fresh))
         changed_keys |= static_cast<KeyMask>(1U << k);
   if (changed_keys != 0) hash_keys(fresh, changed_keys, hashes);
-  if (Status s = enter_indexes(context, fresh, row, kept, changed_keys, hashes); !s.ok()) {
+  if (Status s = enter_indexes(fresh, row, kept, changed_keys, hashes); !s.ok()) {
     mvcc::store_stamp(data_.rows.version(fresh).created, mvcc::kNoStamp);
-    give_back(context, fresh);
+    give_back(fresh);
     unlock();
     return s;
   }
-  note_inserted(context, fresh);
-  note_deleted(context, row, locked, changed_keys);
-  note_hashes(context.dead_rows.newest_dying(), static_cast<KeyMask>(kept & ~changed_keys), hashes);
+  note_inserted(fresh);
+  note_deleted(row, locked, changed_keys);
+  note_hashes(context_.dead_rows.newest_dying(), static_cast<KeyMask>(kept & ~changed_keys),
+              hashes);
   return RowId(fresh);
 }
 
-Status Table::remove(TransactionContext& context, RowId row_id) {
-  if (data_.constraints.any()) return remove_constrained(context, row_id);
-  return remove_row(context, row_id);
+Status RowWriter::remove(RowId row_id) {
+  if (data_.constraints.any()) return remove_constrained(row_id);
+  return remove_only(row_id);
 }
 
-Status Table::remove_row(TransactionContext& context, RowId row_id) {
+Status RowWriter::remove_only(RowId row_id) {
   const std::uint32_t row = row_id.value();
   mvcc::VersionLayout* locked = nullptr;
-  if (Status s = lock_row(context, row, locked); !s.ok()) return s;
-  note_deleted(context, row, locked, kEveryKey);
+  if (Status s = lock_row(row, locked); !s.ok()) return s;
+  note_deleted(row, locked, kEveryKey);
   return {};
 }
 
