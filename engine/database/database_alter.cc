@@ -63,7 +63,7 @@ Status DatabaseCore::rename_column(TableId id, ColumnId column, const std::strin
   const std::lock_guard guard(ddl_mutex_);
   Table* altered = table(id);
   if (altered == nullptr) return no_table();
-  StoredSchema next = altered->stored();
+  StoredSchema next = altered->table_columns().stored();
   TableSchema& schema = next.schema;
   if (column.value() >= schema.columns.size())
     return Status(StatusCode::kNotFound,
@@ -75,7 +75,7 @@ Status DatabaseCore::rename_column(TableId id, ColumnId column, const std::strin
   for (KeySchema& key : schema.keys) replace_name(key.columns, before, name);
   for (ForeignKeySchema& foreign : schema.foreign_keys) replace_name(foreign.columns, before, name);
   for (CheckSchema& check : schema.checks) check.condition = renamed(check.condition, before, name);
-  return altered->alter(std::move(next));
+  return altered->table_columns().alter(std::move(next));
 }
 
 Status DatabaseCore::rename_key(KeyId key, const std::string& name) {
@@ -83,7 +83,7 @@ Status DatabaseCore::rename_key(KeyId key, const std::string& name) {
   const std::lock_guard guard(ddl_mutex_);
   Table* altered = table(key.table);
   if (altered == nullptr) return no_table();
-  StoredSchema next = altered->stored();
+  StoredSchema next = altered->table_columns().stored();
   TableSchema& schema = next.schema;
   if (key.index >= schema.keys.size() || schema.keys[key.index].dropped)
     return Status(StatusCode::kNotFound,
@@ -94,7 +94,7 @@ Status DatabaseCore::rename_key(KeyId key, const std::string& name) {
   schema.keys[key.index].name = name;
   for (ForeignKeySchema& foreign : schema.foreign_keys)
     if (foreign.referenced == key) foreign.key = name;
-  if (Status s = altered->alter(std::move(next)); !s.ok()) return s;
+  if (Status s = altered->table_columns().alter(std::move(next)); !s.ok()) return s;
   name_referrers(*altered);
   return {};
 }

@@ -24,7 +24,7 @@ Status no_key(const Table& table, std::size_t index) {
 
 // The definition as it is now, with the key in that place.
 StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
-  StoredSchema next = table.stored();
+  StoredSchema next = table.table_columns().stored();
   if (place >= next.schema.keys.size()) next.schema.keys.resize(place + 1);
   next.schema.keys[place] = std::move(key);
   return next;
@@ -72,7 +72,7 @@ Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
     place = *found;
     Result<TableSchema> completed = complete_schema(with_key(*altered, place, wanted).schema);
     if (!completed.ok()) return std::move(completed).status();
-    altered->begin_key(place, completed->keys[place]);
+    altered->table_columns().begin_key(place, completed->keys[place]);
   }
   Status made = make_key(*altered, place);
   if (made.ok()) {
@@ -81,9 +81,9 @@ Result<KeyId> DatabaseCore::add_key(TableId id, const KeySchema& wanted) {
     const auto columns = altered->keys()[place]->columns();
     for (std::size_t i = 0; i < key.columns.size(); ++i)
       key.columns[i] = altered->schema().columns[columns[i]].name;
-    made = altered->is_dropped()
-               ? no_table()
-               : altered->finish_key(place, with_key(*altered, place, std::move(key)));
+    made = altered->is_dropped() ? no_table()
+                                 : altered->table_columns().finish_key(
+                                       place, with_key(*altered, place, std::move(key)));
   }
   if (made.ok()) return KeyId{id, static_cast<std::uint16_t>(place)};
   {
@@ -140,7 +140,9 @@ Status DatabaseCore::drop_key(KeyId key) {
     if (Status s = check_droppable(*altered, key.index); !s.ok()) return s;
     KeySchema dropped;
     dropped.dropped = true;
-    if (Status s = altered->alter(with_key(*altered, key.index, std::move(dropped))); !s.ok())
+    if (Status s =
+            altered->table_columns().alter(with_key(*altered, key.index, std::move(dropped)));
+        !s.ok())
       return s;
     withdraw_key(*altered, key.index);
   }

@@ -91,7 +91,7 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
       continue;
     }
     const bool is_wanted = is_frozen || is_worth_it(chunk);
-    if (!is_wanted && !table_.keeps_former(chunk, former_bytes())) continue;
+    if (!is_wanted && !table_.column_reclaim().keeps_former(chunk, former_bytes())) continue;
     candidates_.push_back({chunk, Origin::kRows});
     ++plan.chunks;
     plan.bytes += rows_.bytes_of_chunk(chunk);
@@ -120,12 +120,12 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
   std::vector<std::size_t> wasteful;
   for (std::size_t i = 0; i < table_.columns().size(); ++i) {
     if (table_.columns()[i]->is_dropped()) continue;
-    const std::uint64_t bytes = table_.bytes_of_column(i);
+    const std::uint64_t bytes = table_.column_reclaim().bytes_of_column(i);
     if (bytes == 0 || bytes < options_.waste_bytes) continue;
     if (!table_.looks().take(i, bytes, free) && !all) continue;
-    const std::uint64_t needed = table_.bytes_needed(i, slots_, is_merged);
+    const std::uint64_t needed = table_.column_reclaim().bytes_needed(i, slots_, is_merged);
     if (needed > bytes || (bytes - needed) * 100 < bytes * options_.waste_percent) continue;
-    const std::uint64_t copies = table_.bytes_copied(i, slots_);
+    const std::uint64_t copies = table_.column_reclaim().bytes_copied(i, slots_);
     const bool with_texts = has_texts || table_.columns()[i]->is_text();
     const std::uint64_t wanted = with_reserve(copied + copies) + bytes_rewritten(with_texts);
     if (wanted > free) {
@@ -161,7 +161,7 @@ Status TableMerge::renew_columns() {
       if (table_.columns()[i]->is_dropped()) continue;
       // If not, it stays as it is: there may be space for the merge alone; rows may get too large
       // for the column's values; or it may have had all editions that there are.
-      if (table_.renew_column(i).ok()) ++report_.columns_renewed;
+      if (table_.column_reclaim().rewrite_column(i).ok()) ++report_.columns_renewed;
     }
     table_.note_readers_of_replaced(slots_.advance());
   }
@@ -172,7 +172,7 @@ Status TableMerge::renew_columns() {
   for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
     if (next != chosen.end() && next->chunk == chunk) {
       candidates_.push_back(std::move(*next++));
-    } else if (table_.keeps_former(chunk, former_bytes())) {
+    } else if (table_.column_reclaim().keeps_former(chunk, former_bytes())) {
       const bool is_group = rows_.group(chunk) != nullptr;
       candidates_.push_back({chunk, is_group ? Origin::kGroup : Origin::kRows});
     }
@@ -182,13 +182,13 @@ Status TableMerge::renew_columns() {
 
 void TableMerge::release() {
   table_.release_replaced();
-  if (!table_.has_left_over()) return;
+  if (!table_.column_reclaim().has_left_over()) return;
   const std::lock_guard guard(ddl_mutex_);
-  if (!is_stopped()) report_.bytes_given_back += table_.release_former_editions();
+  if (!is_stopped()) report_.bytes_given_back += table_.column_reclaim().release_former_editions();
 }
 
 void TableMerge::release_if_unread() {
-  const bool has_any = table_.has_replaced() || table_.has_left_over();
+  const bool has_any = table_.has_replaced() || table_.column_reclaim().has_left_over();
   if (has_any && slots_.oldest_snapshot() >= table_.replaced_readers_before()) release();
 }
 
@@ -256,7 +256,8 @@ Status TableMerge::sweep() {
 Status TableMerge::run() noexcept {
   const auto start = std::chrono::steady_clock::now();
   if (Status swept = sweep(); !swept.ok()) return swept;
-  if ((table_.has_replaced() || table_.has_left_over()) && wait_for_transactions(slots_.advance()))
+  if ((table_.has_replaced() || table_.column_reclaim().has_left_over()) &&
+      wait_for_transactions(slots_.advance()))
     release();
   {
     const MergeRecord::Work work(table_.merge_record());

@@ -97,7 +97,7 @@ Status RowWriter::changed_meanwhile() const {
 
 // Only a merge that moves chunks already is waited for: before, it waits for this transaction.
 Status RowWriter::grant_rows(LocalRows& local) {
-  if (__builtin_expect(table_.leave_dictionaries(context_), 0)) return changed_meanwhile();
+  if (__builtin_expect(table_.give_up_dictionaries(context_), 0)) return changed_meanwhile();
   std::chrono::steady_clock::time_point deadline{};
   for (;;) {
     Status s = data_.rows.grant(context_.scratch.bits, local.range, context_.slot->persister());

@@ -18,51 +18,22 @@ Table::Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored)
 
 Table::Table(pmem::Pool& pool, TableLayout& layout, std::vector<ChangedColumnLayout> changed,
              StoredSchema&& stored)
-    : changed_columns_(std::move(changed)), data_(pool, layout, std::move(stored)) {
-  make_columns();
+    : data_(pool, layout, std::move(stored)), columns_(data_, references_, std::move(changed)) {
+  columns_.make();
   data_.make_keys();
   if (!definition().checks.empty()) data_.constraints.add(RowConstraints::kChecked);
-  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
-    if (!schema().columns[i].auto_increment) continue;
-    auto* column_layouts = reinterpret_cast<columns::ColumnLayout*>(&data_.layout + 1);
-    numbered_ = i;
-    numbers_ = std::make_unique<AutoIncrement>(
-        pool, column_layouts[i].last_taken, data_.columns[i]->type(),
-        fmt::format("table {}, column {}", name(), data_.columns[i]->name()));
-    data_.constraints.add(RowConstraints::kNumbered);
-  }
-}
-
-void Table::begin_key(std::size_t place, const KeySchema& key) {
-  data_.keys.begin_making(
-      place, std::make_unique<KeyIndex>(data_.pool, nullptr, name(), data_.rows, data_.runs, place,
-                                        data_.columns, key, positions_of(schema(), key),
-                                        KeyIndex::Origin::kAdded));
-}
-
-Status Table::finish_key(std::size_t place, StoredSchema next) {
-  next.added_keys |= static_cast<std::uint16_t>(1U << place);
-  ++next.key_additions;
-  if (Status s = alter(std::move(next)); !s.ok()) return s;
-  const StoredSchema& stored = definition().stored;  // what `next` left open is in it
-  const KeySchema& key = stored.schema.keys[place];
-  data_.runs.add_key(place, {key.unique, key.ordered, key.dropped, true}, stored.key_additions);
-  data_.keys[place]->finish();
-  data_.keys.finish_making(place);
-  return {};
 }
 
 Status Table::load() {
-  if (Status s = claim_schema(); !s.ok()) return s;
-  if (Status s = claim_added_columns(); !s.ok()) return s;
-  if (Status s = load_columns(false); !s.ok()) return s;
-  if (numbers_ != nullptr)
-    if (Status s = numbers_->load(); !s.ok()) return s;
+  if (Status s = columns_.claim_schema(); !s.ok()) return s;
+  if (Status s = columns_.claim_added(); !s.ok()) return s;
+  if (Status s = columns_.load(false); !s.ok()) return s;
+  if (Status s = columns_.load_numbers(); !s.ok()) return s;
   for (KeyIndex* key : data_.keys)
     if (Status s = key->load(); !s.ok()) return s;
   if (Status s = data_.rows.load(); !s.ok()) return s;
-  if (Status s = load_former_editions(); !s.ok()) return s;
-  if (Status s = load_columns(true); !s.ok()) return s;
+  if (Status s = columns_.load_former_editions(); !s.ok()) return s;
+  if (Status s = columns_.load(true); !s.ok()) return s;
   if (Status s = data_.runs.load(); !s.ok()) return s;
   data_.find_keys_in_runs();
   return {};
@@ -71,24 +42,25 @@ Status Table::load() {
 void Table::load_what_is_whole(
     FunctionRef<void(const std::string& part, const Status& status)> visit) {
   if (data_.layout.schema_block != 0)
-    visit(fmt::format("table {}, schema", name()), claim_schema());
-  if (!definition().stored.added_columns.empty() || !changed_columns_.empty())
-    visit(fmt::format("table {}, schema", name()), claim_added_columns());
+    visit(fmt::format("table {}, schema", name()), columns_.claim_schema());
+  if (columns_.has_later_layouts())
+    visit(fmt::format("table {}, schema", name()), columns_.claim_added());
   for (columns::Column* column : data_.columns)
     if (!column->is_dropped())
       visit(fmt::format("table {}, column {}", name(), column->name()), column->load());
-  if (numbers_ != nullptr)
-    visit(fmt::format("table {}, column {}", name(), data_.columns[numbered_]->name()),
-          numbers_->load());
+  if (columns_.number_source() != nullptr)
+    visit(fmt::format("table {}, column {}", name(),
+                      data_.columns[columns_.numbered_column()]->name()),
+          columns_.load_numbers());
   for (const auto& key : data_.keys)
     if (key->has_hints()) visit(fmt::format("table {}, key {}", name(), key->name()), key->load());
   const Status rows = data_.rows.load();
   visit(fmt::format("table {}, rows", name()), rows);
-  if (rows.ok() && !changed_columns_.empty())
-    visit(fmt::format("table {}, schema", name()), load_former_editions());
+  if (rows.ok() && columns_.has_changes())
+    visit(fmt::format("table {}, schema", name()), columns_.load_former_editions());
   for (std::size_t i = 0; rows.ok() && i < data_.columns.size(); ++i)
     if (data_.columns[i]->is_dropped())
-      visit(fmt::format("table {}, column {}", name(), i), load_dropped(i));
+      visit(fmt::format("table {}, column {}", name(), i), columns_.load_dropped(i));
   // What they cover is judged by the rows.
   if (rows.ok() && data_.layout.index_runs != 0)
     visit(fmt::format("table {}, index runs", name()), data_.runs.load());
@@ -114,7 +86,7 @@ LockName Table::lock_name(std::uint32_t row) const noexcept {
 
 void Table::release_replaced() {
   data_.rows.release_replaced();
-  settle_editions();
+  columns_.settle_editions();
   data_.runs.release_replaced();
   for (const std::size_t chunk : data_.runs.take_emptied()) {
     std::vector<std::uint32_t> ids(data_.rows.rows_of(chunk));
@@ -129,7 +101,7 @@ void Table::release_all() {
   if (const pmem::Extent block = schema_block_of(data_.pool, data_.layout); block.bytes != 0)
     data_.pool.allocator().release(block);
   data_.columns.for_each_used([](columns::Column& column) { column.release_all(); });
-  release_added_columns();
+  columns_.release_added();
   data_.runs.release_all();
   data_.rows.release_all();
   data_.keys.release_all();

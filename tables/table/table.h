@@ -10,19 +10,18 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "flugs/database.h"
 #include "flugs/function_ref.h"
-#include "flugs/schema.h"
 #include "flugs/transaction.h"
 #include "tables/table/column_looks.h"
+#include "tables/table/column_reclaim.h"
 #include "tables/table/free_rows.h"
 #include "tables/table/index_build.h"
 #include "tables/table/merge_record.h"
 #include "tables/table/row_reader.h"
 #include "tables/table/row_sweep.h"
+#include "tables/table/table_columns.h"
 #include "tables/table/table_data.h"
 #include "tables/table/table_references.h"
-#include "tables/transactions/auto_increment.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
@@ -49,42 +48,11 @@ class Table final {
   const TableDefinition& definition() const noexcept { return data_.definition(); }
   const TableSchema& schema() const noexcept { return definition().schema(); }
   const std::string& name() const noexcept { return schema().name; }
-  StoredSchema stored() const;  ///< as it is in the pool; under the database's ddl_mutex_
-  /// A schema like that of now but for what has been changed: durable, and valid for all, on
-  /// return. Under the database's ddl_mutex_. Fails with kInvalidArgument (complete_schema),
-  /// kOutOfSpace; nothing has changed then.
-  /// `take_over` is called between: it is durable, and nobody has it yet.
-  Status alter(StoredSchema next, FunctionRef<void()> take_over = [] {});
-  /// Both under the database's ddl_mutex_; see Database. `hint_tail_max`: set_hint_tail_max.
-  Result<ColumnId> add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max);
-  Status drop_column(ColumnId id);
-  /// The same, and under merge_mutex().
-  Status change_type(ColumnId id, Type type);
-  // Columns that begin anew, see tables/table/table_renewal.cc. Under merge_mutex().
-  /// Of what the column's newest edition owns in the pool, its index there included.
-  std::uint64_t bytes_of_column(std::size_t i) const;
-  /// What it would take, at most, to hold its values without a dictionary, if the chunks were
-  /// merged for which `is_merged`. Looks at every text.
-  std::uint64_t bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
-                             FunctionRef<bool(std::size_t chunk)> is_merged) const;
-  /// What a merge of all chunks and groups would write of its texts, at most.
-  std::uint64_t bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const;
-  /// The column, not a dropped one, gets another edition of the same type, which holds values
-  /// directly and owns nothing so far. Under the database's ddl_mutex_, too. Fails with kBusy
-  /// (there are as many editions as can be), kOutOfSpace.
-  Status renew_column(std::size_t number);
-  /// Whether the chunk has cells of a former edition that owns at least so many bytes in the pool,
-  /// or the group columns that a merge would write anew: it has to before such an edition can go.
-  bool keeps_former(std::size_t chunk, std::uint64_t bytes) const;
   ColumnLooks& looks() noexcept { return looks_; }
-  bool has_left_over() const noexcept;
-  /// Gives back what former editions own of which no row is left; bytes in the pool. No transaction
-  /// is left that began before the last such row went, or before a column began anew. Under the
-  /// database's ddl_mutex_, too.
-  std::uint64_t release_former_editions();
-  /// Whether columns have begun anew, without their dictionaries, as these do not pay any more.
-  /// Nothing when somebody else changes the table, or merges it: for the next time.
-  bool leave_dictionaries(TransactionContext& context);
+  /// Gives up dictionaries that do not pay any more: their columns begin anew, without them.
+  /// Whether one has. Does nothing when another thread changes the table, or merges it: for the
+  /// next time.
+  bool give_up_dictionaries(TransactionContext& context);
   bool is_dropped() const noexcept { return data_.is_dropped(); }
   void set_dropped(bool dropped) noexcept {
     data_.dropped.store(dropped, std::memory_order_seq_cst);
@@ -95,11 +63,8 @@ class Table final {
 
   /// Of the auto-increment column; null when there is none.
   AutoIncrement* numbers() noexcept {
-    return data_.constraints.any_of(RowConstraints::kNumbered) ? numbers_.get() : nullptr;
+    return data_.constraints.any_of(RowConstraints::kNumbered) ? columns_.number_source() : nullptr;
   }
-  /// The source of numbers, and the column that it numbers, also when that has been dropped.
-  AutoIncrement* number_source() noexcept { return numbers_.get(); }
-  std::size_t numbered_column() const noexcept { return numbered_; }
   /// Names the record of this version in RowLocks.
   LockName lock_name(std::uint32_t row) const noexcept;
   /// Before one of its rows is locked in RowLocks for the first time; seq_cst, as the lock itself.
@@ -110,6 +75,9 @@ class Table final {
   }
   bool has_locked_rows() const noexcept { return has_locked_rows_.load(std::memory_order_seq_cst); }
   RowReader reader() const noexcept { return {data_, index_build_}; }
+  TableColumns& table_columns() noexcept { return columns_; }
+  const TableColumns& table_columns() const noexcept { return columns_; }
+  ColumnReclaim column_reclaim() noexcept { return {data_, columns_, index_build_.mutex()}; }
   TableReferences& references() noexcept { return references_; }
   const TableReferences& references() const noexcept { return references_; }
   RowSweep& row_sweep() noexcept { return row_sweep_; }
@@ -150,56 +118,15 @@ class Table final {
   Status no_column(ColumnId column) const { return data_.no_column(column); }
   TableKeys& keys() noexcept { return data_.keys; }
   const TableKeys& keys() const noexcept { return data_.keys; }
-  /// Adding a key: from then on writers keep it up. Its columns are there. `place` is free, or the
-  /// next one.
-  void begin_key(std::size_t place, const KeySchema& key);
-  /// The key is whole: durable, found, and in no index run from before. Under merge_mutex() and the
-  /// database's ddl_mutex_; `next` is a schema with it. Fails as `alter` does.
-  Status finish_key(std::size_t place, StoredSchema next);
-
   /// Dropping: gives everything but the table's own extent back, DRAM too.
   void release_all();
 
  private:
   Table(pmem::Pool& pool, TableLayout& layout, std::vector<ChangedColumnLayout> changed,
         StoredSchema&& stored);
-  Status claim_schema();
-  void make_columns();
-  // table_editions.cc
-  void make_editions();
-  Status load_former_editions();
-  void settle_editions() noexcept;
-  Status check_unreferred(const StoredSchema& stored, std::size_t number) const;
-  Status begin_edition(std::size_t number, Type type);
-  /// Whether groups need what a former edition owns: numbers they hold themselves.
-  static bool needs_groups(const columns::Column& column) noexcept { return column.is_text(); }
-  // table_renewal.cc
-  std::uint64_t text_bytes_in_chunk(std::size_t i, std::size_t chunk, mvcc::TransactionSlots& slots,
-                                    bool with_dead) const;
-  bool is_left_over(std::size_t i, const columns::Column& former) const noexcept;
-  bool has_middle_to_forget(std::size_t i) const noexcept;
-  void forget_editions();
-  Status check_change(const StoredSchema& stored, std::size_t number, Type type) const;
-  std::unique_ptr<columns::Column> make_added(std::uint64_t offset, const std::string& called,
-                                              columns::Decoder& decoder);
-  std::vector<pmem::Extent> added_extents() const;
-  Status claim_added_columns();
-  void release_added_columns();
-  Status load_columns(bool dropped);
-  Status load_dropped(std::size_t number);
-  void take_names_over();
 
-  std::vector<ChangedColumnLayout> changed_columns_;  // under ddl_mutex_
   TableData data_;
-  /// Dropped columns that nothing had values of at opening: others stand in for them, which own
-  /// nothing.
-  struct Forgotten {
-    std::unique_ptr<columns::ColumnLayout> layout;  // of that which stands in
-    std::unique_ptr<columns::Column> column;
-  };
-  std::vector<Forgotten> forgotten_;
-  std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
-  std::size_t numbered_ = 0;
+  TableColumns columns_;
   mutable std::atomic<bool> has_locked_rows_{false};
   std::atomic<bool> gone_{false};
   Mutex merge_mutex_;                          // rank: before ddl_mutex_ of the database

@@ -1,4 +1,4 @@
-// Columns that come and go while the table is there (decision 0023).
+#include "tables/table/table_columns.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,9 @@
 #include "tables/catalog/added_column.h"
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table.h"
+#include "tables/table/table_data.h"
 #include "tables/table/table_layout.h"
+#include "tables/table/table_references.h"
 
 namespace flugs::engine {
 
@@ -36,9 +37,13 @@ std::string user_of(const TableSchema& schema, const std::string& column) {
 
 }  // namespace
 
+TableColumns::TableColumns(TableData& data, const TableReferences& references,
+                           std::vector<ChangedColumnLayout> changed)
+    : data_(data), references_(references), changed_(std::move(changed)) {}
+
 // Those that the schema names, as they are when the table is created or opened.
-void Table::make_columns() {
-  const StoredSchema& stored = definition().stored;
+void TableColumns::make() {
+  const StoredSchema& stored = data_.definition().stored;
   auto* created = reinterpret_cast<columns::ColumnLayout*>(&data_.layout + 1);
   std::uint8_t altered = stored.added_columns.empty() ? 0 : RowConstraints::kAltered;
   for (std::size_t i = 0; i < stored.schema.columns.size(); ++i) {
@@ -46,14 +51,14 @@ void Table::make_columns() {
     const std::string called = column.dropped ? std::to_string(i) : column.name;
     auto* decoder = new (&data_.decoders.begin(i)) columns::Decoder;
     std::unique_ptr<columns::Decoder> owned;
-    if (has_changed(changed_columns_, i)) {
+    if (has_changed(changed_, i)) {
       owned = std::make_unique<columns::Decoder>();
       decoder = owned.get();
     }
     auto made =
         i < data_.layout.column_count
             ? std::make_unique<columns::Column>(data_.pool, created[i], hints_of(data_.layout, i),
-                                                *decoder, called, name())
+                                                *decoder, called, data_.name())
             : make_added(stored.added_columns[i - data_.layout.column_count], called, *decoder);
     made->own_decoder(std::move(owned));
     data_.columns.add(std::move(made));
@@ -67,12 +72,25 @@ void Table::make_columns() {
     altered = RowConstraints::kAltered;
   }
   data_.constraints.add(altered);
+  make_numbers();
+}
+
+void TableColumns::make_numbers() {
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    if (!data_.schema().columns[i].auto_increment) continue;
+    auto* created = reinterpret_cast<columns::ColumnLayout*>(&data_.layout + 1);
+    numbered_ = i;
+    numbers_ = std::make_unique<AutoIncrement>(
+        data_.pool, created[i].last_taken, data_.columns[i]->type(),
+        fmt::format("table {}, column {}", data_.name(), data_.columns[i]->name()));
+    data_.constraints.add(RowConstraints::kNumbered);
+  }
 }
 
 // Of columns that were added, and of their later editions: what check_layout has looked at.
-std::vector<pmem::Extent> Table::added_extents() const {
-  std::vector<std::uint64_t> layouts = definition().stored.added_columns;
-  for (const ChangedColumnLayout& changed : changed_columns_) layouts.push_back(changed.layout);
+std::vector<pmem::Extent> TableColumns::added_extents() const {
+  std::vector<std::uint64_t> layouts = data_.definition().stored.added_columns;
+  for (const ChangedColumnLayout& changed : changed_) layouts.push_back(changed.layout);
   std::vector<pmem::Extent> extents;
   extents.reserve(layouts.size());
   for (const std::uint64_t layout : layouts)
@@ -82,23 +100,27 @@ std::vector<pmem::Extent> Table::added_extents() const {
 }
 
 // Opening.
-Status Table::claim_added_columns() {
+Status TableColumns::claim_added() {
   for (const pmem::Extent& extent : added_extents()) {
     const auto& added = *data_.pool.at(pmem::OffsetPtr<AddedColumnLayout>{extent.offset});
-    const std::string owner = fmt::format("table {}, column {}", name(), added.column);
+    const std::string owner = fmt::format("table {}, column {}", data_.name(), added.column);
     if (Status s = data_.pool.allocator().claim(extent, owner); !s.ok()) return s;
     data_.pool.rely_on(data_.pool.base() + extent.offset, extent.bytes);
   }
   return {};
 }
 
-void Table::release_added_columns() {
+bool TableColumns::has_later_layouts() const noexcept {
+  return !data_.definition().stored.added_columns.empty() || !changed_.empty();
+}
+
+void TableColumns::release_added() {
   for (const pmem::Extent& extent : added_extents()) data_.pool.allocator().release(extent);
 }
 
 // Opening, when the rows are known. What a dropped column owns is claimed as long as a chunk or a
 // group has values of it; else nothing leads to it any more: it is free space.
-Status Table::load_dropped(std::size_t number) {
+Status TableColumns::load_dropped(std::size_t number) {
   columns::Column& column = *data_.columns[number];
   if (data_.rows.has_values_of(number, column.edition())) return column.load();
   for (const columns::Column* former = column.former(); former != nullptr;
@@ -109,8 +131,8 @@ Status Table::load_dropped(std::size_t number) {
   forgotten.layout->type = static_cast<std::uint8_t>(column.type());
   forgotten.layout->encoding = static_cast<std::uint8_t>(Encoding::kDirect);
   forgotten.layout->nullable = column.nullable() ? 1 : 0;
-  auto made = std::make_unique<columns::Column>(data_.pool, *forgotten.layout, nullptr,
-                                                data_.decoders[number], column.name(), name());
+  auto made = std::make_unique<columns::Column>(
+      data_.pool, *forgotten.layout, nullptr, data_.decoders[number], column.name(), data_.name());
   if (column.has_constant()) {
     columns::Cell null = columns::text_cell::make_inline({});
     null.is_null = true;
@@ -123,8 +145,8 @@ Status Table::load_dropped(std::size_t number) {
   return {};
 }
 
-Status Table::load_columns(bool dropped) {
-  if (dropped && !has_dropped_columns()) return {};
+Status TableColumns::load(bool dropped) {
+  if (dropped && !data_.has_dropped_columns()) return {};
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {
     if (data_.columns[i]->is_dropped() != dropped) continue;
     if (Status s = dropped ? load_dropped(i) : data_.columns[i]->load(); !s.ok()) return s;
@@ -132,16 +154,16 @@ Status Table::load_columns(bool dropped) {
   return {};
 }
 
-Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max) {
+Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max) {
   StoredSchema next = stored();
   const std::size_t number = next.schema.columns.size();
   if (wanted.auto_increment || wanted.dropped)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, column {}: {} column cannot be added", name(), wanted.name,
-                              wanted.dropped ? "a dropped" : "an auto-increment"));
+                  fmt::format("table {}, column {}: {} column cannot be added", data_.name(),
+                              wanted.name, wanted.dropped ? "a dropped" : "an auto-increment"));
   if (position_of(next.schema, wanted.name) != number)
     return Status(StatusCode::kAlreadyExists,
-                  fmt::format("table {}: column '{}' exists", name(), wanted.name));
+                  fmt::format("table {}: column '{}' exists", data_.name(), wanted.name));
   next.schema.columns.push_back(wanted);
   Result<TableSchema> complete = complete_schema(std::move(next.schema));
   if (!complete.ok()) return std::move(complete).status();
@@ -154,8 +176,8 @@ Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hin
   NewColumn made(data_.pool);
   auto* decoder = new (&data_.decoders.begin(number)) columns::Decoder;
   if (Status s =
-          made.make(data_.layout.table_id, name(), number, column, data_.layout.hints_offset != 0,
-                    has_constant ? &constant : nullptr, *decoder);
+          made.make(data_.layout.table_id, data_.name(), number, column,
+                    data_.layout.hints_offset != 0, has_constant ? &constant : nullptr, *decoder);
       !s.ok())
     return s;
   next.added_columns.push_back(made.offset());
@@ -165,7 +187,7 @@ Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hin
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("table {}, column {}: NOT NULL without a default, and the table has "
                               "or had rows",
-                              name(), wanted.name));
+                              data_.name(), wanted.name));
   Status altered = alter(std::move(next), [&] {
     std::unique_ptr<columns::Column> kept = made.keep();
     kept->dictionary().set_hint_tail_max(hint_tail_max);
@@ -179,24 +201,26 @@ Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hin
 // Protocol drop_column: alter_table, with a schema in which the column has no name and is dropped.
 // What rows have of it stays where it is, and is given to nobody any more; chunks made from then on
 // have no cells of it, groups no values.
-Status Table::drop_column(ColumnId id) {
-  if (!has_column(id)) return Status(StatusCode::kNotFound, std::string(no_column(id).message()));
+Status TableColumns::drop_column(ColumnId id) {
+  if (!data_.has_column(id))
+    return Status(StatusCode::kNotFound, std::string(data_.no_column(id).message()));
   StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[id.value()];
   if (const std::string user = user_of(next.schema, column.name); !user.empty())
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: {} names it", name(), column.name, user));
+                  fmt::format("table {}, column {}: {} names it", data_.name(), column.name, user));
   // One that is being added, and is not in the schema yet.
   for (const std::size_t place : KeyPlaces(data_.keys.kept()))
     if (data_.keys[place]->has_column(id.value()))
       return Status(StatusCode::kConstraintViolated,
-                    fmt::format("table {}, column {}: key {} names it", name(), column.name,
+                    fmt::format("table {}, column {}: key {} names it", data_.name(), column.name,
                                 data_.keys[place]->name()));
   const auto there = std::count_if(next.schema.columns.begin(), next.schema.columns.end(),
                                    [](const ColumnSchema& other) { return !other.dropped; });
   if (there == 1)
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: it is the only one", name(), column.name));
+    return Status(
+        StatusCode::kConstraintViolated,
+        fmt::format("table {}, column {}: it is the only one", data_.name(), column.name));
   const bool was_numbered = column.auto_increment;
   column.name.clear();
   column.default_value.reset();

@@ -40,9 +40,9 @@ bool copy_pool(const std::string& from, const std::string& to) {
 std::uint64_t bytes_of_dropped(Database& database) {
   std::uint64_t bytes = 0;
   for (const TableId id : database.tables()) {
-    const engine::Table& table = *engine::DatabaseAccess::core(database).table(id);
+    engine::Table& table = *engine::DatabaseAccess::core(database).table(id);
     for (std::size_t i = 0; i < table.columns().size(); ++i)
-      if (table.columns()[i]->is_dropped()) bytes += table.bytes_of_column(i);
+      if (table.columns()[i]->is_dropped()) bytes += table.column_reclaim().bytes_of_column(i);
   }
   return bytes;
 }

@@ -10,8 +10,10 @@
 #include "tables/catalog/added_column.h"
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table.h"
+#include "tables/table/table_columns.h"
+#include "tables/table/table_data.h"
 #include "tables/table/table_layout.h"
+#include "tables/table/table_references.h"
 
 namespace flugs::engine {
 
@@ -33,18 +35,19 @@ Condition with_constants_of_type(const Condition& condition, const std::string& 
 
 }  // namespace
 
-std::unique_ptr<columns::Column> Table::make_added(std::uint64_t offset, const std::string& called,
-                                                   columns::Decoder& decoder) {
+std::unique_ptr<columns::Column> TableColumns::make_added(std::uint64_t offset,
+                                                          const std::string& called,
+                                                          columns::Decoder& decoder) {
   auto& added = *data_.pool.at(pmem::OffsetPtr<AddedColumnLayout>{offset});
   auto made = std::make_unique<columns::Column>(data_.pool, column_layout_of(added),
-                                                hints_of(added), decoder, called, name());
+                                                hints_of(added), decoder, called, data_.name());
   if (added.constant != AddedColumnLayout::kNone) made->set_constant(constant_of(added));
   return made;
 }
 
 // Opening: the later editions of the columns, in the order in which they came.
-void Table::make_editions() {
-  for (const ChangedColumnLayout& changed : changed_columns_) {
+void TableColumns::make_editions() {
+  for (const ChangedColumnLayout& changed : changed_) {
     const std::size_t i = changed.column;
     data_.columns[i]->set_used(false);
     auto decoder = std::make_unique<columns::Decoder>();
@@ -55,7 +58,7 @@ void Table::make_editions() {
 }
 
 // Opening, when the rows are known: of editions before the newest what rows are of.
-Status Table::load_former_editions() {
+Status TableColumns::load_former_editions() {
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {
     columns::Column* former = data_.columns[i]->former();
     for (; former != nullptr; former = former->former()) {
@@ -70,7 +73,7 @@ Status Table::load_former_editions() {
 
 // Cells of a column of which rows have no other edition any more are read like those of any other
 // column. At opening, or under merge_mutex() when nobody is left who reads what was replaced.
-void Table::settle_editions() noexcept {
+void TableColumns::settle_editions() noexcept {
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {
     const columns::Column& column = *data_.columns[i];
     if (column.former() == nullptr || column.is_dropped()) continue;
@@ -91,10 +94,10 @@ void Table::settle_editions() noexcept {
   }
 }
 
-Status Table::check_change(const StoredSchema& stored, std::size_t number, Type type) const {
+Status TableColumns::check_change(const StoredSchema& stored, std::size_t number, Type type) const {
   const ColumnSchema& column = stored.schema.columns[number];
   const auto refused = [&](StatusCode code, const std::string& why) {
-    return Status(code, fmt::format("table {}, column {}: {}", name(), column.name, why));
+    return Status(code, fmt::format("table {}, column {}: {}", data_.name(), column.name, why));
   };
   if (!columns::keeps_payloads(column.type, type))
     return refused(StatusCode::kInvalidArgument,
@@ -118,10 +121,10 @@ Status Table::check_change(const StoredSchema& stored, std::size_t number, Type 
 }
 
 // Foreign keys compare values of one type.
-Status Table::check_unreferred(const StoredSchema& stored, std::size_t number) const {
+Status TableColumns::check_unreferred(const StoredSchema& stored, std::size_t number) const {
   const ColumnSchema& column = stored.schema.columns[number];
   const auto refused = [&](StatusCode code, const std::string& why) {
-    return Status(code, fmt::format("table {}, column {}: {}", name(), column.name, why));
+    return Status(code, fmt::format("table {}, column {}: {}", data_.name(), column.name, why));
   };
   for (const ForeignKeySchema& foreign : stored.schema.foreign_keys)
     if (names(foreign.columns, column.name))
@@ -149,15 +152,16 @@ Status Table::check_unreferred(const StoredSchema& stored, std::size_t number) c
 // Must hold:  1 before 2, else the schema would name noise; 2 before any chunk or group with cells
 //             of the edition, else they are of one that the table does not have.
 // Need not:   anything of the rows that are there: the next merge of theirs gives them the type.
-Status Table::change_type(ColumnId id, Type type) {
-  if (!has_column(id)) return Status(StatusCode::kNotFound, std::string(no_column(id).message()));
+Status TableColumns::change_type(ColumnId id, Type type) {
+  if (!data_.has_column(id))
+    return Status(StatusCode::kNotFound, std::string(data_.no_column(id).message()));
   const std::size_t number = id.value();
-  const ColumnSchema& column = schema().columns[number];
+  const ColumnSchema& column = data_.schema().columns[number];
   if (column.type == type && column.encoding == Encoding::kDirect) return {};
   return begin_edition(number, type);
 }
 
-Status Table::begin_edition(std::size_t number, Type type) {
+Status TableColumns::begin_edition(std::size_t number, Type type) {
   StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[number];
   if (Status s = check_change(next, number, type); !s.ok()) return s;
@@ -181,7 +185,7 @@ Status Table::begin_edition(std::size_t number, Type type) {
   if (const auto widest = widest_row(next.schema); !widest.ok()) return widest.status();
   auto decoder = std::make_unique<columns::Decoder>();
   NewColumn made(data_.pool);
-  if (Status s = made.make(data_.layout.table_id, name(), number, next.schema.columns[number],
+  if (Status s = made.make(data_.layout.table_id, data_.name(), number, next.schema.columns[number],
                            false, former.has_constant() ? &constant : nullptr, *decoder);
       !s.ok())
     return s;

@@ -1,12 +1,12 @@
-// Columns that begin anew when much of what they own is needed by no row, and what their former
-// editions leave behind (decision 0026).
+#include "tables/table/column_reclaim.h"
 
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "tables/catalog/added_column.h"
-#include "tables/table/table.h"
+#include "tables/table/table_columns.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -28,12 +28,14 @@ std::uint64_t bytes_owned(const columns::Column& column) {
 
 }  // namespace
 
-std::uint64_t Table::bytes_of_column(std::size_t i) const { return bytes_owned(*data_.columns[i]); }
+std::uint64_t ColumnReclaim::bytes_of_column(std::size_t i) const {
+  return bytes_owned(*data_.columns[i]);
+}
 
 // Groups have numbers themselves, and of texts the long ones' bytes in the column's heap, each text
 // once.
-std::uint64_t Table::bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
-                                  FunctionRef<bool(std::size_t chunk)> is_merged) const {
+std::uint64_t ColumnReclaim::bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
+                                          FunctionRef<bool(std::size_t chunk)> is_merged) const {
   const columns::Column& column = *data_.columns[i];
   std::uint64_t bytes = 0;
   for (std::size_t chunk = 0; chunk < data_.rows.chunk_count(); ++chunk) {
@@ -49,7 +51,7 @@ std::uint64_t Table::bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
 }
 
 // Each long text once for every row, and for dead ones that an index names by it, which keep it.
-std::uint64_t Table::bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const {
+std::uint64_t ColumnReclaim::bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const {
   const columns::Column& column = *data_.columns[i];
   if (!column.is_text()) return 0;
   const bool is_key = std::any_of(data_.keys.begin(), data_.keys.end(),
@@ -66,8 +68,9 @@ std::uint64_t Table::bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) 
   return bytes;
 }
 
-std::uint64_t Table::text_bytes_in_chunk(std::size_t i, std::size_t chunk,
-                                         mvcc::TransactionSlots& slots, bool with_dead) const {
+std::uint64_t ColumnReclaim::text_bytes_in_chunk(std::size_t i, std::size_t chunk,
+                                                 mvcc::TransactionSlots& slots,
+                                                 bool with_dead) const {
   const columns::Column& column = *data_.columns[i];
   const mvcc::SnapshotHold hold(slots);  // nobody writes to rows that it sees, or saw
   const mvcc::Visibility visibility = hold.visibility();
@@ -83,11 +86,11 @@ std::uint64_t Table::text_bytes_in_chunk(std::size_t i, std::size_t chunk,
 }
 
 // Protocol change_type, with the type that it has: what it owns begins empty.
-Status Table::renew_column(std::size_t number) {
-  return begin_edition(number, data_.columns[number]->type());
+Status ColumnReclaim::rewrite_column(std::size_t number) {
+  return columns_.begin_edition(number, data_.columns[number]->type());
 }
 
-bool Table::keeps_former(std::size_t chunk, std::uint64_t bytes) const {
+bool ColumnReclaim::keeps_former(std::size_t chunk, std::uint64_t bytes) const {
   if (const RowGroup* group = data_.rows.group(chunk); group != nullptr)
     return !group->is_up_to_date();
   const columns::RowLayout& layout = data_.rows.layout(data_.rows.first_row_of(chunk));
@@ -101,8 +104,9 @@ bool Table::keeps_former(std::size_t chunk, std::uint64_t bytes) const {
 }
 
 // Whether nobody needs any more what the edition owns.
-bool Table::is_left_over(std::size_t i, const columns::Column& former) const noexcept {
-  if (!former.is_used() || data_.rows.is_read_as(i, former.edition(), needs_groups(former)))
+bool ColumnReclaim::is_left_over(std::size_t i, const columns::Column& former) const noexcept {
+  if (!former.is_used() ||
+      data_.rows.is_read_as(i, former.edition(), TableColumns::needs_groups(former)))
     return false;
   return !former.is_dictionary() || former.dictionary().is_indexed();
 }
@@ -111,7 +115,7 @@ bool Table::is_left_over(std::size_t i, const columns::Column& former) const noe
 // newest: no group names one of them, and no cell is of any but the newest, so that nobody looks
 // for one. A group of NULLs alone needs nothing of its edition, but says its number: opening must
 // find it in the list, and no other edition may be given it.
-bool Table::has_middle_to_forget(std::size_t i) const noexcept {
+bool ColumnReclaim::has_middle_to_forget(std::size_t i) const noexcept {
   const columns::Column* former = data_.columns[i]->former();
   if (former == nullptr || former->former() == nullptr || data_.columns[i]->is_dropped())
     return false;
@@ -123,7 +127,7 @@ bool Table::has_middle_to_forget(std::size_t i) const noexcept {
   return true;
 }
 
-bool Table::has_left_over() const noexcept {
+bool ColumnReclaim::has_left_over() const noexcept {
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {
     for (const columns::Column* former = data_.columns[i]->former(); former != nullptr;
          former = former->former())
@@ -134,9 +138,9 @@ bool Table::has_left_over() const noexcept {
 }
 
 // No step of it is in the pool: what nothing leads to is free at the next opening, too.
-std::uint64_t Table::release_former_editions() {
+std::uint64_t ColumnReclaim::release_former_editions() {
   // Who checks hints has them from the columns. Who builds indexes is not waited for.
-  const std::unique_lock guard(index_build_.mutex(), std::try_to_lock);
+  const std::unique_lock guard(build_mutex_, std::try_to_lock);
   if (!guard.owns_lock()) return 0;
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {
@@ -161,8 +165,8 @@ std::uint64_t Table::release_former_editions() {
 // Must hold:  no chunk is left with cells of them, nor a group that says their number, be its rows
 //             all NULL, or it could not be opened; what replaced the last is durable. Their numbers
 //             are given again only after that.
-void Table::forget_editions() {
-  StoredSchema next = stored();
+void ColumnReclaim::forget_editions() {
+  StoredSchema next = columns_.stored();
   std::vector<std::size_t> shortened;
   std::vector<pmem::Extent> layouts;
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {
@@ -180,7 +184,7 @@ void Table::forget_editions() {
     }
   }
   if (shortened.empty()) return;
-  const Status altered = alter(std::move(next), [&] {
+  const Status altered = columns_.alter(std::move(next), [&] {
     for (const std::size_t i : shortened) data_.columns[i]->forget_middle_editions();
   });
   if (!altered.ok()) return;  // a full pool: the list stays as long as it is until the next merge

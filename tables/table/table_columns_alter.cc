@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table.h"
+#include "tables/table/table_columns.h"
+#include "tables/table/table_data.h"
+#include "tables/table/table_references.h"
 
 namespace flugs::engine {
 
@@ -23,17 +25,17 @@ bool is_same(const StoredSchema& a, const StoredSchema& b) {
 
 }  // namespace
 
-StoredSchema Table::stored() const {
-  StoredSchema now = definition().stored;
-  now.changed_columns = changed_columns_;
+StoredSchema TableColumns::stored() const {
+  StoredSchema now = data_.definition().stored;
+  now.changed_columns = changed_;
   return now;
 }
 
 // Opening: what lies outside of the table's own extent.
-Status Table::claim_schema() {
+Status TableColumns::claim_schema() {
   const pmem::Extent block = schema_block_of(data_.pool, data_.layout);
   if (block.bytes == 0) return {};
-  if (Status s = data_.pool.allocator().claim(block, fmt::format("table {}, schema", name()));
+  if (Status s = data_.pool.allocator().claim(block, fmt::format("table {}, schema", data_.name()));
       !s.ok())
     return s;
   data_.pool.rely_on(data_.pool.base() + block.offset, block.bytes);
@@ -49,7 +51,7 @@ Status Table::claim_schema() {
 // Must hold:  1 before 2, else the table could be left without a schema. What the new schema names
 //             (columns added) is durable before 2.
 // Need not:   anything of rows: what a change demands of them was seen to before.
-Status Table::alter(StoredSchema next, FunctionRef<void()> take_over) {
+Status TableColumns::alter(StoredSchema next, FunctionRef<void()> take_over) {
   Result<TableSchema> completed = complete_schema(std::move(next.schema));
   if (!completed.ok()) return std::move(completed).status();
   next.schema = *std::move(completed);
@@ -63,15 +65,15 @@ Status Table::alter(StoredSchema next, FunctionRef<void()> take_over) {
   persister.persist(&data_.layout.schema_block, sizeof data_.layout.schema_block, "alter_table/2");
   if (before.bytes != 0) data_.pool.allocator().release(before);
   take_over();
-  changed_columns_ = std::exchange(next.changed_columns, {});
-  if (!is_same(next, definition().stored))
+  changed_ = std::exchange(next.changed_columns, {});
+  if (!is_same(next, data_.definition().stored))
     data_.definitions.put(std::make_unique<const TableDefinition>(std::move(next)));
   take_names_over();
   return {};
 }
 
-void Table::take_names_over() {
-  const TableSchema& now = schema();
+void TableColumns::take_names_over() {
+  const TableSchema& now = data_.schema();
   for (std::size_t i = 0; i < data_.columns.size(); ++i)
     data_.columns[i]->rename(now.columns[i].dropped ? std::to_string(i) : now.columns[i].name,
                              now.name);
@@ -80,6 +82,25 @@ void Table::take_names_over() {
         fmt::format("table {}, column {}", now.name, data_.columns[numbered_]->name()));
   for (std::size_t k = 0; k < now.keys.size(); ++k)
     if (!now.keys[k].dropped) data_.keys[k]->rename(now.keys[k].name);
+}
+
+void TableColumns::begin_key(std::size_t place, const KeySchema& key) {
+  data_.keys.begin_making(
+      place, std::make_unique<KeyIndex>(
+                 data_.pool, nullptr, data_.name(), data_.rows, data_.runs, place, data_.columns,
+                 key, positions_of(data_.schema(), key), KeyIndex::Origin::kAdded));
+}
+
+Status TableColumns::finish_key(std::size_t place, StoredSchema next) {
+  next.added_keys |= static_cast<std::uint16_t>(1U << place);
+  ++next.key_additions;
+  if (Status s = alter(std::move(next)); !s.ok()) return s;
+  const StoredSchema& stored = data_.definition().stored;  // what `next` left open is in it
+  const KeySchema& key = stored.schema.keys[place];
+  data_.runs.add_key(place, {key.unique, key.ordered, key.dropped, true}, stored.key_additions);
+  data_.keys[place]->finish();
+  data_.keys.finish_making(place);
+  return {};
 }
 
 }  // namespace flugs::engine

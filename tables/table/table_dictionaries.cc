@@ -35,7 +35,7 @@ bool pays(const columns::Column& column, std::uint64_t rows) noexcept {
 
 }  // namespace
 
-bool Table::leave_dictionaries(TransactionContext& context) {
+bool Table::give_up_dictionaries(TransactionContext& context) {
   const auto is_judged = [&](std::size_t i) { return has_judged_dictionary(*data_.columns[i]); };
   std::size_t i = 0;
   const std::size_t end = data_.columns.size();
@@ -55,7 +55,7 @@ bool Table::leave_dictionaries(TransactionContext& context) {
     if (!schema().columns[i].chooses_encoding)
       column.set_judged_from(std::numeric_limits<std::uint32_t>::max());
     else if (!pays(column, data_.rows.rows_end()))
-      have_changed |= renew_column(i).ok();  // if not, it stays as it is
+      have_changed |= column_reclaim().rewrite_column(i).ok();  // if not, it stays as it is
   }
   if (have_changed) note_readers_of_replaced(context.slots->advance());
   return have_changed;
