@@ -300,7 +300,7 @@ Status TableMerge::index_groups() {
   const MergeRecord::Work work(table_.merge_record());
   const auto start = std::chrono::steady_clock::now();
   const auto stops = [this] { return is_stopped() || stops_.load(std::memory_order_relaxed); };
-  IndexRunBuilder builder(pool_, table_, crew_, threads(), stops);
+  IndexRunBuilder builder(pool_, table_.data(), crew_, threads(), stops);
   Status indexed = builder.index_groups(options_.scope == MergeScope::kEverything);
   report_.index_rows = builder.counts().rows;
   report_.index_bytes = builder.counts().bytes;
@@ -336,7 +336,7 @@ Status TableMerge::merge_all() {
 
 Status TableMerge::merge_one(const Candidate& candidate) {
   pmem::begin_scm_task();
-  ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
+  ChunkMerge merge(pool_, slots_, table_.data(), candidate.chunk, candidate.unused);
   if (Status s = merge.run(patience_); !s.ok()) {
     // A group without rows takes less than the empty chunk that would be in its place.
     const bool stays = merge.is_empty() && s.code() == StatusCode::kOutOfSpace;

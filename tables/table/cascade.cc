@@ -10,6 +10,7 @@
 #include "base/shown.h"
 #include "tables/table/row_writer.h"
 #include "tables/table/table.h"
+#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 

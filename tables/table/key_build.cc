@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/table.h"
 
 namespace flugs::engine {
 
@@ -16,6 +17,9 @@ constexpr std::uint32_t kRowsBetweenLooks = 4096;
 constexpr std::size_t kEntriesPerBatch = std::size_t{1} << 20;
 
 }  // namespace
+
+KeyBuild::KeyBuild(const Table& table, std::size_t place) noexcept
+    : table_(table), key_(*table.keys()[place]), place_(place) {}
 
 // Committed, and nobody is deleting it.
 bool KeyBuild::is_there(std::uint32_t row, const mvcc::Visibility& snapshot) const {

@@ -12,6 +12,7 @@
 #include "tables/table/row_writer.h"
 #include "tables/table/table.h"
 #include "tables/table/unlink_rows.h"
+#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 

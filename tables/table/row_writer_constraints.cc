@@ -10,6 +10,7 @@
 #include "tables/table/definition_of_now.h"
 #include "tables/table/row_writer.h"
 #include "tables/table/table.h"
+#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 

@@ -1,17 +1,11 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
-#include "flugs/function_ref.h"
-#include "flugs/transaction.h"
 #include "tables/table/column_looks.h"
 #include "tables/table/column_reclaim.h"
 #include "tables/table/free_rows.h"
@@ -22,12 +16,21 @@
 #include "tables/table/table_columns.h"
 #include "tables/table/table_data.h"
 #include "tables/table/table_references.h"
-#include "tables/transactions/transaction_context.h"
+#include "tables/transactions/row_locks.h"
 
 namespace flugs::engine {
 
-/// A table: joins columns, rows with their MVCC entries, and keys. Every function that reads or
-/// writes rows runs inside a transaction.
+class TransactionContext;
+
+/// A table: owns its data and the parts that act on it. Each part is a class of its own, and takes
+/// what it works on; the table only puts them together, opens and drops them.
+///
+///   TableData        schema, columns, rows, keys and index runs, side by side
+///   RowReader        reads rows, RowWriter writes them: made for each statement, inside a
+///   transaction TableReferences  foreign keys, followed by Cascade at the end of a statement
+///   TableColumns     adds, drops and changes columns; ColumnReclaim rewrites them to reclaim space
+///   FreeRows, RowSweep, IndexBuild   rows to be used again; work that opening defers
+///
 /// Thread-safety: any thread with its own context, except opening and dropping.
 /// Source: SOFORT (DaMoN 2014), sections 2 and 4.
 class Table final {

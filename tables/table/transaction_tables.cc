@@ -5,6 +5,7 @@
 #include "mvcc/commit.h"
 #include "tables/table/table.h"
 #include "tables/table/unlink_rows.h"
+#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 

@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "tables/table/table.h"
 #include "test/model/random.h"
 #include "test/support/complaint.h"
 #include "test/support/temporary_database.h"

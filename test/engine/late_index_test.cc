@@ -13,7 +13,6 @@
 #include "columns/column_layout.h"
 #include "flugs/opening_estimate.h"
 #include "tables/catalog/catalog.h"
-#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

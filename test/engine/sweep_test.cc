@@ -12,7 +12,6 @@
 #include "engine/audit/pool_audit.h"
 #include "mvcc/stamps.h"
 #include "tables/catalog/catalog.h"
-#include "tables/table/table.h"
 #include "tables/table/table_hints.h"
 #include "test/support/temporary_database.h"
 

@@ -1,5 +1,4 @@
 // A table's own work: encodings, widening cells, versions across chunks.
-#include "tables/table/table.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -8,7 +8,6 @@
 #include "engine/database/database_access.h"
 #include "flugs/opening_estimate.h"
 #include "flugs/pool_check.h"
-#include "tables/table/table.h"
 #include "test/model/exerciser.h"
 
 namespace flugs::test {
