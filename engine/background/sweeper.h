@@ -12,7 +12,7 @@ namespace flugs::engine {
 
 class Table;
 
-/// Makes the indexes that opening left (Table::build_indexes), in a thread of its own, in the order
+/// Makes the indexes that opening left (IndexBuild), in a thread of its own, in the order
 /// in which they are wanted; then sweeps what it left unswept (RowSweep::sweep_more), and reads
 /// what it has not read of indexes in the pool and of dictionary entries, standing back for all
 /// other threads; and ends. Thread-safety: creating and destroying only.

@@ -179,7 +179,7 @@ void DatabaseCore::withdraw_key(Table& table, std::size_t place) {
 // added to the table, or dropped.
 void DatabaseCore::release_key(Table& table) {
   static_cast<void>(wait_for_snapshots(slots_->advance(), kReleasePatience));
-  table.index_build().wait();  // nobody looks at hints any more (Table::check_hints)
+  table.index_build().wait();  // nobody looks at hints any more (check_hints)
   const std::lock_guard guard(ddl_mutex_);
   if (!table.is_gone()) table.keys().release_withdrawn(slots_->oldest_snapshot());
 }

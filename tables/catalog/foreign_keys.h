@@ -10,7 +10,7 @@
 
 namespace flugs::engine {
 
-class RowsMade;  // engine/table_references.cc
+class RowsMade;  // tables/table/cascade.cc
 class Table;
 
 inline constexpr std::size_t kForeignKeysMax = 64;

@@ -193,7 +193,7 @@ Result<RowId> RowWriter::insert(std::span<const ColumnValue> given) {
 }
 
 // The definition was taken first: if it has columns that the table has not had from the beginning,
-// the table is_constrained.
+// the table has constraints.
 Result<RowId> RowWriter::insert_values(const TableDefinition& now, std::span<const Value> values) {
   if (data_.constraints.any()) return insert_constrained(now, values);
   if (Status s = check_width(now, values.size()); !s.ok()) return s;
