@@ -10,7 +10,6 @@
 
 namespace flugs::engine {
 
-class RowsMade;  // tables/table/cascade.cc
 class Table;
 
 inline constexpr std::size_t kForeignKeysMax = 64;

@@ -13,7 +13,6 @@
 #include "mvcc/transaction_slots.h"
 #include "recovery/phases.h"
 #include "tables/keys/deferred_indexes.h"
-#include "tables/keys/key_scan.h"
 #include "tables/keys/table_keys.h"
 
 namespace flugs::engine {

@@ -95,21 +95,19 @@ Status RowWriter::complete_row(const TableDefinition& now, std::span<const Colum
 // Rows without a number get theirs, in a copy, if the column that is numbered has not been dropped.
 Status RowWriter::number_rows(const TableDefinition& now, std::span<const Value>& values,
                               std::size_t width) {
-  if (table_.table_columns().number_source() == nullptr ||
-      now.columns[table_.table_columns().numbered_column()].is_dropped)
-    return {};
+  AutoIncrement* const source = table_.table_columns().number_source();
+  const std::size_t numbered = table_.table_columns().numbered_column();
+  if (source == nullptr || now.columns[numbered].is_dropped) return {};
   bool has_all = true;
-  for (std::size_t i = table_.table_columns().numbered_column(); i < values.size(); i += width)
-    has_all &= !values[i].is_null();
+  for (std::size_t i = numbered; i < values.size(); i += width) has_all &= !values[i].is_null();
   if (has_all) return {};
   if (values.data() != context_.scratch.numbered.data())
     context_.scratch.numbered.assign(values.begin(), values.end());
   ValueBlock& block = context_.local_rows.of(table_).numbers;
-  const Type type = now.columns[table_.table_columns().numbered_column()].type;
-  for (std::size_t i = table_.table_columns().numbered_column(); i < values.size(); i += width) {
+  const Type type = now.columns[numbered].type;
+  for (std::size_t i = numbered; i < values.size(); i += width) {
     if (!values[i].is_null()) continue;
-    const Result<std::int64_t> number =
-        table_.table_columns().number_source()->next(block, context_.slot->persister());
+    const Result<std::int64_t> number = source->next(block, context_.slot->persister());
     if (!number.ok()) return number.status();
     // The column has just become an int64, and has numbers above those of an int32.
     if (type == Type::kInt32 && *number > std::numeric_limits<std::int32_t>::max())

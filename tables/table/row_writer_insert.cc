@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "tables/table/definition_of_now.h"
 #include "tables/table/row_writer.h"
-#include "tables/table/table.h"
 
 namespace flugs::engine {
 
