@@ -121,7 +121,7 @@ void IndexBuild::defer(const DeferredIndexes& found, std::uint32_t threads,
   at_opening_ = found;
   for (KeyIndex* key : data_.keys)
     if (key->is_unique() && !key->has_hints() && found.rows != 0)
-      key->leave_rows(static_cast<std::uint32_t>(found.rows), slots.opened_at());
+      key->defer_rows(static_cast<std::uint32_t>(found.rows), slots.opened_at());
   threads_ = threads;
   stops_ = &stops;
   deferred_.store(found.indexes, std::memory_order_release);

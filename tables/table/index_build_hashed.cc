@@ -42,7 +42,7 @@ bool IndexBuild::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_
 // of, is reached from that.
 Status IndexBuild::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
                                 recovery::Phases& phases) {
-  LateRows& late = *key.late();
+  DeferredRows& deferred = *key.deferred_rows();
   const mvcc::Visibility opening(slots_->mirrors(), slots_->opened_at(), mvcc::kNoStamp);
   const std::uint64_t rows = end - first;
   const std::uint64_t sources =
@@ -56,7 +56,7 @@ Status IndexBuild::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_
       for_each_unserved(key, first + static_cast<std::uint32_t>(rows * i / sources),
                         first + static_cast<std::uint32_t>(rows * (i + 1) / sources),
                         [&](std::uint32_t row) {
-                          if (late.has(data_.rows.version(row)) && key.is_hashed(row))
+                          if (deferred.has(data_.rows.version(row)) && key.is_hashed(row))
                             source.add(key.hash_of(row), row);
                         });
       return Status();
@@ -73,7 +73,7 @@ Status IndexBuild::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_
       return Status();
     });
   if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
-  late.note_entered(end);
+  deferred.note_entered(end);
   return {};
 }
 
@@ -82,9 +82,9 @@ KeyIndex* IndexBuild::next_to_enter() const noexcept {
   KeyIndex* next = nullptr;
   std::int64_t asked_at = std::numeric_limits<std::int64_t>::max();
   for (KeyIndex* key : data_.keys) {
-    const LateRows* late = key->late();
-    if (late == nullptr || late->entered() == late->end()) continue;
-    const std::int64_t at = late->asked_at();
+    const DeferredRows* deferred = key->deferred_rows();
+    if (deferred == nullptr || deferred->entered() == deferred->end()) continue;
+    const std::int64_t at = deferred->asked_at();
     if (next != nullptr && (at == 0 || at >= asked_at)) continue;
     next = key;
     asked_at = at == 0 ? asked_at : at;
@@ -95,8 +95,8 @@ KeyIndex* IndexBuild::next_to_enter() const noexcept {
 Status IndexBuild::build_hash(recovery::Phases& phases) {
   if (Status s = sweep_for_build(phases); !s.ok()) return s;
   while (KeyIndex* const key = next_to_enter()) {
-    const std::uint32_t first = key->late()->entered();
-    const std::uint32_t end = key->late()->end();
+    const std::uint32_t first = key->deferred_rows()->entered();
+    const std::uint32_t end = key->deferred_rows()->end();
     if (data_.is_dropped()) return no_table();
     if (first == 0) key->hash().make_room(unserved_rows(*key));
     const std::uint32_t rows = std::clamp(end / kPartsWished, kRowsEnteredMin, kRowsEnteredMax);
@@ -104,7 +104,7 @@ Status IndexBuild::build_hash(recovery::Phases& phases) {
       return s;
   }
   for (KeyIndex* key : data_.keys)
-    if (key->late() != nullptr) key->finish();
+    if (key->deferred_rows() != nullptr) key->finish();
   return {};
 }
 
@@ -129,7 +129,7 @@ std::int64_t IndexBuild::asked_at() const noexcept {
 
 void IndexBuild::ask_for(KeyMask keys) noexcept {
   for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(keys & data_.keys.kept())))
-    if (LateRows* late = data_.keys[place]->late()) late->ask();
+    if (DeferredRows* deferred = data_.keys[place]->deferred_rows()) deferred->ask();
   if (asked_at_.load(std::memory_order_relaxed) != 0) return;
   std::int64_t nobody = 0;
   asked_at_.compare_exchange_strong(nobody,

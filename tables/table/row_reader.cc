@@ -80,7 +80,7 @@ std::span<const Value> RowReader::normalise(TransactionContext& context, const K
 Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
                             std::span<const Value> values) const {
   const KeyIndex& key = *data_.keys[key_index];
-  const bool is_late = build_.is_deferred() && key.late() != nullptr;
+  const bool is_deferred = build_.is_deferred() && key.deferred_rows() != nullptr;
   if (!key.is_unique())
     return Status(
         StatusCode::kInvalidArgument,
@@ -110,14 +110,14 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
   };
   if (std::any_of(heads.begin(), heads.end(), is_found) || key.any_in_runs(hash, is_found))
     return data_.make_row(row);
-  if (__builtin_expect(is_late, 0)) row = find_late(context, key, wanted);
+  if (__builtin_expect(is_deferred, 0)) row = find_deferred(context, key, wanted);
   if (__builtin_expect(row != kNoRow, 0)) return data_.make_row(row);
   return is_whole ? Status(StatusCode::kNotFound) : key.hint_damage();
 }
 
 // What has not been found in the index.
-std::uint32_t RowReader::find_late(TransactionContext& context, const KeyIndex& key,
-                                   std::span<const Value> values) const {
+std::uint32_t RowReader::find_deferred(TransactionContext& context, const KeyIndex& key,
+                                       std::span<const Value> values) const {
   static_cast<void>(key.lookup(values, context.scratch.candidates));
   for (const std::uint32_t head : context.scratch.candidates.view())
     if (const std::uint32_t row = visible_version(key, head, values, context.visibility);
@@ -164,13 +164,13 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
     return {};
   }
   columns::Candidates candidates;
-  const bool is_late = key.late() != nullptr;
+  const bool is_deferred = key.deferred_rows() != nullptr;
   const bool is_whole = key.lookup(wanted, candidates);
   for (const std::uint32_t head : candidates.view()) data_.rows.prefetch(head);
   // An old snapshot may be led from a newer version to one that has an entry of its own as well: in
   // a run, which comes later, or in a hint index or among rows without an entry, in any order.
   std::vector<std::uint32_t> led_to;
-  const bool is_any_order = (key.has_hints() || is_late) && candidates.view().size() > 1;
+  const bool is_any_order = (key.has_hints() || is_deferred) && candidates.view().size() > 1;
   for (const std::uint32_t head : candidates.view()) {
     const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
     if (row == kNoRow || std::find(led_to.begin(), led_to.end(), row) != led_to.end()) continue;

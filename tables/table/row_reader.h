@@ -70,7 +70,8 @@ class RowReader final {
 
   std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head, Values values,
                                 const mvcc::Visibility& visibility) const noexcept;
-  std::uint32_t find_late(TransactionContext& context, const KeyIndex& key, Values values) const;
+  std::uint32_t find_deferred(TransactionContext& context, const KeyIndex& key,
+                              Values values) const;
   void walk_unhashed(const KeyIndex& key, Values values, const mvcc::Visibility& visibility,
                      FunctionRef<bool(const Row&)> visit) const;
   void collect_hashed(const KeyIndex& key, Values wanted, const columns::Candidates& heads,
