@@ -122,14 +122,14 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
     if (table_.columns()[i]->is_dropped()) continue;
     const std::uint64_t bytes = table_.column_reclaim().bytes_of_column(i);
     if (bytes == 0 || bytes < options_.waste_bytes) continue;
-    if (!table_.looks().take(i, bytes, free) && !all) continue;
+    if (!table_.reclaim_checks().take(i, bytes, free) && !all) continue;
     const std::uint64_t needed = table_.column_reclaim().bytes_needed(i, slots_, is_merged);
     if (needed > bytes || (bytes - needed) * 100 < bytes * options_.waste_percent) continue;
     const std::uint64_t copies = table_.column_reclaim().bytes_copied(i, slots_);
     const bool with_texts = has_texts || table_.columns()[i]->is_text();
     const std::uint64_t wanted = with_reserve(copied + copies) + bytes_rewritten(with_texts);
     if (wanted > free) {
-      table_.looks().note_no_room(i, wanted);
+      table_.reclaim_checks().note_no_room(i, wanted);
       continue;
     }
     copied += copies;

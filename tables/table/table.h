@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "tables/table/column_looks.h"
 #include "tables/table/column_reclaim.h"
 #include "tables/table/free_rows.h"
 #include "tables/table/index_build.h"
 #include "tables/table/merge_record.h"
+#include "tables/table/reclaim_checks.h"
 #include "tables/table/row_reader.h"
 #include "tables/table/row_sweep.h"
 #include "tables/table/table_columns.h"
@@ -51,7 +51,7 @@ class Table final {
   const TableDefinition& definition() const noexcept { return data_.definition(); }
   const TableSchema& schema() const noexcept { return definition().schema(); }
   const std::string& name() const noexcept { return schema().name; }
-  ColumnLooks& looks() noexcept { return looks_; }
+  ReclaimChecks& reclaim_checks() noexcept { return reclaim_checks_; }
   /// Gives up dictionaries that do not pay any more: their columns begin anew, without them.
   /// Whether one has. Does nothing when another thread changes the table, or merges it: for the
   /// next time.
@@ -134,7 +134,7 @@ class Table final {
   std::atomic<bool> gone_{false};
   Mutex merge_mutex_;                          // rank: before ddl_mutex_ of the database
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
-  ColumnLooks looks_;                          // under merge_mutex_
+  ReclaimChecks reclaim_checks_;               // under merge_mutex_
   MergeRecord merge_record_;
   RowSweep row_sweep_{data_, free_rows_};
   IndexBuild index_build_{data_, row_sweep_};
