@@ -133,7 +133,7 @@ Status Commit::store_intents(Slot& slot, const std::vector<Write>& writes) {
 //                                                fence of         created, not deleted
 //                                                commit/1
 //   2     cells of such a row, changed in place  likewise         the same
-//         (Table::update_in_place)
+//         (RowWriter::update_in_place)
 // Need not:   any order. Lines may reach the medium at any time; the commit's fence is what counts.
 void Commit::flush_ahead(Slot& slot, std::span<const Write> writes) noexcept {
   flush_rows(*slot.persister_, writes, "write_ahead/1");

@@ -11,6 +11,8 @@
 #include "pmem/kinds/pool_image.h"
 #include "tables/catalog/catalog.h"
 #include "tables/table/table.h"
+#include "tables/table/table_layout.h"
+#include "tables/table/table_statistics.h"
 
 namespace flugs {
 
@@ -33,21 +35,22 @@ Status add_table(engine::Table& table, std::size_t tables, Ready ready,
   ++estimate.tables;
   estimate.chunks += table.rows().chunk_count();
   table.rows().for_each_group([&](const engine::RowGroup&) { ++estimate.groups; });
-  estimate.hint_bytes += table.hint_bytes();
-  if (Status s = table.begin_dictionaries(); !s.ok()) return s;
+  estimate.hint_bytes += engine::hint_bytes_of(table.data());
+  if (Status s = table.index_build().begin_dictionaries(); !s.ok()) return s;
   table.columns().for_each_used([&](columns::Column& column) {
     if (column.is_dictionary() && column.dictionary().has_hints())
       estimate.dictionary_entries += column.dictionary().count_unproven();
   });
-  const engine::Table::Unbuilt unbuilt = table.find_unbuilt();
+  const engine::DeferredIndexes unbuilt = table.index_build().find_indexes();
   const bool is_taken = budget.takes(unbuilt);
   (is_taken ? estimate.dictionary_entries : estimate.dictionary_entries_left) += unbuilt.entries;
-  const bool needs_all = ready == Ready::kIndexesBuilt || (is_taken && table.has_keys_in_dram());
-  const std::uint32_t left = needs_all ? 0 : table.rows_left_unswept(tables);
+  const bool needs_all =
+      ready == Ready::kIndexesBuilt || (is_taken && table.index_build().has_keys_in_dram());
+  const std::uint32_t left = needs_all ? 0 : table.row_sweep().rows_left_unswept(tables);
   estimate.rows_unswept += left;
   estimate.rows_swept += table.rows().rows_end() - left;
   for (const engine::KeyIndex* key : table.keys()) {
-    const std::uint64_t rows = table.unserved_rows(*key);
+    const std::uint64_t rows = table.index_build().unserved_rows(*key);
     if (key->is_unique() && !key->has_hints())
       (is_taken ? estimate.hash_entries : estimate.key_entries_left) += rows;
     if (key->is_ordered())
@@ -104,7 +107,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
                     [](std::uint64_t offset) { return offset != 0; }));
   for (const std::uint64_t offset : (*catalog)->tables) {
     if (offset == 0) continue;
-    Result<engine::StoredSchema> stored = engine::Table::check_layout(pool, offset);
+    Result<engine::StoredSchema> stored = engine::check_table_layout(pool, offset);
     if (!stored.ok()) return std::move(stored).status();
     engine::Table table(pool, *pool.at(pmem::OffsetPtr<engine::TableLayout>{offset}),
                         *std::move(stored));

@@ -12,6 +12,8 @@
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/index_run_audit.h"
+#include "tables/table/table_audit.h"
+#include "tables/table/table_layout.h"
 
 namespace flugs::engine {
 
@@ -106,13 +108,13 @@ void PoolAudit::link_foreign_keys() {
     for (std::size_t i = 0; i < table->schema().foreign_keys.size(); ++i)
       audit_.note(fmt::format("table {}, foreign key {}", table->name(),
                               table->schema().foreign_keys[i].name),
-                  table->link_foreign_key(i, find));
-  for (const auto& table : tables_) table->name_parents();
+                  table->references().link(i, find));
+  for (const auto& table : tables_) table->references().name_parents();
 }
 
 // Without indexes: hashes of what is there, sorted.
 void PoolAudit::audit_foreign_keys(const Table& table) {
-  for (const auto& foreign : table.foreign_keys()) {
+  for (const auto& foreign : table.references().foreign_keys()) {
     const std::string part =
         fmt::format("table {}, foreign key {}", table.name(), foreign->schema().name);
     const KeyIndex& key = *foreign->parent.keys()[foreign->parent_key];
@@ -124,7 +126,7 @@ void PoolAudit::audit_foreign_keys(const Table& table) {
     const std::span<Value> values(room.data(), foreign->columns.size());
     std::uint64_t referring = 0;
     for (const std::uint32_t row : live_[&table]) {
-      if (!table.values_of(row, foreign->columns, values)) continue;
+      if (!table.reader().values_of(row, foreign->columns, values)) continue;
       ++referring;
       const std::uint64_t hash = key.hash_of(values);
       auto candidate =
@@ -133,7 +135,7 @@ void PoolAudit::audit_foreign_keys(const Table& table) {
              !key.matches(candidate->second, values))
         ++candidate;
       if (candidate == referenced.end() || candidate->first != hash)
-        audit_.damage(part, std::string(table.unreferenced(*foreign, row).message()));
+        audit_.damage(part, std::string(table.references().unreferenced(*foreign, row).message()));
     }
     audit_.part(part).items = referring;
   }
@@ -154,7 +156,7 @@ void PoolAudit::load_catalog() {
 }
 
 void PoolAudit::load_table(std::uint64_t offset) {
-  Result<StoredSchema> stored = Table::check_layout(pool_, offset);
+  Result<StoredSchema> stored = check_table_layout(pool_, offset);
   if (!stored.ok()) {
     audit_.note(fmt::format("table at offset {}", offset), stored.status());
     return;
@@ -326,11 +328,12 @@ void PoolAudit::audit_rows(Table& table) {
     audit_cells(table, row);
     // A cell that is damaged has no value.
     if (audit_.part(part).damages == damages)
-      if (Status s = table.verify_checks(row); !s.ok())
+      if (Status s = TableAudit(table.data()).check_conditions(row); !s.ok())
         audit_.damage(part, std::string(s.message()));
   }
   audit_.part(part).items = live.size();
-  if (!table.foreign_keys().empty() || table.referrers() != nullptr) live_[&table] = live;
+  if (!table.references().foreign_keys().empty() || table.references().referrers() != nullptr)
+    live_[&table] = live;
   for (KeyIndex* key : table.keys())
     if (key->is_unique()) audit_unique_key(table, *key, live);
   audit_index_runs(table, audit_.part(part).damages == 0);
@@ -342,7 +345,7 @@ void PoolAudit::audit_index_runs(const Table& table, bool has_whole_rows) {
   if (runs == 0) return;
   const std::string part = fmt::format("table {}, index runs", table.name());
   audit_.part(part).items = runs;
-  const IndexRunAudit audit(table, pool_.path());
+  const IndexRunAudit audit(table.data(), pool_.path());
   audit_.note(part, has_whole_rows ? audit.run() : audit.run_checksums());
 }
 

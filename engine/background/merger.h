@@ -16,7 +16,6 @@
 #include "flugs/merge.h"
 #include "mvcc/transaction_slots.h"
 #include "pmem/pool/pool.h"
-#include "tables/table/table.h"
 
 namespace flugs::engine {
 

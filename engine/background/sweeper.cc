@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "pmem/medium/scm_reads.h"
 #include "tables/table/table.h"
+#include "tables/table/table_hints.h"
 
 namespace flugs::engine {
 
@@ -28,13 +29,15 @@ Sweeper::Sweeper(std::vector<Table*> tables) : tables_(std::move(tables)) {
 
 // One that lacks such indexes: of those that somebody wants, or if nobody does, the first. Null:
 // there is none.
-Table* Sweeper::next_to_build(Table::Indexes kind, bool is_wanted) const noexcept {
+Table* Sweeper::next_to_build(DeferredIndexes::Kind kind, bool is_wanted) const noexcept {
   Table* next = nullptr;
   for (Table* table : tables_) {
-    if (!table->is_unbuilt(kind) || table->is_dropped() || table->has_build_failed()) continue;
-    const std::int64_t asked = table->asked_at();
+    if (!table->index_build().is_deferred(kind) || table->is_dropped() ||
+        table->index_build().has_failed())
+      continue;
+    const std::int64_t asked = table->index_build().asked_at();
     if ((asked != 0) != is_wanted) continue;
-    if (next == nullptr || asked < next->asked_at()) next = table;
+    if (next == nullptr || asked < next->index_build().asked_at()) next = table;
   }
   return next;
 }
@@ -42,12 +45,12 @@ Table* Sweeper::next_to_build(Table::Indexes kind, bool is_wanted) const noexcep
 // One kind of one table at a time: another may be wanted meanwhile. Keys first, as look-ups in them
 // are dear until then. Whoever needs to know of damage asks again.
 bool Sweeper::build_next() noexcept {
-  constexpr std::array kInTurn{Table::kHashIndexes, Table::kDictionaryIndexes,
-                               Table::kOrderedIndexes};
+  constexpr std::array kInTurn{DeferredIndexes::kHashIndexes, DeferredIndexes::kDictionaryIndexes,
+                               DeferredIndexes::kOrderedIndexes};
   for (const bool is_wanted : {true, false})
-    for (const Table::Indexes kind : kInTurn)
+    for (const DeferredIndexes::Kind kind : kInTurn)
       if (Table* const table = next_to_build(kind, is_wanted); table != nullptr) {
-        static_cast<void>(table->build_indexes(kind));
+        static_cast<void>(table->index_build().build(kind));
         return true;
       }
   return false;
@@ -61,7 +64,7 @@ void Sweeper::build(const std::stop_token& stop) noexcept {
 // A table that is being dropped gets no indexes, and may stay all the same.
 void Sweeper::wait_for_drops(const std::stop_token& stop) noexcept {
   const auto is_being_dropped = [](const Table* table) {
-    return table->is_dropped() && !table->is_gone() && table->is_unbuilt();
+    return table->is_dropped() && !table->is_gone() && table->index_build().is_deferred();
   };
   while (!stop.stop_requested() && std::any_of(tables_.begin(), tables_.end(), is_being_dropped)) {
     sleep_.sleep_for(stop, kDropPause);
@@ -76,9 +79,12 @@ void Sweeper::run(const std::stop_token& stop) noexcept {
   wait_for_drops(stop);
   ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
   for (Table* table : tables_) {
-    while (!stop.stop_requested() && table->sweep_more()) pmem::begin_scm_task();
-    while (!stop.stop_requested() && table->check_more_entries()) pmem::begin_scm_task();
-    if (!stop.stop_requested()) static_cast<void>(table->check_hints());
+    while (!stop.stop_requested() && table->row_sweep().sweep_more()) pmem::begin_scm_task();
+    while (!stop.stop_requested() &&
+           check_more_entries(table->data(), table->index_build().mutex()))
+      pmem::begin_scm_task();
+    if (!stop.stop_requested())
+      static_cast<void>(check_hints(table->data(), table->index_build().mutex()));
   }
 }
 

@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "engine/background/thread_sleep.h"
-#include "tables/keys/unbuilt_indexes.h"
+#include "tables/keys/deferred_indexes.h"
 
 namespace flugs::engine {
 
 class Table;
 
-/// Makes the indexes that opening left (Table::build_indexes), in a thread of its own, in the order
-/// in which they are wanted; then sweeps what it left unswept (Table::sweep_more), and reads what
-/// it has not read of indexes in the pool and of dictionary entries, standing back for all other
-/// threads; and ends. Thread-safety: creating and destroying only.
+/// Makes the indexes that opening left (IndexBuild), in a thread of its own, in the order
+/// in which they are wanted; then sweeps what it left unswept (RowSweep::sweep_more), and reads
+/// what it has not read of indexes in the pool and of dictionary entries, standing back for all
+/// other threads; and ends. Thread-safety: creating and destroying only.
 class Sweeper {
  public:
   /// The tables are used until the object is gone. Without a thread nothing is lost: rows are swept
@@ -24,7 +24,7 @@ class Sweeper {
   bool is_running() const noexcept { return thread_.joinable(); }
 
  private:
-  Table* next_to_build(UnbuiltIndexes::Indexes kind, bool is_wanted) const noexcept;
+  Table* next_to_build(DeferredIndexes::Kind kind, bool is_wanted) const noexcept;
   bool build_next() noexcept;
   void build(const std::stop_token& stop) noexcept;
   void wait_for_drops(const std::stop_token& stop) noexcept;

@@ -8,6 +8,7 @@
 
 #include "pmem/space/warm_list.h"
 #include "tables/table/table.h"
+#include "tables/table/table_hints.h"
 
 namespace flugs::engine {
 
@@ -41,7 +42,7 @@ void BackgroundThreads::stop() noexcept {
 }
 
 void BackgroundThreads::take_in(Table& table) {
-  table.set_hint_tail_max(hint_tail_max());
+  set_hint_tail_max(table.columns(), hint_tail_max());
   if (merger_ != nullptr) merger_->watch(table, options_.merge_policy);
 }
 
@@ -50,19 +51,21 @@ void BackgroundThreads::start_keeping_hints(Catalog& catalog, Mutex& ddl_mutex,
   hint_keeper_ = std::make_unique<HintKeeper>(catalog, pool_, options_.hint_interval);
   if (!hint_keeper_->is_running()) hint_keeper_.reset();
   const std::lock_guard guard(ddl_mutex);
-  for (const auto& table : tables) table->set_hint_tail_max(hint_tail_max());
+  for (const auto& table : tables) set_hint_tail_max(table->columns(), hint_tail_max());
 }
 
 void BackgroundThreads::start_sweeping(std::span<const std::unique_ptr<Table>> tables) {
   std::vector<Table*> unswept;
   for (const auto& table : tables)
-    if (table->unswept_rows() != 0 || table->has_much_to_check() || table->is_unbuilt())
+    if (table->row_sweep().unswept_rows() != 0 || has_much_to_check(table->data()) ||
+        table->index_build().is_deferred())
       unswept.push_back(table.get());
   if (!options_.sweeps_in_background || unswept.empty()) return;
-  for (Table* table : unswept) table->set_builds_later(true);  // its thread goes by that, too
+  for (Table* table : unswept)
+    table->index_build().set_builds_later(true);  // its thread goes by that, too
   sweeper_ = std::make_unique<Sweeper>(unswept);
   if (sweeper_->is_running()) return;
-  for (Table* table : unswept) table->set_builds_later(false);
+  for (Table* table : unswept) table->index_build().set_builds_later(false);
 }
 
 void BackgroundThreads::start_warming(std::span<const std::unique_ptr<Table>> tables) {
@@ -75,7 +78,7 @@ void BackgroundThreads::start_warming(std::span<const std::unique_ptr<Table>> ta
       pool_.allocator().space().used_bytes < kLittle)
     return;
   pmem::WarmList pages;
-  for (const auto& table : tables) table->add_pages(pages);
+  for (const auto& table : tables) table->data().add_pages(pages);
   warmer_ = std::make_unique<Warmer>(pool_, pages.hottest(bytes_max));
 }
 

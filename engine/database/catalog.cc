@@ -10,6 +10,8 @@
 
 #include "tables/catalog/foreign_keys.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/table_hints.h"
+#include "tables/table/table_layout.h"
 
 namespace flugs::engine {
 
@@ -76,7 +78,7 @@ Result<TableId> Catalog::create_table(const TableSchema& wanted) {
     return full();
   pmem::Persister persister(pool_.medium());
   Result<pmem::Extent> extent =
-      Table::make_layout(pool_, *schema, next_table_id_, index_mode(), segment_bytes_, persister);
+      make_table_layout(pool_, *schema, next_table_id_, index_mode(), segment_bytes_, persister);
   persister.fence("create_table/1");
   if (!extent.ok()) return std::move(extent).status();
   ++next_table_id_;
@@ -91,7 +93,7 @@ Result<TableId> Catalog::create_table(const TableSchema& wanted) {
   std::uint64_t* place = free_place();
   if (s.ok() && place == std::end(catalog_layout().tables)) s = full();
   if (!s.ok()) {
-    table->forget_parents();
+    table->references().forget_parents();
     table->set_gone();
     table->release_all();
     pool_.allocator().release(*extent);
@@ -110,7 +112,7 @@ Status Catalog::introduce(Table& table, std::unique_lock<Mutex>& guard) {
   for (std::size_t i = 0; i < table.schema().foreign_keys.size(); ++i) {
     const TableId parent = table.schema().foreign_keys[i].referenced.table;
     has_others |= parent != table.id();
-    table.add_foreign_key(i, *known_table(parent));
+    table.references().add(i, *known_table(parent));
   }
   if (!has_others) return {};
   guard.unlock();  // those we wait for may look tables up before they end
@@ -125,8 +127,8 @@ Status Catalog::introduce(Table& table, std::unique_lock<Mutex>& guard) {
 
 // A table that others refer to stays.
 Status Catalog::check_unreferenced(const Table& table) const {
-  if (table.referrers() == nullptr) return {};
-  for (const ForeignKey* foreign : *table.referrers())
+  if (table.references().referrers() == nullptr) return {};
+  for (const ForeignKey* foreign : *table.references().referrers())
     if (&foreign->child != &table)
       return Status(StatusCode::kConstraintViolated,
                     fmt::format("table {}: foreign key {} of table {} refers to it", table.name(),
@@ -150,7 +152,7 @@ Status Catalog::drop_table(TableId id) {
   guard.unlock();
   const std::lock_guard no_merge(dropped->merge_mutex());  // one that runs ends early
   const bool nobody_is_left = transactions_.wait_for_all();
-  if (nobody_is_left) dropped->wait_for_build();
+  if (nobody_is_left) dropped->index_build().wait();
   guard.lock();
   if (!nobody_is_left) {
     dropped->set_dropped(false);
@@ -166,7 +168,7 @@ Status Catalog::drop_table(TableId id) {
     pmem::Persister persister(pool_.medium());
     std::atomic_ref(entry).store(0, std::memory_order_relaxed);
     persister.persist(&entry, sizeof entry, "drop_table/1");
-    dropped->forget_parents();
+    dropped->references().forget_parents();
     dropped->set_gone();
     dropped->release_all();
     pool_.allocator().release(extent);
@@ -213,10 +215,10 @@ Status Catalog::finish_loading() {
 Status Catalog::link_foreign_keys() {
   for (const auto& table : owned_tables_)
     for (std::size_t i = 0; i < table->schema().foreign_keys.size(); ++i)
-      if (Status s = table->link_foreign_key(i, [this](TableId id) { return this->table(id); });
+      if (Status s = table->references().link(i, [this](TableId id) { return this->table(id); });
           !s.ok())
         return s;
-  for (const auto& table : owned_tables_) table->name_parents();
+  for (const auto& table : owned_tables_) table->references().name_parents();
   return {};
 }
 
@@ -227,7 +229,7 @@ bool Catalog::keep_hints(pmem::Persister& persister) noexcept {
     const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
     if (i >= owned_tables_.size()) return has_more;
     Table& table = *owned_tables_[i];
-    if (!table.is_gone()) has_more |= table.keep_hints(persister, kHintsAtOnce);
+    if (!table.is_gone()) has_more |= engine::keep_hints(table.columns(), persister, kHintsAtOnce);
   }
 }
 
@@ -240,7 +242,7 @@ void Catalog::enter_left_hints() {
       const std::lock_guard guard(ddl_mutex_);  // the table does not go away meanwhile
       if (i >= owned_tables_.size()) return;
       Table& table = *owned_tables_[i];
-      if (table.is_gone() || !table.enter_left_hints(persister, kAtATime)) ++i;
+      if (table.is_gone() || !engine::enter_left_hints(table.columns(), persister, kAtATime)) ++i;
     }
     std::this_thread::sleep_for(kOthersTurn);
   }

@@ -12,6 +12,10 @@
 #include "engine/merge/table_merge.h"
 #include "pmem/medium/scm_reads.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/table_audit.h"
+#include "tables/table/table_hints.h"
+#include "tables/table/table_statistics.h"
+#include "tables/table/unlink_rows.h"
 
 namespace flugs::engine {
 
@@ -107,10 +111,11 @@ Status DatabaseCore::finish_opening() {
   catalog_.enter_left_hints();
   Status first;
   for (Table* table : found) {  // of one that is dropped meanwhile nothing is left
-    Status built = table->build_indexes(Table::kAllIndexes);
+    Status built = table->index_build().build(DeferredIndexes::kAllIndexes);
     if (first.ok() && !table->is_dropped()) first = std::move(built);
-    if (Status s = table->sweep_all(); first.ok()) first = std::move(s);
-    if (Status s = table->check_hints(); first.ok()) first = std::move(s);
+    if (Status s = table->row_sweep().sweep_all(); first.ok()) first = std::move(s);
+    if (Status s = check_hints(table->data(), table->index_build().mutex()); first.ok())
+      first = std::move(s);
   }
   return first;
 }
@@ -125,7 +130,7 @@ Result<MergeStatus> DatabaseCore::merge_status(TableId id) const {
   const Table* target = table(id);
   if (target == nullptr) return no_table();
   threads_.merger().retry_start();
-  return target->merge_status();
+  return merge_status_of(target->data(), target->merge_record());
 }
 
 Statistics DatabaseCore::statistics() const {
@@ -152,18 +157,18 @@ Statistics DatabaseCore::statistics() const {
   const std::lock_guard guard(catalog_.ddl_mutex());
   for (const auto& table : catalog_.all()) {
     if (table->is_dropped()) continue;
-    statistics.dram_index_bytes += table->index_bytes();
-    statistics.hint_index_bytes += table->hint_bytes();
+    statistics.dram_index_bytes += index_bytes_of(table->data());
+    statistics.hint_index_bytes += hint_bytes_of(table->data());
     const MergeStatus merges = table->merge_record().status();
     statistics.merges += merges.merges;
     statistics.merge_failures += merges.failures;
     statistics.merge_seconds += merges.seconds;
     statistics.writes_refused += merges.writes_refused;
-    statistics.rows_unswept += table->unswept_rows();
-    const std::uint64_t left = table->still_unbuilt().steps();
+    statistics.rows_unswept += table->row_sweep().unswept_rows();
+    const std::uint64_t left = table->index_build().still_deferred().steps();
     statistics.index_entries_left += left;
-    statistics.index_entries_built += table->left_by_opening().steps() - left;
-    statistics.index_build_ms += table->build_ms();
+    statistics.index_entries_built += table->index_build().deferred_at_opening().steps() - left;
+    statistics.index_build_ms += table->index_build().build_ms();
   }
   return statistics;
 }
@@ -172,7 +177,7 @@ Result<TableStatistics> DatabaseCore::statistics(TableId id) const {
   const std::lock_guard guard(catalog_.ddl_mutex());  // editions of columns do not go meanwhile
   const Table* found = table(id);
   if (found == nullptr) return no_table();
-  return found->statistics();
+  return statistics_of(found->data(), found->free_rows());
 }
 
 Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress) {
@@ -182,7 +187,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
   const mvcc::Visibility now(slots().mirrors(), slots().now(), mvcc::kNoStamp);
   for (const TableId id : ids) {  // of all: foreign keys look into other tables
     if (Table* checked = table(id); checked != nullptr) {
-      if (Status s = checked->build_indexes(Table::kAllIndexes); !s.ok()) return s;
+      if (Status s = checked->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
     }
   }
   catalog_.enter_left_hints();
@@ -190,8 +195,9 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
     if (progress) progress({"verify", i, ids.size()});
     if (Table* checked = table(ids[i]); checked != nullptr) {
       const std::lock_guard no_merge(checked->merge_mutex());
-      if (Status s = checked->check_hints(); !s.ok()) return s;
-      if (Status s = checked->verify(now); !s.ok()) return s;
+      if (Status s = check_hints(checked->data(), checked->index_build().mutex()); !s.ok())
+        return s;
+      if (Status s = TableAudit(checked->data()).run(now); !s.ok()) return s;
     }
   }
   // Across tables: with a snapshot, so that no merge gives back what is read.
@@ -199,7 +205,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
   if (!reader.ok()) return reader.status();
   for (const TableId id : ids)
     if (const Table* checked = table(id); checked != nullptr)
-      if (Status s = checked->verify_references(now); !s.ok()) return s;
+      if (Status s = checked->references().verify(now); !s.ok()) return s;
   if (progress) progress({"verify", ids.size(), ids.size()});
   return {};
 }

@@ -91,8 +91,9 @@ class DatabaseCore final {
     // A table that is dropped meanwhile keeps its place in DRAM until the database is closed.
     if (is_forked()) return;
     const Table* target = table(key.table);
-    if (target != nullptr && target->keys().can_find(key.index) && !target->is_unbuilt())
-      target->prefetch(key.index, values);
+    if (target != nullptr && target->keys().can_find(key.index) &&
+        !target->index_build().is_deferred())
+      target->reader().prefetch(key.index, values);
   }
   TransactionManager& transaction_manager() noexcept { return transactions_; }
   /// As the functions of Database.

@@ -66,7 +66,7 @@ Status TransactionManager::lock_record(TransactionContext& context, const Table&
       name, context.slot->index(), deadline, [&] { return context.ending.is_to_end(); }, is_new);
   if (status.ok()) {
     if (is_new) context.locks.add(name);
-    mvcc::full_barrier();  // pairs with Table::lock_row
+    mvcc::full_barrier();  // pairs with RowWriter::lock_row
     status = wait_for_writer(context, table, row, deadline);
     // With read committed the newer version is the same record.
     const bool goes_on = status.code() == StatusCode::kNotFound && context.reads_anew();

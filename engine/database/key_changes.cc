@@ -23,7 +23,7 @@ Status no_key(const Table& table, std::size_t index) {
 
 // The definition as it is now, with the key in that place.
 StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
-  StoredSchema next = table.stored();
+  StoredSchema next = table.table_columns().stored();
   if (place >= next.schema.keys.size()) next.schema.keys.resize(place + 1);
   next.schema.keys[place] = std::move(key);
   return next;
@@ -60,8 +60,8 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
                   fmt::format("table {}: a key that is dropped is not added", altered->name()));
   const std::lock_guard no_merge(altered->merge_mutex());
   // From here on nobody makes indexes of the table, nor looks at rows that opening left.
-  if (Status s = altered->build_indexes(Table::kAllIndexes); !s.ok()) return s;
-  if (Status s = altered->sweep_all(); !s.ok()) return s;
+  if (Status s = altered->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
+  if (Status s = altered->row_sweep().sweep_all(); !s.ok()) return s;
   std::size_t place = 0;
   {
     const std::lock_guard guard(catalog_.ddl_mutex());
@@ -71,7 +71,7 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
     place = *found;
     Result<TableSchema> completed = complete_schema(with_key(*altered, place, wanted).schema);
     if (!completed.ok()) return std::move(completed).status();
-    altered->begin_key(place, completed->keys[place]);
+    altered->table_columns().begin_key(place, completed->keys[place]);
   }
   Status made = make_key(*altered, place);
   if (made.ok()) {
@@ -80,9 +80,9 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
     const auto columns = altered->keys()[place]->columns();
     for (std::size_t i = 0; i < key.columns.size(); ++i)
       key.columns[i] = altered->schema().columns[columns[i]].name;
-    made = altered->is_dropped()
-               ? no_table()
-               : altered->finish_key(place, with_key(*altered, place, std::move(key)));
+    made = altered->is_dropped() ? no_table()
+                                 : altered->table_columns().finish_key(
+                                       place, with_key(*altered, place, std::move(key)));
   }
   if (made.ok()) return KeyId{id, static_cast<std::uint16_t>(place)};
   {
@@ -133,7 +133,7 @@ Status KeyChanges::drop_key(KeyId key) {
   Table* altered = catalog_.table(key.table);
   if (altered == nullptr) return no_table();
   const std::lock_guard no_merge(altered->merge_mutex());
-  if (Status s = altered->build_indexes(Table::kAllIndexes); !s.ok()) return s;
+  if (Status s = altered->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
   {
     const std::lock_guard guard(catalog_.ddl_mutex());
     if (altered->is_dropped()) return no_table();
@@ -141,7 +141,9 @@ Status KeyChanges::drop_key(KeyId key) {
     if (Status s = check_droppable(*altered, key.index); !s.ok()) return s;
     KeySchema dropped;
     dropped.dropped = true;
-    if (Status s = altered->alter(with_key(*altered, key.index, std::move(dropped))); !s.ok())
+    if (Status s =
+            altered->table_columns().alter(with_key(*altered, key.index, std::move(dropped)));
+        !s.ok())
       return s;
     withdraw_key(*altered, key.index);
   }
@@ -156,11 +158,11 @@ Status KeyChanges::check_droppable(const Table& table, std::size_t index) {
     return Status(StatusCode::kConstraintViolated, fmt::format("{}: {}", key, why));
   };
   if (index == 0 && table.schema().has_primary_key) return refused("is the primary key");
-  for (const auto& foreign : table.foreign_keys())
+  for (const auto& foreign : table.references().foreign_keys())
     if (foreign->child_key == index)
       return refused(fmt::format("foreign key {} finds its rows by it", foreign->schema().name));
-  if (table.referrers() == nullptr) return {};
-  for (const ForeignKey* foreign : *table.referrers())
+  if (table.references().referrers() == nullptr) return {};
+  for (const ForeignKey* foreign : *table.references().referrers())
     if (foreign->parent_key == index)
       return refused(fmt::format("foreign key {} of table {} refers to it", foreign->schema().name,
                                  foreign->child.name()));
@@ -179,7 +181,7 @@ void KeyChanges::withdraw_key(Table& table, std::size_t place) {
 void KeyChanges::release_key(Table& table) {
   static_cast<void>(
       transactions_.wait_for_snapshots(transactions_.slots().advance(), kReleasePatience));
-  table.wait_for_build();  // nobody looks at hints any more (Table::check_hints)
+  table.index_build().wait();  // nobody looks at hints any more (Table::check_hints)
   const std::lock_guard guard(catalog_.ddl_mutex());
   if (!table.is_gone()) table.keys().release_withdrawn(transactions_.slots().oldest_snapshot());
 }

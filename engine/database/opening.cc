@@ -11,6 +11,7 @@
 #include "recovery/rebuild_dictionaries.h"
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/table_layout.h"
 
 namespace flugs::engine {
 
@@ -58,7 +59,7 @@ Status Opening::recover() {
 
 // Any thread, each another table.
 Status Opening::load_table(std::uint64_t offset, std::unique_ptr<Table>& table) {
-  Result<StoredSchema> stored = Table::check_layout(pool_, offset);
+  Result<StoredSchema> stored = check_table_layout(pool_, offset);
   if (!stored.ok()) return std::move(stored).status();
   auto& layout = *pool_.at(pmem::OffsetPtr<TableLayout>{offset});
   const std::string owner = fmt::format("table {}", stored->schema.name);
@@ -143,10 +144,11 @@ Result<std::uint64_t> Opening::resolve_transactions() {
 // Finds out what is to be made, and leaves what opening does not take.
 Status Opening::begin_rebuild() {
   for (const auto& table : catalog_.all()) {
-    if (Status s = table->begin_dictionaries(); !s.ok()) return s;
-    const Table::Unbuilt unbuilt = table->find_unbuilt();
+    if (Status s = table->index_build().begin_dictionaries(); !s.ok()) return s;
+    const DeferredIndexes unbuilt = table->index_build().find_indexes();
     if (!budget_.takes(unbuilt))
-      table->leave_indexes(unbuilt, options_.recovery_threads, slots(), catalog_.is_closing());
+      table->index_build().defer(unbuilt, options_.recovery_threads, slots(),
+                                 catalog_.is_closing());
   }
   return {};
 }
@@ -155,7 +157,7 @@ Result<std::uint64_t> Opening::rebuild_dictionary_indexes() {
   if (Status s = begin_rebuild(); !s.ok()) return s;
   std::vector<columns::Dictionary*> dictionaries;
   for (const auto& table : catalog_.all())
-    if (!table->is_unbuilt(Table::kDictionaryIndexes))
+    if (!table->index_build().is_deferred(DeferredIndexes::kDictionaryIndexes))
       table->columns().for_each_used([&](columns::Column& column) {
         if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
       });
@@ -175,15 +177,17 @@ Status Opening::sweep_tables() {
     std::uint32_t first;
     std::uint32_t end;
     std::vector<std::uint32_t> free;
-    Table::SweepCounts counts;
+    RowSweep::Counts counts;
   };
   std::vector<Swept> parts;
   for (const auto& table : catalog_.all()) {
     const std::uint32_t end = table->rows().rows_end();
     const bool needs_all = options_.ready == Ready::kIndexesBuilt ||
-                           (table->has_keys_in_dram() && !table->is_unbuilt(Table::kKeyIndexes));
-    const std::uint32_t left = needs_all ? 0 : table->rows_left_unswept(catalog_.all().size());
-    if (left != 0) table->leave_unswept(left, slots());
+                           (table->index_build().has_keys_in_dram() &&
+                            !table->index_build().is_deferred(DeferredIndexes::kKeyIndexes));
+    const std::uint32_t left =
+        needs_all ? 0 : table->row_sweep().rows_left_unswept(catalog_.all().size());
+    if (left != 0) table->row_sweep().defer(left, slots());
     for (std::uint32_t first = left; first < end; first += std::min(kRowsPerTask, end - first))
       parts.push_back({table.get(), first, first + std::min(kRowsPerTask, end - first), {}, {}});
   }
@@ -192,14 +196,14 @@ Status Opening::sweep_tables() {
   for (Swept& part : parts)
     tasks.emplace_back([&part, this] {
       pmem::Persister persister(pool_.medium());
-      Status s = part.table->sweep(part.first, part.end, Table::SweepMoment::kOpening, slots(),
-                                   part.free, persister, part.counts);
+      Status s = part.table->row_sweep().sweep(part.first, part.end, RowSweep::Moment::kOpening,
+                                               slots(), part.free, persister, part.counts);
       persister.fence("sweep/1");
       return s;
     });
   if (Status s = phases_.run_parallel("key indexes", tasks); !s.ok()) return s;
   for (Swept& part : parts) {
-    part.table->add_free_rows(std::move(part.free));
+    part.table->free_rows().add(std::move(part.free));
     report_.rows_live += part.table->keys().empty() ? 0 : part.counts.live;
     report_.rows_recycled += part.counts.recycled;
   }
@@ -214,13 +218,13 @@ Result<std::uint64_t> Opening::rebuild_key_indexes() {
   std::vector<std::function<Status()>> ordered;
   for (const auto& owned : catalog_.all()) {
     Table* table = owned.get();
-    if (table->is_unbuilt(Table::kKeyIndexes)) continue;
+    if (table->index_build().is_deferred(DeferredIndexes::kKeyIndexes)) continue;
     for (const std::size_t key : KeyPlaces(table->keys().kept())) {
       if (table->keys()[key]->is_unique() && !table->keys()[key]->has_hints())
-        if (Status s = table->rebuild_hash(key, phases_); !s.ok()) return s;
+        if (Status s = table->index_build().rebuild_hash(key, phases_); !s.ok()) return s;
       if (table->keys()[key]->is_ordered())
         ordered.emplace_back([table, key] {
-          table->rebuild_ordered(key);
+          table->index_build().rebuild_ordered(key);
           return Status();
         });
     }

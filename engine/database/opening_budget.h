@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "flugs/database.h"
-#include "tables/table/table.h"
+#include "tables/keys/deferred_indexes.h"
 
 namespace flugs::engine {
 
@@ -23,7 +23,7 @@ class OpeningBudget {
   }
 
   /// Asked of one table after the other.
-  bool takes(const Table::Unbuilt& unbuilt) noexcept {
+  bool takes(const DeferredIndexes& unbuilt) noexcept {
     const std::uint64_t cost = unbuilt.entries + unbuilt.rows;
     if (cost > left_) return false;
     left_ -= cost;

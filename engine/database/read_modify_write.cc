@@ -10,6 +10,7 @@
 #include "engine/database/database_core.h"
 #include "flugs/transaction.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/row_writer.h"
 
 namespace flugs {
 
@@ -166,7 +167,7 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
                   fmt::format("table {}, key {}: not unique", (*target)->name(), index.name()));
   const std::span<const std::uint16_t> key_columns = index.columns();
   const engine::TableDefinition& now = (*target)->definition();
-  if (!(*target)->takes_width(now, row.size()) ||
+  if (!(*target)->data().takes_width(now, row.size()) ||
       *std::max_element(key_columns.begin(), key_columns.end()) >= row.size())
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: {} values for {} columns", (*target)->name(), row.size(),
@@ -230,7 +231,7 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
     });
     is_anew = false;
     for (std::size_t i = 0; done.ok() && i < rows.size(); ++i) {
-      done = (*target)->remove_of_many(*context_, rows[i]);
+      done = engine::RowWriter(**target, *context_).remove_only(rows[i]);
       removed += done.ok() ? 1 : 0;
       if (done.code() != StatusCode::kNotFound || !context_->reads_anew()) continue;
       is_anew = true;  // another version has been committed meanwhile, or the row is gone
@@ -243,7 +244,7 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
                                            (*target)->keys()[key.index]->name()));
   }
   // Rows of the range may refer to each other: foreign keys are asked when all of them are gone.
-  if (Status s = (*target)->finish_removal(*context_, before); !s.ok()) return s;
+  if (Status s = engine::RowWriter(**target, *context_).finish_removal(before); !s.ok()) return s;
   return removed;
 }
 

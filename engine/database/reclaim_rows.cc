@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tables/table/table.h"
+#include "tables/table/unlink_rows.h"
 
 namespace flugs::engine {
 
@@ -19,7 +20,9 @@ constexpr std::size_t kLocalFreeRowsMax = 512;
 constexpr std::size_t kDeadRowsAhead = 4;
 constexpr std::size_t kWritesPerOldest = 64 * WriteList::kWritesAhead;
 
-void prefetch_unlinking(const DeadRow& dead) noexcept { dead.table->prefetch_unlinking(dead); }
+void prefetch_unlinking(const DeadRow& dead) noexcept {
+  engine::prefetch_unlinking(dead.table->data(), dead);
+}
 
 void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::size_t sweeps_max) {
   DeadRowQueue& waiting = context.dead_rows.dead();
@@ -31,10 +34,11 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
     if (waiting.size() > kDeadRowsAhead) prefetch_unlinking(waiting[kDeadRowsAhead]);
     // A drop that is under way may still fail: leave the rows until it is decided.
     if (dead.table->is_dropped() && !dead.table->is_gone()) return;
-    if (!dead.table->is_gone() && !dead.table->may_unlink(dead.row, sweeps_left)) return;
+    if (!dead.table->is_gone() && !dead.table->row_sweep().may_unlink(dead.row, sweeps_left))
+      return;
     waiting.pop();
     if (dead.table->is_gone() || dead.since < dead.table->rows().emptied_at(dead.row)) continue;
-    if (mvcc::VersionLayout* version = dead.table->unlink_dead(dead); version != nullptr)
+    if (mvcc::VersionLayout* version = unlink_dead(dead.table->data(), dead); version != nullptr)
       context.slot->flush_later(*version);
     dead.since = context.slots->latest_snapshot();
     dead.fences = context.commits.get() + 1;
@@ -58,10 +62,10 @@ void reuse_rows(TransactionContext& context, std::size_t rows_max) {
         row.since < row.table->rows().emptied_at(row.row))
       continue;
     LocalRows& local = context.local_rows.of(*row.table);
-    row.table->forget_emptied(local);
+    row.table->free_rows().forget_emptied(local);
     local.free.push_back(row.row);
     if (local.free.size() > kLocalFreeRowsMax) {
-      row.table->add_free_rows(local.free);
+      row.table->free_rows().add(local.free);
       local.free.clear();
     }
   }
@@ -134,7 +138,7 @@ void RowReclaimer::reclaim_all(TransactionContext& context) {
   look_again();
   reuse_rows(context, rows.unreachable().size());
   for (LocalRows& local : context.local_rows) {
-    if (!local.table->is_gone()) local.table->add_free_rows(local.free);
+    if (!local.table->is_gone()) local.table->free_rows().add(local.free);
     local.free.clear();
   }
 }

@@ -34,8 +34,9 @@ Status taken(const std::string& table, const char* what, const std::string& name
 
 // Those of other tables that name this one, or a key of it.
 void SchemaChanges::name_referrers(const Table& parent) {
-  if (parent.referrers() == nullptr) return;
-  for (const ForeignKey* foreign : *parent.referrers()) foreign->child.name_parents();
+  if (parent.references().referrers() == nullptr) return;
+  for (const ForeignKey* foreign : *parent.references().referrers())
+    foreign->child.references().name_parents();
 }
 
 Status SchemaChanges::rename_table(TableId id, const std::string& name) {
@@ -47,11 +48,11 @@ Status SchemaChanges::rename_table(TableId id, const std::string& name) {
   for (const auto& other : catalog_.all())
     if (!other->is_gone() && other->name() == name)
       return Status(StatusCode::kAlreadyExists, fmt::format("table {} exists", name));
-  StoredSchema next = renamed->stored();
+  StoredSchema next = renamed->table_columns().stored();
   for (ForeignKeySchema& foreign : next.schema.foreign_keys)
     if (foreign.referenced.table == id) foreign.table = name;
   next.schema.name = name;
-  if (Status s = renamed->alter(std::move(next)); !s.ok()) return s;
+  if (Status s = renamed->table_columns().alter(std::move(next)); !s.ok()) return s;
   name_referrers(*renamed);
   return {};
 }
@@ -61,7 +62,7 @@ Status SchemaChanges::rename_column(TableId id, ColumnId column, const std::stri
   const std::lock_guard guard(catalog_.ddl_mutex());
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
-  StoredSchema next = altered->stored();
+  StoredSchema next = altered->table_columns().stored();
   TableSchema& schema = next.schema;
   if (column.value() >= schema.columns.size())
     return Status(StatusCode::kNotFound,
@@ -73,7 +74,7 @@ Status SchemaChanges::rename_column(TableId id, ColumnId column, const std::stri
   for (KeySchema& key : schema.keys) replace_name(key.columns, before, name);
   for (ForeignKeySchema& foreign : schema.foreign_keys) replace_name(foreign.columns, before, name);
   for (CheckSchema& check : schema.checks) check.condition = renamed(check.condition, before, name);
-  return altered->alter(std::move(next));
+  return altered->table_columns().alter(std::move(next));
 }
 
 Status SchemaChanges::rename_key(KeyId key, const std::string& name) {
@@ -81,7 +82,7 @@ Status SchemaChanges::rename_key(KeyId key, const std::string& name) {
   const std::lock_guard guard(catalog_.ddl_mutex());
   Table* altered = catalog_.table(key.table);
   if (altered == nullptr) return no_table();
-  StoredSchema next = altered->stored();
+  StoredSchema next = altered->table_columns().stored();
   TableSchema& schema = next.schema;
   if (key.index >= schema.keys.size() || schema.keys[key.index].dropped)
     return Status(StatusCode::kNotFound,
@@ -92,7 +93,7 @@ Status SchemaChanges::rename_key(KeyId key, const std::string& name) {
   schema.keys[key.index].name = name;
   for (ForeignKeySchema& foreign : schema.foreign_keys)
     if (foreign.referenced == key) foreign.key = name;
-  if (Status s = altered->alter(std::move(next)); !s.ok()) return s;
+  if (Status s = altered->table_columns().alter(std::move(next)); !s.ok()) return s;
   name_referrers(*altered);
   return {};
 }
@@ -101,14 +102,14 @@ Result<ColumnId> SchemaChanges::add_column(TableId id, const ColumnSchema& colum
   const std::lock_guard guard(catalog_.ddl_mutex());
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
-  return altered->add_column(column, threads_.hint_tail_max());
+  return altered->table_columns().add_column(column, threads_.hint_tail_max());
 }
 
 Status SchemaChanges::drop_column(TableId id, ColumnId column) {
   const std::lock_guard guard(catalog_.ddl_mutex());
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
-  return altered->drop_column(column);
+  return altered->table_columns().drop_column(column);
 }
 
 // A merge writes its groups for the columns that it finds when it begins.
@@ -118,7 +119,7 @@ Status SchemaChanges::change_type(TableId id, ColumnId column, Type type) {
   const std::lock_guard no_merge(altered->merge_mutex());
   const std::lock_guard guard(catalog_.ddl_mutex());
   if (altered->is_dropped()) return no_table();
-  Status changed = altered->change_type(column, type);
+  Status changed = altered->table_columns().change_type(column, type);
   // Calls that found the column before may still write what belongs to its former edition.
   altered->note_readers_of_replaced(transactions_.slots().advance());
   return changed;

@@ -7,6 +7,7 @@
 
 #include "engine/database/database_core.h"
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/row_writer.h"
 
 namespace flugs {
 
@@ -19,7 +20,7 @@ void note_row(engine::TransactionContext& context, const engine::Table& table, R
 
 Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& table,
                           std::size_t key, std::span<const Value> values) {
-  Result<Row> row = table.find(context, key, values);
+  Result<Row> row = table.reader().find(context, key, values);
   if (row.ok()) {
     context.reads.add_row(table, row->id().value());
   } else if (row.code() == StatusCode::kNotFound) {
@@ -30,7 +31,7 @@ Result<Row> find_and_note(engine::TransactionContext& context, engine::Table& ta
 
 Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table& table, RowId row,
                               std::span<const ColumnValue> changes) {
-  Result<RowId> version = table.update(context, row, changes);
+  Result<RowId> version = engine::RowWriter(table, context).update(row, changes);
   if (!version.ok()) context.reads.add_refused_update(table, row.value(), changes, version.code());
   return version;
 }
@@ -39,7 +40,7 @@ Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table
 template <typename Given>
 Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table& table,
                               std::span<const Given> row) {
-  Result<RowId> id = table.insert(context, row);
+  Result<RowId> id = engine::RowWriter(table, context).insert(row);
   if (id.code() == StatusCode::kAlreadyExists && context.notes_reads())
     context.reads.add_refused_insert(table, context.scratch.inserted,
                                      context.scratch.inserted_width);
@@ -93,8 +94,8 @@ Result<RowId> Transaction::insert_row(TableId table, std::span<const Given> row)
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_write(); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   return insert_and_note(*context_, *target, row);
 }
 
@@ -113,10 +114,10 @@ Status Transaction::insert_rows(TableId table, std::span<const Value> values,
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_write(); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   const engine::Visit visiting(*context_);
-  Status added = target->insert_rows(*context_, values, ids);
+  Status added = engine::RowWriter(*target, *context_).insert_rows(values, ids);
   if (added.code() == StatusCode::kAlreadyExists && context_->notes_reads())
     context_->reads.add_refused_insert(*target, context_->scratch.inserted,
                                        context_->scratch.inserted_width);
@@ -129,11 +130,11 @@ Result<RowId> Transaction::update(TableId table, RowId row, std::span<const Colu
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_write(); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
     return update_and_note(*context_, *target, row, changes);
-  return target->update(*context_, row, changes);
+  return engine::RowWriter(*target, *context_).update(row, changes);
 }
 
 Status Transaction::remove(TableId table, RowId row) {
@@ -142,9 +143,9 @@ Status Transaction::remove(TableId table, RowId row) {
   engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   if (Status s = database_->transaction_manager().prepare_write(context_); !s.ok()) return s;
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_write(); !s.ok()) return s;
-  Status removed = target->remove(*context_, row);
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_write(); !s.ok()) return s;
+  Status removed = engine::RowWriter(*target, *context_).remove(row);
   if (!removed.ok()) note_row(*context_, *target, row);
   return removed;
 }
@@ -155,7 +156,7 @@ Result<Row> Transaction::read(TableId table, RowId row) const {
   const engine::Table* target = database_->table(table);
   if (target == nullptr) return engine::no_table();
   note_row(*context_, *target, row);
-  return target->read(*context_, row);
+  return target->reader().read(*context_, row);
 }
 
 Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
@@ -166,9 +167,11 @@ Result<Row> Transaction::find(KeyId key, std::span<const Value> values) const {
   if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_lookup(key.index); !s.ok()) return s;
   if (__builtin_expect(context_->notes_reads(), 0))
     return find_and_note(*context_, *target, key.index, values);
-  return target->find(*context_, key.index, values);
+  return target->reader().find(*context_, key.index, values);
 }
 
 void Transaction::prefetch(KeyId key, std::span<const Value> values) const noexcept {
@@ -184,14 +187,15 @@ Status Transaction::find_all(KeyId key, std::span<const Value> prefix,
   if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  if (target->is_unbuilt())
-    if (Status s = target->keys()[key.index]->is_ordered() ? target->prepare_range()
-                                                           : target->prepare_lookup(key.index);
+  if (target->index_build().is_deferred())
+    if (Status s = target->keys()[key.index]->is_ordered()
+                       ? target->index_build().prepare_range()
+                       : target->index_build().prepare_lookup(key.index);
         !s.ok())
       return s;
   Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {
-        return target->find_all(*context_, key.index, prefix, each);
+        return target->reader().find_all(*context_, key.index, prefix, each);
       },
       visit);
   if (done.ok() && context_->notes_reads()) context_->reads.add_lookup(*target, key.index, prefix);
@@ -207,12 +211,12 @@ Status Transaction::range(KeyId key, KeyBound lower, KeyBound upper,
   if (!target->keys().can_find(key.index))
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: no key {}", target->name(), key.index));
-  if (target->is_unbuilt())
-    if (Status s = target->prepare_range(); !s.ok()) return s;
+  if (target->index_build().is_deferred())
+    if (Status s = target->index_build().prepare_range(); !s.ok()) return s;
   std::uint32_t last = engine::kNoRow;
   Status done = go_through(
       [&](FunctionRef<bool(const Row&)> each) {
-        return target->range(*context_, key.index, lower, upper, each);
+        return target->reader().range(*context_, key.index, lower, upper, each);
       },
       [&](const Row& row) {
         const bool goes_on = visit(row);
@@ -233,7 +237,7 @@ Status Transaction::scan(TableId table, std::span<const ColumnId> columns, const
   Status done;
   {
     const engine::Visit visiting(*context_);
-    done = target->scan(*context_, columns, where, visit);
+    done = target->reader().scan(*context_, columns, where, visit);
   }
   if (done.ok() && context_->notes_reads()) context_->reads.add_scan(*target, where);
   return done.code() == StatusCode::kCancelled ? unusable() : done;

@@ -11,6 +11,7 @@
 #include "engine/background/merger.h"
 #include "mvcc/commit.h"
 #include "tables/table/table.h"
+#include "tables/table/unlink_rows.h"
 
 namespace flugs::engine {
 
@@ -124,7 +125,8 @@ bool TransactionManager::reads_hold(TransactionContext& context, std::uint64_t a
 // deletes what the other refers to, the one with the higher time-stamp sees what the other did.
 bool TransactionManager::references_hold(TransactionContext& context, const mvcc::Visibility& now) {
   for (const mvcc::Write& write : context.writes) {
-    const Result<bool> holds = context.table_of(write.table)->check_references(write, now, nullptr);
+    const Result<bool> holds =
+        context.table_of(write.table)->references().check(write, now, nullptr);
     if (holds.ok()) continue;
     const bool is_violated = holds.code() == StatusCode::kConstraintViolated;
     context.refusal = Status(is_violated ? StatusCode::kConflict : holds.code(),
@@ -155,7 +157,7 @@ void TransactionManager::undo(TransactionContext& context) noexcept {
   if (context.is_writing) {
     for (auto change = context.index_changes.rbegin(); change != context.index_changes.rend();
          ++change)
-      change->table->undo_index_change(*change);
+      undo_index_change(change->table->data(), *change);
     for (const mvcc::Write& write : context.writes)
       if (write.deletes)
         if (Table* owner = context.table_of(write.table); owner != nullptr)

@@ -30,12 +30,12 @@ columns::MainRecords plan_records(std::span<const columns::MainColumnBuilder> bu
 
 }  // namespace
 
-ChunkMerge::ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table,
+ChunkMerge::ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, TableData& table,
                        std::size_t chunk, const UnusedRows& unused)
     : pool_(pool),
       slots_(slots),
       table_(table),
-      rows_(table.rows()),
+      rows_(table.rows),
       chunk_(chunk),
       first_row_(rows_.first_row_of(chunk)),
       row_count_(rows_.rows_of(chunk)),
@@ -63,7 +63,7 @@ bool ChunkMerge::is_kept(std::uint32_t offset) const {
   const mvcc::VersionLayout& version = rows_.version(first_row_ + offset);
   const mvcc::Visibility::Resolved created = now_.resolve(version.created);
   if (created.fate != Fate::kCommitted) return !unused_[offset];
-  if (!table_.keys().empty()) return true;
+  if (!table_.keys.empty()) return true;
   const mvcc::Visibility::Resolved deleted = now_.resolve(version.deleted);
   return deleted.fate != Fate::kCommitted || deleted.timestamp > slots_.opened_at();
 }
@@ -115,7 +115,7 @@ bool ChunkMerge::is_seen_by_nobody(std::uint32_t offset) const {
 }
 
 bool ChunkMerge::is_in_key(std::size_t column) const {
-  for (const KeyIndex* key : table_.keys())
+  for (const KeyIndex* key : table_.keys)
     if (key->has_column(column)) return true;
   return false;
 }
@@ -199,14 +199,14 @@ Status ChunkMerge::gather(std::size_t index, columns::Column& column, ColumnData
 //         place of that to the old chunk                     free
 // Must hold:  0 to 2 before 3. From reading a stamp in step 2 to step 3 no stamp changes.
 Status ChunkMerge::build() {
-  const std::size_t columns = stored_.empty() ? 0 : table_.columns().size();
+  const std::size_t columns = stored_.empty() ? 0 : table_.columns.size();
   std::vector<ColumnData> data(columns);
   std::vector<columns::MainColumnBuilder> builders;
   builders.reserve(columns);
   const columns::TextMemory memory{pool_.base(), pool_.medium().bytes()};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < columns; ++i) {
-    columns::Column& column = *table_.columns()[i];
+    columns::Column& column = *table_.columns[i];
     if (Status s = gather(i, column, data[i]); !s.ok()) return s;
     builders.push_back(column.is_text() ? columns::MainColumnBuilder::of_texts(
                                               column.type(), data[i].cells, memory)
@@ -231,7 +231,7 @@ Status ChunkMerge::build() {
 
 // Single rows are asked for by key; those of a narrow table are read from the columns.
 bool ChunkMerge::is_read_by_row(const columns::MainRecords& records) const noexcept {
-  return !table_.keys().empty() && records.field_count() >= columns::MainRecords::kFieldsMin;
+  return !table_.keys.empty() && records.field_count() >= columns::MainRecords::kFieldsMin;
 }
 
 void ChunkMerge::write_records(const columns::MainRecords& records, RowGroupLayout& layout,
@@ -296,17 +296,17 @@ void ChunkMerge::write_places(RowGroupLayout& layout) const {
 Status ChunkMerge::make_empty_chunk() {
   const columns::RowLayout* layout = rows_.current_layout();
   std::vector<columns::CellNeed> needs;
-  for (const columns::Column* column : table_.columns()) needs.push_back(column->need(1));
+  for (const columns::Column* column : table_.columns) needs.push_back(column->need(1));
   Result<columns::RowLayout> fresh = columns::RowLayout::make(needs);
   if (!fresh.ok()) return std::move(fresh).status();
   // One that lacks a column, or has one of an earlier edition, would take no rows.
-  if (layout == nullptr || layout->cells().size() < table_.columns().size() ||
-      layout->editions() != table_.columns().editions())
+  if (layout == nullptr || layout->cells().size() < table_.columns.size() ||
+      layout->editions() != table_.columns.editions())
     layout = &*fresh;
   Result<pmem::Extent> extent = rows_.make_chunk(chunk_, *layout, persister_);
   if (!extent.ok()) return std::move(extent).status();
   extent_ = *extent;
-  return table_.runs().uncover(chunk_, persister_);  // before chunk_replace/2
+  return table_.runs.uncover(chunk_, persister_);  // before chunk_replace/2
 }
 
 // A stored row's entry in the new group; the group is nobody else's yet.

@@ -9,7 +9,7 @@
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
 #include "pmem/pool/pool.h"
-#include "tables/table/table.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -34,7 +34,7 @@ class ChunkMerge {
   static UnusedRows find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
                                 std::size_t chunk);
 
-  ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, std::size_t chunk,
+  ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, TableData& table, std::size_t chunk,
              const UnusedRows& unused);
 
   /// kBusy: for as long as `patience`, a transaction held a row of the chunk; nothing has changed.
@@ -76,7 +76,7 @@ class ChunkMerge {
 
   pmem::Pool& pool_;
   mvcc::TransactionSlots& slots_;
-  Table& table_;
+  TableData& table_;
   RowStore& rows_;
   const std::size_t chunk_;
   const std::uint32_t first_row_;

@@ -26,14 +26,14 @@ constexpr std::uint64_t kEntriesPerLine = 6;
 class RowFilter {
  public:
   RowFilter() = default;
-  RowFilter(const Table& table, const ChunkSet& covered) : table_(&table), covered_(&covered) {}
+  RowFilter(const TableData& table, const ChunkSet& covered) : table_(&table), covered_(&covered) {}
   bool passes(std::uint32_t row) const noexcept {
     return table_ == nullptr ||
-           (covered_->has(table_->rows().chunk_of(row)) && table_->runs().is_created(row));
+           (covered_->has(table_->rows.chunk_of(row)) && table_->runs.is_created(row));
   }
 
  private:
-  const Table* table_ = nullptr;
+  const TableData* table_ = nullptr;
   const ChunkSet* covered_ = nullptr;
 };
 
@@ -106,7 +106,7 @@ void combine(std::vector<Source>& sources, Before&& before, Take&& take) {
   }
 }
 
-std::vector<SlotSource> slot_sources(const Table& table, std::size_t key,
+std::vector<SlotSource> slot_sources(const TableData& table, std::size_t key,
                                      std::span<const std::uint64_t> gathered,
                                      std::span<const IndexRuns::Member> members) {
   std::vector<SlotSource> sources{SlotSource(gathered, RowFilter())};
@@ -134,11 +134,11 @@ std::uint64_t place_slots(std::vector<SlotSource>& sources, std::uint64_t home_l
 
 }  // namespace
 
-IndexRunBuilder::IndexRunBuilder(pmem::Pool& pool, Table& table, Crew& crew, std::uint32_t threads,
-                                 FunctionRef<bool()> stops)
+IndexRunBuilder::IndexRunBuilder(pmem::Pool& pool, TableData& table, Crew& crew,
+                                 std::uint32_t threads, FunctionRef<bool()> stops)
     : pool_(pool),
       table_(table),
-      rows_(table.rows()),
+      rows_(table.rows),
       crew_(crew),
       threads_(threads),
       stops_(stops),
@@ -149,8 +149,8 @@ std::vector<std::size_t> IndexRunBuilder::next_chunks() const {
   std::vector<std::size_t> chunks;
   std::uint64_t rows = 0;
   ChunkSet covered;
-  for (const IndexRuns::Member& member : table_.runs().list().members)
-    if (table_.runs().has_all_keys(member)) covered.unite(member.covered);
+  for (const IndexRuns::Member& member : table_.runs.list().members)
+    if (table_.runs.has_all_keys(member)) covered.unite(member.covered);
   for (std::size_t chunk = 0; chunk < rows_.chunk_count() && rows < kRowsPerRun; ++chunk) {
     const RowGroup* group = rows_.group(chunk);
     if (group == nullptr || group->stored_rows() == 0 || covered.has(chunk)) continue;
@@ -163,9 +163,9 @@ std::vector<std::size_t> IndexRunBuilder::next_chunks() const {
 // The first of the runs that go into a new one of so many rows.
 std::size_t IndexRunBuilder::first_combined(std::uint64_t rows, bool combines_all) const {
   const std::uint64_t ratio = combines_all ? kCombinedRatioOfAll : kCombinedRatio;
-  const std::vector<IndexRuns::Member>& members = table_.runs().list().members;
+  const std::vector<IndexRuns::Member>& members = table_.runs.list().members;
   std::size_t first = members.size();
-  while (first > 0 && table_.runs().has_all_keys(members[first - 1]) &&
+  while (first > 0 && table_.runs.has_all_keys(members[first - 1]) &&
          (members[first - 1].run->entries() <= rows * ratio ||
           first >= IndexRunListLayout::kRunsMax)) {
     --first;
@@ -175,7 +175,7 @@ std::size_t IndexRunBuilder::first_combined(std::uint64_t rows, bool combines_al
 }
 
 Status IndexRunBuilder::index_groups(bool combines_all) {
-  if (table_.keys().empty()) return {};
+  if (table_.keys.empty()) return {};
   for (;;) {
     const std::vector<std::size_t> chunks = next_chunks();
     if (chunks.empty() || stops_()) return {};
@@ -197,7 +197,7 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
   const std::size_t first = first_combined(rows, combines_all);
   // Those that are replaced stay as long as their list does: nobody else releases it.
-  const std::span<const IndexRuns::Member> all = table_.runs().list().members;
+  const std::span<const IndexRuns::Member> all = table_.runs.list().members;
   const std::span<const IndexRuns::Member> sources = all.subspan(first);
   for (const IndexRuns::Member& source : sources)  // a checksum of ours would vouch for damage
     if (Status s = source.run->audit(); !s.ok()) return s;
@@ -205,7 +205,7 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   Result<pmem::Extent> extent = pool_.allocator().allocate(bytes(), persister_);
   if (!extent.ok()) return std::move(extent).status();
   write(*extent, sources);
-  Status published = table_.runs().publish(*extent, chunks, first, persister_);
+  Status published = table_.runs.publish(*extent, chunks, first, persister_);
   if (!published.ok()) {
     persister_.fence("index_run/2");
     pool_.allocator().release(*extent);
@@ -223,9 +223,9 @@ void IndexRunBuilder::gather_chunk(std::size_t chunk, std::vector<KeyParts>& par
   const std::uint32_t first = rows_.first_row_of(chunk);
   for (std::uint32_t i = 0; i < rows_.rows_of(chunk); ++i) {
     const std::uint32_t row = first + i;
-    if (!table_.runs().is_created(row)) continue;
-    for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
-      const KeyIndex& key = *table_.keys()[k];
+    if (!table_.runs.is_created(row)) continue;
+    for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
+      const KeyIndex& key = *table_.keys[k];
       if (key.is_hashed(row))
         parts[k].slots.push_back((key.hash_of(row) & ~std::uint64_t{0xFFFFFFFF}) | (row + 1));
       if (key.is_ordered()) parts[k].entries.push_back(key.ordered_entry(row));
@@ -234,12 +234,12 @@ void IndexRunBuilder::gather_chunk(std::size_t chunk, std::vector<KeyParts>& par
 }
 
 void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
-  parts_.assign(table_.keys().size(), {});
+  parts_.assign(table_.keys.size(), {});
   std::uint64_t rows = 0;
   for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
-  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
-    if (table_.keys()[k]->is_hashed_in_runs()) parts_[k].slots.reserve(rows);
-    if (table_.keys()[k]->is_ordered()) parts_[k].entries.reserve(rows);
+  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
+    if (table_.keys[k]->is_hashed_in_runs()) parts_[k].slots.reserve(rows);
+    if (table_.keys[k]->is_ordered()) parts_[k].entries.reserve(rows);
   }
   if (threads_ == 1) {
     for (const std::size_t chunk : chunks) gather_chunk(chunk, parts_);
@@ -249,7 +249,7 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
   crew_.for_each(threads_, chunks.size(), [&](std::size_t i) {
     if (stops_()) return;
     pmem::begin_scm_task();
-    std::vector<KeyParts> parts(table_.keys().size());
+    std::vector<KeyParts> parts(table_.keys.size());
     gather_chunk(chunks[i], parts);
     const std::lock_guard guard(mutex);
     for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -261,10 +261,10 @@ void IndexRunBuilder::gather(std::span<const std::size_t> chunks) {
 }
 
 void IndexRunBuilder::sort() {
-  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
+  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
     parallel_sort(crew_, threads_, parts_[k].slots, std::less<>());
     parallel_sort(crew_, threads_, parts_[k].entries,
-                  [key = table_.keys()[k]](const auto& a, const auto& b) {
+                  [key = table_.keys[k]](const auto& a, const auto& b) {
                     return columns::precedes(key, a, b);
                   });
   }
@@ -274,7 +274,7 @@ void IndexRunBuilder::sort() {
 
 // Rows may go meanwhile, none comes: what is written is at most what was planned.
 void IndexRunBuilder::plan(std::span<const IndexRuns::Member> sources) {
-  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
+  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
     KeyParts& key = parts_[k];
     key.slots_max = key.slots.size();
     key.entries_max = key.entries.size();
@@ -285,7 +285,7 @@ void IndexRunBuilder::plan(std::span<const IndexRuns::Member> sources) {
       for (const std::uint32_t row : source.run->ordered_rows(k))
         key.entries_max += filter.passes(row) ? 1 : 0;
     }
-    key.slot_count = table_.keys()[k]->is_hashed_in_runs() ? plan_slots(k, sources) : 0;
+    key.slot_count = table_.keys[k]->is_hashed_in_runs() ? plan_slots(k, sources) : 0;
   }
 }
 
@@ -306,9 +306,9 @@ std::uint64_t IndexRunBuilder::bytes_gathered() const noexcept {
 
 std::uint64_t IndexRunBuilder::bytes() const noexcept {
   std::uint64_t bytes = sizeof(IndexRunLayout) + parts_.size() * sizeof(IndexRunKeyLayout);
-  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
+  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
     bytes += parts_[k].slot_count * 8;
-    if (table_.keys()[k]->is_ordered())
+    if (table_.keys[k]->is_ordered())
       bytes += pmem::whole_lines(parts_[k].entries_max * 8) +
                pmem::whole_lines(parts_[k].entries_max * 4) +
                pmem::whole_lines(IndexRun::fences_for(parts_[k].entries_max) * 8);
@@ -326,14 +326,14 @@ void IndexRunBuilder::write(pmem::Extent extent, std::span<const IndexRuns::Memb
   run.key_count = static_cast<std::uint16_t>(parts_.size());
   run.key_additions = table_.definition().stored.key_additions;
   std::uint64_t end = sizeof run + parts_.size() * sizeof *keys;
-  for (const std::size_t k : KeyPlaces(table_.keys().kept())) {
+  for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
     const KeyParts& key = parts_[k];
-    if (table_.keys()[k]->is_hashed_in_runs()) {
+    if (table_.keys[k]->is_hashed_in_runs()) {
       keys[k].slots_offset = end;
       end += key.slot_count * 8;
       write_slots(k, sources, base, keys[k]);
     }
-    if (table_.keys()[k]->is_ordered()) {
+    if (table_.keys[k]->is_ordered()) {
       keys[k].prefixes_offset = end;
       end += pmem::whole_lines(key.entries_max * 8);
       keys[k].rows_offset = end;
@@ -369,8 +369,7 @@ void IndexRunBuilder::write_entries(std::size_t key, std::span<const IndexRuns::
   for (const IndexRuns::Member& source : sources)
     from.emplace_back(*source.run, key, RowFilter(table_, source.covered));
   combine(
-      from,
-      [&](const auto& a, const auto& b) { return columns::precedes(table_.keys()[key], a, b); },
+      from, [&](const auto& a, const auto& b) { return columns::precedes(table_.keys[key], a, b); },
       [&](const columns::OrderedEntry& entry) {
         prefixes[layout.ordered_entries] = entry.prefix;
         rows[layout.ordered_entries] = entry.row;

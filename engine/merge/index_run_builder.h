@@ -10,7 +10,7 @@
 #include "flugs/status.h"
 #include "pmem/pool/pool.h"
 #include "tables/keys/index_runs.h"
-#include "tables/table/table.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -26,7 +26,7 @@ class IndexRunBuilder {
 
   /// `stops` is asked now and then whether to leave off. `threads` of the crew at most gather and
   /// sort.
-  IndexRunBuilder(pmem::Pool& pool, Table& table, Crew& crew, std::uint32_t threads,
+  IndexRunBuilder(pmem::Pool& pool, TableData& table, Crew& crew, std::uint32_t threads,
                   FunctionRef<bool()> stops);
 
   /// Runs for all groups that none covers; the few that there were, and are not much larger, go
@@ -62,7 +62,7 @@ class IndexRunBuilder {
                      IndexRunKeyLayout& layout) const;
 
   pmem::Pool& pool_;
-  Table& table_;
+  TableData& table_;
   const RowStore& rows_;
   Crew& crew_;
   const std::uint32_t threads_;

@@ -8,6 +8,7 @@
 #include "base/elapsed.h"
 #include "engine/merge/index_run_builder.h"
 #include "pmem/medium/scm_reads.h"
+#include "tables/table/table_hints.h"
 
 namespace flugs::engine {
 
@@ -90,7 +91,7 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
       continue;
     }
     const bool is_wanted = is_frozen || is_worth_it(chunk);
-    if (!is_wanted && !table_.keeps_former(chunk, former_bytes())) continue;
+    if (!is_wanted && !table_.column_reclaim().keeps_former(chunk, former_bytes())) continue;
     candidates_.push_back({chunk, Origin::kRows});
     ++plan.chunks;
     plan.bytes += rows_.bytes_of_chunk(chunk);
@@ -119,16 +120,16 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
   std::vector<std::size_t> wasteful;
   for (std::size_t i = 0; i < table_.columns().size(); ++i) {
     if (table_.columns()[i]->is_dropped()) continue;
-    const std::uint64_t bytes = table_.bytes_of_column(i);
+    const std::uint64_t bytes = table_.column_reclaim().bytes_of_column(i);
     if (bytes == 0 || bytes < options_.waste_bytes) continue;
-    if (!table_.looks().take(i, bytes, free) && !all) continue;
-    const std::uint64_t needed = table_.bytes_needed(i, slots_, is_merged);
+    if (!table_.reclaim_checks().take(i, bytes, free) && !all) continue;
+    const std::uint64_t needed = table_.column_reclaim().bytes_needed(i, slots_, is_merged);
     if (needed > bytes || (bytes - needed) * 100 < bytes * options_.waste_percent) continue;
-    const std::uint64_t copies = table_.bytes_copied(i, slots_);
+    const std::uint64_t copies = table_.column_reclaim().bytes_copied(i, slots_);
     const bool with_texts = has_texts || table_.columns()[i]->is_text();
     const std::uint64_t wanted = with_reserve(copied + copies) + bytes_rewritten(with_texts);
     if (wanted > free) {
-      table_.looks().note_no_room(i, wanted);
+      table_.reclaim_checks().note_no_room(i, wanted);
       continue;
     }
     copied += copies;
@@ -160,7 +161,7 @@ Status TableMerge::renew_columns() {
       if (table_.columns()[i]->is_dropped()) continue;
       // If not, it stays as it is: there may be space for the merge alone; rows may get too large
       // for the column's values; or it may have had all editions that there are.
-      if (table_.renew_column(i).ok()) ++report_.columns_renewed;
+      if (table_.column_reclaim().rewrite_column(i).ok()) ++report_.columns_renewed;
     }
     table_.note_readers_of_replaced(slots_.advance());
   }
@@ -171,7 +172,7 @@ Status TableMerge::renew_columns() {
   for (std::size_t chunk = 0; chunk < rows_.full_chunks(); ++chunk) {
     if (next != chosen.end() && next->chunk == chunk) {
       candidates_.push_back(std::move(*next++));
-    } else if (table_.keeps_former(chunk, former_bytes())) {
+    } else if (table_.column_reclaim().keeps_former(chunk, former_bytes())) {
       const bool is_group = rows_.group(chunk) != nullptr;
       candidates_.push_back({chunk, is_group ? Origin::kGroup : Origin::kRows});
     }
@@ -181,13 +182,13 @@ Status TableMerge::renew_columns() {
 
 void TableMerge::release() {
   table_.release_replaced();
-  if (!table_.has_left_over()) return;
+  if (!table_.column_reclaim().has_left_over()) return;
   const std::lock_guard guard(ddl_mutex_);
-  if (!is_stopped()) report_.bytes_given_back += table_.release_former_editions();
+  if (!is_stopped()) report_.bytes_given_back += table_.column_reclaim().release_former_editions();
 }
 
 void TableMerge::release_if_unread() {
-  const bool has_any = table_.has_replaced() || table_.has_left_over();
+  const bool has_any = table_.has_replaced() || table_.column_reclaim().has_left_over();
   if (has_any && slots_.oldest_snapshot() >= table_.replaced_readers_before()) release();
 }
 
@@ -237,24 +238,26 @@ void TableMerge::freeze_candidates() {
     rows_.freeze(candidate.chunk);
     candidate.unused = ChunkMerge::find_unused(slots_, rows_, candidate.chunk);
   }
-  table_.forget_free_rows([&](std::uint32_t row) { return !rows_.takes_rows(row); });
+  table_.free_rows().forget([&](std::uint32_t row) { return !rows_.takes_rows(row); });
 }
 
 Status TableMerge::sweep() {
-  if (Status built = table_.build_indexes(Table::kKeyIndexes); !built.ok()) return built;
-  while (table_.sweep_more())
+  if (Status built = table_.index_build().build(DeferredIndexes::kKeyIndexes); !built.ok())
+    return built;
+  while (table_.row_sweep().sweep_more())
     if (is_stopped()) return too_old();
-  if (Status swept = table_.sweep_all(); !swept.ok()) return swept;
+  if (Status swept = table_.row_sweep().sweep_all(); !swept.ok()) return swept;
   // A group has a checksum of its own: what is damaged must not get a good one.
-  while (table_.check_more_entries())
+  while (check_more_entries(table_.data(), table_.index_build().mutex()))
     if (is_stopped()) return too_old();
-  return table_.check_hints();
+  return check_hints(table_.data(), table_.index_build().mutex());
 }
 
 Status TableMerge::run() noexcept {
   const auto start = std::chrono::steady_clock::now();
   if (Status swept = sweep(); !swept.ok()) return swept;
-  if ((table_.has_replaced() || table_.has_left_over()) && wait_for_transactions(slots_.advance()))
+  if ((table_.has_replaced() || table_.column_reclaim().has_left_over()) &&
+      wait_for_transactions(slots_.advance()))
     release();
   {
     const MergeRecord::Work work(table_.merge_record());
@@ -297,7 +300,7 @@ Status TableMerge::index_groups() {
   const MergeRecord::Work work(table_.merge_record());
   const auto start = std::chrono::steady_clock::now();
   const auto stops = [this] { return is_stopped() || stops_.load(std::memory_order_relaxed); };
-  IndexRunBuilder builder(pool_, table_, crew_, threads(), stops);
+  IndexRunBuilder builder(pool_, table_.data(), crew_, threads(), stops);
   Status indexed = builder.index_groups(options_.scope == MergeScope::kEverything);
   report_.index_rows = builder.counts().rows;
   report_.index_bytes = builder.counts().bytes;
@@ -333,7 +336,7 @@ Status TableMerge::merge_all() {
 
 Status TableMerge::merge_one(const Candidate& candidate) {
   pmem::begin_scm_task();
-  ChunkMerge merge(pool_, slots_, table_, candidate.chunk, candidate.unused);
+  ChunkMerge merge(pool_, slots_, table_.data(), candidate.chunk, candidate.unused);
   if (Status s = merge.run(patience_); !s.ok()) {
     // A group without rows takes less than the empty chunk that would be in its place.
     const bool stays = merge.is_empty() && s.code() == StatusCode::kOutOfSpace;

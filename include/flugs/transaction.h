@@ -22,6 +22,7 @@ class TransactionContext;
 class DatabaseCore;
 class Savepoints;
 class Table;
+struct TableData;
 struct RowView;
 struct TransactionAccess;
 }  // namespace engine
@@ -85,8 +86,8 @@ class Row {
   void get_all(std::span<Value> out) const noexcept;
 
  private:
-  friend class engine::Table;
-  const engine::Table* table_ = nullptr;
+  friend struct engine::TableData;
+  const engine::TableData* table_ = nullptr;
   friend struct engine::RowView;
   const columns::RowLayout* layout_ = nullptr;  // null: the row is in a row group
   const std::byte* cells_ = nullptr;            // of the row, or of its group

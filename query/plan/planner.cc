@@ -145,7 +145,7 @@ Pipeline Planner::open_table(const QueryNode& node, const std::vector<Expr>& con
   const engine::Table& of = table(node.text);
   if (!context_.is_dry && context_.transaction->notes_reads())
     context_.transaction->reads.add_scan(of, Predicate::all());
-  auto view = std::make_unique<TableView>(of, context_.transaction->visibility);
+  auto view = std::make_unique<TableView>(of.data(), context_.transaction->visibility);
   std::vector<TableScan::Output> outputs;
   std::set<std::string_view> known;
   for (std::size_t c = 0; c < view->schema().size(); ++c) {

@@ -150,7 +150,7 @@ bool DeltaSegment::null_flags(std::uint32_t column, const RowSelection& rows, Ve
 ColumnView DeltaSegment::direct_texts(std::uint32_t column, const RowSelection& rows,
                                       Vec& out) const {
   const bool has_nulls = null_flags(column, rows, out);
-  const columns::Column& source = *table_.columns()[column];
+  const columns::Column& source = *table_.columns[column];
   const std::byte* base = chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes;
   std::string_view* texts = out.texts(rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) {
@@ -168,7 +168,7 @@ ColumnView DeltaSegment::direct(std::uint32_t column, const RowSelection& rows, 
 
 ColumnView DeltaSegment::row_by_row(std::uint32_t column, const RowSelection& rows,
                                     Vec& out) const {
-  const columns::Column& source = *table_.columns()[column];
+  const columns::Column& source = *table_.columns[column];
   const RowLayout& layout = *chunk_.layout;
   const bool is_text = lane_of(schema_[column].type) == Lane::kText;
   std::uint8_t* nulls = out.nulls(rows.count);

@@ -5,7 +5,7 @@
 #include "mvcc/visibility.h"
 #include "query/scan/segment.h"
 #include "query/vectors/delta_kernels.h"
-#include "tables/table/table.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::query {
 
@@ -15,7 +15,8 @@ namespace flugs::query {
 class DeltaSegment : public Segment {
  public:
   /// `schema` is that of the whole table, with a domain for each dictionary column.
-  DeltaSegment(const engine::Table& table, const Schema& schema, const mvcc::Visibility& visibility,
+  DeltaSegment(const engine::TableData& table, const Schema& schema,
+               const mvcc::Visibility& visibility,
                const engine::RowStore::ChunkView& chunk) noexcept
       : table_(table), schema_(schema), visibility_(visibility), chunk_(chunk) {}
 
@@ -29,7 +30,7 @@ class DeltaSegment : public Segment {
   std::size_t visible(std::uint32_t first, std::size_t count,
                       std::uint64_t* mask) const noexcept override;
   bool may_be_null(std::uint32_t column) const noexcept override {
-    return table_.columns()[column]->nullable();
+    return table_.columns[column]->nullable();
   }
   ColumnView values(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
   ColumnView codes(std::uint32_t column, const RowSelection& rows, Vec& out) const override;
@@ -94,7 +95,7 @@ class DeltaSegment : public Segment {
   void keep_nulls(std::uint32_t column, bool others, Step& step) const;
   static std::uint32_t code_of(const DictionaryDomain& domain, const Value& value);
 
-  const engine::Table& table_;
+  const engine::TableData& table_;
   const Schema& schema_;
   const mvcc::Visibility& visibility_;
   engine::RowStore::ChunkView chunk_;

@@ -52,7 +52,7 @@ void TableView::add_group(const engine::RowGroup& group, const mvcc::Visibility&
 void TableView::add_columns() {
   const TableSchema& now = table_.schema();
   for (std::size_t i = 0; i < now.columns.size(); ++i) {
-    const columns::Column& column = *table_.columns()[i];
+    const columns::Column& column = *table_.columns[i];
     ColumnInfo info{now.columns[i].name, {column.type(), now.columns[i].scale}, nullptr};
     info.is_dropped = now.columns[i].dropped;
     info.edition = column.edition();
@@ -71,7 +71,7 @@ void TableView::add_formers(const columns::RowLayout& layout) {
     const std::uint16_t edition = layout.edition(i);
     const auto is_it = [&](const ColumnInfo::Former& former) { return former.edition == edition; };
     if (edition == info.edition || std::ranges::any_of(info.formers, is_it)) continue;
-    const columns::Column* column = table_.columns()[i]->at_edition(edition);
+    const columns::Column* column = table_.columns[i]->at_edition(edition);
     if (column == nullptr || column->is_dropped()) continue;
     if (column->is_dictionary() && !column->is_text())
       info.formers.push_back(
@@ -80,13 +80,13 @@ void TableView::add_formers(const columns::RowLayout& layout) {
 }
 
 void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end) {
-  const std::size_t chunks = table_.rows().chunk_count();
+  const std::size_t chunks = table_.rows.chunk_count();
   for (std::size_t i = 0; i < chunks; ++i) {
-    if (const engine::RowGroup* group = table_.rows().group(i); group != nullptr) {
+    if (const engine::RowGroup* group = table_.rows.group(i); group != nullptr) {
       if (group->stored_rows() != 0) add_group(*group, visibility);
       continue;
     }
-    const engine::RowStore::ChunkView chunk = table_.rows().chunk(i, rows_end);
+    const engine::RowStore::ChunkView chunk = table_.rows.chunk(i, rows_end);
     if (chunk.row_count == 0) continue;
     add_formers(*chunk.layout);
     segments_.push_back(std::make_unique<DeltaSegment>(table_, schema_, visibility, chunk));
@@ -94,9 +94,9 @@ void TableView::add_segments(const mvcc::Visibility& visibility, std::uint32_t r
   }
 }
 
-TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibility)
+TableView::TableView(const engine::TableData& table, const mvcc::Visibility& visibility)
     : table_(table) {
-  const std::uint32_t end = table.rows().rows_end();
+  const std::uint32_t end = table.rows.rows_end();
   // Columns and segments must be of the same editions. A change stores the column first and the sum
   // of editions then. So the columns found here are compared with the sum; two equal sums could
   // both be from before the change although a column is from after it.
@@ -108,11 +108,11 @@ TableView::TableView(const engine::Table& table, const mvcc::Visibility& visibil
     has_groups_ = false;
     add_columns();
     add_segments(visibility, end);
-    is_same = table.columns().editions() == editions_;
+    is_same = table.columns.editions() == editions_;
   }
   // If a column was dropped since then, a merged chunk may have no values of it.
   for (std::size_t i = 0; i < schema_.size(); ++i)
-    schema_[i].is_dropped = schema_[i].is_dropped || table.columns()[i]->is_dropped();
+    schema_[i].is_dropped = schema_[i].is_dropped || table.columns[i]->is_dropped();
 }
 
 }  // namespace flugs::query

@@ -6,14 +6,14 @@
 #include "mvcc/visibility.h"
 #include "query/scan/segment.h"
 #include "query/vectors/vec.h"
-#include "tables/table/table.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::query {
 
 /// A table as one query sees it: columns with their domains, and the segments that hold its rows.
 class TableView {
  public:
-  TableView(const engine::Table& table, const mvcc::Visibility& visibility);
+  TableView(const engine::TableData& table, const mvcc::Visibility& visibility);
 
   const std::string& name() const noexcept { return table_.name(); }
   /// All columns; those with a dictionary have a domain.
@@ -29,7 +29,7 @@ class TableView {
   void add_segments(const mvcc::Visibility& visibility, std::uint32_t rows_end);
   void add_group(const engine::RowGroup& group, const mvcc::Visibility& visibility);
 
-  const engine::Table& table_;
+  const engine::TableData& table_;
   Schema schema_;
   std::uint64_t editions_ = 0;  // of the columns in `schema_`, as ColumnArray::editions
   std::vector<std::unique_ptr<Segment>> segments_;

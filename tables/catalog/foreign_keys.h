@@ -10,7 +10,6 @@
 
 namespace flugs::engine {
 
-class RowsMade;  // tables/table/table_references.cc
 class Table;
 
 inline constexpr std::size_t kForeignKeysMax = 64;

@@ -193,8 +193,8 @@ Status KeyIndex::insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visib
     outcome = insert_hint(row, hash, visibility, unflushed, persister);
   } else if (is_hashed(row)) {
     const bool may_repeat = has_null(row);
-    const bool is_late = !may_repeat && late() != nullptr;
-    const std::uint32_t unindexed = is_late ? late_row_like(row) : kNoRow;
+    const bool is_deferred = !may_repeat && deferred_rows() != nullptr;
+    const std::uint32_t unindexed = is_deferred ? deferred_row_like(row) : kNoRow;
     outcome = hash_->edit(hash, [&](columns::HashIndex::Editor& editor) {
       Status found;
       const auto refuses = [&](std::uint32_t candidate) {

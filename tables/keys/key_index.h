@@ -16,9 +16,9 @@
 #include "columns/index/ordered_index.h"
 #include "flugs/schema.h"
 #include "mvcc/visibility.h"
+#include "tables/keys/deferred_rows.h"
 #include "tables/keys/index_runs.h"
 #include "tables/keys/key_compare.h"
-#include "tables/keys/late_rows.h"
 #include "tables/rows/row_store.h"
 
 namespace flugs::engine {
@@ -177,12 +177,12 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   }
 
   // Of rows that were there at opening, made later: until `finish` the hash index may lack those
-  // that are not entered and have not been replaced. See tables/keys/key_late.cc.
-  void leave_rows(std::uint32_t end, std::uint64_t opened_at);
+  // that are not entered and have not been replaced. See tables/keys/key_deferred_lookup.cc.
+  void defer_rows(std::uint32_t end, std::uint64_t opened_at);
   /// Null: nothing was left, or it is finished.
-  LateRows* late() const noexcept {
+  DeferredRows* deferred_rows() const noexcept {
     return __builtin_expect(is_finished_.load(std::memory_order_acquire), 1) ? nullptr
-                                                                             : late_.get();
+                                                                             : deferred_rows_.get();
   }
   /// `lookup`, and rows that the index may lack, each once: `values` are those of hash_of, and as
   /// many more as are known.
@@ -248,9 +248,9 @@ class KeyIndex final : public columns::OrderedIndexCompare {
                       columns::Unflushed& unflushed, pmem::Persister& persister);
   void erase_hint(std::uint32_t keyed, std::uint32_t row, KnownHash hash);
   Status missing(std::uint32_t row) const;
-  void for_each_late(const LateRows& late, std::span<const Value> values, std::uint32_t like,
-                     FunctionRef<bool(std::uint32_t row)> visit) const;
-  std::uint32_t late_row_like(std::uint32_t row) const;
+  void for_each_deferred(const DeferredRows& deferred, std::span<const Value> values,
+                         std::uint32_t like, FunctionRef<bool(std::uint32_t row)> visit) const;
+  std::uint32_t deferred_row_like(std::uint32_t row) const;
 
   const RowStore& rows_;
   const IndexRuns& runs_;
@@ -263,7 +263,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   bool unique_;
   std::atomic<bool> needs_normalising_{false};
   bool hashes_nullable_ = false;
-  std::unique_ptr<LateRows> late_;  // null: the index was whole when it was opened, or made
+  std::unique_ptr<DeferredRows>
+      deferred_rows_;  // null: the index was whole when it was opened, or made
   std::size_t hashed_columns_;
   std::optional<columns::HashIndex> hash_;  // none when there are hints
   std::unique_ptr<columns::HintIndex> hints_;

@@ -8,7 +8,7 @@
 
 namespace flugs::engine {
 
-/// Which rows of a table opening has left for later to sweep (Table::sweep), in blocks. Whoever
+/// Which rows of a table opening has left for later to sweep (RowSweep), in blocks. Whoever
 /// takes a block sweeps it; nobody waits for a block but who needs all. Once all are swept, asking
 /// costs one load.
 /// Thread-safety: any thread, except leave.

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "tables/table/table.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -18,19 +18,19 @@ Status IndexRunAudit::corrupt(const IndexRuns::Member& member, const KeyIndex& k
 
 // One that is created, in a chunk that the run covers.
 bool IndexRunAudit::is_covered(const IndexRuns::Member& member, std::uint32_t row) const noexcept {
-  return member.covered.has(table_.rows().chunk_of(row)) && table_.runs().is_created(row);
+  return member.covered.has(table_.rows.chunk_of(row)) && table_.runs.is_created(row);
 }
 
 namespace {
 
 template <typename Visit>
-Status for_each_covered(const Table& table, const IndexRuns::Member& member, Visit&& visit) {
-  const RowStore& rows = table.rows();
+Status for_each_covered(const TableData& table, const IndexRuns::Member& member, Visit&& visit) {
+  const RowStore& rows = table.rows;
   for (std::size_t chunk = 0; chunk < rows.chunk_count(); ++chunk) {
     if (!member.covered.has(chunk)) continue;
     const std::uint32_t first = rows.first_row_of(chunk);
     for (std::uint32_t i = 0; i < rows.rows_of(chunk); ++i)
-      if (table.runs().is_created(first + i))
+      if (table.runs.is_created(first + i))
         if (Status s = visit(first + i); !s.ok()) return s;
   }
   return {};
@@ -39,7 +39,7 @@ Status for_each_covered(const Table& table, const IndexRuns::Member& member, Vis
 }  // namespace
 
 Status IndexRunAudit::audit_hashed(const IndexRuns::Member& member, std::size_t index) const {
-  const KeyIndex& key = *table_.keys()[index];
+  const KeyIndex& key = *table_.keys[index];
   std::uint64_t expected = 0;
   Status status = for_each_covered(table_, member, [&](std::uint32_t row) -> Status {
     if (!key.is_hashed(row)) return {};
@@ -58,7 +58,7 @@ Status IndexRunAudit::audit_hashed(const IndexRuns::Member& member, std::size_t 
 }
 
 Status IndexRunAudit::audit_ordered(const IndexRuns::Member& member, std::size_t index) const {
-  const KeyIndex& key = *table_.keys()[index];
+  const KeyIndex& key = *table_.keys[index];
   std::uint64_t expected = 0;
   Status counted = for_each_covered(table_, member, [&](std::uint32_t) -> Status {
     ++expected;
@@ -86,19 +86,19 @@ Status IndexRunAudit::audit_ordered(const IndexRuns::Member& member, std::size_t
 }
 
 Status IndexRunAudit::run_checksums() const {
-  for (const IndexRuns::Member& member : table_.runs().list().members)
+  for (const IndexRuns::Member& member : table_.runs.list().members)
     if (Status s = member.run->audit(); !s.ok()) return s;
   return {};
 }
 
 Status IndexRunAudit::run() const {
   if (Status s = run_checksums(); !s.ok()) return s;
-  for (const IndexRuns::Member& member : table_.runs().list().members) {
-    for (const std::size_t i : KeyPlaces(table_.keys().kept())) {
-      if (!table_.runs().has_key(member, i)) continue;
-      if (table_.keys()[i]->is_hashed_in_runs())
+  for (const IndexRuns::Member& member : table_.runs.list().members) {
+    for (const std::size_t i : KeyPlaces(table_.keys.kept())) {
+      if (!table_.runs.has_key(member, i)) continue;
+      if (table_.keys[i]->is_hashed_in_runs())
         if (Status s = audit_hashed(member, i); !s.ok()) return s;
-      if (table_.keys()[i]->is_ordered())
+      if (table_.keys[i]->is_ordered())
         if (Status s = audit_ordered(member, i); !s.ok()) return s;
     }
   }

@@ -10,14 +10,14 @@
 namespace flugs::engine {
 
 class KeyIndex;
-class Table;
+struct TableData;
 
 /// Whether the runs of a quiet table say what its rows say: each row that a run covers has its
 /// entries there, in their places, and there is no entry of such a row besides.
 class IndexRunAudit {
  public:
   /// `pool` names the pool in messages.
-  IndexRunAudit(const Table& table, std::string pool) : table_(table), pool_(std::move(pool)) {}
+  IndexRunAudit(const TableData& table, std::string pool) : table_(table), pool_(std::move(pool)) {}
 
   /// The first thing that is wrong, kCorrupt.
   Status run() const;
@@ -31,7 +31,7 @@ class IndexRunAudit {
                  const char* expected) const;
   bool is_covered(const IndexRuns::Member& member, std::uint32_t row) const noexcept;
 
-  const Table& table_;
+  const TableData& table_;
   const std::string pool_;
 };
 

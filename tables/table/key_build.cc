@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tables/catalog/schema_codec.h"
+#include "tables/table/table.h"
 
 namespace flugs::engine {
 
@@ -16,6 +17,9 @@ constexpr std::uint32_t kRowsBetweenLooks = 4096;
 constexpr std::size_t kEntriesPerBatch = std::size_t{1} << 20;
 
 }  // namespace
+
+KeyBuild::KeyBuild(const Table& table, std::size_t place) noexcept
+    : table_(table), key_(*table.keys()[place]), place_(place) {}
 
 // Committed, and nobody is deleting it.
 bool KeyBuild::is_there(std::uint32_t row, const mvcc::Visibility& snapshot) const {
@@ -55,14 +59,16 @@ Status KeyBuild::enter_rows(const mvcc::Visibility& snapshot, const std::atomic<
     met.clear();
     key_.add_existing(
         row, key_.hash_of(row),
-        [&](std::uint32_t newer) { return table_.leads_to(key_, newer, row, snapshot); },
+        [&](std::uint32_t newer) {
+          return table_.index_build().leads_to(key_, newer, row, snapshot);
+        },
         [&](std::uint32_t other) { met.push_back(other); });
     if (met.empty()) continue;
     for (const std::uint32_t other : met)
       if (is_there(row, snapshot) && is_there(other, snapshot)) {
         std::array<Value, kKeyColumnsMax> values;
         const std::size_t count = key_.columns().size();
-        table_.values_of(row, key_.columns(), std::span(values.data(), count));
+        table_.reader().values_of(row, key_.columns(), std::span(values.data(), count));
         return is_repeated(std::span(values.data(), count));
       }
     note_doubt(row);
@@ -76,7 +82,7 @@ Status KeyBuild::settle_doubts(const mvcc::Visibility& now) const {
   for (const std::vector<Constant>& doubt : doubts_) {
     values.clear();
     for (const Constant& constant : doubt) values.push_back(constant.value());
-    if (table_.is_key_twice(place_, values, now)) return is_repeated(values);
+    if (table_.reader().is_key_twice(place_, values, now)) return is_repeated(values);
   }
   return {};
 }

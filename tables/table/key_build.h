@@ -1,15 +1,20 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "flugs/condition.h"
 #include "flugs/status.h"
+#include "flugs/value.h"
 #include "mvcc/visibility.h"
-#include "tables/table/table.h"
 
 namespace flugs::engine {
+
+class KeyIndex;
+class Table;
 
 /// Makes the index of a key that is added to a table with rows, while transactions go on.
 ///
@@ -25,8 +30,7 @@ namespace flugs::engine {
 /// Thread-safety: one thread.
 class KeyBuild {
  public:
-  KeyBuild(const Table& table, std::size_t place) noexcept
-      : table_(table), key_(*table.keys()[place]), place_(place) {}
+  KeyBuild(const Table& table, std::size_t place) noexcept;
 
   /// Enters what `snapshot`, of a transaction that is open, sees. Fails with kConstraintViolated,
   /// kNotFound (the table is being dropped), kCancelled (`stops`).

@@ -108,20 +108,21 @@ void ReadSet::add_refused_update(const Table& table, std::uint32_t row,
 
 bool ReadSet::holds(const mvcc::Visibility& then, const mvcc::Visibility& now) const {
   const ReadAgain again{then, now};
-  return std::all_of(rows_.begin(), rows_.end(),
-                     [&](const SeenRow& r) { return r.table->is_same_row(r.row, again); }) &&
+  return std::all_of(
+             rows_.begin(), rows_.end(),
+             [&](const SeenRow& r) { return r.table->reader().is_same_row(r.row, again); }) &&
          std::all_of(lookups_.begin(), lookups_.end(),
                      [&](const Lookup& l) {
-                       return l.table->is_same_lookup(l.key, l.prefix.view(), again);
+                       return l.table->reader().is_same_lookup(l.key, l.prefix.view(), again);
                      }) &&
          std::all_of(ranges_.begin(), ranges_.end(),
                      [&](const Range& r) {
-                       return r.table->is_same_range(r.key, {r.lower.view(), r.is_lower_inclusive},
-                                                     {r.upper.view(), r.is_upper_inclusive}, r.last,
-                                                     again);
+                       return r.table->reader().is_same_range(
+                           r.key, {r.lower.view(), r.is_lower_inclusive},
+                           {r.upper.view(), r.is_upper_inclusive}, r.last, again);
                      }) &&
          std::all_of(scans_.begin(), scans_.end(),
-                     [&](const Scan& s) { return s.table->is_same_scan(s.where, again); });
+                     [&](const Scan& s) { return s.table->reader().is_same_scan(s.where, again); });
 }
 
 void ReadSet::clear() noexcept {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "flugs/transaction.h"
-#include "tables/table/table.h"
+#include "tables/table/table_data.h"
 
 namespace flugs {
 
@@ -54,22 +54,30 @@ inline bool decode_common(const columns::RowLayout::Access& access, const column
 
 }  // namespace
 
-Value Table::decode(const columns::RowLayout& layout, const std::byte* row,
-                    std::size_t i) const noexcept {
+Value TableData::decode(const columns::RowLayout& cells, const std::byte* row,
+                        std::size_t i) const noexcept {
   Value value;
-  if (decode_common(layout.access()[i], decoders_[i], row, value)) return value;
-  return columns_[i]->value(layout, row, i);
+  if (decode_common(cells.access()[i], decoders[i], row, value)) return value;
+  return columns[i]->value(cells, row, i);
 }
 
-void Table::decode_all(const columns::RowLayout& layout, const std::byte* row,
-                       std::span<Value> out) const noexcept {
-  const columns::RowLayout::Access* access = layout.access();
-  const columns::Decoder* decoders = &decoders_[0];
-  const std::size_t columns = out.size();
+void TableData::decode_all(const columns::RowLayout& cells, const std::byte* row,
+                           std::span<Value> out) const noexcept {
+  const columns::RowLayout::Access* access = cells.access();
+  const columns::Decoder* decoder = &decoders[0];
+  const std::size_t count = out.size();
   Value* target = out.data();
-  for (std::size_t i = 0; i < columns; ++i)
-    if (!decode_common(access[i], decoders[i], row, target[i]))
-      target[i] = columns_[i]->value(layout, row, i);
+  for (std::size_t i = 0; i < count; ++i)
+    if (!decode_common(access[i], decoder[i], row, target[i]))
+      target[i] = columns[i]->value(cells, row, i);
+}
+
+Row TableData::make_row(std::uint32_t row) const noexcept {
+  Row result;
+  rows.view(row).put_into(result);
+  result.table_ = this;
+  result.id_ = RowId(row);
+  return result;
 }
 
 }  // namespace engine
@@ -78,33 +86,33 @@ Value Row::get(ColumnId column) const noexcept {
   const std::size_t i = column.value();
   if (__builtin_expect(layout_ != nullptr, 1)) return table_->decode(*layout_, cells_, i);
   if (__builtin_expect(table_->is_dropped_column(i), 0)) return Value::null();
-  return engine::RowView::of(*this).value(*table_->columns()[i], i);
+  return engine::RowView::of(*this).value(*table_->columns[i], i);
 }
 
 bool Row::is_null(ColumnId column) const noexcept {
   const std::size_t i = column.value();
   if (__builtin_expect(table_->is_dropped_column(i), 0)) return true;
-  return engine::RowView::of(*this).is_null(*table_->columns()[i], i);
+  return engine::RowView::of(*this).is_null(*table_->columns[i], i);
 }
 
 std::int64_t Row::get_int64(ColumnId column) const noexcept {
   const std::size_t i = column.value();
-  FLUGS_DCHECK(!table_->columns()[i]->is_text());
+  FLUGS_DCHECK(!table_->columns[i]->is_text());
   if (__builtin_expect(table_->is_dropped_column(i), 0)) return 0;
-  return engine::RowView::of(*this).integer(*table_->columns()[i], i);
+  return engine::RowView::of(*this).integer(*table_->columns[i], i);
 }
 
 double Row::get_double(ColumnId column) const noexcept {
-  FLUGS_DCHECK(table_->columns()[column.value()]->type() == Type::kDouble);
+  FLUGS_DCHECK(table_->columns[column.value()]->type() == Type::kDouble);
   const Value value = get(column);
   return value.is_null() ? 0 : value.as_double();
 }
 
 std::string_view Row::get_string(ColumnId column) const noexcept {
   const std::size_t i = column.value();
-  FLUGS_DCHECK(table_->columns()[i]->is_text());
+  FLUGS_DCHECK(table_->columns[i]->is_text());
   if (__builtin_expect(table_->is_dropped_column(i), 0)) return {};
-  return engine::RowView::of(*this).text(*table_->columns()[i], i);
+  return engine::RowView::of(*this).text(*table_->columns[i], i);
 }
 
 void Row::get(std::span<const ColumnId> columns, std::span<Value> out) const noexcept {
@@ -113,7 +121,7 @@ void Row::get(std::span<const ColumnId> columns, std::span<Value> out) const noe
 
 void Row::get_all(std::span<Value> out) const noexcept {
   // `out` may be of before a column was added.
-  const std::span<Value> values = out.first(std::min(out.size(), table_->columns().size()));
+  const std::span<Value> values = out.first(std::min(out.size(), table_->columns.size()));
   if (__builtin_expect(layout_ != nullptr, 1)) {
     table_->decode_all(*layout_, cells_, values);
     return;
@@ -122,7 +130,7 @@ void Row::get_all(std::span<Value> out) const noexcept {
   view.group->decode_all(view.place, values);
   if (__builtin_expect(table_->has_dropped_columns(), 0))
     for (std::size_t i = 0; i < values.size(); ++i)
-      if (table_->columns()[i]->is_dropped()) values[i] = Value::null();
+      if (table_->columns[i]->is_dropped()) values[i] = Value::null();
 }
 
 Value ScanBatch::value(std::size_t index, std::size_t row) const noexcept {

@@ -1,135 +1,72 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/published.h"
-#include "columns/column/column_array.h"
-#include "columns/index/hash_index_builder.h"
-#include "flugs/database.h"
-#include "flugs/function_ref.h"
-#include "flugs/scan.h"
-#include "flugs/schema.h"
-#include "flugs/transaction.h"
-#include "recovery/phases.h"
-#include "tables/catalog/catalog_layout.h"
-#include "tables/catalog/foreign_keys.h"
-#include "tables/catalog/schema_block.h"
-#include "tables/keys/index_runs.h"
-#include "tables/keys/key_index.h"
-#include "tables/keys/table_keys.h"
-#include "tables/keys/unbuilt_indexes.h"
-#include "tables/rows/row_store.h"
-#include "tables/rows/unswept_rows.h"
-#include "tables/table/column_looks.h"
+#include "tables/table/column_reclaim.h"
+#include "tables/table/free_rows.h"
+#include "tables/table/index_build.h"
 #include "tables/table/merge_record.h"
-#include "tables/table/table_definition.h"
-#include "tables/transactions/auto_increment.h"
-#include "tables/transactions/transaction_context.h"
+#include "tables/table/reclaim_checks.h"
+#include "tables/table/row_reader.h"
+#include "tables/table/row_sweep.h"
+#include "tables/table/table_columns.h"
+#include "tables/table/table_data.h"
+#include "tables/table/table_references.h"
+#include "tables/transactions/row_locks.h"
 
 namespace flugs::engine {
 
-/// What every function says to a TableId that names no table, or none any longer.
-inline Status no_table() { return Status(StatusCode::kNotFound, "no such table"); }
+class TransactionContext;
 
-/// A table: joins columns, rows with their MVCC entries, and keys. Every function that reads or
-/// writes rows runs inside a transaction.
+/// A table: owns its data and the parts that act on it. Each part is a class of its own, and takes
+/// what it works on; the table only puts them together, opens and drops them.
+///
+///   TableData        schema, columns, rows, keys and index runs, side by side
+///   RowReader        reads rows, RowWriter writes them: made for each statement, inside a
+///   transaction TableReferences  foreign keys, followed by Cascade at the end of a statement
+///   TableColumns     adds, drops and changes columns; ColumnReclaim rewrites them to reclaim space
+///   FreeRows, RowSweep, IndexBuild   rows to be used again; work that opening defers
+///
 /// Thread-safety: any thread with its own context, except opening and dropping.
 /// Source: SOFORT (DaMoN 2014), sections 2 and 4.
-class Table : public UnbuiltIndexes {
+class Table final {
  public:
   Table(pmem::Pool& pool, TableLayout& layout, StoredSchema stored);
 
-  /// A new table's extent: layout and schema, flushed but not fenced.
-  static Result<pmem::Extent> make_layout(pmem::Pool& pool, const TableSchema& schema,
-                                          std::uint32_t table_id, IndexMode index_mode,
-                                          std::uint64_t segment_bytes, pmem::Persister& persister);
-  /// Checks a table's extent and reads its schema; fails with kCorrupt.
-  static Result<StoredSchema> check_layout(pmem::Pool& pool, std::uint64_t offset);
   /// Opening: claims columns and rows.
   Status load();
   /// The same for audits: goes on behind a column or list that is damaged. `visit(part, status)`
   /// for each, damaged or not.
   void load_what_is_whole(FunctionRef<void(const std::string& part, const Status& status)> visit);
 
-  TableId id() const noexcept { return TableId(layout_.table_id); }
+  TableId id() const noexcept { return data_.id(); }
+  const TableData& data() const noexcept { return data_; }
+  TableData& data() noexcept { return data_; }
   /// As it is now; what it was may be read as long as the table is there. Who writes takes it once
   /// (TableDefinition); who asks again may see another.
-  const TableDefinition& definition() const noexcept { return definition_.get(); }
+  const TableDefinition& definition() const noexcept { return data_.definition(); }
   const TableSchema& schema() const noexcept { return definition().schema(); }
   const std::string& name() const noexcept { return schema().name; }
-  StoredSchema stored() const;  ///< as it is in the pool; under the database's ddl_mutex_
-  /// A schema like that of now but for what has been changed: durable, and valid for all, on
-  /// return. Under the database's ddl_mutex_. Fails with kInvalidArgument (complete_schema),
-  /// kOutOfSpace; nothing has changed then.
-  /// `take_over` is called between: it is durable, and nobody has it yet.
-  Status alter(StoredSchema next, FunctionRef<void()> take_over = [] {});
-  /// Both under the database's ddl_mutex_; see Database. `hint_tail_max`: set_hint_tail_max.
-  Result<ColumnId> add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max);
-  Status drop_column(ColumnId id);
-  /// The same, and under merge_mutex().
-  Status change_type(ColumnId id, Type type);
-  // Columns that begin anew, see tables/table/table_renewal.cc. Under merge_mutex().
-  /// Of what the column's newest edition owns in the pool, its index there included.
-  std::uint64_t bytes_of_column(std::size_t i) const;
-  /// What it would take, at most, to hold its values without a dictionary, if the chunks were
-  /// merged for which `is_merged`. Looks at every text.
-  std::uint64_t bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
-                             FunctionRef<bool(std::size_t chunk)> is_merged) const;
-  /// What a merge of all chunks and groups would write of its texts, at most.
-  std::uint64_t bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const;
-  /// The column, not a dropped one, gets another edition of the same type, which holds values
-  /// directly and owns nothing so far. Under the database's ddl_mutex_, too. Fails with kBusy
-  /// (there are as many editions as can be), kOutOfSpace.
-  Status renew_column(std::size_t number);
-  /// Whether the chunk has cells of a former edition that owns at least so many bytes in the pool,
-  /// or the group columns that a merge would write anew: it has to before such an edition can go.
-  bool keeps_former(std::size_t chunk, std::uint64_t bytes) const;
-  ColumnLooks& looks() noexcept { return looks_; }
-  bool has_left_over() const noexcept;
-  /// Gives back what former editions own of which no row is left; bytes in the pool. No transaction
-  /// is left that began before the last such row went, or before a column began anew. Under the
-  /// database's ddl_mutex_, too.
-  std::uint64_t release_former_editions();
-  /// Whether columns have begun anew, without their dictionaries, as these do not pay any more.
-  /// Nothing when somebody else changes the table, or merges it: for the next time.
-  bool leave_dictionaries(TransactionContext& context);
-  /// Fails with kInvalidArgument when a row of such a table could get too large.
-  static Result<std::uint32_t> widest_row(const TableSchema& schema);
-  /// In the schema, the names of tables and keys that foreign keys refer to are those of now. Under
-  /// the database's ddl_mutex_, when they may have changed.
-  void name_parents();
-  bool is_dropped() const noexcept { return dropped_.load(std::memory_order_acquire); }
-  void set_dropped(bool dropped) noexcept { dropped_.store(dropped, std::memory_order_seq_cst); }
+  ReclaimChecks& reclaim_checks() noexcept { return reclaim_checks_; }
+  /// Gives up dictionaries that do not pay any more: their columns begin anew, without them.
+  /// Whether one has. Does nothing when another thread changes the table, or merges it: for the
+  /// next time.
+  bool give_up_dictionaries(TransactionContext& context);
+  bool is_dropped() const noexcept { return data_.is_dropped(); }
+  void set_dropped(bool dropped) noexcept {
+    data_.dropped.store(dropped, std::memory_order_seq_cst);
+  }
   /// Dropped for good: its rows are not its own any more.
   bool is_gone() const noexcept { return gone_.load(std::memory_order_acquire); }
   void set_gone() noexcept { gone_.store(true, std::memory_order_release); }
 
-  // Each of these goes by one definition of the table, and begins again when columns change in the
-  // midst of it in a way that it cannot go on with.
-  Result<RowId> insert(TransactionContext& context, std::span<const Value> values);
-  /// A row of which some values are given: others are their defaults, or NULL.
-  Result<RowId> insert(TransactionContext& context, std::span<const ColumnValue> given);
   /// Of the auto-increment column; null when there is none.
-  AutoIncrement* numbers() noexcept { return is_any(kNumbered) ? numbers_.get() : nullptr; }
-  /// Row after row, `values` holds a value per column; all of them or none.
-  Status insert_rows(TransactionContext& context, std::span<const Value> values,
-                     std::span<RowId> ids);
-  Result<RowId> update(TransactionContext& context, RowId row,
-                       std::span<const ColumnValue> changes);
-  Status remove(TransactionContext& context, RowId row);
-  /// The same for one of several rows that one statement removes, and then its end, which undoes
-  /// all since `mark` when it fails.
-  Status remove_of_many(TransactionContext& context, RowId row) { return remove_row(context, row); }
-  Status finish_removal(TransactionContext& context, const TransactionMark& mark) {
-    return is_any(kReferenced) ? finish_statement(context, mark) : Status();
+  AutoIncrement* numbers() noexcept {
+    return data_.constraints.any_of(RowConstraints::kNumbered) ? columns_.number_source() : nullptr;
   }
   /// Names the record of this version in RowLocks.
   LockName lock_name(std::uint32_t row) const noexcept;
@@ -139,145 +76,24 @@ class Table : public UnbuiltIndexes {
     if (!has_locked_rows_.load(std::memory_order_seq_cst))
       has_locked_rows_.store(true, std::memory_order_seq_cst);
   }
-  Result<Row> read(const TransactionContext& context, RowId row) const;
-  Result<Row> find(TransactionContext& context, std::size_t key, std::span<const Value> values);
-  void prefetch(std::size_t key, std::span<const Value> values) const noexcept;
-  Status find_all(TransactionContext& context, std::size_t key, std::span<const Value> prefix,
-                  FunctionRef<bool(const Row&)> visit) const;
-  Status range(TransactionContext& context, std::size_t key, const KeyBound& lower,
-               const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const;
-  Status scan(const TransactionContext& context, std::span<const ColumnId> columns,
-              const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const;
-
-  /// What was read, read again (ReadSet): whether it is the same in both snapshots. Arguments as
-  /// they were, checked then.
-  bool is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept;
-  bool is_same_lookup(std::size_t key, std::span<const Value> prefix, const ReadAgain& again) const;
-  bool is_same_range(std::size_t key, const KeyBound& lower, const KeyBound& upper,
-                     std::uint32_t last, const ReadAgain& again) const;
-  bool is_same_scan(const Predicate& where, const ReadAgain& again) const;
-
-  // Foreign keys, see tables/table/table_references.cc. The first two under the database's
-  // ddl_mutex_.
-  /// That of the schema with this index leads to `parent`, and has been checked.
-  void add_foreign_key(std::size_t index, Table& parent);
-  /// Opening: the same, for what stands in the pool; `find` gives null for a table that is not
-  /// there. Fails with kCorrupt.
-  Status link_foreign_key(std::size_t index, FunctionRef<Table*(TableId id)> find);
-  /// The table is dropped: nobody is asked on its behalf any more.
-  void forget_parents();
-  /// Those of all tables that lead here; null: none so far.
-  const std::vector<const ForeignKey*>* referrers() const noexcept {
-    return referrers_.load(std::memory_order_acquire);
-  }
-  std::span<const std::unique_ptr<ForeignKey>> foreign_keys() const noexcept {
-    return foreign_keys_;
-  }
-  /// Whether foreign keys hold for a row that was written, or for those that referred to it. The
-  /// value: whether that may change until the transaction commits. Fails with kConstraintViolated,
-  /// having noted what was read; kConflict.
-  Result<bool> check_references(const mvcc::Write& write, const mvcc::Visibility& visibility,
-                                ReadSet* reads) const;
-  /// Audit of foreign keys. Fails with kCorrupt.
-  Status verify_references(const mvcc::Visibility& visibility) const;
-  /// What an audit says of a row that refers to nothing.
-  Status unreferenced(const ForeignKey& foreign, std::uint32_t row) const;
-  /// The values of a row's columns; false when one is NULL.
-  bool values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
-                 std::span<Value> values) const noexcept;
-
-  /// Ends of a transaction, called by the database for what the context lists.
-  void undo_index_change(const IndexChange& change);
-  void undo_index_changes(TransactionContext& context, std::size_t first);
-  /// Whether garbage collection may unlink a row, which must be swept before: not while others are
-  /// at it. Does it itself if nobody has, and `sweeps_left` is not 0 yet.
-  bool may_unlink(std::uint32_t row, std::size_t& sweeps_left);
-  /// Garbage collection, step 1: out of every index that names it, then never created again.
-  /// Returns the entry that says so, to be flushed; null when the row has none any more.
-  mvcc::VersionLayout* unlink_dead(const DeadRow& dead);
-  void prefetch_unlinking(const DeadRow& dead) const noexcept;
-
-  /// Sweeping of what was there at opening, see tables/table/table_sweep.cc: then, in parallel, or
-  /// later by blocks, each before a row of it is given free. The caller fences.
-  struct SweepCounts {
-    std::uint64_t live = 0;
-    std::uint64_t recycled = 0;
-  };
-  enum class SweepMoment : std::uint8_t { kOpening, kOpen };
-  Status sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
-               const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
-               pmem::Persister& persister, SweepCounts& counts) const;
-  /// Opening: the rows that may be left for later, from the first on, a multiple of
-  /// UnsweptRows::kBlockRows, unless keys are made of them. There are so many `tables`.
-  std::uint32_t rows_left_unswept(std::size_t tables) const noexcept;
-  /// Opening: rows below `end`, a multiple of UnsweptRows::kBlockRows, are left for later.
-  void leave_unswept(std::uint32_t end, mvcc::TransactionSlots& slots);
-  /// Sweeps a block of those that were left; false: others are at all that there are.
-  bool sweep_more();
-  /// Sweeps what is left. Fails with kCorrupt for any row since opening.
-  Status sweep_all();
-  std::uint32_t unswept_rows() const noexcept { return unswept_.rows(); }
-
-  // Indexes that opening leaves to be made, see tables/table/table_build.cc.
-  bool has_keys_in_dram() const noexcept;
-  /// After the dictionaries' begin_rebuild.
-  Unbuilt find_unbuilt() const noexcept;
-  /// Opening: finds out how many entries the dictionaries have. Fails with kCorrupt.
-  Status begin_dictionaries();
-  /// Opening: leaves them for later, when `threads` make them. When `stops` becomes true that ends
-  /// soon.
-  void leave_indexes(const Unbuilt& unbuilt, std::uint32_t threads, mvcc::TransactionSlots& slots,
-                     const std::atomic<bool>& stops) noexcept;
-  /// Whether there is a thread that makes them without being asked. Before anybody uses the table.
-  void set_builds_later(bool builds_later) noexcept;
-  /// Whether some of them are left: if not, nothing need be prepared.
-  bool is_unbuilt(std::uint8_t indexes = kAllIndexes) const noexcept {
-    return __builtin_expect((unbuilt_.load(std::memory_order_acquire) & indexes) != 0, 0);
-  }
-  /// Before values of a key of one that is unbuilt are looked up, or a range of it; before anything
-  /// is written. Asks for the indexes that it could use; if there is no thread that makes them, it
-  /// does that itself, or waits for who is at it. Fails with kCorrupt.
-  Status prepare_lookup(std::size_t key) noexcept;
-  Status prepare_range() noexcept;
-  Status prepare_write() noexcept;
-  /// Makes the indexes that are left of these, one thread at a time; the others wait. Fails with
-  /// kCorrupt (for good: then nothing can be written), kNotFound (the table is being dropped),
-  /// kCancelled (the database is being closed).
-  Status build_indexes(std::uint8_t indexes) noexcept;
-  /// When indexes that are left were first wanted, by a clock of this class's; 0: nobody wants any.
-  std::int64_t asked_at() const noexcept;
-  /// Whether `newer` is a later version of the record of `row`, which the snapshot sees, and none
-  /// in between has another key.
-  bool leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
-                const mvcc::Visibility& snapshot) const;
-  /// Of what was left by opening, what there was and how much of it is left.
-  const Unbuilt& left_by_opening() const noexcept { return left_by_opening_; }
-  bool has_build_failed() const noexcept {
-    return has_build_failed_.load(std::memory_order_relaxed);
-  }
-  Unbuilt still_unbuilt() const noexcept;
-  double build_ms() const noexcept { return build_us_.load(std::memory_order_relaxed) / 1000.0; }
-  /// The table is dropped: nobody makes indexes of it on return, nor will.
-  void wait_for_build() { const std::lock_guard guard(build_mutex_); }
-  /// One key by all threads.
-  Status rebuild_hash(std::size_t key, recovery::Phases& phases);
-
-  /// Before rows are added to what a slot keeps: rows in chunks that were emptied since it was last
-  /// looked at belong to whoever has been given them then.
-  void forget_emptied(LocalRows& local) const noexcept;
-  void add_free_rows(const std::vector<std::uint32_t>& rows);
-  void add_free_rows(std::vector<std::uint32_t>&& rows);
-  /// For the merge: none of them will be given out.
-  void forget_free_rows(FunctionRef<bool(std::uint32_t row)> is_taken);
-  /// Positions of rows that the key does not find through a run.
-  std::uint64_t unserved_rows(const KeyIndex& key) const noexcept;
-  void rebuild_ordered(std::size_t key);
-
+  bool has_locked_rows() const noexcept { return has_locked_rows_.load(std::memory_order_seq_cst); }
+  RowReader reader() const noexcept { return {data_, index_build_}; }
+  TableColumns& table_columns() noexcept { return columns_; }
+  const TableColumns& table_columns() const noexcept { return columns_; }
+  ColumnReclaim column_reclaim() noexcept { return {data_, columns_, index_build_.mutex()}; }
+  TableReferences& references() noexcept { return references_; }
+  const TableReferences& references() const noexcept { return references_; }
+  RowSweep& row_sweep() noexcept { return row_sweep_; }
+  const RowSweep& row_sweep() const noexcept { return row_sweep_; }
+  IndexBuild& index_build() noexcept { return index_build_; }
+  const IndexBuild& index_build() const noexcept { return index_build_; }
+  FreeRows& free_rows() noexcept { return free_rows_; }
+  const FreeRows& free_rows() const noexcept { return free_rows_; }
   /// Held by a merge, and by dropping.
   Mutex& merge_mutex() noexcept { return merge_mutex_; }
   // What merges have replaced, and the row ids of chunks that they emptied, until nobody is left
   // who may read it. Under merge_mutex().
-  bool has_replaced() const { return rows_.has_replaced() || runs_.has_replaced(); }
+  bool has_replaced() const { return data_.rows.has_replaced() || data_.runs.has_replaced(); }
   /// Transactions that began before `time` may read what has been replaced so far; no others.
   void note_readers_of_replaced(std::uint64_t time) noexcept { replaced_readers_before_ = time; }
   std::uint64_t replaced_readers_before() const noexcept { return replaced_readers_before_; }
@@ -288,311 +104,42 @@ class Table : public UnbuiltIndexes {
   /// `policy` is in order.
   void set_merge_policy(const MergePolicy& policy) {
     merge_record_.set_policy(policy);
-    rows_.set_delta_bytes_max(policy.delta_bytes_max);
+    data_.rows.set_delta_bytes_max(policy.delta_bytes_max);
   }
-  MergeStatus merge_status() const;
-  IndexRuns& runs() noexcept { return runs_; }
-  const IndexRuns& runs() const noexcept { return runs_; }
-  RowStore& rows() noexcept { return rows_; }
-  const RowStore& rows() const noexcept { return rows_; }
-  const columns::ColumnArray& columns() const noexcept { return columns_; }
+  IndexRuns& runs() noexcept { return data_.runs; }
+  const IndexRuns& runs() const noexcept { return data_.runs; }
+  RowStore& rows() noexcept { return data_.rows; }
+  const RowStore& rows() const noexcept { return data_.rows; }
+  const columns::ColumnArray& columns() const noexcept { return data_.columns; }
   /// Columns that were dropped keep their numbers; what rows have of them is not to be shown.
-  bool has_dropped_columns() const noexcept {
-    return has_dropped_columns_.load(std::memory_order_relaxed);
-  }
+  bool has_dropped_columns() const noexcept { return data_.has_dropped_columns(); }
   bool is_dropped_column(std::size_t column) const noexcept {
-    return has_dropped_columns() && columns_[column]->is_dropped();
+    return data_.is_dropped_column(column);
   }
-  bool has_column(ColumnId column) const noexcept {
-    return column.value() < columns_.size() && !is_dropped_column(column.value());
-  }
+  bool has_column(ColumnId column) const noexcept { return data_.has_column(column); }
   /// What is said to a ColumnId that names none, or none any longer.
-  Status no_column(ColumnId column) const { return no_column(definition(), column); }
-  Status no_column(const TableDefinition& now, ColumnId column) const;
-  /// Whether rows may be given with so many values: all, or those of before columns were added.
-  bool takes_width(const TableDefinition& now, std::size_t width) const noexcept;
-  /// The value of a cell; the same as the column's, faster.
-  Value decode(const columns::RowLayout& layout, const std::byte* row,
-               std::size_t column) const noexcept;
-  void decode_all(const columns::RowLayout& layout, const std::byte* row,
-                  std::span<Value> out) const noexcept;
-  TableKeys& keys() noexcept { return keys_; }
-  const TableKeys& keys() const noexcept { return keys_; }
-  /// Adding a key: from then on writers keep it up. Its columns are there. `place` is free, or the
-  /// next one.
-  void begin_key(std::size_t place, const KeySchema& key);
-  /// The key is whole: durable, found, and in no index run from before. Under merge_mutex() and the
-  /// database's ddl_mutex_; `next` is a schema with it. Fails as `alter` does.
-  Status finish_key(std::size_t place, StoredSchema next);
-  /// Whether two rows that are visible have these values of a unique key.
-  bool is_key_twice(std::size_t key, std::span<const Value> values,
-                    const mvcc::Visibility& visibility) const;
-
-  TableStatistics statistics() const;
-  /// In DRAM, and in the pool.
-  std::size_t index_bytes() const noexcept;
-  std::uint64_t hint_bytes() const noexcept;
-  /// Opening: everything that transactions and queries read.
-  void add_pages(pmem::WarmList& pages) const;
-  /// Checks what opening has not: entries, some of them by check_more_entries, and hints. kCorrupt.
-  Status check_hints();
-  bool check_more_entries();
-  bool has_much_to_check() const noexcept;
-  /// Full audit of a quiet table: rows, dictionaries, indexes.
-  Status verify(const mvcc::Visibility& visibility) const;
-  /// Whether a row fulfils the table's checks; kCorrupt, as they were asked when it was written.
-  Status verify_checks(std::uint32_t row) const;
-  /// Of all dictionaries (Dictionary::keep_hints, enter_left_hints, set_hint_tail_max), `at_most`
-  /// of each.
-  bool enter_left_hints(pmem::Persister& persister, std::uint32_t at_most) noexcept;
-  bool keep_hints(pmem::Persister& persister,
-                  std::uint32_t at_most = columns::Dictionary::kHintsKeptMax) noexcept;
-  void set_hint_tail_max(std::uint32_t entries) noexcept;
+  Status no_column(ColumnId column) const { return data_.no_column(column); }
+  TableKeys& keys() noexcept { return data_.keys; }
+  const TableKeys& keys() const noexcept { return data_.keys; }
   /// Dropping: gives everything but the table's own extent back, DRAM too.
   void release_all();
 
  private:
-  Status claim_schema();
-  void find_keys_in_runs() noexcept;
-  friend class flugs::Row;
-  void make_columns();
-  // table_editions.cc
-  void make_editions();
-  Status load_former_editions();
-  void settle_editions() noexcept;
-  Status check_unreferred(const StoredSchema& stored, std::size_t number) const;
-  Status begin_edition(std::size_t number, Type type);
-  /// Whether groups need what a former edition owns: numbers they hold themselves.
-  static bool needs_groups(const columns::Column& column) noexcept { return column.is_text(); }
-  // table_renewal.cc
-  std::uint64_t text_bytes_in_chunk(std::size_t i, std::size_t chunk, mvcc::TransactionSlots& slots,
-                                    bool with_dead) const;
-  bool is_left_over(std::size_t i, const columns::Column& former) const noexcept;
-  bool has_middle_to_forget(std::size_t i) const noexcept;
-  void forget_editions();
-  Status check_change(const StoredSchema& stored, std::size_t number, Type type) const;
-  std::unique_ptr<columns::Column> make_added(std::uint64_t offset, const std::string& called,
-                                              columns::Decoder& decoder);
-  std::vector<pmem::Extent> added_extents() const;
-  Status claim_added_columns();
-  void release_added_columns();
-  std::uint64_t unindexed_entries() const noexcept;
-  Status load_columns(bool dropped);
-  Status load_dropped(std::size_t number);
-  Row make_row(std::uint32_t row) const noexcept;
-  using Values = std::span<const Value>;
-  using Changes = std::span<const ColumnValue>;
-  std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head, Values values,
-                                const mvcc::Visibility& visibility) const noexcept;
-  std::uint32_t find_late(TransactionContext& context, const KeyIndex& key, Values values) const;
-  void walk_unhashed(const KeyIndex& key, Values values, const mvcc::Visibility& visibility,
-                     FunctionRef<bool(const Row&)> visit) const;
-  void collect_hashed(const KeyIndex& key, Values wanted, const columns::Candidates& heads,
-                      const mvcc::Visibility& visibility, std::vector<std::uint32_t>& out) const;
-  // table_ordered.cc
-  void walk_key(const KeyIndex& key, const KeyRange& range, std::uint64_t oldest_snapshot,
-                FunctionRef<bool(std::uint32_t row)> is_wanted,
-                FunctionRef<bool(std::uint32_t row)> visit) const;
-  Status build_ordered(recovery::Phases& phases);
-  // table_hashed.cc
-  Status enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                      recovery::Phases& phases);
-  KeyIndex* next_to_enter() const noexcept;
-  void release_opening() noexcept;
-  void ask_for(KeyMask keys) noexcept;
-  Status enter_ordered(KeyIndex& key, recovery::Phases& phases);
-  Status check_value(const TableDefinition& now, std::size_t column, const Value& value) const {
-    if (__builtin_expect(now.columns[column].takes(value), 1)) return {};
-    return look_at_value(now, column, value);
-  }
-  Status look_at_value(const TableDefinition& now, std::size_t column, const Value& value) const;
-  Status check_values(const TableDefinition& now, Values values) const;
-  Status check_width(const TableDefinition& now, std::size_t width) const;
-  std::size_t width_of(const TableDefinition& now, Values values,
-                       std::span<const RowId> ids) const noexcept;
-  Status default_of(const TableDefinition& now, std::size_t column, Value& value) const;
-  Status complete(const TableDefinition& now, TransactionContext& context, Values& values,
-                  std::size_t& width) const;
-  Status complete_row(const TableDefinition& now, Changes given, std::vector<Value>& values) const;
-  Status check_keys_free(TransactionContext& context, Values values) const;
-  bool is_stored_last(std::size_t column, KeyMask kept) const noexcept;
-  Status encode_new_row(TransactionContext& context, Values values, KeyMask kept,
-                        bool& has_texts_left);
-  Status store_texts_left(TransactionContext& context, std::uint32_t row, Values values,
-                          KeyMask kept);
-  Status check_key_values(const KeyIndex& key, Values values) const;
-  Result<RowId> insert_values(const TableDefinition& now, TransactionContext& context,
-                              Values values);
-  Result<RowId> insert_constrained(const TableDefinition& now, TransactionContext& context,
-                                   Values values);
-  Result<RowId> insert_row(TransactionContext& context, Values values);
-  Status insert_values(const TableDefinition& now, TransactionContext& context, Values values,
-                       std::span<RowId> ids);
-  Status insert_constrained_rows(const TableDefinition& now, TransactionContext& context,
-                                 Values values, std::size_t width, std::span<RowId> ids);
-  Status check_shape(Values values, std::size_t width, std::span<const RowId> ids) const;
-  Status insert_checked_rows(TransactionContext& context, Values values, std::size_t width,
-                             std::span<RowId> ids);
-  Result<RowId> update_row(const TableDefinition& now, TransactionContext& context, RowId row,
-                           Changes changes);
-  Result<RowId> update_constrained(const TableDefinition& now, TransactionContext& context,
-                                   RowId row, Changes changes);
-  Status remove_row(TransactionContext& context, RowId row);
-  Status remove_constrained(TransactionContext& context, RowId row);
-  static Status finish_statement(TransactionContext& context, const TransactionMark& mark);
-  RowId newest_since(const TransactionContext& context, const TransactionMark& mark,
-                     RowId row) const noexcept;
-  Status prepare_related() noexcept;
-  Status act_on_children(TransactionContext& context, std::size_t write, RowsMade& made);
-  Status act_on_child(TransactionContext& context, std::uint32_t row, Changes changes);
-  Status collect(std::size_t key, Values wanted, const mvcc::Visibility& visibility,
-                 std::size_t rows_max, std::vector<std::uint32_t>& rows) const;
-  bool keeps_reference(const ForeignKey& foreign, std::uint32_t row,
-                       const mvcc::Visibility& visibility) const noexcept;
-  Result<bool> check_parents(std::uint32_t row, const mvcc::Visibility& visibility,
-                             ReadSet* reads) const;
-  Result<bool> check_children(std::uint32_t row, const mvcc::Visibility& visibility,
-                              ReadSet* reads) const;
-  void set_referrers(std::vector<const ForeignKey*> referrers);
-  Status number_rows(const TableDefinition& now, TransactionContext& context, Values& values,
-                     std::size_t width);
-  Status check_new_row(const TableDefinition& now, Values values) const;
-  Status check_changed_row(const TableDefinition& now, std::uint32_t row, Changes changes) const;
-  Values normalise(TransactionContext& context, const KeyIndex& key, Values values) const;
-  Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
-                          std::vector<Value>& values) const;
-  bool refill(LocalRows& local);
-  Result<std::uint32_t> take_row(TransactionContext& context);
-  Status grant_rows(TransactionContext& context, LocalRows& local);
-  void give_back(TransactionContext& context, std::uint32_t row);
-  using KeyHashes = std::array<std::uint64_t, kKeysMax>;
-  Status enter_indexes(TransactionContext& context, std::uint32_t row, std::uint32_t replaced,
-                       KeyMask kept, KeyMask changed_keys, const KeyHashes& hashes);
-  void hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept;
-  void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
-  Status write_new_row(TransactionContext& context, std::span<const columns::Cell> cells,
-                       std::uint32_t& row);
-  Status try_insert_batch(TransactionContext& context, Values values, std::size_t width,
-                          std::span<columns::Cell> cells, std::span<RowId> ids);
-  Status insert_batch(TransactionContext& context, Values values, std::size_t width,
-                      std::span<columns::Cell> cells, std::span<RowId> ids);
-  void withdraw(TransactionContext& context, std::span<const std::uint32_t> rows);
-  void undo_inserts(TransactionContext& context, std::size_t writes, std::size_t changes);
-  void note_inserted(TransactionContext& context, std::uint32_t row);
-  bool is_giving_way(const TransactionContext& context, std::uint32_t row) const;
-  Status respect_lock(TransactionContext& context, std::uint32_t row,
-                      mvcc::VersionLayout& locked) const;
-  Status lock_row(TransactionContext& context, std::uint32_t row, mvcc::VersionLayout*& locked);
-  void note_deleted(TransactionContext& context, std::uint32_t row, mvcc::VersionLayout* locked,
-                    std::uint16_t keys);
-  Status encode_whole_row(TransactionContext& context, std::uint32_t row, Changes changes);
-  Status check_changes(const TableDefinition& now, Changes changes) const;
-  Status encode_changes(TransactionContext& context, std::uint32_t row, Changes changes);
-  bool fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept;
-  Status changed_meanwhile(TransactionContext& context) const;
-  void need_altered(TransactionContext& context, const columns::RowLayout& layout) const;
-  bool update_in_place(TransactionContext& context, std::uint32_t row, Changes changes);
-  Result<std::uint32_t> make_version(TransactionContext& context, std::uint32_t row,
-                                     Changes changes);
-  Status sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
-                     SweepMoment moment, const mvcc::TransactionSlots& slots,
-                     pmem::Persister& persister, SweepCounts& counts) const;
-  Status sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment moment,
-                    const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
-                    pmem::Persister& persister, SweepCounts& counts) const;
-  Status impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const;
-  void sweep_block(std::uint32_t block);
-  void add_swept_rows(std::vector<std::uint32_t>&& rows);
-  void release_swept_rows();
-  void rebuild_hash(std::size_t key, std::uint32_t first, std::uint32_t end,
-                    columns::HashIndexBuilder::Source& source) const;
-  static constexpr const char* kIndexesPhase = "indexes";
-  bool waits_for_all() const noexcept { return !builds_later_ || has_build_failed(); }
-  Status sweep_for_build(recovery::Phases& phases);
-  Status build_hash(recovery::Phases& phases);
-  Status build_dictionaries(recovery::Phases& phases, RecoveryReport& report);
-  void for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                         FunctionRef<void(std::uint32_t row)> visit) const;
-  void take_names_over();
-  Status verify_groups() const;
-  Status verify_row(std::uint32_t row) const;
-  Status verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const;
-  Status implausible_cell(std::uint32_t row, std::size_t column) const;
+  Table(pmem::Pool& pool, TableLayout& layout, std::vector<ChangedColumnLayout> changed,
+        StoredSchema&& stored);
 
-  pmem::Pool& pool_;
-  TableLayout& layout_;
-  std::vector<ChangedColumnLayout> changed_columns_;  // under ddl_mutex_
-  Published<TableDefinition> definition_;
-  // One per column. Of one that has changed each edition has its own, and this one is nobody's.
-  StableArray<columns::Decoder> decoders_;
-  /// Dropped columns that nothing had values of at opening: others stand in for them, which own
-  /// nothing.
-  struct Forgotten {
-    std::unique_ptr<columns::ColumnLayout> layout;  // of that which stands in
-    std::unique_ptr<columns::Column> column;
-  };
-  std::vector<Forgotten> forgotten_;
-  columns::ColumnArray columns_;
-  RowStore rows_;
-  IndexRuns runs_;
-  TableKeys keys_;
-  std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
-  std::size_t numbered_ = 0;
-  std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;
-  std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};
-  std::vector<std::unique_ptr<const std::vector<const ForeignKey*>>> referrer_lists_;
-  /// What rows are asked besides types, NULL and unique keys, mostly nothing. kAltered: columns
-  /// were added or dropped since the table was made.
-  enum Constraint : std::uint8_t {
-    kChecked = 1,
-    kNumbered = 2,
-    kReferring = 4,
-    kReferenced = 8,
-    kAltered = 16
-  };
-  bool is_any(std::uint8_t constraints) const noexcept {
-    return (constraints_.load(std::memory_order_acquire) & constraints) != 0;
-  }
-  std::atomic<std::uint8_t> constraints_{0};
+  TableData data_;
+  TableColumns columns_;
   mutable std::atomic<bool> has_locked_rows_{false};
-  bool is_constrained() const noexcept {
-    return __builtin_expect(constraints_.load(std::memory_order_acquire) != 0, 0);
-  }
-  std::atomic<bool> has_dropped_columns_{false};
-  std::atomic<bool> dropped_{false};
   std::atomic<bool> gone_{false};
   Mutex merge_mutex_;                          // rank: before ddl_mutex_ of the database
   std::uint64_t replaced_readers_before_ = 0;  // snapshots; under merge_mutex_
-  ColumnLooks looks_;                          // under merge_mutex_
+  ReclaimChecks reclaim_checks_;               // under merge_mutex_
   MergeRecord merge_record_;
-  std::atomic<std::uint8_t> unbuilt_{kNoIndexes};  // Indexes
-  Unbuilt left_by_opening_;
-  std::uint32_t build_threads_ = 0;
-  bool builds_later_ = false;
-  std::atomic<std::uint64_t> ordered_since_{0};  // ordered keys are whole for snapshots from it on
-  std::atomic<bool> has_build_failed_{false};
-  const std::atomic<bool>* build_stops_ = nullptr;
-  std::atomic<double> build_us_{0};
-  std::atomic<std::int64_t> asked_at_{0};
-  std::atomic<bool> keeps_opening_{false};
-  Mutex build_mutex_;  // protects build_status_; rank: after merge_mutex_
-  Status build_status_;
-  UnsweptRows unswept_;
-  mvcc::TransactionSlots* slots_ = nullptr;  // when rows or indexes were left
-  std::mutex sweep_mutex_;                   // protects sweep_status_; a leaf
-  Status sweep_status_;
-  std::mutex free_mutex_;  // protects free_rows_ and swept_rows_; a leaf
-  std::vector<std::uint32_t> free_rows_;
-  std::atomic<std::size_t> free_count_{0};
-  // Rows swept since opening, under free_mutex_. They are free when every snapshot is above
-  // `since`.
-  struct SweptRows {
-    std::uint64_t since;
-    std::vector<std::uint32_t> rows;
-  };
-  std::vector<SweptRows> swept_rows_;
-  std::atomic<std::size_t> swept_count_{0};
-  std::uint64_t swept_looked_at_ = 0;  // time of the last look whether they are
+  RowSweep row_sweep_{data_, free_rows_};
+  IndexBuild index_build_{data_, row_sweep_};
+  TableReferences references_{*this};
+  FreeRows free_rows_{data_.rows};
 };
 
 }  // namespace flugs::engine

@@ -1,4 +1,4 @@
-// Columns that come and go while the table is there (decision 0023).
+#include "tables/table/table_columns.h"
 
 #include <fmt/format.h>
 
@@ -10,18 +10,13 @@
 #include "tables/catalog/added_column.h"
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table.h"
+#include "tables/table/table_data.h"
+#include "tables/table/table_layout.h"
+#include "tables/table/table_references.h"
 
 namespace flugs::engine {
 
 namespace {
-
-/// That of a column, or, behind those, of a key; null when the indexes are in DRAM.
-columns::HintIndexLayout* created_hints_of(TableLayout& layout, std::size_t number) noexcept {
-  if (layout.hints_offset == 0) return nullptr;
-  auto* first = reinterpret_cast<std::byte*>(&layout) + layout.hints_offset;
-  return reinterpret_cast<columns::HintIndexLayout*>(first) + number;
-}
 
 bool has_changed(const std::vector<ChangedColumnLayout>& changes, std::size_t column) {
   return std::any_of(changes.begin(), changes.end(),
@@ -42,69 +37,92 @@ std::string user_of(const TableSchema& schema, const std::string& column) {
 
 }  // namespace
 
+TableColumns::TableColumns(TableData& data, const TableReferences& references,
+                           std::vector<ChangedColumnLayout> changed)
+    : data_(data), references_(references), changed_(std::move(changed)) {}
+
 // Those that the schema names, as they are when the table is created or opened.
-void Table::make_columns() {
-  const StoredSchema& stored = definition().stored;
-  auto* created = reinterpret_cast<columns::ColumnLayout*>(&layout_ + 1);
-  std::uint8_t altered = stored.added_columns.empty() ? 0 : kAltered;
+void TableColumns::make() {
+  const StoredSchema& stored = data_.definition().stored;
+  auto* created = reinterpret_cast<columns::ColumnLayout*>(&data_.layout + 1);
+  std::uint8_t altered = stored.added_columns.empty() ? 0 : RowConstraints::kAltered;
   for (std::size_t i = 0; i < stored.schema.columns.size(); ++i) {
     const ColumnSchema& column = stored.schema.columns[i];
     const std::string called = column.dropped ? std::to_string(i) : column.name;
-    auto* decoder = new (&decoders_.begin(i)) columns::Decoder;
+    auto* decoder = new (&data_.decoders.begin(i)) columns::Decoder;
     std::unique_ptr<columns::Decoder> owned;
-    if (has_changed(changed_columns_, i)) {
+    if (has_changed(changed_, i)) {
       owned = std::make_unique<columns::Decoder>();
       decoder = owned.get();
     }
-    auto made = i < layout_.column_count
-                    ? std::make_unique<columns::Column>(
-                          pool_, created[i], created_hints_of(layout_, i), *decoder, called, name())
-                    : make_added(stored.added_columns[i - layout_.column_count], called, *decoder);
+    auto made =
+        i < data_.layout.column_count
+            ? std::make_unique<columns::Column>(data_.pool, created[i], hints_of(data_.layout, i),
+                                                *decoder, called, data_.name())
+            : make_added(stored.added_columns[i - data_.layout.column_count], called, *decoder);
     made->own_decoder(std::move(owned));
-    columns_.add(std::move(made));
+    data_.columns.add(std::move(made));
   }
   make_editions();
   for (std::size_t i = 0; i < stored.schema.columns.size(); ++i) {
     if (!stored.schema.columns[i].dropped) continue;
-    columns_.set_dropped(i);
-    decoders_[i].kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
-    has_dropped_columns_ = true;
-    altered = kAltered;
+    data_.columns.set_dropped(i);
+    data_.decoders[i].kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
+    data_.dropped_columns = true;
+    altered = RowConstraints::kAltered;
   }
-  constraints_ |= altered;
+  data_.constraints.add(altered);
+  make_numbers();
+}
+
+void TableColumns::make_numbers() {
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    if (!data_.schema().columns[i].auto_increment) continue;
+    auto* created = reinterpret_cast<columns::ColumnLayout*>(&data_.layout + 1);
+    numbered_ = i;
+    numbers_ = std::make_unique<AutoIncrement>(
+        data_.pool, created[i].last_taken, data_.columns[i]->type(),
+        fmt::format("table {}, column {}", data_.name(), data_.columns[i]->name()));
+    data_.constraints.add(RowConstraints::kNumbered);
+  }
 }
 
 // Of columns that were added, and of their later editions: what check_layout has looked at.
-std::vector<pmem::Extent> Table::added_extents() const {
-  std::vector<std::uint64_t> layouts = definition().stored.added_columns;
-  for (const ChangedColumnLayout& changed : changed_columns_) layouts.push_back(changed.layout);
+std::vector<pmem::Extent> TableColumns::added_extents() const {
+  std::vector<std::uint64_t> layouts = data_.definition().stored.added_columns;
+  for (const ChangedColumnLayout& changed : changed_) layouts.push_back(changed.layout);
   std::vector<pmem::Extent> extents;
   extents.reserve(layouts.size());
   for (const std::uint64_t layout : layouts)
-    extents.push_back(extent_of(pool_, *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{layout})));
+    extents.push_back(
+        extent_of(data_.pool, *data_.pool.at(pmem::OffsetPtr<AddedColumnLayout>{layout})));
   return extents;
 }
 
 // Opening.
-Status Table::claim_added_columns() {
+Status TableColumns::claim_added() {
   for (const pmem::Extent& extent : added_extents()) {
-    const auto& added = *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{extent.offset});
-    const std::string owner = fmt::format("table {}, column {}", name(), added.column);
-    if (Status s = pool_.allocator().claim(extent, owner); !s.ok()) return s;
-    pool_.rely_on(pool_.base() + extent.offset, extent.bytes);
+    const auto& added = *data_.pool.at(pmem::OffsetPtr<AddedColumnLayout>{extent.offset});
+    const std::string owner = fmt::format("table {}, column {}", data_.name(), added.column);
+    if (Status s = data_.pool.allocator().claim(extent, owner); !s.ok()) return s;
+    data_.pool.rely_on(data_.pool.base() + extent.offset, extent.bytes);
   }
   return {};
 }
 
-void Table::release_added_columns() {
-  for (const pmem::Extent& extent : added_extents()) pool_.allocator().release(extent);
+bool TableColumns::has_later_layouts() const noexcept {
+  return !data_.definition().stored.added_columns.empty() || !changed_.empty();
+}
+
+void TableColumns::release_added() {
+  for (const pmem::Extent& extent : added_extents()) data_.pool.allocator().release(extent);
 }
 
 // Opening, when the rows are known. What a dropped column owns is claimed as long as a chunk or a
 // group has values of it; else nothing leads to it any more: it is free space.
-Status Table::load_dropped(std::size_t number) {
-  columns::Column& column = *columns_[number];
-  if (rows_.has_values_of(number, column.edition())) return column.load();
+Status TableColumns::load_dropped(std::size_t number) {
+  columns::Column& column = *data_.columns[number];
+  if (data_.rows.has_values_of(number, column.edition())) return column.load();
   for (const columns::Column* former = column.former(); former != nullptr;
        former = former->former())
     if (former->is_used()) return {};
@@ -113,8 +131,8 @@ Status Table::load_dropped(std::size_t number) {
   forgotten.layout->type = static_cast<std::uint8_t>(column.type());
   forgotten.layout->encoding = static_cast<std::uint8_t>(Encoding::kDirect);
   forgotten.layout->nullable = column.nullable() ? 1 : 0;
-  auto made = std::make_unique<columns::Column>(pool_, *forgotten.layout, nullptr,
-                                                decoders_[number], column.name(), name());
+  auto made = std::make_unique<columns::Column>(
+      data_.pool, *forgotten.layout, nullptr, data_.decoders[number], column.name(), data_.name());
   if (column.has_constant()) {
     columns::Cell null = columns::text_cell::make_inline({});
     null.is_null = true;
@@ -122,47 +140,30 @@ Status Table::load_dropped(std::size_t number) {
   }
   made->stand_in_for(column);
   made->set_dropped();
-  forgotten.column = columns_.replace(number, std::move(made));
+  forgotten.column = data_.columns.replace(number, std::move(made));
   forgotten_.push_back(std::move(forgotten));
   return {};
 }
 
-Status Table::load_columns(bool dropped) {
-  if (dropped && !has_dropped_columns()) return {};
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    if (columns_[i]->is_dropped() != dropped) continue;
-    if (Status s = dropped ? load_dropped(i) : columns_[i]->load(); !s.ok()) return s;
+Status TableColumns::load(bool dropped) {
+  if (dropped && !data_.has_dropped_columns()) return {};
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    if (data_.columns[i]->is_dropped() != dropped) continue;
+    if (Status s = dropped ? load_dropped(i) : data_.columns[i]->load(); !s.ok()) return s;
   }
   return {};
 }
 
-// Bytes of a row with all columns as wide as they can get.
-Result<std::uint32_t> Table::widest_row(const TableSchema& schema) {
-  std::vector<columns::CellNeed> needs(schema.columns.size());
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    const ColumnSchema& column = schema.columns[i];
-    const bool direct = column.encoding == Encoding::kDirect;
-    needs[i].bits = direct ? (columns::is_text_type(column.type) ? 128 : 64) : 32;
-    if (column.dropped) needs[i].bits = 0;
-    needs[i].kind = direct ? columns::CellKind::kInteger : columns::CellKind::kCode;
-    needs[i].null_bit = direct && column.nullable;
-  }
-  const Result<columns::RowLayout> widest = columns::RowLayout::make(needs);
-  if (widest.ok()) return widest->row_bytes();
-  return Status(StatusCode::kInvalidArgument,
-                fmt::format("table {}: {}", schema.name, widest.status().message()));
-}
-
-Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max) {
+Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max) {
   StoredSchema next = stored();
   const std::size_t number = next.schema.columns.size();
   if (wanted.auto_increment || wanted.dropped)
     return Status(StatusCode::kInvalidArgument,
-                  fmt::format("table {}, column {}: {} column cannot be added", name(), wanted.name,
-                              wanted.dropped ? "a dropped" : "an auto-increment"));
+                  fmt::format("table {}, column {}: {} column cannot be added", data_.name(),
+                              wanted.name, wanted.dropped ? "a dropped" : "an auto-increment"));
   if (position_of(next.schema, wanted.name) != number)
     return Status(StatusCode::kAlreadyExists,
-                  fmt::format("table {}: column '{}' exists", name(), wanted.name));
+                  fmt::format("table {}: column '{}' exists", data_.name(), wanted.name));
   next.schema.columns.push_back(wanted);
   Result<TableSchema> complete = complete_schema(std::move(next.schema));
   if (!complete.ok()) return std::move(complete).status();
@@ -172,25 +173,26 @@ Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hin
   const bool has_constant = column.nullable || column.default_value.has_value();
   const Value constant =
       column.default_value.has_value() ? column.default_value->value() : Value::null();
-  NewColumn made(pool_);
-  auto* decoder = new (&decoders_.begin(number)) columns::Decoder;
-  if (Status s = made.make(layout_.table_id, name(), number, column, layout_.hints_offset != 0,
-                           has_constant ? &constant : nullptr, *decoder);
+  NewColumn made(data_.pool);
+  auto* decoder = new (&data_.decoders.begin(number)) columns::Decoder;
+  if (Status s =
+          made.make(data_.layout.table_id, data_.name(), number, column,
+                    data_.layout.hints_offset != 0, has_constant ? &constant : nullptr, *decoder);
       !s.ok())
     return s;
   next.added_columns.push_back(made.offset());
   // From here to where the column is among the others no chunk is made.
-  RowStore::ColumnsChange change(rows_);
-  if (!has_constant && rows_.chunk_count() != 0)
+  RowStore::ColumnsChange change(data_.rows);
+  if (!has_constant && data_.rows.chunk_count() != 0)
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("table {}, column {}: NOT NULL without a default, and the table has "
                               "or had rows",
-                              name(), wanted.name));
+                              data_.name(), wanted.name));
   Status altered = alter(std::move(next), [&] {
     std::unique_ptr<columns::Column> kept = made.keep();
     kept->dictionary().set_hint_tail_max(hint_tail_max);
-    constraints_.fetch_or(kAltered, std::memory_order_release);
-    change.add(columns_, std::move(kept));
+    data_.constraints.add(RowConstraints::kAltered);
+    change.add(data_.columns, std::move(kept));
   });
   if (!altered.ok()) return altered;
   return ColumnId(static_cast<std::uint16_t>(number));
@@ -199,36 +201,37 @@ Result<ColumnId> Table::add_column(const ColumnSchema& wanted, std::uint32_t hin
 // Protocol drop_column: alter_table, with a schema in which the column has no name and is dropped.
 // What rows have of it stays where it is, and is given to nobody any more; chunks made from then on
 // have no cells of it, groups no values.
-Status Table::drop_column(ColumnId id) {
-  if (!has_column(id)) return Status(StatusCode::kNotFound, std::string(no_column(id).message()));
+Status TableColumns::drop_column(ColumnId id) {
+  if (!data_.has_column(id))
+    return Status(StatusCode::kNotFound, std::string(data_.no_column(id).message()));
   StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[id.value()];
   if (const std::string user = user_of(next.schema, column.name); !user.empty())
     return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: {} names it", name(), column.name, user));
+                  fmt::format("table {}, column {}: {} names it", data_.name(), column.name, user));
   // One that is being added, and is not in the schema yet.
-  for (const std::size_t place : KeyPlaces(keys_.kept()))
-    if (keys_[place]->has_column(id.value()))
+  for (const std::size_t place : KeyPlaces(data_.keys.kept()))
+    if (data_.keys[place]->has_column(id.value()))
       return Status(StatusCode::kConstraintViolated,
-                    fmt::format("table {}, column {}: key {} names it", name(), column.name,
-                                keys_[place]->name()));
+                    fmt::format("table {}, column {}: key {} names it", data_.name(), column.name,
+                                data_.keys[place]->name()));
   const auto there = std::count_if(next.schema.columns.begin(), next.schema.columns.end(),
                                    [](const ColumnSchema& other) { return !other.dropped; });
   if (there == 1)
-    return Status(StatusCode::kConstraintViolated,
-                  fmt::format("table {}, column {}: it is the only one", name(), column.name));
+    return Status(
+        StatusCode::kConstraintViolated,
+        fmt::format("table {}, column {}: it is the only one", data_.name(), column.name));
   const bool was_numbered = column.auto_increment;
   column.name.clear();
   column.default_value.reset();
   column.auto_increment = false;
   column.dropped = true;
   return alter(std::move(next), [&] {
-    has_dropped_columns_.store(true, std::memory_order_release);
-    columns_.set_dropped(id.value());
-    decoders_[id.value()].kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
-    constraints_.fetch_or(kAltered, std::memory_order_release);
-    if (was_numbered)
-      constraints_.fetch_and(static_cast<std::uint8_t>(~kNumbered), std::memory_order_release);
+    data_.dropped_columns.store(true, std::memory_order_release);
+    data_.columns.set_dropped(id.value());
+    data_.decoders[id.value()].kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
+    data_.constraints.add(RowConstraints::kAltered);
+    if (was_numbered) data_.constraints.remove(RowConstraints::kNumbered);
   });
 }
 

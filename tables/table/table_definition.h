@@ -30,12 +30,12 @@ struct DefinedColumn {
 
 /// What a table is called, has and demands, as it stands: another takes its place when the table is
 /// altered, so that who reads it sees all of a change or nothing. But for the list of columns'
-/// changes, which only who alters the table asks for (Table::stored), and which gets another entry
-/// whenever a column begins anew: definitions stay as long as the table.
+/// changes, which only who alters the table asks for (TableColumns::stored), and which gets another
+/// entry whenever a column begins anew: definitions stay as long as the table.
 ///
 /// A statement that writes takes one definition and keeps to it: the number of columns, which of
 /// them are dropped, their types and defaults, and the checks are those of one moment. The table's
-/// columns (Table::columns) are never fewer than the definition has, and what they hold by then
+/// columns (TableData::columns) are never fewer than the definition has, and what they hold by then
 /// (another type, another edition) takes any value that the definition allows.
 ///
 /// Thread-safety: immutable.

@@ -4,6 +4,8 @@
 
 #include "mvcc/commit.h"
 #include "tables/table/table.h"
+#include "tables/table/unlink_rows.h"
+#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 
@@ -24,7 +26,7 @@ LocalRows& SlotRows::add(Table& table) {
 // is not used again before the transaction ends, as readers may have its id (give_back).
 void TransactionContext::undo_since(const TransactionMark& mark) noexcept {
   for (; index_changes.size() > mark.index_changes; index_changes.pop_back())
-    index_changes.back().table->undo_index_change(index_changes.back());
+    undo_index_change(index_changes.back().table->data(), index_changes.back());
   for (; writes.size() > mark.writes; writes.pop()) {
     const mvcc::Write& write = writes.back();
     Table* owner = table_of(write.table);

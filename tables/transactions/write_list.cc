@@ -13,7 +13,7 @@ constexpr std::size_t kWritesLookedThrough = 64;
 
 // Nothing waits for these flushes, so most are done when the commit comes. Any line may reach the
 // medium at any time: that these do is no promise, and what changes in them until the commit is
-// flushed again (Table::update_in_place).
+// flushed again (RowWriter::update_in_place).
 void WriteList::flush_ahead(mvcc::Slot& slot) noexcept {
   mvcc::Commit::flush_ahead(slot, std::span(writes_).subspan(flushed_ahead_));
   flushed_ahead_ = writes_.size();

@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "tables/table/table.h"
 #include "test/support/complaint.h"
 #include "test/support/random.h"
 #include "test/support/temporary_database.h"
@@ -44,7 +43,7 @@ struct Cloakroom {
   void reopen(bool is_held_back) {
     database.options.sweeps_in_background = !is_held_back;
     database.reopen();
-    if (is_held_back) database->table(table)->set_builds_later(true);
+    if (is_held_back) database->table(table)->index_build().set_builds_later(true);
     steps.store(0);
   }
   static std::vector<Value> row_of(std::int32_t hook, std::string& coat) {

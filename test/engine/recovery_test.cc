@@ -83,10 +83,10 @@ TEST_CASE("after reopening, free rows are used before new ones", "[engine][recov
     must(t.remove(shop.table, must(t.find({shop.table, 0}, {Value::int64(i)})).id()));
   must(t.commit());
   shop.database.reopen();
-  const auto before = shop.database->table(shop.table)->statistics();
+  const auto before = must(shop.database->statistics(shop.table));
   CHECK(before.rows_free >= 1000);
   shop.insert(5000, 5900);
-  const auto after = shop.database->table(shop.table)->statistics();
+  const auto after = must(shop.database->statistics(shop.table));
   // All free rows but those of the first chunks, whose cells have become too narrow.
   CHECK(after.rows_reserved < before.rows_reserved + 450);
   must(shop.database->verify({}));

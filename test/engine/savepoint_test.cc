@@ -467,7 +467,7 @@ TEST_CASE("rows of repeated rollbacks are used again", "[engine]") {
     }
     must(t.commit());
   }
-  CHECK(players.database->table(players.table)->statistics().rows_reserved < 60000);
+  CHECK(must(players.database->statistics(players.table)).rows_reserved < 60000);
   players.check_whole();
 }
 

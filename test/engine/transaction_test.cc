@@ -121,9 +121,7 @@ TEST_CASE("a snapshot stays as it was while rows are updated and recycled", "[en
   update_all(rows);
   for (std::size_t i = 0; i < rows.size(); ++i)
     rows[i] = items.update(rows[i], kRemark, Value::string(std::to_string(i)));
-  const auto reserved = [&] {
-    return items.database->table(items.table)->statistics().rows_reserved;
-  };
+  const auto reserved = [&] { return must(items.database->statistics(items.table)).rows_reserved; };
   const std::uint64_t reserved_before = reserved();
   Transaction old = items.begin(AccessMode::kReadOnly);
   std::vector<RowId> latest = rows;
@@ -144,7 +142,7 @@ TEST_CASE("dead versions are used again once no transaction can see them", "[eng
   Items items;
   RowId row = items.insert(1, 1);
   for (int i = 0; i < 60000; ++i) row = items.update(row, kRemark, Value::string("same"));
-  const auto reserved = items.database->table(items.table)->statistics().rows_reserved;
+  const auto reserved = must(items.database->statistics(items.table)).rows_reserved;
   CHECK(reserved < 12000);  // two collections' worth, far from one row for each update
 }
 
@@ -168,7 +166,7 @@ TEST_CASE("dead versions of large transactions are used again by the next ones",
     must(t.commit());
   }
   // Live rows, the rows that died last, and those that wait for a commit's fence.
-  CHECK(items.database->table(items.table)->statistics().rows_reserved < 5 * kRows);
+  CHECK(must(items.database->statistics(items.table)).rows_reserved < 5 * kRows);
   CHECK(items.count(items.begin(AccessMode::kReadOnly)) == kRows);
   must(items.database->verify({}));
 }
@@ -179,7 +177,7 @@ TEST_CASE("rows of aborted transactions are used again", "[engine]") {
     Transaction t = items.begin();
     must(t.insert(items.table, {Value::int64(i), Value::int64(1), Value::null()}));
   }
-  CHECK(items.database->table(items.table)->statistics().rows_reserved < 12000);
+  CHECK(must(items.database->statistics(items.table)).rows_reserved < 12000);
   Transaction now = items.begin(AccessMode::kReadOnly);
   CHECK(items.count(now) == 0);
 }

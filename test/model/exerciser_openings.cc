@@ -8,7 +8,6 @@
 #include "engine/database/database_access.h"
 #include "flugs/opening_estimate.h"
 #include "flugs/pool_check.h"
-#include "tables/table/table.h"
 #include "test/model/exerciser.h"
 
 namespace flugs::test {
@@ -40,9 +39,9 @@ bool copy_pool(const std::string& from, const std::string& to) {
 std::uint64_t bytes_of_dropped(Database& database) {
   std::uint64_t bytes = 0;
   for (const TableId id : database.tables()) {
-    const engine::Table& table = *engine::DatabaseAccess::core(database).table(id);
+    engine::Table& table = *engine::DatabaseAccess::core(database).table(id);
     for (std::size_t i = 0; i < table.columns().size(); ++i)
-      if (table.columns()[i]->is_dropped()) bytes += table.bytes_of_column(i);
+      if (table.columns()[i]->is_dropped()) bytes += table.column_reclaim().bytes_of_column(i);
   }
   return bytes;
 }

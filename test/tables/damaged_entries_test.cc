@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -98,7 +98,7 @@ class Town {
       must(t.commit());
     }
   }
-  TableStatistics statistics() { return database->table(table)->statistics(); }
+  TableStatistics statistics() { return must(database->statistics(table)); }
 
   void check(const People& wanted, Transaction& t);
   void check() {

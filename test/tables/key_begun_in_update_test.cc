@@ -73,9 +73,9 @@ struct Notes {
     Transaction now = begin();
     must(build.settle_doubts(engine::TransactionAccess::context(now)->visibility));
     now.abort();
-    engine::StoredSchema next = table.stored();
+    engine::StoredSchema next = table.table_columns().stored();
     next.schema.keys.push_back(by_value);
-    must(table.finish_key(1, std::move(next)));
+    must(table.table_columns().finish_key(1, std::move(next)));
   }
 };
 
@@ -90,7 +90,7 @@ TEST_CASE("an update removes its row from a key that was begun during it", "[eng
   Transaction writer = notes.begin();
   must(notes.change(writer, 7, kNote, Value::int64(0)));  // has begun to write
   AtNextFence begin_key(notes.database->pool().medium(), [&] {
-    table.begin_key(1, notes.by_value);
+    table.table_columns().begin_key(1, notes.by_value);
     Transaction other = notes.begin();
     const Savepoint before = must(other.savepoint());
     must(notes.change(other, 1, kNote, Value::int64(0)));

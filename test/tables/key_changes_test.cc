@@ -284,7 +284,7 @@ TEST_CASE("rows with one key that are in flight are checked again", "[engine]") 
     must(t.commit());
   }
   const bool commits = GENERATE(true, false);
-  table.begin_key(1, key_of("by_value", {"value"}, true));
+  table.table_columns().begin_key(1, key_of("by_value", {"value"}, true));
   Transaction writer = begin();
   change(writer, 1, 8);  // row 8 has it, and is not in
   change(writer, 2, 2);  // the new version of one that is not in
@@ -335,7 +335,7 @@ TEST_CASE("a key has every row, whatever an earlier transaction undoes", "[engin
   change(writer, 1);
   const Savepoint before_second = must(writer.savepoint());
   const KeySchema by_value = key_of("by_value", {"value"}, true);
-  table.begin_key(1, by_value);
+  table.table_columns().begin_key(1, by_value);
   change(writer, 2);
   if (undone == Undone::kAllBySavepoint) must(writer.rollback_to(before_all));
   if (undone == Undone::kSecond || undone == Undone::kSecondOfThree)
@@ -352,9 +352,9 @@ TEST_CASE("a key has every row, whatever an earlier transaction undoes", "[engin
   must(build.enter_rows(engine::TransactionAccess::context(snapshot)->visibility, stops));
   CHECK_FALSE(build.has_doubts());
   snapshot.abort();
-  engine::StoredSchema next = table.stored();
+  engine::StoredSchema next = table.table_columns().stored();
   next.schema.keys.push_back(by_value);
-  must(table.finish_key(1, std::move(next)));
+  must(table.table_columns().finish_key(1, std::move(next)));
   must(database->verify({}));
   Transaction after = begin();
   CHECK(must(after.find({id, 1}, {Value::int64(1)})).get_int64(ColumnId(0)) == 1);

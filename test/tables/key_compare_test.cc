@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "tables/table/table.h"
 #include "test/support/model_value.h"
 #include "test/support/temporary_database.h"
 

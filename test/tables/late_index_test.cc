@@ -13,7 +13,6 @@
 #include "columns/cells/column_layout.h"
 #include "flugs/opening_estimate.h"
 #include "tables/catalog/catalog.h"
-#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -119,7 +118,7 @@ TEST_CASE("small tables' indexes are made by opening", "[engine]") {
 TEST_CASE("values go into dictionaries that wait for their indexes", "[engine]") {
   LateTable late(false);
   late.database.reopen();
-  late.rows().set_builds_later(true);  // as if there were a thread
+  late.rows().index_build().set_builds_later(true);  // as if there were a thread
   const std::uint64_t left = late.left();
   late.insert(kRows - 5, kRows + 20);  // known values, and new ones
   CHECK(late.left() == left);
@@ -178,7 +177,7 @@ TEST_CASE("a look-up makes the key indexes, and they are right", "[engine]") {
 TEST_CASE("a key is taken although nothing was looked up yet", "[engine]") {
   LateTable late(true);
   late.database.reopen();
-  late.rows().set_builds_later(true);
+  late.rows().index_build().set_builds_later(true);
   Transaction t = must(late.database->begin(AccessMode::kReadWrite));
   std::string name;
   CHECK(t.insert(late.table, late_row(77, name)).code() == StatusCode::kAlreadyExists);
@@ -246,7 +245,7 @@ RowId row_of(LateTable& late, Transaction& t, std::int64_t id) {
 TEST_CASE("ranges and writes are right before ordered indexes are made", "[engine]") {
   LateTable late(true, GENERATE(IndexMode::kHint, IndexMode::kRebuild));
   late.database.reopen();
-  late.rows().set_builds_later(true);
+  late.rows().index_build().set_builds_later(true);
   Transaction before = must(late.database->begin(AccessMode::kReadOnly));
   const std::size_t in_range = rows_with(2, 4);
   CHECK(range_of(late, before, 2, 4).ids.size() == in_range);
@@ -280,7 +279,7 @@ TEST_CASE("ranges and writes are right before ordered indexes are made", "[engin
 TEST_CASE("serializable: a range read before its index was made is read again", "[engine]") {
   LateTable late(true, IndexMode::kHint);
   late.database.reopen();
-  late.rows().set_builds_later(true);
+  late.rows().index_build().set_builds_later(true);
   std::string name;
   const bool is_made_between = GENERATE(false, true);
   Transaction reader = must(late.database->begin(AccessMode::kReadWrite, Isolation::kSerializable));
@@ -303,7 +302,7 @@ TEST_CASE("a range covers runs of main and rows of a key without its index", "[e
   must(late.database->merge(late.table, {}));
   late.insert(kRows, 2 * kRows);
   late.database.reopen();
-  late.rows().set_builds_later(true);
+  late.rows().index_build().set_builds_later(true);
   Transaction t = must(late.database->begin(AccessMode::kReadOnly));
   std::size_t expected = 0;
   for (std::int64_t id = 0; id < 2 * kRows; ++id) expected += id % 7 >= 2 && id % 7 < 5 ? 1 : 0;
@@ -344,7 +343,7 @@ TEST_CASE("a table whose drop was taken back still gets its key indexes", "[engi
   for (int attempt = 0; attempt < 40; ++attempt) {
     late.database.reopen();
     engine::Table& table = late.rows();
-    table.set_builds_later(true);
+    table.index_build().set_builds_later(true);
     std::atomic<bool> is_over{false};
     std::thread dropping([&] {  // as drop_table does, and undoes when a transaction is in its way
       while (!is_over.load()) {
@@ -353,10 +352,10 @@ TEST_CASE("a table whose drop was taken back still gets its key indexes", "[engi
       }
     });
     for (int call = 0; call < 3; ++call)
-      static_cast<void>(table.build_indexes(engine::Table::kOrderedIndexes));
+      static_cast<void>(table.index_build().build(engine::DeferredIndexes::kOrderedIndexes));
     is_over.store(true);
     dropping.join();
-    must(table.build_indexes(engine::Table::kOrderedIndexes));
+    must(table.index_build().build(engine::DeferredIndexes::kOrderedIndexes));
     CHECK(late.left() == 0);
   }
   std::string name;
@@ -376,7 +375,7 @@ TEST_CASE("a damaged dictionary is read as far as possible, and not written", "[
                                                            sizeof(engine::TableLayout));
   columns[1].dictionary.null_code -= 1;
   late.database.reopen();
-  late.rows().set_builds_later(true);
+  late.rows().index_build().set_builds_later(true);
   CHECK(late.count_named(Value::string("the name of number 12345")) == 1);
   const Status status = late.database->finish_opening();
   CHECK(status.code() == StatusCode::kCorrupt);

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -66,12 +65,15 @@ struct Hotel {
     database.reopen();
     hold_back();
   }
-  void hold_back() { database->table(table)->set_builds_later(true); }
+  void hold_back() { database->table(table)->index_build().set_builds_later(true); }
   Transaction begin(AccessMode mode = AccessMode::kReadWrite,
                     Isolation isolation = Isolation::kSnapshot) {
     return must(database->begin(mode, isolation));
   }
-  bool is_made() { return !database->table(table)->is_unbuilt(engine::Table::kHashIndexes); }
+  bool is_made() {
+    return !database->table(table)->index_build().is_deferred(
+        engine::DeferredIndexes::kHashIndexes);
+  }
   void make() { must(database->finish_opening()); }
 };
 
@@ -345,7 +347,7 @@ TEST_CASE("a crash before a key's index is made leaves what was committed", "[en
   OpenOptions options = hotel.database.options;
   const auto crashed = must(engine::DatabaseCore::open(
       must(pmem::Pool::open_in_memory(copy.span(), pmem::PoolOptions{})), false, options));
-  crashed->table(hotel.table)->set_builds_later(true);
+  crashed->table(hotel.table)->index_build().set_builds_later(true);
   for (const bool is_made : {false, true}) {
     if (is_made) must(crashed->finish_opening());
     Transaction t = must(crashed->begin(AccessMode::kReadWrite));
@@ -404,7 +406,7 @@ TEST_CASE("keys and foreign keys of tables without their indexes", "[engine]") {
     must(t.commit());
   }
   hotel.reopen();
-  hotel.database->table(table)->set_builds_later(true);
+  hotel.database->table(table)->index_build().set_builds_later(true);
   Transaction t = hotel.begin();
   CHECK(t.insert(table, {Value::int64(kGuests), Value::int64(-5)}).code() ==
         StatusCode::kConstraintViolated);
@@ -421,23 +423,23 @@ TEST_CASE("the table that is needed first gets its indexes first", "[engine]") {
   Hotel hotel;
   hotel.reopen();
   engine::Table& table = *hotel.database->table(hotel.table);
-  CHECK(table.asked_at() == 0);
+  CHECK(table.index_build().asked_at() == 0);
   {
     Transaction t = hotel.begin(AccessMode::kReadOnly);
     CHECK(is_there(hotel, t, 1));
   }
-  const std::int64_t asked_at = table.asked_at();
+  const std::int64_t asked_at = table.index_build().asked_at();
   CHECK(asked_at != 0);
-  CHECK(table.keys()[0]->late()->asked_at() != 0);
-  CHECK(table.keys()[1]->late()->asked_at() == 0);
+  CHECK(table.keys()[0]->deferred_rows()->asked_at() != 0);
+  CHECK(table.keys()[1]->deferred_rows()->asked_at() == 0);
   {
     Transaction t = hotel.begin(AccessMode::kReadOnly);
     CHECK(is_there(hotel, t, 2));
   }
-  CHECK(table.asked_at() == asked_at);
+  CHECK(table.index_build().asked_at() == asked_at);
   hotel.make();
-  CHECK(table.asked_at() == 0);
-  CHECK(table.keys()[0]->late() == nullptr);
+  CHECK(table.index_build().asked_at() == 0);
+  CHECK(table.keys()[0]->deferred_rows() == nullptr);
 }
 
 }  // namespace flugs::test

@@ -10,7 +10,6 @@
 #include "engine/database/database_access.h"
 #include "flugs/merge.h"
 #include "flugs/query.h"
-#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 #include "test/support/whole_pool.h"
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "tables/table/table.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

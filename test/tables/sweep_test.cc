@@ -12,7 +12,7 @@
 #include "engine/audit/pool_audit.h"
 #include "mvcc/stamps.h"
 #include "tables/catalog/catalog.h"
-#include "tables/table/table.h"
+#include "tables/table/table_hints.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {
@@ -78,12 +78,12 @@ TEST_CASE("opening leaves all rows but the last ones for later", "[engine][recov
   crowd.database.reopen();
   CHECK(crowd.unswept() >= kCrowd / 2);
   CHECK(crowd.unswept() % engine::UnsweptRows::kBlockRows == 0);
-  CHECK(crowd.rows().statistics().rows_free < kCrowd / 4);
+  CHECK(crowd.rows().free_rows().count() < kCrowd / 4);
   CHECK(crowd.ids().size() == kCrowd * 3 / 4);
   must(crowd.database->verify({}));
   must(crowd.database->finish_opening());
   CHECK(crowd.unswept() == 0);
-  CHECK(crowd.rows().statistics().rows_free >= kCrowd / 4);
+  CHECK(crowd.rows().free_rows().count() >= kCrowd / 4);
   must(crowd.database->verify({}));
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("opening with kIndexesBuilt sweeps every row", "[engine][recovery]") {
   crowd.database.reopen();
   CHECK(crowd.unswept() == 0);
   CHECK(crowd.database->report().rows_recycled >= kCrowd / 4);
-  CHECK(crowd.rows().statistics().rows_free == crowd.database->report().rows_recycled);
+  CHECK(crowd.rows().free_rows().count() == crowd.database->report().rows_recycled);
 }
 
 TEST_CASE("a row that dies before its sweep is freed once", "[engine][recovery]") {
@@ -176,7 +176,7 @@ TEST_CASE("a full pool reuses rows that were swept late, by any thread", "[engin
   REQUIRE(crowd.unswept() > 5000);
   SECTION("no thread") {}
   SECTION("another thread, before any write needs them") {
-    while (crowd.rows().sweep_more()) {
+    while (crowd.rows().row_sweep().sweep_more()) {
     }
   }
   // Few transactions, so that the clock hardly moves; later ones need no space for their intents
@@ -292,7 +292,7 @@ TEST_CASE("a look-up reports a damaged index, a dictionary works without it", "[
   for (std::int64_t id = 0; id < 3000; ++id) must(insert(id));
   {  // otherwise opening needs the index of a dictionary, and reports the same
     pmem::Persister persister(database->pool().medium());
-    while (database->table(table)->keep_hints(persister)) {
+    while (engine::keep_hints(database->table(table)->columns(), persister)) {
     }
   }
   // Indexes of the two columns, then that of the key.
@@ -342,7 +342,7 @@ TEST_CASE("a table is merged, or dropped, with rows unswept", "[engine][recovery
   SECTION("dropped") {
     const engine::Table& rows = crowd.rows();
     must(crowd.database->drop_table(crowd.table));
-    CHECK(rows.unswept_rows() == 0);
+    CHECK(rows.row_sweep().unswept_rows() == 0);
     must(crowd.database->finish_opening());
   }
 }

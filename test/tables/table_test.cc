@@ -1,5 +1,4 @@
 // A table's own work: encodings, widening cells, versions across chunks.
-#include "tables/table/table.h"
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -26,7 +25,7 @@ TEST_CASE("codes of large dictionaries fit into the row", "[engine]") {
   Transaction t = must(database->begin(AccessMode::kReadWrite));
   must(t.insert_rows(table, values, rows));
   must(t.commit());
-  const TableStatistics found = database->table(table)->statistics();
+  const TableStatistics found = must(database->statistics(table));
   // 128 bits for cells in two words: two codes of 28 bits in each, and one of 8.
   CHECK(found.row_bytes == 32);
   for (std::size_t column = 0; column < 4; ++column) CHECK(found.columns[column].cell_bits == 28);
@@ -60,7 +59,7 @@ TEST_CASE("rows keep their values while cells get wider", "[engine]") {
     must(t.commit());
   }
   for (int opened = 0; opened < 2; ++opened) {
-    CHECK(database->table(table)->statistics().columns[1].cell_bits == 28);
+    CHECK(must(database->statistics(table)).columns[1].cell_bits == 28);
     Transaction t = must(database->begin(AccessMode::kReadOnly));
     std::size_t wrong = 0;
     for (std::int64_t i = 0; i < kRows; ++i) {
@@ -153,7 +152,7 @@ TEST_CASE("another transaction uses a value that an aborted one added", "[engine
   Transaction t = must(database->begin(AccessMode::kReadWrite));
   const RowId row = must(t.insert(table, {text}));
   must(t.commit());
-  CHECK(database->table(table)->statistics().columns[0].dictionary_entries == 1);
+  CHECK(must(database->statistics(table)).columns[0].dictionary_entries == 1);
   database.reopen();
   CHECK(
       must(must(database->begin(AccessMode::kReadOnly)).read(table, row)).get_string(ColumnId{0}) ==

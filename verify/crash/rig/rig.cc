@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/zeroed_memory.h"
+#include "tables/table/table_hints.h"
 #include "verify/crash/rig/probe.h"
 #include "verify/crash/rig/rig_filter.h"
 
@@ -45,7 +46,8 @@ Result<std::unique_ptr<engine::DatabaseCore>> open_image(std::span<std::byte> me
   auto core = engine::DatabaseCore::open(std::move(*pool), false, open_options(slots), budget);
   if (!core.ok() || !late_indexes) return core;
   // As if a thread would make them later.
-  for (const TableId id : (*core)->tables()) (*core)->table(id)->set_builds_later(true);
+  for (const TableId id : (*core)->tables())
+    (*core)->table(id)->index_build().set_builds_later(true);
   return core;
 }
 
@@ -297,7 +299,7 @@ void CrashRig::keep_hints() {
   // one.
   for (const TableId table : core_->tables())
     for (int i = 0; i < 2; ++i)
-      while (core_->table(table)->keep_hints(persister)) {
+      while (engine::keep_hints(core_->table(table)->columns(), persister)) {
       }
 }
 

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "mvcc/transaction_slots.h"
-#include "tables/table/table.h"
+#include "tables/table/index_build.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -22,15 +23,15 @@ constexpr std::uint32_t kRowsEntered = 1u << 18;
 // wanted that no snapshot from `oldest_snapshot` on sees. While the key is being made, or was when
 // that snapshot was taken, rows that it may lack are looked at one by one. Which those are was
 // settled at opening.
-void Table::walk_key(const KeyIndex& key, const KeyRange& range, std::uint64_t oldest_snapshot,
-                     FunctionRef<bool(std::uint32_t row)> is_wanted,
-                     FunctionRef<bool(std::uint32_t row)> visit) const {
+void IndexBuild::walk(const KeyIndex& key, const KeyRange& range, std::uint64_t oldest_snapshot,
+                      FunctionRef<bool(std::uint32_t row)> is_wanted,
+                      FunctionRef<bool(std::uint32_t row)> visit) const {
   const auto visit_wanted = [&](std::uint32_t row) { return !is_wanted(row) || visit(row); };
-  if (!is_unbuilt(kOrderedIndexes) &&
+  if (!is_deferred(DeferredIndexes::kOrderedIndexes) &&
       oldest_snapshot >= ordered_since_.load(std::memory_order_relaxed))
     return key.walk(range, visit_wanted);
   std::vector<columns::OrderedEntry> entries;
-  for_each_unserved(key, 0, rows_.rows_end(), [&](std::uint32_t row) {
+  for_each_unserved(key, 0, data_.rows.rows_end(), [&](std::uint32_t row) {
     if (is_wanted(row) && key.place_of(row, range) == 0) entries.push_back(key.ordered_entry(row));
   });
   key.walk(range, visit_wanted, &entries);
@@ -40,10 +41,10 @@ void Table::walk_key(const KeyIndex& key, const KeyRange& range, std::uint64_t o
 // entered here, if a snapshot of now sees it: while that is held nothing of it is given free, so
 // that no entry is of a row that is something else by now. A transaction that began before the
 // last of these snapshots may see rows that have no entry.
-Status Table::enter_ordered(KeyIndex& key, recovery::Phases& phases) {
-  const std::uint32_t end = rows_.rows_end();
+Status IndexBuild::enter_ordered(KeyIndex& key, recovery::Phases& phases) {
+  const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t first = 0; first < end;) {
-    if (is_dropped()) return no_table();
+    if (data_.is_dropped()) return no_table();
     const mvcc::SnapshotHold hold(*slots_);
     const mvcc::Visibility visibility = hold.visibility();
     std::vector<std::function<Status()>> tasks;
@@ -52,7 +53,7 @@ Status Table::enter_ordered(KeyIndex& key, recovery::Phases& phases) {
       tasks.emplace_back([this, &key, &visibility, first, batch_end] {
         std::vector<columns::OrderedEntry> entries;
         for_each_unserved(key, first, batch_end, [&](std::uint32_t row) {
-          if (visibility.sees(rows_.version(row))) entries.push_back(key.ordered_entry(row));
+          if (visibility.sees(data_.rows.version(row))) entries.push_back(key.ordered_entry(row));
         });
         key.add_existing_ordered(entries);
         return Status();
@@ -64,11 +65,11 @@ Status Table::enter_ordered(KeyIndex& key, recovery::Phases& phases) {
   return {};
 }
 
-Status Table::build_ordered(recovery::Phases& phases) {
+Status IndexBuild::build_ordered(recovery::Phases& phases) {
   if (Status s = sweep_for_build(phases); !s.ok()) return s;
-  for (const std::size_t key : KeyPlaces(keys_.kept()))
-    if (keys_[key]->is_ordered())
-      if (Status s = enter_ordered(*keys_[key], phases); !s.ok()) return s;
+  for (const std::size_t key : KeyPlaces(data_.keys.kept()))
+    if (data_.keys[key]->is_ordered())
+      if (Status s = enter_ordered(*data_.keys[key], phases); !s.ok()) return s;
   // If nobody makes indexes without being asked, nobody has written yet.
   if (builds_later_) ordered_since_.store(slots_->advance(), std::memory_order_relaxed);
   return {};

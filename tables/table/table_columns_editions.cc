@@ -11,6 +11,10 @@
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/table/table.h"
+#include "tables/table/table_columns.h"
+#include "tables/table/table_data.h"
+#include "tables/table/table_layout.h"
+#include "tables/table/table_references.h"
 
 namespace flugs::engine {
 
@@ -32,33 +36,34 @@ Condition with_constants_of_type(const Condition& condition, const std::string& 
 
 }  // namespace
 
-std::unique_ptr<columns::Column> Table::make_added(std::uint64_t offset, const std::string& called,
-                                                   columns::Decoder& decoder) {
-  auto& added = *pool_.at(pmem::OffsetPtr<AddedColumnLayout>{offset});
-  auto made = std::make_unique<columns::Column>(pool_, column_layout_of(added), hints_of(added),
-                                                decoder, called, name());
+std::unique_ptr<columns::Column> TableColumns::make_added(std::uint64_t offset,
+                                                          const std::string& called,
+                                                          columns::Decoder& decoder) {
+  auto& added = *data_.pool.at(pmem::OffsetPtr<AddedColumnLayout>{offset});
+  auto made = std::make_unique<columns::Column>(data_.pool, column_layout_of(added),
+                                                hints_of(added), decoder, called, data_.name());
   if (added.constant != AddedColumnLayout::kNone) made->set_constant(constant_of(added));
   return made;
 }
 
 // Opening: the later editions of the columns, in the order in which they came.
-void Table::make_editions() {
-  for (const ChangedColumnLayout& changed : changed_columns_) {
+void TableColumns::make_editions() {
+  for (const ChangedColumnLayout& changed : changed_) {
     const std::size_t i = changed.column;
-    columns_[i]->set_used(false);
+    data_.columns[i]->set_used(false);
     auto decoder = std::make_unique<columns::Decoder>();
-    auto made = make_added(changed.layout, columns_[i]->name(), *decoder);
+    auto made = make_added(changed.layout, data_.columns[i]->name(), *decoder);
     made->own_decoder(std::move(decoder));
-    columns_.change(i, std::move(made), changed.edition);
+    data_.columns.change(i, std::move(made), changed.edition);
   }
 }
 
 // Opening, when the rows are known: of editions before the newest what rows are of.
-Status Table::load_former_editions() {
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    columns::Column* former = columns_[i]->former();
+Status TableColumns::load_former_editions() {
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    columns::Column* former = data_.columns[i]->former();
     for (; former != nullptr; former = former->former()) {
-      if (!rows_.has_values_of(i, former->edition(), needs_groups(*former))) continue;
+      if (!data_.rows.has_values_of(i, former->edition(), needs_groups(*former))) continue;
       if (Status s = former->load(); !s.ok()) return s;
       former->set_used(true);
     }
@@ -69,16 +74,16 @@ Status Table::load_former_editions() {
 
 // Cells of a column of which rows have no other edition any more are read like those of any other
 // column. At opening, or under merge_mutex() when nobody is left who reads what was replaced.
-void Table::settle_editions() noexcept {
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const columns::Column& column = *columns_[i];
+void TableColumns::settle_editions() noexcept {
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    const columns::Column& column = *data_.columns[i];
     if (column.former() == nullptr || column.is_dropped()) continue;
     bool is_any = false;
     const columns::Column* former = column.former();
     for (; former != nullptr && !is_any; former = former->former())
-      is_any = rows_.is_read_as(i, former->edition(),
-                                needs_groups(column) || former->type() != column.type());
-    columns::Decoder& decoder = decoders_[i];
+      is_any = data_.rows.is_read_as(i, former->edition(),
+                                     needs_groups(column) || former->type() != column.type());
+    columns::Decoder& decoder = data_.decoders[i];
     if (is_any) {
       decoder.kind.store(columns::DecodeKind::kChanged, std::memory_order_relaxed);
     } else {
@@ -90,10 +95,10 @@ void Table::settle_editions() noexcept {
   }
 }
 
-Status Table::check_change(const StoredSchema& stored, std::size_t number, Type type) const {
+Status TableColumns::check_change(const StoredSchema& stored, std::size_t number, Type type) const {
   const ColumnSchema& column = stored.schema.columns[number];
   const auto refused = [&](StatusCode code, const std::string& why) {
-    return Status(code, fmt::format("table {}, column {}: {}", name(), column.name, why));
+    return Status(code, fmt::format("table {}, column {}: {}", data_.name(), column.name, why));
   };
   if (!columns::keeps_payloads(column.type, type))
     return refused(StatusCode::kInvalidArgument,
@@ -117,17 +122,17 @@ Status Table::check_change(const StoredSchema& stored, std::size_t number, Type 
 }
 
 // Foreign keys compare values of one type.
-Status Table::check_unreferred(const StoredSchema& stored, std::size_t number) const {
+Status TableColumns::check_unreferred(const StoredSchema& stored, std::size_t number) const {
   const ColumnSchema& column = stored.schema.columns[number];
   const auto refused = [&](StatusCode code, const std::string& why) {
-    return Status(code, fmt::format("table {}, column {}: {}", name(), column.name, why));
+    return Status(code, fmt::format("table {}, column {}: {}", data_.name(), column.name, why));
   };
   for (const ForeignKeySchema& foreign : stored.schema.foreign_keys)
     if (names(foreign.columns, column.name))
       return refused(StatusCode::kConstraintViolated,
                      fmt::format("foreign key {} names it", foreign.name));
-  if (referrers() != nullptr)
-    for (const ForeignKey* foreign : *referrers())
+  if (references_.referrers() != nullptr)
+    for (const ForeignKey* foreign : *references_.referrers())
       if (names(stored.schema.keys[foreign->parent_key].columns, column.name))
         return refused(StatusCode::kConstraintViolated,
                        fmt::format("foreign key {} of table {} refers to it",
@@ -148,19 +153,20 @@ Status Table::check_unreferred(const StoredSchema& stored, std::size_t number) c
 // Must hold:  1 before 2, else the schema would name noise; 2 before any chunk or group with cells
 //             of the edition, else they are of one that the table does not have.
 // Need not:   anything of the rows that are there: the next merge of theirs gives them the type.
-Status Table::change_type(ColumnId id, Type type) {
-  if (!has_column(id)) return Status(StatusCode::kNotFound, std::string(no_column(id).message()));
+Status TableColumns::change_type(ColumnId id, Type type) {
+  if (!data_.has_column(id))
+    return Status(StatusCode::kNotFound, std::string(data_.no_column(id).message()));
   const std::size_t number = id.value();
-  const ColumnSchema& column = schema().columns[number];
+  const ColumnSchema& column = data_.schema().columns[number];
   if (column.type == type && column.encoding == Encoding::kDirect) return {};
   return begin_edition(number, type);
 }
 
-Status Table::begin_edition(std::size_t number, Type type) {
+Status TableColumns::begin_edition(std::size_t number, Type type) {
   StoredSchema next = stored();
   ColumnSchema& column = next.schema.columns[number];
   if (Status s = check_change(next, number, type); !s.ok()) return s;
-  const columns::Column& former = *columns_[number];
+  const columns::Column& former = *data_.columns[number];
   const std::uint16_t edition = free_edition(next, number);
   next.changed_columns.push_back({0, static_cast<std::uint16_t>(number),
                                   static_cast<std::uint8_t>(column.type),
@@ -179,23 +185,24 @@ Status Table::begin_edition(std::size_t number, Type type) {
   next.schema = *std::move(complete);
   if (const auto widest = widest_row(next.schema); !widest.ok()) return widest.status();
   auto decoder = std::make_unique<columns::Decoder>();
-  NewColumn made(pool_);
-  if (Status s = made.make(layout_.table_id, name(), number, next.schema.columns[number], false,
-                           former.has_constant() ? &constant : nullptr, *decoder);
+  NewColumn made(data_.pool);
+  if (Status s = made.make(data_.layout.table_id, data_.name(), number, next.schema.columns[number],
+                           false, former.has_constant() ? &constant : nullptr, *decoder);
       !s.ok())
     return s;
   next.changed_columns.back().layout = made.offset();
   // From here to where the edition is the column's newest no chunk is made.
-  RowStore::ColumnsChange change(rows_);
+  RowStore::ColumnsChange change(data_.rows);
   return alter(std::move(next), [&] {
     if (numbers_ != nullptr && numbered_ == number) numbers_->set_type(type);
-    for (const std::size_t place : KeyPlaces(keys_.kept()))
-      if (has_other_type && keys_[place]->has_column(number)) keys_[place]->set_needs_normalising();
+    for (const std::size_t place : KeyPlaces(data_.keys.kept()))
+      if (has_other_type && data_.keys[place]->has_column(number))
+        data_.keys[place]->set_needs_normalising();
     // Who reads cells of another edition than it knows asks the column.
-    decoders_[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
+    data_.decoders[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
     std::unique_ptr<columns::Column> kept = made.keep();
     kept->own_decoder(std::move(decoder));
-    change.change(columns_, number, std::move(kept), edition);
+    change.change(data_.columns, number, std::move(kept), edition);
   });
 }
 

@@ -1,12 +1,12 @@
-// Columns that begin anew when much of what they own is needed by no row, and what their former
-// editions leave behind (decision 0026).
+#include "tables/table/column_reclaim.h"
 
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "tables/catalog/added_column.h"
-#include "tables/table/table.h"
+#include "tables/table/table_columns.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -28,35 +28,37 @@ std::uint64_t bytes_owned(const columns::Column& column) {
 
 }  // namespace
 
-std::uint64_t Table::bytes_of_column(std::size_t i) const { return bytes_owned(*columns_[i]); }
+std::uint64_t ColumnReclaim::bytes_of_column(std::size_t i) const {
+  return bytes_owned(*data_.columns[i]);
+}
 
 // Groups have numbers themselves, and of texts the long ones' bytes in the column's heap, each text
 // once.
-std::uint64_t Table::bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
-                                  FunctionRef<bool(std::size_t chunk)> is_merged) const {
-  const columns::Column& column = *columns_[i];
+std::uint64_t ColumnReclaim::bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
+                                          FunctionRef<bool(std::size_t chunk)> is_merged) const {
+  const columns::Column& column = *data_.columns[i];
   std::uint64_t bytes = 0;
-  for (std::size_t chunk = 0; chunk < rows_.chunk_count(); ++chunk) {
-    if (const RowGroup* group = rows_.group(chunk); group != nullptr) {
+  for (std::size_t chunk = 0; chunk < data_.rows.chunk_count(); ++chunk) {
+    if (const RowGroup* group = data_.rows.group(chunk); group != nullptr) {
       if (column.is_text() && i < group->column_count())
         bytes += group->column(i).long_text_bytes();
       continue;
     }
     if (column.is_text()) bytes += text_bytes_in_chunk(i, chunk, slots, false);
-    if (!is_merged(chunk)) bytes += rows_.rows_of(chunk) * cell_bytes(column);
+    if (!is_merged(chunk)) bytes += data_.rows.rows_of(chunk) * cell_bytes(column);
   }
   return bytes;
 }
 
 // Each long text once for every row, and for dead ones that an index names by it, which keep it.
-std::uint64_t Table::bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const {
-  const columns::Column& column = *columns_[i];
+std::uint64_t ColumnReclaim::bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const {
+  const columns::Column& column = *data_.columns[i];
   if (!column.is_text()) return 0;
-  const bool is_key = std::any_of(keys_.begin(), keys_.end(),
+  const bool is_key = std::any_of(data_.keys.begin(), data_.keys.end(),
                                   [i](const KeyIndex* key) { return key->has_column(i); });
   std::uint64_t bytes = 0;
-  for (std::size_t chunk = 0; chunk < rows_.chunk_count(); ++chunk) {
-    const RowGroup* group = rows_.group(chunk);
+  for (std::size_t chunk = 0; chunk < data_.rows.chunk_count(); ++chunk) {
+    const RowGroup* group = data_.rows.group(chunk);
     if (group == nullptr) {
       bytes += text_bytes_in_chunk(i, chunk, slots, is_key);
     } else if (i < group->column_count()) {
@@ -66,42 +68,45 @@ std::uint64_t Table::bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) 
   return bytes;
 }
 
-std::uint64_t Table::text_bytes_in_chunk(std::size_t i, std::size_t chunk,
-                                         mvcc::TransactionSlots& slots, bool with_dead) const {
-  const columns::Column& column = *columns_[i];
+std::uint64_t ColumnReclaim::text_bytes_in_chunk(std::size_t i, std::size_t chunk,
+                                                 mvcc::TransactionSlots& slots,
+                                                 bool with_dead) const {
+  const columns::Column& column = *data_.columns[i];
   const mvcc::SnapshotHold hold(slots);  // nobody writes to rows that it sees, or saw
   const mvcc::Visibility visibility = hold.visibility();
-  const std::uint32_t first = rows_.first_row_of(chunk);
-  const std::uint32_t end = std::min(first + rows_.rows_of(chunk), rows_.rows_end());
+  const std::uint32_t first = data_.rows.first_row_of(chunk);
+  const std::uint32_t end = std::min(first + data_.rows.rows_of(chunk), data_.rows.rows_end());
   std::uint64_t bytes = 0;
   for (std::uint32_t row = first; row < end; ++row) {
-    const mvcc::VersionLayout& version = rows_.version(row);
+    const mvcc::VersionLayout& version = data_.rows.version(row);
     if (with_dead ? visibility.happened(version.created) : visibility.sees(version))
-      bytes += long_bytes(rows_.view(row).text(column, i));
+      bytes += long_bytes(data_.rows.view(row).text(column, i));
   }
   return bytes;
 }
 
 // Protocol change_type, with the type that it has: what it owns begins empty.
-Status Table::renew_column(std::size_t number) {
-  return begin_edition(number, columns_[number]->type());
+Status ColumnReclaim::rewrite_column(std::size_t number) {
+  return columns_.begin_edition(number, data_.columns[number]->type());
 }
 
-bool Table::keeps_former(std::size_t chunk, std::uint64_t bytes) const {
-  if (const RowGroup* group = rows_.group(chunk); group != nullptr) return !group->is_up_to_date();
-  const columns::RowLayout& layout = rows_.layout(rows_.first_row_of(chunk));
-  if (layout.editions() == columns_.editions()) return false;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const columns::Column* of_cells = columns_[i]->at_edition(layout.edition(i));
-    const bool is_former = of_cells != nullptr && of_cells != columns_[i];
+bool ColumnReclaim::keeps_former(std::size_t chunk, std::uint64_t bytes) const {
+  if (const RowGroup* group = data_.rows.group(chunk); group != nullptr)
+    return !group->is_up_to_date();
+  const columns::RowLayout& layout = data_.rows.layout(data_.rows.first_row_of(chunk));
+  if (layout.editions() == data_.columns.editions()) return false;
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    const columns::Column* of_cells = data_.columns[i]->at_edition(layout.edition(i));
+    const bool is_former = of_cells != nullptr && of_cells != data_.columns[i];
     if (is_former && of_cells->is_used() && bytes_owned(*of_cells) >= bytes) return true;
   }
   return false;
 }
 
 // Whether nobody needs any more what the edition owns.
-bool Table::is_left_over(std::size_t i, const columns::Column& former) const noexcept {
-  if (!former.is_used() || rows_.is_read_as(i, former.edition(), needs_groups(former)))
+bool ColumnReclaim::is_left_over(std::size_t i, const columns::Column& former) const noexcept {
+  if (!former.is_used() ||
+      data_.rows.is_read_as(i, former.edition(), TableColumns::needs_groups(former)))
     return false;
   return !former.is_dictionary() || former.dictionary().is_indexed();
 }
@@ -110,19 +115,21 @@ bool Table::is_left_over(std::size_t i, const columns::Column& former) const noe
 // newest: no group names one of them, and no cell is of any but the newest, so that nobody looks
 // for one. A group of NULLs alone needs nothing of its edition, but says its number: opening must
 // find it in the list, and no other edition may be given it.
-bool Table::has_middle_to_forget(std::size_t i) const noexcept {
-  const columns::Column* former = columns_[i]->former();
-  if (former == nullptr || former->former() == nullptr || columns_[i]->is_dropped()) return false;
+bool ColumnReclaim::has_middle_to_forget(std::size_t i) const noexcept {
+  const columns::Column* former = data_.columns[i]->former();
+  if (former == nullptr || former->former() == nullptr || data_.columns[i]->is_dropped())
+    return false;
   for (; former != nullptr; former = former->former()) {
     const bool is_first = former->former() == nullptr;
-    if (former->is_used() || rows_.names_edition(i, former->edition(), !is_first)) return false;
+    if (former->is_used() || data_.rows.names_edition(i, former->edition(), !is_first))
+      return false;
   }
   return true;
 }
 
-bool Table::has_left_over() const noexcept {
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    for (const columns::Column* former = columns_[i]->former(); former != nullptr;
+bool ColumnReclaim::has_left_over() const noexcept {
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    for (const columns::Column* former = data_.columns[i]->former(); former != nullptr;
          former = former->former())
       if (is_left_over(i, *former)) return true;
     if (has_middle_to_forget(i)) return true;
@@ -131,13 +138,13 @@ bool Table::has_left_over() const noexcept {
 }
 
 // No step of it is in the pool: what nothing leads to is free at the next opening, too.
-std::uint64_t Table::release_former_editions() {
+std::uint64_t ColumnReclaim::release_former_editions() {
   // Who checks hints has them from the columns. Who builds indexes is not waited for.
   const std::unique_lock guard(build_mutex_, std::try_to_lock);
   if (!guard.owns_lock()) return 0;
   std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    for (columns::Column* former = columns_[i]->former(); former != nullptr;
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
+    for (columns::Column* former = data_.columns[i]->former(); former != nullptr;
          former = former->former()) {
       if (!is_left_over(i, *former)) continue;
       former->set_used(false);
@@ -145,7 +152,7 @@ std::uint64_t Table::release_former_editions() {
       former->release_all();
     }
   }
-  rows_.release_former();
+  data_.rows.release_former();
   forget_editions();
   return bytes;
 }
@@ -158,30 +165,30 @@ std::uint64_t Table::release_former_editions() {
 // Must hold:  no chunk is left with cells of them, nor a group that says their number, be its rows
 //             all NULL, or it could not be opened; what replaced the last is durable. Their numbers
 //             are given again only after that.
-void Table::forget_editions() {
-  StoredSchema next = stored();
+void ColumnReclaim::forget_editions() {
+  StoredSchema next = columns_.stored();
   std::vector<std::size_t> shortened;
   std::vector<pmem::Extent> layouts;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
+  for (std::size_t i = 0; i < data_.columns.size(); ++i) {
     if (!has_middle_to_forget(i)) continue;
     shortened.push_back(i);
     const auto is_middle = [&](const ChangedColumnLayout& changed) {
-      return changed.column == i && changed.edition != columns_[i]->edition();
+      return changed.column == i && changed.edition != data_.columns[i]->edition();
     };
     auto& changes = next.changed_columns;
     for (auto at = std::find_if(changes.begin(), changes.end(), is_middle); at != changes.end();
          at = std::find_if(changes.begin(), changes.end(), is_middle)) {
       const pmem::OffsetPtr<AddedColumnLayout> layout{at->layout};
-      layouts.push_back(extent_of(pool_, *pool_.at(layout)));
+      layouts.push_back(extent_of(data_.pool, *data_.pool.at(layout)));
       forget_edition(next, static_cast<std::size_t>(at - changes.begin()));
     }
   }
   if (shortened.empty()) return;
-  const Status altered = alter(std::move(next), [&] {
-    for (const std::size_t i : shortened) columns_[i]->forget_middle_editions();
+  const Status altered = columns_.alter(std::move(next), [&] {
+    for (const std::size_t i : shortened) data_.columns[i]->forget_middle_editions();
   });
   if (!altered.ok()) return;  // a full pool: the list stays as long as it is until the next merge
-  for (const pmem::Extent& layout : layouts) pool_.allocator().release(layout);
+  for (const pmem::Extent& layout : layouts) data_.pool.allocator().release(layout);
 }
 
 }  // namespace flugs::engine

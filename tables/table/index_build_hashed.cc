@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "mvcc/transaction_slots.h"
-#include "tables/table/table.h"
+#include "tables/table/index_build.h"
+#include "tables/table/row_sweep.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -25,11 +27,11 @@ constexpr std::uint32_t kRowsPerSource = 1u << 16;
 
 // From a version to an older one with the same key that the snapshot sees: what lies between them
 // is newer than the snapshot, so that no row of it has been used again.
-bool Table::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
-                     const mvcc::Visibility& snapshot) const {
-  for (std::uint32_t at = newer; at != kNoRow; at = rows_.previous(at)) {
+bool IndexBuild::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
+                          const mvcc::Visibility& snapshot) const {
+  for (std::uint32_t at = newer; at != kNoRow; at = data_.rows.previous(at)) {
     if (at == row) return true;
-    if (!key.same_key(at, row) || snapshot.happened(rows_.version(at).created)) return false;
+    if (!key.same_key(at, row) || snapshot.happened(data_.rows.version(at).created)) return false;
   }
   return false;
 }
@@ -38,9 +40,9 @@ bool Table::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row
 // them since: none leaves the indexes before all are in (keep_opening), so that every snapshot
 // finds them. Writers enter what they write; what they have replaced, and entered the replacement
 // of, is reached from that.
-Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
-                           recovery::Phases& phases) {
-  LateRows& late = *key.late();
+Status IndexBuild::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
+                                recovery::Phases& phases) {
+  DeferredRows& deferred = *key.deferred_rows();
   const mvcc::Visibility opening(slots_->mirrors(), slots_->opened_at(), mvcc::kNoStamp);
   const std::uint64_t rows = end - first;
   const std::uint64_t sources =
@@ -54,7 +56,7 @@ Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end
       for_each_unserved(key, first + static_cast<std::uint32_t>(rows * i / sources),
                         first + static_cast<std::uint32_t>(rows * (i + 1) / sources),
                         [&](std::uint32_t row) {
-                          if (late.has(rows_.version(row)) && key.is_hashed(row))
+                          if (deferred.has(data_.rows.version(row)) && key.is_hashed(row))
                             source.add(key.hash_of(row), row);
                         });
       return Status();
@@ -71,18 +73,18 @@ Status Table::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end
       return Status();
     });
   if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
-  late.note_entered(end);
+  deferred.note_entered(end);
   return {};
 }
 
 // Of keys that lack rows the one that was asked for first; else any.
-KeyIndex* Table::next_to_enter() const noexcept {
+KeyIndex* IndexBuild::next_to_enter() const noexcept {
   KeyIndex* next = nullptr;
   std::int64_t asked_at = std::numeric_limits<std::int64_t>::max();
-  for (KeyIndex* key : keys_) {
-    const LateRows* late = key->late();
-    if (late == nullptr || late->entered() == late->end()) continue;
-    const std::int64_t at = late->asked_at();
+  for (KeyIndex* key : data_.keys) {
+    const DeferredRows* deferred = key->deferred_rows();
+    if (deferred == nullptr || deferred->entered() == deferred->end()) continue;
+    const std::int64_t at = deferred->asked_at();
     if (next != nullptr && (at == 0 || at >= asked_at)) continue;
     next = key;
     asked_at = at == 0 ? asked_at : at;
@@ -90,44 +92,44 @@ KeyIndex* Table::next_to_enter() const noexcept {
   return next;
 }
 
-Status Table::build_hash(recovery::Phases& phases) {
+Status IndexBuild::build_hash(recovery::Phases& phases) {
   if (Status s = sweep_for_build(phases); !s.ok()) return s;
   while (KeyIndex* const key = next_to_enter()) {
-    const std::uint32_t first = key->late()->entered();
-    const std::uint32_t end = key->late()->end();
-    if (is_dropped()) return no_table();
+    const std::uint32_t first = key->deferred_rows()->entered();
+    const std::uint32_t end = key->deferred_rows()->end();
+    if (data_.is_dropped()) return no_table();
     if (first == 0) key->hash().make_room(unserved_rows(*key));
     const std::uint32_t rows = std::clamp(end / kPartsWished, kRowsEnteredMin, kRowsEnteredMax);
     if (Status s = enter_hashed(*key, first, first + std::min(rows, end - first), phases); !s.ok())
       return s;
   }
-  for (KeyIndex* key : keys_)
-    if (key->late() != nullptr) key->finish();
+  for (KeyIndex* key : data_.keys)
+    if (key->deferred_rows() != nullptr) key->finish();
   return {};
 }
 
 // Before anybody uses the table.
-void Table::set_builds_later(bool builds_later) noexcept {
+void IndexBuild::set_builds_later(bool builds_later) noexcept {
   builds_later_ = builds_later;
-  const bool is_left = builds_later && is_unbuilt(kHashIndexes);
+  const bool is_left = builds_later && is_deferred(DeferredIndexes::kHashIndexes);
   if (is_left && !keeps_opening_.exchange(true)) slots_->keep_opening();
   if (!is_left) release_opening();
 }
 
-void Table::release_opening() noexcept {
+void IndexBuild::release_opening() noexcept {
   if (keeps_opening_.exchange(false)) slots_->release_opening();
 }
 
 // When somebody first wanted indexes that are to be made; 0: nobody has, or there are none.
-std::int64_t Table::asked_at() const noexcept {
-  return (unbuilt_.load(std::memory_order_relaxed) & kAllIndexes) == 0
+std::int64_t IndexBuild::asked_at() const noexcept {
+  return (deferred_.load(std::memory_order_relaxed) & DeferredIndexes::kAllIndexes) == 0
              ? 0
              : asked_at_.load(std::memory_order_relaxed);
 }
 
-void Table::ask_for(KeyMask keys) noexcept {
-  for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(keys & keys_.kept())))
-    if (LateRows* late = keys_[place]->late()) late->ask();
+void IndexBuild::ask_for(KeyMask keys) noexcept {
+  for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(keys & data_.keys.kept())))
+    if (DeferredRows* deferred = data_.keys[place]->deferred_rows()) deferred->ask();
   if (asked_at_.load(std::memory_order_relaxed) != 0) return;
   std::int64_t nobody = 0;
   asked_at_.compare_exchange_strong(nobody,

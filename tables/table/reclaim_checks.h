@@ -8,34 +8,34 @@ namespace flugs::engine {
 
 /// What the columns of a table took when somebody last looked whether they should begin anew
 /// (decision 0026), which costs a visit to every text. Thread-safety: one thread at a time.
-class ColumnLooks {
+class ReclaimChecks {
  public:
   /// Whether the column, which takes `bytes`, is worth another look: it has a quarter more than at
   /// the last one, or less than half; or the room that it wanted then is there.
   bool take(std::size_t column, std::uint64_t bytes, std::uint64_t free_bytes) {
-    Look& look = look_of(column);
-    const bool has_changed = bytes >= look.bytes + look.bytes / 4 || bytes <= look.bytes / 2;
-    const bool has_room = look.free_bytes_wanted != 0 && free_bytes >= look.free_bytes_wanted;
+    Check& check = check_of(column);
+    const bool has_changed = bytes >= check.bytes + check.bytes / 4 || bytes <= check.bytes / 2;
+    const bool has_room = check.free_bytes_wanted != 0 && free_bytes >= check.free_bytes_wanted;
     if (!has_changed && !has_room) return false;
-    look = {bytes, 0};
+    check = {bytes, 0};
     return true;
   }
   /// It would have begun anew if there had been so many free bytes in the pool.
   void note_no_room(std::size_t column, std::uint64_t free_bytes_wanted) {
-    look_of(column).free_bytes_wanted = free_bytes_wanted;
+    check_of(column).free_bytes_wanted = free_bytes_wanted;
   }
 
  private:
-  struct Look {
+  struct Check {
     std::uint64_t bytes = 0;
     std::uint64_t free_bytes_wanted = 0;  ///< 0: it was not for want of room
   };
-  Look& look_of(std::size_t column) {
-    if (looks_.size() <= column) looks_.resize(column + 1);
-    return looks_[column];
+  Check& check_of(std::size_t column) {
+    if (checks_.size() <= column) checks_.resize(column + 1);
+    return checks_[column];
   }
 
-  std::vector<Look> looks_;
+  std::vector<Check> checks_;
 };
 
 }  // namespace flugs::engine

@@ -10,13 +10,13 @@
 namespace flugs::engine {
 
 /// The rows that were there at opening, for a unique key whose index in DRAM is made of them while
-/// transactions go on (tables/table/table_hashed.cc): how far that has come. Which those are, and
-/// which key each has, was settled at opening: what is written since has later stamps.
+/// transactions go on (tables/table/index_build_hashed.cc): how far that has come. Which those are,
+/// and which key each has, was settled at opening: what is written since has later stamps.
 /// Thread-safety: any thread.
-class LateRows {
+class DeferredRows {
  public:
   /// Rows below `end`, those that were committed at `opened_at`.
-  LateRows(std::uint32_t end, std::uint64_t opened_at) noexcept
+  DeferredRows(std::uint32_t end, std::uint64_t opened_at) noexcept
       : end_(end), opened_at_(opened_at) {}
 
   std::uint32_t end() const noexcept { return end_; }

@@ -1,5 +1,4 @@
-// Sweeping: what opening does to every row that was there before, at once or when it is first
-// needed.
+#include "tables/table/row_sweep.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +11,9 @@
 
 #include "mvcc/transaction_slots.h"
 #include "pmem/medium/flush_run.h"
-#include "tables/table/table.h"
+#include "tables/table/cell_checks.h"
+#include "tables/table/free_rows.h"
+#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 
@@ -69,13 +70,13 @@ void end_tag(mvcc::VersionLayout& version, pmem::Persister& persister) {
 //             reader may have seen that it was created, and then see that it is not deleted.
 //             No row is given free that somebody else gives free: one that was deleted since
 //             opening is left to garbage collection, which has its block swept before it begins.
-Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
-                    const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
-                    pmem::Persister& persister, SweepCounts& counts) const {
+Status RowSweep::sweep(std::uint32_t first, std::uint32_t end, Moment moment,
+                       const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
+                       pmem::Persister& persister, Counts& counts) const {
   std::uint32_t part_end = first;
   for (std::uint32_t row = first; row < end; row = part_end) {
-    part_end = std::min({end, rows_.end_of_chunk_with(row), row + UnsweptRows::kBlockRows});
-    const RowGroup* group = rows_.group_with(row);
+    part_end = std::min({end, data_.rows.end_of_chunk_with(row), row + UnsweptRows::kBlockRows});
+    const RowGroup* group = data_.rows.group_with(row);
     Status s = group != nullptr
                    ? sweep_group(*group, row, part_end, moment, slots, persister, counts)
                    : sweep_rows(row, part_end, moment, slots, free, persister, counts);
@@ -86,15 +87,15 @@ Status Table::sweep(std::uint32_t first, std::uint32_t end, SweepMoment moment,
 }
 
 // Rows of one chunk, UnsweptRows::kBlockRows at most.
-Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment moment,
-                         const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
-                         pmem::Persister& persister, SweepCounts& counts) const {
-  if (Status s = rows_.check_header(first); !s.ok()) return s;
+Status RowSweep::sweep_rows(std::uint32_t first, std::uint32_t end, Moment moment,
+                            const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
+                            pmem::Persister& persister, Counts& counts) const {
+  if (Status s = data_.rows.check_header(first); !s.ok()) return s;
   pmem::FlushRun dead(persister, "sweep/1");
   std::array<const std::byte*, UnsweptRows::kBlockRows> live;
   std::size_t live_count = 0;
   for (std::uint32_t row = first; row < end; ++row) {
-    mvcc::VersionLayout& version = rows_.version(row);
+    mvcc::VersionLayout& version = data_.rows.version(row);
     const Found found = found_in(version, slots);
     if (found == Found::kImpossible) return impossible_stamps(row, slots);
     if (found == Found::kDead) {
@@ -102,44 +103,32 @@ Status Table::sweep_rows(std::uint32_t first, std::uint32_t end, SweepMoment mom
       free.push_back(row);
       continue;
     }
-    live[live_count++] = rows_.address(row);
-    if (found == Found::kStaleTag && moment == SweepMoment::kOpening) end_tag(version, persister);
+    live[live_count++] = data_.rows.address(row);
+    if (found == Found::kStaleTag && moment == Moment::kOpening) end_tag(version, persister);
   }
   counts.live += live_count;
   // Codes are looked up without another check from here on.
-  return verify_rows(first, std::span(live.data(), live_count));
+  return check_cells(data_, first, std::span(live.data(), live_count));
 }
 
-// `rows` are of the chunk with row `first`.
-Status Table::verify_rows(std::uint32_t first, std::span<const std::byte* const> rows) const {
-  const columns::RowLayout& layout = rows_.layout(first);
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const std::size_t wrong = columns_[i]->first_implausible(layout, rows, i);
-    if (wrong == rows.size()) continue;
-    const auto distance = static_cast<std::uint64_t>(rows[wrong] - rows_.address(first));
-    return implausible_cell(first + static_cast<std::uint32_t>(distance / layout.row_bytes()), i);
-  }
-  return {};
-}
-
-Status Table::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const {
-  const mvcc::VersionLayout& version = rows_.version(row);
+Status RowSweep::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlots& slots) const {
+  const mvcc::VersionLayout& version = data_.rows.version(row);
   const mvcc::Stamp created = mvcc::load_stamp(version.created);
   const mvcc::Stamp deleted = mvcc::load_stamp(version.deleted);
   return Status(StatusCode::kCorrupt,
                 fmt::format("{}: table {}, row {}: time-stamp expected at most {}, found {}",
-                            pool_.path(), name(), row, slots.opened_at(),
+                            data_.pool.path(), data_.name(), row, slots.opened_at(),
                             std::max(mvcc::is_tag(created) ? 0 : created,
                                      mvcc::is_tag(deleted) ? 0 : deleted)));
 }
 
 // The rows of a group that died stay where they are: the next merge leaves them out. Of a group
 // that a run serves nothing but its version blocks is looked at.
-Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
-                          SweepMoment moment, const mvcc::TransactionSlots& slots,
-                          pmem::Persister& persister, SweepCounts& counts) const {
-  const std::uint32_t group_first = rows_.first_row_of_chunk_with(first);
-  const bool is_served = runs_.serves(first);
+Status RowSweep::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
+                             Moment moment, const mvcc::TransactionSlots& slots,
+                             pmem::Persister& persister, Counts& counts) const {
+  const std::uint32_t group_first = data_.rows.first_row_of_chunk_with(first);
+  const bool is_served = data_.runs.serves(first);
   pmem::FlushRun dead(persister, "sweep/1");
   for (std::uint32_t row = first; row < end; ++row) {
     const std::uint32_t offset = row - group_first;
@@ -159,72 +148,48 @@ Status Table::sweep_group(const RowGroup& group, std::uint32_t first, std::uint3
       continue;
     }
     if (!is_served) ++counts.live;
-    if (found == Found::kStaleTag && moment == SweepMoment::kOpening) end_tag(*version, persister);
+    if (found == Found::kStaleTag && moment == Moment::kOpening) end_tag(*version, persister);
   }
   return {};
-}
-
-Status Table::verify_row(std::uint32_t row) const {
-  if (rows_.view(row).is_in_group()) return {};  // checked when the group was loaded
-  const columns::RowLayout& layout = rows_.layout(row);
-  const std::byte* cells = rows_.address(row);
-  for (std::size_t i = 0; i < columns_.size(); ++i)
-    if (!columns_[i]->is_plausible(layout, cells, i) ||
-        !columns_[i]->has_whole_entry(layout, cells, i))
-      return implausible_cell(row, i);
-  return {};
-}
-
-Status Table::implausible_cell(std::uint32_t row, std::size_t column) const {
-  const columns::Column* edition = columns_[column]->at_edition(rows_.layout(row).edition(column));
-  const std::uint64_t found = rows_.layout(row).load_cell(rows_.address(row), column).low;
-  const std::uint32_t count = edition == nullptr ? 0 : edition->dictionary().count();
-  const std::string expected =
-      edition != nullptr && edition->is_dictionary() && found < count
-          ? "a ValueID whose entry is whole"
-          : fmt::format("a ValueID below {} or text inside the pool", count);
-  return Status(StatusCode::kCorrupt,
-                fmt::format("{}: table {}, row {}, column {}: expected {}, found {}", pool_.path(),
-                            name(), row, columns_[column]->name(), expected, found));
 }
 
 // Of a block that was taken. What is wrong is kept for whoever asks; dead rows of a damaged block
 // are not used again.
-void Table::sweep_block(std::uint32_t block) {
+void RowSweep::sweep_block(std::uint32_t block) {
   const std::uint32_t first = block * UnsweptRows::kBlockRows;
   std::vector<std::uint32_t> free;
-  SweepCounts counts;
-  pmem::Persister persister(pool_.medium());
-  Status swept = sweep(first, first + UnsweptRows::kBlockRows, SweepMoment::kOpen, *slots_, free,
+  Counts counts;
+  pmem::Persister persister(data_.pool.medium());
+  Status swept = sweep(first, first + UnsweptRows::kBlockRows, Moment::kOpen, *slots_, free,
                        persister, counts);
   persister.fence("sweep/1");
   if (swept.ok()) {
-    add_swept_rows(std::move(free));
+    free_rows_.add_swept(std::move(free), *slots_);
   } else {
-    const std::lock_guard guard(sweep_mutex_);
-    if (sweep_status_.ok()) sweep_status_ = std::move(swept);
+    const std::lock_guard guard(mutex_);
+    if (status_.ok()) status_ = std::move(swept);
   }
   unswept_.note_swept(block);
 }
 
-std::uint32_t Table::rows_left_unswept(std::size_t tables) const noexcept {
+std::uint32_t RowSweep::rows_left_unswept(std::size_t tables) const noexcept {
   // What slots had been granted at a crash lies at the end. Of many tables less is swept of each,
   // so that opening does not take longer with their number than their loading.
   constexpr std::uint32_t kSweptAtOnce = 1u << 13;
   constexpr std::size_t kSweptInAll = std::size_t{1} << 17;
   const std::uint32_t share = static_cast<std::uint32_t>(std::clamp<std::size_t>(
       kSweptInAll / std::max<std::size_t>(tables, 1), UnsweptRows::kBlockRows, kSweptAtOnce));
-  const std::uint32_t end = rows_.rows_end();
+  const std::uint32_t end = data_.rows.rows_end();
   return (end - std::min(end, share)) / UnsweptRows::kBlockRows * UnsweptRows::kBlockRows;
 }
 
-void Table::leave_unswept(std::uint32_t end, mvcc::TransactionSlots& slots) {
+void RowSweep::defer(std::uint32_t end, mvcc::TransactionSlots& slots) {
   slots_ = &slots;
   unswept_.leave(end);
 }
 
 // A block that another thread sweeps is not waited for: that thread may be of the least priority.
-bool Table::may_unlink(std::uint32_t row, std::size_t& sweeps_left) {
+bool RowSweep::may_unlink(std::uint32_t row, std::size_t& sweeps_left) {
   if (__builtin_expect(!unswept_.has(row), 1)) return true;
   const std::uint32_t block = row / UnsweptRows::kBlockRows;
   if (sweeps_left == 0 || !unswept_.take(block)) return !unswept_.has(row);
@@ -233,53 +198,20 @@ bool Table::may_unlink(std::uint32_t row, std::size_t& sweeps_left) {
   return true;
 }
 
-bool Table::sweep_more() {
+bool RowSweep::sweep_more() {
   if (!unswept_.any()) return false;
   const std::uint32_t block = unswept_.take_next();
   if (block != UnsweptRows::kNone) sweep_block(block);
   return block != UnsweptRows::kNone;
 }
 
-void Table::add_swept_rows(std::vector<std::uint32_t>&& rows) {
-  if (rows.empty()) return;
-  const std::uint64_t since = slots_->latest_snapshot();
-  const std::lock_guard guard(free_mutex_);
-  swept_count_.fetch_add(rows.size(), std::memory_order_relaxed);
-  if (!swept_rows_.empty() && swept_rows_.back().since >= since) {
-    std::vector<std::uint32_t>& last = swept_rows_.back().rows;
-    last.insert(last.end(), rows.begin(), rows.end());
-  } else {
-    swept_rows_.push_back({since, std::move(rows)});
-  }
-}
-
-// Holds free_mutex_. A look costs microseconds, so it is not had again before some have committed.
-void Table::release_swept_rows() {
-  constexpr std::uint64_t kCommitsBetween = 64;
-  const std::uint64_t now = slots_->now();
-  if (swept_looked_at_ != 0 && now < swept_looked_at_ + slots_->time_of(kCommitsBetween)) return;
-  swept_looked_at_ = now;
-  const std::uint64_t oldest = slots_->oldest_snapshot();
-  auto batch = swept_rows_.begin();
-  for (; batch != swept_rows_.end() && batch->since < oldest; ++batch) {
-    free_rows_.insert(free_rows_.end(), batch->rows.begin(), batch->rows.end());
-    swept_count_.fetch_sub(batch->rows.size(), std::memory_order_relaxed);
-  }
-  swept_rows_.erase(swept_rows_.begin(), batch);
-  free_count_.store(free_rows_.size(), std::memory_order_relaxed);
-}
-
-Status Table::sweep_all() {
+Status RowSweep::sweep_all() {
   while (sweep_more()) {
   }
   unswept_.wait_until_swept();
-  if (swept_count_.load(std::memory_order_relaxed) != 0) {
-    slots_->advance();  // whoever begins now is above what was swept, by whomever
-    const std::lock_guard guard(free_mutex_);
-    swept_looked_at_ = 0;
-  }
-  const std::lock_guard guard(sweep_mutex_);
-  return sweep_status_;
+  if (slots_ != nullptr) free_rows_.release_swept_soon(*slots_);
+  const std::lock_guard guard(mutex_);
+  return status_;
 }
 
 }  // namespace flugs::engine

@@ -5,18 +5,21 @@
 #include <vector>
 
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table.h"
+#include "tables/table/index_build.h"
+#include "tables/table/row_reader.h"
+#include "tables/table/table_data.h"
+#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 
-bool Table::is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept {
-  return !rows_.exists(row) || again.is_same(rows_.version(row));
+bool RowReader::is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept {
+  return !data_.rows.exists(row) || again.is_same(data_.rows.version(row));
 }
 
 // The rows that a look-up without an ordered key finds, in ascending order.
-void Table::collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
-                           const columns::Candidates& heads, const mvcc::Visibility& visibility,
-                           std::vector<std::uint32_t>& out) const {
+void RowReader::collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
+                               const columns::Candidates& heads, const mvcc::Visibility& visibility,
+                               std::vector<std::uint32_t>& out) const {
   out.clear();
   for (const std::uint32_t head : heads.view())
     if (const std::uint32_t row = visible_version(key, head, wanted, visibility); row != kNoRow)
@@ -25,18 +28,18 @@ void Table::collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
   out.erase(std::unique(out.begin(), out.end()), out.end());
 }
 
-bool Table::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
-                           const ReadAgain& again) const {
-  if (!keys_.can_find(key_index)) return false;  // dropped: others may not have kept it up
-  const KeyIndex& key = *keys_[key_index];
+bool RowReader::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
+                               const ReadAgain& again) const {
+  if (!data_.keys.can_find(key_index)) return false;  // dropped: others may not have kept it up
+  const KeyIndex& key = *data_.keys[key_index];
   if (key.is_ordered())
     return is_same_range(key_index, {prefix, true}, {prefix, true}, kNoRow, again);
   std::array<Value, kKeyColumnsMax> copy;
   for (std::size_t i = 0; i < prefix.size(); ++i)
-    copy[i] = columns::normalised(prefix[i], columns_[key.columns()[i]]->type());
+    copy[i] = columns::normalised(prefix[i], data_.columns[key.columns()[i]]->type());
   const std::span<const Value> wanted(copy.data(), prefix.size());
   if (!key.is_hashed(wanted)) {
-    const std::uint32_t end = rows_.rows_end();
+    const std::uint32_t end = data_.rows.rows_end();
     for (std::uint32_t row = 0; row < end; ++row)
       if (!is_same_row(row, again) && key.matches(row, wanted)) return false;
     return true;
@@ -52,37 +55,37 @@ bool Table::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
 }
 
 // An ordered key has an entry for each version: each is looked at by itself.
-bool Table::is_same_range(std::size_t key_index, const KeyBound& lower, const KeyBound& upper,
-                          std::uint32_t last, const ReadAgain& again) const {
-  if (!keys_.can_find(key_index)) return false;
-  const KeyIndex& key = *keys_[key_index];
+bool RowReader::is_same_range(std::size_t key_index, const KeyBound& lower, const KeyBound& upper,
+                              std::uint32_t last, const ReadAgain& again) const {
+  if (!data_.keys.can_find(key_index)) return false;
+  const KeyIndex& key = *data_.keys[key_index];
   // What was read was in order then; a column may have another type since, with the same payloads.
   const auto normalised = [&](const KeyBound& bound) {
     std::vector<Value> values(bound.values.begin(), bound.values.end());
     for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = columns::normalised(values[i], columns_[key.columns()[i]]->type());
+      values[i] = columns::normalised(values[i], data_.columns[key.columns()[i]]->type());
     return values;
   };
   const std::vector<Value> low = normalised(lower);
   const std::vector<Value> high = normalised(upper);
   bool is_same = true;
   const auto matters = [&](std::uint32_t row) { return row == last || !is_same_row(row, again); };
-  walk_key(key, {low, lower.inclusive, high, upper.inclusive}, again.then.snapshot(), matters,
-           [&](std::uint32_t row) {
-             is_same = is_same_row(row, again);
-             return is_same && row != last;
-           });
+  build_.walk(key, {low, lower.inclusive, high, upper.inclusive}, again.then.snapshot(), matters,
+              [&](std::uint32_t row) {
+                is_same = is_same_row(row, again);
+                return is_same && row != last;
+              });
   return is_same;
 }
 
-bool Table::is_same_scan(const Predicate& where, const ReadAgain& again) const {
-  const std::uint32_t end = rows_.rows_end();
+bool RowReader::is_same_scan(const Predicate& where, const ReadAgain& again) const {
+  const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t row = 0; row < end; ++row) {
     if (is_same_row(row, again)) continue;
     if (!where.has_column) return false;
     const std::size_t column = where.column.value();
-    const Value wanted = columns::normalised(where.equals, columns_[column]->type());
-    if (rows_.view(row).equals(*columns_[column], column, wanted)) return false;
+    const Value wanted = columns::normalised(where.equals, data_.columns[column]->type());
+    if (data_.rows.view(row).equals(*data_.columns[column], column, wanted)) return false;
   }
   return true;
 }

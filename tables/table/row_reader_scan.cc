@@ -4,7 +4,10 @@
 #include <array>
 #include <optional>
 
-#include "tables/table/table.h"
+#include "tables/table/index_build.h"
+#include "tables/table/row_reader.h"
+#include "tables/table/table_data.h"
+#include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {
 
@@ -102,45 +105,47 @@ void decode_batch(ScanBatch& batch, const columns::ColumnArray& columns,
 
 }  // namespace
 
-Status Table::scan(const TransactionContext& context, std::span<const ColumnId> wanted,
-                   const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const {
+Status RowReader::scan(const TransactionContext& context, std::span<const ColumnId> wanted,
+                       const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const {
   for (const ColumnId id : wanted)
-    if (!has_column(id)) return no_column(id);
+    if (!data_.has_column(id)) return data_.no_column(id);
   if (where.has_column) {
-    if (!has_column(where.column)) return no_column(where.column);
-    const columns::Column& column = *columns_[where.column.value()];
+    if (!data_.has_column(where.column)) return data_.no_column(where.column);
+    const columns::Column& column = *data_.columns[where.column.value()];
     const Status type_fits = column.check(where.equals, column.type());
     if (!where.equals.is_null() && !type_fits.ok())
       return Status(StatusCode::kInvalidArgument, std::string(type_fits.message()));
   }
-  const Filter filter = make_filter(columns_, where);
+  const Filter filter = make_filter(data_.columns, where);
   if (filter.match == Match::kNoRow) return {};
   // Rows that a merge moved after a drop have nothing of the column any more.
   const auto dropped_meanwhile = [&]() -> Status {
-    if (__builtin_expect(!has_dropped_columns(), 1)) return {};
+    if (__builtin_expect(!data_.has_dropped_columns(), 1)) return {};
     for (const ColumnId id : wanted)
-      if (!has_column(id)) return no_column(id);
-    return where.has_column && !has_column(where.column) ? no_column(where.column) : Status();
+      if (!data_.has_column(id)) return data_.no_column(id);
+    return where.has_column && !data_.has_column(where.column) ? data_.no_column(where.column)
+                                                               : Status();
   };
 
   ScanBatch batch;
-  const std::uint32_t end = rows_.rows_end();
+  const std::uint32_t end = data_.rows.rows_end();
   const std::size_t batch_rows = std::min<std::size_t>(ScanBatch::kRowsMax, end);
-  prepare_batch(batch, columns_, wanted, batch_rows);
+  prepare_batch(batch, data_.columns, wanted, batch_rows);
   std::size_t filled = 0;
   Status dropped;
   const auto deliver = [&] {
     batch.set_row_count(filled);
     filled = 0;
-    decode_batch(batch, columns_, wanted, rows_);
+    decode_batch(batch, data_.columns, wanted, data_.rows);
     dropped = dropped_meanwhile();
     return dropped.ok() && visit(batch);
   };
   for (std::uint32_t row = 0; row < end; ++row) {
     if (row % ScanBatch::kRowsMax == 0 && context.ending.is_to_end())
       return context.ending.why_ended();
-    if (!context.visibility.sees(rows_.version(row))) continue;
-    if (const RowView view = rows_.view(row); !filter.admits(*columns_[filter.column], view))
+    if (!context.visibility.sees(data_.rows.version(row))) continue;
+    if (const RowView view = data_.rows.view(row);
+        !filter.admits(*data_.columns[filter.column], view))
       continue;
     batch.row_id_buffer()[filled++] = RowId(row);
     if (filled == batch_rows && !deliver()) return dropped;

@@ -35,10 +35,10 @@ bool pays(const columns::Column& column, std::uint64_t rows) noexcept {
 
 }  // namespace
 
-bool Table::leave_dictionaries(TransactionContext& context) {
-  const auto is_judged = [&](std::size_t i) { return has_judged_dictionary(*columns_[i]); };
+bool Table::give_up_dictionaries(TransactionContext& context) {
+  const auto is_judged = [&](std::size_t i) { return has_judged_dictionary(*data_.columns[i]); };
   std::size_t i = 0;
-  const std::size_t end = columns_.size();
+  const std::size_t end = data_.columns.size();
   while (i < end && !is_judged(i)) ++i;
   if (__builtin_expect(i == end, 1)) return false;
   // Who holds one of them may be waiting for this transaction to end.
@@ -49,13 +49,13 @@ bool Table::leave_dictionaries(TransactionContext& context) {
   bool have_changed = false;
   for (; i < end; ++i) {
     if (!is_judged(i)) continue;
-    columns::Column& column = *columns_[i];
+    columns::Column& column = *data_.columns[i];
     const std::uint32_t entries = column.dictionary().count();
     column.set_judged_from(entries + entries / 4);
     if (!schema().columns[i].chooses_encoding)
       column.set_judged_from(std::numeric_limits<std::uint32_t>::max());
-    else if (!pays(column, rows_.rows_end()))
-      have_changed |= renew_column(i).ok();  // if not, it stays as it is
+    else if (!pays(column, data_.rows.rows_end()))
+      have_changed |= column_reclaim().rewrite_column(i).ok();  // if not, it stays as it is
   }
   if (have_changed) note_readers_of_replaced(context.slots->advance());
   return have_changed;

@@ -1,0 +1,183 @@
+#include "tables/table/cascade.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+#include <vector>
+
+#include "base/shown.h"
+#include "tables/table/row_writer.h"
+#include "tables/table/table.h"
+#include "tables/transactions/transaction_context.h"
+
+namespace flugs::engine {
+
+/// Rows that a statement has made so far. They are listed when somebody asks, as cascades hardly
+/// ever come to a row of which the transaction has made another version.
+class RowsMade {
+ public:
+  RowsMade(const TransactionContext& context, const TransactionMark& mark)
+      : context_(context), next_(mark.writes) {}
+
+  bool has(const Table& table, std::uint32_t row) {
+    for (; next_ < context_.writes.size(); ++next_)
+      if (const mvcc::Write& write = context_.writes[next_]; !write.deletes)
+        rows_.insert(name_of(write.table, write.row));
+    return rows_.contains(name_of(table.id().value(), row));
+  }
+  /// The version of the record that was there before the statement; the row itself, if that was
+  /// there, or there was none.
+  std::uint32_t before(const Table& table, std::uint32_t row) {
+    const bool is_own =
+        mvcc::load_stamp(table.rows().version(row).created) == context_.visibility.own_tag();
+    while (is_own && table.rows().previous(row) != kNoRow && has(table, row))
+      row = table.rows().previous(row);
+    return row;
+  }
+
+ private:
+  static std::uint64_t name_of(std::uint32_t table, std::uint32_t row) noexcept {
+    return std::uint64_t{table} << 32 | row;
+  }
+
+  const TransactionContext& context_;
+  std::size_t next_;  // of the writes: not listed yet
+  std::unordered_set<std::uint64_t> rows_;
+};
+
+namespace {
+
+using CascadeValues = std::array<Value, kKeyColumnsMax>;
+
+/// In one statement a column of a row gets one value, but for NULL. Else rows that refer to what
+/// they were before could take turns for ever (SQL: triggered data change violation).
+Status check_first_change(const ForeignKey& foreign, RowsMade& made, std::uint32_t row,
+                          std::span<const ColumnValue> changes) {
+  const std::uint32_t before = made.before(foreign.child, row);
+  if (before == row) return {};
+  for (const ColumnValue& change : changes) {
+    const std::size_t i = change.column.value();
+    const columns::Column& column = *foreign.child.columns()[i];
+    const Value now = foreign.child.rows().view(row).value(column, i);
+    const Value then = foreign.child.rows().view(before).value(column, i);
+    if (compare_values(now, then) != 0 && compare_values(now, change.value) != 0)
+      return Status(StatusCode::kConstraintViolated,
+                    fmt::format("one statement would change column {} from {} to {} and to {}",
+                                column.name(), shown(then), shown(now), shown(change.value)));
+  }
+  return {};
+}
+
+}  // namespace
+
+// What the foreign keys say is to be done with rows that referred to the one that was deleted by
+// the write, or replaced by the row of the write before it.
+Status Cascade::act_on_children(Table& parent, std::size_t write, RowsMade& made) {
+  const std::uint32_t old = context_.writes[write].row;
+  const TableData& data = parent.data();
+  const RowReader reader = parent.reader();
+  std::uint32_t replacement = kNoRow;
+  if (write > 0 && !context_.writes[write - 1].deletes &&
+      context_.writes[write - 1].table == data.layout.table_id &&
+      data.rows.previous(context_.writes[write - 1].row) == old)
+    replacement = context_.writes[write - 1].row;
+  CascadeValues room;
+  std::vector<std::uint32_t> found;
+  for (const ForeignKey* foreign : *parent.references().referrers()) {
+    const ReferenceAction action =
+        replacement == kNoRow ? foreign->schema().on_delete : foreign->schema().on_update;
+    if (action == ReferenceAction::kRestrict) continue;
+    const std::span<const std::uint16_t> columns = data.keys[foreign->parent_key]->columns();
+    const std::span<Value> values(room.data(), columns.size());
+    if (!reader.values_of(old, columns, values)) continue;
+    if (Status s = reader.collect(foreign->parent_key, values, context_.visibility, 1, found);
+        !s.ok())
+      return s;
+    if (!found.empty()) continue;
+    if (foreign->child.is_dropped()) return in_between(*foreign);
+    if (Status s = foreign->child.reader().collect(foreign->child_key, values, context_.visibility,
+                                                   ~std::size_t{0}, found);
+        !s.ok())
+      return s;
+    const bool cascades = action == ReferenceAction::kCascade;
+    std::vector<ColumnValue> changes;
+    for (std::size_t i = 0; i < columns.size() && (replacement != kNoRow || !cascades); ++i)
+      changes.push_back(
+          {ColumnId(foreign->columns[i]),
+           cascades ? data.rows.view(replacement).value(*data.columns[columns[i]], columns[i])
+                    : Value::null()});
+    for (const std::uint32_t child : found) {
+      Status s;
+      if (cascades && !changes.empty()) s = check_first_change(*foreign, made, child, changes);
+      if (s.ok()) s = act_on_child(foreign->child, child, changes);
+      if (!s.ok()) {
+        if (context_.notes_reads())
+          context_.reads.add_refused_update(foreign->child, child, changes, s.code());
+        return s.code() == StatusCode::kConflict
+                   ? s
+                   : Status(s.code(),
+                            fmt::format("{}: {}", name_of_foreign_key(*foreign), s.message()));
+      }
+    }
+  }
+  return {};
+}
+
+// Without changes the row is removed.
+Status Cascade::act_on_child(Table& child, std::uint32_t row,
+                             std::span<const ColumnValue> changes) {
+  RowWriter writer(child, context_);
+  return changes.empty() ? writer.remove_only(RowId(row))
+                         : writer.update_only(RowId(row), changes).status();
+}
+
+// Indexes that opening left, of tables whose keys will be looked up or whose rows may be changed.
+Status Cascade::prepare_related(Table& table) noexcept {
+  for (const auto& foreign : table.references().foreign_keys())
+    if (foreign->parent.index_build().is_deferred())
+      if (Status s = foreign->parent.index_build().prepare_lookup(foreign->parent_key); !s.ok())
+        return s;
+  const auto* const referrers = table.references().referrers();
+  if (referrers == nullptr) return {};
+  for (const ForeignKey* foreign : *referrers)
+    if (foreign->child.index_build().is_deferred())
+      if (Status s = foreign->child.index_build().prepare_write(); !s.ok()) return s;
+  return {};
+}
+
+// Follows foreign keys from what the statement has written, and from what that has written in turn.
+// Rows are asked at the end, when all is done that is to be done. On failure nothing is left.
+Status Cascade::finish() {
+  const Visit visiting(context_);  // which may take long
+  Status s;
+  RowsMade made(context_, mark_);
+  for (std::size_t i = mark_.writes; i < context_.writes.size() && s.ok(); ++i) {
+    Table& table = *context_.table_of(context_.writes[i].table);
+    s = prepare_related(table);
+    if (s.ok() && context_.writes[i].deletes && table.references().referrers() != nullptr)
+      s = act_on_children(table, i, made);
+  }
+  ReadSet* reads = context_.notes_reads() ? &context_.reads : nullptr;
+  for (std::size_t i = mark_.writes; i < context_.writes.size() && s.ok(); ++i) {
+    const mvcc::Write& write = context_.writes[i];
+    const Result<bool> holds =
+        context_.table_of(write.table)->references().check(write, context_.visibility, reads);
+    if (!holds.ok()) {
+      s = holds.status();
+    } else {
+      context_.asks_references |= *holds;
+    }
+  }
+  if (s.ok()) return s;
+  if (s.code() == StatusCode::kConflict) context_.conflicts.add();
+  // The refusal rests on the rows on the way to it, which keep no trace of the statement.
+  for (std::size_t i = mark_.writes; i < context_.writes.size() && reads != nullptr; ++i)
+    if (context_.writes[i].deletes)
+      reads->add_row(*context_.table_of(context_.writes[i].table), context_.writes[i].row);
+  context_.undo_since(mark_);
+  return s;
+}
+
+}  // namespace flugs::engine

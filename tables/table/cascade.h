@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "flugs/status.h"
+#include "flugs/transaction.h"
+#include "tables/transactions/savepoints.h"
+
+namespace flugs::engine {
+
+class RowsMade;
+class Table;
+class TransactionContext;
+
+/// The end of a statement that wrote rows of tables with foreign keys: follows these from what the
+/// statement has written, and from what that has written in turn. Checks come when all is done that
+/// the foreign keys demand.
+///
+/// Invariant: a statement fulfils all foreign keys of the rows it touched, or leaves nothing
+/// behind. Thread-safety: one thread, as the context.
+class Cascade final {
+ public:
+  /// `mark`: where the statement began.
+  Cascade(TransactionContext& context, const TransactionMark& mark) noexcept
+      : context_(context), mark_(mark) {}
+
+  /// Fails with kConstraintViolated, kConflict, or as a write does; all since the mark is undone
+  /// then.
+  Status finish();
+
+ private:
+  Status act_on_children(Table& parent, std::size_t write, RowsMade& made);
+  Status act_on_child(Table& child, std::uint32_t row, std::span<const ColumnValue> changes);
+  static Status prepare_related(Table& table) noexcept;
+
+  TransactionContext& context_;
+  const TransactionMark mark_;
+};
+
+}  // namespace flugs::engine

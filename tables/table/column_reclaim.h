@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/mutex.h"
+#include "flugs/function_ref.h"
+#include "flugs/status.h"
+#include "mvcc/transaction_slots.h"
+
+namespace flugs::columns {
+class Column;
+}
+
+namespace flugs::engine {
+
+class TableColumns;
+struct TableData;
+
+/// Rewriting columns to reclaim space (decision 0026). A column that owns much that no row needs
+/// gets another edition of the same type, which owns nothing; merges then move the values. What the
+/// former edition owns is given back when no row is of it.
+///
+/// Thread-safety: under the table's merge_mutex. Holds nothing: make one where it is needed.
+class ColumnReclaim final {
+ public:
+  /// `build_mutex` is that of the table's IndexBuild.
+  ColumnReclaim(TableData& data, TableColumns& columns, Mutex& build_mutex) noexcept
+      : data_(data), columns_(columns), build_mutex_(build_mutex) {}
+
+  /// What the column's newest edition owns in the pool, its index there included.
+  std::uint64_t bytes_of_column(std::size_t i) const;
+  /// What it would take, at most, to hold its values without a dictionary, if the chunks were
+  /// merged for which `is_merged`. Looks at every text.
+  std::uint64_t bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
+                             FunctionRef<bool(std::size_t chunk)> is_merged) const;
+  /// What a merge of all chunks and groups would write of its texts, at most.
+  std::uint64_t bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const;
+  /// The column, not a dropped one, gets another edition of the same type, which holds values
+  /// directly and owns nothing so far. Also under the database's ddl_mutex_. Fails with kBusy
+  /// (there are as many editions as can be), kOutOfSpace.
+  Status rewrite_column(std::size_t number);
+  /// Whether the chunk has cells of a former edition that owns at least so many bytes in the pool,
+  /// or the group columns that a merge would write anew: it has to before such an edition can go.
+  bool keeps_former(std::size_t chunk, std::uint64_t bytes) const;
+  bool has_left_over() const noexcept;
+  /// Gives back what former editions own of which no row is left; bytes in the pool. No transaction
+  /// is left that began before the last such row went, or before a column was rewritten. Also under
+  /// the database's ddl_mutex_.
+  std::uint64_t release_former_editions();
+
+ private:
+  std::uint64_t text_bytes_in_chunk(std::size_t i, std::size_t chunk, mvcc::TransactionSlots& slots,
+                                    bool with_dead) const;
+  bool is_left_over(std::size_t i, const columns::Column& former) const noexcept;
+  bool has_middle_to_forget(std::size_t i) const noexcept;
+  void forget_editions();
+
+  TableData& data_;
+  TableColumns& columns_;
+  Mutex& build_mutex_;
+};
+
+}  // namespace flugs::engine

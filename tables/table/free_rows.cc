@@ -1,0 +1,120 @@
+#include "tables/table/free_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/shared_words.h"
+#include "mvcc/transaction_slots.h"
+#include "tables/rows/row_store.h"
+#include "tables/transactions/slot_rows.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Rows that a slot takes from the table's free ones at a time.
+constexpr std::size_t kFreeRowsTaken = 64;
+
+}  // namespace
+
+void FreeRows::add(const std::vector<std::uint32_t>& rows) {
+  const std::lock_guard guard(mutex_);
+  note_write(SharedWord::kFreeRows, &mutex_);
+  note_write(SharedWord::kFreeRows, &free_count_);
+  free_.insert(free_.end(), rows.begin(), rows.end());
+  free_count_.store(free_.size(), std::memory_order_relaxed);
+}
+
+void FreeRows::add(std::vector<std::uint32_t>&& rows) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (free_.empty()) free_.swap(rows);
+  }
+  add(std::as_const(rows));
+}
+
+void FreeRows::add_swept(std::vector<std::uint32_t>&& rows, mvcc::TransactionSlots& slots) {
+  if (rows.empty()) return;
+  const std::uint64_t since = slots.latest_snapshot();
+  const std::lock_guard guard(mutex_);
+  slots_ = &slots;
+  swept_count_.fetch_add(rows.size(), std::memory_order_relaxed);
+  if (!swept_.empty() && swept_.back().since >= since) {
+    std::vector<std::uint32_t>& last = swept_.back().rows;
+    last.insert(last.end(), rows.begin(), rows.end());
+  } else {
+    swept_.push_back({since, std::move(rows)});
+  }
+}
+
+void FreeRows::release_swept_soon(mvcc::TransactionSlots& slots) {
+  if (swept_count_.load(std::memory_order_relaxed) == 0) return;
+  slots.advance();  // whoever begins now is above what was swept, by whomever
+  const std::lock_guard guard(mutex_);
+  looked_at_ = 0;
+}
+
+// Holds mutex_. A look costs microseconds, so there is no other before some have committed.
+void FreeRows::release_swept() {
+  constexpr std::uint64_t kCommitsBetween = 64;
+  const std::uint64_t now = slots_->now();
+  if (looked_at_ != 0 && now < looked_at_ + slots_->time_of(kCommitsBetween)) return;
+  looked_at_ = now;
+  const std::uint64_t oldest = slots_->oldest_snapshot();
+  auto batch = swept_.begin();
+  for (; batch != swept_.end() && batch->since < oldest; ++batch) {
+    free_.insert(free_.end(), batch->rows.begin(), batch->rows.end());
+    swept_count_.fetch_sub(batch->rows.size(), std::memory_order_relaxed);
+  }
+  swept_.erase(swept_.begin(), batch);
+  free_count_.store(free_.size(), std::memory_order_relaxed);
+}
+
+void FreeRows::forget_emptied(LocalRows& local) const noexcept {
+  const std::uint64_t emptied_at = rows_.last_emptied_at();
+  if (__builtin_expect(local.checked_at == emptied_at, 1)) return;
+  std::erase_if(local.free, [&](std::uint32_t row) {
+    return !rows_.takes_rows(row) || rows_.emptied_at(row) > local.checked_at;
+  });
+  if (local.range.next != local.range.end && rows_.emptied_at(local.range.next) > local.checked_at)
+    local.range = {};
+  local.checked_at = emptied_at;
+}
+
+bool FreeRows::refill(LocalRows& local) {
+  note_read(SharedWord::kFreeRows, &free_count_);
+  const bool has_swept = swept_count_.load(std::memory_order_relaxed) != 0;
+  if (!has_swept && free_count_.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard guard(mutex_);
+  note_write(SharedWord::kFreeRows, &mutex_);
+  note_write(SharedWord::kFreeRows, &free_count_);
+  if (has_swept) release_swept();
+  forget_emptied(local);
+  const std::size_t taken = std::min(kFreeRowsTaken, free_.size());
+  local.free.assign(free_.end() - static_cast<std::ptrdiff_t>(taken), free_.end());
+  free_.resize(free_.size() - taken);
+  free_count_.store(free_.size(), std::memory_order_relaxed);
+  return taken != 0;
+}
+
+void FreeRows::forget(FunctionRef<bool(std::uint32_t row)> is_taken) {
+  const std::lock_guard guard(mutex_);
+  std::erase_if(free_, is_taken);
+  std::size_t swept = 0;
+  for (Swept& batch : swept_) {
+    std::erase_if(batch.rows, is_taken);
+    swept += batch.rows.size();
+  }
+  swept_count_.store(swept, std::memory_order_relaxed);
+  free_count_.store(free_.size(), std::memory_order_relaxed);
+}
+
+void FreeRows::release_all() {
+  const std::lock_guard guard(mutex_);
+  free_count_.store(0, std::memory_order_relaxed);
+  free_ = {};
+  swept_count_.store(0, std::memory_order_relaxed);
+  swept_ = {};
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,214 @@
+#include "tables/table/index_build.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/elapsed.h"
+#include "recovery/rebuild_dictionaries.h"
+#include "tables/table/row_sweep.h"
+#include "tables/table/table_data.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Positions of rows that one task goes through.
+constexpr std::uint32_t kRowsPerBuildTask = 1u << 16;
+
+}  // namespace
+
+// Rows from `first` to `end` - 1 that were created and that the key does not find through a run.
+void IndexBuild::for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
+                                   FunctionRef<void(std::uint32_t row)> visit) const {
+  while (first < end) {
+    const std::uint32_t chunk_end = std::min(end, data_.rows.end_of_chunk_with(first));
+    if (!key.is_served(first))
+      for (std::uint32_t row = first; row < chunk_end; ++row)
+        if (data_.runs.is_created(row)) visit(row);
+    first = chunk_end;
+  }
+}
+
+std::uint64_t IndexBuild::unserved_rows(const KeyIndex& key) const noexcept {
+  std::uint64_t rows = 0;
+  const std::uint32_t end = data_.rows.rows_end();
+  for (std::uint32_t first = 0; first < end;) {
+    const std::uint32_t chunk_end = std::min(end, data_.rows.end_of_chunk_with(first));
+    if (!key.is_served(first)) rows += chunk_end - first;
+    first = chunk_end;
+  }
+  return rows;
+}
+
+void IndexBuild::rebuild_hash(std::size_t key_index, std::uint32_t first, std::uint32_t end,
+                              columns::HashIndexBuilder::Source& source) const {
+  const KeyIndex& key = *data_.keys[key_index];
+  for_each_unserved(key, first, end, [&](std::uint32_t row) {
+    if (key.is_hashed(row)) source.add(key.hash_of(row), row);
+  });
+}
+
+void IndexBuild::rebuild_ordered(std::size_t key_index) {
+  std::vector<std::uint32_t> live;
+  KeyIndex& key = *data_.keys[key_index];
+  for_each_unserved(key, 0, data_.rows.rows_end(), [&](std::uint32_t row) { live.push_back(row); });
+  key.build_ordered(live);
+}
+
+// One key by all threads.
+Status IndexBuild::rebuild_hash(std::size_t key, recovery::Phases& phases) {
+  const std::uint64_t rows = data_.rows.rows_end();
+  const std::uint64_t indexed = unserved_rows(*data_.keys[key]);
+  const std::uint64_t sources =
+      std::min<std::uint64_t>(std::uint64_t{phases.threads()} * 4, indexed / kRowsPerBuildTask + 1);
+  columns::HashIndexBuilder builder(data_.keys[key]->hash(), indexed, sources);
+  std::vector<std::function<Status()>> tasks;
+  tasks.reserve(std::max<std::size_t>(sources, builder.groups()));
+  for (std::uint64_t i = 0; i < sources; ++i)
+    tasks.emplace_back([&, i] {
+      rebuild_hash(key, static_cast<std::uint32_t>(rows * i / sources),
+                   static_cast<std::uint32_t>(rows * (i + 1) / sources), builder.source(i));
+      return Status();
+    });
+  if (Status s = phases.run_parallel("key indexes", tasks); !s.ok()) return s;
+  tasks.clear();
+  for (std::size_t group = 0; group < builder.groups(); ++group)
+    tasks.emplace_back([&, group] {
+      builder.insert_group(group);
+      return Status();
+    });
+  return phases.run_parallel("key indexes", tasks);
+}
+
+bool IndexBuild::has_keys_in_dram() const noexcept {
+  return std::any_of(data_.keys.begin(), data_.keys.end(),
+                     [](const KeyIndex* key) { return !key->has_hints() || key->is_ordered(); });
+}
+
+Status IndexBuild::begin_dictionaries() {
+  Status begun;
+  data_.columns.for_each_used([&](columns::Column& column) {
+    if (begun.ok() && column.is_dictionary()) begun = column.dictionary().begin_rebuild();
+  });
+  return begun;
+}
+
+std::uint64_t IndexBuild::unindexed_entries() const noexcept {
+  std::uint64_t entries = 0;
+  data_.columns.for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary() && !column.dictionary().is_indexed())
+      entries += column.dictionary().rebuild_end();
+  });
+  return entries;
+}
+
+DeferredIndexes IndexBuild::find_indexes() const noexcept {
+  DeferredIndexes found;
+  found.entries = unindexed_entries();
+  if (found.entries != 0) found.indexes |= DeferredIndexes::kDictionaryIndexes;
+  found.rows = has_keys_in_dram() ? data_.rows.rows_end() : 0;
+  if (found.rows == 0) return found;
+  for (const KeyIndex* key : data_.keys) {
+    if (key->is_unique() && !key->has_hints()) found.indexes |= DeferredIndexes::kHashIndexes;
+    if (key->is_ordered()) found.indexes |= DeferredIndexes::kOrderedIndexes;
+  }
+  return found;
+}
+
+void IndexBuild::defer(const DeferredIndexes& found, std::uint32_t threads,
+                       mvcc::TransactionSlots& slots, const std::atomic<bool>& stops) noexcept {
+  slots_ = &slots;
+  at_opening_ = found;
+  for (KeyIndex* key : data_.keys)
+    if (key->is_unique() && !key->has_hints() && found.rows != 0)
+      key->defer_rows(static_cast<std::uint32_t>(found.rows), slots.opened_at());
+  threads_ = threads;
+  stops_ = &stops;
+  deferred_.store(found.indexes, std::memory_order_release);
+}
+
+DeferredIndexes IndexBuild::still_deferred() const noexcept {
+  DeferredIndexes found;
+  found.indexes = deferred_.load(std::memory_order_acquire);
+  if ((found.indexes & DeferredIndexes::kDictionaryIndexes) != 0)
+    found.entries = unindexed_entries();
+  if ((found.indexes & DeferredIndexes::kKeyIndexes) != 0) found.rows = at_opening_.rows;
+  return found;
+}
+
+// Of a hash index that is in the pool nothing is left to be made. One in DRAM answers without what
+// it lacks, too (KeyIndex::lookup).
+Status IndexBuild::prepare_lookup(std::size_t key) noexcept {
+  if (!data_.keys[key]->is_unique()) return prepare_range();
+  if (data_.keys[key]->has_hints()) return {};
+  if (waits_for_all()) return build(DeferredIndexes::kHashIndexes);
+  ask_for(static_cast<KeyMask>(1U << key));
+  return {};
+}
+
+// Ranges are found without the index, too (walk).
+Status IndexBuild::prepare_range() noexcept {
+  if (waits_for_all()) return build(DeferredIndexes::kOrderedIndexes);
+  ask_for(0);
+  return {};
+}
+
+// All are right, and kept up, without their indexes: they are not waited for when there is somebody
+// who makes them.
+Status IndexBuild::prepare_write() noexcept {
+  if (waits_for_all()) return build(DeferredIndexes::kAllIndexes);
+  ask_for(kEveryKey);
+  return {};
+}
+
+Status IndexBuild::build(std::uint8_t indexes) noexcept {
+  if ((deferred_.load(std::memory_order_acquire) & indexes) == 0) return {};
+  const std::lock_guard guard(mutex_);
+  if (!status_.ok()) return status_;
+  const std::uint8_t left = deferred_.load(std::memory_order_relaxed) & indexes;
+  if (left == 0) return {};
+  if (data_.is_dropped()) return no_table();
+  const auto start = std::chrono::steady_clock::now();
+  RecoveryReport report;
+  recovery::Phases phases(report, threads_, {}, stops_);
+  Status built;
+  const auto make = [&](DeferredIndexes::Kind kind, auto&& run) {
+    if ((left & kind) == 0 || !built.ok()) return;
+    built = run();
+    if (built.ok()) {
+      deferred_.fetch_and(static_cast<std::uint8_t>(~kind), std::memory_order_acq_rel);
+    } else if (built.code() != StatusCode::kNotFound) {  // dropped: it may yet stay
+      status_ = built;
+      has_failed_.store(true, std::memory_order_relaxed);
+    }
+  };
+  make(DeferredIndexes::kHashIndexes, [&] { return build_hash(phases); });
+  if (!is_deferred(DeferredIndexes::kHashIndexes) || has_failed()) release_opening();
+  make(DeferredIndexes::kDictionaryIndexes, [&] { return build_dictionaries(phases, report); });
+  make(DeferredIndexes::kOrderedIndexes, [&] { return build_ordered(phases); });
+  us_.store(us_.load(std::memory_order_relaxed) + microseconds_since(start),
+            std::memory_order_relaxed);
+  return built;
+}
+
+Status IndexBuild::sweep_for_build(recovery::Phases& phases) {
+  const std::vector<std::function<Status()>> tasks(phases.threads(), [this] {
+    while (!stops_->load(std::memory_order_relaxed) && sweep_.sweep_more()) {
+    }
+    return Status();
+  });
+  if (Status s = phases.run_parallel(kIndexesPhase, tasks); !s.ok()) return s;
+  if (stops_->load(std::memory_order_relaxed)) return {};
+  return sweep_.sweep_all();
+}
+
+Status IndexBuild::build_dictionaries(recovery::Phases& phases, RecoveryReport& report) {
+  std::vector<columns::Dictionary*> dictionaries;
+  data_.columns.for_each_used([&](columns::Column& column) {
+    if (column.is_dictionary()) dictionaries.push_back(&column.dictionary());
+  });
+  return recovery::rebuild_dictionaries(dictionaries, data_.pool, kIndexesPhase, phases, report)
+      .status();
+}
+
+}  // namespace flugs::engine

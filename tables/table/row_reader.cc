@@ -1,0 +1,262 @@
+#include "tables/table/row_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/shown.h"
+#include "columns/index/hash_index.h"
+#include "tables/table/index_build.h"
+#include "tables/table/table_data.h"
+#include "tables/transactions/transaction_context.h"
+
+namespace flugs::engine {
+
+Result<Row> RowReader::read(const TransactionContext& context, RowId row) const {
+  if (!data_.rows.exists(row.value()) || !context.visibility.sees(data_.rows.version(row.value())))
+    return Status(StatusCode::kNotFound);
+  return data_.make_row(row.value());
+}
+
+// From the newest version with the key to the one that the snapshot sees. A version with another
+// key than the head's ends the chain: what lies behind it has an entry of its own. So does one that
+// is deleted in the snapshot: what lies behind it died before, and its row may be another record's.
+std::uint32_t RowReader::visible_version(const KeyIndex& key, std::uint32_t head,
+                                         std::span<const Value> values,
+                                         const mvcc::Visibility& visibility) const noexcept {
+  const bool is_part = values.size() < key.columns().size();
+  for (std::uint32_t row = head; row != kNoRow; row = data_.rows.previous(row)) {
+    if (!key.matches(row, values)) return kNoRow;
+    if (is_part && row != head && !key.same_key(row, head)) return kNoRow;
+    if (visibility.happened(data_.rows.version(row).deleted)) return kNoRow;
+    if (visibility.happened(data_.rows.version(row).created)) return row;
+  }
+  return kNoRow;
+}
+
+// Visible rows whose key begins with `values`, found without the hash index.
+void RowReader::walk_unhashed(const KeyIndex& key, std::span<const Value> values,
+                              const mvcc::Visibility& visibility,
+                              FunctionRef<bool(const Row&)> visit) const {
+  if (key.is_ordered()) {
+    const auto is_seen = [&](std::uint32_t row) {
+      return visibility.sees(data_.rows.version(row));
+    };
+    build_.walk(key, KeyRange::equal(values), visibility.snapshot(), is_seen,
+                [&](std::uint32_t row) { return visit(data_.make_row(row)); });
+    return;
+  }
+  const std::uint32_t end = data_.rows.rows_end();
+  for (std::uint32_t row = 0; row < end; ++row)
+    if (visibility.sees(data_.rows.version(row)) && key.matches(row, values) &&
+        !visit(data_.make_row(row)))
+      return;
+}
+
+Status RowReader::check_key_values(const KeyIndex& key, std::span<const Value> values) const {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const columns::Column& column = *data_.columns[key.columns()[i]];
+    const bool widened = column.type() == Type::kInt64 && values[i].type() == Type::kInt32;
+    if (!values[i].is_null() && values[i].type() != column.type() && !widened)
+      return Status(StatusCode::kInvalidArgument,
+                    fmt::format("table {}, key {}, column {}: expected {}, found {} {}",
+                                data_.name(), key.name(), column.name(), to_string(column.type()),
+                                to_string(values[i].type()), shown(values[i])));
+  }
+  return {};
+}
+
+std::span<const Value> RowReader::normalise(TransactionContext& context, const KeyIndex& key,
+                                            std::span<const Value> values) const {
+  if (!key.needs_normalising()) return values;
+  context.scratch.values.clear();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    context.scratch.values.push_back(
+        columns::normalised(values[i], data_.columns[key.columns()[i]]->type()));
+  return context.scratch.values;
+}
+
+Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
+                            std::span<const Value> values) const {
+  const KeyIndex& key = *data_.keys[key_index];
+  const bool is_deferred = build_.is_deferred() && key.deferred_rows() != nullptr;
+  if (!key.is_unique())
+    return Status(
+        StatusCode::kInvalidArgument,
+        fmt::format("table {}, key {}: not unique, use find_all", data_.name(), key.name()));
+  if (values.size() != key.columns().size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: find needs {} values, found {}", data_.name(),
+                              key.name(), key.columns().size(), values.size()));
+  if (Status s = check_key_values(key, values); !s.ok()) return s;
+  const std::span<const Value> wanted = normalise(context, key, values);
+  if (!key.is_hashed(wanted)) {
+    Result<Row> found = Status(StatusCode::kNotFound);
+    walk_unhashed(key, wanted, context.visibility, [&](const Row& row) {
+      found = row;
+      return false;
+    });
+    return found;
+  }
+  const std::uint64_t hash = key.hash_of(wanted);
+  const bool is_whole = key.lookup_outside_runs(hash, context.scratch.candidates);
+  const std::span<const std::uint32_t> heads = context.scratch.candidates.view();
+  for (const std::uint32_t head : heads) data_.rows.prefetch(head);
+  std::uint32_t row = kNoRow;
+  const auto is_found = [&](std::uint32_t head) {
+    row = visible_version(key, head, wanted, context.visibility);
+    return row != kNoRow;
+  };
+  if (std::any_of(heads.begin(), heads.end(), is_found) || key.any_in_runs(hash, is_found))
+    return data_.make_row(row);
+  if (__builtin_expect(is_deferred, 0)) row = find_deferred(context, key, wanted);
+  if (__builtin_expect(row != kNoRow, 0)) return data_.make_row(row);
+  return is_whole ? Status(StatusCode::kNotFound) : key.hint_damage();
+}
+
+// What has not been found in the index.
+std::uint32_t RowReader::find_deferred(TransactionContext& context, const KeyIndex& key,
+                                       std::span<const Value> values) const {
+  static_cast<void>(key.lookup(values, context.scratch.candidates));
+  for (const std::uint32_t head : context.scratch.candidates.view())
+    if (const std::uint32_t row = visible_version(key, head, values, context.visibility);
+        row != kNoRow)
+      return row;
+  return kNoRow;
+}
+
+void RowReader::prefetch(std::size_t key_index, std::span<const Value> values) const noexcept {
+  const KeyIndex& key = *data_.keys[key_index];
+  if (!key.is_unique() || values.size() < key.hashed_columns()) return;
+  if (!key.needs_normalising()) {
+    key.prefetch(key.hash_of(values));
+    return;
+  }
+  std::array<Value, kKeyColumnsMax> wanted;
+  for (std::size_t i = 0; i < key.hashed_columns(); ++i)
+    wanted[i] = columns::normalised(values[i], data_.columns[key.columns()[i]]->type());
+  key.prefetch(key.hash_of(std::span(wanted.data(), key.hashed_columns())));
+}
+
+Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
+                           std::span<const Value> prefix,
+                           FunctionRef<bool(const Row&)> visit) const {
+  const KeyIndex& key = *data_.keys[key_index];
+  if (prefix.size() > key.columns().size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: {} values for {} columns", data_.name(),
+                              key.name(), prefix.size(), key.columns().size()));
+  if (key.is_ordered()) return range(context, key_index, {prefix, true}, {prefix, true}, visit);
+  if (prefix.size() < key.hashed_columns())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: not ordered, so that a look-up must cover the {} "
+                              "hashed columns; found {} values",
+                              data_.name(), key.name(), key.hashed_columns(), prefix.size()));
+  if (Status s = check_key_values(key, prefix); !s.ok()) return s;
+  // A local copy: the visitor may call find, which uses the context's scratch space.
+  std::array<Value, kKeyColumnsMax> copy;
+  const std::span<const Value> normal = normalise(context, key, prefix);
+  std::copy(normal.begin(), normal.end(), copy.begin());
+  const std::span<const Value> wanted(copy.data(), prefix.size());
+  if (!key.is_hashed(wanted)) {
+    walk_unhashed(key, wanted, context.visibility, visit);
+    return {};
+  }
+  columns::Candidates candidates;
+  const bool is_deferred = key.deferred_rows() != nullptr;
+  const bool is_whole = key.lookup(wanted, candidates);
+  for (const std::uint32_t head : candidates.view()) data_.rows.prefetch(head);
+  // An old snapshot may be led from a newer version to one that has an entry of its own as well: in
+  // a run, which comes later, or in a hint index or among rows without an entry, in any order.
+  std::vector<std::uint32_t> led_to;
+  const bool is_any_order = (key.has_hints() || is_deferred) && candidates.view().size() > 1;
+  for (const std::uint32_t head : candidates.view()) {
+    const std::uint32_t row = visible_version(key, head, wanted, context.visibility);
+    if (row == kNoRow || std::find(led_to.begin(), led_to.end(), row) != led_to.end()) continue;
+    if (is_any_order || (row != head && data_.runs.serves(row))) led_to.push_back(row);
+    if (!visit(data_.make_row(row))) break;
+  }
+  return is_whole ? Status() : key.hint_damage();
+}
+
+Status RowReader::normalise_bounds(const KeyIndex& key, const KeyBound& bound,
+                                   std::vector<Value>& values) const {
+  if (bound.values.size() > key.columns().size())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: a bound of {} values for {} columns", data_.name(),
+                              key.name(), bound.values.size(), key.columns().size()));
+  if (Status s = check_key_values(key, bound.values); !s.ok()) return s;
+  for (std::size_t i = 0; i < bound.values.size(); ++i)
+    values.push_back(columns::normalised(bound.values[i], data_.columns[key.columns()[i]]->type()));
+  return {};
+}
+
+Status RowReader::range(TransactionContext& context, std::size_t key_index, const KeyBound& lower,
+                        const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const {
+  const KeyIndex& key = *data_.keys[key_index];
+  if (!key.is_ordered())
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}, key {}: not ordered", data_.name(), key.name()));
+  std::vector<Value> low;
+  std::vector<Value> high;
+  if (Status s = normalise_bounds(key, lower, low); !s.ok()) return s;
+  if (Status s = normalise_bounds(key, upper, high); !s.ok()) return s;
+  // Without the index all rows are looked at: whoever wants the transaction to end is not to wait.
+  constexpr std::uint32_t kRowsLookedAt = 1024;
+  bool is_to_end = false;
+  const auto is_seen = [&](std::uint32_t row) {
+    if (row % kRowsLookedAt == 0 && context.ending.is_to_end()) is_to_end = true;
+    return !is_to_end && context.visibility.sees(data_.rows.version(row));
+  };
+  build_.walk(key, {low, lower.inclusive, high, upper.inclusive}, context.visibility.snapshot(),
+              is_seen, [&](std::uint32_t row) { return visit(data_.make_row(row)); });
+  return is_to_end ? context.ending.why_ended() : Status();
+}
+
+// At most `rows_max` rows that are visible and whose key begins with `wanted`, none of them NULL.
+Status RowReader::collect(std::size_t key_index, std::span<const Value> wanted,
+                          const mvcc::Visibility& visibility, std::size_t rows_max,
+                          std::vector<std::uint32_t>& rows) const {
+  rows.clear();
+  const KeyIndex& key = *data_.keys[key_index];
+  if (!key.is_unique() || wanted.size() < key.hashed_columns()) {
+    const auto is_seen = [&](std::uint32_t row) {
+      return visibility.sees(data_.rows.version(row));
+    };
+    build_.walk(key, KeyRange::equal(wanted), visibility.snapshot(), is_seen,
+                [&](std::uint32_t row) {
+                  rows.push_back(row);
+                  return rows.size() < rows_max;
+                });
+    return {};
+  }
+  columns::Candidates heads;
+  const bool is_whole = key.lookup(wanted, heads);
+  for (const std::uint32_t head : heads.view()) {
+    const std::uint32_t row = visible_version(key, head, wanted, visibility);
+    if (row == kNoRow || std::find(rows.begin(), rows.end(), row) != rows.end()) continue;
+    rows.push_back(row);
+    if (rows.size() >= rows_max) break;
+  }
+  return is_whole || !rows.empty() ? Status() : key.hint_damage();
+}
+
+bool RowReader::is_key_twice(std::size_t key, std::span<const Value> values,
+                             const mvcc::Visibility& visibility) const {
+  std::vector<std::uint32_t> found;
+  return collect(key, values, visibility, 2, found).ok() && found.size() == 2;
+}
+
+// False: one of them is NULL.
+bool RowReader::values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
+                          std::span<Value> values) const noexcept {
+  const RowView view = data_.rows.view(row);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    values[i] = view.value(*data_.columns[columns[i]], columns[i]);
+    if (values[i].is_null()) return false;
+  }
+  return true;
+}
+
+}  // namespace flugs::engine

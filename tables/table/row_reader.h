@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "flugs/function_ref.h"
+#include "flugs/scan.h"
+#include "flugs/transaction.h"
+#include "flugs/value.h"
+#include "mvcc/visibility.h"
+
+namespace flugs::columns {
+class Candidates;
+}
+
+namespace flugs::engine {
+
+class IndexBuild;
+class KeyIndex;
+class TransactionContext;
+struct ReadAgain;
+struct TableData;
+
+/// Reads rows of a table by row id, by key, by range and by scan, as one snapshot sees them. A
+/// reader holds nothing: make one wherever rows are read.
+///
+/// An index leads to the newest version of a record that has the key; from there the reader goes
+/// back to the version that the snapshot sees. Indexes that opening deferred are asked for before
+/// (IndexBuild::prepare_lookup); rows that they may lack are found here all the same.
+///
+/// Thread-safety: any thread with a context of its own. Rows stay as long as the snapshot.
+class RowReader final {
+ public:
+  RowReader(const TableData& data, const IndexBuild& build) noexcept : data_(data), build_(build) {}
+
+  Result<Row> read(const TransactionContext& context, RowId row) const;
+  Result<Row> find(TransactionContext& context, std::size_t key,
+                   std::span<const Value> values) const;
+  void prefetch(std::size_t key, std::span<const Value> values) const noexcept;
+  Status find_all(TransactionContext& context, std::size_t key, std::span<const Value> prefix,
+                  FunctionRef<bool(const Row&)> visit) const;
+  Status range(TransactionContext& context, std::size_t key, const KeyBound& lower,
+               const KeyBound& upper, FunctionRef<bool(const Row&)> visit) const;
+  Status scan(const TransactionContext& context, std::span<const ColumnId> columns,
+              const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const;
+
+  // Reads again what was read (ReadSet): whether it is the same in both snapshots. Arguments as
+  // they were, checked then.
+  bool is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept;
+  bool is_same_lookup(std::size_t key, std::span<const Value> prefix, const ReadAgain& again) const;
+  bool is_same_range(std::size_t key, const KeyBound& lower, const KeyBound& upper,
+                     std::uint32_t last, const ReadAgain& again) const;
+  bool is_same_scan(const Predicate& where, const ReadAgain& again) const;
+
+  /// At most `rows_max` rows that are visible and whose key begins with `wanted`, none of them
+  /// NULL.
+  Status collect(std::size_t key, std::span<const Value> wanted, const mvcc::Visibility& visibility,
+                 std::size_t rows_max, std::vector<std::uint32_t>& rows) const;
+  /// Whether two rows that are visible have these values of a unique key.
+  bool is_key_twice(std::size_t key, std::span<const Value> values,
+                    const mvcc::Visibility& visibility) const;
+  /// The values of a row's columns; false when one is NULL.
+  bool values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
+                 std::span<Value> values) const noexcept;
+
+ private:
+  using Values = std::span<const Value>;
+
+  std::uint32_t visible_version(const KeyIndex& key, std::uint32_t head, Values values,
+                                const mvcc::Visibility& visibility) const noexcept;
+  std::uint32_t find_deferred(TransactionContext& context, const KeyIndex& key,
+                              Values values) const;
+  void walk_unhashed(const KeyIndex& key, Values values, const mvcc::Visibility& visibility,
+                     FunctionRef<bool(const Row&)> visit) const;
+  void collect_hashed(const KeyIndex& key, Values wanted, const columns::Candidates& heads,
+                      const mvcc::Visibility& visibility, std::vector<std::uint32_t>& out) const;
+  Status check_key_values(const KeyIndex& key, Values values) const;
+  Values normalise(TransactionContext& context, const KeyIndex& key, Values values) const;
+  Status normalise_bounds(const KeyIndex& key, const KeyBound& bound,
+                          std::vector<Value>& values) const;
+
+  const TableData& data_;
+  const IndexBuild& build_;
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,517 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "base/hash.h"
+#include "mvcc/commit.h"
+#include "tables/catalog/schema_codec.h"
+#include "tables/table/definition_of_now.h"
+#include "tables/table/row_writer.h"
+#include "tables/table/table.h"
+#include "tables/table/unlink_rows.h"
+#include "tables/transactions/transaction_context.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// How often a write that waits for a merge looks again.
+constexpr std::chrono::milliseconds kDeltaPause{1};
+
+void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
+  for (std::uint32_t at = 0; kCountsSharedWords && at < row_bytes; at += pmem::kLineBytes)
+    note_write(SharedWord::kRowCells, row + at);
+}
+
+}  // namespace
+
+RowWriter::RowWriter(Table& table, TransactionContext& context) noexcept
+    : table_(table), data_(table.data()), context_(context) {}
+
+Status RowWriter::check_values(const TableDefinition& now, std::span<const Value> values) const {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (Status s = check_value(now, i, values[i]); !s.ok()) return s;
+  return {};
+}
+
+// A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
+Result<std::uint32_t> RowWriter::take_row() {
+  LocalRows& local = context_.local_rows.of(table_);
+  const columns::RowLayout* layout = data_.rows.current_layout();
+  const auto fits = [&](const columns::RowLayout& l) {
+    return l.editions() == context_.scratch.editions && l.has_room(context_.scratch.bits) &&
+           fits_constants(l, context_.scratch.bits.size());
+  };
+  const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
+    return data_.rows.takes_rows(row) && data_.rows.emptied_at(row) <= local.checked_at;
+  };
+  while (!local.free.empty() || table_.free_rows().refill(local)) {
+    const std::uint32_t row = local.free.back();
+    if (is_ours(row) && fits(data_.rows.layout(row))) {
+      local.free.pop_back();
+      if (!local.free.empty())
+        data_.rows.prefetch_for_writing(local.free.back());  // for the next time
+      return row;
+    }
+    // Rows of older, narrower chunks are not worth keeping: the table has outgrown them.
+    if (is_ours(row) && &data_.rows.layout(row) == layout) break;
+    local.free.pop_back();
+  }
+  if (local.range.next == local.range.end || local.range.layout != layout || !fits(*layout) ||
+      !is_ours(local.range.next)) {
+    table_.free_rows().forget_emptied(local);
+    if (Status s = grant_rows(local); !s.ok()) {
+      // There may be dead rows where nobody has looked yet: for the next transaction.
+      if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(table_.row_sweep().sweep_all());
+      return s;
+    }
+    if (__builtin_expect(!fits(*local.range.layout), 0)) return changed_meanwhile();
+  }
+  const std::uint32_t row = local.range.next++;
+  if (local.range.next != local.range.end) data_.rows.prefetch_for_writing(local.range.next);
+  return row;
+}
+
+// Whether rows of the layout have room for the constants of columns from `first` on: those that
+// were added since the call began, for which it has asked no width.
+bool RowWriter::fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept {
+  for (std::size_t i = first; __builtin_expect(i < layout.cells().size(), 0); ++i) {
+    const columns::Column& column = *data_.columns[i];
+    if (column.is_dropped() || !column.has_constant()) continue;
+    if (layout.bits(i) < column.bits_for(column.constant())) return false;
+  }
+  return true;
+}
+
+// The cells are of an edition that no row will have any more, or a column has come whose value has
+// no room where they would go.
+Status RowWriter::changed_meanwhile() const {
+  context_.scratch.columns_changed = true;
+  return Status(StatusCode::kConflict,
+                fmt::format("table {}: a column was added, or its type has changed, during the "
+                            "call",
+                            data_.name()));
+}
+
+// Only a merge that moves chunks already is waited for: before, it waits for this transaction.
+Status RowWriter::grant_rows(LocalRows& local) {
+  if (__builtin_expect(table_.give_up_dictionaries(context_), 0)) return changed_meanwhile();
+  std::chrono::steady_clock::time_point deadline{};
+  for (;;) {
+    Status s = data_.rows.grant(context_.scratch.bits, local.range, context_.slot->persister());
+    if (s.ok()) return s;
+    if (s.code() != StatusCode::kBusy) {
+      context_.dead_rows.set_wants_rows(s.code() == StatusCode::kOutOfSpace);
+      return s;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_first = deadline == std::chrono::steady_clock::time_point{};
+    if (is_first) deadline = now + table_.merge_record().policy().write_patience;
+    if (table_.merge_record().is_moving() && now < deadline && !data_.is_dropped()) {
+      std::this_thread::sleep_for(kDeltaPause);
+      continue;
+    }
+    context_.dead_rows.set_wants_rows(true);
+    table_.merge_record().note_refused();
+    return Status(StatusCode::kBusy, fmt::format("{}; merging by itself: {}", s.message(),
+                                                 table_.merge_record().status().reason));
+  }
+}
+
+void RowWriter::give_back(std::uint32_t row) { context_.dead_rows.give_back(table_, row); }
+
+// Hashes of some keys of a row, their places in the indexes on the way into the caches.
+void RowWriter::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept {
+  for (const std::size_t i : KeyPlaces(keys)) {
+    KeyIndex& key = *data_.keys[i];
+    if (!key.is_unique()) continue;
+    hashes[i] = key.hash_of(row);
+    key.prefetch_for_edit(hashes[i]);
+  }
+}
+
+// Enters a written row, its created word being the transaction's tag already, into every index that
+// the statement has found kept. On failure what was entered is taken out again.
+Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMask kept,
+                                KeyMask changed_keys, const KeyHashes& hashes) {
+  const std::size_t first_change = context_.index_changes.size();
+  pmem::Persister& persister = context_.slot->persister();
+  for (const std::size_t i : KeyPlaces(kept)) {
+    const auto key = static_cast<std::uint16_t>(i);
+    const bool keeps = replaced != kNoRow && (changed_keys & (1u << i)) == 0;
+    bool is_first = false;
+    Status outcome;
+    if (keeps) {
+      outcome = data_.keys[i]->replace(replaced, row, hashes[i], context_.visibility.own_tag(),
+                                       is_first, context_.unflushed, persister);
+    } else {
+      outcome =
+          data_.keys[i]->insert(row, hashes[i], context_.visibility, context_.unflushed, persister);
+    }
+    if (!outcome.ok()) {
+      undo_index_changes(first_change);
+      if (outcome.code() == StatusCode::kConflict) context_.conflicts.add();
+      if (outcome.code() == StatusCode::kAlreadyExists)
+        return Status(outcome.code(),
+                      fmt::format("table {}, key {}: {} exists", data_.name(),
+                                  data_.keys[i]->name(), data_.keys[i]->describe(row)));
+      return Status(outcome.code(),
+                    fmt::format("table {}, key {}{}{}", data_.name(), data_.keys[i]->name(),
+                                outcome.message().empty() ? "" : ": ", outcome.message()));
+    }
+    context_.index_changes.push_back({&table_, row, keeps && !is_first ? replaced : kNoRow, key});
+  }
+  return {};
+}
+
+// From there on, which are all this table's.
+void RowWriter::undo_index_changes(std::size_t first) {
+  while (context_.index_changes.size() > first) {
+    undo_index_change(data_, context_.index_changes.back());
+    context_.index_changes.pop_back();
+  }
+}
+
+void RowWriter::note_inserted(std::uint32_t row) {
+  context_.add_write({&data_.rows.version(row), data_.layout.table_id, row,
+                      data_.rows.layout(row).row_bytes(), false});
+}
+
+Result<RowId> RowWriter::insert(std::span<const Value> values) {
+  return with_definition_of_now(
+      data_, context_, [&](const TableDefinition& now) { return insert_values(now, values); });
+}
+
+Result<RowId> RowWriter::insert(std::span<const ColumnValue> given) {
+  return with_definition_of_now(data_, context_, [&](const TableDefinition& now) -> Result<RowId> {
+    if (Status s = complete_row(now, given, context_.scratch.numbered); !s.ok()) return s;
+    return insert_values(now, context_.scratch.numbered);
+  });
+}
+
+// The definition was taken first: if it has columns that the table has not had from the beginning,
+// the table has constraints.
+Result<RowId> RowWriter::insert_values(const TableDefinition& now, std::span<const Value> values) {
+  if (data_.constraints.any()) return insert_constrained(now, values);
+  if (Status s = check_width(now, values.size()); !s.ok()) return s;
+  if (Status s = check_values(now, values); !s.ok()) return s;
+  return insert_row(values);
+}
+
+// The values have been checked.
+Result<RowId> RowWriter::insert_row(std::span<const Value> values) {
+  context_.scratch.inserted = values;
+  context_.scratch.inserted_width = values.size();
+  const KeyMask kept = data_.keys.kept();
+  bool has_texts_left = false;
+  if (Status s = encode_new_row(values, kept, has_texts_left); !s.ok()) return s;
+  std::uint32_t row = kNoRow;
+  if (Status s = write_new_row(context_.scratch.cells, row); !s.ok()) return s;
+  KeyHashes hashes{};
+  hash_keys(row, kept, hashes);
+  const std::size_t first_change = context_.index_changes.size();
+  Status entered = enter_indexes(row, kNoRow, kept, kept, hashes);
+  if (entered.ok() && has_texts_left) {
+    entered = store_texts_left(row, values, kept);
+    if (!entered.ok()) undo_index_changes(first_change);
+  }
+  if (!entered.ok()) {
+    mvcc::store_stamp(data_.rows.version(row).created, mvcc::kNoStamp);
+    give_back(row);
+    return entered;
+  }
+  note_inserted(row);
+  return RowId(row);
+}
+
+// Cells and stamps of a row that no index names yet. `context_.scratch.bits` holds the widths they
+// need.
+Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint32_t& row) {
+  Result<std::uint32_t> taken = take_row();
+  if (!taken.ok()) return std::move(taken).status();
+  row = *taken;
+  const columns::RowLayout& layout = data_.rows.layout(row);
+  std::byte* const target = data_.rows.address(row);
+  note_cells(target, layout.row_bytes());
+  for (std::size_t i = 0; i < cells.size(); ++i) layout.store(target, i, cells[i]);
+  // Columns that were added while the row was made ready.
+  for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
+    if (!data_.columns[i]->has_constant()) {
+      give_back(row);
+      return changed_meanwhile();
+    }
+    // Of one that is dropped by now nobody has asked whether it fits.
+    layout.store(target, i,
+                 data_.is_dropped_column(i) ? columns::Cell{} : data_.columns[i]->constant());
+  }
+  mvcc::VersionLayout& version = data_.rows.version(row);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context_.visibility.own_tag());
+  data_.rows.forget_previous(row);
+  return {};
+}
+
+// The merge may move the row's entry at any time: the lock counts only if it was still the row's
+// after it had been taken (pairs with RowStore::Move).
+Status RowWriter::lock_row(std::uint32_t row, mvcc::VersionLayout*& locked) {
+  for (;;) {
+    if (!data_.rows.exists(row) || !context_.visibility.sees(data_.rows.version(row)))
+      return Status(StatusCode::kNotFound);
+    Result<mvcc::VersionLayout*> version =
+        data_.rows.writable_version(row, context_.slot->persister());
+    if (!version.ok()) return std::move(version).status();
+    locked = *version;
+    switch (mvcc::Commit::lock(*locked, context_.visibility)) {
+      case mvcc::Commit::Lock::kLocked:
+        if (__builtin_expect(data_.rows.is_still(row, locked), 1)) {
+          if (__builtin_expect(!table_.has_locked_rows(), 1)) return {};
+          return respect_lock(row, *locked);
+        }
+        mvcc::store_stamp(locked->deleted, mvcc::kNoStamp);
+        data_.rows.wait_for_move(row);
+        continue;
+      case mvcc::Commit::Lock::kDeletedBySelf:
+        return Status(StatusCode::kNotFound);
+      case mvcc::Commit::Lock::kConflict:
+        if (__builtin_expect(!context_.locks.empty(), 0) && is_giving_way(row)) {
+          std::this_thread::yield();
+          continue;
+        }
+        break;
+    }
+    context_.conflicts.add();
+    return Status(StatusCode::kConflict);
+  }
+}
+
+// A tag in a row that the transaction has locked is that of one who is about to find that out, and
+// to take it back (respect_lock): when the lock was taken nobody was writing the row.
+bool RowWriter::is_giving_way(std::uint32_t row) const {
+  if (!context_.locks.is_own(table_.lock_name(row))) return false;
+  return context_.visibility.resolve(data_.rows.version(row).deleted).fate !=
+         mvcc::Visibility::Fate::kCommitted;
+}
+
+// Of a writer, who stores its tag and then looks for a lock, and a locker, who does it the other
+// way round (DatabaseCore::lock_record), at least one sees the other.
+Status RowWriter::respect_lock(std::uint32_t row, mvcc::VersionLayout& locked) const {
+  if (!context_.locks.is_others(table_.lock_name(row))) return {};
+  mvcc::store_stamp(locked.deleted, mvcc::kNoStamp);
+  context_.conflicts.add();
+  return Status(StatusCode::kConflict,
+                fmt::format("table {}: another transaction has locked the row", data_.name()));
+}
+
+void RowWriter::note_deleted(std::uint32_t row, mvcc::VersionLayout* locked, std::uint16_t keys) {
+  if (data_.rows.mark_deleted(row)) context_.deletes_in_main = true;
+  context_.dead_rows.add_dying({&table_, 0, 0, row, keys});
+  context_.add_write({locked, data_.layout.table_id, row, sizeof(mvcc::VersionLayout), true});
+}
+
+// `keys`: those whose hash of the row is in `hashes`.
+void RowWriter::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept {
+  constexpr KeyMask kKept = (1U << DeadRow::kHashesKept) - 1;
+  for (const std::size_t i : KeyPlaces(static_cast<KeyMask>(keys & kKept)))
+    if (data_.keys[i]->has_hints()) dead.keep_hash(i, hashes[i]);
+}
+
+Status RowWriter::check_changes(const TableDefinition& now,
+                                std::span<const ColumnValue> changes) const {
+  for (const ColumnValue& change : changes) {
+    const std::size_t column = change.column.value();
+    if (__builtin_expect(!now.has_column(column), 0)) return data_.no_column(now, change.column);
+    if (Status s = check_value(now, column, change.value); !s.ok()) return s;
+  }
+  return {};
+}
+
+Status RowWriter::encode_changes(std::uint32_t row, std::span<const ColumnValue> changes) {
+  const columns::RowLayout& layout = data_.rows.layout(row);
+  const std::size_t count = data_.columns.size();
+  context_.scratch.bits.assign(layout.cell_bits().begin(), layout.cell_bits().end());
+  context_.scratch.bits.resize(count);
+  if (data_.constraints.any_of(RowConstraints::kAltered)) need_altered(layout);
+  context_.scratch.cells.clear();
+  context_.scratch.editions = layout.editions();
+  for (const ColumnValue& change : changes) {
+    const std::size_t i = change.column.value();
+    columns::Column& column = *data_.columns[i];
+    if (__builtin_expect(column.edition() != layout.edition(i), 0)) return changed_meanwhile();
+    Result<columns::Cell> cell = column.encode(columns::normalised(change.value, column.type()),
+                                               context_.unflushed, context_.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context_.scratch.cells.push_back(*cell);
+    context_.scratch.bits[i] = std::max(context_.scratch.bits[i], column.bits_for(*cell));
+  }
+  return {};
+}
+
+// What a new version needs besides what its row's cells are wide.
+void RowWriter::need_altered(const columns::RowLayout& layout) const {
+  for (std::size_t i = 0; i < context_.scratch.bits.size(); ++i) {
+    if (data_.columns[i]->is_dropped())
+      context_.scratch.bits[i] = 0;
+    else if (layout.bits(i) == 0)
+      context_.scratch.bits[i] = data_.columns[i]->bits_for(data_.columns[i]->constant());
+  }
+}
+
+// All cells of a row as they will be: a group has codes of its own, and so has an earlier edition
+// of a column, with texts that go when it goes.
+Status RowWriter::encode_whole_row(std::uint32_t row, std::span<const ColumnValue> changes) {
+  const RowView view = data_.rows.view(row);
+  const std::size_t count = data_.columns.size();
+  context_.scratch.cells.resize(count);
+  context_.scratch.bits.resize(count);
+  context_.scratch.editions = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    columns::Column& column = *data_.columns[i];
+    const auto change = std::find_if(changes.rbegin(), changes.rend(),
+                                     [&](const ColumnValue& c) { return c.column.value() == i; });
+    const Value value = change == changes.rend()
+                            ? view.value(column, i)
+                            : columns::normalised(change->value, column.type());
+    Result<columns::Cell> cell =
+        change == changes.rend() && view.edition(i) == column.edition()
+            ? column.encode_stored(value, context_.unflushed, context_.slot->persister())
+            : column.encode(value, context_.unflushed, context_.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context_.scratch.cells[i] = *cell;
+    context_.scratch.bits[i] = column.bits_for(*cell);
+    context_.scratch.editions += column.mark();
+  }
+  return {};
+}
+
+// A row that this transaction inserted itself is not visible to anybody else: no new version,
+// unless it may have to be again what it is now.
+bool RowWriter::update_in_place(std::uint32_t row, std::span<const ColumnValue> changes) {
+  if (mvcc::load_stamp(data_.rows.version(row).created) != context_.visibility.own_tag())
+    return false;
+  if (!context_.may_change_in_place(data_.layout.table_id, row)) return false;
+  const columns::RowLayout& layout = data_.rows.layout(row);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const std::size_t column = changes[i].column.value();
+    if (layout.bits(column) < context_.scratch.bits[column]) return false;
+    for (const KeyIndex* key : data_.keys)
+      if (key->has_column(column)) return false;
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    layout.store(data_.rows.address(row), changes[i].column.value(), context_.scratch.cells[i]);
+  if (__builtin_expect(context_.writes.flushed_ahead() != 0, 0))
+    context_.slot->persister().flush(data_.rows.address(row), layout.row_bytes(), "write_ahead/2");
+  return true;
+}
+
+// A copy of the row with the changes, its cells packed for the chunk it lands in; stamped.
+Result<std::uint32_t> RowWriter::make_version(std::uint32_t row,
+                                              std::span<const ColumnValue> changes) {
+  Result<std::uint32_t> fresh = take_row();
+  if (!fresh.ok()) return fresh;
+  const columns::RowLayout& from = data_.rows.layout(row);
+  const columns::RowLayout& to = data_.rows.layout(*fresh);
+  const std::byte* source = data_.rows.address(row);
+  std::byte* target = data_.rows.address(*fresh);
+  note_cells(target, to.row_bytes());
+  if (&from == &to) {
+    const auto* source_words = reinterpret_cast<const std::uint64_t*>(source);
+    auto* target_words = reinterpret_cast<std::uint64_t*>(target);
+    for (std::size_t word = columns::RowLayout::kStampBytes / 8; word < from.row_bytes() / 8;
+         ++word)
+      __atomic_store_n(target_words + word, __atomic_load_n(source_words + word, __ATOMIC_RELAXED),
+                       __ATOMIC_RELAXED);
+  } else {
+    // Of a dropped column nobody has asked whether what the row has fits.
+    for (std::size_t i = 0; i < to.cells().size(); ++i)
+      to.store(target, i, data_.is_dropped_column(i) ? columns::Cell{} : from.load_cell(source, i));
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    to.store(target, changes[i].column.value(), context_.scratch.cells[i]);
+  mvcc::VersionLayout& version = data_.rows.version(*fresh);
+  mvcc::store_stamp(version.deleted, mvcc::kNoStamp);
+  mvcc::store_stamp(version.created, context_.visibility.own_tag());
+  return fresh;
+}
+
+Result<RowId> RowWriter::update(RowId row_id, std::span<const ColumnValue> changes) {
+  return with_definition_of_now(data_, context_, [&](const TableDefinition& now) {
+    return data_.constraints.any() ? update_constrained(now, row_id, changes)
+                                   : update_row(now, row_id, changes);
+  });
+}
+
+Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
+                                    std::span<const ColumnValue> changes) {
+  const std::uint32_t row = row_id.value();
+  if (!data_.rows.exists(row) || !context_.visibility.sees(data_.rows.version(row)))
+    return Status(StatusCode::kNotFound);
+  KeyMask kept = data_.keys.kept();
+  KeyHashes hashes{};
+  hash_keys(row, kept, hashes);
+  if (Status s = check_changes(now, changes); !s.ok()) return s;
+  const bool is_whole = data_.rows.view(row).is_in_group() ||
+                        data_.rows.layout(row).editions() != data_.columns.editions();
+  if (Status s = is_whole ? encode_whole_row(row, changes) : encode_changes(row, changes); !s.ok())
+    return s;
+  if (!is_whole && update_in_place(row, changes)) return row_id;
+  mvcc::VersionLayout* locked = nullptr;
+  if (Status s = lock_row(row, locked); !s.ok()) return s;
+  // A key may have been begun since the look above, and its index may have the row: another
+  // transaction updated the row and was undone (KeyIndex::undo_replace). This update must then put
+  // the new version in the row's place. From here on nobody else can enter the row.
+  if (const KeyMask now_kept = data_.keys.kept(); __builtin_expect(now_kept != kept, 0)) {
+    kept = now_kept;
+    hash_keys(row, kept, hashes);
+  }
+  const auto unlock = [&] { mvcc::store_stamp(locked->deleted, mvcc::kNoStamp); };
+  std::uint32_t fresh = kNoRow;
+  Status written;
+  if (is_whole) {
+    written = write_new_row(context_.scratch.cells, fresh);
+  } else {
+    Result<std::uint32_t> version = make_version(row, changes);
+    if (version.ok()) fresh = *version;
+    written = version.status();
+  }
+  if (!written.ok()) {
+    unlock();
+    return written;
+  }
+  data_.rows.set_previous(fresh, row);
+
+  KeyMask changed_keys = 0;
+  for (const std::size_t k : KeyPlaces(kept))
+    for (const ColumnValue& change : changes)
+      if (data_.keys[k]->has_column(change.column.value()) && !data_.keys[k]->same_key(row, fresh))
+        changed_keys |= static_cast<KeyMask>(1U << k);
+  if (changed_keys != 0) hash_keys(fresh, changed_keys, hashes);
+  if (Status s = enter_indexes(fresh, row, kept, changed_keys, hashes); !s.ok()) {
+    mvcc::store_stamp(data_.rows.version(fresh).created, mvcc::kNoStamp);
+    give_back(fresh);
+    unlock();
+    return s;
+  }
+  note_inserted(fresh);
+  note_deleted(row, locked, changed_keys);
+  note_hashes(context_.dead_rows.newest_dying(), static_cast<KeyMask>(kept & ~changed_keys),
+              hashes);
+  return RowId(fresh);
+}
+
+Status RowWriter::remove(RowId row_id) {
+  if (data_.constraints.any()) return remove_constrained(row_id);
+  return remove_only(row_id);
+}
+
+Status RowWriter::remove_only(RowId row_id) {
+  const std::uint32_t row = row_id.value();
+  mvcc::VersionLayout* locked = nullptr;
+  if (Status s = lock_row(row, locked); !s.ok()) return s;
+  note_deleted(row, locked, kEveryKey);
+  return {};
+}
+
+}  // namespace flugs::engine

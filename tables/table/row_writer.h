@@ -1,0 +1,135 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tables/keys/table_keys.h"
+#include "tables/table/table_data.h"
+#include "tables/transactions/transaction_context.h"
+
+namespace flugs::engine {
+
+class Table;
+
+/// What one transaction writes to the rows of one table. A writer holds nothing: make one for each
+/// statement.
+///
+/// The story of a write: values are checked against the definition (and numbered), they become
+/// cells, a row is taken that no reader can reach, cells and stamps are stored, the row enters the
+/// key indexes, and the transaction notes the write. An update locks the old version before it
+/// makes the new one.
+///
+/// Invariants: a statement goes by one definition of the table from its beginning to its end. When
+/// columns change in the midst of it in a way that it cannot go on with, it begins again
+/// (with_definition_of_now). A statement that fails changes nothing.
+///
+/// Thread-safety: one thread, as the context.
+class RowWriter final {
+ public:
+  RowWriter(Table& table, TransactionContext& context) noexcept;
+
+  Result<RowId> insert(std::span<const Value> values);
+  /// A row of which some values are given: others are their defaults, or NULL.
+  Result<RowId> insert(std::span<const ColumnValue> given);
+  /// Row after row, `values` holds a value per column; all of them or none.
+  Status insert_rows(std::span<const Value> values, std::span<RowId> ids);
+  Result<RowId> update(RowId row, std::span<const ColumnValue> changes);
+  Status remove(RowId row);
+
+  // Parts of a statement with several rows. Its foreign keys are followed at its end.
+  Status remove_only(RowId row);
+  Result<RowId> update_only(RowId row, std::span<const ColumnValue> changes);
+  /// The end of a statement that removed rows one by one; undoes all since `mark` when it fails.
+  Status finish_removal(const TransactionMark& mark);
+
+ private:
+  using KeyHashes = std::array<std::uint64_t, kKeysMax>;
+
+  // Values, before anything is written: how many, of which types, what is missing.
+  Status check_width(const TableDefinition& now, std::size_t width) const;
+  std::size_t width_of(const TableDefinition& now, std::span<const Value> values,
+                       std::span<const RowId> ids) const noexcept;
+  Status check_value(const TableDefinition& now, std::size_t column, const Value& value) const {
+    if (__builtin_expect(now.columns[column].takes(value), 1)) return {};
+    return look_at_value(now, column, value);
+  }
+  Status look_at_value(const TableDefinition& now, std::size_t column, const Value& value) const;
+  Status check_values(const TableDefinition& now, std::span<const Value> values) const;
+  Status check_changes(const TableDefinition& now, std::span<const ColumnValue> changes) const;
+  Status default_of(const TableDefinition& now, std::size_t column, Value& value) const;
+  Status complete(const TableDefinition& now, std::span<const Value>& values,
+                  std::size_t& width) const;
+  Status complete_row(const TableDefinition& now, std::span<const ColumnValue> given,
+                      std::vector<Value>& values) const;
+  Status number_rows(const TableDefinition& now, std::span<const Value>& values, std::size_t width);
+  Status check_new_row(const TableDefinition& now, std::span<const Value> values) const;
+  Status check_changed_row(const TableDefinition& now, std::uint32_t row,
+                           std::span<const ColumnValue> changes) const;
+  Status check_shape(std::span<const Value> values, std::size_t width,
+                     std::span<const RowId> ids) const;
+
+  // Statements of tables with constraints besides types, NULL and keys.
+  Result<RowId> insert_constrained(const TableDefinition& now, std::span<const Value> values);
+  Status insert_constrained_rows(const TableDefinition& now, std::span<const Value> values,
+                                 std::size_t width, std::span<RowId> ids);
+  Result<RowId> update_constrained(const TableDefinition& now, RowId row,
+                                   std::span<const ColumnValue> changes);
+  Status remove_constrained(RowId row);
+  RowId newest_since(const TransactionMark& mark, RowId row) const noexcept;
+
+  // Rows that may be written.
+  Result<std::uint32_t> take_row();
+  Status grant_rows(LocalRows& local);
+  bool fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept;
+  Status changed_meanwhile() const;
+  void give_back(std::uint32_t row);
+
+  // Values become cells.
+  Status encode_new_row(std::span<const Value> values, KeyMask kept, bool& has_texts_left);
+  bool is_stored_last(std::size_t column, KeyMask kept) const noexcept;
+  Status store_texts_left(std::uint32_t row, std::span<const Value> values, KeyMask kept);
+  Status encode_changes(std::uint32_t row, std::span<const ColumnValue> changes);
+  Status encode_whole_row(std::uint32_t row, std::span<const ColumnValue> changes);
+  void need_altered(const columns::RowLayout& layout) const;
+
+  // Keys and indexes.
+  Status check_keys_free(std::span<const Value> values) const;
+  void hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept;
+  void note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept;
+  Status enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMask kept,
+                       KeyMask changed_keys, const KeyHashes& hashes);
+  void undo_index_changes(std::size_t first);
+
+  // Writing one row, or a batch of rows.
+  Result<RowId> insert_values(const TableDefinition& now, std::span<const Value> values);
+  Status insert_values(const TableDefinition& now, std::span<const Value> values,
+                       std::span<RowId> ids);
+  Result<RowId> insert_row(std::span<const Value> values);
+  Status insert_checked_rows(std::span<const Value> values, std::size_t width,
+                             std::span<RowId> ids);
+  Status insert_batch(std::span<const Value> values, std::size_t width,
+                      std::span<columns::Cell> cells, std::span<RowId> ids);
+  Status try_insert_batch(std::span<const Value> values, std::size_t width,
+                          std::span<columns::Cell> cells, std::span<RowId> ids);
+  Status write_new_row(std::span<const columns::Cell> cells, std::uint32_t& row);
+  void withdraw(std::span<const std::uint32_t> rows);
+  void undo_inserts(std::size_t writes, std::size_t changes);
+  Result<RowId> update_row(const TableDefinition& now, RowId row_id,
+                           std::span<const ColumnValue> changes);
+  bool update_in_place(std::uint32_t row, std::span<const ColumnValue> changes);
+  Result<std::uint32_t> make_version(std::uint32_t row, std::span<const ColumnValue> changes);
+  Status lock_row(std::uint32_t row, mvcc::VersionLayout*& locked);
+  bool is_giving_way(std::uint32_t row) const;
+  Status respect_lock(std::uint32_t row, mvcc::VersionLayout& locked) const;
+  void note_inserted(std::uint32_t row);
+  void note_deleted(std::uint32_t row, mvcc::VersionLayout* locked, std::uint16_t keys);
+
+  Table& table_;
+  TableData& data_;
+  TransactionContext& context_;
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,226 @@
+// Rows that are inserted: how their values become cells. Many rows in one call: column by column,
+// so that the cache misses of the dictionaries' indexes overlap; then row by row.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "tables/table/definition_of_now.h"
+#include "tables/table/row_writer.h"
+
+namespace flugs::engine {
+
+namespace {
+
+// Rows encoded at a time: their cells stay in the second-level cache.
+constexpr std::size_t kRowsPerBatch = 64;
+
+bool is_long_text(const Value& value) noexcept {
+  return value.as_string().size() > columns::text_cell::kInlineBytesMax;
+}
+
+}  // namespace
+
+// Takes back what a call that failed in the middle has inserted.
+void RowWriter::undo_inserts(std::size_t writes, std::size_t changes) {
+  undo_index_changes(changes);
+  while (context_.writes.size() > writes) {
+    const mvcc::Write& write = context_.writes.back();
+    mvcc::store_stamp(write.version->created, mvcc::kNoStamp);
+    give_back(write.row);
+    context_.writes.pop();
+  }
+}
+
+// A long text that was stored stays where it is, even if its row is refused; rows that are refused
+// again and again must not fill the pool. So most texts are stored when the row is in all indexes,
+// which refuse it no more. Those that the indexes need before, and those of dictionaries, whose
+// codes decide how wide the row's cells are, are stored when the keys have been found to be free.
+bool RowWriter::is_stored_last(std::size_t column, KeyMask kept) const noexcept {
+  if (data_.columns[column]->is_dictionary()) return false;
+  const KeyPlaces keys(kept);
+  return std::none_of(keys.begin(), keys.end(),
+                      [&](std::size_t key) { return data_.keys[key]->has_column(column); });
+}
+
+// Of texts that are stored last: a cell of an empty one. `kept`: the keys that are going to have
+// it.
+Status RowWriter::encode_new_row(std::span<const Value> values, KeyMask kept,
+                                 bool& has_texts_left) {
+  bool is_checked = false;
+  context_.scratch.cells.clear();
+  context_.scratch.bits.clear();
+  context_.scratch.editions = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    columns::Column& column = *data_.columns[i];
+    context_.scratch.editions += column.mark();
+    if (is_long_text(values[i])) {
+      if (is_stored_last(i, kept)) {
+        has_texts_left = true;
+        context_.scratch.cells.push_back(columns::text_cell::make_inline({}));
+        context_.scratch.bits.push_back(column.bits_for(context_.scratch.cells.back()));
+        continue;
+      }
+      if (!std::exchange(is_checked, true))
+        if (Status s = check_keys_free(values); !s.ok()) return s;
+    }
+    Result<columns::Cell> cell = column.encode(columns::normalised(values[i], column.type()),
+                                               context_.unflushed, context_.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    context_.scratch.cells.push_back(*cell);
+    context_.scratch.bits.push_back(column.bits_for(*cell));
+  }
+  return {};
+}
+
+// Nobody else reads these cells of a row that is not committed.
+Status RowWriter::store_texts_left(std::uint32_t row, std::span<const Value> values, KeyMask kept) {
+  const columns::RowLayout& layout = data_.rows.layout(row);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!is_long_text(values[i]) || !is_stored_last(i, kept)) continue;
+    if (layout.bits(i) == 0) continue;  // dropped meanwhile
+    columns::Column* column = data_.columns[i];
+    while (column != nullptr && column->edition() != layout.edition(i)) column = column->former();
+    FLUGS_CHECK(column != nullptr);
+    Result<columns::Cell> cell =
+        column->encode(values[i], context_.unflushed, context_.slot->persister());
+    if (!cell.ok()) return std::move(cell).status();
+    layout.store(data_.rows.address(row), i, *cell);
+  }
+  return {};
+}
+
+Status RowWriter::check_keys_free(std::span<const Value> values) const {
+  std::array<Value, kKeyColumnsMax> wanted;
+  for (const KeyIndex* key : data_.keys) {
+    const std::size_t count = key->columns().size();
+    // One of a column that has come since the call began is asked when the row is there.
+    if (*std::max_element(key->columns().begin(), key->columns().end()) >= values.size()) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint16_t column = key->columns()[i];
+      wanted[i] = columns::normalised(values[column], data_.columns[column]->type());
+    }
+    if (Status s = key->check_free(std::span(wanted.data(), count), context_.visibility,
+                                   context_.scratch.candidates);
+        !s.ok()) {
+      if (s.code() == StatusCode::kConflict) context_.conflicts.add();
+      return Status(s.code(),
+                    s.code() == StatusCode::kAlreadyExists
+                        ? fmt::format("table {}, key {}: {} exists", data_.name(), key->name(),
+                                      key->describe(std::span(wanted.data(), count)))
+                        : fmt::format("table {}, key {}", data_.name(), key->name()));
+    }
+  }
+  return {};
+}
+
+Status RowWriter::insert_rows(std::span<const Value> values, std::span<RowId> ids) {
+  return with_definition_of_now(
+      data_, context_, [&](const TableDefinition& now) { return insert_values(now, values, ids); });
+}
+
+Status RowWriter::insert_values(const TableDefinition& now, std::span<const Value> values,
+                                std::span<RowId> ids) {
+  const std::size_t width = width_of(now, values, ids);
+  if (Status s = check_shape(values, width, ids); !s.ok()) return s;
+  if (data_.constraints.any()) return insert_constrained_rows(now, values, width, ids);
+  for (std::size_t i = 0; i < values.size(); i += width)
+    if (Status s = check_values(now, values.subspan(i, width)); !s.ok()) return s;
+  return insert_checked_rows(values, width, ids);
+}
+
+Status RowWriter::check_shape(std::span<const Value> values, std::size_t width,
+                              std::span<const RowId> ids) const {
+  if (values.size() % width != 0)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: {} values are no whole number of rows of {} columns",
+                              data_.name(), values.size(), width));
+  if (!ids.empty() && ids.size() != values.size() / width)
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("table {}: room for {} row ids, but {} rows", data_.name(),
+                              ids.size(), values.size() / width));
+  return {};
+}
+
+// Rows of all columns that the definition has by which they were checked. In batches: a column that
+// begins anew meanwhile, as large calls make it do, lets only the batch begin again.
+Status RowWriter::insert_checked_rows(std::span<const Value> values, std::size_t width,
+                                      std::span<RowId> ids) {
+  context_.scratch.inserted = values;
+  context_.scratch.inserted_width = width;
+  for (std::size_t i = 0; i < values.size(); i += width) {
+    const std::span<const Value> row = values.subspan(i, width);
+    if (std::any_of(row.begin(), row.end(), is_long_text))
+      if (Status s = check_keys_free(row); !s.ok()) return s;
+  }
+
+  const std::size_t writes = context_.writes.size();
+  const std::size_t changes = context_.index_changes.size();
+  std::vector<columns::Cell> cells(kRowsPerBatch * width);
+  for (std::size_t first = 0; first < values.size(); first += kRowsPerBatch * width) {
+    const std::span<const Value> batch =
+        values.subspan(first, std::min(kRowsPerBatch * width, values.size() - first));
+    const std::size_t row = first / width;
+    const std::span<RowId> batch_ids = ids.empty() ? ids : ids.subspan(row, batch.size() / width);
+    if (Status s = insert_batch(batch, width, cells, batch_ids); !s.ok()) {
+      undo_inserts(writes, changes);
+      return s;
+    }
+  }
+  return {};
+}
+
+Status RowWriter::insert_batch(std::span<const Value> values, std::size_t width,
+                               std::span<columns::Cell> cells, std::span<RowId> ids) {
+  return with_definition_of_now(data_, context_, [&](const TableDefinition&) {
+    return try_insert_batch(values, width, cells, ids);
+  });
+}
+
+Status RowWriter::try_insert_batch(std::span<const Value> values, std::size_t width,
+                                   std::span<columns::Cell> cells, std::span<RowId> ids) {
+  const std::size_t rows = values.size() / width;
+  context_.scratch.bits.assign(width, 0);
+  context_.scratch.editions = 0;
+  for (std::size_t i = 0; i < width; ++i) {
+    columns::Column& column = *data_.columns[i];
+    if (Status s = column.encode_many(values, i, width, cells, context_.unflushed,
+                                      context_.slot->persister());
+        !s.ok())
+      return s;
+    for (std::size_t at = i; at < values.size(); at += width)
+      context_.scratch.bits[i] = std::max(context_.scratch.bits[i], column.bits_for(cells[at]));
+    context_.scratch.editions += column.mark();
+  }
+  const KeyMask kept = data_.keys.kept();
+  std::array<std::uint32_t, kRowsPerBatch> written{};
+  std::array<KeyHashes, kRowsPerBatch> hashes;
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (Status s = write_new_row(cells.subspan(i * width, width), written[i]); !s.ok()) {
+      withdraw(std::span(written).first(i));
+      return s;
+    }
+    hash_keys(written[i], kept, hashes[i]);
+  }
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (Status s = enter_indexes(written[i], kNoRow, kept, kept, hashes[i]); !s.ok()) {
+      withdraw(std::span(written).subspan(i, rows - i));
+      return s;
+    }
+    note_inserted(written[i]);
+    if (!ids.empty()) ids[i] = RowId(written[i]);
+  }
+  return {};
+}
+
+void RowWriter::withdraw(std::span<const std::uint32_t> rows) {
+  for (const std::uint32_t row : rows) {
+    mvcc::store_stamp(data_.rows.version(row).created, mvcc::kNoStamp);
+    give_back(row);
+  }
+}
+
+}  // namespace flugs::engine

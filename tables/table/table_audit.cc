@@ -1,0 +1,83 @@
+#include "tables/table/table_audit.h"
+
+#include <fmt/format.h>
+
+#include "tables/table/cell_checks.h"
+#include "tables/table/index_run_audit.h"
+#include "tables/table/table_data.h"
+
+namespace flugs::engine {
+
+Status TableAudit::run(const mvcc::Visibility& visibility) const {
+  Status whole;
+  data_.columns.for_each_used([&](columns::Column& column) {
+    if (whole.ok()) whole = column.dictionary().verify();
+  });
+  if (!whole.ok()) return whole;
+  if (Status s = check_groups(); !s.ok()) return s;
+  std::uint64_t live = 0;
+  std::uint64_t live_in_dram = 0;
+  columns::Candidates candidates;
+  const std::uint32_t end = data_.rows.rows_end();
+  for (std::uint32_t row = 0; row < end; ++row) {
+    if (data_.rows.group_with(row) == nullptr)
+      if (Status s = data_.rows.check_header(row); !s.ok()) return s;
+    if (!visibility.sees(data_.rows.version(row))) continue;
+    ++live;
+    live_in_dram += data_.runs.serves(row) ? 0 : 1;
+    if (Status s = check_cells(data_, row); !s.ok()) return s;
+    if (Status s = check_conditions(row); !s.ok()) return s;
+    for (const KeyIndex* key : data_.keys)
+      if (Status s = check_entries(*key, row, visibility, candidates); !s.ok()) return s;
+  }
+  for (KeyIndex* key : data_.keys)
+    if (key->is_ordered())
+      if (Status s = key->check_ordered(key->uses_runs() ? live_in_dram : live); !s.ok()) return s;
+  return IndexRunAudit(data_, data_.pool.path()).run();
+}
+
+Status TableAudit::check_entries(const KeyIndex& key, std::uint32_t row,
+                                 const mvcc::Visibility& visibility,
+                                 columns::Candidates& candidates) const {
+  if (!key.is_hashed(row)) return {};
+  key.lookup(key.hash_of(row), candidates);
+  std::size_t found = 0;
+  std::size_t others = 0;
+  for (const std::uint32_t candidate : candidates.view()) {
+    found += candidate == row ? 1 : 0;
+    others += candidate != row && visibility.sees(data_.rows.version(candidate)) &&
+                      !key.has_null(row) && key.same_key(candidate, row)
+                  ? 1
+                  : 0;
+  }
+  // With a crash a hint that was erased may come back, and lead to what it led to.
+  const bool is_found = key.has_hints() ? found != 0 : found == 1;
+  if (is_found && others == 0) return {};
+  return Status(
+      StatusCode::kCorrupt,
+      fmt::format("{}: table {}, key {}, row {}: expected one entry and no other row with "
+                  "this key, found {} and {}",
+                  data_.pool.path(), data_.name(), key.name(), row, found, others));
+}
+
+Status TableAudit::check_groups() const {
+  Status first;
+  data_.rows.for_each_group([&](const RowGroup& group) {
+    group.audit([&](std::size_t, const Status& status) {
+      if (first.ok()) first = status;
+    });
+  });
+  return first;
+}
+
+Status TableAudit::check_conditions(std::uint32_t row) const {
+  const RowView view = data_.rows.view(row);
+  const auto value = [&](std::size_t column) { return view.value(*data_.columns[column], column); };
+  for (const CheckConstraint& check : data_.definition().checks)
+    if (!check.holds(value))
+      return Status(StatusCode::kCorrupt,
+                    fmt::format("{}: row {}: {}", data_.pool.path(), row, check.describe(value)));
+  return {};
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "columns/column/column.h"
+#include "flugs/function_ref.h"
+#include "flugs/schema.h"
+#include "flugs/status.h"
+#include "pmem/space/extent_allocator.h"
+#include "tables/catalog/schema_block.h"
+#include "tables/transactions/auto_increment.h"
+
+namespace flugs::engine {
+
+class TableReferences;
+struct TableData;
+
+/// The columns of a table as its schema names them: makes and loads them at opening, adds, drops
+/// and changes them later, and writes the schema that says so. Columns keep their numbers for good.
+/// A column whose type or way of storing changes gets another edition; rows keep the edition they
+/// were written with until a merge rewrites them (decisions 0023, 0025, 0026).
+///
+/// Invariants: what a schema names is durable before the schema is. No chunk is made between a
+/// change's schema and the columns that it names (RowStore::ColumnsChange).
+///
+/// Thread-safety: under the database's ddl_mutex_, except opening; settle_editions under the
+/// table's merge_mutex, too.
+class TableColumns final {
+ public:
+  TableColumns(TableData& data, const TableReferences& references,
+               std::vector<ChangedColumnLayout> changed);
+
+  /// Makes the columns that the schema names. For creation and opening, before all else.
+  void make();
+  // Opening, in this order, with the rows between the last two: claims what lies outside of the
+  // table's own extent; loads columns that are not dropped, former editions that rows are of, and
+  // dropped columns.
+  Status claim_schema();
+  Status claim_added();
+  Status load(bool dropped);
+  Status load_numbers() { return numbers_ != nullptr ? numbers_->load() : Status(); }
+  Status load_former_editions();
+  Status load_dropped(std::size_t number);
+  bool has_changes() const noexcept { return !changed_.empty(); }
+  bool has_later_layouts() const noexcept;
+
+  /// The schema as it is in the pool.
+  StoredSchema stored() const;
+  /// Puts another schema into the place of the present one: durable, and valid for all, on return.
+  /// `take_over` is called between: it is durable, and nobody has it yet. Fails with
+  /// kInvalidArgument (complete_schema), kOutOfSpace; nothing has changed then.
+  Status alter(StoredSchema next, FunctionRef<void()> take_over = [] {});
+  /// See Database. `hint_tail_max`: set_hint_tail_max.
+  Result<ColumnId> add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max);
+  Status drop_column(ColumnId id);
+  /// Also under the table's merge_mutex.
+  Status change_type(ColumnId id, Type type);
+  /// The column gets another edition, of this type, which holds values directly. Fails with kBusy
+  /// (there are as many editions as can be), kOutOfSpace.
+  Status begin_edition(std::size_t number, Type type);
+  /// Reads cells of a column of which rows have no other edition any more like those of any other
+  /// column. At opening, or when no reader is left of what merges replaced.
+  void settle_editions() noexcept;
+  /// Whether groups need what a former edition owns: numbers they hold themselves.
+  static bool needs_groups(const columns::Column& column) noexcept { return column.is_text(); }
+
+  /// Adding a key: from then on writers keep it up. Its columns are there. `place` is free, or the
+  /// next one.
+  void begin_key(std::size_t place, const KeySchema& key);
+  /// The key is whole: durable, found, and in no index run from before. Also under the table's
+  /// merge_mutex; `next` is a schema with it. Fails as `alter` does.
+  Status finish_key(std::size_t place, StoredSchema next);
+
+  /// The source of numbers, null if there never was one; and the column that it numbers, which may
+  /// have been dropped.
+  AutoIncrement* number_source() noexcept { return numbers_.get(); }
+  std::size_t numbered_column() const noexcept { return numbered_; }
+
+  /// Dropping the table: gives back the layouts of columns that were added.
+  void release_added();
+
+ private:
+  void make_numbers();
+  void make_editions();
+  std::unique_ptr<columns::Column> make_added(std::uint64_t offset, const std::string& called,
+                                              columns::Decoder& decoder);
+  std::vector<pmem::Extent> added_extents() const;
+  Status check_change(const StoredSchema& stored, std::size_t number, Type type) const;
+  Status check_unreferred(const StoredSchema& stored, std::size_t number) const;
+  void take_names_over();
+
+  TableData& data_;
+  const TableReferences& references_;
+  std::vector<ChangedColumnLayout> changed_;
+  /// Dropped columns that nothing had values of at opening: others stand in for them, which own
+  /// nothing.
+  struct Forgotten {
+    std::unique_ptr<columns::ColumnLayout> layout;  // of that which stands in
+    std::unique_ptr<columns::Column> column;
+  };
+  std::vector<Forgotten> forgotten_;
+  std::unique_ptr<AutoIncrement> numbers_;  // of the column numbered_; null: there is none
+  std::size_t numbered_ = 0;
+};
+
+}  // namespace flugs::engine

@@ -1,0 +1,86 @@
+#include "tables/table/table_hints.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "tables/table/table_data.h"
+
+namespace flugs::engine {
+
+bool has_much_to_check(const TableData& data) noexcept {
+  bool has_much = false;
+  data.columns.for_each_used([&](columns::Column& column) {
+    const columns::Dictionary& dictionary = column.dictionary();
+    has_much |= dictionary.has_entries_to_check() || dictionary.has_much_to_check();
+  });
+  return has_much || std::any_of(data.keys.begin(), data.keys.end(),
+                                 [](const auto& key) { return key->has_much_to_check(); });
+}
+
+// Some milliseconds' work, as who drops the table waits for it. What is found wrong is found again
+// by check_hints.
+bool check_more_entries(const TableData& data, Mutex& build_mutex) {
+  constexpr std::uint32_t kAtATime = 1u << 16;
+  const std::lock_guard guard(build_mutex);
+  bool has_more = false;
+  if (data.is_dropped()) return false;
+  data.columns.for_each_used([&](columns::Column& column) {
+    if (!has_more) static_cast<void>(column.dictionary().check_entries(kAtATime, has_more));
+  });
+  return has_more;
+}
+
+// Not while one of them goes (DatabaseCore::retire_key).
+Status check_hints(const TableData& data, Mutex& build_mutex) {
+  while (check_more_entries(data, build_mutex)) {
+  }
+  const std::lock_guard guard(build_mutex);
+  Status first;
+  if (data.is_dropped()) return first;
+  const auto note = [&](Status status) {
+    if (first.ok()) first = std::move(status);
+  };
+  bool has_more = false;
+  data.columns.for_each_used([&](columns::Column& column) {
+    note(column.dictionary().check_entries(1, has_more));
+    note(column.dictionary().check_hints());
+  });
+  for (KeyIndex* key : data.keys) note(key->check_hints());
+  return first;
+}
+
+// Of hints that opening left one column's at a time: each takes long.
+bool keep_hints(const columns::ColumnArray& columns, pmem::Persister& persister,
+                std::uint32_t at_most) noexcept {
+  bool has_more = false;
+  std::uint32_t left_at_most = columns::Dictionary::kHintsEnteredMax;
+  columns.for_each_used([&](columns::Column& column) {
+    columns::Dictionary& dictionary = column.dictionary();
+    const bool is_left = dictionary.has_hints_left();
+    if (is_left && left_at_most == 0) {
+      has_more = true;
+      return;
+    }
+    const bool is_more = dictionary.keep_hints(persister, at_most, left_at_most);
+    if (is_left && is_more) left_at_most = 0;
+    has_more |= is_more;
+  });
+  return has_more;
+}
+
+bool enter_left_hints(const columns::ColumnArray& columns, pmem::Persister& persister,
+                      std::uint32_t at_most) noexcept {
+  bool has_more = false;
+  columns.for_each_used([&](columns::Column& column) {
+    has_more |= column.dictionary().enter_left_hints(persister, at_most);
+  });
+  return has_more;
+}
+
+void set_hint_tail_max(const columns::ColumnArray& columns, std::uint32_t entries) noexcept {
+  columns.for_each_used(
+      [&](columns::Column& column) { column.dictionary().set_hint_tail_max(entries); });
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flugs/function_ref.h"
+#include "flugs/ids.h"
+#include "flugs/status.h"
+#include "mvcc/commit.h"
+#include "mvcc/visibility.h"
+#include "tables/catalog/foreign_keys.h"
+
+namespace flugs::engine {
+
+class ReadSet;
+class Table;
+
+/// The foreign keys of a table, and those of all tables that lead to it: which table knows which,
+/// and whether the rows fulfil them. What statements do to referring rows is in Cascade.
+///
+/// Invariants: each foreign key of this table is in the list of referrers of its parent. A list of
+/// referrers never changes; another one takes its place.
+///
+/// Thread-safety: changes under the database's ddl_mutex_; all else any thread.
+class TableReferences final {
+ public:
+  explicit TableReferences(Table& table) noexcept : table_(table) {}
+  TableReferences(const TableReferences&) = delete;
+  TableReferences& operator=(const TableReferences&) = delete;
+
+  /// The foreign key of the schema with this index leads to `parent`, and has been checked.
+  void add(std::size_t index, Table& parent);
+  /// Opening: the same, for what stands in the pool; `find` gives null for a table that is not
+  /// there. Fails with kCorrupt.
+  Status link(std::size_t index, FunctionRef<Table*(TableId id)> find);
+  /// Writes the current names of parents and their keys into the schema's foreign keys. To be
+  /// called when they may have changed.
+  void name_parents();
+  /// The table is dropped: no parent asks it any more.
+  void forget_parents();
+
+  /// Foreign keys of all tables that lead here; null: none so far.
+  const std::vector<const ForeignKey*>* referrers() const noexcept {
+    return referrers_.load(std::memory_order_acquire);
+  }
+  std::span<const std::unique_ptr<ForeignKey>> foreign_keys() const noexcept {
+    return foreign_keys_;
+  }
+
+  /// Whether foreign keys hold for a row that was written, or for those that referred to it. The
+  /// value: whether that may change until the transaction commits. Fails with kConstraintViolated,
+  /// having noted what was read; kConflict.
+  Result<bool> check(const mvcc::Write& write, const mvcc::Visibility& visibility,
+                     ReadSet* reads) const;
+  /// Audit. Fails with kCorrupt.
+  Status verify(const mvcc::Visibility& visibility) const;
+  /// What an audit says of a row that refers to nothing.
+  Status unreferenced(const ForeignKey& foreign, std::uint32_t row) const;
+
+ private:
+  void set_referrers(std::vector<const ForeignKey*> referrers);
+  bool keeps_reference(const ForeignKey& foreign, std::uint32_t row,
+                       const mvcc::Visibility& visibility) const noexcept;
+  Result<bool> check_parents(std::uint32_t row, const mvcc::Visibility& visibility,
+                             ReadSet* reads) const;
+  Result<bool> check_children(std::uint32_t row, const mvcc::Visibility& visibility,
+                              ReadSet* reads) const;
+
+  Table& table_;
+  std::vector<std::unique_ptr<ForeignKey>> foreign_keys_;
+  std::atomic<const std::vector<const ForeignKey*>*> referrers_{nullptr};
+  std::vector<std::unique_ptr<const std::vector<const ForeignKey*>>> referrer_lists_;
+};
+
+/// How messages call a foreign key.
+std::string name_of_foreign_key(const ForeignKey& foreign);
+/// The answer to a statement that needs a foreign key which is being created or dropped.
+Status in_between(const ForeignKey& foreign);
+
+}  // namespace flugs::engine

@@ -1,0 +1,51 @@
+#include "tables/table/unlink_rows.h"
+
+#include "tables/table/table_data.h"
+#include "tables/transactions/transaction_context.h"
+
+namespace flugs::engine {
+
+void undo_index_change(TableData& data, const IndexChange& change) {
+  KeyIndex& key = *data.keys[change.key];
+  if (change.replaced == kNoRow) {
+    key.erase(change.row);
+  } else {
+    key.undo_replace(change.replaced, change.row);
+  }
+}
+
+// Protocol recycle: a committed dead row becomes reusable.
+//   step  store             made durable by                    power cut just after it: recovery
+//   1     created := 0      flush with commit/1 of the         sweep finds the row dead either way
+//                           slot's next commit; at once, as
+//                           commit/4, when the pool is full
+//   2     cells and stamps  commit/1 of who reuses the row     created is 0 or a tag that is not
+//         of a new row                                         committed: the row is not there
+// Must hold:  1 durable before 2, else the old time-stamps with new cells could look like a row.
+//             No snapshot as old as step 1 may be left at step 2: a reader could hold the row id.
+mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead) {
+  for (const std::size_t k : KeyPlaces(data.keys.kept())) {
+    if ((dead.changed_keys & (1u << k)) != 0) {
+      data.keys[k]->erase(dead.row);
+    } else {
+      data.keys[k]->erase_superseded(dead.row, dead.hash_of_key(k));
+    }
+  }
+  // The merge may move the entry meanwhile, and have read it before: then once more, where it is.
+  for (;;) {
+    mvcc::VersionLayout* version = data.rows.stamped_version(dead.row);
+    if (version == nullptr) return nullptr;
+    mvcc::store_stamp(version->created, mvcc::kNoStamp);
+    if (data.rows.is_still(dead.row, version)) return version;
+    data.rows.wait_for_move(dead.row);
+  }
+}
+
+void prefetch_unlinking(const TableData& data, const DeadRow& dead) noexcept {
+  __builtin_prefetch(&data.rows.version(dead.row), 1);
+  constexpr KeyMask kWithHash = (1U << DeadRow::kHashesKept) - 1;
+  for (const std::size_t k : KeyPlaces(static_cast<KeyMask>(data.keys.kept() & kWithHash)))
+    if (const auto hash = dead.hash_of_key(k)) data.keys[k]->prefetch_for_erase(*hash);
+}
+
+}  // namespace flugs::engine

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "mvcc/stamps.h"
+
+namespace flugs::engine {
+
+struct DeadRow;
+struct IndexChange;
+struct TableData;
+
+// How rows leave a table: those of a transaction that is undone at once, those that were deleted by
+// garbage collection, when no reader can want them any more.
+
+/// Undoes one change of a key index. Changes are undone in reverse order.
+void undo_index_change(TableData& data, const IndexChange& change);
+
+/// Garbage collection, step 1: takes the row out of every index that names it, and makes it never
+/// created. Returns the entry that says so, to be flushed; null when the row has none any more.
+mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead);
+/// Brings what unlink_dead will touch on its way into the caches.
+void prefetch_unlinking(const TableData& data, const DeadRow& dead) noexcept;
+
+}  // namespace flugs::engine
