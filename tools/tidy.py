@@ -52,6 +52,10 @@ MAY_INCLUDE = {
     "tables/rows": BELOW_TABLES | {"tables/catalog"},
     "tables/keys": BELOW_TABLES | {"tables/catalog", "tables/rows"},
     "tables/transactions": BELOW_TABLES | {"tables/catalog", "tables/rows"},
+    "tables/data": BELOW_TABLES
+    | {"tables/catalog", "tables/rows", "tables/keys", "tables/transactions"},
+    "tables/opening": BELOW_TABLES
+    | {"tables/catalog", "tables/rows", "tables/keys", "tables/transactions", "tables/data"},
     "tables/table": BELOW_TABLES | {"tables"},
     "engine/merge": BELOW_TABLES | {"tables"},
     "engine/background": BELOW_TABLES | {"tables", "engine/merge"},

@@ -10,9 +10,9 @@
 #include "engine/database/opening_budget.h"
 #include "pmem/kinds/pool_image.h"
 #include "tables/catalog/catalog.h"
+#include "tables/data/table_layout.h"
+#include "tables/data/table_statistics.h"
 #include "tables/table/table.h"
-#include "tables/table/table_layout.h"
-#include "tables/table/table_statistics.h"
 
 namespace flugs {
 

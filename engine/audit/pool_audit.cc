@@ -11,9 +11,9 @@
 #include "pmem/space/extent_allocator.h"
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/index_run_audit.h"
-#include "tables/table/table_audit.h"
-#include "tables/table/table_layout.h"
+#include "tables/data/index_run_audit.h"
+#include "tables/data/table_audit.h"
+#include "tables/data/table_layout.h"
 
 namespace flugs::engine {
 

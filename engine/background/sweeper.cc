@@ -9,8 +9,8 @@
 
 #include "base/thread.h"
 #include "pmem/medium/scm_reads.h"
+#include "tables/data/table_hints.h"
 #include "tables/table/table.h"
-#include "tables/table/table_hints.h"
 
 namespace flugs::engine {
 

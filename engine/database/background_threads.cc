@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "pmem/space/warm_list.h"
+#include "tables/data/table_hints.h"
 #include "tables/table/table.h"
-#include "tables/table/table_hints.h"
 
 namespace flugs::engine {
 

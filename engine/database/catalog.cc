@@ -10,8 +10,8 @@
 
 #include "tables/catalog/foreign_keys.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table_hints.h"
-#include "tables/table/table_layout.h"
+#include "tables/data/table_hints.h"
+#include "tables/data/table_layout.h"
 
 namespace flugs::engine {
 

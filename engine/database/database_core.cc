@@ -12,10 +12,10 @@
 #include "engine/merge/table_merge.h"
 #include "pmem/medium/scm_reads.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table_audit.h"
-#include "tables/table/table_hints.h"
-#include "tables/table/table_statistics.h"
-#include "tables/table/unlink_rows.h"
+#include "tables/data/table_audit.h"
+#include "tables/data/table_hints.h"
+#include "tables/data/table_statistics.h"
+#include "tables/data/unlink_rows.h"
 
 namespace flugs::engine {
 

@@ -11,7 +11,7 @@
 #include "recovery/rebuild_dictionaries.h"
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table_layout.h"
+#include "tables/data/table_layout.h"
 
 namespace flugs::engine {
 

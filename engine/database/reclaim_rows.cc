@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "tables/data/unlink_rows.h"
 #include "tables/table/table.h"
-#include "tables/table/unlink_rows.h"
 
 namespace flugs::engine {
 

@@ -10,8 +10,8 @@
 #include "base/waiting.h"
 #include "engine/background/merger.h"
 #include "mvcc/commit.h"
+#include "tables/data/unlink_rows.h"
 #include "tables/table/table.h"
-#include "tables/table/unlink_rows.h"
 
 namespace flugs::engine {
 

@@ -9,7 +9,7 @@
 #include "mvcc/transaction_slots.h"
 #include "mvcc/visibility.h"
 #include "pmem/pool/pool.h"
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::engine {
 

@@ -9,8 +9,8 @@
 #include "flugs/function_ref.h"
 #include "flugs/status.h"
 #include "pmem/pool/pool.h"
+#include "tables/data/table_data.h"
 #include "tables/keys/index_runs.h"
-#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 

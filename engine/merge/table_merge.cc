@@ -8,7 +8,7 @@
 #include "base/elapsed.h"
 #include "engine/merge/index_run_builder.h"
 #include "pmem/medium/scm_reads.h"
-#include "tables/table/table_hints.h"
+#include "tables/data/table_hints.h"
 
 namespace flugs::engine {
 

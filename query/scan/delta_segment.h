@@ -5,7 +5,7 @@
 #include "mvcc/visibility.h"
 #include "query/scan/segment.h"
 #include "query/vectors/delta_kernels.h"
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::query {
 

@@ -10,8 +10,8 @@
 namespace flugs::engine {
 
 /// The rows that were there at opening, for a unique key whose index in DRAM is made of them while
-/// transactions go on (tables/table/index_build_hashed.cc): how far that has come. Which those are,
-/// and which key each has, was settled at opening: what is written since has later stamps.
+/// transactions go on (tables/opening/index_build_hashed.cc): how far that has come. Which those
+/// are, and which key each has, was settled at opening: what is written since has later stamps.
 /// Thread-safety: any thread.
 class DeferredRows {
  public:

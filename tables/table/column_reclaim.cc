@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "tables/catalog/added_column.h"
+#include "tables/data/table_data.h"
 #include "tables/table/table_columns.h"
-#include "tables/table/table_data.h"
 
 namespace flugs::engine {
 

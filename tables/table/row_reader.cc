@@ -7,8 +7,8 @@
 
 #include "base/shown.h"
 #include "columns/index/hash_index.h"
-#include "tables/table/index_build.h"
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
+#include "tables/opening/index_build.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/index_build.h"
+#include "tables/data/table_data.h"
+#include "tables/opening/index_build.h"
 #include "tables/table/row_reader.h"
-#include "tables/table/table_data.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {

@@ -4,9 +4,9 @@
 #include <array>
 #include <optional>
 
-#include "tables/table/index_build.h"
+#include "tables/data/table_data.h"
+#include "tables/opening/index_build.h"
 #include "tables/table/row_reader.h"
-#include "tables/table/table_data.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {

@@ -8,10 +8,10 @@
 #include "base/hash.h"
 #include "mvcc/commit.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/definition_of_now.h"
+#include "tables/data/definition_of_now.h"
+#include "tables/data/unlink_rows.h"
 #include "tables/table/row_writer.h"
 #include "tables/table/table.h"
-#include "tables/table/unlink_rows.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {

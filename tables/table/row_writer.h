@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "tables/data/table_data.h"
 #include "tables/keys/table_keys.h"
-#include "tables/table/table_data.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {

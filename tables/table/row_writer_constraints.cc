@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tables/data/definition_of_now.h"
 #include "tables/table/cascade.h"
-#include "tables/table/definition_of_now.h"
 #include "tables/table/row_writer.h"
 #include "tables/table/table.h"
 #include "tables/transactions/transaction_context.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "tables/table/definition_of_now.h"
+#include "tables/data/definition_of_now.h"
 #include "tables/table/row_writer.h"
 
 namespace flugs::engine {

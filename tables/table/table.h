@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "tables/data/free_rows.h"
+#include "tables/data/merge_record.h"
+#include "tables/data/reclaim_checks.h"
+#include "tables/data/table_data.h"
+#include "tables/opening/index_build.h"
+#include "tables/opening/row_sweep.h"
 #include "tables/table/column_reclaim.h"
-#include "tables/table/free_rows.h"
-#include "tables/table/index_build.h"
-#include "tables/table/merge_record.h"
-#include "tables/table/reclaim_checks.h"
 #include "tables/table/row_reader.h"
-#include "tables/table/row_sweep.h"
 #include "tables/table/table_columns.h"
-#include "tables/table/table_data.h"
 #include "tables/table/table_references.h"
 #include "tables/transactions/row_locks.h"
 

@@ -10,8 +10,8 @@
 #include "tables/catalog/added_column.h"
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"
-#include "tables/table/table_data.h"
-#include "tables/table/table_layout.h"
+#include "tables/data/table_data.h"
+#include "tables/data/table_layout.h"
 #include "tables/table/table_references.h"
 
 namespace flugs::engine {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "tables/catalog/schema_codec.h"
+#include "tables/data/table_data.h"
 #include "tables/table/table_columns.h"
-#include "tables/table/table_data.h"
 #include "tables/table/table_references.h"
 
 namespace flugs::engine {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "mvcc/commit.h"
+#include "tables/data/unlink_rows.h"
 #include "tables/table/table.h"
-#include "tables/table/unlink_rows.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {

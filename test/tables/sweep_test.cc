@@ -12,7 +12,7 @@
 #include "engine/audit/pool_audit.h"
 #include "mvcc/stamps.h"
 #include "tables/catalog/catalog.h"
-#include "tables/table/table_hints.h"
+#include "tables/data/table_hints.h"
 #include "test/support/temporary_database.h"
 
 namespace flugs::test {

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/zeroed_memory.h"
-#include "tables/table/table_hints.h"
+#include "tables/data/table_hints.h"
 #include "verify/crash/rig/probe.h"
 #include "verify/crash/rig/rig_filter.h"
 

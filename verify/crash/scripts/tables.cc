@@ -81,7 +81,7 @@ std::vector<Value> log_entry(std::int32_t id, std::int64_t amount) {
 }
 
 void fill_with_dead_rows(CrashRig& rig) {
-  constexpr std::uint32_t kRowsSwept = 1U << 13;  // as in tables/table/row_sweep.cc
+  constexpr std::uint32_t kRowsSwept = 1U << 13;  // as in tables/opening/row_sweep.cc
   constexpr std::uint32_t kRowsLeft = 2 * engine::UnsweptRows::kBlockRows;
   const engine::Table& table = *rig.core().table(*rig.core().find_table("log"));
   while (table.rows().rows_end() < kRowsSwept + kRowsLeft) {

@@ -1,4 +1,4 @@
-#include "tables/table/free_rows.h"
+#include "tables/data/free_rows.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
-#include "tables/table/table_audit.h"
+#include "tables/data/table_audit.h"
 
 #include <fmt/format.h>
 
-#include "tables/table/cell_checks.h"
-#include "tables/table/index_run_audit.h"
-#include "tables/table/table_data.h"
+#include "tables/data/cell_checks.h"
+#include "tables/data/index_run_audit.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::engine {
 

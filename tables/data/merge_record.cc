@@ -1,4 +1,4 @@
-#include "tables/table/merge_record.h"
+#include "tables/data/merge_record.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tables/table/table_layout.h"
+#include "tables/data/table_layout.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>

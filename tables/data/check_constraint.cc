@@ -1,4 +1,4 @@
-#include "tables/table/check_constraint.h"
+#include "tables/data/check_constraint.h"
 
 #include <fmt/format.h>
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "mvcc/transaction_slots.h"
-#include "tables/table/index_build.h"
-#include "tables/table/row_sweep.h"
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
+#include "tables/opening/index_build.h"
+#include "tables/opening/row_sweep.h"
 
 namespace flugs::engine {
 

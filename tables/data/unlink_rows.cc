@@ -1,6 +1,6 @@
-#include "tables/table/unlink_rows.h"
+#include "tables/data/unlink_rows.h"
 
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {

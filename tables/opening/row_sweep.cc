@@ -1,4 +1,4 @@
-#include "tables/table/row_sweep.h"
+#include "tables/opening/row_sweep.h"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 
 #include "mvcc/transaction_slots.h"
 #include "pmem/medium/flush_run.h"
-#include "tables/table/cell_checks.h"
-#include "tables/table/free_rows.h"
-#include "tables/table/table_data.h"
+#include "tables/data/cell_checks.h"
+#include "tables/data/free_rows.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::engine {
 

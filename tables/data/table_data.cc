@@ -1,4 +1,4 @@
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
 
 #include <fmt/format.h>
 

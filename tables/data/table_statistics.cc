@@ -1,10 +1,10 @@
-#include "tables/table/table_statistics.h"
+#include "tables/data/table_statistics.h"
 
 #include <algorithm>
 
-#include "tables/table/free_rows.h"
-#include "tables/table/merge_record.h"
-#include "tables/table/table_data.h"
+#include "tables/data/free_rows.h"
+#include "tables/data/merge_record.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::engine {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
 #include "tables/transactions/transaction_context.h"
 
 namespace flugs::engine {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "mvcc/transaction_slots.h"
-#include "tables/table/index_build.h"
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
+#include "tables/opening/index_build.h"
 
 namespace flugs::engine {
 

@@ -1,10 +1,10 @@
-#include "tables/table/table_hints.h"
+#include "tables/data/table_hints.h"
 
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::engine {
 

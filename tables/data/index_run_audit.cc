@@ -1,10 +1,10 @@
-#include "tables/table/index_run_audit.h"
+#include "tables/data/index_run_audit.h"
 
 #include <fmt/format.h>
 
 #include <bit>
 
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::engine {
 

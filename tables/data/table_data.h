@@ -11,11 +11,11 @@
 #include "columns/column/column_array.h"
 #include "tables/catalog/catalog_layout.h"
 #include "tables/catalog/schema_block.h"
+#include "tables/data/row_constraints.h"
+#include "tables/data/table_definition.h"
 #include "tables/keys/index_runs.h"
 #include "tables/keys/table_keys.h"
 #include "tables/rows/row_store.h"
-#include "tables/table/row_constraints.h"
-#include "tables/table/table_definition.h"
 
 namespace flugs::engine {
 

@@ -8,7 +8,7 @@
 #include "flugs/schema.h"
 #include "flugs/value.h"
 #include "tables/catalog/schema_block.h"
-#include "tables/table/check_constraint.h"
+#include "tables/data/check_constraint.h"
 
 namespace flugs::engine {
 

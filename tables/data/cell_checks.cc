@@ -1,10 +1,10 @@
-#include "tables/table/cell_checks.h"
+#include "tables/data/cell_checks.h"
 
 #include <fmt/format.h>
 
 #include <string>
 
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
 
 namespace flugs::engine {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "flugs/transaction.h"
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
 
 namespace flugs {
 

@@ -1,12 +1,12 @@
-#include "tables/table/index_build.h"
+#include "tables/opening/index_build.h"
 
 #include <algorithm>
 #include <mutex>
 
 #include "base/elapsed.h"
 #include "recovery/rebuild_dictionaries.h"
-#include "tables/table/row_sweep.h"
-#include "tables/table/table_data.h"
+#include "tables/data/table_data.h"
+#include "tables/opening/row_sweep.h"
 
 namespace flugs::engine {
 
