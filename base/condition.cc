@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/shown.h"
+#include "base/types.h"
 
 namespace flugs {
 
@@ -75,6 +76,11 @@ std::string text_of(const std::vector<Condition::Node>& nodes, std::size_t& next
 }
 
 }  // namespace
+
+Value Constant::value() const noexcept {
+  if (!present_) return Value::null();
+  return is_text_type(type_) ? Value::from_bytes(type_, text_) : Value::from_raw(type_, raw_);
+}
 
 std::string Constant::to_string() const {
   if (is_null() || type_ != Type::kDecimal || scale_ == 0) return shown(value());

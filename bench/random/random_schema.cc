@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/types.h"
 #include "bench/random/random_steps.h"
 
 namespace flugs::bench {
@@ -141,12 +142,9 @@ void add_keys(TableSchema& schema, const SchemaWishes& wishes, Random& random) {
 }  // namespace
 
 ColumnSchema draw_column(std::string name, Random& random) {
-  static constexpr Type kTypes[] = {Type::kBool,      Type::kInt32,   Type::kInt64,
-                                    Type::kDouble,    Type::kDecimal, Type::kDate,
-                                    Type::kTimestamp, Type::kString,  Type::kBytes};
   ColumnSchema column;
   column.name = std::move(name);
-  column.type = kTypes[random.below(std::size(kTypes))];
+  column.type = kAllTypes[random.below(std::size(kAllTypes))];
   column.nullable = random.below(3) != 0;
   column.encoding = static_cast<Encoding>(random.below(3));
   if (column.type == Type::kDecimal)

@@ -5,13 +5,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/types.h"
 #include "flugs/value.h"
 
 namespace flugs::columns {
-
-constexpr bool is_text_type(Type type) noexcept {
-  return type == Type::kString || type == Type::kBytes;
-}
 
 /// The content of a row's cell for one column, before packing: a code, an integer payload or a text
 /// cell.

@@ -52,7 +52,7 @@ bool is_possible_width(CellKind kind, std::uint8_t bits) noexcept {
     case CellKind::kCode:
       return bits >= 1 && bits <= 32;
     case CellKind::kInteger:
-      return bits == 1 || (bits >= kLeastIntegerBits && bits <= 64);
+      return bits == 1 || (bits >= kIntegerCellBitsMin && bits <= 64);
     default:
       return bits == 128;
   }

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/types.h"
 #include "columns/cells/cell.h"
 #include "flugs/status.h"
 
@@ -197,13 +198,10 @@ constexpr std::uint8_t code_bits_for(std::uint64_t codes) noexcept {
   return static_cast<std::uint8_t>(std::bit_ceil(static_cast<unsigned>(least)));
 }
 
-/// Least width of integers that a row holds itself, except for those of one bit. Few widths, as for
-/// codes.
-inline constexpr std::uint8_t kLeastIntegerBits = 24;
 /// The narrowest cell for a payload, as unsigned: 24, 32, 40, 48, 56 or 64 bits.
 constexpr std::uint8_t integer_bits_for(std::uint64_t payload) noexcept {
   const auto whole_bytes = static_cast<std::uint8_t>((std::bit_width(payload) + 7) / 8 * 8);
-  return std::max(whole_bytes, kLeastIntegerBits);
+  return std::max(whole_bytes, kIntegerCellBitsMin);
 }
 
 }  // namespace flugs::columns

@@ -7,48 +7,27 @@
 #include <limits>
 #include <utility>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/shown.h"
+#include "base/types.h"
 
 namespace flugs::columns {
 
 namespace {
 
 DecodeKind decode_kind(Type type, bool is_dictionary) noexcept {
-  switch (type) {
-    case Type::kString:
-    case Type::kBytes:
-      return is_dictionary ? DecodeKind::kCodeText : DecodeKind::kText;
-    case Type::kInt32:
-    case Type::kDate:
-      return is_dictionary ? DecodeKind::kCode8 : DecodeKind::kNarrow;
-    case Type::kBool:
-      return is_dictionary ? DecodeKind::kCode8 : DecodeKind::kWide;
-    default:
-      return is_dictionary ? DecodeKind::kCode16 : DecodeKind::kWide;
-  }
+  if (is_text_type(type)) return is_dictionary ? DecodeKind::kCodeText : DecodeKind::kText;
+  if (is_dictionary)
+    return facts_of(type).entry_bytes == 8 ? DecodeKind::kCode8 : DecodeKind::kCode16;
+  return is_narrow_type(type) ? DecodeKind::kNarrow : DecodeKind::kWide;
 }
 
-/// Widths of integers that a row holds itself. Integers of 32 bits have a sign if their type has
-/// one and no more bits; so do integers of 64 bits. Others are not negative.
-struct IntegerBits {
-  std::uint8_t least;
-  std::uint8_t most;
-};
-
-IntegerBits integer_bits_of(Type type) noexcept {
-  switch (type) {
-    case Type::kBool:
-      return {1, 1};
-    case Type::kInt32:
-    case Type::kDate:
-      return {kLeastIntegerBits, 32};
-    case Type::kDouble:
-    case Type::kTimestamp:
-      return {64, 64};
-    default:
-      return {kLeastIntegerBits, 64};
-  }
+/// The nearest width of a cell in which a row holds integers of the type itself.
+std::uint8_t possible_bits(Type type, std::uint8_t bits) noexcept {
+  const TypeFacts& facts = facts_of(type);
+  FLUGS_DCHECK(facts.lane != Lane::kText);
+  return std::clamp(bits, facts.cell_bits_min, facts.payload_bits);
 }
 
 }  // namespace
@@ -61,12 +40,11 @@ Value normalised(const Value& value, Type column_type) noexcept {
     if (v == 0.0) return Value::real(0.0);
   }
   // Value::from_raw takes any payload: a payload wider than its type must not get into a cell.
-  if (value.type() == Type::kInt32)
-    return column_type == Type::kInt64 ? Value::int64(value.as_int32())
-                                       : Value::int32(value.as_int32());
-  if (value.type() == Type::kDate) return Value::date(value.as_int32());
-  if (value.type() == Type::kBool) return Value::boolean(value.as_bool());
-  return value;
+  const std::uint8_t bits = facts_of(value.type()).payload_bits;
+  if (bits == 1) return Value::boolean(value.as_bool());
+  if (bits != 32) return value;
+  const bool widens = column_type != value.type() && may_stand_for(value.type(), column_type);
+  return Value::from_raw(widens ? column_type : value.type(), value.as_int32());
 }
 
 Value with_type(const Value& value, Type type) noexcept {
@@ -76,9 +54,7 @@ Value with_type(const Value& value, Type type) noexcept {
 }
 
 bool keeps_payloads(Type from, Type to) noexcept {
-  if (from == to) return true;
-  if (is_text_type(from) && is_text_type(to)) return true;
-  return from == Type::kInt32 && to == Type::kInt64;
+  return may_stand_for(from, to) || (is_text_type(from) && is_text_type(to));
 }
 
 Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, Decoder& decoder,
@@ -91,8 +67,8 @@ Column::Column(pmem::Pool& pool, ColumnLayout& layout, HintIndexLayout* hints, D
       type_(static_cast<Type>(layout.type)),
       nullable_(layout.nullable != 0),
       is_dictionary_(layout.encoding == static_cast<std::uint8_t>(Encoding::kDictionary)),
-      is_text_(type_ == Type::kString || type_ == Type::kBytes),
-      is_narrow_(type_ == Type::kInt32 || type_ == Type::kDate),
+      is_text_(is_text_type(type_)),
+      is_narrow_(is_narrow_type(type_)),
       heap_(pool, layout.heap, owner()),
       dictionary_(pool, layout.dictionary,
                   is_dictionary_ ? Dictionary::Use::kValues : Dictionary::Use::kNone,
@@ -185,8 +161,7 @@ Status Column::check(const Value& value, Type type) const {
     if (nullable_) return {};
     return Status(StatusCode::kConstraintViolated, fmt::format("{}: NULL is not allowed", owner()));
   }
-  const bool widened = type == Type::kInt64 && value.type() == Type::kInt32;
-  if (value.type() != type && !widened)
+  if (!may_stand_for(value.type(), type))
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("{}: expected {}, found {} {}", owner(), to_string(type),
                               to_string(value.type()), shown(value)));
@@ -248,8 +223,7 @@ Status Column::encode_many(std::span<const Value> values, std::size_t first, std
     for (std::size_t i = first; i < values.size(); i += stride) cells[i] = {};
     return {};
   }
-  const bool as_given = type_ != Type::kDouble && type_ != Type::kInt64 && type_ != Type::kBool;
-  if (is_dictionary_ && as_given)
+  if (is_dictionary_ && facts_of(type_).is_always_normal)
     return dictionary_.encode_many(values, first, stride, cells, unflushed, persister);
   for (std::size_t i = first; i < values.size(); i += stride) {
     Result<Cell> cell = encode(normalised(values[i], type_), unflushed, persister);
@@ -265,8 +239,7 @@ std::uint8_t Column::bits_for(const Cell& cell) const noexcept {
   if (__builtin_expect(is_dropped(), 0) && cell.low == 0 && cell.high == 0) return 0;
   if (is_dictionary_) return code_bits_for(cell.low + 1);
   if (is_text_) return 128;
-  const IntegerBits bits = integer_bits_of(type_);
-  return std::clamp(integer_bits_for(cell.low), bits.least, bits.most);
+  return possible_bits(type_, integer_bits_for(cell.low));
 }
 
 CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
@@ -274,8 +247,7 @@ CellNeed Column::need(std::uint8_t bits, unsigned more_bits) const noexcept {
   if (!is_dictionary_) {
     if (is_text_) return {CellKind::kText, 128, nullable_, edition_};
     // The wanted width may have been that of a code, for an earlier edition.
-    const IntegerBits integer = integer_bits_of(type_);
-    return {CellKind::kInteger, std::clamp(bits, integer.least, integer.most), nullable_, edition_};
+    return {CellKind::kInteger, possible_bits(type_, bits), nullable_, edition_};
   }
   // Each widening opens a new chunk: leave room for the dictionary to double, unless its size was
   // foretold and the forecast still holds.
@@ -297,8 +269,7 @@ std::uint8_t Column::direct_bits() const noexcept {
     if (code != dictionary_.null_code())
       all |= static_cast<std::uint64_t>(dictionary_.integer(code)) &
              (is_narrow_ ? 0xFFFFFFFFu : ~std::uint64_t{0});
-  const IntegerBits bits = integer_bits_of(type_);
-  return std::clamp(integer_bits_for(all), bits.least, bits.most);
+  return possible_bits(type_, integer_bits_for(all));
 }
 
 Value Column::direct_value(const RowLayout& layout, const std::byte* row,

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/types.h"
 #include "columns/cells/cell.h"
 #include "pmem/medium/flush_run.h"
 
@@ -20,20 +21,6 @@ namespace {
 // once.
 constexpr std::uint32_t kHelpedEntriesMax = 256;
 constexpr std::uint64_t kNullSalt = 0x4e554c4c4e554c4cu;
-
-std::uint32_t entry_bytes_of(Type type) noexcept {
-  switch (type) {
-    case Type::kBool:
-    case Type::kInt32:
-    case Type::kDate:
-      return 8;
-    case Type::kString:
-    case Type::kBytes:
-      return 32;
-    default:
-      return 16;
-  }
-}
 
 std::uint64_t proof_of(std::uint64_t content_hash, std::uint32_t id, std::uint64_t salt) noexcept {
   return mix64(content_hash ^ salt ^ (std::uint64_t{id} * 0x9e3779b97f4a7c15u)) | 1;
@@ -57,7 +44,7 @@ Dictionary::Dictionary(pmem::Pool& pool, DictionaryLayout& layout, Use use, Hint
       decoder_(decoder),
       type_(type),
       is_text_(is_text_type(type)),
-      entry_bytes_(entry_bytes_of(type)),
+      entry_bytes_(facts_of(type).entry_bytes),
       is_exact_(entry_bytes_ == 8 && hints == nullptr),
       owner_(owner + ", dictionary"),
       hints_(hints == nullptr ? nullptr

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/types.h"
 #include "engine/database/database_core.h"
 #include "flugs/transaction.h"
 #include "tables/catalog/schema_codec.h"
@@ -25,11 +26,11 @@ Status check_addend(const engine::Table& table, ColumnId column, const Value& am
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}, column {}: {}", table.name(), target.name(), why));
   };
-  if (type != Type::kInt32 && type != Type::kInt64 && type != Type::kDecimal)
+  if (!is_integer_type(type) && type != Type::kDecimal)
     return refused(
         fmt::format("expected an integer or a decimal to add to, found {}", to_string(type)));
   if (amount.is_null()) return refused("expected a number to add, found NULL");
-  if (amount.type() != type && !(type == Type::kInt64 && amount.type() == Type::kInt32))
+  if (!may_stand_for(amount.type(), type))
     return refused(
         fmt::format("expected {} to add, found {}", to_string(type), to_string(amount.type())));
   return {};
@@ -45,7 +46,7 @@ Result<Value> sum_of(const engine::Table& table, ColumnId column, const Value& h
                               table.name(), target.name()));
   std::int64_t sum = 0;
   bool fits = !__builtin_add_overflow(held.raw(), amount.raw(), &sum);
-  if (target.type() == Type::kInt32)
+  if (is_narrow_type(target.type()))
     fits = sum >= std::numeric_limits<std::int32_t>::min() &&
            sum <= std::numeric_limits<std::int32_t>::max();
   if (!fits)
@@ -59,8 +60,7 @@ Status check_expected(const engine::Table& table, std::span<const ColumnValue> e
   for (const ColumnValue& one : expected) {
     if (!table.has_column(one.column)) return table.no_column(one.column);
     const columns::Column& column = *table.columns()[one.column.value()];
-    const bool is_widened = column.type() == Type::kInt64 && one.value.type() == Type::kInt32;
-    if (!one.value.is_null() && one.value.type() != column.type() && !is_widened)
+    if (!one.value.is_null() && !may_stand_for(one.value.type(), column.type()))
       return Status(
           StatusCode::kInvalidArgument,
           fmt::format("table {}, column {}: expected {} to compare with, found {}", table.name(),

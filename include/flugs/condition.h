@@ -27,11 +27,7 @@ class Constant {
 
   bool is_null() const noexcept { return !present_; }
   /// A view of this constant, which must outlive it.
-  Value value() const noexcept {
-    if (!present_) return Value::null();
-    const bool is_text = type_ == Type::kString || type_ == Type::kBytes;
-    return is_text ? Value::from_bytes(type_, text_) : Value::from_raw(type_, raw_);
-  }
+  Value value() const noexcept;
   std::uint8_t scale() const noexcept { return scale_; }
   /// For people. A decimal has its point; a long text is cut off.
   std::string to_string() const;

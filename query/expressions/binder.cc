@@ -205,7 +205,7 @@ bool Binder::common_type(DataType a, DataType b, DataType& common) {
     return true;
   }
   if (is_time(a) && is_time(b)) {
-    common = a.type == b.type ? a : DataType{Type::kTimestamp, 0};
+    common = is_finer(a, b) ? a : b;
     return true;
   }
   common = a;
@@ -218,7 +218,7 @@ void Binder::convert_to(BoundPtr& expr, DataType type) {
     expr = bind_constant(Value::real(as_double(expr->value, expr->type)), type, expr->label);
   } else if (type.type == Type::kDouble && expr->type.type != Type::kDouble)
     expr = convert(Op::kToDouble, type, std::move(expr));
-  else if (type.type == Type::kTimestamp && expr->type.type == Type::kDate)
+  else if (is_time(type) && is_time(expr->type) && type.type != expr->type.type)
     expr = convert(Op::kToInstant, type, std::move(expr));
   else if (type.type == Type::kDecimal)
     expr = rescaled(std::move(expr), type.scale);

@@ -81,7 +81,7 @@ ColumnView Evaluator::integer_arithmetic(const BoundExpr& expr, ColumnView a, Co
       return {result, zeros};
     }
   }
-  if (expr.type.type == Type::kDate)
+  if (is_time(expr.type) && is_narrow_type(expr.type.type))
     for (std::size_t i = 0; i < n; ++i)
       wrong |=
           result[i] != static_cast<std::int32_t>(result[i]) && (nulls == nullptr || nulls[i] == 0);
@@ -131,7 +131,7 @@ ColumnView Evaluator::conversion(const BoundExpr& expr, const Batch& batch) {
     return {result, a.nulls};
   }
   const std::int64_t factor =
-      expr.op == Op::kToInstant ? kMicrosecondsPerDay : power_of_ten(expr.first);
+      expr.op == Op::kToInstant ? unit_ratio(from.type, expr.type) : power_of_ten(expr.first);
   std::int64_t* result = out(expr).ints(n);
   bool wrong = false;
   for (std::size_t i = 0; i < n; ++i)
@@ -156,11 +156,12 @@ ColumnView Evaluator::coarsened(const BoundExpr& expr, const Batch& batch) {
 
 ColumnView Evaluator::calendar(const BoundExpr& expr, const Batch& batch) {
   const ColumnView a = evaluate(*expr.args[0], batch);
-  const bool is_date = expr.args[0]->type.type == Type::kDate;
+  const std::int64_t units_per_day = unit_ratio(expr.args[0]->type, {Type::kDate, 0});
   std::int64_t* result = out(expr).ints(batch.rows);
   for (std::size_t i = 0; i < batch.rows; ++i) {
     const std::int64_t time = a.ints()[i];
-    const CivilDate date = civil_from_days(is_date ? time : floor_div(time, kMicrosecondsPerDay));
+    const CivilDate date =
+        civil_from_days(units_per_day == 1 ? time : floor_div(time, units_per_day));
     result[i] = expr.op == Op::kYear    ? date.year
                 : expr.op == Op::kMonth ? std::int64_t{date.month}
                                         : std::int64_t{date.day};

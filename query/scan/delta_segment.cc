@@ -115,7 +115,7 @@ std::uint32_t DeltaSegment::read_codes(const RowSelection& rows, const RowLayout
 void DeltaSegment::read_integers(std::uint32_t column, const RowSelection& rows,
                                  std::int64_t* out) const noexcept {
   const RowLayout::Access& cell = access(column);
-  const bool narrow = is_narrow(schema_[column].type.type);
+  const bool narrow = is_narrow_type(schema_[column].type.type);
   if (__builtin_expect(cell.has_cell(), 1))
     return delta_kernels().integers(cells_of(rows, cell), rows.count, narrow, out);
   std::fill_n(

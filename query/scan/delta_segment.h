@@ -69,9 +69,6 @@ class DeltaSegment : public Segment {
   }
   /// Access to the bit that marks NULL; word 0 if there is none.
   RowLayout::Access null_access(std::uint32_t column) const noexcept;
-  /// Whether payloads have 32 bits with a sign. (64-bit payloads in 32 bits are from 0 to 2^32 -
-  /// 1.)
-  static bool is_narrow(Type type) noexcept { return type == Type::kInt32 || type == Type::kDate; }
   RowCells cells_of(const RowSelection& rows, const RowLayout::Access& access) const noexcept {
     return {chunk_.rows + std::size_t{rows.first} * chunk_.row_bytes, chunk_.row_bytes, access,
             rows.positions};

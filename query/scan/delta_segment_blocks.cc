@@ -3,6 +3,7 @@
 #include <bit>
 #include <limits>
 
+#include "base/types.h"
 #include "columns/main/main_blocks.h"
 #include "columns/main/main_kernels.h"
 #include "query/scan/delta_segment.h"
@@ -148,10 +149,10 @@ void DeltaSegment::load_values(std::uint32_t column, Step& step) const {
 std::uint32_t DeltaSegment::code_of(const DictionaryDomain& domain, const Value& value) {
   const Type type = domain.type();
   Value wanted;
-  if (columns::is_text_type(type)) {
+  if (is_text_type(type)) {
     wanted = Value::from_bytes(type, value.as_string());
   } else {
-    if (is_narrow(type) && value.raw() != static_cast<std::int32_t>(value.raw()))
+    if (is_narrow_type(type) && value.raw() != static_cast<std::int32_t>(value.raw()))
       return CodeDomain::kNone;
     wanted = Value::from_raw(type, value.raw());
   }

@@ -76,12 +76,12 @@ std::optional<Value> bound_of(const std::optional<Value>& value, Type type, bool
                               bool& is_empty) {
   if (!value) return value;
   if (lane_of(type) == Lane::kText) return Value::from_bytes(type, value->as_string());
-  if (type != Type::kInt32) return Value::from_raw(type, value->raw());
+  if (!is_narrow_type(type)) return Value::from_raw(type, value->raw());
   // A bound beyond 32 bits excludes nothing, or everything.
   const std::int64_t raw = value->raw();
   if (raw >= std::numeric_limits<std::int32_t>::min() &&
       raw <= std::numeric_limits<std::int32_t>::max())
-    return Value::int32(static_cast<std::int32_t>(raw));
+    return Value::from_raw(type, raw);
   is_empty |= (raw > 0) == is_low;
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/types.h"
 #include "flugs/value.h"
 
 namespace flugs::query {
@@ -14,23 +15,17 @@ struct DataType {
   friend bool operator==(DataType, DataType) = default;
 };
 
-/// How values lie in memory: payloads, doubles, views of text.
-enum class Lane : std::uint8_t { kInt, kReal, kText };
-
-constexpr Lane lane_of(Type type) noexcept {
-  if (type == Type::kDouble) return Lane::kReal;
-  return type == Type::kString || type == Type::kBytes ? Lane::kText : Lane::kInt;
-}
+using flugs::lane_of;
 constexpr Lane lane_of(DataType type) noexcept { return lane_of(type.type); }
 
-constexpr bool is_integer(DataType t) noexcept {
-  return t.type == Type::kInt32 || t.type == Type::kInt64;
+constexpr bool is_integer(DataType t) noexcept { return is_integer_type(t.type); }
+constexpr bool is_exact(DataType t) noexcept {
+  return is_integer(t) || facts_of(t.type).family == Family::kDecimal;
 }
-constexpr bool is_exact(DataType t) noexcept { return is_integer(t) || t.type == Type::kDecimal; }
-constexpr bool is_number(DataType t) noexcept { return is_exact(t) || t.type == Type::kDouble; }
-constexpr bool is_time(DataType t) noexcept {
-  return t.type == Type::kDate || t.type == Type::kTimestamp;
+constexpr bool is_number(DataType t) noexcept {
+  return is_exact(t) || facts_of(t.type).family == Family::kReal;
 }
+constexpr bool is_time(DataType t) noexcept { return is_time_type(t.type); }
 
 inline std::string to_string(DataType t) {
   std::string text(flugs::to_string(t.type));
@@ -45,8 +40,6 @@ constexpr std::int64_t power_of_ten(unsigned exponent) noexcept {
   return power;
 }
 
-inline constexpr std::int64_t kMicrosecondsPerDay = 86'400'000'000;
-
 /// Whether values of both types compare as integers, but count in different units: exact numbers of
 /// different scales, dates and timestamps.
 constexpr bool has_other_unit(DataType a, DataType b) noexcept {
@@ -55,11 +48,15 @@ constexpr bool has_other_unit(DataType a, DataType b) noexcept {
 }
 /// For two such types: whether the first one's unit is the smaller one.
 constexpr bool is_finer(DataType a, DataType b) noexcept {
-  return is_time(a) ? a.type == Type::kTimestamp : a.scale > b.scale;
+  return is_time(a) ? facts_of(a.type).unit_us < facts_of(b.type).unit_us : a.scale > b.scale;
 }
 /// The number of units of the finer type in one unit of the other.
 constexpr std::int64_t unit_ratio(DataType a, DataType b) noexcept {
-  if (is_time(a)) return kMicrosecondsPerDay;
+  if (is_time(a)) {
+    const std::int64_t of_a = facts_of(a.type).unit_us;
+    const std::int64_t of_b = facts_of(b.type).unit_us;
+    return of_a > of_b ? of_a / of_b : of_b / of_a;
+  }
   return power_of_ten(a.scale > b.scale ? unsigned(a.scale) - b.scale
                                         : unsigned(b.scale) - a.scale);
 }

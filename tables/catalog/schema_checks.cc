@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/types.h"
 #include "columns/column/column.h"
 
 namespace flugs::engine {
@@ -18,12 +19,8 @@ using Kind = Condition::Kind;
 constexpr std::size_t kNameBytesMax = 63;
 constexpr std::size_t kConstantsMax = 1024;
 constexpr std::size_t kConstantBytesMax = 4096;
-constexpr std::int64_t kMicrosecondsPerDay = 86'400'000'000;
 
 Status unfit(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
-
-bool is_integer(Type type) noexcept { return type == Type::kInt32 || type == Type::kInt64; }
-bool is_text(Type type) noexcept { return type == Type::kString || type == Type::kBytes; }
 
 // Times 10^digits, exactly.
 bool scale_up(std::int64_t& units, int digits) noexcept {
@@ -41,36 +38,38 @@ Value exactly(const ColumnSchema& column, const Value& value, std::uint8_t scale
   const Type from = value.type();
   std::int64_t number = columns::normalised(value, from).raw();
   if (from == column.type && from != Type::kDecimal) return columns::normalised(value, from);
-  switch (column.type) {
-    case Type::kInt32:
-      if (from != Type::kInt64 || number != static_cast<std::int32_t>(number)) return {};
-      return Value::int32(static_cast<std::int32_t>(number));
-    case Type::kInt64:
-      return from == Type::kInt32 ? columns::normalised(value, Type::kInt64) : Value();
-    case Type::kDouble: {
+  switch (facts_of(column.type).family) {
+    case Family::kInteger: {
+      const bool fits = !is_narrow_type(column.type) || number == static_cast<std::int32_t>(number);
+      return is_integer_type(from) && fits ? Value::from_raw(column.type, number) : Value();
+    }
+    case Family::kReal: {
       constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
-      const bool fits = is_integer(from) && number >= -kExactMax && number <= kExactMax;
+      const bool fits = is_integer_type(from) && number >= -kExactMax && number <= kExactMax;
       return fits ? Value::real(static_cast<double>(number) + 0.0) : Value();
     }
-    case Type::kDecimal: {
-      const bool fits = is_integer(from) || from == Type::kDecimal;
+    case Family::kDecimal: {
+      const bool fits = is_integer_type(from) || from == Type::kDecimal;
       const int digits = column.scale - (from == Type::kDecimal ? scale : 0);
       return fits && scale_up(number, digits) ? Value::decimal(number) : Value();
     }
-    case Type::kTimestamp: {
-      const bool fits =
-          from == Type::kDate && !__builtin_mul_overflow(number, kMicrosecondsPerDay, &number);
-      return fits ? Value::timestamp(number) : Value();
+    case Family::kTime: {
+      const std::int64_t unit = facts_of(column.type).unit_us;
+      const bool fits = is_time_type(from) && facts_of(from).unit_us % unit == 0 &&
+                        !__builtin_mul_overflow(number, facts_of(from).unit_us / unit, &number);
+      return fits ? Value::from_raw(column.type, number) : Value();
     }
-    case Type::kBytes:
-      return from == Type::kString ? Value::bytes(value.as_string()) : Value();
-    default:
+    case Family::kText:
+      return column.type == Type::kBytes && from == Type::kString ? Value::bytes(value.as_string())
+                                                                  : Value();
+    case Family::kTruth:
       return {};
   }
+  return {};
 }
 
 bool may_compare(const ColumnSchema& a, const ColumnSchema& b) noexcept {
-  if (is_integer(a.type) && is_integer(b.type)) return true;
+  if (is_integer_type(a.type) && is_integer_type(b.type)) return true;
   return a.type == b.type && a.scale == b.scale;
 }
 
@@ -81,7 +80,7 @@ Status check_leaf(const TableSchema& schema, Condition::Node& node, const std::s
   const ColumnSchema& column = schema.columns[position];
   const bool is_comparison = node.kind <= Kind::kGreaterEqual;
   const bool is_of_text = node.kind >= Kind::kStartsWith;
-  if (is_of_text && !is_text(column.type))
+  if (is_of_text && !is_text_type(column.type))
     return unfit(fmt::format("{}: column {} is of type {}, not a text", where, column.name,
                              to_string(column.type)));
   if (!node.other.empty()) {
@@ -150,7 +149,7 @@ Status complete_auto_increment(TableSchema& schema) {
   for (ColumnSchema& column : schema.columns) {
     if (!column.auto_increment) continue;
     const std::string where = fmt::format("table {}, column {}", schema.name, column.name);
-    if (!is_integer(column.type))
+    if (!is_integer_type(column.type))
       return unfit(fmt::format("{}: auto-increment of type {}, allowed are int32 and int64", where,
                                to_string(column.type)));
     if (column.default_value.has_value())
@@ -213,7 +212,7 @@ void encode_constant(SchemaWriter& out, const Constant& constant) {
   const Value value = constant.value();
   out.u8(value.is_null() ? 0 : static_cast<std::uint8_t>(value.type()));
   if (value.is_null()) return;
-  if (is_text(value.type())) {
+  if (is_text_type(value.type())) {
     out.text(value.as_string());
   } else {
     out.u64(static_cast<std::uint64_t>(value.raw()));
@@ -223,7 +222,7 @@ void encode_constant(SchemaWriter& out, const Constant& constant) {
 Constant decode_constant(SchemaReader& in, const ColumnSchema& column) {
   const std::uint8_t type = in.u8();
   if (type == 0) return {};
-  if (is_text(static_cast<Type>(type))) {
+  if (is_text_type(static_cast<Type>(type))) {
     const std::string text = in.text();
     return {Value::from_bytes(static_cast<Type>(type), text), 0};
   }

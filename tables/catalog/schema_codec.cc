@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/types.h"
 #include "tables/catalog/foreign_keys.h"
 #include "tables/catalog/schema_bytes.h"
 #include "tables/catalog/schema_checks.h"
@@ -35,7 +36,7 @@ Status check_column(const TableSchema& schema, const ColumnSchema& column) {
         fmt::format("table {}: a dropped column has a name, a default or numbers, or no "
                     "encoding",
                     schema.name));
-  if (column.type < Type::kBool || column.type > Type::kBytes)
+  if (!is_known_type(column.type))
     return invalid(fmt::format("table {}, column {}: unknown type {}", schema.name, column.name,
                                static_cast<int>(column.type)));
   if (column.encoding > Encoding::kDirect)

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/types.h"
 #include "flugs/transaction.h"
 #include "tables/data/table_data.h"
 
@@ -136,15 +137,15 @@ void Row::get_all(std::span<Value> out) const noexcept {
 Value ScanBatch::value(std::size_t index, std::size_t row) const noexcept {
   const Column& column = columns_[index];
   if (column.has_nulls && column.nulls[row] != 0) return Value::null();
-  switch (column.type) {
-    case Type::kDouble:
+  switch (lane_of(column.type)) {
+    case Lane::kReal:
       return Value::real(column.doubles[row]);
-    case Type::kString:
-    case Type::kBytes:
+    case Lane::kText:
       return Value::from_bytes(column.type, column.strings[row]);
-    default:
-      return Value::from_raw(column.type, column.integers[row]);
+    case Lane::kInt:
+      break;
   }
+  return Value::from_raw(column.type, column.integers[row]);
 }
 
 }  // namespace flugs

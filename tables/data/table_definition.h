@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/types.h"
 #include "columns/column/column.h"
 #include "flugs/schema.h"
 #include "flugs/value.h"
@@ -24,7 +25,7 @@ struct DefinedColumn {
     if (is_dropped) return false;
     if (value.is_null()) return nullable;
     return value.type() == type &&
-           (!columns::is_text_type(type) || value.as_string().size() <= columns::kTextBytesMax);
+           (!is_text_type(type) || value.as_string().size() <= columns::kTextBytesMax);
   }
 };
 

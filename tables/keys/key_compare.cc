@@ -1,5 +1,7 @@
 #include "tables/keys/key_compare.h"
 
+#include "base/types.h"
+
 #include <bit>
 #include <cmath>
 
@@ -92,13 +94,8 @@ int order_of_value(const Column& column, const RowView& row, std::size_t i,
 
 int compare_values(const Value& a, const Value& b) noexcept {
   if (a.is_null() || b.is_null()) return (a.is_null() ? 0 : 1) - (b.is_null() ? 0 : 1);
-  switch (a.type()) {
-    case Type::kString:
-    case Type::kBytes:
-      return three_way(a.as_string().compare(b.as_string()), 0);
-    default:
-      return compare_payloads(a.type(), a.raw(), b.raw());
-  }
+  if (is_text_type(a.type())) return three_way(a.as_string().compare(b.as_string()), 0);
+  return compare_payloads(a.type(), a.raw(), b.raw());
 }
 
 // Rows that are compared share the hash, mostly of the first columns: the last ones differ sooner.

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/shown.h"
+#include "base/types.h"
 #include "tables/catalog/schema_codec.h"
 #include "tables/keys/key_prefix.h"
 #include "tables/keys/run_walk.h"
@@ -54,8 +55,7 @@ KeyIndex::KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std:
         pool, *hints, fmt::format("table {}, key {} index", table, name()));
   }
   for (const std::uint16_t column : compare_.columns())
-    if (columns_[column]->type() == Type::kDouble || columns_[column]->type() == Type::kInt64)
-      set_needs_normalising();
+    if (!facts_of(columns_[column]->type()).is_always_normal) set_needs_normalising();
   for (std::size_t i = 0; i < hashed_columns_; ++i)
     hashes_nullable_ |= columns_[compare_.columns()[i]]->nullable();
   if (schema.ordered) ordered_ = std::make_unique<columns::OrderedIndex>(this);

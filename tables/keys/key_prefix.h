@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/types.h"
 #include "flugs/value.h"
 
 namespace flugs::engine {
@@ -20,16 +21,13 @@ class KeyPrefix {
  public:
   /// A column of that type, its value checked and normalised.
   void add(const Value& v, Type column) noexcept {
-    switch (column) {
-      case Type::kDouble:
-        put(v.is_null() ? 0 : ordered(v.raw()), 8);
-        break;
-      case Type::kString:
-      case Type::kBytes:
-        v.is_null() ? put(0, 1) : add_text(v.as_string());
-        break;
-      default:
-        v.is_null() ? put(0, 1) : add_integer(v.raw());
+    switch (lane_of(column)) {
+      case Lane::kReal:
+        return put(v.is_null() ? 0 : ordered(v.raw()), 8);
+      case Lane::kText:
+        return v.is_null() ? put(0, 1) : add_text(v.as_string());
+      case Lane::kInt:
+        return v.is_null() ? put(0, 1) : add_integer(v.raw());
     }
   }
   void add_integer(std::int64_t v) noexcept {

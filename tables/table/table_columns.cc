@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/types.h"
 #include "tables/catalog/added_column.h"
 #include "tables/catalog/schema_checks.h"
 #include "tables/catalog/schema_codec.h"

@@ -5,16 +5,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/types.h"
 #include "columns/dictionary/dictionary.h"
 #include "test/support/model_value.h"
 #include "test/support/test_column.h"
 
 namespace flugs::test {
 namespace {
-
-constexpr Type kSearchedTypes[] = {Type::kBool,      Type::kInt32,   Type::kInt64,
-                                   Type::kDouble,    Type::kDecimal, Type::kDate,
-                                   Type::kTimestamp, Type::kString,  Type::kBytes};
 
 std::uint32_t searched_code_of(TestColumn& column, const Value& value) {
   const auto cell = column.encode(value);
@@ -25,7 +22,7 @@ std::uint32_t searched_code_of(TestColumn& column, const Value& value) {
 }  // namespace
 
 TEST_CASE("values are found, and added once, before there is an index", "[columns]") {
-  for (const Type type : kSearchedTypes) {
+  for (const Type type : kAllTypes) {
     INFO(to_string(type));
     TestColumn column(column_schema(type));
     Random random(static_cast<std::uint64_t>(type) + 17);
@@ -69,7 +66,7 @@ TEST_CASE("values are found, and added once, before there is an index", "[column
 }
 
 TEST_CASE("NULL's ValueID is known before any entry was examined", "[columns]") {
-  for (const Type type : kSearchedTypes) {
+  for (const Type type : kAllTypes) {
     INFO(to_string(type));
     TestColumn column(column_schema(type));
     const bool is_text = type == Type::kString || type == Type::kBytes;

@@ -1,4 +1,5 @@
 #include "columns/dictionary/dictionary.h"
+#include "base/types.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -26,15 +27,11 @@ std::byte* entry(TestColumn& column, std::uint32_t id, std::size_t entry_bytes) 
 
 constexpr std::size_t kColumnBytes = std::size_t{8} << 20;
 
-constexpr Type kTypes[] = {Type::kBool,      Type::kInt32,   Type::kInt64,
-                           Type::kDouble,    Type::kDecimal, Type::kDate,
-                           Type::kTimestamp, Type::kString,  Type::kBytes};
-
 }  // namespace
 
 TEST_CASE("a value has one ValueID, before and after reopening", "[columns]") {
   const bool has_hints = GENERATE(false, true);
-  for (const Type type : kTypes) {
+  for (const Type type : kAllTypes) {
     INFO(to_string(type));
     TestColumn column(column_schema(type), kColumnBytes, has_hints);
     Random random(static_cast<std::uint64_t>(type));
@@ -67,7 +64,7 @@ TEST_CASE("a value has one ValueID, before and after reopening", "[columns]") {
 
 TEST_CASE("NULL is an entry of its own", "[columns]") {
   const bool has_hints = GENERATE(false, true);
-  for (const Type type : kTypes) {
+  for (const Type type : kAllTypes) {
     TestColumn column(column_schema(type), kColumnBytes, has_hints);
     CHECK(column->dictionary().find(Value::null()) == columns::Dictionary::kNone);
     const std::uint32_t null = code_of(column, Value::null());

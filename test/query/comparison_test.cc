@@ -20,6 +20,7 @@ namespace {
 
 __extension__ using Int128 = __int128;
 using Limits = std::numeric_limits<std::int64_t>;
+constexpr std::int64_t kMicrosecondsPerDay = 86'400'000'000;
 constexpr std::int64_t kE18 = 1'000'000'000'000'000'000;
 constexpr std::int64_t kLastDay = 106'751'991;  // 64 bits of microseconds reach this day
 

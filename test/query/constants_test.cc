@@ -22,6 +22,7 @@ namespace {
 
 using Columns = std::vector<SqlQuery::Column>;
 using Limits = std::numeric_limits<std::int64_t>;
+constexpr std::int64_t kMicrosecondsPerDay = 86'400'000'000;
 
 /// Values of one kind compare.
 enum class Kind : std::uint8_t { kTruth, kNumber, kTime, kText };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/types.h"
 #include "columns/column/column.h"
 
 namespace flugs::test {
@@ -54,8 +55,8 @@ MainColumnGroup::MainColumnGroup(Type type, std::vector<ModelValue> values,
   const columns::TextMemory strings_only{reinterpret_cast<const std::byte*>(strings.data()),
                                          strings.size()};
   const MainColumnBuilder builder =
-      columns::is_text_type(type) ? MainColumnBuilder::of_texts(type, cells, strings_only, allowed)
-                                  : MainColumnBuilder::of_integers(type, payloads, nulls, allowed);
+      is_text_type(type) ? MainColumnBuilder::of_texts(type, cells, strings_only, allowed)
+                         : MainColumnBuilder::of_integers(type, payloads, nulls, allowed);
   constexpr std::uint64_t kPartsOffset = 192;
   pool_bytes_ = group_offset_ + kPartsOffset + builder.parts_bytes();
   pool_.reset(static_cast<std::byte*>(::operator new[](pool_bytes_, std::align_val_t{64})));
@@ -83,7 +84,7 @@ std::vector<ModelValue> random_values(const MainColumnShape& shape, Random& rand
         shape.spread == 0 ? random.next() : random.next() % (shape.spread + 1);
     if (random.below(100) < shape.null_percent) {
       value.null = true;
-    } else if (columns::is_text_type(shape.type)) {
+    } else if (is_text_type(shape.type)) {
       value.text = std::to_string(number);
       if (number % 3 == 0) value.text.insert(0, "a longer text that stands out of line ");
       if (number % 5 == 0) value.text.insert(0, std::string("\0\xFF", 2));

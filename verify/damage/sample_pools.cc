@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 
+#include "base/types.h"
 #include "bench/support/random.h"
 #include "engine/audit/pool_audit.h"
 #include "engine/database/database_core.h"
@@ -39,12 +40,9 @@ TableSchema people_schema() {
 }
 
 TableSchema types_schema(bool direct) {
-  constexpr std::array<Type, 9> kTypes = {Type::kBool,      Type::kInt32,   Type::kInt64,
-                                          Type::kDouble,    Type::kDecimal, Type::kDate,
-                                          Type::kTimestamp, Type::kString,  Type::kBytes};
   TableSchema schema(direct ? "direct" : "types");
   schema.column("id", Type::kInt64);
-  for (const Type type : kTypes) {
+  for (const Type type : kAllTypes) {
     schema.column(std::string(to_string(type)), type);
     schema.columns.back().encoding = direct ? Encoding::kDirect : Encoding::kDictionary;
   }

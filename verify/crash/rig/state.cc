@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/types.h"
 #include "pmem/space/extent_allocator.h"
 
 namespace flugs::crash {
@@ -47,7 +48,7 @@ std::vector<Value> defaults_of(const TableSchema& schema) {
   std::vector<Value> defaults;
   for (const ColumnSchema& column : schema.columns) {
     Value value = column.default_value ? column.default_value->value() : Value::null();
-    if (!value.is_null() && columns::is_text_type(value.type()))
+    if (!value.is_null() && is_text_type(value.type()))
       value = Value::from_bytes(value.type(), keep(std::string(value.as_string())));
     defaults.push_back(columns::with_type(value, column.type));
   }
