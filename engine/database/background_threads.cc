@@ -71,10 +71,10 @@ void BackgroundThreads::start_sweeping(std::span<const std::unique_ptr<Table>> t
 void BackgroundThreads::start_warming(std::span<const std::unique_ptr<Table>> tables) {
   constexpr std::uint64_t kLittle = std::uint64_t{4} << 20;  // a thread costs more
   std::uint64_t bytes_max = options_.warm_bytes_max;
-  // What is read in takes the place of what others have read.
-  if (pool_.medium().kind() == pmem::MediumKind::kFile)
+  const pmem::Warming warming = pool_.medium().facts().warming;
+  if (warming == pmem::Warming::kQuarterOfMemory)
     bytes_max = std::min(bytes_max, memory_bytes_of_machine() / 4);
-  if (bytes_max == 0 || pool_.medium().kind() == pmem::MediumKind::kMemory ||
+  if (bytes_max == 0 || warming == pmem::Warming::kNone ||
       pool_.allocator().space().used_bytes < kLittle)
     return;
   pmem::WarmList pages;

@@ -136,9 +136,9 @@ Result<MergeStatus> DatabaseCore::merge_status(TableId id) const {
 Statistics DatabaseCore::statistics() const {
   Statistics statistics;
   const pmem::Medium& medium = pool_->medium();
-  statistics.medium = std::string(to_string(medium.kind()));
+  statistics.medium = std::string(medium.facts().name);
   statistics.flush = std::string(medium.flush_name());
-  statistics.guarantee = std::string(guarantee_of(medium.kind()));
+  statistics.guarantee = std::string(medium.facts().guarantee);
   const pmem::SpaceReport space = pool_->allocator().space();
   statistics.pool_reserved_bytes = space.reserved_bytes;
   statistics.pool_allocated_bytes = space.allocated_bytes;

@@ -117,7 +117,7 @@ Status ObjectPool::provide_metadata(std::uint64_t max_bytes) {
 /// for a commit of the file system's journal. So fresh blocks are written once, many with one
 /// commit, before any other store to them.
 Status ObjectPool::write_once(std::uint64_t offset, std::uint64_t bytes) {
-  return kind_ == MediumKind::kDax ? file_.write_zeros(offset, bytes) : Status();
+  return facts_of(kind_).writes_new_space ? file_.write_zeros(offset, bytes) : Status();
 }
 
 Status ObjectPool::map(std::uint64_t bytes) {
@@ -232,10 +232,10 @@ void ObjectPool::gather_huge_pages(std::uint64_t offset, std::uint64_t bytes) no
 }
 
 Status ObjectPool::provide(std::uint64_t offset, std::uint64_t bytes) {
-  if (kind_ == MediumKind::kEmulated && has_huge_pages_) gather_huge_pages(offset, bytes);
+  if (facts_of(kind_).gathers_huge_pages && has_huge_pages_) gather_huge_pages(offset, bytes);
   Status status = file_.allocate(offset, bytes);
   if (status.ok()) status = write_once(offset, bytes);
-  if (status.ok() && kind_ != MediumKind::kEmulated) status = file_.sync();
+  if (status.ok() && facts_of(kind_).syncs_new_space) status = file_.sync();
   return status;
 }
 
@@ -248,8 +248,7 @@ bool ObjectPool::warm(Extent extent) noexcept {
 }
 
 void ObjectPool::populate(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  // On a file, a page made writable must be written back, so there pages are only read in.
-  const int advice = kind_ == MediumKind::kFile ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
+  const int advice = facts_of(kind_).populate_advice;
   std::byte* const base = mapping_.data();
   const std::uint64_t end = offset + bytes;
   for (std::uint64_t at = offset / kPageBytes * kPageBytes; at < end; at += kPopulateStepBytes) {

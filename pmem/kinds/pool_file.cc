@@ -49,10 +49,6 @@ StatusCode code_of(int error) noexcept {
   }
 }
 
-int sharing_on(MediumKind kind) noexcept {
-  return kind == MediumKind::kDax ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
-}
-
 /// A system call would take the text before the zero as the path.
 Status check_path(const std::string& path) {
   const std::size_t zero = path.find('\0');
@@ -232,8 +228,8 @@ Result<std::byte*> PoolFile::map(MediumKind kind, std::uint64_t bytes,
   auto* const first = static_cast<std::byte*>(reserved);
   const std::uint64_t gap =
       (alignment - reinterpret_cast<std::uintptr_t>(first) % alignment) % alignment;
-  void* const mapped =
-      ::mmap(first + gap, bytes, PROT_READ | PROT_WRITE, sharing_on(kind) | MAP_FIXED, fd(), 0);
+  void* const mapped = ::mmap(first + gap, bytes, PROT_READ | PROT_WRITE,
+                              facts_of(kind).map_flags | MAP_FIXED, fd(), 0);
   if (mapped == MAP_FAILED) {
     const int error = errno;
     ::munmap(reserved, room);
@@ -253,7 +249,7 @@ Status PoolFile::map_by_path(MediumKind kind, std::span<std::byte> mapping) cons
                        there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
   Status status;  // a path that already leads elsewhere counts as none
   if (is_ours && ::mmap(mapping.data(), mapping.size(), PROT_READ | PROT_WRITE,
-                        sharing_on(kind) | MAP_FIXED, other, 0) == MAP_FAILED)
+                        facts_of(kind).map_flags | MAP_FIXED, other, 0) == MAP_FAILED)
     status = failed("cannot map", errno);
   if (other >= 0) ::close(other);
   return status;

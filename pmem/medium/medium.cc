@@ -7,57 +7,35 @@
 
 namespace flugs::pmem {
 
-std::string_view to_string(MediumKind kind) noexcept {
-  switch (kind) {
-    case MediumKind::kDax:
-      return "dax";
-    case MediumKind::kEmulated:
-      return "emulated";
-    case MediumKind::kFile:
-      return "file";
-    case MediumKind::kMemory:
-      return "memory";
-  }
-  return "unknown";
-}
-
-std::string_view guarantee_of(MediumKind kind) noexcept {
-  switch (kind) {
-    case MediumKind::kDax:
-      return "A commit that returned survives power loss.";
-    case MediumKind::kEmulated:
-      return "A commit that returned survives the death of the process, but no reboot.";
-    case MediumKind::kFile:
-      return "A commit that returned survives power loss, by way of msync.";
-    case MediumKind::kMemory:
-      return "A commit that returned survives nothing: the pool is a buffer of this process.";
-  }
-  return "unknown";
-}
-
 Medium::Medium(MediumKind kind, std::byte* base, std::size_t bytes, Latency latency)
     : kind_(kind), latency_(latency), base_(base), bytes_(bytes) {
   route_.instruction = flush_instruction();
   set_observer(nullptr);
   if (latency.write_ns != 0) spin_ns(0);  // calibrate now, not at the first fence
   FLUGS_CHECK(latency.lines_in_flight != 0);
-  if (kind != MediumKind::kMemory) enter_scm_range(base, bytes, latency);
+  if (facts().is_charged_for_reads) enter_scm_range(base, bytes, latency);
 }
 
 Medium::~Medium() {
   FLUGS_CHECK(persisters_.empty());
-  if (kind_ != MediumKind::kMemory) leave_scm_range(base_, bytes_);
+  if (facts().is_charged_for_reads) leave_scm_range(base_, bytes_);
 }
 
 void Medium::set_observer(PersistObserver* observer) noexcept {
   observer_ = observer;
-  const bool uses_instructions = kind_ == MediumKind::kDax || kind_ == MediumKind::kEmulated;
+  const bool uses_instructions = facts().flush == FlushMethod::kInstructions;
   route_.is_direct = uses_instructions && observer == nullptr && latency_.write_ns == 0;
 }
 
 std::string_view Medium::flush_name() const noexcept {
-  if (kind_ == MediumKind::kFile) return "msync";
-  if (kind_ == MediumKind::kMemory) return "none";
+  switch (facts().flush) {
+    case FlushMethod::kInstructions:
+      break;
+    case FlushMethod::kMsync:
+      return "msync";
+    case FlushMethod::kNone:
+      return "none";
+  }
   return to_string(route_.instruction);
 }
 

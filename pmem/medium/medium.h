@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flugs/status.h"
+#include "pmem/medium/medium_kind.h"
 #include "pmem/medium/persist.h"
 #include "pmem/medium/scm_reads.h"
 
@@ -14,17 +15,6 @@ namespace flugs::pmem {
 
 /// Page size of memory and of files, for msync and populating.
 inline constexpr std::uint64_t kPageBytes = 4096;
-
-/// Where the pool lies. It decides what a returned commit survives.
-enum class MediumKind : std::uint8_t {
-  kDax,       ///< mapped with MAP_SYNC: flush + fence survive power loss
-  kEmulated,  ///< tmpfs: the same instructions; survives the death of the process, not a reboot
-  kFile,      ///< any other file system: msync stands for flush + fence; survives power loss
-  kMemory,    ///< a plain buffer: survives nothing; for tests and the crash-state explorer
-};
-std::string_view to_string(MediumKind kind) noexcept;
-/// A sentence that says what a returned commit survives on this medium.
-std::string_view guarantee_of(MediumKind kind) noexcept;
 
 /// Latency of the emulated SCM in nanoseconds; 0 leaves the machine's own.
 ///
@@ -67,6 +57,7 @@ class Medium {
   ~Medium();
 
   MediumKind kind() const noexcept { return kind_; }
+  const MediumFacts& facts() const noexcept { return facts_of(kind_); }
   /// The flush instruction: "clwb", "clflushopt", "clflush", "msync" or "none".
   std::string_view flush_name() const noexcept;
   std::byte* base() const noexcept { return base_; }

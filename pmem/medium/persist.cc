@@ -84,20 +84,19 @@ PersistCounters Persister::counters() const noexcept {
 }
 
 void Persister::flush_indirect(const void* address, std::size_t bytes, Label label) noexcept {
-  switch (medium_.kind_) {
-    case MediumKind::kDax:
-    case MediumKind::kEmulated:
+  switch (medium_.facts().flush) {
+    case FlushMethod::kInstructions:
       write_back(line_of(address), reinterpret_cast<std::uintptr_t>(address) + bytes,
                  route_.instruction);
       break;
-    case MediumKind::kFile: {
+    case FlushMethod::kMsync: {
       const auto begin = reinterpret_cast<std::uintptr_t>(address);
       const bool is_first = file_span_end_ == 0;
       file_span_begin_ = is_first ? begin : std::min(file_span_begin_, begin);
       file_span_end_ = std::max(file_span_end_, begin + bytes);
       break;
     }
-    case MediumKind::kMemory:
+    case FlushMethod::kNone:
       break;
   }
   if (medium_.observer_ != nullptr) medium_.observer_->on_flush_by(*this, address, bytes, label);
@@ -105,15 +104,14 @@ void Persister::flush_indirect(const void* address, std::size_t bytes, Label lab
 
 void Persister::fence_indirect(Label label) noexcept {
   if (medium_.observer_ != nullptr) medium_.observer_->on_fence_by(*this, label);
-  switch (medium_.kind_) {
-    case MediumKind::kDax:
-    case MediumKind::kEmulated:
+  switch (medium_.facts().flush) {
+    case FlushMethod::kInstructions:
       drain();
       break;
-    case MediumKind::kFile:
+    case FlushMethod::kMsync:
       sync_file_span();
       break;
-    case MediumKind::kMemory:
+    case FlushMethod::kNone:
       break;
   }
   const Latency& latency = medium_.latency_;

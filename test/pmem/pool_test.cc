@@ -95,8 +95,8 @@ TEST_CASE("the medium is detected, and its guarantee is stated", "[pmem][pool]")
   unsetenv("PMEM_IS_PMEM_FORCE");
   CHECK((*Pool::create_in_memory(memory.span(), {}))->medium().kind() == MediumKind::kMemory);
   CHECK((*Pool::create_in_memory(memory.span(), {}))->medium().flush_name() == "none");
-  CHECK(to_string(MediumKind::kEmulated) == "emulated");
-  CHECK(guarantee_of(MediumKind::kFile).find("msync") != std::string_view::npos);
+  CHECK(facts_of(MediumKind::kEmulated).name == "emulated");
+  CHECK(facts_of(MediumKind::kFile).guarantee.find("msync") != std::string_view::npos);
 }
 
 TEST_CASE("a pool in memory of 128 KB is created and opened in place", "[pmem][pool]") {

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <sys/mman.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace flugs::pmem {
+
+/// Where the pool lies. It decides what a returned commit survives. `PoolFile::detect_medium` finds
+/// out the kind of a file.
+enum class MediumKind : std::uint8_t {
+  kDax,       ///< mapped with MAP_SYNC: flush + fence survive power loss
+  kEmulated,  ///< tmpfs: the same instructions; survives the death of the process, not a reboot
+  kFile,      ///< any other file system: msync stands for flush + fence; survives power loss
+  kMemory,    ///< a plain buffer: survives nothing; for tests and the crash-state explorer
+};
+
+/// What makes stores durable.
+enum class FlushMethod : std::uint8_t {
+  kInstructions,  ///< CLWB or the like, then SFENCE
+  kMsync,         ///< one msync at each fence
+  kNone,
+};
+
+/// How much of a pool a thread enters into the page tables after opening.
+enum class Warming : std::uint8_t {
+  kNone,
+  kQuarterOfMemory,  ///< what is read in takes the place of other files' pages
+  kAll,
+};
+
+/// All that the engine knows of a kind of medium.
+struct MediumFacts {
+  MediumKind kind;
+  std::string_view name;
+  std::string_view guarantee;  ///< a sentence: what a returned commit survives
+  FlushMethod flush;
+  Warming warming;
+  int map_flags;              ///< of mmap
+  int populate_advice;        ///< of madvise
+  bool writes_new_space;      ///< blocks are written once before their first store
+  bool syncs_new_space;       ///< fsync makes blocks durable before their first store
+  bool gathers_huge_pages;    ///< the kernel is asked for huge pages
+  bool is_charged_for_reads;  ///< the emulated latency of SCM counts its lines
+};
+
+/// A row for each kind, in the order of their numbers.
+inline constexpr std::array<MediumFacts, 4> kMediumFacts = {{
+    {.kind = MediumKind::kDax,
+     .name = "dax",
+     .guarantee = "A commit that returned survives power loss.",
+     .flush = FlushMethod::kInstructions,
+     .warming = Warming::kAll,
+     .map_flags = MAP_SHARED_VALIDATE | MAP_SYNC,
+     .populate_advice = MADV_POPULATE_WRITE,
+     .writes_new_space = true,
+     .syncs_new_space = true,
+     .gathers_huge_pages = false,
+     .is_charged_for_reads = true},
+    {.kind = MediumKind::kEmulated,
+     .name = "emulated",
+     .guarantee = "A commit that returned survives the death of the process, but no reboot.",
+     .flush = FlushMethod::kInstructions,
+     .warming = Warming::kAll,
+     .map_flags = MAP_SHARED,
+     .populate_advice = MADV_POPULATE_WRITE,
+     .writes_new_space = false,
+     .syncs_new_space = false,
+     .gathers_huge_pages = true,
+     .is_charged_for_reads = true},
+    // A page of a file that was made writable must be written back: its pages are only read in.
+    {.kind = MediumKind::kFile,
+     .name = "file",
+     .guarantee = "A commit that returned survives power loss, by way of msync.",
+     .flush = FlushMethod::kMsync,
+     .warming = Warming::kQuarterOfMemory,
+     .map_flags = MAP_SHARED,
+     .populate_advice = MADV_POPULATE_READ,
+     .writes_new_space = false,
+     .syncs_new_space = true,
+     .gathers_huge_pages = false,
+     .is_charged_for_reads = true},
+    {.kind = MediumKind::kMemory,
+     .name = "memory",
+     .guarantee = "A commit that returned survives nothing: the pool is a buffer of this process.",
+     .flush = FlushMethod::kNone,
+     .warming = Warming::kNone,
+     .map_flags = 0,
+     .populate_advice = MADV_POPULATE_WRITE,
+     .writes_new_space = false,
+     .syncs_new_space = false,
+     .gathers_huge_pages = false,
+     .is_charged_for_reads = false},
+}};
+
+constexpr const MediumFacts& facts_of(MediumKind kind) noexcept {
+  return kMediumFacts[static_cast<std::size_t>(kind)];
+}
+static_assert(
+    [] {
+      for (const MediumFacts& facts : kMediumFacts)
+        if (&facts_of(facts.kind) != &facts) return false;
+      return true;
+    }(),
+    "a row stands at the number of its kind");
+
+}  // namespace flugs::pmem
