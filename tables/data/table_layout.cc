@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/types.h"
 #include "columns/cells/row_layout.h"
 #include "columns/column/column.h"
 #include "tables/catalog/added_column.h"
@@ -43,7 +44,7 @@ Result<std::uint32_t> widest_row(const TableSchema& schema) {
   for (std::size_t i = 0; i < needs.size(); ++i) {
     const ColumnSchema& column = schema.columns[i];
     const bool direct = column.encoding == Encoding::kDirect;
-    needs[i].bits = direct ? (columns::is_text_type(column.type) ? 128 : 64) : 32;
+    needs[i].bits = direct ? (is_text_type(column.type) ? 128 : 64) : 32;
     if (column.dropped) needs[i].bits = 0;
     needs[i].kind = direct ? columns::CellKind::kInteger : columns::CellKind::kCode;
     needs[i].null_bit = direct && column.nullable;

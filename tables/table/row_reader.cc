@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/shown.h"
+#include "base/types.h"
 #include "columns/index/hash_index.h"
 #include "tables/data/table_data.h"
 #include "tables/opening/index_build.h"
@@ -57,8 +58,7 @@ void RowReader::walk_unhashed(const KeyIndex& key, std::span<const Value> values
 Status RowReader::check_key_values(const KeyIndex& key, std::span<const Value> values) const {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const columns::Column& column = *data_.columns[key.columns()[i]];
-    const bool widened = column.type() == Type::kInt64 && values[i].type() == Type::kInt32;
-    if (!values[i].is_null() && values[i].type() != column.type() && !widened)
+    if (!values[i].is_null() && !may_stand_for(values[i].type(), column.type()))
       return Status(StatusCode::kInvalidArgument,
                     fmt::format("table {}, key {}, column {}: expected {}, found {} {}",
                                 data_.name(), key.name(), column.name(), to_string(column.type()),
