@@ -54,6 +54,7 @@ class DatabaseCore final {
   /// called.
   bool is_forked() const noexcept { return is_forked_.load(std::memory_order_relaxed); }
 
+  Catalog& catalog() noexcept { return catalog_; }
   Table* table(TableId id) const noexcept { return catalog_.table(id); }
   Result<TableId> find_table(std::string_view name) const { return catalog_.find_table(name); }
   std::vector<TableId> tables() const { return catalog_.tables(); }

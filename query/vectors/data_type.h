@@ -15,6 +15,7 @@ struct DataType {
   friend bool operator==(DataType, DataType) = default;
 };
 
+using flugs::Lane;
 using flugs::lane_of;
 constexpr Lane lane_of(DataType type) noexcept { return lane_of(type.type); }
 

@@ -31,7 +31,7 @@ class LateRows {
     const auto* first =
         reinterpret_cast<const mvcc::VersionLayout*>(table.rows().chunk(0, end).rows);
     visibility_ = mvcc::Visibility({}, mvcc::load_stamp(first->created), mvcc::kNoStamp);
-    view_ = std::make_unique<TableView>(table, visibility_);
+    view_ = std::make_unique<TableView>(table.data(), visibility_);
     insert(kSeen, kLater);
     segment_ = view_->segments().at(0).get();
     seen_ = segment_->visible(0, segment_->row_count(), &mask_);

@@ -46,7 +46,7 @@ class GroupWorld {
     must(writer.insert_rows(id, rows, ids));
     must(writer.commit());
     const engine::Table& table = *engine::DatabaseAccess::core(*database_).table(id);
-    view_ = std::make_unique<TableView>(table, visibility_);
+    view_ = std::make_unique<TableView>(table.data(), visibility_);
     std::vector<const columns::MainColumn*> columns;
     for (std::size_t c = 0; c < values_.size(); ++c) {
       groups_.push_back(std::make_unique<MainColumnGroup>(schema.columns[c].type, values_[c]));

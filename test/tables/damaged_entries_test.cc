@@ -45,7 +45,7 @@ struct Damaged {
   engine::Table& rows() { return *database->table(table); }
   void keep_all_hints() {
     pmem::Persister persister(database->pool().medium());
-    for (int i = 0; i < 100; ++i) database->keep_hints(persister);
+    for (int i = 0; i < 100; ++i) database->catalog().keep_hints(persister);
   }
   /// Damages the entry of value 500 in this column; one row has the value.
   void flip_bit(std::int64_t column) {
