@@ -1,4 +1,4 @@
-// A column that was added to a table: where it is in the pool, and how it gets there.
+// A column that was added to a table: finding it in the pool, and making it.
 
 #include "tables/catalog/added_column.h"
 

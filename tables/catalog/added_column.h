@@ -15,20 +15,22 @@
 
 namespace flugs::engine {
 
-/// Where the parts of an added column are in its extent.
+/// The parts of an added column in its extent.
 columns::ColumnLayout& column_layout_of(AddedColumnLayout& added) noexcept;
 columns::HintIndexLayout* hints_of(AddedColumnLayout& added) noexcept;
-/// What rows that lack it have; is_null for NULL of a dictionary column, too. Not for kNone.
+/// The value of rows that lack the column; is_null for NULL, also in a dictionary column. Not for
+/// kNone.
 columns::Cell constant_of(const AddedColumnLayout& added) noexcept;
 pmem::Extent extent_of(pmem::Pool& pool, const AddedColumnLayout& added) noexcept;
 
-/// The layout at `offset`, of a column with this schema, number `column` of the table. Trusts
+/// Finds the layout at `offset`, of a column with this schema, number `column` of the table. Trusts
 /// nothing: fails with kCorrupt.
 Result<AddedColumnLayout*> read_added_column(pmem::Pool& pool, std::uint64_t offset,
                                              std::uint32_t table_id, const std::string& table,
                                              std::size_t column, const ColumnSchema& schema);
 
-/// A column on its way into a table: what it owns in the pool is given back, unless it is kept.
+/// A column on its way into a table. The destructor frees what the column owns in the pool, unless
+/// `keep` was called.
 class NewColumn {
  public:
   explicit NewColumn(pmem::Pool& pool) : pool_(pool) {}
@@ -36,13 +38,14 @@ class NewColumn {
   NewColumn& operator=(const NewColumn&) = delete;
   ~NewColumn();
 
-  /// Writes the layout, and what it begins with: `constant` is that of rows that lack it, null if
-  /// there are none. Durable on return. `schema` is complete. Fails with kOutOfSpace.
+  /// Writes the layout and the first contents of the column. `constant` is the value of rows that
+  /// lack the column, null if there are no such rows. Durable on return. `schema` is complete.
+  /// Fails with kOutOfSpace.
   Status make(std::uint32_t table_id, const std::string& table, std::size_t column,
               const ColumnSchema& schema, bool has_hints, const Value* constant,
               columns::Decoder& decoder);
   std::uint64_t offset() const noexcept { return extent_.offset; }
-  /// From then on it is reachable.
+  /// Keeps the column: from then on it is reachable.
   std::unique_ptr<columns::Column> keep() noexcept {
     extent_ = {};
     return std::move(column_);

@@ -7,12 +7,12 @@
 
 namespace flugs::engine {
 
-/// In the pool: a column that was added to a table (decision 0023), in one extent: this header, at
-/// the next line the columns::ColumnLayout; with IndexMode::kHint, at the line behind it, the
-/// columns::HintIndexLayout of its dictionary. The schema block names it.
+/// In the pool: a column that was added to a table (decision 0023). The schema block names it. One
+/// extent: this header; at the next line the columns::ColumnLayout; with IndexMode::kHint, at the
+/// line behind it, the columns::HintIndexLayout of its dictionary.
 struct AddedColumnLayout {
   static constexpr std::uint64_t kMagic = 0x4c4f434444414c46u;  // "FLADDCOL"
-  /// What rows have that lack the column.
+  /// The kind of value that rows have when they lack the column.
   enum Constant : std::uint8_t { kValue = 1, kNull = 2, kNone = 3 };
   std::uint64_t magic;
   std::uint64_t bytes;     ///< of the extent

@@ -51,9 +51,9 @@ struct TableLayout {
 };
 static_assert(sizeof(TableLayout) == 192);
 
-/// In the pool: the schema of a table that was changed, whole (decision 0022). One extent: this
-/// header, the offsets of added columns, ChangedColumnLayouts, the schema. Never changes: another
-/// takes its place.
+/// In the pool: the complete schema of a table that was changed (decision 0022). One extent: this
+/// header, the offsets of added columns, ChangedColumnLayouts, the schema. A schema block never
+/// changes: a new one replaces it.
 struct SchemaBlockLayout {
   static constexpr std::uint64_t kMagic = 0x414d454843534c46u;  // "FLSCHEMA"
   std::uint64_t magic;
@@ -73,7 +73,7 @@ struct SchemaBlockLayout {
 static_assert(sizeof(SchemaBlockLayout) == 64);
 
 /// In the pool, in a schema block: one edition of a column after its first, in the order in which
-/// they came. Those of which nothing is left but the newest are taken out of the list.
+/// they were made. An edition that no row has any more leaves the list, unless it is the newest.
 struct ChangedColumnLayout {
   std::uint64_t layout;  ///< offset of the edition's AddedColumnLayout
   std::uint16_t column;
@@ -103,11 +103,11 @@ static_assert(sizeof(RowChunkLayout) == 64);
 
 /// In the pool, in the place of a row chunk: the same row ids, read-optimised (decision 0012). One
 /// extent: this header, `column_count` columns::MainColumnLayouts, the words of `places`, the block
-/// pointers, then what the columns hold.
+/// pointers, then the data of the columns.
 struct RowGroupLayout {
   static constexpr std::uint64_t kMagic = 0x50554f5247574c46u;  // "FLWGROUP"
-  /// Row ids that share a version block: mvcc::VersionLayouts that are made with the first deletion
-  /// among them.
+  /// Row ids that share a version block. The first deletion among them makes the block of
+  /// mvcc::VersionLayouts.
   static constexpr std::uint32_t kBlockRows = 1024;
   std::uint64_t magic;
   std::uint64_t checksum;  ///< XXH3-64 of the rest of this header, the MainColumnLayouts and places
@@ -127,7 +127,7 @@ struct RowGroupLayout {
 };
 static_assert(sizeof(RowGroupLayout) == 128);
 
-/// In the pool: which of 64 row ids have a place in the group's columns.
+/// In the pool, for 64 row ids: which of them have a place in the group's columns.
 struct RowPlacesLayout {
   std::uint64_t stored;         ///< a bit per row id
   std::uint32_t stored_before;  ///< ids with a place in all words before

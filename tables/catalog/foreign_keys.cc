@@ -1,4 +1,4 @@
-// Foreign keys in schemas: what they must fulfil, and their bytes.
+// Foreign keys in schemas: their checks, and their bytes.
 
 #include "tables/catalog/foreign_keys.h"
 
@@ -142,7 +142,7 @@ Result<ForeignKeySchema> decode_foreign_key(SchemaReader& in, const TableSchema&
   foreign.referenced.index = in.u8();
   foreign.on_delete = static_cast<ReferenceAction>(in.u8());
   foreign.on_update = static_cast<ReferenceAction>(in.u8());
-  // Of a whole schema it is there already: a key has a place in the pool.
+  // A whole schema already has such a key: every key has its place in the pool.
   if (!in.failed() && key_for(schema, foreign.columns) == schema.keys.size())
     return Status(StatusCode::kCorrupt,
                   fmt::format("schema in the pool: foreign key {}: no key begins with its columns",

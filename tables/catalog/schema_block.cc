@@ -33,7 +33,8 @@ std::uint64_t checksum_of(const SchemaBlockLayout& block) noexcept {
 
 namespace {
 
-// As the next change of the column, from that one on, found it, or as it is.
+// The column before its next change, from change number `change` on; its current state if no change
+// follows.
 ColumnSchema edition_before(const StoredSchema& stored, std::size_t column, std::size_t change) {
   ColumnSchema schema = stored.schema.columns[column];
   for (std::size_t i = change; i < stored.changed_columns.size(); ++i) {
@@ -53,7 +54,8 @@ bool has_edition(std::span<const ChangedColumnLayout> changes, std::size_t colum
   });
 }
 
-// A key is one that was added, or is from the table's creation; kKeysMax: all are.
+// The first key for which schema and bits disagree: each key was either added or is from the
+// table's creation. kKeysMax: all agree.
 std::size_t first_wrong_key(const StoredSchema& stored) {
   std::size_t k = 0;
   for (; k < kKeysMax; ++k) {
@@ -64,7 +66,7 @@ std::size_t first_wrong_key(const StoredSchema& stored) {
   return k;
 }
 
-// Whether the last one's number can be, and is no other's of the column.
+// Whether the last change has a valid number that no other change of its column has.
 bool is_new_edition(std::span<const ChangedColumnLayout> changes) {
   const ChangedColumnLayout& last = changes.back();
   return last.edition != 0 && last.edition < columns::kEditionsMax &&
@@ -73,7 +75,7 @@ bool is_new_edition(std::span<const ChangedColumnLayout> changes) {
 
 }  // namespace
 
-// The one that was in use least lately.
+// Takes the number that has been out of use longest.
 std::uint16_t free_edition(const StoredSchema& stored, std::size_t column) {
   const std::span changes(stored.changed_columns);
   std::uint16_t newest = 0;

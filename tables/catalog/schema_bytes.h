@@ -38,7 +38,8 @@ class SchemaWriter {
   std::string bytes_;
 };
 
-/// Reads them back, trusting nothing: behind the end everything is 0 or empty, and has failed().
+/// Reads a schema's bytes, and trusts nothing: behind the end everything is 0 or empty, and
+/// failed() is true.
 class SchemaReader {
  public:
   explicit SchemaReader(std::string_view bytes) : bytes_(bytes) {}

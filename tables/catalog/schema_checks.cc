@@ -22,7 +22,7 @@ constexpr std::size_t kConstantBytesMax = 4096;
 
 Status unfit(const std::string& message) { return Status(StatusCode::kInvalidArgument, message); }
 
-// Times 10^digits, exactly.
+// Multiplies by 10^digits, exactly.
 bool scale_up(std::int64_t& units, int digits) noexcept {
   for (; digits > 0; --digits)
     if (__builtin_mul_overflow(units, std::int64_t{10}, &units)) return false;
@@ -33,7 +33,7 @@ bool scale_up(std::int64_t& units, int digits) noexcept {
   return true;
 }
 
-// The value of the column's type that stands for `value` exactly; NULL if there is none.
+// The value of the column's type that equals `value` exactly; NULL if there is none.
 Value exactly(const ColumnSchema& column, const Value& value, std::uint8_t scale) noexcept {
   const Type from = value.type();
   std::int64_t number = columns::normalised(value, from).raw();

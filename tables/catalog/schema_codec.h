@@ -8,12 +8,13 @@
 
 namespace flugs::engine {
 
-/// What complete_schema allows a key to have, and decode_schema to find.
+/// Limits of a key and of a schema, for complete_schema and decode_schema.
 inline constexpr std::size_t kKeyColumnsMax = 16;
 inline constexpr std::size_t kKeysMax = 16;
 
-/// Checks a schema and fills in what it leaves open (encodings, columns of the primary key NOT
-/// NULL, hashed columns). Fails with kInvalidArgument, naming table, column or key.
+/// Checks a schema and fills in what it leaves open (encodings, NOT NULL of the primary key's
+/// columns, hashed columns). Fails with kInvalidArgument, and the message names table, column or
+/// key.
 Result<TableSchema> complete_schema(TableSchema schema);
 
 /// The schema as bytes for the pool (format.md, "Schema"), and back. `decode_schema` trusts

@@ -18,8 +18,9 @@ struct DeferredIndexes final {
 
   std::uint8_t indexes = kNoIndexes;
   std::uint64_t entries = 0;  ///< of dictionaries
-  std::uint64_t rows = 0;     ///< positions, if there are keys to be made
-  /// Entries and positions to go through, these for hash indexes and for ordered ones.
+  std::uint64_t rows = 0;     ///< positions, if indexes of keys have to be made
+  /// Entries and positions to go through; positions count for hash indexes and again for ordered
+  /// ones.
   std::uint64_t steps() const noexcept {
     return entries +
            rows * static_cast<std::uint64_t>(std::popcount<unsigned>(indexes & kKeyIndexes));

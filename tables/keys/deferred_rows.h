@@ -10,18 +10,20 @@
 namespace flugs::engine {
 
 /// The rows that were there at opening, for a unique key whose index in DRAM is made of them while
-/// transactions go on (tables/opening/index_build_hashed.cc): how far that has come. Which those
-/// are, and which key each has, was settled at opening: what is written since has later stamps.
+/// transactions run (tables/opening/index_build_hashed.cc), and how far that has come. Which rows
+/// these are, and which key each has, does not change: rows written since opening have later
+/// stamps.
 /// Thread-safety: any thread.
 class DeferredRows {
  public:
-  /// Rows below `end`, those that were committed at `opened_at`.
+  /// The rows below `end` that were committed at `opened_at`.
   DeferredRows(std::uint32_t end, std::uint64_t opened_at) noexcept
       : end_(end), opened_at_(opened_at) {}
 
   std::uint32_t end() const noexcept { return end_; }
-  /// Whether it was there at opening, not deleted, and nothing else has taken its place. A
-  /// transaction that has read that finds the row unchanged, but for `deleted`, until it ends.
+  /// Whether the row was there at opening, not deleted then, and its id not reused since. If a
+  /// transaction reads true, the row stays unchanged, except for `deleted`, until the transaction
+  /// ends.
   bool has(const mvcc::VersionLayout& version) const noexcept {
     const mvcc::Stamp created = mvcc::load_stamp(version.created);
     if (created == mvcc::kNoStamp || mvcc::is_tag(created) || created > opened_at_) return false;
@@ -29,14 +31,14 @@ class DeferredRows {
     return deleted == mvcc::kNoStamp || mvcc::is_tag(deleted) || deleted > opened_at_;
   }
 
-  /// Those below it are in; to be read before the index is looked at.
+  /// Rows below it are in the index. Read it before the index.
   std::uint32_t entered() const noexcept { return entered_.load(std::memory_order_acquire); }
-  /// One thread.
+  /// Called by one thread.
   void note_entered(std::uint32_t end) noexcept {
     entered_.store(end, std::memory_order_release);  // pairs with entered
   }
 
-  /// When somebody first wanted the index; 0: nobody has.
+  /// When the index was first wanted; 0: not yet.
   std::int64_t asked_at() const noexcept { return asked_at_.load(std::memory_order_relaxed); }
   void ask() noexcept {
     if (asked_at() != 0) return;

@@ -35,7 +35,7 @@ std::uint64_t IndexRun::checksum_of(const IndexRunKeyLayout& key, const std::byt
   return XXH3_64bits_withSeed(run + key.fences_offset, fences_for(key.ordered_entries) * 8, sum);
 }
 
-// Only few of the lines that it looks at are not the same in each search.
+// The fences keep a search short: only few lines that it reads differ from search to search.
 std::size_t IndexRun::first_not_below(std::size_t index, std::uint64_t prefix) const noexcept {
   const Key& key = keys_[index];
   const auto fence = std::lower_bound(key.fences.begin(), key.fences.end(), prefix);
@@ -54,7 +54,7 @@ Status IndexRun::corrupt(const std::string& what, std::uint64_t expected,
                             pool_.path(), owner_, offset_, what, expected, found));
 }
 
-// The extent's beginning, a header's size, is inside the pool.
+// The first bytes of the extent, as many as a header has, must be inside the pool.
 Status IndexRun::check_header(std::uint32_t table_id, std::size_t keys,
                               std::uint32_t key_additions) const {
   const std::uint64_t rest = pool_.medium().bytes() - offset_;
@@ -132,7 +132,7 @@ Result<std::unique_ptr<const IndexRun>> IndexRun::load(pmem::Pool& pool, std::ui
   if (Status s = run->check_header(table_id, keys.size(), key_additions); !s.ok()) return s;
   const bool is_earlier = run->layout_.key_additions != key_additions;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    // Which of those that were added it has is not asked: none, if it has not all.
+    // A run that lacks one of the added keys counts as having none of them.
     if (keys[i].is_dropped || (keys[i].is_added && is_earlier)) continue;
     if (i >= run->layout_.key_count)
       return run->corrupt("keys, more than", i, run->layout_.key_count);
@@ -141,7 +141,7 @@ Result<std::unique_ptr<const IndexRun>> IndexRun::load(pmem::Pool& pool, std::ui
   return std::unique_ptr<const IndexRun>(std::move(run));
 }
 
-// Whether each slot is found from its home, and how many there are.
+// Checks that each slot is found from its home, and their number.
 Status IndexRun::audit_slots(std::size_t key) const {
   std::uint64_t last = 0;
   std::uint64_t last_at = 0;

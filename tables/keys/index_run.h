@@ -15,24 +15,24 @@
 
 namespace flugs::engine {
 
-/// What a table keeps of one of its keys in a run.
+/// What a run stores of one key of the table.
 struct KeyShape {
   bool is_hashed = false;
   bool is_ordered = false;
-  bool is_dropped = false;  ///< what a run has of it nobody looks at
-  bool is_added = false;    ///< after the table's creation: an earlier run has it not
+  bool is_dropped = false;  ///< no reader looks at the run's entries of it
+  bool is_added = false;    ///< after the table's creation: an earlier run lacks it
 };
 
-/// A run of key indexes, in the pool. Neither the rows that it names nor their order are checked at
-/// opening: whoever gets a row id from it has to see that it is one of the table's, and to verify
-/// it against the row.
+/// A run of key indexes, in the pool. Opening checks neither the rows that it names nor their
+/// order: the reader of a row id must check that the table has such a row, and compare the key with
+/// the row.
 /// Thread-safety: any thread.
 class IndexRun {
  public:
   static constexpr std::size_t kSlotsPerLine = 8;
   static constexpr std::size_t kEntriesPerFence = 64;
 
-  /// Checks the header of what lies at `offset`, so that reading entries is safe. Claims nothing.
+  /// Checks the header of the run at `offset`, so that reading entries is safe. Claims nothing.
   /// Fails with kCorrupt.
   static Result<std::unique_ptr<const IndexRun>> load(pmem::Pool& pool, std::uint64_t offset,
                                                       std::uint32_t table_id,
@@ -43,13 +43,14 @@ class IndexRun {
   static std::uint64_t checksum_of(const IndexRunKeyLayout& key, const std::byte* run) noexcept;
 
   pmem::Extent extent() const noexcept { return {offset_, layout_.bytes}; }
-  /// The largest number of entries that a key has.
+  /// The number of entries of the key that has most.
   std::uint64_t entries() const noexcept { return entries_; }
 
   static std::uint64_t home_of(std::uint64_t fingerprint, std::uint64_t home_lines) noexcept {
     return ((fingerprint * home_lines) >> 32) * kSlotsPerLine;
   }
-  /// Calls visit(row id) for each that a hash may be of, until it returns true; true if one did.
+  /// Calls visit(row id) for each row that may have the hash, until it returns true; true if one
+  /// did.
   template <typename F>
   bool any(std::size_t key, std::uint64_t hash, F&& visit) const {
     const std::uint64_t fingerprint = hash >> 32;
@@ -67,7 +68,7 @@ class IndexRun {
 
   std::uint32_t key_additions() const noexcept { return layout_.key_additions; }
   std::uint64_t home_lines(std::size_t key) const noexcept { return keys_[key].home_lines; }
-  /// Empty ones included.
+  /// With empty ones.
   std::span<const std::uint64_t> slots(std::size_t key) const noexcept { return keys_[key].slots; }
   /// Side by side, in the order of keys.
   std::span<const std::uint64_t> prefixes(std::size_t key) const noexcept {
@@ -82,7 +83,7 @@ class IndexRun {
   /// The first position whose prefix is not below `prefix`.
   std::size_t first_not_below(std::size_t key, std::uint64_t prefix) const noexcept;
 
-  /// Checksums of the entries of all keys, and the order of slots.
+  /// Checks the checksums of all keys' entries, and the order of slots.
   Status audit() const;
 
  private:
@@ -109,7 +110,7 @@ class IndexRun {
   const std::uint64_t offset_;
   const IndexRunLayout& layout_;
   std::string owner_;
-  std::array<Key, kKeysMax> keys_;  // of one that was added since: nothing
+  std::array<Key, kKeysMax> keys_;  // empty for a key that was added later
   std::uint64_t entries_ = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace flugs::engine {
 
 /// In the pool: the key indexes of some row groups of a table, immutable (decision 0014). One
-/// extent: this header, `key_count` IndexRunKeyLayouts, then what the keys have.
+/// extent: this header, `key_count` IndexRunKeyLayouts, then the entries of the keys.
 struct IndexRunLayout {
   static constexpr std::uint64_t kMagic = 0x4e55525844494c46u;  // "FLIDXRUN"
   std::uint64_t magic;
@@ -23,9 +23,10 @@ static_assert(sizeof(IndexRunLayout) == 64);
 
 /// In the pool: one key in a run. Offsets are from the beginning of the run.
 ///
-/// Slots: fingerprint (hash bits 32..63) in the upper half, row id + 1 in the lower; 0 is empty. In
-/// ascending order, each in the line of eight that its fingerprint is at home in, or as soon behind
-/// it as there is room: so whoever looks for a fingerprint ends at an empty slot or a greater one.
+/// Slots: fingerprint (hash bits 32..63) in the upper half, row id + 1 in the lower; 0 is empty.
+/// Slots are in ascending order. Each is in the home line (of eight slots) of its fingerprint, or
+/// in the next slot behind it that is free: so a search for a fingerprint ends at an empty slot or
+/// a greater fingerprint.
 struct IndexRunKeyLayout {
   std::uint64_t slots_offset;  ///< 0: the key is not unique
   std::uint64_t home_lines;    ///< 1 to 2^32
@@ -33,14 +34,14 @@ struct IndexRunKeyLayout {
   std::uint64_t hashed_entries;
   std::uint64_t prefixes_offset;  ///< first 8 bytes of keys, in the order of keys; 0: not ordered
   std::uint64_t rows_offset;      ///< 32-bit row ids of the same
-  std::uint64_t fences_offset;  ///< every 64th prefix, from the first on: where to begin to search
+  std::uint64_t fences_offset;    ///< every 64th prefix, from the first on: a search begins there
   std::uint64_t ordered_entries;
   std::uint64_t checksum;  ///< XXH3-64 of the slots, prefixes, rows and fences, chained by seed
   std::uint64_t reserved[7];
 };
 static_assert(sizeof(IndexRunKeyLayout) == 128);
 
-/// In the pool: the runs that count, and which chunks of the table each of them covers. One extent:
+/// In the pool: the runs in use, and the chunks of the table that each of them covers. One extent:
 /// this header, `run_count` offsets, then as many sets of chunks: a bit per chunk, in
 /// ceil(chunk_count / 64) words. No chunk is in two sets, and each is a row group.
 struct IndexRunListLayout {

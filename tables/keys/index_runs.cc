@@ -48,7 +48,7 @@ Status IndexRuns::corrupt(const std::string& what, std::uint64_t expected,
 
 // ------------------------------------------------------------------------------------- opening
 
-// Returns the extent's size.
+// Checks the list's header, and returns the size of its extent.
 Result<std::uint64_t> IndexRuns::check_list(std::uint64_t offset) const {
   const std::uint64_t pool_bytes = pool_.medium().bytes();
   if (offset % 64 != 0 || offset > pool_bytes || pool_bytes - offset < sizeof(IndexRunListLayout))
@@ -118,7 +118,8 @@ Status IndexRuns::load() {
   return {};
 }
 
-// Returns the one before. The largest runs are where most look-ups end: the first of the list.
+// Returns the list before. Targets are the first runs of the list, the largest: most look-ups end
+// there.
 std::unique_ptr<const IndexRuns::List> IndexRuns::put_list(std::unique_ptr<const List> list) {
   for (std::size_t key = 0; key < shapes_.size(); ++key) {
     if (!shapes_[key].is_hashed) continue;
@@ -134,14 +135,14 @@ std::unique_ptr<const IndexRuns::List> IndexRuns::put_list(std::unique_ptr<const
   return std::unique_ptr<const List>(list_.exchange(list.release(), std::memory_order_acq_rel));
 }
 
-// What follows from the members, which do not move any more.
+// Fills in what follows from the members; these must not move any more.
 void IndexRuns::complete(List& list) {
   for (const Member& member : list.members) {
     list.covered.unite(member.covered);
     list.served.unite(member.served);
     if (!member.served.is_empty()) list.serving.push_back(&member);
   }
-  // What was made last is probed first.
+  // The newest run is probed first.
   std::reverse(list.serving.begin(), list.serving.end());
 }
 
@@ -223,7 +224,7 @@ Status IndexRuns::publish(pmem::Extent run, std::span<const std::size_t> chunks,
     made.served.unite(members[i].served);
   }
   members.resize(first_replaced);
-  // A group whose run lacks a key that was added since gets another.
+  // A group whose run lacks a key that was added later gets into the new run.
   for (Member& older : members)
     for (const std::size_t chunk : chunks) {
       if (older.served.has(chunk)) made.served.insert(chunk);

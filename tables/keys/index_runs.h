@@ -19,20 +19,21 @@
 
 namespace flugs::engine {
 
-/// The index runs of a table: which count, and which rows are found through them.
+/// The index runs of a table: which runs are in use, and which rows are found through them.
 ///
-/// A run *covers* chunks, all of them row groups: each row there that is created has its entries in
-/// the run. It *serves* those that it covered when the database was opened: their rows have no
-/// entries in the DRAM indexes. What the merge makes later is for the next opening; until then the
-/// rows it covers are in DRAM. So a row is never in neither of both.
+/// A run *covers* chunks, all of them row groups: each created row there has its entries in the
+/// run. A run *serves* those chunks that it covered when the database was opened: their rows have
+/// no entries in the DRAM indexes. A run that the merge makes later serves nothing before the next
+/// opening; until then the DRAM indexes have the rows it covers. So each row is always in one of
+/// the two.
 ///
-/// A run may name rows that are gone: dropped from their group, or dead. `created` of these is 0.
-/// Before an emptied chunk's row ids are used again, the list that covers it is replaced, and all
-/// have ended who may have read it: so an id from a served chunk keeps its key as long as a
-/// transaction lasts that got it.
+/// A run may name rows that are gone: dropped from their group, or dead. Their `created` is 0.
+/// Before the row ids of an emptied chunk are used again, the list that covers it is replaced, and
+/// all transactions that may have read that list have ended. So an id from a served chunk keeps its
+/// key for as long as a transaction that got the id lasts.
 ///
 /// Thread-safety: any thread, inside a transaction (prefetch: outside, too), except loading and
-/// releasing. What changes the list: whoever merges the table.
+/// releasing. Only the thread that merges the table changes the list.
 class IndexRuns {
  public:
   struct Member {
@@ -41,7 +42,7 @@ class IndexRuns {
     ChunkSet served;
   };
   struct List {
-    pmem::Extent extent{};  // of 0 bytes: none, there are no members
+    pmem::Extent extent{};  // 0 bytes: no list, and no members
     std::vector<Member> members;
     ChunkSet covered;
     ChunkSet served;
@@ -54,7 +55,7 @@ class IndexRuns {
   IndexRuns(const IndexRuns&) = delete;
   IndexRuns& operator=(const IndexRuns&) = delete;
 
-  /// Opening, after the rows: claims and checks. Fails with kCorrupt.
+  /// Opening, after the rows: claims and checks the runs. Fails with kCorrupt.
   Status load();
 
   const List& list() const noexcept { return *list_.load(std::memory_order_acquire); }
@@ -64,10 +65,10 @@ class IndexRuns {
     return !now.serving.empty() && now.served.has(rows_.chunk_of(row));
   }
   bool serves_any() const noexcept { return !list().serving.empty(); }
-  /// At opening: whether all runs that there are have the key. If not, it goes without any.
+  /// At opening: whether all existing runs have the key. If not, the key uses no run.
   bool serve_key(std::size_t place) const noexcept;
-  /// Calls visit(row) for each served row that a key's hash may be of, dead ones included, until it
-  /// returns true; true if one did. No row is visited twice.
+  /// Calls visit(row) for each served row that may have the hash, dead rows included, until it
+  /// returns true; true if one did. Visits no row twice.
   template <typename F>
   bool any(std::size_t key, std::uint64_t hash, F&& visit) const {
     for (const Member* member : list().serving)
@@ -77,8 +78,9 @@ class IndexRuns {
         return true;
     return false;
   }
-  /// Starts loading what `any` reads first. Without a transaction the list may go away, so what is
-  /// needed of it stands apart; if the two words do not belong together, the wrong line is loaded.
+  /// Starts loading what `any` reads first. Outside a transaction the list may go away, so the two
+  /// words that prefetch needs are stored apart; if they do not match each other, the wrong line is
+  /// loaded.
   void prefetch(std::size_t key, std::uint64_t hash) const noexcept {
     for (const Target& target : targets_[key].runs)
       if (const std::uint64_t* slots = target.slots.load(std::memory_order_relaxed);
@@ -86,40 +88,42 @@ class IndexRuns {
         __builtin_prefetch(slots + IndexRun::home_of(hash >> 32, target.home_lines.load(
                                                                      std::memory_order_relaxed)));
   }
-  /// The run may name rows of chunks that it does not serve, and damage ids that no row has.
+  /// Needed because a run may name rows of chunks that it does not serve, and, if damaged, rows
+  /// that do not exist.
   bool is_served_by(const Member& member, std::uint32_t row) const noexcept {
     return member.served.has(rows_.chunk_of(row));
   }
-  /// The entry's row is one that a transaction may see, and can be compared.
+  /// Whether a transaction may see the entry's row, and may compare it.
   bool is_created(std::uint32_t row) const noexcept {
     return mvcc::load_stamp(rows_.version(row).created) != mvcc::kNoStamp;
   }
 
   // ---------------------------------------------------------------------------------- the merge
 
-  /// Makes `run`, which has been written and flushed through `persister`, count in the place of the
-  /// list's members from `first_replaced` on; it covers what these did, and `chunks`. Durable on
-  /// return. Fails with kOutOfSpace, kCorrupt; nothing has changed then.
+  /// Puts `run`, which has been written and flushed through `persister`, in the place of the list's
+  /// members from `first_replaced` on; it covers their chunks and `chunks`. Durable on return.
+  /// Fails with kOutOfSpace, kCorrupt; then nothing has changed.
   Status publish(pmem::Extent run, std::span<const std::size_t> chunks, std::size_t first_replaced,
                  pmem::Persister& persister);
-  /// The chunk is about to be emptied: no run covers it on return, durably. Fails with kOutOfSpace.
+  /// Takes the chunk out of all runs, before it is emptied. Durable on return. Fails with
+  /// kOutOfSpace.
   Status uncover(std::size_t chunk, pmem::Persister& persister);
-  /// A key that runs from now on have; none of those that there are has it. Nobody merges.
+  /// Adds a key to later runs; the existing runs lack it. Call it while no merge runs.
   void add_key(std::size_t place, KeyShape shape, std::uint32_t key_additions);
-  /// A key that runs from now on have not. Nobody merges.
+  /// Leaves a key out of later runs. Call it while no merge runs.
   void drop_key(std::size_t place);
-  /// Whether the run has all keys of now: was made when the last one had been added.
+  /// Whether the run has all present keys: it was made after the last one was added.
   bool has_all_keys(const Member& member) const noexcept {
     return member.run->key_additions() == key_additions_;
   }
   bool has_key(const Member& member, std::size_t place) const noexcept {
     return !shapes_[place].is_added || has_all_keys(member);
   }
-  /// Gives back what `publish` and `uncover` have replaced. No transaction that began before is
-  /// left.
+  /// Frees what `publish` and `uncover` have replaced. Call it when no transaction is left that
+  /// began before.
   void release_replaced();
   bool has_replaced() const;
-  /// A chunk whose row ids may be given out when no transaction is left that began before.
+  /// Notes a chunk whose row ids may be given out when no transaction is left that began before.
   void keep_emptied(std::size_t chunk);
   std::vector<std::size_t> take_emptied();
 
@@ -127,11 +131,11 @@ class IndexRuns {
     std::uint64_t runs = 0;
     std::uint64_t bytes = 0;
   };
-  /// Outside of a transaction, too.
+  /// May also be called outside a transaction.
   Summary summary() const;
-  /// Dropping: gives everything back.
+  /// Called when the table is dropped: frees everything.
   void release_all();
-  /// Opening: of all runs.
+  /// Opening: adds the pages of all runs.
   void add_pages(pmem::WarmList& pages) const {
     for (const Member& member : list().members)
       pages.add(pmem::Heat::kIndexes, member.run->extent());
@@ -147,7 +151,7 @@ class IndexRuns {
   };
   struct Replaced {
     std::unique_ptr<const List> list;
-    std::vector<std::shared_ptr<const IndexRun>> runs;  // those that are in no list any more
+    std::vector<std::shared_ptr<const IndexRun>> runs;  // runs that are in no list any more
   };
 
   Result<std::uint64_t> check_list(std::uint64_t offset) const;
@@ -163,12 +167,12 @@ class IndexRuns {
   pmem::Pool& pool_;
   TableLayout& layout_;
   const RowStore& rows_;
-  std::vector<KeyShape> shapes_;  // this and the next are changed when nobody merges
+  std::vector<KeyShape> shapes_;  // this and the next change only while no merge runs
   std::uint32_t key_additions_;
   std::string owner_;
   std::atomic<const List*> list_;
   std::array<KeyTargets, kKeysMax> targets_;  // by key
-  mutable Mutex mutex_;  // protects what follows, and changing the list; before the allocator
+  mutable Mutex mutex_;  // protects the members below and the list; rank: before the allocator
   std::vector<Replaced> replaced_;
   std::vector<std::size_t> emptied_;
 };

@@ -98,7 +98,8 @@ int compare_values(const Value& a, const Value& b) noexcept {
   return compare_payloads(a.type(), a.raw(), b.raw());
 }
 
-// Rows that are compared share the hash, mostly of the first columns: the last ones differ sooner.
+// Rows that are compared have the same hash, mostly of the first columns, so the last columns are
+// likelier to differ.
 bool KeyCompare::is_same(const RowView& a, const RowView& b) const noexcept {
   for (std::size_t i = key_columns_.size(); i-- > 0;)
     if (!is_same_cell(*columns_[key_columns_[i]], a, b, key_columns_[i])) return false;

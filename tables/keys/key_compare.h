@@ -14,10 +14,9 @@ namespace flugs::engine {
 /// Order of values of one type: NULL first, numbers by size (NaN last), text byte by byte.
 int compare_values(const Value& a, const Value& b) noexcept;
 
-/// Compares rows by the columns of a key. Cells of one edition of their column are compared as they
-/// stand in the rows, without making Values of them: an edition has one ValueID per value.
-/// Thread-safety: any thread. Also on rows that are something else by now: then the answer means
-/// nothing.
+/// Compares rows by the columns of a key. If both rows have cells of the same edition of a column,
+/// it compares the cells, without making Values of them: an edition has one ValueID per value.
+/// Thread-safety: any thread. A row may even be reused meanwhile: then the result means nothing.
 class KeyCompare {
  public:
   KeyCompare(const columns::ColumnArray& columns, std::vector<std::uint16_t> key_columns)

@@ -1,5 +1,5 @@
-// A unique key after opening, while its index in DRAM is made of the rows that there are: what the
-// index lacks is looked for among these (decision 0020).
+// A unique key after opening, while its index in DRAM is made of the existing rows: rows that the
+// index lacks are found by a search of those rows (decision 0020).
 
 #include <algorithm>
 #include <array>
@@ -14,8 +14,8 @@ void KeyIndex::defer_rows(std::uint32_t end, std::uint64_t opened_at) {
   is_finished_.store(false, std::memory_order_release);
 }
 
-// Rows that may be missing in the index and have the values, until `visit` returns false. How far
-// the index has come is read first: what is entered afterwards is looked at here.
+// Visits rows that the index may lack and that have the values, until `visit` returns false. Reads
+// first how far the index has come: rows entered after that are searched here as well.
 void KeyIndex::for_each_deferred(const DeferredRows& deferred, std::span<const Value> values,
                                  std::uint32_t like,
                                  FunctionRef<bool(std::uint32_t row)> visit) const {
@@ -31,8 +31,8 @@ void KeyIndex::for_each_deferred(const DeferredRows& deferred, std::span<const V
   }
 }
 
-// That which has the same key, and no NULL in it: of those that were there at opening one had it at
-// most. It may be in the index, too.
+// The row with the same key (no NULL). At most one row present at opening has it. The index may
+// have it, too.
 std::uint32_t KeyIndex::deferred_row_like(std::uint32_t row) const {
   const DeferredRows* rows = deferred_rows();
   if (rows == nullptr) return kNoRow;

@@ -17,7 +17,7 @@ namespace flugs::engine {
 
 namespace {
 
-/// -1, 0, 1 as a key is before the range, inside, behind it. `of_lower` and `of_upper` compare it
+/// -1, 0, 1: a key is before, inside or behind the range. `of_lower` and `of_upper` compare the key
 /// with the bounds.
 template <typename OfLower, typename OfUpper>
 int place_in(const KeyRange& range, OfLower&& of_lower, OfUpper&& of_upper) {
@@ -101,7 +101,7 @@ bool KeyIndex::is_hashed(std::uint32_t row) const noexcept {
 }
 
 bool KeyIndex::is_hashed(std::span<const Value> values) const noexcept {
-  if (!hashes_nullable_) return true;  // no row has NULL there, and the hash finds none
+  if (!hashes_nullable_) return true;  // no row has NULL there; NULL finds nothing
   const auto hashed = values.first(hashed_columns_);
   return std::none_of(hashed.begin(), hashed.end(), [](const Value& v) { return v.is_null(); });
 }
@@ -141,7 +141,7 @@ std::uint64_t KeyIndex::hash_of(std::span<const Value> values) const noexcept {
   return hash;
 }
 
-// What an existing entry with the same key means for a transaction that inserts the key.
+// What an existing entry with the same key means for a transaction that inserts this key.
 Status KeyIndex::judge(std::uint32_t candidate, const mvcc::Visibility& visibility) const {
   using Fate = mvcc::Visibility::Fate;
   const mvcc::VersionLayout& version = rows_.version(candidate);
@@ -155,7 +155,7 @@ Status KeyIndex::judge(std::uint32_t candidate, const mvcc::Visibility& visibili
     case Fate::kInFlight:
       return Status(StatusCode::kConflict);
     case Fate::kCommitted:
-      // Gone in our snapshot, or only after it: then whoever deleted it was concurrent.
+      // Deleted before our snapshot, or only after it: then the deleter was concurrent.
       return deleted.timestamp <= visibility.snapshot() ? Status() : Status(StatusCode::kConflict);
     case Fate::kNothing:
       break;
@@ -238,12 +238,12 @@ Status KeyIndex::insert_hint(std::uint32_t row, std::uint64_t hash,
   return refused ? found : s;
 }
 
-// The row is the newest that a crash would leave, so that its own entry stays. That of the version
-// before it, if it has the key, is needed by nobody: who reads that one comes from a newer one.
-// With a key that may repeat, what was the version before may be another record by now.
+// After a crash `row` would be the newest version, so its own entry stays. The entry of the version
+// before it, with the same key, is not needed any more: readers reach that version from a newer
+// one. If the key may repeat, the former version's row may be of another record by now.
 Status KeyIndex::replace_hint(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
                               columns::Unflushed& unflushed, pmem::Persister& persister) {
-  std::optional<std::uint32_t> previous;  // far from the row: asked for when there is a candidate
+  std::optional<std::uint32_t> previous;  // far from the row: loaded only if needed
   const auto is_obsolete = [&](std::uint32_t candidate) {
     if (!previous) previous = rows_.previous(row);
     if (candidate != *previous) return false;
@@ -260,8 +260,8 @@ Status KeyIndex::replace_hint(std::uint32_t row, std::uint32_t replacement, std:
   return missing(row);
 }
 
-// The hash is of bytes in the pool. They do not change while the row lives, unless what opening
-// cannot check is wrong.
+// The hash is of bytes in the pool. They do not change while the row lives, unless data that
+// opening cannot check is damaged.
 Status KeyIndex::missing(std::uint32_t row) const {
   return Status(StatusCode::kCorrupt,
                 fmt::format("row {}: expected an entry for its key in the index, found none: "
@@ -312,13 +312,13 @@ void KeyIndex::undo_replace(std::uint32_t row, std::uint32_t replacement) {
   if (ordered_ != nullptr) ordered_->erase(ordered_entry(replacement));
 }
 
-// The entry of one row of a record, under the key of another that has it, too.
+// Removes the entry of one row of a record, under the key of another row that has the same key.
 void KeyIndex::erase_hint(std::uint32_t keyed, std::uint32_t row, KnownHash hash) {
   if (!is_hashed(keyed)) return;
   hints_->erase(hash ? *hash : hash_of(keyed), row);
 }
 
-// What stands in a run stays there: `created` says that the row is gone.
+// Entries in a run stay: `created` says that the row is gone.
 void KeyIndex::erase_superseded(std::uint32_t row, KnownHash hash) {
   if (hints_ != nullptr) erase_hint(row, row, hash);
   if (is_served(row)) return;
@@ -360,8 +360,8 @@ int KeyIndex::place_of(std::uint32_t row, const KeyRange& range) const noexcept 
       [&] { return compare_.order(view, range.upper); });
 }
 
-// The prefix says it, or, of a bound that it has not room for, the row: an entry's prefix is that
-// of its row's key.
+// The prefix decides; for a bound that does not fit into its prefix, the row decides. An entry's
+// prefix is that of its row's key.
 int KeyIndex::place_of(const columns::OrderedEntry& entry, const KeyRange& range,
                        const KeyPrefix& lower, const KeyPrefix& upper) const noexcept {
   const auto order = [&](const KeyPrefix& prefix, std::span<const Value> bound) {
@@ -378,7 +378,7 @@ void KeyIndex::sort(std::vector<columns::OrderedEntry>& entries) const {
             [&](const auto& a, const auto& b) { return columns::precedes(this, a, b); });
 }
 
-// Who wants the first few does not wait until all are sorted.
+// A heap, so that a caller that wants the first few does not wait until all are sorted.
 void KeyIndex::visit_in_order(std::vector<columns::OrderedEntry>& entries,
                               columns::OrderedIndex::Visit visit) const {
   const auto is_later = [&](const auto& a, const auto& b) { return columns::precedes(this, b, a); };
@@ -402,7 +402,7 @@ void KeyIndex::walk(const KeyRange& range, FunctionRef<bool(std::uint32_t row)> 
   };
   const auto visit_entry = [&](const columns::OrderedEntry& entry) { return visit(entry.row); };
   if (!uses_runs_ || !runs_.serves_any()) return scan(visit_entry);
-  // Prefixes that come from the pool are not relied on.
+  // The probe compares rows, not prefixes: those come from the pool and may be damaged.
   const auto probe = [&](const columns::OrderedEntry& entry) { return place_of(entry.row, range); };
   RunWalk runs(runs_, number_, *this, lower.bits(), probe);
   bool goes_on = true;
@@ -433,7 +433,7 @@ void KeyIndex::add_existing(std::uint32_t row, std::uint64_t hash,
   });
 }
 
-// One beside the other most of them go into the leaf that is in the caches.
+// In sorted order, most entries go into a leaf that is in the caches.
 void KeyIndex::add_existing_ordered(std::vector<columns::OrderedEntry>& entries) {
   sort(entries);
   for (const columns::OrderedEntry& entry : entries) ordered_->insert_unless_there(entry);

@@ -25,7 +25,7 @@ namespace flugs::engine {
 
 class KeyPrefix;
 
-/// Bounds of a walk: values of the first columns of a key, checked and normalised. None: no bound.
+/// Bounds of a walk: values of the first columns of a key, checked and normalised. Empty: no bound.
 struct KeyRange {
   std::span<const Value> lower;
   bool lower_inclusive = true;
@@ -37,27 +37,27 @@ struct KeyRange {
   }
 };
 
-/// One key of a table: in DRAM, but for the rows that the table's index runs serve. Those have
-/// their entries there, which stay when the row gets a new version or dies. A unique key has a hash
-/// index with an entry per key value and record: the newest version of the row, from which older
-/// ones are reached (RowStore::previous). An ordered key has an entry per version in a B+-tree. A
-/// row with NULL in a hashed column has no entry in the hash index: there may be any number of
-/// them, all of one hash.
+/// One key of a table. Its indexes are in DRAM, except for the rows that the table's index runs
+/// serve. Those rows have their entries in the runs, which stay there when the row gets a new
+/// version or dies. A unique key has a hash index with an entry per key value and record: the
+/// newest version of the row, which leads to the older ones (RowStore::previous). An ordered key
+/// has an entry per version in a B+-tree. A row with NULL in a hashed column has no entry in the
+/// hash index: there may be any number of such rows, all with the same hash.
 ///
-/// With hints (IndexMode::kHint) the hash index is in the pool and has an entry for each version
-/// that is not dead, but at most two per record that is updated: what a crash would make the newest
-/// again must be found. There may be entries of rows that are something else by now.
+/// With hints (IndexMode::kHint) the hash index is in the pool. It has an entry for each version
+/// that is not dead, but at most two per record that is updated, because a version that a crash
+/// makes the newest again must be found. An entry may name a row that has been reused since.
 ///
-/// An index never decides what is visible: it gives rows to look at.
+/// An index never decides what is visible: it gives rows to check.
 /// Thread-safety: any thread, except rebuilding.
 class KeyIndex final : public columns::OrderedIndexCompare {
  public:
-  /// Made when the table is opened; or while transactions go on, of rows that are there (KeyBuild):
-  /// then no run has its entries before the table is opened again, and until it is finished it may
-  /// lack rows that are replaced.
+  /// kOpening: made when the table is opened. kAdded: made of the existing rows while transactions
+  /// run (KeyBuild). No run has entries of an added key before the table is opened again, and until
+  /// it is finished it may lack rows that are replaced.
   enum class Origin : std::uint8_t { kOpening, kAdded };
 
-  /// `number` is the key's among those of the table; `hints` null: the hash index is in DRAM.
+  /// `number` is the key's number in the table; `hints` null: the hash index is in DRAM.
   KeyIndex(pmem::Pool& pool, columns::HintIndexLayout* hints, const std::string& table,
            const RowStore& rows, const IndexRuns& runs, std::size_t number,
            const columns::ColumnArray& columns, const KeySchema& schema,
@@ -78,7 +78,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   /// Whether index runs have hash tables for it.
   bool is_hashed_in_runs() const noexcept { return unique_ && hints_ == nullptr; }
   std::size_t hashed_columns() const noexcept { return hashed_columns_; }
-  /// Whether values for this key may have to be brought into their one form first.
+  /// Whether values for this key may have to be normalised first.
   bool needs_normalising() const noexcept {
     return needs_normalising_.load(std::memory_order_relaxed);
   }
@@ -86,7 +86,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
     needs_normalising_.store(true, std::memory_order_relaxed);
   }
   bool has_column(std::size_t column) const noexcept;
-  /// Whether it has entries in runs: of the rows that these serve. Set at opening.
+  /// Whether the key has entries in runs, for the rows that these serve. Set at opening.
   bool uses_runs() const noexcept { return uses_runs_; }
   void set_uses_runs(bool uses_runs) noexcept { uses_runs_ = uses_runs; }
   /// Whether the row's entries are in a run, and not in DRAM.
@@ -101,43 +101,43 @@ class KeyIndex final : public columns::OrderedIndexCompare {
     return compare_.is_same(rows_.view(a), rows_.view(b));
   }
   bool has_null(std::uint32_t row) const noexcept;
-  /// Whether the hash index has an entry for such a row, or for rows with such values.
+  /// Whether the hash index has an entry for this row, or for rows with these values.
   bool is_hashed(std::uint32_t row) const noexcept;
   bool is_hashed(std::span<const Value> values) const noexcept;
   std::uint64_t hash_of(std::uint32_t row) const noexcept;
   std::uint64_t hash_of(std::span<const Value> values) const noexcept;
-  /// Of all columns of the key.
+  /// Hash of all columns of the key.
   std::uint64_t record_hash(std::uint32_t row) const noexcept;
 
-  /// Puts a new version into the index whose key no newer version of its record had. Fails with
-  /// kAlreadyExists or kConflict when the key is unique and taken, or may turn out to be.
-  /// `hash` is hash_of(row). `unflushed` takes what must be durable before the row commits. Fails
-  /// with kOutOfSpace, too; so does `replace`.
+  /// Puts a new version into the index; no newer version of its record may have had the key. Fails
+  /// with kAlreadyExists or kConflict when the key is unique and taken, or may turn out to be
+  /// taken. `hash` is hash_of(row). `unflushed` takes what must be durable before the row commits.
+  /// Also fails with kOutOfSpace, and so does `replace`.
   Status insert(std::uint32_t row, std::uint64_t hash, const mvcc::Visibility& visibility,
                 columns::Unflushed& unflushed, pmem::Persister& persister);
   /// Whether `insert` of a row with these values of the key (normalised) would be refused now.
   Status check_free(std::span<const Value> values, const mvcc::Visibility& visibility,
                     columns::Candidates& scratch) const;
-  /// A new version with an unchanged key takes the place of the one it was made from.
-  /// kCorrupt when that one does not stand where its key says: the pool was damaged.
-  /// `own_tag` is the tag of the transaction that calls. `is_first` becomes true when that
-  /// transaction wrote `row` before the key was begun: the key then has no older version of the
-  /// transaction's, and `erase` must undo the call instead of undo_replace.
+  /// Replaces a version in the index by one that was made from it and has the same key. Fails with
+  /// kCorrupt when the index lacks the old version at its key: the pool was damaged. `own_tag` is
+  /// the tag of the calling transaction. `is_first` becomes true when that transaction wrote `row`
+  /// before the key was begun: then the key has no older version of the transaction's, and `erase`
+  /// must undo the call instead of undo_replace.
   Status replace(std::uint32_t row, std::uint32_t replacement, std::uint64_t hash,
                  mvcc::Stamp own_tag, bool& is_first, columns::Unflushed& unflushed,
                  pmem::Persister& persister);
   void undo_replace(std::uint32_t row, std::uint32_t replacement);
-  /// Takes `row` out if it stands in the index.
+  /// Removes `row` if it is in the index.
   void erase(std::uint32_t row);
-  /// hash_of(row), where it is known: its key may be out of the caches by now.
+  /// hash_of(row), if known: the row's key may be out of the caches by now.
   using KnownHash = std::optional<std::uint64_t>;
-  /// The same for a row that `replace` has put another in the place of.
+  /// The same for a row that `replace` has replaced.
   void erase_superseded(std::uint32_t row, KnownHash hash);
 
-  /// Replaces `out` by the rows to look at: first those that are not in runs. False: some may be
-  /// missing, because of hint_damage().
+  /// Sets `out` to the rows to check, those that are not in runs first. False: some may be missing,
+  /// because of hint_damage().
   bool lookup(std::uint64_t hash, columns::Candidates& out) const;
-  /// The same in two parts, as most look-ups need but one.
+  /// The same in two parts, as most look-ups need only the first.
   bool lookup_outside_runs(std::uint64_t hash, columns::Candidates& out) const {
     if (hints_ == nullptr) {
       hash_->lookup(hash, out);
@@ -165,7 +165,8 @@ class KeyIndex final : public columns::OrderedIndexCompare {
     hash_->prefetch_for_edit(hash);
   }
 
-  /// Opening, when there are hints: claims them; then, after claims are finished, makes them whole.
+  /// Opening, when there are hints: load claims them; recover, after claims are finished, completes
+  /// them.
   Status load() { return hints_ == nullptr ? Status() : hints_->load(); }
   void recover(pmem::Persister& persister) {
     if (hints_ != nullptr) hints_->recover(persister);
@@ -176,48 +177,49 @@ class KeyIndex final : public columns::OrderedIndexCompare {
     return *hash_;
   }
 
-  // Of rows that were there at opening, made later: until `finish` the hash index may lack those
-  // that are not entered and have not been replaced. See tables/keys/key_deferred_lookup.cc.
+  // The hash index may be made of the rows that were there at opening while transactions run. Until
+  // `finish` it may lack those rows that have been neither entered nor replaced
+  // (tables/keys/key_deferred_lookup.cc).
   void defer_rows(std::uint32_t end, std::uint64_t opened_at);
-  /// Null: nothing was left, or it is finished.
+  /// Null: no rows were left for later, or the index is finished.
   DeferredRows* deferred_rows() const noexcept {
     return __builtin_expect(is_finished_.load(std::memory_order_acquire), 1) ? nullptr
                                                                              : deferred_rows_.get();
   }
-  /// `lookup`, and rows that the index may lack, each once: `values` are those of hash_of, and as
-  /// many more as are known.
+  /// `lookup`, and also the rows that the index may lack, each once. `values` are those that
+  /// hash_of takes, and as many more as are known.
   bool lookup(std::span<const Value> values, columns::Candidates& out) const;
 
-  /// While the key is made: enters a version that is there into the hash index, unless it is in
-  /// already, or a newer one from which it is reached: `leads_to(newer)`. Calls `meet(row)` for
-  /// each row of another record that has the key, if it must not repeat. `hash` is hash_of(row).
+  /// While the key is made: enters an existing version into the hash index, unless the index has it
+  /// already, or a newer version that leads to it: `leads_to(newer)`. Calls `meet(row)` for each
+  /// row of another record with the same key, if the key must not repeat. `hash` is hash_of(row).
   void add_existing(std::uint32_t row, std::uint64_t hash,
                     FunctionRef<bool(std::uint32_t newer)> leads_to,
                     FunctionRef<void(std::uint32_t other)> meet);
-  /// The same for the ordered index, in any order; takes the entries.
+  /// The same for the ordered index; entries may be in any order, and are consumed.
   void add_existing_ordered(std::vector<columns::OrderedEntry>& entries);
-  /// All rows are in.
+  /// Called when all rows are in.
   void finish() noexcept { is_finished_.store(true, std::memory_order_release); }
 
-  /// -1, 0, 1 as the row's key is before the range, inside, behind it.
+  /// -1, 0, 1: the row's key is before, inside or behind the range.
   int place_of(std::uint32_t row, const KeyRange& range) const noexcept;
-  /// Calls visit(row) with every entry whose key lies in the range, in order. `in_dram`, in any
-  /// order, stands for what the index in DRAM has there when that is not whole; it is taken apart.
+  /// Calls visit(row) with every entry whose key is in the range, in order. When the index in DRAM
+  /// is not complete, `in_dram` has its entries of the range, in any order; they are consumed.
   void walk(const KeyRange& range, FunctionRef<bool(std::uint32_t row)> visit,
             std::vector<columns::OrderedEntry>* in_dram = nullptr) const;
 
-  /// Opening: an ordered key from all live rows at once.
+  /// Opening: makes an ordered key from all live rows at once.
   void build_ordered(std::span<const std::uint32_t> rows);
   columns::OrderedEntry ordered_entry(std::uint32_t row) const noexcept;
   Status check_ordered(std::size_t expected_entries) const;
 
-  /// An audit goes on when they are not.
+  /// False: the hints could not be loaded; an audit goes on without them.
   bool has_loaded_hints() const noexcept { return hints_ != nullptr && hints_->is_loaded(); }
   Status hint_damage() const { return hints_ == nullptr ? Status() : hints_->damage(); }
-  /// Checks what opening has not looked at of the hints. Fails with kCorrupt.
+  /// Checks the parts of the hints that opening has not read. Fails with kCorrupt.
   Status check_hints() { return hints_ == nullptr ? Status() : hints_->check_directory(); }
 
-  /// In DRAM, and in the pool.
+  /// Bytes in DRAM and in the pool.
   std::size_t memory_bytes() const noexcept;
   bool has_much_to_check() const noexcept {
     return hints_ != nullptr && hints_->has_much_to_check();
@@ -228,7 +230,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   std::uint64_t hint_bytes() const noexcept {
     return hints_ == nullptr ? 0 : hints_->bytes_in_pool();
   }
-  /// The table was dropped: no entry is left, and only prefetching goes on.
+  /// Called when the table was dropped: no entry is left, and only prefetching remains possible.
   void release_memory();
   int rows(std::uint32_t a, std::uint32_t b) const override;
 
@@ -264,7 +266,7 @@ class KeyIndex final : public columns::OrderedIndexCompare {
   std::atomic<bool> needs_normalising_{false};
   bool hashes_nullable_ = false;
   std::unique_ptr<DeferredRows>
-      deferred_rows_;  // null: the index was whole when it was opened, or made
+      deferred_rows_;  // null: the index was complete when it was opened or made
   std::size_t hashed_columns_;
   std::optional<columns::HashIndex> hash_;  // none when there are hints
   std::unique_ptr<columns::HintIndex> hints_;

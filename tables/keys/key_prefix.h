@@ -12,14 +12,14 @@
 
 namespace flugs::engine {
 
-/// The first eight bytes of a key in a form whose byte order is the order of keys: its columns one
-/// after the other, none of which is the beginning of another value of the column. Numbers near 0
-/// are short, so that a key of several small numbers is there whole (docs/format.md §10). What does
-/// not fit is left to the full comparison. Stored in index runs: what it gives for a key never
-/// changes, nor when a column's type does (columns::keeps_payloads).
+/// The first eight bytes of a key, in a form whose byte order is the order of keys: its columns one
+/// after the other, where no value of a column is the beginning of another. Numbers near 0 are
+/// short, so that a key of several small numbers fits completely (docs/format.md §10). The full
+/// comparison decides what does not fit. Index runs store prefixes: the prefix of a key never
+/// changes, not even when a column's type does (columns::keeps_payloads).
 class KeyPrefix {
  public:
-  /// A column of that type, its value checked and normalised.
+  /// Adds the value, checked and normalised, of a column of that type.
   void add(const Value& v, Type column) noexcept {
     switch (lane_of(column)) {
       case Lane::kReal:
@@ -48,33 +48,34 @@ class KeyPrefix {
     put(kEnd, 1);
   }
 
-  /// The prefix of a whole key; for the first columns alone, the least prefix of such keys.
+  /// The prefix of a whole key; for the first columns alone, the least prefix of keys that begin
+  /// with them.
   std::uint64_t bits() const noexcept { return bits_; }
-  /// The greatest prefix of keys that begin so.
+  /// The greatest prefix of keys that begin with the columns added so far.
   std::uint64_t greatest() const noexcept {
     return used_ >= kPrefixBytes ? bits_ : bits_ | (~std::uint64_t{0} >> (8 * used_));
   }
-  /// Whether nothing was left out: keys that begin so have the prefixes from bits() to greatest(),
-  /// and no others.
+  /// Whether everything fitted: then exactly the keys that begin so have prefixes from bits() to
+  /// greatest().
   bool is_whole() const noexcept { return used_ <= kPrefixBytes; }
 
  private:
   /// How many first bytes there are for numbers of one byte, of two and so on.
   using Leads = std::array<std::uint8_t, 9>;
   static constexpr std::size_t kPrefixBytes = 8;
-  // Of texts: 0 is NULL, then what ends one, then what stands before bytes from 0 to itself.
+  // In texts: 0 is NULL, kEnd ends a text, kEscape precedes the bytes from 0 to itself.
   static constexpr std::uint8_t kEnd = 1;
   static constexpr std::uint8_t kEscape = 2;
 
-  /// `bytes` from 1 to 8; more than they hold is 0.
+  /// `bytes` is 1 to 8; what `value` does not fill is 0.
   void put(std::uint64_t value, std::size_t bytes) noexcept {
     const std::size_t room = used_ < kPrefixBytes ? kPrefixBytes - used_ : 0;
     used_ += bytes;
     if (room == 0) return;
     bits_ |= bytes <= room ? value << (8 * (room - bytes)) : value >> (8 * (bytes - room));
   }
-  // `v` counted from where its class begins, all bits turned by `turn` for numbers below 0, whose
-  // first bytes go down.
+  // `v` is counted from the beginning of its class. `turn` inverts all bits of numbers below 0,
+  // whose first bytes descend.
   void put_in_class(std::uint64_t v, const Leads& leads, std::uint64_t first,
                     std::uint64_t turn) noexcept {
     std::uint64_t lead = 0;
@@ -88,15 +89,15 @@ class KeyPrefix {
     put(turn == 0 ? first + lead : first - lead, 1);
     if (rest > 0) put((v ^ turn) & kept, rest);
   }
-  // The sign bit turned, and all others of numbers below 0; NaN is behind all. Never 0.
+  // Inverts the sign bit, and all other bits of numbers below 0; NaN is behind all. Never 0.
   static std::uint64_t ordered(std::int64_t raw) noexcept {
     const auto bits = static_cast<std::uint64_t>(raw);
     if (std::isnan(std::bit_cast<double>(raw))) return ~std::uint64_t{0};
     return (bits >> 63) != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
   }
 
-  std::uint64_t bits_ = 0;  // what there is, from the uppermost byte on
-  std::size_t used_ = 0;    // bytes that there would be with room for all
+  std::uint64_t bits_ = 0;  // the bytes that fit, from the uppermost on
+  std::size_t used_ = 0;    // bytes that all columns need
 };
 
 }  // namespace flugs::engine

@@ -15,12 +15,12 @@ std::uint64_t word_at(const std::byte* address) noexcept {
   return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(address), __ATOMIC_RELAXED);
 }
 
-// Positions of words, `stride` bytes apart, that have `bits` where `mask` has ones.
+// Visits the positions of words, `stride` bytes apart, that have `bits` where `mask` has ones.
 template <typename F>
 bool for_each_equal(const std::byte* words, std::uint32_t stride, std::uint32_t count,
                     std::uint64_t mask, std::uint64_t bits, F&& visit) {
   constexpr std::uint32_t kAtOnce = 8;
-  // The processor's own prefetching ends with each page.
+  // The processor's own prefetching stops at the end of each page.
   constexpr std::uint32_t kBytesAhead = 2048;
   const std::size_t ahead = std::size_t{kBytesAhead / stride + 1} * stride;
   const std::uint32_t step = std::max(stride, 64u);
@@ -47,8 +47,9 @@ KeyScan::KeyScan(const RowStore& rows, const columns::ColumnArray& columns,
                  std::uint32_t like)
     : rows_(rows), columns_(columns), key_columns_(key_columns), values_(values), like_(like) {}
 
-// Of the value in the edition of its column that has a dictionary, the first, even if another is
-// the newest by now. None of a row that was there at opening: kNone.
+// The ValueID of the value in the dictionary of `edition`: the column's first edition with a
+// dictionary, even if another is the newest by now. kNone: no row that was there at opening has the
+// value.
 std::uint32_t KeyScan::code(std::size_t i, const columns::Column& edition) {
   if (codes_[i]) return *codes_[i];
   FLUGS_CHECK(edition.is_dictionary());
@@ -90,7 +91,8 @@ void KeyScan::add_text(const columns::RowLayout::Access& access, std::string_vie
   add(next, 0xFF000000FFFFFFFFu, cell.high);  // length and tag
 }
 
-// NULL, constants, and cells of earlier editions are left to who looks at the row.
+// Makes no test for NULL, constants, and cells of earlier editions: the caller that looks at the
+// row decides.
 void KeyScan::prepare(const columns::RowLayout& layout) {
   if (tests_.layout == &layout) return;
   tests_ = {};

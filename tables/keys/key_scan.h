@@ -16,31 +16,32 @@
 
 namespace flugs::engine {
 
-/// Finds rows by the values of a key's first columns without an index: cells are compared as they
-/// stand in the rows, a word at a time, so that a row costs a nanosecond or two. Rows that are
-/// found may have the values; nobody has looked whether they are visible.
+/// Finds rows by the values of a key's first columns without an index. It compares cells as they
+/// are in the rows, a word at a time, so that a row costs a nanosecond or two. A row that it finds
+/// may have the values; whether it is visible has not been checked.
 ///
-/// For rows that were there at opening: their values have no ValueIDs above those of then.
+/// Only for rows that were there at opening: no ValueID given since then is theirs.
 /// Thread-safety: one thread, in a transaction.
 class KeyScan {
  public:
-  /// `values` are checked and normalised, and stay. `like`, if it is a row: has those values.
+  /// `values` are checked and normalised, and must outlive the object. `like`, unless kNoRow, is a
+  /// row with those values.
   KeyScan(const RowStore& rows, const columns::ColumnArray& columns,
           std::span<const std::uint16_t> key_columns, std::span<const Value> values,
           std::uint32_t like = kNoRow);
 
   /// Calls visit(row) for rows from `first` to `end` - 1, all of one chunk, until it returns false;
-  /// then it returns that.
+  /// then returns false as well.
   bool visit(std::uint32_t first, std::uint32_t end, FunctionRef<bool(std::uint32_t row)> visit);
 
  private:
-  /// Of a word of the row; text has two.
+  /// A test of one word of the row; text has two.
   struct Test {
     std::uint16_t word = 0;
     std::uint64_t mask = 0;
     std::uint64_t bits = 0;
   };
-  /// What a row of a layout must have; `is_nowhere`: none has it.
+  /// The tests for rows of one layout; `is_nowhere`: no such row can have the values.
   struct Tests {
     const columns::RowLayout* layout = nullptr;
     bool is_nowhere = false;
@@ -58,7 +59,8 @@ class KeyScan {
   std::span<const std::uint16_t> key_columns_;
   std::span<const Value> values_;
   std::uint32_t like_;
-  std::array<std::optional<std::uint32_t>, kKeyColumnsMax> codes_;  // of dictionaries, once asked
+  std::array<std::optional<std::uint32_t>, kKeyColumnsMax> codes_;  // of dictionaries; set when
+                                                                    // needed
   Tests tests_;
 };
 

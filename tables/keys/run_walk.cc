@@ -6,7 +6,8 @@ namespace flugs::engine {
 
 namespace {
 
-// How far a walk looks ahead at most, so that it need not compare each entry with the upper bound.
+// How far a walk looks ahead at most. Looking ahead saves comparing each entry with the upper
+// bound.
 constexpr std::size_t kLookaheadMax = 64;
 
 }  // namespace
@@ -27,13 +28,13 @@ RunWalk::RunWalk(const IndexRuns& runs, std::size_t key,
   }
 }
 
-// Not before the run has been asked whether it serves the row does the row exist.
+// Ask first whether the run serves the row: otherwise the row may not exist.
 bool RunWalk::is_alive(const Cursor& cursor, std::size_t i) const noexcept {
   return runs_.is_served_by(*cursor.member, cursor.rows[i]) && runs_.is_created(cursor.rows[i]);
 }
 
-// The first position from which on no living entry is before the bounds. Of entries that are gone
-// nothing is known but their prefix: the nearest living one before answers for them.
+// The first position from which on no living entry is before the bounds. An entry that is gone has
+// nothing but its prefix to compare: the nearest living entry before it decides.
 std::size_t RunWalk::lower_bound(const Cursor& cursor, std::size_t key,
                                  std::uint64_t lower_prefix) const {
   const std::span<const std::uint64_t> prefixes = cursor.prefixes;
@@ -44,7 +45,7 @@ std::size_t RunWalk::lower_bound(const Cursor& cursor, std::size_t key,
       if (is_alive(cursor, k - 1)) return probe_(cursor.entry(k - 1)) < 0;
     return true;
   };
-  // Mostly that is the place already: near to it before searching the rest.
+  // Mostly this position is right: try near it before searching the rest.
   for (std::size_t step = 1; end < prefixes.size() && is_before(first, end); step *= 2) {
     first = end + 1;
     end = std::min(prefixes.size(), end + step);
@@ -60,8 +61,8 @@ std::size_t RunWalk::lower_bound(const Cursor& cursor, std::size_t key,
   return first;
 }
 
-// On to the first living entry, to the end when that is behind the bounds. Looks ahead twice as far
-// each time, up to what it knows to be behind.
+// Moves on to the first living entry, or to the end if that entry is behind the bounds. Each time
+// it looks ahead twice as far, up to entries that it knows to be behind.
 void RunWalk::settle(Cursor& cursor) const {
   for (;;) {
     while (!cursor.is_at_end() && !is_alive(cursor, cursor.at)) ++cursor.at;

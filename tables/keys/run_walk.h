@@ -10,20 +10,20 @@
 namespace flugs::engine {
 
 /// The entries of an ordered key in the runs that serve rows, between two bounds, in the order of
-/// OrderedIndex: the part of a walk that the DRAM index does not have. Rows that are gone are left
-/// out: nobody may compare them.
+/// OrderedIndex: the part of a walk that the DRAM index does not have. It leaves out rows that are
+/// gone, because these must not be compared.
 /// Thread-safety: one thread, inside a transaction.
 class RunWalk {
  public:
   using Probe = columns::OrderedIndex::Probe;
   using Visit = columns::OrderedIndex::Visit;
 
-  /// `probe` as in OrderedIndex::scan, as long as the object lives.
+  /// `probe` is that of OrderedIndex::scan, and must outlive the object.
   RunWalk(const IndexRuns& runs, std::size_t key, const columns::OrderedIndexCompare& compare,
           std::uint64_t lower_prefix, Probe probe);
 
-  /// Visits, and takes away, the entries before `limit`, all that are left if it is null. False
-  /// when `visit` returned false.
+  /// Visits and removes the entries before `limit`; all that are left if it is null. False when
+  /// `visit` returned false.
   bool visit_before(const columns::OrderedEntry* limit, Visit visit);
 
  private:
@@ -34,7 +34,7 @@ class RunWalk {
     std::span<const std::uint32_t> rows;
     std::size_t at = 0;
     std::size_t inside_end = 0;  // entries before it are inside of the bounds
-    std::size_t end = 0;         // entries from here on are behind them
+    std::size_t end = 0;         // entries from here on are behind the bounds
     std::size_t lookahead = 1;
 
     columns::OrderedEntry entry(std::size_t i) const noexcept { return {prefixes[i], rows[i]}; }

@@ -14,7 +14,7 @@
 
 namespace flugs::engine {
 
-/// Keys of a table, a bit for each by its place (KeyId::index).
+/// A set of keys of a table: a bit for each, by its place (KeyId::index).
 using KeyMask = std::uint16_t;
 inline constexpr KeyMask kEveryKey = 0xFFFF;
 static_assert(kKeysMax == 16);
@@ -51,34 +51,34 @@ class KeyPlaces {
   KeyMask mask_;
 };
 
-/// The keys of a table, by place: that of a key never changes, and one that is dropped leaves its
-/// place empty. Writers keep up those in `kept`, which they read once per statement; look-ups go to
-/// those in `can_find`. A key that is made while transactions go on is kept first, and found when
-/// it is whole; one that is dropped is neither any more, but stays where it is until nobody is left
-/// who may have begun with it: to be undone, to be read to the end.
+/// The keys of a table, by place. The place of a key never changes, and a dropped key leaves its
+/// place empty. Writers maintain the keys in `kept`, which they read once per statement; look-ups
+/// use those in `can_find`. A key that is made while transactions run is kept first, and found when
+/// it is complete. A dropped key is neither, but stays in its place as long as a transaction may be
+/// left that began with it and may undo changes to it or still read it.
 ///
-/// Thread-safety: reading any thread, what changes it under the database's ddl_mutex_.
+/// Thread-safety: any thread reads; changes need the database's ddl_mutex_.
 class TableKeys {
  public:
   TableKeys() = default;
   TableKeys(const TableKeys&) = delete;
   TableKeys& operator=(const TableKeys&) = delete;
 
-  /// Pairs with the stores of what follows below.
+  /// Pairs with the stores below.
   KeyMask kept() const noexcept { return kept_.load(std::memory_order_acquire); }
   bool empty() const noexcept { return kept() == 0; }
   bool can_find(std::size_t place) const noexcept {
     return place < kKeysMax && (found_.load(std::memory_order_acquire) >> place & 1) != 0;
   }
-  /// Places of the schema, empty ones included.
+  /// Number of places in the schema, empty ones included.
   std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
-  /// Of a place in `kept`, or that was there when the caller's transaction began; else null, or one
-  /// whose memory has been given back.
+  /// The key of a place that is in `kept`, or was there when the caller's transaction began. For
+  /// other places null, or a key whose memory has been freed.
   KeyIndex* operator[](std::size_t place) const noexcept {
     return places_[place].load(std::memory_order_relaxed);
   }
 
-  /// Those that are kept.
+  /// Visits the keys in `kept`.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -102,12 +102,12 @@ class TableKeys {
   Iterator begin() const noexcept { return {*this, KeyPlaces(kept()).begin()}; }
   Iterator end() const noexcept { return {*this, KeyPlaces(0).end()}; }
 
-  /// One that is whole. For creation and opening.
+  /// Adds a complete key, at creation and opening.
   void add(std::size_t place, std::unique_ptr<KeyIndex> key) {
     begin_making(place, std::move(key));
     finish_making(place);
   }
-  /// One that is made from now on, in a place that is_free.
+  /// Adds a key that is made from now on, in a place that is_free.
   void begin_making(std::size_t place, std::unique_ptr<KeyIndex> key) {
     places_[place].store(key.get(), std::memory_order_relaxed);
     owned_.push_back(std::move(key));
@@ -117,22 +117,22 @@ class TableKeys {
     set_size(place + 1);
     found_.fetch_or(bit(place), std::memory_order_seq_cst);
   }
-  /// The schema has so many places, of which the last may be empty.
+  /// The schema has this many places, of which the last may be empty.
   void set_size(std::size_t size) noexcept {
     if (size > size_.load(std::memory_order_relaxed)) size_.store(size, std::memory_order_relaxed);
   }
-  /// From their next statement on transactions know nothing of it.
+  /// From their next statement on, transactions do not use the key.
   void withdraw(std::size_t place) noexcept {
     found_.fetch_and(static_cast<KeyMask>(~bit(place)), std::memory_order_seq_cst);
     kept_.fetch_and(static_cast<KeyMask>(~bit(place)), std::memory_order_seq_cst);
     withdrawn_ |= bit(place);
   }
-  /// All transactions that began before `time`, behind withdraw, may know it still.
+  /// Transactions that began before `time`, a time after withdraw, may still use the key.
   void keep_until(std::size_t place, std::uint64_t time) noexcept { known_until_[place] = time; }
-  /// Nothing was withdrawn from there that somebody may know still.
+  /// Whether no withdrawn key is left there that a transaction may still use.
   bool is_free(std::size_t place) const noexcept { return (withdrawn_ >> place & 1) == 0; }
-  /// Gives those back that nobody knows who began at `oldest` or later. What is prefetched and
-  /// destroyed stays.
+  /// Frees the withdrawn keys that no transaction that began at `oldest` or later uses. What
+  /// prefetching and the destructor need stays.
   void release_withdrawn(std::uint64_t oldest) noexcept {
     for (const std::size_t place : KeyPlaces(withdrawn_)) {
       if (known_until_[place] > oldest) continue;
@@ -140,7 +140,7 @@ class TableKeys {
       withdrawn_ &= static_cast<KeyMask>(~bit(place));
     }
   }
-  /// Dropping the table: nobody knows any of them.
+  /// Called when the table is dropped: no transaction uses a key any more.
   void release_all() noexcept {
     for (const std::size_t place : KeyPlaces(static_cast<KeyMask>(kept() | withdrawn_)))
       (*this)[place]->release_memory();
@@ -158,7 +158,7 @@ class TableKeys {
   std::atomic<std::size_t> size_{0};
   KeyMask withdrawn_ = 0;
   std::array<std::uint64_t, kKeysMax> known_until_{};
-  std::vector<std::unique_ptr<KeyIndex>> owned_;  // dropped ones too: look-ups may be prefetched
+  std::vector<std::unique_ptr<KeyIndex>> owned_;  // with dropped keys: look-ups may prefetch them
 };
 
 }  // namespace flugs::engine
