@@ -36,7 +36,7 @@ class ChunkSet {
       if ((words_[i] & other.words_[i]) != 0) return true;
     return false;
   }
-  /// None from 64 times their number on.
+  /// Bit i is chunk i; chunks behind the last word are not in the set.
   std::span<const std::uint64_t> words() const noexcept { return words_; }
 
  private:

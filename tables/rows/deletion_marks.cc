@@ -9,7 +9,7 @@ namespace flugs::engine {
 
 namespace {
 
-// By the thread that holds the lock.
+// For the thread that holds the lock.
 template <typename T>
 void store(std::atomic<T>& word, T value) noexcept {
   word.store(value, std::memory_order_release);
@@ -21,7 +21,7 @@ T load(const std::atomic<T>& word) noexcept {
 
 }  // namespace
 
-// Damaged places may lead to none of the group's.
+// Damaged places may lead outside the group.
 void DeletionMarks::set_doubt(std::uint32_t place, bool is_doubtful) noexcept {
   if (place / 64 >= word_count_) return;
   Word& word = words_[place / 64];
@@ -43,7 +43,8 @@ void DeletionMarks::take_back(std::uint32_t place) noexcept {
   set_doubt(place, false);
 }
 
-// In the list before it is out of doubt: whoever finds it no longer in doubt finds it there.
+// Enters the row in the list before it leaves doubt: a reader that no longer finds it in doubt
+// finds it in the list.
 void DeletionMarks::note(std::uint32_t place, std::uint64_t timestamp) noexcept {
   if (place / 64 >= word_count_) return;
   note_write(SharedWord::kRowStamps, &lock_);
@@ -56,8 +57,8 @@ void DeletionMarks::note(std::uint32_t place, std::uint64_t timestamp) noexcept 
   set_doubt(place, false);
 }
 
-// A reader that sees one of these stores sees the first one, too, and gives up. Settled before they
-// leave the list: whoever misses one there finds it settled.
+// A reader that sees one of these stores also sees the first one, and gives up. Rows are settled
+// before they leave the list: a reader that misses a row in the list finds it settled.
 void DeletionMarks::settle_older_half() noexcept {
   constexpr std::size_t kHalf = kRecentMax / 2;
   store(settlings_, load(settlings_) + 1);
@@ -82,7 +83,7 @@ void DeletionMarks::set_bits(std::uint64_t* mask, std::size_t count) noexcept {
   if (count % 64 != 0) mask[count / 64] = (std::uint64_t{1} << (count % 64)) - 1;
 }
 
-// Without a branch per word: which words have marks is anybody's guess.
+// No branch per word: which words have marks cannot be predicted.
 bool DeletionMarks::clear_deleted(std::size_t first_word, std::size_t count, std::uint64_t snapshot,
                                   std::uint64_t* mask) const noexcept {
   const std::uint64_t settlings = settlings_.load(std::memory_order_acquire);

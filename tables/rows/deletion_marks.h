@@ -11,8 +11,8 @@
 
 namespace flugs::engine {
 
-/// In DRAM, which rows of a row group were deleted or are being deleted, by the row's place: a scan
-/// need not look at the MVCC entries in the pool. A row goes through three states:
+/// Marks in DRAM: which rows of a row group were deleted or are being deleted, by the row's place.
+/// With them a scan need not read the MVCC entries in the pool. A row goes through three states:
 ///   in doubt   from before the deletion's commit begins: the row's MVCC entry decides
 ///   recent     the deletion has committed: its time-stamp stands in a short list
 ///   settled    a bit; every snapshot from `settled_at_` on is without the row
@@ -25,23 +25,24 @@ class DeletionMarks {
   explicit DeletionMarks(std::uint32_t places)
       : word_count_((places + 63) / 64), words_(std::make_unique<Word[]>(2 * word_count_)) {}
 
-  /// The row is in doubt. Before the deletion's commit begins.
+  /// Puts the row in doubt. Call it before the deletion's commit begins.
   void mark(std::uint32_t place) noexcept;
-  /// The row is not deleted. Before the tag is taken back from the deleted word.
+  /// Marks the row as not deleted. Call it before the tag is taken back from the deleted word.
   void take_back(std::uint32_t place) noexcept;
-  /// The row is deleted in every snapshot from `timestamp` on. Behind the commit.
+  /// Marks the row as deleted in every snapshot from `timestamp` on. Call it after the commit.
   void note(std::uint32_t place, std::uint64_t timestamp) noexcept;
 
   /// Sets the bits of `count` places from `first` on, a multiple of 64, and clears those of rows
   /// that were deleted in the snapshot. Calls `ask(place)`, perhaps more than once, for rows whose
-  /// MVCC entry decides: it clears the row's bit, now or later, if the row is not seen.
+  /// MVCC entry decides; `ask` clears the row's bit, now or later, if the snapshot does not see the
+  /// row.
   template <typename Ask>
   void clear_unseen(std::uint32_t first, std::size_t count, std::uint64_t snapshot,
                     std::uint64_t* mask, const Ask& ask) const {
     const std::size_t first_word = first / 64;
     const std::size_t words = (count + 63) / 64;
     set_bits(mask, count);
-    for_doubtful(first_word, words, ask);  // first: a row that changes its state is met later, too
+    for_doubtful(first_word, words, ask);  // first: a row that changes meanwhile is met below
     if (clear_deleted(first_word, words, snapshot, mask)) return;
     set_bits(mask, count);
     for_doubtful(first_word, words, ask);
@@ -50,7 +51,7 @@ class DeletionMarks {
   /// Sets the first `count` bits of `mask`, and clears the others of its last word.
   static void set_bits(std::uint64_t* mask, std::size_t count) noexcept;
 
-  // What clear_unseen consists of.
+  // The steps of clear_unseen.
   /// Calls `visit(place)` for the rows in doubt among those of `count` words.
   template <typename Visit>
   void for_doubtful(std::size_t first_word, std::size_t count, const Visit& visit) const {
@@ -58,13 +59,13 @@ class DeletionMarks {
       for_set(words_.get(), first_word, count, visit);
   }
   /// Clears the bits of rows whose deletion had committed in the snapshot; `mask` begins with the
-  /// first of these words. Returns false if that is not known of all rows: the snapshot is older
-  /// than a settled deletion, or rows are being settled. Then `mask` is of no use.
+  /// first of these words. Returns false if it cannot tell for all rows, because the snapshot is
+  /// older than a settled deletion or rows are being settled; then `mask` is useless.
   bool clear_deleted(std::size_t first_word, std::size_t count, std::uint64_t snapshot,
                      std::uint64_t* mask) const noexcept;
   /// Calls `visit(place)`, perhaps twice, for rows whose deletion has committed, and for those that
-  /// are settled meanwhile. From the end of the list, as rows only move to its beginning, and from
-  /// there to the bits.
+  /// are settled meanwhile. Reads the list from its end to its beginning, then the bits: rows move
+  /// only in that direction.
   template <typename Visit>
   void for_deleted(std::size_t first_word, std::size_t count, const Visit& visit) const {
     for (std::size_t i = recent_count_.load(std::memory_order_acquire); i-- > 0;)
@@ -78,7 +79,7 @@ class DeletionMarks {
   bool has_found() const noexcept { return has_found_.load(std::memory_order_acquire); }
   void set_found() noexcept { has_found_.store(true, std::memory_order_release); }
 
-  /// So many deletions are recent at most; then the older half is settled.
+  /// Most deletions that are recent at a time; then the older half is settled.
   static constexpr std::size_t kRecentMax = 64;
 
  private:
@@ -106,7 +107,7 @@ class DeletionMarks {
 
   const std::size_t word_count_;
   const std::unique_ptr<Word[]> words_;  // a bit per place: in doubt; behind them: settled
-  SpinLock lock_;                        // for what follows and the words; a leaf
+  SpinLock lock_;                        // protects the members below and the words; a leaf
   std::atomic<std::uint32_t> doubtful_{0};
   std::atomic<std::uint32_t> recent_count_{0};
   std::atomic<std::uint64_t> settlings_{0};   // twice their number; odd: one is under way

@@ -16,7 +16,7 @@ namespace flugs::engine {
 /// Invariant: while `group_now()` is not null, the rows are in that group, and `row_zero`, `layout`
 /// and `row_bytes` say nothing of them.
 struct RowChunk {
-  std::uintptr_t row_zero;           // where row 0 would stand if all chunks were like this one
+  std::uintptr_t row_zero;           // where row 0 would be if all chunks were like this one
   const columns::RowLayout* layout;  // atomic where the merge may change it
   std::uint32_t* previous;           // atomic; made when a row of the chunk is updated
   RowGroup* group;                   // atomic
@@ -36,7 +36,7 @@ struct RowChunk {
   void set_checked() const noexcept {
     __atomic_store_n(&is_header_checked, true, __ATOMIC_RELAXED);
   }
-  /// Of a row in the chunk, which is no group.
+  /// For a row in the chunk, which must not be a group.
   std::byte* address(std::uint32_t row) const noexcept {
     return reinterpret_cast<std::byte*>(row_zero + std::size_t{row} * row_bytes);
   }

@@ -76,8 +76,8 @@ Result<columns::RowLayout> RowChunkHeaders::read(std::size_t index, std::uint64_
   return layout;
 }
 
-// Of a chunk that is like the one before: so that a damaged pointer, or one that says so of another
-// chunk, is found without a look at the chunk.
+// The tag of a chunk that has the layout of the chunk before. It shows a damaged pointer, or a
+// pointer to another chunk, without a look at the chunk.
 std::uint16_t RowChunkHeaders::tag(std::size_t index, std::uint64_t offset,
                                    const columns::RowLayout& layout) const noexcept {
   const std::uint64_t words[] = {table_id_, index, offset, layout.row_bytes()};

@@ -31,7 +31,7 @@ class RowChunkHeaders final {
 
   /// With the header.
   std::uint64_t chunk_bytes(std::size_t index, const columns::RowLayout& layout) const noexcept;
-  /// The address of the first row of a chunk that has cells of so many columns.
+  /// The address of the first row of a chunk with cells of `columns` columns.
   std::uintptr_t first_row_at(std::uint64_t chunk_offset, std::size_t columns) const noexcept;
 
   /// An empty chunk, its header flushed.

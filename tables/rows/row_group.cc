@@ -62,7 +62,7 @@ Status RowGroup::corrupt(const std::string& what, std::uint64_t expected,
                   owner_, layout_.chunk_index, offset_in_pool(), what, expected, found));
 }
 
-// Nothing of the group but its first 64 bytes may be read before this has looked at it.
+// Runs before anything but the first 64 bytes of the group is read.
 Status RowGroup::check_parts() const {
   const std::uint64_t pool_bytes = pool_.medium().bytes();
   const std::uint64_t offset = offset_in_pool();
@@ -141,7 +141,7 @@ std::span<const std::byte> RowGroup::records() const noexcept {
 }
 
 void RowGroup::decode_all(std::uint32_t place, std::span<Value> out) const noexcept {
-  // What the stores of results cannot change, as far as the compiler can tell.
+  // Local copies: for the compiler, storing results cannot change them.
   const columns::TextMemory memory = text_memory_;
   const columns::MainDecoder* decoders = decoders_.data();
   const std::byte* row = decoders_.empty() ? nullptr : record(place);
@@ -153,7 +153,7 @@ void RowGroup::decode_all(std::uint32_t place, std::span<Value> out) const noexc
                  : decoders[i].decode(row, memory);
 }
 
-// Columns read single rows from the records, if there are any.
+// Single rows are read from the records, if there are any.
 Status RowGroup::load_records() {
   if (!has_records()) return {};
   const columns::MainRecords fields(column_layouts());
@@ -271,7 +271,7 @@ Result<mvcc::VersionLayout*> RowGroup::writable_version(std::uint32_t offset,
   return block_with(offset) + offset % RowGroupLayout::kBlockRows;
 }
 
-// A writer that was wrong is found here, too: the checksum would vouch for its mistakes.
+// This also finds a mistake of the code that wrote the records: their checksum would confirm it.
 Status RowGroup::audit_records(const columns::MainRecords& fields, std::size_t column) const {
   if (!fields.has_field(column)) return {};
   const columns::MainColumn from(column_layouts()[column], extent().data(), text_memory_);

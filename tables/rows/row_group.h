@@ -23,23 +23,23 @@
 
 namespace flugs::engine {
 
-/// What a row group must be, as its table and its place in the list of chunks have it.
+/// What the table and the list of chunks expect of a row group.
 struct RowGroupIdentity {
   std::uint32_t table_id = 0;
   std::uint32_t chunk_index = 0;
   std::uint32_t row_count = 0;
 };
 
-/// A row group: the columns of a chunk's rows, immutable, and the MVCC entries of those of them
-/// that were deleted, or are being deleted, since it was made. Rows are named by their position
-/// among the group's row ids, their `offset`; a stored one has a `place` in the columns.
+/// A row group: the immutable columns of a chunk's rows, and the MVCC entries of rows that were or
+/// are being deleted since it was made. A row is named by its `offset`, its position among the
+/// group's row ids; a stored row also has a `place` in the columns.
 ///
-/// Every stored row is created in every snapshot: only deletions are stamped. As long as no row of
-/// a version block was deleted, all of them share one entry.
+/// In every snapshot every stored row has been created: only deletions are stamped. As long as no
+/// row of a version block was deleted, all its rows share one entry.
 ///
-/// Columns that the table has got since are constant ones, in DRAM, made when they are first asked
-/// for. Those whose type has changed since are the same under the new type, likewise. Those that
-/// were dropped before the group was made have NULL in every row.
+/// A column that the table got later is a constant column in DRAM, made when it is first read. A
+/// column whose type changed later is the stored one under the new type, also made when first read.
+/// A column that was dropped before the group was made has NULL in every row.
 ///
 /// Thread-safety: any thread, except load and release.
 /// Source: SOFORT (DaMoN 2014), section 2 (main); Hyrise and SAP HANA for the encodings.
@@ -47,8 +47,8 @@ class RowGroup {
  public:
   static constexpr std::uint32_t kNoPlace = 0xFFFFFFFFu;
 
-  /// Checks what lies at `offset`, whose first 64 bytes are inside the pool, so that reading it is
-  /// safe. Claims the version blocks, not the group itself, if `claims`. `columns` are the
+  /// Checks the group at `offset`, so that reading it is safe; its first 64 bytes must be inside
+  /// the pool. If `claims`, claims the version blocks, but not the group itself. `columns` are the
   /// table's, and outlive the group. Fails with kCorrupt.
   static Result<std::unique_ptr<RowGroup>> load(pmem::Pool& pool, std::uint64_t offset,
                                                 const RowGroupIdentity& identity,
@@ -75,23 +75,22 @@ class RowGroup {
   const columns::MainColumn& column(std::size_t i) const noexcept {
     return __builtin_expect(i < own_end(), 1) ? columns_[i] : other_column(i);
   }
-  /// Columns that the group has itself.
+  /// Number of columns that the group stores itself.
   std::size_t column_count() const noexcept { return columns_.size(); }
-  /// That of the table's column whose values these are, or whose constant.
+  /// The edition of the table's column whose values, or constant, column `i` has.
   std::uint16_t edition(std::size_t i) const noexcept {
     return i < columns_.size() ? column_layouts()[i].edition : table_columns_[i]->edition();
   }
-  /// Whether no column is of another type than the table's is now, nor has texts of a former
-  /// edition.
+  /// Whether every column has the table's present type, and none has texts of a former edition.
   bool is_up_to_date() const noexcept;
-  /// A column of the table is about to have another edition; and when it has.
+  /// expect_change is called before a column of the table gets another edition, note_change after.
   void expect_change() noexcept { own_end_.store(0, std::memory_order_release); }
   void note_change();
-  /// Frees what was made of columns' former editions. Nobody is left who found a column before it
-  /// changed.
+  /// Frees what was made for former editions of columns. Call it when no reader is left that found
+  /// a column before it changed.
   void release_former();
 
-  /// kNoPlace: the row is not in the group, its id is unused.
+  /// kNoPlace: the row is not in the group; its id is unused.
   std::uint32_t place_of(std::uint32_t offset) const noexcept {
     if (places_ == nullptr) return offset;
     const RowPlacesLayout& word = places_[offset / 64];
@@ -99,7 +98,8 @@ class RowGroup {
     if ((word.stored & bit) == 0) return kNoPlace;
     return word.stored_before + static_cast<std::uint32_t>(std::popcount(word.stored & (bit - 1)));
   }
-  /// The same, and some place for a row that has none: damage may make it look as if it had.
+  /// The same, but a row without a place gets some valid place: after damage a reader may ask for
+  /// it.
   std::uint32_t readable_place_of(std::uint32_t offset) const noexcept {
     const std::uint32_t place = place_of(offset);
     return place == kNoPlace ? 0 : place;
@@ -111,7 +111,7 @@ class RowGroup {
     return rows >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rows) - 1;
   }
 
-  /// The row's MVCC entry; not to be written to.
+  /// The row's MVCC entry; read-only.
   mvcc::VersionLayout& version(std::uint32_t offset) const noexcept {
     if (mvcc::VersionLayout* block = block_with(offset); block != nullptr)
       return block[offset % RowGroupLayout::kBlockRows];
@@ -123,7 +123,7 @@ class RowGroup {
     mvcc::VersionLayout* block = block_with(offset);
     return block == nullptr ? nullptr : block + offset % RowGroupLayout::kBlockRows;
   }
-  /// The row's entry, for deleting it; made with its block when there is none. Durable on return.
+  /// The row's entry, for a deletion; makes its version block if there is none. Durable on return.
   /// Fails with kOutOfSpace.
   Result<mvcc::VersionLayout*> writable_version(std::uint32_t offset, pmem::Persister& persister);
 
@@ -131,7 +131,8 @@ class RowGroup {
   bool has_deletions() const noexcept {
     return __atomic_load_n(&block_total_, __ATOMIC_ACQUIRE) != 0;
   }
-  /// The row's entry bears its writer's tag: scans will read it from now on, or no longer.
+  /// The row's entry has its writer's tag: from now on scans read the entry. take_mark_back: they
+  /// no longer do.
   void mark_deleted(std::uint32_t offset) noexcept {
     if (marks_ != nullptr) marks_->mark(place_of(offset));
   }
@@ -142,13 +143,14 @@ class RowGroup {
   void note_deleted(std::uint32_t offset, std::uint64_t timestamp) noexcept {
     if (marks_ != nullptr) marks_->note(place_of(offset), timestamp);
   }
-  /// Sets bit i of `mask` if `visibility` sees the row at place `first + i`, a multiple of 64,
-  /// clears it if not; words are written whole. Returns how many MVCC entries it has read: those of
-  /// rows that are being deleted; of all deleted ones if the snapshot is older than some of these
-  /// deletions; and once those of deletions from before the group was loaded.
+  /// Sets bit i of `mask` if `visibility` sees the row at place `first + i`, and clears it if not;
+  /// `first` is a multiple of 64, and words are written whole. Returns how many MVCC entries it has
+  /// read: those of rows that are being deleted; those of all deleted rows, if the snapshot is
+  /// older than some of these deletions; and, once, those of deletions from before the group was
+  /// loaded.
   std::uint64_t visible(std::uint32_t first, std::size_t count, const mvcc::Visibility& visibility,
                         std::uint64_t* mask) const noexcept;
-  /// Where the least and the greatest value of a column stand; null if that is not kept. Only if
+  /// The places of a column's least and greatest value; null if they are not kept. Only if
   /// has_deletions().
   columns::ExtremePlaces* extreme_places(std::size_t column) const noexcept {
     return column < columns_.size() ? &extreme_places_[column] : nullptr;
@@ -157,7 +159,7 @@ class RowGroup {
     return __atomic_load_n(&block_total_, __ATOMIC_RELAXED) * block_bytes();
   }
 
-  /// The rows' codes once more, side by side, for reading single rows; empty: there are none.
+  /// A second copy of the rows' codes, side by side, for reading single rows; empty: there is none.
   std::span<const std::byte> records() const noexcept;
   bool has_records() const noexcept { return layout_.records_offset != 0; }
   Value value(std::uint32_t place, std::size_t column) const noexcept {
@@ -168,7 +170,7 @@ class RowGroup {
   }
   /// All columns of a row.
   void decode_all(std::uint32_t place, std::span<Value> out) const noexcept;
-  /// What reading the row will look at first.
+  /// The address that a read of the row needs first.
   const void* probe_address(std::uint32_t offset) const noexcept {
     if (decoders_.empty()) return &version(offset);
     return record(readable_place_of(offset));
@@ -176,26 +178,26 @@ class RowGroup {
 
   /// Full audit of the columns: `visit` for each, damaged or not.
   void audit(FunctionRef<void(std::size_t column, const Status&)> visit) const;
-  /// Gives the version blocks back, not the group itself.
+  /// Frees the version blocks, but not the group itself.
   void release_blocks();
 
  private:
   static constexpr mvcc::VersionLayout kAlwaysThere{1, mvcc::kNoStamp};
   static constexpr mvcc::VersionLayout kNeverCreated{mvcc::kNoStamp, mvcc::kNoStamp};
 
-  /// A column that the group does not have like that, in DRAM: a constant one that it lacks, or one
-  /// of an earlier edition under the type of another.
+  /// A column made in DRAM, because the group does not store it in this form: a constant column
+  /// that it lacks, or an earlier edition under another type.
   struct Made {
     columns::MainColumnLayout layout;
     columns::MainColumn column;
     std::uint16_t edition;
   };
-  /// By column, null: nobody has asked for it. A list does not change.
+  /// By column; null: not made yet. A list never changes.
   using MadeColumns = std::vector<const Made*>;
 
   RowGroup(pmem::Pool& pool, RowGroupLayout& layout, const columns::ColumnArray& columns,
            std::string owner);
-  /// Columns up to there are read from columns_; none, when one of them is of another type.
+  /// Columns before it are read from columns_; 0 if one of them has another type.
   std::size_t own_end() const noexcept { return own_end_.load(std::memory_order_acquire); }
   const columns::MainColumn& other_column(std::size_t i) const noexcept;
   void forget_made();
@@ -207,16 +209,18 @@ class RowGroup {
     return __atomic_load_n(&blocks_[offset / RowGroupLayout::kBlockRows], __ATOMIC_ACQUIRE);
   }
   class Entries;
-  /// Before the first version block.
+  /// Called before the first version block is made.
   void make_marks();
-  /// Of a stored row.
+  /// For a stored row.
   std::uint32_t offset_of(std::uint32_t place) const noexcept;
-  /// Tells the marks about a row as it was when the group was loaded: whether it was deleted.
+  /// Tells the marks about a row that was deleted before the group was loaded; returns whether it
+  /// was.
   bool note_found(std::uint32_t place, const mvcc::VersionLayout& version) const noexcept;
-  /// The same for all rows: how many were deleted.
+  /// The same for all rows; returns how many were deleted.
   std::uint64_t note_all_found() const noexcept;
   std::uint64_t block_bytes() const noexcept;
-  /// A version block as it is made: every stored row there, none deleted; flushed, not fenced.
+  /// Makes a version block in which every stored row is created and none deleted; flushed, not
+  /// fenced.
   Result<std::uint64_t> make_block(std::uint32_t block, pmem::Persister& persister) const;
   std::uint64_t* block_pointers() const noexcept;
   Status check_parts() const;
@@ -251,9 +255,9 @@ class RowGroup {
   std::atomic<std::size_t> own_end_{0};
   mutable std::atomic<const MadeColumns*> made_{nullptr};
   mutable std::mutex made_mutex_;  // protects the two below; a leaf
-  // Those of former editions as well, until release_former.
+  // Also has columns for former editions, until release_former.
   mutable std::vector<std::unique_ptr<const Made>> made_columns_;
-  mutable std::vector<std::unique_ptr<const MadeColumns>> made_lists_;  // which may be being read
+  mutable std::vector<std::unique_ptr<const MadeColumns>> made_lists_;  // readers may use them
 };
 
 }  // namespace flugs::engine

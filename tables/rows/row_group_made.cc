@@ -1,5 +1,5 @@
-// Columns that a row group does not have like that: those that were added to the table since, and
-// those that have another type or have begun anew (decisions 0023, 0025, 0026).
+// Columns that a row group does not store in their present form: those added to the table later,
+// and those that got another type or were rewritten (decisions 0023, 0025, 0026).
 
 #include <algorithm>
 #include <atomic>
@@ -12,7 +12,8 @@
 
 namespace flugs::engine {
 
-// As a merge would make it. Of a group without rows, which damaged indexes may lead to: NULL.
+// Makes the column as a merge would. In a group without rows, which damaged indexes may lead to, it
+// is NULL.
 columns::MainColumnLayout RowGroup::constant_layout(const columns::Column& column) const {
   const bool has_constant = column.has_constant() && layout_.stored_rows != 0;
   columns::Cell cell = columns::text_cell::make_inline({});
@@ -35,14 +36,14 @@ columns::MainColumnLayout RowGroup::constant_layout(const columns::Column& colum
   return layout;
 }
 
-// Payloads and texts are the same in both types, and so is how they lie in the parts.
+// Payloads and texts are the same in both types, and so is their layout in the parts.
 columns::MainColumnLayout RowGroup::relabelled_layout(std::size_t i, Type type) const noexcept {
   columns::MainColumnLayout layout = column_layouts()[i];
   layout.type = static_cast<std::uint8_t>(type);
   return layout;
 }
 
-// The column as the table has it, which may be of a later edition than what others made.
+// The column in the table's present edition, which may be later than the editions made so far.
 const columns::MainColumn& RowGroup::other_column(std::size_t i) const noexcept {
   const columns::Column& wanted = *table_columns_[i];
   const std::uint16_t edition = wanted.edition();
@@ -80,9 +81,10 @@ bool RowGroup::is_of_other_type(std::size_t i) const noexcept {
   return column_layouts()[i].type != static_cast<std::uint8_t>(table_columns_[i]->type());
 }
 
-// Numbers of editions are given again (decision 0026): what was made for one must not be found by
-// who asks for another of its number. Whoever adds such an entry later, as he had the column before
-// it changed, is gone before the number is given again, and his entry with the next change.
+// Edition numbers are reused (decision 0026): a column made for one edition must not be found for a
+// later edition of the same number. A reader that got the column before its change may still add
+// such an entry. That reader has ended before the number is reused, and the next change removes its
+// entry.
 void RowGroup::forget_made() {
   const std::lock_guard guard(made_mutex_);
   const MadeColumns* before = made_.load(std::memory_order_relaxed);
@@ -112,7 +114,7 @@ void RowGroup::release_former() {
   std::erase_if(made_lists_, [&](const auto& list) { return list.get() != now; });
 }
 
-// What a column that has kept its type is called by edition does not matter to who reads it.
+// A column that has kept its type reads the same in any edition.
 void RowGroup::note_change() {
   forget_made();
   bool is_changed = false;

@@ -1,4 +1,4 @@
-// Which rows of a group a transaction sees: what scans ask.
+// Which rows of a group a transaction sees, for scans.
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@ namespace flugs::engine {
 
 namespace {
 
-// Of the rows that a word of places stores, the one that comes after `before` others.
+// The row that comes after `before` others among those that a word of places stores.
 std::uint32_t stored_bit(std::uint64_t stored, std::uint32_t before) noexcept {
   for (; before != 0 && stored != 0; --before) stored &= stored - 1;
   return stored == 0 ? 0 : static_cast<std::uint32_t>(std::countr_zero(stored));
@@ -57,7 +57,7 @@ class RowGroup::Entries {
   std::array<const mvcc::VersionLayout*, kTogether> versions_;
 };
 
-// A place is not before the word of places with the same number, as a word has 64 rows at most.
+// The word of a place has at least the index place / 64, as a word has 64 rows at most.
 std::uint32_t RowGroup::offset_of(std::uint32_t place) const noexcept {
   if (places_ == nullptr) return place;
   const RowPlacesLayout* const end = places_ + place_words(layout_.row_count);
@@ -66,14 +66,14 @@ std::uint32_t RowGroup::offset_of(std::uint32_t place) const noexcept {
       [](std::uint32_t p, const RowPlacesLayout& w) { return p < w.stored_before; });
   --word;
   const auto first = static_cast<std::uint32_t>(word - places_) * 64;
-  // Damaged places: whatever row it is, it is one of the group.
+  // With damaged places it may be a wrong row, but it is one of the group.
   return std::min(first + stored_bit(word->stored, place - word->stored_before),
                   layout_.row_count - 1);
 }
 
-// A row that has left the indexes (created 0) is seen by no snapshot. A tag is none of a committed
-// transaction's, whose stamps opening has completed, or of one of this process, which marks the row
-// itself.
+// No snapshot sees a row that has left the indexes (created 0). A tag is never of a transaction
+// that committed before opening, as opening has completed its stamps. A transaction of this process
+// marks the row itself.
 bool RowGroup::note_found(std::uint32_t place, const mvcc::VersionLayout& version) const noexcept {
   const mvcc::Stamp created = mvcc::load_stamp(version.created);
   const mvcc::Stamp deleted = mvcc::load_stamp(version.deleted);
@@ -88,7 +88,7 @@ bool RowGroup::note_found(std::uint32_t place, const mvcc::VersionLayout& versio
   return true;
 }
 
-// What is noted twice, by other readers or by a writer, is noted once.
+// Other readers or a writer may note the same row too; it counts once.
 std::uint64_t RowGroup::note_all_found() const noexcept {
   std::uint32_t place = 0;
   std::uint64_t found = 0;

@@ -16,11 +16,11 @@ const columns::RowLayout* RowLayouts::shared(columns::RowLayout layout) {
 }
 
 void RowLayouts::add_constant(const columns::Column& column) {
-  for (const auto& layout : layouts_)  // without a constant there are none
+  for (const auto& layout : layouts_)  // without a constant there are no layouts
     layout->add_constant(column.cell_kind(), column.constant(), column.edition());
 }
 
-// Who began a call before a column was dropped may ask for a cell that no chunk will have again.
+// A call that began before a column was dropped may ask for a cell of it; no new chunk has one.
 bool RowLayouts::fits(const columns::RowLayout& layout,
                       std::span<const std::uint8_t> bits) const noexcept {
   if (layout.editions() != columns_.editions()) return false;
@@ -29,8 +29,8 @@ bool RowLayouts::fits(const columns::RowLayout& layout,
   return true;
 }
 
-// Rows that are as short as they can be while dictionaries may double; and where there is space
-// left in them, wider codes of large dictionaries: the longer it takes until the next widening.
+// Makes rows as short as possible while dictionaries may double. Space left in a row goes to wider
+// codes of large dictionaries, so that the next widening comes later.
 Result<columns::RowLayout> RowLayouts::roomy(std::span<const std::uint8_t> least) const {
   std::vector<columns::CellNeed> needs(least.size());
   const auto with = [&](unsigned more_bits) {
@@ -48,8 +48,8 @@ Result<columns::RowLayout> RowLayouts::roomy(std::span<const std::uint8_t> least
   return best;
 }
 
-// Who began its call before a column was added knows less of them than there are; and what another
-// edition's cells are wide says nothing of this one's.
+// A call that began before a column was added knows fewer columns than there are. The cell width of
+// another edition says nothing about this one.
 std::vector<std::uint8_t> RowLayouts::widths_after(const columns::RowLayout* last,
                                                    std::span<const std::uint8_t> bits) const {
   std::vector<std::uint8_t> widths(columns_.size());

@@ -12,17 +12,17 @@ namespace flugs::engine {
 
 namespace {
 
-// Rows granted at once: a slot that ends in a crash leaves at most so many unused ones behind.
+// Rows granted at once: after a crash, a slot leaves at most this many unused rows behind.
 constexpr std::uint32_t kGrantedRows = 64;
-// Chunks of 64 KB to 4 MB: 100 M rows of 32 bytes are 770 of them. Pools with small segments have
-// smaller ones.
+// Chunks of 64 KB to 4 MB: 100 M rows of 32 bytes need 770 of them. Pools with small segments have
+// smaller chunks.
 constexpr std::uint64_t kFirstChunkBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kLargestChunkBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kChunkBytesMin = std::uint64_t{2} << 10;
-// A small table has no chunk made ahead: its widths may still change.
+// A small table has no chunk made ahead, as its widths may still change.
 constexpr std::size_t kChunksBeforeAhead = 4;
 
-// Address space for more chunks than there can be rows for is never used.
+// The most chunks that rows can fill: address space for more would never be used.
 std::size_t chunks_max(const columns::ChunkGeometry& geometry) noexcept {
   return std::min(geometry.chunk_of(kNoRow) + 1, pmem::ChunkListLayout::kChunksMax);
 }
@@ -60,14 +60,15 @@ columns::ChunkGeometry RowStore::geometry_for(std::uint32_t row_bytes,
           log2_of_rows(std::clamp(segment_bytes / 16, kChunkBytesMin, kLargestChunkBytes))};
 }
 
-// Whoever knows of the column finds it in every layout that it comes across.
+// Update layouts before publishing the column: a reader that knows the column finds it in every
+// layout.
 void RowStore::ColumnsChange::add(columns::ColumnArray& columns,
                                   std::unique_ptr<columns::Column> column) {
   rows_.layouts_.add_constant(*column);
   columns.add(std::move(column));
 }
 
-// Groups first: whoever gets the column knows what their columns are to it.
+// Update groups before publishing the column: readers that see it rely on the groups.
 void RowStore::ColumnsChange::change(columns::ColumnArray& columns, std::size_t i,
                                      std::unique_ptr<columns::Column> next, std::uint16_t edition) {
   std::vector<RowGroup*> groups;
@@ -205,7 +206,7 @@ Status RowStore::load() {
   Status status = chunk_list_.load(
       [&](std::size_t index, std::uint64_t offset) { return load_chunk(index, offset); });
   find_tail();
-  // Rows are going to be granted in that with the last row, and in those behind it.
+  // Check the chunk with the last row, and those behind it: rows will be granted there.
   const std::uint32_t end = rows_end();
   for (std::size_t i = end == 0 ? 0 : geometry_.chunk_of(end - 1); status.ok() && i < chunk_count();
        ++i)
@@ -213,8 +214,8 @@ Status RowStore::load() {
   return status;
 }
 
-// A row was never granted, or never got as far as its stamps, if both are 0. The unused end of the
-// table is at most one chunk made ahead and the rest of the one before: the scan is short.
+// If both stamps are 0, the row was never granted, or never got its stamps. The unused end of the
+// table is at most one chunk made ahead and the rest of the one before, so the scan is short.
 void RowStore::find_tail() noexcept {
   std::uint32_t end = static_cast<std::uint32_t>(row_limit_.load(std::memory_order_relaxed));
   while (end > 0 && group(geometry_.chunk_of(end - 1)) == nullptr &&
@@ -222,7 +223,7 @@ void RowStore::find_tail() noexcept {
     --end;
   next_row_.store(end, std::memory_order_relaxed);
   if (chunk_count() == 0) return;
-  // Null when that is a group: the next row begins a chunk.
+  // Null if that is a group: then the next row begins a chunk.
   const std::size_t chunk = std::min(geometry_.chunk_of(end), chunk_count() - 1);
   current_layout_.store(chunks_in_dram_[chunk].layout, std::memory_order_relaxed);
 }
@@ -241,7 +242,7 @@ void RowStore::set_previous(std::uint32_t row, std::uint32_t previous) {
   std::uint32_t* links = __atomic_load_n(&chunk.previous, __ATOMIC_ACQUIRE);
   if (links == nullptr) {
     // Written at once: a page that is read before it is written is mapped twice, and the second
-    // time all other processors are interrupted.
+    // mapping interrupts all other processors.
     const std::size_t bytes = rows_in(index) * sizeof(std::uint32_t);
     auto* fresh = static_cast<std::uint32_t*>(std::malloc(bytes));
     FLUGS_CHECK(fresh != nullptr);
@@ -276,13 +277,13 @@ void RowStore::forget_previous(std::uint32_t row) noexcept {
 Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout& layout,
                            pmem::Persister& persister) {
   const std::lock_guard guard(grow_mutex_);
-  if (chunk_list_.count() != expected_count) return {};  // somebody else did
+  if (chunk_list_.count() != expected_count) return {};  // another thread did
   const std::size_t index = expected_count;
   if (geometry_.first_of(index + 1) > kNoRow)
     return Status(StatusCode::kOutOfSpace,
                   fmt::format("{}: {}: all {} rows are in use", pool_.path(), owner_,
                               row_limit_.load(std::memory_order_relaxed)));
-  // Who planned it did not know of a column without which no chunk may be.
+  // The call that planned it did not know of a column that every chunk must have.
   if (!columns_.may_lack(layout.cells().size())) return {};
   if (layout.editions() != columns_.editions()) return {};  // nor of another column's edition
   if (is_delta_full())
@@ -305,9 +306,9 @@ Status RowStore::add_chunk(std::size_t expected_count, const columns::RowLayout&
   return {};
 }
 
-// Called with tail_mutex_ held: the rest of the chunk that is being filled stays unused. Chunks
-// behind it, which a crash left before a row of them was used, are taken if they are wide enough;
-// if not, a new one is at least as wide as they are: rows go on through all of them.
+// Called with tail_mutex_ held. The rest of the chunk that is being filled stays unused. Chunks
+// behind it, which a crash left unused, are taken if they are wide enough. If not, a new chunk is
+// at least as wide as they are, because rows continue through all of them.
 Status RowStore::widen(std::span<const std::uint8_t> bits, pmem::Persister& persister) {
   const std::uint32_t next_row = next_row_.load(std::memory_order_relaxed);
   std::size_t index = next_row == 0 ? 0 : geometry_.chunk_of(next_row - 1) + 1;
@@ -321,9 +322,10 @@ Status RowStore::widen(std::span<const std::uint8_t> bits, pmem::Persister& pers
     Result<columns::RowLayout> layout = layouts_.roomy(layouts_.widths_after(last, bits));
     if (!layout.ok()) return std::move(layout).status();
     if (Status s = add_chunk(index, *layout, persister); !s.ok()) return s;
-    // Columns have changed since the layout was planned: there is no chunk. The caller plans again.
+    // Columns have changed since the layout was planned, so no chunk was made. The caller plans
+    // again.
     if (index >= chunk_count()) return {};
-    if (!can_take(index)) return {};  // somebody else's, made ahead
+    if (!can_take(index)) return {};  // another thread's, made ahead
   }
   current_layout_.store(chunks_in_dram_[index].layout, std::memory_order_release);
   next_row_.store(chunks_in_dram_[index].first_row, std::memory_order_release);
@@ -341,7 +343,7 @@ Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
         if (Status s = widen(bits, persister); !s.ok()) return s;
       next = next_row_.load(std::memory_order_relaxed);
       if (next < row_limit_.load(std::memory_order_relaxed)) break;
-      // Nothing comes of it when a column has changed meanwhile: then once more.
+      // Makes no chunk if a column has changed meanwhile; then the loop tries again.
       if (Status s = add_chunk(chunk_count(), *current_layout(), persister); !s.ok()) return s;
     }
     const std::size_t chunk = geometry_.chunk_of(next);
@@ -356,7 +358,7 @@ Status RowStore::grant(std::span<const std::uint8_t> bits, RowRange& range,
             chunk_end - next <= rows_in(chunk) / 2;
   }
   if (ahead) {
-    // Nobody waits for this one: if it fails, whoever needs the chunk gets the error.
+    // No row needs this chunk yet: if it fails, the call that needs it gets the error.
     const Status ignored = add_chunk(geometry_.chunk_of(range.next) + 1, *range.layout, persister);
     static_cast<void>(ignored);
   }

@@ -26,7 +26,7 @@ namespace flugs::engine {
 /// No row: the end of a chain of versions.
 inline constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
 
-/// Unused rows side by side, all of one chunk, in the hands of one transaction slot.
+/// Unused rows side by side in one chunk, which belong to one transaction slot.
 struct RowRange {
   std::uint32_t next = 0;
   std::uint32_t end = 0;
@@ -34,16 +34,16 @@ struct RowRange {
 };
 
 /// The rows of a table: append-only chunks that never move. A row is its MVCC entry and the cells
-/// of all columns side by side (decision 0002). Rows are granted in small ranges, then written by
-/// their owner alone; a chunk for the rows to come is made ahead of need.
+/// of all columns side by side (decision 0002). The store grants rows in small ranges, and only the
+/// owner of a range writes its rows. A chunk for coming rows is made before it is needed.
 ///
-/// Each chunk has its own widths of cells. When a value needs a wider one, a new chunk begins;
-/// widths never shrink, so that what stood in an older chunk fits a newer one. Columns that are
-/// added have no cells in older chunks, which take no more rows; those that were dropped have none
-/// in newer ones (decision 0023).
+/// Each chunk has its own cell widths. When a value needs a wider cell, a new chunk begins; widths
+/// never shrink, so that a value of an older chunk fits a newer one. Chunks older than an added
+/// column have no cells for it, and take no more rows; chunks newer than a drop have no cells of
+/// the dropped column (decision 0023).
 ///
-/// The merge puts a row group in the place of a chunk (decision 0012): its rows keep their ids.
-/// `address`, `layout` and everything that writes cells are for rows in chunks only; `view` and
+/// The merge replaces a chunk by a row group (decision 0012), and the rows keep their ids.
+/// `address`, `layout` and all functions that write cells are for rows in chunks only; `view` and
 /// `version` are for any row.
 ///
 /// Thread-safety: any thread, except load.
@@ -58,19 +58,19 @@ class RowStore final {
   /// How many rows the chunks of a new table have.
   static columns::ChunkGeometry geometry_for(std::uint32_t row_bytes, std::uint64_t segment_bytes);
 
-  /// Opening: claims the chunks, checks those that are not like the one before, then finds where
-  /// unused rows begin.
+  /// Opening: claims the chunks, checks those that differ in layout from the chunk before, then
+  /// finds where unused rows begin.
   Status load();
-  /// Checks the header of the chunk with `row`, which is in no group: what load has left for
-  /// later, a page fault for each. Fails with kCorrupt.
+  /// Checks the header of the chunk with `row`, which must not be in a group. load leaves this
+  /// check for later, because each costs a page fault. Fails with kCorrupt.
   Status check_header(std::uint32_t row) const;
-  /// While it lives no chunk is made, so that a column can be added to those that there are.
+  /// While it exists, no chunk is made, so that a column can be added to all existing chunks.
   class ColumnsChange {
    public:
     explicit ColumnsChange(RowStore& rows) : rows_(rows), guard_(rows.grow_mutex_) {}
     /// `columns` are the table's. Rows of chunks that lack the column have its constant.
     void add(columns::ColumnArray& columns, std::unique_ptr<columns::Column> column);
-    /// `next` takes the place of column `i`: chunks that are begun from then on have cells of it.
+    /// Replaces column `i` by `next`: chunks that are begun from then on have cells of `next`.
     void change(columns::ColumnArray& columns, std::size_t i, std::unique_ptr<columns::Column> next,
                 std::uint16_t edition);
 
@@ -78,14 +78,15 @@ class RowStore final {
     RowStore& rows_;
     const std::lock_guard<Mutex> guard_;
   };
-  /// Whether a chunk has cells of that edition of the column, or a group has values: where
-  /// `in_groups`. At opening, or under the table's merge_mutex().
+  /// Whether a chunk has cells of that edition of the column or, if `in_groups`, a group has values
+  /// of it. Call it at opening, or under the table's merge_mutex().
   bool has_values_of(std::size_t column, std::uint16_t edition,
                      bool in_groups = true) const noexcept;
-  /// The same, or lacks the column, and reads as what that edition had for such rows.
+  /// The same; also true if a chunk lacks the column and its rows read as the constant of that
+  /// edition.
   bool is_read_as(std::size_t column, std::uint16_t edition, bool in_groups = true) const noexcept;
-  /// The same, or a group says that its values are of that edition, be they all NULL: whoever opens
-  /// the group looks for the edition.
+  /// The same as is_read_as; also true if a group names that edition, even if all its values are
+  /// NULL: opening the group looks the edition up.
   bool names_edition(std::size_t column, std::uint16_t edition,
                      bool in_groups = true) const noexcept;
 
@@ -93,21 +94,21 @@ class RowStore final {
     note_read(SharedWord::kRowGrant, &row_limit_);
     return row < row_limit_.load(std::memory_order_acquire);
   }
-  /// `row` must exist. Where its cells are.
+  /// Where the cells of `row` are; the row must exist.
   RowView view(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       return {nullptr, nullptr, group, group->readable_place_of(row - chunk.first_row)};
     return {chunk.layout, chunk.address(row), nullptr, 0};
   }
-  /// The row's MVCC entry. Of a row in a group it must not be written to: `writable_version`.
+  /// The row's MVCC entry. For a row in a group it is read-only; to write, use `writable_version`.
   mvcc::VersionLayout& version(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     if (const RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       return group->version(row - chunk.first_row);
     return *reinterpret_cast<mvcc::VersionLayout*>(chunk.address(row));
   }
-  /// The same, for whoever is going to lock the row or has done so. Fails with kOutOfSpace.
+  /// The same, for a caller that is going to lock the row or has locked it. Fails with kOutOfSpace.
   Result<mvcc::VersionLayout*> writable_version(std::uint32_t row, pmem::Persister& persister) {
     const RowChunk& chunk = chunk_with(row);
     if (RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
@@ -121,8 +122,9 @@ class RowStore final {
       return group->stamped_version(row - chunk.first_row);
     return reinterpret_cast<mvcc::VersionLayout*>(chunk.address(row));
   }
-  /// The caller's tag is in the row's deleted word: scans of main are told, or told that it will be
-  /// taken back. A scan of a chunk reads every entry anyway. Returns whether the row is in main.
+  /// Tells scans of main that the row's deleted word has the caller's tag; take_mark_back tells
+  /// them that the tag will be taken back. A scan of a chunk reads every entry anyway. Returns
+  /// whether the row is in main.
   bool mark_deleted(std::uint32_t row) noexcept {
     const RowChunk& chunk = chunk_with(row);
     RowGroup* group = chunk.group_now();
@@ -130,8 +132,8 @@ class RowStore final {
     group->mark_deleted(row - chunk.first_row);
     return true;
   }
-  /// The deletion has committed, and its transaction is still open, so that a group which a merge
-  /// has replaced since is still there.
+  /// Called after the deletion's commit, while its transaction is still open: so a group that a
+  /// merge has replaced meanwhile still exists.
   void note_deleted(std::uint32_t row, std::uint64_t timestamp) noexcept {
     const RowChunk& chunk = chunk_with(row);
     if (RowGroup* group = chunk.group_now(); group != nullptr)
@@ -142,7 +144,7 @@ class RowStore final {
     if (RowGroup* group = chunk.group_now(); __builtin_expect(group != nullptr, 0))
       group->take_mark_back(row - chunk.first_row);
   }
-  /// Starts fetching what a reader will look at first.
+  /// Starts fetching the address that a reader needs first.
   void prefetch(std::uint32_t row) const noexcept { __builtin_prefetch(probe_address(row)); }
   const void* probe_address(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
@@ -151,7 +153,7 @@ class RowStore final {
     return chunk.address(row);
   }
 
-  /// Rows in chunks only.
+  /// For rows in chunks only.
   std::byte* address(std::uint32_t row) const noexcept { return chunk_with(row).address(row); }
   const columns::RowLayout& layout(std::uint32_t row) const noexcept {
     return *chunk_with(row).layout;
@@ -165,7 +167,8 @@ class RowStore final {
     std::uint32_t first_row = 0;
     std::uint32_t row_count = 0;
   };
-  /// `index` below chunk_count(); rows from `rows_limit`, a former rows_end(), on are left out.
+  /// `index` must be below chunk_count(). Leaves out rows from `rows_limit` on, an earlier
+  /// rows_end().
   ChunkView chunk(std::size_t index, std::uint32_t rows_limit) const noexcept {
     const RowChunk& chunk = chunks_in_dram_[index];
     const std::uint64_t end = std::min<std::uint64_t>(geometry_.first_of(index + 1), rows_limit);
@@ -175,12 +178,12 @@ class RowStore final {
             end <= chunk.first_row ? 0 : static_cast<std::uint32_t>(end - chunk.first_row)};
   }
 
-  /// The row's previous version in this process's life, kNoRow if none. To be set before the row
-  /// is published through an index.
+  /// The row's previous version in this process's life, kNoRow if none. Set it before an index
+  /// publishes the row.
   std::uint32_t previous(std::uint32_t row) const noexcept;
   void set_previous(std::uint32_t row, std::uint32_t previous);
   void forget_previous(std::uint32_t row) noexcept;
-  /// Starts fetching what a writer of the unused row will store to.
+  /// Starts fetching the addresses that a writer of the unused row will store to.
   void prefetch_for_writing(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     __builtin_prefetch(address(row), 1);
@@ -195,7 +198,7 @@ class RowStore final {
     return current_layout_.load(std::memory_order_acquire);
   }
   /// Refills `range` from the end of the table. `bits` is the least width of each column's cell.
-  /// Cells are of the columns' newest editions, which may not be those that the caller knows.
+  /// The cells have the columns' newest editions, which may be newer than those the caller knows.
   /// Fails with kOutOfSpace (pool full, or 2^32 rows), kBusy (the delta is full).
   Status grant(std::span<const std::uint8_t> bits, RowRange& range, pmem::Persister& persister);
 
@@ -207,7 +210,7 @@ class RowStore final {
   std::uint32_t rows_of(std::size_t chunk) const noexcept {
     return static_cast<std::uint32_t>(rows_in(chunk));
   }
-  /// Any row id has one, whether there is such a chunk or not.
+  /// Defined for any row id, even if there is no such chunk.
   std::size_t chunk_of(std::uint32_t row) const noexcept { return geometry_.chunk_of(row); }
   /// The group that the row is in; null when it is in a chunk.
   const RowGroup* group_with(std::uint32_t row) const noexcept {
@@ -219,19 +222,21 @@ class RowStore final {
   std::uint32_t end_of_chunk_with(std::uint32_t row) const noexcept {
     return static_cast<std::uint32_t>(geometry_.first_of(geometry_.chunk_of(row) + 1));
   }
-  /// Every row group, none of which goes away meanwhile.
+  /// Visits every row group; none goes away meanwhile.
   void for_each_group(FunctionRef<void(const RowGroup&)> visit) const;
-  /// Null: a chunk of rows side by side. For those who are in a transaction or hold off the merge.
+  /// Null: the chunk has rows side by side. Call it in a transaction, or while the merge is held
+  /// off.
   RowGroup* group(std::size_t chunk) const noexcept { return chunks_in_dram_[chunk].group_now(); }
   std::size_t chunk_count() const noexcept { return chunk_count_.load(std::memory_order_acquire); }
-  /// Of one chunk or group in the pool, with MVCC entries.
+  /// Bytes of one chunk or group in the pool, with MVCC entries.
   std::uint64_t bytes_of_chunk(std::size_t chunk) const noexcept;
   std::uint64_t chunk_bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
-  /// Of those that are no groups.
+  /// Bytes of the chunks that are not groups.
   std::uint64_t delta_bytes() const noexcept {
     return delta_bytes_.load(std::memory_order_relaxed);
   }
-  /// From so many on there is no further chunk: who needs one gets kBusy. 0: no bound.
+  /// When the delta has this many bytes, no chunk is added: a caller that needs one gets kBusy. 0:
+  /// no bound.
   std::uint64_t delta_bytes_max() const noexcept {
     return delta_bytes_max_.load(std::memory_order_relaxed);
   }
@@ -246,27 +251,27 @@ class RowStore final {
     return previous_bytes_.load(std::memory_order_relaxed);
   }
   void release_all();
-  /// Opening: chunks and groups, those that came last first.
+  /// Opening: adds chunks and groups, the newest first.
   void add_pages(pmem::WarmList& pages) const;
 
   // ------------------------------------------------------------------- the merge: row_store_merge
 
-  /// Whether new rows may be written at this id: not in a group, and not in a chunk that is frozen.
+  /// Whether new rows may be written at this id: neither in a group nor in a frozen chunk.
   bool takes_rows(std::uint32_t row) const noexcept {
     const RowChunk& chunk = chunk_with(row);
     return !chunk.is_frozen() && chunk.group_now() == nullptr;
   }
-  /// Rows begun from now on go to later chunks: those before can be frozen. The rest of the chunk
+  /// Directs new rows to later chunks, so that those before can be frozen. The rest of the chunk
   /// that was being filled stays unused; so do chunks made ahead with cells of former editions.
   void close_tail();
-  /// Chunks [0, end) are not being filled any more.
+  /// Returns `end`: chunks [0, end) are no longer being filled.
   std::size_t full_chunks() const noexcept;
-  /// From when all transactions have ended that are open now, no row of the chunk is begun.
+  /// Once all transactions that are open now have ended, no row of the chunk is begun.
   void freeze(std::size_t chunk) noexcept;
   bool is_frozen(std::size_t chunk) const noexcept { return chunks_in_dram_[chunk].is_frozen(); }
 
-  /// Announces that the chunk's MVCC entries are about to move, for as long as the object lives:
-  /// what locks one meanwhile takes the lock back and waits.
+  /// Announces, while it exists, that the chunk's MVCC entries are about to move: a transaction
+  /// that locks one meanwhile takes the lock back and waits.
   class Move {
    public:
     Move(RowStore& rows, std::size_t chunk) noexcept;
@@ -278,19 +283,19 @@ class RowStore final {
     RowChunk& chunk_;
   };
   /// Whether an entry that was written to a moment ago is still the row's, and not about to move.
-  /// Behind a light barrier; pairs with Move.
+  /// Call it behind a light barrier; pairs with Move.
   bool is_still(std::uint32_t row, const mvcc::VersionLayout* version) const noexcept;
-  /// Returns when the row's entry does not move.
+  /// Waits until the row's entry is not moving.
   void wait_for_move(std::uint32_t row) const noexcept;
 
-  /// Puts a group, or an empty chunk of rows, in a chunk's place: what `extent` holds is written
-  /// and flushed through `persister`. Inside a Move. Durable on return. `now` is a time-stamp above
-  /// that of any row or snapshot that was in the old chunk. Fails with kCorrupt (what is there is
-  /// not what it should be).
+  /// Replaces a chunk by the group, or the empty chunk of rows, in `extent`, which is written and
+  /// flushed through `persister`. Call it inside a Move. Durable on return. `now` is a time-stamp
+  /// above that of any row or snapshot that was in the old chunk. Fails with kCorrupt (`extent`
+  /// does not hold what it should).
   Status replace_chunk(std::size_t chunk, pmem::Extent extent, std::uint64_t now,
                        pmem::Persister& persister);
-  /// When the row's id became unused, with all others of its chunk; 0: never. Whoever noted it
-  /// down as dead or free before has nothing to do with what it is since.
+  /// When the row's id became unused, with all others of its chunk; 0: never. An earlier note that
+  /// the row is dead or free no longer holds.
   std::uint64_t emptied_at(std::uint32_t row) const noexcept {
     return __atomic_load_n(&chunk_with(row).emptied_at, __ATOMIC_ACQUIRE);
   }
@@ -298,16 +303,16 @@ class RowStore final {
   std::uint64_t last_emptied_at() const noexcept {
     return last_emptied_at_.load(std::memory_order_acquire);
   }
-  /// An empty chunk for replace_chunk, flushed; `layout` is what rows in it look like.
+  /// Makes an empty chunk for replace_chunk, flushed; its rows have the layout `layout`.
   Result<pmem::Extent> make_chunk(std::size_t chunk, const columns::RowLayout& layout,
                                   pmem::Persister& persister) {
     return headers_.make(chunk, layout, persister);
   }
-  /// Gives back what replace_chunk has replaced. No transaction that began before is left.
+  /// Frees what replace_chunk has replaced. Call it when no transaction is left that began before.
   void release_replaced();
   bool has_replaced() const;
-  /// Gives back what groups have in DRAM of columns' former editions. Nobody is left who found a
-  /// column before it changed.
+  /// Frees what groups have in DRAM for former editions of columns. Call it when no reader is left
+  /// that found a column before it changed.
   void release_former();
 
  private:
@@ -355,7 +360,7 @@ class RowStore final {
   mutable Mutex grow_mutex_;  // protects chunk_list_, layouts_ and replaced_
   pmem::ChunkList chunk_list_;
   std::vector<Replaced> replaced_;
-  // Far from what whoever writes looks at: that changes with a chunk, this with every 64 rows.
+  // Far from the members that writers read: those change once per chunk, this one every 64 rows.
   std::atomic<std::uint32_t> next_row_{0};
   Mutex tail_mutex_;  // protects next_row_ and current_layout_; rank: before grow_mutex_
 };

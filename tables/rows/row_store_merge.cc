@@ -1,4 +1,4 @@
-// What the merge does to the chunks of a table: freezing them, and putting others in their place.
+// The merge's work on the chunks of a table: it freezes chunks and replaces them.
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,8 +10,8 @@
 
 namespace flugs::engine {
 
-// A chunk that was made ahead, before a column changed, takes no rows any more: behind the tail
-// nobody would come by to merge it, and what its cells' editions own would never be given back.
+// A chunk that was made ahead before a column changed must take no more rows. Behind the tail no
+// merge would reach it, and what its cells' editions own would never be freed.
 void RowStore::close_tail() {
   const std::lock_guard guard(tail_mutex_);
   const std::uint32_t next = next_row_.load(std::memory_order_relaxed);
@@ -55,7 +55,8 @@ void RowStore::wait_for_move(std::uint32_t row) const noexcept {
 }
 
 // The last step of protocol row_group (chunk_merge.cc). Between reading the old entries and here no
-// entry changes (Move). What was replaced is not given back before all have ended who may read it.
+// entry changes (Move). What was replaced is freed only when all transactions that may read it have
+// ended.
 Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint64_t now,
                                pmem::Persister& persister) {
   const std::lock_guard guard(grow_mutex_);
@@ -70,7 +71,7 @@ Status RowStore::replace_chunk(std::size_t index, pmem::Extent extent, std::uint
   Replaced& replaced = replaced_.back();
   chunk_list_.replace(index, extent, persister);
 
-  // Nobody follows a link from these rows any more: each is in every snapshot, or in none.
+  // No reader follows a link from these rows any more: each is in every snapshot, or in none.
   replaced.previous = __atomic_exchange_n(&chunk.previous, nullptr, __ATOMIC_ACQ_REL);
   if (replaced.previous != nullptr)
     previous_bytes_.fetch_sub(rows_in(index) * sizeof(std::uint32_t), std::memory_order_relaxed);

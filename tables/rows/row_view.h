@@ -32,7 +32,7 @@ struct RowView {
 
   bool is_in_group() const noexcept { return __builtin_expect(layout == nullptr, 0); }
 
-  /// Of the column whose value it has (columns::Column::edition).
+  /// The edition of the column that the value belongs to (columns::Column::edition).
   std::uint16_t edition(std::size_t i) const noexcept {
     return is_in_group() ? group->edition(i) : layout->edition(i);
   }
@@ -46,7 +46,7 @@ struct RowView {
   std::int64_t integer(const columns::Column& column, std::size_t i) const noexcept {
     return is_in_group() ? group->column(i).integer(place) : column.integer(*layout, cells, i);
   }
-  /// Of a string or bytes column; empty for NULL.
+  /// Text of a string or bytes column; empty for NULL.
   std::string_view text(const columns::Column& column, std::size_t i) const noexcept {
     return is_in_group() ? group->column(i).text(place) : column.text(*layout, cells, i);
   }

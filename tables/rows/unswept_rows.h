@@ -8,9 +8,9 @@
 
 namespace flugs::engine {
 
-/// Which rows of a table opening has left for later to sweep (RowSweep), in blocks. Whoever
-/// takes a block sweeps it; nobody waits for a block but who needs all. Once all are swept, asking
-/// costs one load.
+/// The rows of a table that opening has left to be swept later (RowSweep), in blocks. The thread
+/// that takes a block sweeps it; only a caller that needs all rows waits for the blocks of others.
+/// Once all are swept, asking costs one load.
 /// Thread-safety: any thread, except leave.
 class UnsweptRows {
  public:
@@ -33,7 +33,7 @@ class UnsweptRows {
 
   /// False: another thread has taken it, or it is swept.
   bool take(std::uint32_t block) noexcept {
-    // Counted first, then looked whether there still is a table (pairs with forget).
+    // Count first, then check that there still is a table (pairs with forget).
     taken_.fetch_add(1, std::memory_order_seq_cst);
     State left = State::kLeft;
     if (end_.load(std::memory_order_seq_cst) != 0 &&
@@ -42,7 +42,7 @@ class UnsweptRows {
     taken_.fetch_sub(1, std::memory_order_release);
     return false;
   }
-  /// The first that nobody has taken; kNone: there is none.
+  /// Takes the first block that no thread has taken; kNone: there is none.
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
   std::uint32_t take_next() noexcept {
     for (std::uint32_t block = next_.load(std::memory_order_relaxed); block < blocks_; ++block)
@@ -59,11 +59,12 @@ class UnsweptRows {
       end_.store(0, std::memory_order_release);
     taken_.fetch_sub(1, std::memory_order_release);
   }
-  /// Until those are swept that others have taken. None may be left that nobody has.
+  /// Waits until the blocks that other threads have taken are swept. Every block must be taken or
+  /// swept.
   void wait_until_swept() const noexcept {
     for (SpinWait wait; any();) wait.once();
   }
-  /// The table is dropped: nothing of it is being swept any more on return.
+  /// Called when the table is dropped: on return no thread sweeps rows of it.
   void forget() noexcept {
     end_.store(0, std::memory_order_seq_cst);
     for (SpinWait wait; taken_.load(std::memory_order_seq_cst) != 0;) wait.once();

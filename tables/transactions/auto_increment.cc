@@ -37,13 +37,12 @@ Status AutoIncrement::load() {
 
 // Protocol auto_increment. A row with a number of the block is committed after step 1.
 //   step  store                      made durable by     power cut just after it: recovery
-//   1     last_taken: the last       flush; the fence    gives numbers behind it: those of the
-//   block
-//         number of the block, or    commit/1 of the     that no row has are a gap
+//   1     last_taken: the last       flush; the fence    gives numbers behind it: numbers of the
+//         number of the block, or    commit/1 of the     block that no row has are a gap
 //         the last to be skipped     slot's next commit
 // Must hold:  1 before commit/2 of a transaction with such a number, else it could be given twice.
 //             The block is the slot's: each of its commits waits for what the slot has flushed.
-//             Who skips, fences at once.
+//             A skip fences at once.
 void AutoIncrement::store_last_taken(std::int64_t last, pmem::Persister& persister) noexcept {
   std::atomic_ref(last_taken_).store(static_cast<std::uint64_t>(last), std::memory_order_relaxed);
   persister.flush(&last_taken_, sizeof last_taken_, "auto_increment/1");
@@ -78,7 +77,7 @@ Status AutoIncrement::skip(std::int64_t last, pmem::Persister& persister) {
         StatusCode::kInvalidArgument,
         fmt::format("{}: numbers up to {}, allowed are 0 to {}", owner_.get(), last, max));
   const std::lock_guard guard(mutex_);
-  // A slot may have stored a higher one, and not made it durable.
+  // A slot may have stored a higher value that is not durable yet.
   store_last_taken(std::max(last, static_cast<std::int64_t>(last_taken_)), persister);
   persister.fence("auto_increment/1");
   if (last > skipped_.load(std::memory_order_relaxed))

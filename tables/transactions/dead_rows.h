@@ -12,7 +12,7 @@ namespace flugs::engine {
 
 class Table;
 
-/// A row nobody will read again once every snapshot has passed `since`.
+/// A row that no transaction will read again once every snapshot has passed `since`.
 struct DeadRow {
   DeadRow(Table* of, std::uint64_t since_timestamp, std::uint64_t fence_count, std::uint32_t row_id,
           std::uint16_t keys) noexcept
@@ -20,14 +20,14 @@ struct DeadRow {
 
   Table* table;
   std::uint64_t since;
-  std::uint64_t fences;  ///< as many commits of the slot make its removal durable; 0: no need
+  std::uint64_t fences;  ///< its removal is durable once the slot has this many commits; 0: already
   std::uint32_t row;
   std::uint16_t changed_keys;  ///< bit per key whose index still names the row
-  /// Bit per key, of the first few, whose hash of the row is kept: what it is of may be out of the
-  /// caches when the row leaves the index.
+  /// Bit per key, of the first few, whose hash of the row is kept: the values behind the hash may
+  /// be out of the caches when the row leaves the index.
   std::uint16_t known_hashes = 0;
   static constexpr std::size_t kHashesKept = 2;
-  std::array<std::uint32_t, kHashesKept> upper_halves{};  ///< all that indexes go by
+  std::array<std::uint32_t, kHashesKept> upper_halves{};  ///< the half of a hash that indexes use
 
   void keep_hash(std::size_t key, std::uint64_t hash) noexcept {
     upper_halves[key] = static_cast<std::uint32_t>(hash >> 32);
@@ -54,8 +54,8 @@ class DeadRowQueue final {
     while (rows_.size() < rows) grow();
   }
   void push(const DeadRow& row) { push(row, row.since); }
-  /// `since` instead of its own: to store it there first, and load both words at once, is to wait
-  /// for each store before it.
+  /// `since` is passed separately: storing it into `row` first would stall the copy on store
+  /// forwarding.
   void push(const DeadRow& row, std::uint64_t since) {
     if (size_ == rows_.size()) grow();
     ++size_;
@@ -88,16 +88,16 @@ class DeadRowQueue final {
 };
 
 /// The oldest snapshot of all transactions, as a slot knows it. Finding it out interrupts the other
-/// processors. So a slot goes by an answer of some transactions ago, which is too low at worst:
-/// then rows are collected later than they could be.
+/// processors. So a slot uses an answer from some transactions ago. At worst it is too low: then
+/// rows are collected later than they could be.
 class KnownOldestSnapshot final {
  public:
   std::uint64_t get() const noexcept { return snapshot_; }
   void set(std::uint64_t snapshot) noexcept { snapshot_ = snapshot; }
-  /// A transaction of the slot has ended that wrote, or tried to.
+  /// A transaction of the slot that wrote, or tried to, has ended.
   void note_ending() noexcept { ++endings_; }
-  /// Whether it is time to find out again: once in so many transactions of the slot, or in so many
-  /// dead rows if transactions are large.
+  /// Whether it is time to look again: after a number of transactions of the slot, or of dead rows
+  /// if transactions are large.
   bool is_due(std::size_t dead_rows) const noexcept {
     return endings_ - endings_then_ >= kEndingsPerLook ||
            dead_rows > dead_rows_then_ + kDeadRowsPerLook;
@@ -117,7 +117,7 @@ class KnownOldestSnapshot final {
   std::uint64_t snapshot_ = 0;
   std::uint64_t looked_at_ = 0;
   std::uint64_t endings_ = 0;
-  std::uint64_t endings_then_ = 0;  // as many when it was found out
+  std::uint64_t endings_then_ = 0;  // `endings` at that look
   std::size_t dead_rows_then_ = 0;  // as many waited then
 };
 
@@ -147,16 +147,17 @@ class DeadRows final {
   void add_dying(const DeadRow& row) { dying_.push_back(row); }
   DeadRow& newest_dying() noexcept { return dying_.back(); }
   std::span<const DeadRow> dying() const noexcept { return dying_; }
-  /// All but the first so many live on.
+  /// Keeps the first `count` dying rows; the others live on.
   void keep_dying(std::size_t count) noexcept {
     while (dying_.size() > count) dying_.pop_back();
   }
   void clear_dying() noexcept { dying_.clear(); }
-  /// The transaction has committed; they are still `dying()` until `clear_dying`.
+  /// The transaction has committed: its rows are dead. They also stay in `dying()` until
+  /// `clear_dying`.
   void commit(std::uint64_t timestamp) {
     for (const DeadRow& row : dying_) dead_.push(row, timestamp);
   }
-  /// The commit of this transaction, and so many rows more, need no memory for `dead`.
+  /// Reserves memory of `dead` for the commit of this transaction, and for `more` rows besides.
   void reserve(std::size_t more) { dead_.reserve(dead_.size() + dying_.size() + more); }
 
   // ------------------------------------------------------------------------- rows that wait
@@ -169,8 +170,8 @@ class DeadRows final {
   bool has_given_back() const noexcept {
     return !unreachable_.empty() && unreachable_[unreachable_.size() - 1].since == kGivenBack;
   }
-  /// At the end of the transaction: nobody finds from `since` on what it has given back. Returns
-  /// how many rows that are.
+  /// Called at the end of the transaction: from `since` on no transaction finds the rows that it
+  /// has given back. Returns their number.
   std::size_t end_giving_back(std::uint64_t since) noexcept {
     std::size_t given_back = 0;
     for (std::size_t i = unreachable_.size(); i > 0 && unreachable_[i - 1].since == kGivenBack;
@@ -188,7 +189,7 @@ class DeadRows final {
   /// Whether the transaction found no space for rows.
   void set_wants_rows(bool wants) noexcept { wants_rows_ = wants; }
   bool take_wants_rows() noexcept { return std::exchange(wants_rows_, false); }
-  /// Of a count that goes up whenever a transaction found none: true once for each new count.
+  /// `rows_wanted` grows whenever a transaction finds no space: true once for each new count.
   bool is_news(std::uint64_t rows_wanted) noexcept {
     return std::exchange(rows_wanted_seen_, rows_wanted) != rows_wanted;
   }

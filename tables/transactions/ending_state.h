@@ -8,10 +8,10 @@
 
 namespace flugs::engine {
 
-/// Who or what ended a transaction before its owner did.
+/// The cause that ended a transaction before its owner did.
 enum class EndedBy : std::uint8_t { kNobody, kMerge, kCancel, kTimeLimit, kAbandoned, kFork };
 
-/// What a forked child is told.
+/// The status of calls in a forked child.
 Status forked();
 
 /// Whether the transaction of a slot is open, has to end, and has been ended.
@@ -21,9 +21,9 @@ Status forked();
 /// docs/concurrency.md, "Ending a transaction from outside", has the order of their stores.
 ///
 /// Invariants:
-/// * Whoever sets the attention word has stored before, in a word of its own, why. The attention
-///   word stays set while the transaction has a time limit, and from when it has to end until the
-///   next one begins.
+/// * Before the attention word is set, the reason is stored in a word of its own. The attention
+///   word stays set while the transaction has a time limit, and from the request to end until the
+///   next transaction begins.
 /// * Of all threads that want to end the transaction, exactly one undoes it: the one for which
 ///   `claim_ending` is true.
 /// * The owner alone writes `in_call_` and `visits_`.
@@ -56,7 +56,7 @@ class EndingState final {
   bool wants_attention() const noexcept {
     return __builtin_expect(attention_->load(std::memory_order_relaxed) != 0, 0);
   }
-  /// Why attention was wanted: whether the transaction has to end.
+  /// Answers a request for attention: whether the transaction must end.
   bool must_end() const noexcept;
   /// In a forked child: the transaction is the parent's, and nothing may be done with it here.
   bool is_parents() const noexcept {
@@ -74,7 +74,7 @@ class EndingState final {
     mvcc::light_barrier();  // pairs with TransactionManager::end_abandoned
     return was_in_call;
   }
-  // With release: a thread that sees it is behind all that the call did.
+  // With release: a thread that reads it sees all that the call did.
   void leave_call(std::uint32_t was_in_call) noexcept {
     in_call_.store(was_in_call, std::memory_order_release);
   }
@@ -105,21 +105,21 @@ class EndingState final {
   /// How often the owner has looked why attention was wanted.
   std::uint64_t answers() const noexcept { return answers_.load(std::memory_order_acquire); }
   EndedBy ended_by() const noexcept { return ended_by_.load(std::memory_order_acquire); }
-  /// What the transaction is told.
+  /// The status of calls in a transaction that was asked to end.
   Status why_ended() const;
   bool is_cancelled(std::uint64_t id) const noexcept {
     return cancelled_.load(std::memory_order_acquire) == id;
   }
-  /// The slot's next transaction has another id, which this leaves alone.
+  /// Cancels the transaction with this id; the slot's next transaction has another id.
   void cancel(std::uint64_t id) noexcept {
     cancelled_.store(id, std::memory_order_release);
     draw_attention();
   }
   /// The owner answers in its next call.
   void draw_attention() noexcept;
-  /// True for one caller: then that one, and no other, undoes what the transaction did.
+  /// True for one caller, which then alone undoes the transaction's work.
   bool claim_ending() noexcept { return ender_.exchange(1, std::memory_order_acq_rel) == 0; }
-  /// By the thread that has claimed it.
+  /// Called by the thread that has claimed the ending.
   void note_abandoned() noexcept {
     ended_by_.store(EndedBy::kAbandoned, std::memory_order_release);
   }

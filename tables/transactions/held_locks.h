@@ -24,7 +24,7 @@ class HeldLocks final {
   std::size_t size() const noexcept { return locks_.size(); }
   /// The transaction has locked the record, which it had not before (RowLocks::lock).
   void add(const LockName& name) { locks_.push_back(name); }
-  /// All but the first so many.
+  /// Releases all but the first `count`.
   void release_since(std::size_t count) noexcept {
     for (; locks_.size() > count; locks_.pop_back()) all_->unlock(locks_.back(), slot_);
   }

@@ -15,7 +15,7 @@ namespace flugs::engine {
 
 class Table;
 
-/// Two snapshots of one transaction that wrote, the later one at its commit time-stamp.
+/// Two snapshots of one transaction that wrote; `now` is the one at its commit time-stamp.
 struct ReadAgain {
   const mvcc::Visibility& then;
   const mvcc::Visibility& now;
@@ -24,7 +24,7 @@ struct ReadAgain {
   }
 };
 
-/// Values with texts of their own.
+/// Values with their own copies of texts.
 class OwnedValues {
  public:
   OwnedValues() = default;
@@ -36,9 +36,9 @@ class OwnedValues {
   std::unique_ptr<char[]> texts_;
 };
 
-/// What a serializable transaction has read of the database, as questions that can be asked again:
-/// rows, look-ups, ranges, tables. When all are answered at the commit time-stamp as they were at
-/// the snapshot, then the transaction might as well have run at its commit time-stamp, all at once.
+/// What a serializable transaction has read, as questions that can be asked again: rows, look-ups,
+/// ranges, tables. If every answer at the commit time-stamp is the same as at the snapshot, the
+/// transaction could have run completely at its commit time-stamp.
 ///
 /// Thread-safety: one thread.
 /// Source: backward validation of Kung and Robinson, "On Optimistic Methods for Concurrency
@@ -46,22 +46,24 @@ class OwnedValues {
 /// VLDB 2011, section 3.2).
 class ReadSet {
  public:
-  /// This version was seen, or was not.
+  /// The transaction looked at this version, and saw it or did not.
   void add_row(const Table& table, std::uint32_t row) { rows_.push_back({&table, row}); }
-  /// All rows whose key begins with `prefix`. The values have been checked.
+  /// It read all rows whose key begins with `prefix`. The values have been checked.
   void add_lookup(const Table& table, std::size_t key, std::span<const Value> prefix);
-  /// All rows in the range up to `last`, kNoRow: to its end. The bounds have been checked.
+  /// It read all rows in the range up to `last`; kNoRow: to the end of the range. The bounds have
+  /// been checked.
   void add_range(const Table& table, std::size_t key, const KeyBound& lower, const KeyBound& upper,
                  std::uint32_t last);
-  /// All rows that fulfil `where`, which has been checked.
+  /// It read all rows that fulfil `where`, which has been checked.
   void add_scan(const Table& table, const Predicate& where);
-  /// That one of these rows has a key that is taken (kAlreadyExists); `values` row after row.
+  /// An insert was refused with kAlreadyExists: one of these rows has a key that is taken. `values`
+  /// has row after row.
   void add_refused_insert(const Table& table, std::span<const Value> values, std::size_t width);
-  /// That the row could not be changed so, or not be deleted: then there are no changes.
+  /// A change of this row was refused with `why`. No `changes`: a deletion was refused.
   void add_refused_update(const Table& table, std::uint32_t row,
                           std::span<const ColumnValue> changes, StatusCode why);
 
-  /// Whether all that was read at `then` is the same at `now`, a later snapshot of the same
+  /// Whether every read at `then` gives the same at `now`, a later snapshot of the same
   /// transaction. Waits for transactions that are about to commit below `now`.
   bool holds(const mvcc::Visibility& then, const mvcc::Visibility& now) const;
 

@@ -10,7 +10,7 @@ namespace flugs::engine {
 
 namespace {
 
-// How often a waiter looks whether it is to end.
+// How often a waiter checks whether it must stop.
 constexpr std::chrono::milliseconds kLook{5};
 
 Status deadlock() {
@@ -51,7 +51,7 @@ bool RowLocks::closes_cycle(std::uint32_t slot, std::uint32_t other) const noexc
   return false;
 }
 
-// Whoever stood behind it stands behind whom it stood behind: that leads nowhere it did not before.
+// Removing a waiter links its follower to its predecessor; no new cycle can arise.
 void RowLocks::leave_queue(Lock& lock, Waiter& waiter) noexcept {
   const std::lock_guard waits_guard(waits_mutex_);
   const auto place = std::find(lock.queue.begin(), lock.queue.end(), &waiter);
@@ -74,7 +74,7 @@ Status RowLocks::lock(const LockName& name, std::uint32_t slot, Clock::time_poin
     counter(of_name, name).fetch_add(1, std::memory_order_seq_cst);
     return {};
   }
-  Lock& lock = place->second;  // stays where it is, as long as somebody has it or waits
+  Lock& lock = place->second;  // does not move while a transaction holds it or waits
   if (lock.holder == slot) return {};
   is_new = true;
   if (Clock::now() >= deadline)
@@ -82,7 +82,7 @@ Status RowLocks::lock(const LockName& name, std::uint32_t slot, Clock::time_poin
   return wait(guard, lock, slot, deadline, must_stop);
 }
 
-// With the part's mutex held, but while it sleeps.
+// The part's mutex is held, except while the waiter sleeps.
 Status RowLocks::wait(std::unique_lock<std::mutex>& guard, Lock& lock, std::uint32_t slot,
                       Clock::time_point deadline, FunctionRef<bool()> must_stop) {
   const std::uint32_t before = lock.queue.empty() ? lock.holder : lock.queue.back()->slot;
@@ -127,7 +127,7 @@ void RowLocks::unlock(const LockName& name, std::uint32_t slot) noexcept {
     waits_for_[next.slot] = kNobody;
   }
   next.has_it = true;
-  next.got_it.notify_one();  // under the mutex: it may go as soon as that is free
+  next.got_it.notify_one();  // under the mutex: `next` may vanish as soon as the mutex is free
 }
 
 Status RowLocks::begin_waiting(std::uint32_t slot, std::uint32_t other) {

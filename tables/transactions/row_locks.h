@@ -24,15 +24,17 @@ struct LockName {
   friend bool operator==(const LockName&, const LockName&) noexcept = default;
 };
 
-/// Records that transactions have locked for themselves (Transaction::find_for_update), in DRAM:
-/// nothing of it is in a row, or outlives the process. Transactions are named by their slots.
+/// Locks of records that transactions took for themselves (Transaction::find_for_update). They are
+/// in DRAM: no row stores a lock, and no lock outlives the process. A slot stands for its
+/// transaction.
 ///
-/// Who wants a lock that another one has queues up behind those who came before. Each transaction
-/// waits for at most one other at a time, the one before it; so a deadlock is a cycle in a list,
-/// found by whoever is about to close it, and told to that one.
+/// A transaction that wants a taken lock joins the lock's queue. Each transaction waits for at most
+/// one other at a time, the one before it. So a deadlock is a cycle in a list; the transaction that
+/// is about to close it finds it and fails.
 ///
-/// The table is in parts, by record, each on lines of its own: who locks what nobody else wants
-/// meets nobody. Only who waits, or lets one go who waited, goes to the list they all share.
+/// The table of locks is divided by record, and each part has its own cache lines: transactions
+/// that lock different records rarely meet. Only waiting, or unlocking a record that another waits
+/// for, needs the shared list.
 /// Thread-safety: any thread.
 /// Source: decision 0021.
 class RowLocks {
@@ -42,24 +44,24 @@ class RowLocks {
   explicit RowLocks(std::size_t slots) : waits_for_(slots, kNobody) {}
 
   /// Whether another transaction has locked the record; whether this one has. The look is seq_cst,
-  /// as is what a writer has stored in the row before: of a writer and a locker at least one sees
+  /// as is the writer's store into the row before it: of a writer and a locker at least one sees
   /// the other.
   bool is_others(const LockName& name, std::uint32_t slot) const;
   bool is_own(const LockName& name, std::uint32_t slot) const;
 
-  /// Locks it; true in `is_new` unless the transaction had it already. Waits until `deadline`, and
-  /// no longer than `must_stop` is false. Fails with kBusy (another one has it still), kConflict (a
-  /// deadlock), kCancelled (`must_stop`).
+  /// Locks the record; `is_new` becomes true unless the transaction had the lock already. Waits
+  /// until `deadline` at most, and only while `must_stop` is false. Fails with kBusy (another
+  /// transaction still has it), kConflict (a deadlock), kCancelled (`must_stop`).
   Status lock(const LockName& name, std::uint32_t slot, Clock::time_point deadline,
               FunctionRef<bool()> must_stop, bool& is_new);
   void unlock(const LockName& name, std::uint32_t slot) noexcept;
 
-  /// The transaction is going to wait for the one in slot `other` to end, by other means. Fails
-  /// with kConflict (a deadlock).
+  /// Announces that the transaction will wait, by other means, until the one in slot `other` has
+  /// ended. Fails with kConflict (a deadlock).
   Status begin_waiting(std::uint32_t slot, std::uint32_t other);
   void end_waiting(std::uint32_t slot) noexcept;
 
-  /// Locks that are held.
+  /// Number of locks that are held.
   std::size_t size() const;
 
  private:
@@ -83,7 +85,7 @@ class RowLocks {
   };
 
   struct Part {
-    // Locks by hash: a writer of a record that nobody has locked need not take the mutex.
+    // Locks by hash: a writer of a record without a lock need not take the mutex.
     alignas(64) std::array<std::atomic<std::uint32_t>, kCounters> counters{};
     alignas(64) std::mutex mutex;  // protects `locks`; rank: before waits_mutex_
     std::unordered_map<LockName, Lock, Hash> locks;
@@ -101,7 +103,7 @@ class RowLocks {
 
   mutable std::array<Part, kParts> parts_;
   alignas(64) std::mutex waits_mutex_;    // protects waits_for_; a leaf
-  std::vector<std::uint32_t> waits_for_;  // by slot: the slot whose transaction is before it
+  std::vector<std::uint32_t> waits_for_;  // by slot: the slot that its transaction waits for
 };
 
 }  // namespace flugs::engine

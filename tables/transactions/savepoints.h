@@ -9,8 +9,8 @@
 
 namespace flugs::engine {
 
-/// How long the lists of a transaction were at some moment of it. What stands behind the mark was
-/// done since (TransactionContext::undo_since).
+/// Lengths of the transaction's lists at one moment; undoing truncates to them
+/// (TransactionContext::undo_since).
 struct TransactionMark {
   std::size_t writes = 0;
   std::size_t index_changes = 0;
@@ -27,10 +27,11 @@ class Savepoints final {
   bool empty() const noexcept { return marks_.empty(); }
   const TransactionMark& newest() const noexcept { return marks_.back().at; }
   Savepoint add(const TransactionMark& at);
-  /// Where it stands; fails with kInvalidArgument when it is another transaction's, or gone.
+  /// The position of the savepoint. Fails with kInvalidArgument when it is of another transaction,
+  /// or gone.
   Result<std::size_t> find(const Savepoint& savepoint) const;
   const TransactionMark& operator[](std::size_t i) const noexcept { return marks_[i].at; }
-  /// Forgets all but the first so many.
+  /// Keeps the first `count` savepoints and forgets the others.
   void keep(std::size_t count) noexcept { marks_.resize(count); }
   void clear() noexcept {
     if (__builtin_expect(transaction_ == 0, 1)) return;
@@ -43,7 +44,7 @@ class Savepoints final {
     std::uint64_t number = 0;
     TransactionMark at;
   };
-  std::uint64_t transaction_ = 0;  // unlike that of any other in the process; 0: never had one
+  std::uint64_t transaction_ = 0;  // unique in the process; 0: no savepoint yet
   std::uint64_t next_number_ = 1;
   std::vector<Mark> marks_;
 };

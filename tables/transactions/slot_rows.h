@@ -10,12 +10,12 @@ namespace flugs::engine {
 
 class Table;
 
-/// What a slot keeps per table between transactions: rows that it may use next.
+/// Rows that a slot may use next, per table; kept between transactions.
 struct LocalRows {
   Table* table = nullptr;
   RowRange range;
   std::vector<std::uint32_t> free;
-  std::uint64_t checked_at = 0;  ///< RowStore::last_emptied_at when these were last gone through
+  std::uint64_t checked_at = 0;  ///< RowStore::last_emptied_at when these rows were last checked
   ValueBlock numbers;
 };
 

@@ -20,17 +20,17 @@ struct StatementScratch {
   // The row that is being encoded.
   std::vector<columns::Cell> cells;
   std::vector<std::uint8_t> bits;
-  std::uint64_t editions = 0;  ///< of the columns that `cells` are of (columns::edition_mark)
+  std::uint64_t editions = 0;  ///< editions of the columns of `cells` (columns::edition_mark)
 
-  /// The call has found that columns had changed in the midst of it, and left nothing behind.
+  /// Columns changed while the call ran, and the call left nothing behind.
   bool columns_changed = false;
 
   std::vector<Value> values;  ///< of a key that is looked up, as the key's columns have them
   columns::Candidates candidates;
   std::vector<Value> numbered;  ///< rows of the last insert, when they lacked defaults or numbers
 
-  /// The rows of the last insert, completed and numbered, and how many values each has: to be read
-  /// within the call that inserted.
+  /// The rows of the last insert, completed and numbered, and the number of values of each. Valid
+  /// only within the call that inserted.
   std::span<const Value> inserted;
   std::size_t inserted_width = 0;
 };

@@ -36,11 +36,11 @@ class OwnedCounter final {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// What was done to a key index on behalf of a transaction, to be undone in reverse order.
+/// A change to a key index on behalf of a transaction; changes are undone in reverse order.
 struct IndexChange {
   Table* table;
   std::uint32_t row;
-  std::uint32_t replaced;  ///< kNoRow: `row` was inserted; else it took this row's place
+  std::uint32_t replaced;  ///< kNoRow: `row` was inserted; else `row` replaced this row
   std::uint16_t key;
 };
 
@@ -55,17 +55,17 @@ class alignas(128) TransactionContext final {
  public:
   mvcc::Slot* slot = nullptr;
   mvcc::TransactionSlots* slots = nullptr;
-  Mutex* ddl_mutex = nullptr;                   ///< of the database; only tried
+  Mutex* ddl_mutex = nullptr;                   ///< of the database; only tried, never waited for
   const StableArray<Table*>* tables = nullptr;  ///< by id
   mvcc::Visibility visibility;
   EndingState ending;
   AccessMode mode = AccessMode::kReadOnly;
   Isolation isolation = Isolation::kSnapshot;
   bool is_writing = false;
-  bool asks_references = false;  ///< commit asks again what foreign keys say
-  bool deletes_in_main = false;  ///< has deleted a row of main, or had
-  Status refusal;                ///< why it refused, when it has to be said
-  std::uint64_t opened = 0;      ///< transactions so far
+  bool asks_references = false;  ///< commit checks foreign keys again
+  bool deletes_in_main = false;  ///< has deleted a row of main, even if that was undone
+  Status refusal;                ///< why the commit was refused, if the caller must be told
+  std::uint64_t opened = 0;      ///< transactions so far in this slot
 
   WriteList writes;
   std::vector<IndexChange> index_changes;
@@ -75,7 +75,7 @@ class alignas(128) TransactionContext final {
 
   ReadSet reads;  ///< of a serializable transaction that may write
 
-  // Kept from transaction to transaction.
+  // Kept for the next transactions:
   StatementScratch scratch;
   SlotRows local_rows;
   DeadRows dead_rows;
@@ -83,7 +83,7 @@ class alignas(128) TransactionContext final {
   OwnedCounter aborts;
   OwnedCounter conflicts;
 
-  // A TransactionId: how many before it, then isolation, mode and slot.
+  // A TransactionId: number of earlier transactions, then isolation, mode and slot.
   static constexpr int kIdSlotBits = 12;
   std::uint64_t next_id() noexcept {
     return (++opened << (kIdSlotBits + 3)) |
@@ -99,9 +99,9 @@ class alignas(128) TransactionContext final {
   static constexpr Isolation isolation_in(std::uint64_t id) noexcept {
     return static_cast<Isolation>((id >> (kIdSlotBits + 1)) & 3);
   }
-  /// Whether each call reads what is committed by then.
+  /// Whether each call has a snapshot of its own.
   bool reads_anew() const noexcept { return isolation == Isolation::kReadCommitted; }
-  /// Whether what is read goes into `reads`.
+  /// Whether reads are noted in `reads`.
   bool notes_reads() const noexcept {
     return isolation == Isolation::kSerializable && mode == AccessMode::kReadWrite;
   }
@@ -109,19 +109,19 @@ class alignas(128) TransactionContext final {
   TransactionMark mark() const noexcept {
     return {writes.size(), index_changes.size(), dead_rows.dying().size(), locks.size()};
   }
-  /// Undoes what the transaction has done since, of a statement or behind a savepoint.
+  /// Undoes everything since the mark: of a statement, or behind a savepoint.
   void undo_since(const TransactionMark& mark) noexcept;
-  /// Whether this row, which the transaction inserted, may be changed where it stands: no savepoint
-  /// asks for it as it is. May say no of a row that it wrote long ago.
+  /// Whether this row, which the transaction inserted, may be changed in place: no savepoint needs
+  /// its present state. May say no for a row that was written long ago.
   bool may_change_in_place(std::uint32_t table, std::uint32_t row) const noexcept {
     return savepoints.empty() || writes.has_inserted_since(savepoints.newest().writes, table, row);
   }
-  /// The table of a row that was written.
+  /// The table with that id, for a row that was written.
   Table* table_of(std::uint32_t id) const noexcept {
     return __atomic_load_n(&(*tables)[id], __ATOMIC_ACQUIRE);
   }
 
-  /// To be called with each write: no transaction has all of its work at its end.
+  /// Called for each write. Some work is done ahead, so that commit does not have to do all of it.
   void add_write(const mvcc::Write& write) {
     writes.add(write);
     if (__builtin_expect(writes.is_flush_due(), 0)) work_ahead();
@@ -131,9 +131,9 @@ class alignas(128) TransactionContext final {
   void work_ahead();
 };
 
-/// A call of the transaction, if there is one: while it lives, no other thread ends the
-/// transaction. It must be made before the look whether the transaction has to end: of the call and
-/// a thread that wants to end the transaction, at least one sees the other.
+/// Guard for a call of the transaction, if there is one: while it exists, no other thread ends the
+/// transaction. Make it before checking whether the transaction must end: of the call and a thread
+/// that wants to end the transaction, at least one sees the other.
 class Call final {
  public:
   explicit Call(TransactionContext* context) noexcept : context_(context) {
@@ -147,10 +147,10 @@ class Call final {
 
  private:
   TransactionContext* context_;
-  std::uint32_t was_in_call_ = 0;  // by a call that calls this one
+  std::uint32_t was_in_call_ = 0;  // true when another call made this one
 };
 
-/// While it lives, neither a nested call nor another thread ends the transaction.
+/// Guard: while it exists, neither a nested call nor another thread may end the transaction.
 class Visit final {
  public:
   explicit Visit(TransactionContext& context) noexcept : ending_(context.ending) {

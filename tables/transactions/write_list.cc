@@ -6,7 +6,7 @@ namespace flugs::engine {
 
 namespace {
 
-// How many of the latest writes are looked through for a row that is written again.
+// How many of the latest writes are searched for a row that is written again.
 constexpr std::size_t kWritesLookedThrough = 64;
 
 }  // namespace

@@ -38,14 +38,14 @@ class WriteList final {
     flushed_ahead_ = 0;
   }
 
-  /// So many writes are flushed ahead at a time.
+  /// Number of writes that are flushed ahead at a time.
   static constexpr std::size_t kWritesAhead = 64;
   bool is_flush_due() const noexcept { return writes_.size() - flushed_ahead_ >= kWritesAhead; }
   std::size_t flushed_ahead() const noexcept { return flushed_ahead_; }
   /// Flushes the writes that have not been flushed ahead.
   void flush_ahead(mvcc::Slot& slot) noexcept;
 
-  /// Whether the row was inserted at or behind place `first` of the list. May say no of a row that
+  /// Whether the row was inserted at or behind place `first` of the list. May say no for a row that
   /// was written long ago.
   bool has_inserted_since(std::size_t first, std::uint32_t table, std::uint32_t row) const noexcept;
 
