@@ -49,7 +49,7 @@ std::string CheckConstraint::describe(FunctionRef<Value(std::size_t column)> val
                      check_.condition.to_string(), found);
 }
 
-// The least of the parts of kAll, the greatest of kAny. Parts that no longer matter are passed by.
+// The least of the parts of kAll, the greatest of kAny. Skips parts that no longer matter.
 CheckConstraint::Truth CheckConstraint::truth_of(
     std::size_t& next, FunctionRef<Value(std::size_t column)> value) const {
   const Step& step = steps_[next++];

@@ -13,18 +13,18 @@
 
 namespace flugs::engine {
 
-/// A check of a table, its columns found: what is asked about each row that is written.
+/// A check of a table, with its columns resolved: the condition that each written row must fulfil.
 ///
 /// Thread-safety: immutable.
 class CheckConstraint {
  public:
-  /// Of a schema that complete_schema has passed; both must outlive the constraint.
+  /// The schema must have passed complete_schema; schema and check must outlive the constraint.
   CheckConstraint(const TableSchema& schema, const CheckSchema& check);
 
   const std::string& name() const noexcept { return check_.name; }
-  /// Whether it looks at the column.
+  /// Whether the check uses the column.
   bool looks_at(std::size_t column) const noexcept;
-  /// Whether it is not false for a row whose columns are `value(column)`, in their one form.
+  /// Whether the check is not false for a row whose columns are `value(column)`, normalised.
   bool holds(FunctionRef<Value(std::size_t column)> value) const;
   /// "table t, check c: age >= 18 does not hold for age = 12"
   std::string describe(FunctionRef<Value(std::size_t column)> value) const;
@@ -45,7 +45,7 @@ class CheckConstraint {
 
   const TableSchema& schema_;
   const CheckSchema& check_;
-  std::vector<Step> steps_;  // constants are views of the schema's
+  std::vector<Step> steps_;  // constants are views of those in the schema
   std::vector<std::uint16_t> columns_;
 };
 

@@ -5,10 +5,9 @@
 
 namespace flugs::engine {
 
-/// Calls `call(definition)`, and again, with the definition of then, while it fails because columns
-/// have changed in the midst of it (RowWriter::changed_meanwhile): a writer should not have to know
-/// that somebody alters the table, or that a merge lets a column begin anew. A call that fails for
-/// that reason has left nothing behind.
+/// Calls `call(definition)`. If columns changed while it ran (RowWriter::changed_meanwhile), calls
+/// it again with the new definition, so that writers never notice that the table is altered, or
+/// that a merge replaces a column. A call that fails for that reason leaves nothing behind.
 template <typename F>
 auto with_definition_of_now(const TableData& data, TransactionContext& context, F&& call) {
   constexpr int kAttempts = 16;

@@ -12,7 +12,7 @@ namespace flugs::engine {
 
 namespace {
 
-// Rows that a slot takes from the table's free ones at a time.
+// Rows that a slot takes at a time from the table's free rows.
 constexpr std::size_t kFreeRowsTaken = 64;
 
 }  // namespace
@@ -49,12 +49,12 @@ void FreeRows::add_swept(std::vector<std::uint32_t>&& rows, mvcc::TransactionSlo
 
 void FreeRows::release_swept_soon(mvcc::TransactionSlots& slots) {
   if (swept_count_.load(std::memory_order_relaxed) == 0) return;
-  slots.advance();  // whoever begins now is above what was swept, by whomever
+  slots.advance();  // a transaction that begins now is above all that was swept, by any thread
   const std::lock_guard guard(mutex_);
   looked_at_ = 0;
 }
 
-// Holds mutex_. A look costs microseconds, so there is no other before some have committed.
+// Called with mutex_ held. A look costs microseconds, so it is repeated only after some commits.
 void FreeRows::release_swept() {
   constexpr std::uint64_t kCommitsBetween = 64;
   const std::uint64_t now = slots_->now();

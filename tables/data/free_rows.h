@@ -43,8 +43,8 @@ class FreeRows final {
   void release_swept_soon(mvcc::TransactionSlots& slots);
   /// Moves some free rows into what a slot keeps; false: there are none.
   bool refill(LocalRows& local);
-  /// Takes out of what a slot keeps the rows of chunks that were emptied since this was last done:
-  /// they belong to whoever has been given them then. To be called before rows are added there.
+  /// Removes from a slot's rows those of chunks that were emptied since the last call, because they
+  /// may belong to others by now. Call it before rows are added there.
   void forget_emptied(LocalRows& local) const noexcept;
   /// For a merge: the rows for which `is_taken` will not be given out.
   void forget(FunctionRef<bool(std::uint32_t row)> is_taken);

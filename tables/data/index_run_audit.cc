@@ -16,7 +16,7 @@ Status IndexRunAudit::corrupt(const IndexRuns::Member& member, const KeyIndex& k
                   pool_, table_.name(), member.run->extent().offset, key.name(), what, expected));
 }
 
-// One that is created, in a chunk that the run covers.
+// Whether the row is created, and in a chunk that the run covers.
 bool IndexRunAudit::is_covered(const IndexRuns::Member& member, std::uint32_t row) const noexcept {
   return member.covered.has(table_.rows.chunk_of(row)) && table_.runs.is_created(row);
 }

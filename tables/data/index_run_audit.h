@@ -12,16 +12,16 @@ namespace flugs::engine {
 class KeyIndex;
 struct TableData;
 
-/// Whether the runs of a quiet table say what its rows say: each row that a run covers has its
-/// entries there, in their places, and there is no entry of such a row besides.
+/// Checks the runs of a quiet table against its rows: each row that a run covers must have its
+/// entries there, in their places, and a run must have no other entry of such a row.
 class IndexRunAudit {
  public:
   /// `pool` names the pool in messages.
   IndexRunAudit(const TableData& table, std::string pool) : table_(table), pool_(std::move(pool)) {}
 
-  /// The first thing that is wrong, kCorrupt.
+  /// Returns the first mistake, as kCorrupt.
   Status run() const;
-  /// Only what runs say of themselves: whether their checksums fit.
+  /// Checks only the checksums of the runs.
   Status run_checksums() const;
 
  private:

@@ -97,7 +97,7 @@ void MergeRecord::set_policy(const MergePolicy& policy) {
   status_.reason = to_string(status_.state);
 }
 
-// A policy that was changed meanwhile has the last word.
+// A policy that was changed meanwhile decides: without automatic merges the state stays.
 void MergeRecord::set_state(MergeState state, std::string reason) {
   const std::lock_guard guard(mutex_);
   if (!policy_.automatic) return;

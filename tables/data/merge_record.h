@@ -11,11 +11,11 @@
 
 namespace flugs::engine {
 
-/// A table's policy of merging, and what became of its merges.
+/// A table's merge policy, and the results of its merges.
 /// Thread-safety: any thread.
 class MergeRecord {
  public:
-  /// For as long as the object lives a merge of the table is at work, and not waiting.
+  /// While it exists, a merge of the table is at work, and not waiting.
   class Work {
    public:
     explicit Work(MergeRecord& record);
@@ -35,20 +35,21 @@ class MergeRecord {
 
   void set_state(MergeState state, std::string reason);
   void note_failure(const Status& status);
-  /// `report` is of a merge that ended, `status` how.
+  /// `report` describes a merge that has ended; `status` says how.
   void note_merge(const MergeReport& report, const Status& status);
-  /// A merge moves chunks: it has waited for transactions, and waits for none that is open.
+  /// A merge moves chunks: it has already waited for transactions, and no longer waits for an open
+  /// one.
   void set_moving(bool moving) noexcept { moving_.store(moving, std::memory_order_release); }
   bool is_moving() const noexcept { return moving_.load(std::memory_order_acquire); }
   void note_refused() noexcept { writes_refused_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Without what the rows say.
+  /// Without the numbers that come from the rows.
   MergeStatus status() const;
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  mutable std::mutex mutex_;  // protects what follows; a leaf
+  mutable std::mutex mutex_;  // protects the members below; a leaf
   MergePolicy policy_;
   MergeStatus status_;
   Clock::time_point work_since_;

@@ -6,12 +6,13 @@
 
 namespace flugs::engine {
 
-/// What the columns of a table took when somebody last looked whether they should begin anew
-/// (decision 0026), which costs a visit to every text. Thread-safety: one thread at a time.
+/// The size of each column of a table at the last check whether to rewrite it (decision 0026). Such
+/// a check visits every text. Thread-safety: one thread at a time.
 class ReclaimChecks {
  public:
-  /// Whether the column, which takes `bytes`, is worth another look: it has a quarter more than at
-  /// the last one, or less than half; or the room that it wanted then is there.
+  /// Whether the column, which takes `bytes`, is worth another check: it has grown by a quarter
+  /// since the last check, or shrunk below half; or the space that a rewrite lacked then is free
+  /// now.
   bool take(std::size_t column, std::uint64_t bytes, std::uint64_t free_bytes) {
     Check& check = check_of(column);
     const bool has_changed = bytes >= check.bytes + check.bytes / 4 || bytes <= check.bytes / 2;
@@ -20,7 +21,7 @@ class ReclaimChecks {
     check = {bytes, 0};
     return true;
   }
-  /// It would have begun anew if there had been so many free bytes in the pool.
+  /// The check would have rewritten the column if the pool had had this many free bytes.
   void note_no_room(std::size_t column, std::uint64_t free_bytes_wanted) {
     check_of(column).free_bytes_wanted = free_bytes_wanted;
   }
@@ -28,7 +29,7 @@ class ReclaimChecks {
  private:
   struct Check {
     std::uint64_t bytes = 0;
-    std::uint64_t free_bytes_wanted = 0;  ///< 0: it was not for want of room
+    std::uint64_t free_bytes_wanted = 0;  ///< 0: space was not what was missing
   };
   Check& check_of(std::size_t column) {
     if (checks_.size() <= column) checks_.resize(column + 1);

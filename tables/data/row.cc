@@ -10,8 +10,8 @@ namespace engine {
 
 namespace {
 
-// The common cells, from pointers that the caller keeps in registers: stores of results could
-// otherwise be taken to change them. False: not one of them.
+// Decodes the common kinds of cells, from pointers that the caller keeps in registers: the compiler
+// would otherwise assume that storing a result changes them. False: not a common kind.
 inline bool decode_common(const columns::RowLayout::Access& access, const columns::Decoder& decoder,
                           const std::byte* row, Value& out) noexcept {
   const std::uint64_t bits = columns::RowLayout::load(row, access);
@@ -121,7 +121,7 @@ void Row::get(std::span<const ColumnId> columns, std::span<Value> out) const noe
 }
 
 void Row::get_all(std::span<Value> out) const noexcept {
-  // `out` may be of before a column was added.
+  // `out` may be from before a column was added.
   const std::span<Value> values = out.first(std::min(out.size(), table_->columns.size()));
   if (__builtin_expect(layout_ != nullptr, 1)) {
     table_->decode_all(*layout_, cells_, values);

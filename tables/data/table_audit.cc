@@ -50,7 +50,7 @@ Status TableAudit::check_entries(const KeyIndex& key, std::uint32_t row,
                   ? 1
                   : 0;
   }
-  // With a crash a hint that was erased may come back, and lead to what it led to.
+  // After a crash an erased hint may come back, and lead to the row that it led to.
   const bool is_found = key.has_hints() ? found != 0 : found == 1;
   if (is_found && others == 0) return {};
   return Status(

@@ -13,7 +13,7 @@ struct TableData;
 
 /// Full audit of a quiet table: dictionaries, groups, rows, check conditions, key indexes and index
 /// runs. Foreign keys are audited elsewhere (TableReferences::verify), as they need two tables.
-/// Thread-safety: one thread; nobody writes to the table.
+/// Thread-safety: one thread; no transaction writes to the table.
 class TableAudit final {
  public:
   explicit TableAudit(const TableData& data) noexcept : data_(data) {}

@@ -13,7 +13,7 @@ bool has_hints(const TableLayout& layout, const StoredSchema& stored, std::size_
   return layout.hints_offset != 0 && (stored.added_keys >> place & 1) == 0;
 }
 
-// With hints the runs are for ordered keys only, and for those that have none.
+// A key with a hint index has only its ordered entries in runs.
 std::vector<KeyShape> shapes_of(const TableLayout& layout, const StoredSchema& stored) {
   std::vector<KeyShape> shapes;
   shapes.reserve(stored.schema.keys.size());

@@ -51,11 +51,11 @@ struct TableData final {
   /// The answer to a ColumnId that names no column, or none any longer.
   Status no_column(ColumnId column) const { return no_column(definition(), column); }
   Status no_column(const TableDefinition& now, ColumnId column) const;
-  /// Whether rows may be given with so many values: all, or those of before columns were added.
+  /// Whether rows may have `width` values: one per column, or fewer from before columns were added.
   bool takes_width(const TableDefinition& now, std::size_t width) const noexcept {
     return width <= now.columns.size() && width >= layout.column_count;
   }
-  /// The value of a cell; the same as the column's, faster.
+  /// Decodes a cell like the column, but faster.
   Value decode(const columns::RowLayout& cells, const std::byte* row,
                std::size_t column) const noexcept;
   void decode_all(const columns::RowLayout& cells, const std::byte* row,
@@ -68,7 +68,7 @@ struct TableData final {
   void make_keys();
   /// Opening, when the runs are loaded: tells each key whether it is looked for in them.
   void find_keys_in_runs() noexcept;
-  /// Opening: everything that transactions and queries read.
+  /// Opening: adds all pages that transactions and queries read.
   void add_pages(pmem::WarmList& pages) const;
 
   pmem::Pool& pool;

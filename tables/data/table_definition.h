@@ -13,14 +13,14 @@
 
 namespace flugs::engine {
 
-/// What a definition asks of the values of one column. Those of all columns lie side by side, so
-/// that checking a row does not read a schema per value.
+/// What a definition demands of the values of one column. These entries are side by side, so that
+/// checking a row does not read a schema per value.
 struct DefinedColumn {
   Type type = Type::kInt64;
   bool nullable = true;
   bool is_dropped = false;
 
-  /// Whether the value needs no closer look: columns::Column::check says what is wrong with others.
+  /// Whether the value passes; columns::Column::check says what is wrong with other values.
   bool takes(const Value& value) const noexcept {
     if (is_dropped) return false;
     if (value.is_null()) return nullable;
@@ -29,19 +29,19 @@ struct DefinedColumn {
   }
 };
 
-/// What a table is called, has and demands, as it stands: another takes its place when the table is
-/// altered, so that who reads it sees all of a change or nothing. But for the list of columns'
-/// changes, which only who alters the table asks for (TableColumns::stored), and which gets another
-/// entry whenever a column begins anew: definitions stay as long as the table.
+/// The name, contents and constraints of a table at one moment. Altering the table replaces the
+/// definition, so that a reader sees all of a change or nothing. It leaves out the list of columns'
+/// changes, which only a thread that alters the table needs (TableColumns::stored): that list gets
+/// an entry whenever a column is rewritten, and definitions stay as long as the table.
 ///
-/// A statement that writes takes one definition and keeps to it: the number of columns, which of
-/// them are dropped, their types and defaults, and the checks are those of one moment. The table's
-/// columns (TableData::columns) are never fewer than the definition has, and what they hold by then
-/// (another type, another edition) takes any value that the definition allows.
+/// A statement that writes uses one definition to its end: the number of columns, which of them are
+/// dropped, their types and defaults, and the checks are those of one moment. The table
+/// (TableData::columns) never has fewer columns than the definition, and its present columns (of
+/// another type or edition, perhaps) take any value that the definition allows.
 ///
 /// Thread-safety: immutable.
 struct TableDefinition {
-  /// Of a schema that complete_schema has passed.
+  /// The schema must have passed complete_schema.
   explicit TableDefinition(StoredSchema of) : stored(std::move(of)) {
     checks.reserve(stored.schema.checks.size());
     for (const CheckSchema& check : stored.schema.checks) checks.emplace_back(stored.schema, check);
@@ -59,7 +59,7 @@ struct TableDefinition {
 
   const StoredSchema stored;  ///< without changed_columns
   std::vector<CheckConstraint> checks;
-  std::vector<DefinedColumn> columns;  ///< all that there are, dropped ones included
+  std::vector<DefinedColumn> columns;  ///< all columns, with dropped ones
 };
 
 }  // namespace flugs::engine

@@ -18,8 +18,8 @@ bool has_much_to_check(const TableData& data) noexcept {
                                  [](const auto& key) { return key->has_much_to_check(); });
 }
 
-// Some milliseconds' work, as who drops the table waits for it. What is found wrong is found again
-// by check_hints.
+// Works for some milliseconds at most, because a drop of the table waits for it. check_hints finds
+// again any damage found here.
 bool check_more_entries(const TableData& data, Mutex& build_mutex) {
   constexpr std::uint32_t kAtATime = 1u << 16;
   const std::lock_guard guard(build_mutex);
@@ -31,7 +31,7 @@ bool check_more_entries(const TableData& data, Mutex& build_mutex) {
   return has_more;
 }
 
-// Not while one of them goes (DatabaseCore::retire_key).
+// Must not run while a key is dropped (DatabaseCore::retire_key).
 Status check_hints(const TableData& data, Mutex& build_mutex) {
   while (check_more_entries(data, build_mutex)) {
   }
@@ -50,7 +50,7 @@ Status check_hints(const TableData& data, Mutex& build_mutex) {
   return first;
 }
 
-// Of hints that opening left one column's at a time: each takes long.
+// Enters the hints that opening left for one column at a time, as each column takes long.
 bool keep_hints(const columns::ColumnArray& columns, pmem::Persister& persister,
                 std::uint32_t at_most) noexcept {
   bool has_more = false;

@@ -27,7 +27,7 @@ std::uint64_t checksum_of(const TableLayout& layout) noexcept {
   return XXH3_64bits_withSeed(bytes + layout.schema_offset, layout.schema_bytes, sum);
 }
 
-// What no change of a schema touches.
+// Whether the parts of a column that no change of a schema touches are the same.
 bool is_same_column(const ColumnSchema& a, const ColumnSchema& b) noexcept {
   return a.type == b.type && a.encoding == b.encoding && a.nullable == b.nullable &&
          a.scale == b.scale && (a.auto_increment == b.auto_increment || b.dropped);
@@ -91,8 +91,8 @@ Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& sche
 
 namespace {
 
-// What changes of the schema made: layouts of the columns that were added, and of the later
-// editions of columns whose type changed.
+// Checks what changes of the schema made: layouts of added columns, and of the later editions of
+// columns whose type changed.
 Status check_later_columns(pmem::Pool& pool, const TableLayout& layout,
                            const StoredSchema& stored) {
   const auto check = [&](std::uint64_t offset, std::size_t column, const ColumnSchema& schema) {

@@ -15,8 +15,8 @@ namespace flugs::engine {
 // A table's own extent in the pool: TableLayout, the layouts of the columns it was created with,
 // its schema, and its hint indexes. It never changes its size: what comes later lies elsewhere.
 
-/// Bytes of a row with all columns as wide as they can get. Fails with kInvalidArgument when a row
-/// could get too large.
+/// Bytes of a row whose columns are all as wide as they can get. Fails with kInvalidArgument when a
+/// row could get too large.
 Result<std::uint32_t> widest_row(const TableSchema& schema);
 /// Makes a new table's extent, flushed but not fenced. Fails with kInvalidArgument, kOutOfSpace.
 Result<pmem::Extent> make_table_layout(pmem::Pool& pool, const TableSchema& schema,

@@ -31,7 +31,8 @@ mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead) {
       data.keys[k]->erase_superseded(dead.row, dead.hash_of_key(k));
     }
   }
-  // The merge may move the entry meanwhile, and have read it before: then once more, where it is.
+  // The merge may move the entry meanwhile, and may have read it before this store: then store
+  // again, in its new place.
   for (;;) {
     mvcc::VersionLayout* version = data.rows.stamped_version(dead.row);
     if (version == nullptr) return nullptr;

@@ -14,10 +14,10 @@ struct TableData;
 /// Undoes one change of a key index. Changes are undone in reverse order.
 void undo_index_change(TableData& data, const IndexChange& change);
 
-/// Garbage collection, step 1: takes the row out of every index that names it, and makes it never
-/// created. Returns the entry that says so, to be flushed; null when the row has none any more.
+/// Garbage collection, step 1: takes the row out of every index that names it, then stamps it as
+/// never created. Returns the stamped entry, to be flushed; null when the row has none any more.
 mvcc::VersionLayout* unlink_dead(TableData& data, const DeadRow& dead);
-/// Brings what unlink_dead will touch on its way into the caches.
+/// Starts fetching the memory that unlink_dead will touch.
 void prefetch_unlinking(const TableData& data, const DeadRow& dead) noexcept;
 
 }  // namespace flugs::engine

@@ -12,12 +12,12 @@ namespace flugs::engine {
 
 namespace {
 
-// Positions of rows that one task goes through.
+// Row positions per task.
 constexpr std::uint32_t kRowsPerBuildTask = 1u << 16;
 
 }  // namespace
 
-// Rows from `first` to `end` - 1 that were created and that the key does not find through a run.
+// Visits the created rows from `first` to `end` - 1 that the key does not find through a run.
 void IndexBuild::for_each_unserved(const KeyIndex& key, std::uint32_t first, std::uint32_t end,
                                    FunctionRef<void(std::uint32_t row)> visit) const {
   while (first < end) {
@@ -55,7 +55,7 @@ void IndexBuild::rebuild_ordered(std::size_t key_index) {
   key.build_ordered(live);
 }
 
-// One key by all threads.
+// Makes the hash index of one key with all threads.
 Status IndexBuild::rebuild_hash(std::size_t key, recovery::Phases& phases) {
   const std::uint64_t rows = data_.rows.rows_end();
   const std::uint64_t indexed = unserved_rows(*data_.keys[key]);
@@ -136,8 +136,8 @@ DeferredIndexes IndexBuild::still_deferred() const noexcept {
   return found;
 }
 
-// Of a hash index that is in the pool nothing is left to be made. One in DRAM answers without what
-// it lacks, too (KeyIndex::lookup).
+// A hash index in the pool is already complete. A hash index in DRAM answers even without the rows
+// that it lacks (KeyIndex::lookup).
 Status IndexBuild::prepare_lookup(std::size_t key) noexcept {
   if (!data_.keys[key]->is_unique()) return prepare_range();
   if (data_.keys[key]->has_hints()) return {};
@@ -153,8 +153,8 @@ Status IndexBuild::prepare_range() noexcept {
   return {};
 }
 
-// All are right, and kept up, without their indexes: they are not waited for when there is somebody
-// who makes them.
+// Writes are right without the indexes, and maintain them: a writer does not wait for them if a
+// thread makes them.
 Status IndexBuild::prepare_write() noexcept {
   if (waits_for_all()) return build(DeferredIndexes::kAllIndexes);
   ask_for(kEveryKey);
@@ -177,7 +177,7 @@ Status IndexBuild::build(std::uint8_t indexes) noexcept {
     built = run();
     if (built.ok()) {
       deferred_.fetch_and(static_cast<std::uint8_t>(~kind), std::memory_order_acq_rel);
-    } else if (built.code() != StatusCode::kNotFound) {  // dropped: it may yet stay
+    } else if (built.code() != StatusCode::kNotFound) {  // dropped: the drop may yet fail
       status_ = built;
       has_failed_.store(true, std::memory_order_relaxed);
     }

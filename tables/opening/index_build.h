@@ -25,8 +25,9 @@ struct TableData;
 /// them. Until then look-ups and ranges look at the rows that an index may lack (decision 0020).
 ///
 /// Invariants: which rows an index may lack is settled at opening. Writers enter what they write
-/// since. One thread at a time makes indexes of a table; the mutex also keeps away who checks hints
-/// or gives back former editions. After a failure nothing can be written to the table any more.
+/// since. One thread at a time makes indexes of a table; the mutex also keeps away threads that
+/// check hints or free former editions. After a failure nothing can be written to the table any
+/// more.
 ///
 /// Thread-safety: any thread, except what says "opening".
 class IndexBuild final {
@@ -43,13 +44,13 @@ class IndexBuild final {
   /// Opening: makes one key's index by all threads.
   Status rebuild_hash(std::size_t key, recovery::Phases& phases);
   void rebuild_ordered(std::size_t key);
-  /// Positions of rows that the key does not find through a run.
+  /// Number of row positions that the key does not find through a run.
   std::uint64_t unserved_rows(const KeyIndex& key) const noexcept;
 
   /// Opening: defers these; `threads` make them later. When `stops` becomes true that ends soon.
   void defer(const DeferredIndexes& indexes, std::uint32_t threads, mvcc::TransactionSlots& slots,
              const std::atomic<bool>& stops) noexcept;
-  /// Whether there is a thread that makes them without being asked. Before anybody uses the table.
+  /// Whether a thread makes the indexes unasked. Call it before the table is used.
   void set_builds_later(bool builds_later) noexcept;
   /// Whether some of these kinds are still deferred: if not, nothing need be prepared.
   bool is_deferred(std::uint8_t kinds = DeferredIndexes::kAllIndexes) const noexcept {
@@ -65,7 +66,7 @@ class IndexBuild final {
   /// with kCorrupt (for good: then nothing can be written), kNotFound (the table is being dropped),
   /// kCancelled (the database is being closed).
   Status build(std::uint8_t kinds) noexcept;
-  /// When indexes that are left were first wanted, by a clock of this class's; 0: nobody wants any.
+  /// When indexes that are left were first wanted, by a clock of this class; 0: not yet.
   std::int64_t asked_at() const noexcept;
   /// What opening deferred, and how much of it is left.
   const DeferredIndexes& deferred_at_opening() const noexcept { return at_opening_; }
@@ -73,19 +74,19 @@ class IndexBuild final {
   bool has_failed() const noexcept { return has_failed_.load(std::memory_order_relaxed); }
   double build_ms() const noexcept { return us_.load(std::memory_order_relaxed) / 1000.0; }
 
-  /// Whether `newer` is a later version of the record of `row`, which the snapshot sees, and none
-  /// in between has another key.
+  /// Whether `newer` is a later version of the record of `row`, which the snapshot sees, and no
+  /// version between them has another key.
   bool leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
                 const mvcc::Visibility& snapshot) const;
-  /// Visits rows in the range for which `is_wanted` holds, in order, until `visit` returns false.
-  /// Nothing is wanted that no snapshot from `oldest_snapshot` on sees.
+  /// Visits the rows in the range for which `is_wanted` holds, in order, until `visit` returns
+  /// false. `is_wanted` may hold only for rows that some snapshot from `oldest_snapshot` on sees.
   void walk(const KeyIndex& key, const KeyRange& range, std::uint64_t oldest_snapshot,
             FunctionRef<bool(std::uint32_t row)> is_wanted,
             FunctionRef<bool(std::uint32_t row)> visit) const;
 
   /// Held while indexes are made, hints checked, or former editions given back.
   Mutex& mutex() noexcept { return mutex_; }
-  /// The table is dropped: nobody makes indexes of it on return, nor will.
+  /// Called when the table is dropped: on return no thread makes indexes of it, and none will.
   void wait() { const std::lock_guard guard(mutex_); }
   /// Opening's snapshot need not be held back for this table any more.
   void release_opening() noexcept;
@@ -116,7 +117,7 @@ class IndexBuild final {
   std::atomic<bool> has_failed_{false};
   std::atomic<bool> keeps_opening_{false};
   std::uint32_t threads_ = 0;
-  std::atomic<std::uint64_t> ordered_since_{0};  // ordered keys are whole for snapshots from it on
+  std::atomic<std::uint64_t> ordered_since_{0};  // snapshots from it on find ordered keys complete
   DeferredIndexes at_opening_;
   const std::atomic<bool>* stops_ = nullptr;
   mvcc::TransactionSlots* slots_ = nullptr;  // when indexes were deferred

@@ -1,5 +1,5 @@
-// Unique keys of rows in the delta after opening: made while transactions go on, the one that was
-// asked for first before all others (decision 0020).
+// Unique keys of rows in the delta after opening: made while transactions run, the first that was
+// asked for before all others (decision 0020).
 
 #include <algorithm>
 #include <functional>
@@ -16,8 +16,8 @@ namespace flugs::engine {
 
 namespace {
 
-// Positions of rows that are entered at a time, an eighth of the table, so that look-ups soon have
-// less to look through: at most 32 MB of entries.
+// Row positions that are entered at a time: an eighth of the table, so that look-ups soon have
+// fewer rows to search; at most 32 MB of entries.
 constexpr std::uint32_t kRowsEnteredMax = 1u << 22;
 constexpr std::uint32_t kRowsEnteredMin = 1u << 12;
 constexpr std::uint32_t kPartsWished = 8;
@@ -25,8 +25,8 @@ constexpr std::uint32_t kRowsPerSource = 1u << 16;
 
 }  // namespace
 
-// From a version to an older one with the same key that the snapshot sees: what lies between them
-// is newer than the snapshot, so that no row of it has been used again.
+// Goes from a version to an older one with the same key that the snapshot sees. The versions
+// between them are newer than the snapshot, so no row of them has been reused.
 bool IndexBuild::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_t row,
                           const mvcc::Visibility& snapshot) const {
   for (std::uint32_t at = newer; at != kNoRow; at = data_.rows.previous(at)) {
@@ -36,10 +36,10 @@ bool IndexBuild::leads_to(const KeyIndex& key, std::uint32_t newer, std::uint32_
   return false;
 }
 
-// Of the rows from `first` to `end` - 1 those that were there at opening, whatever has become of
-// them since: none leaves the indexes before all are in (keep_opening), so that every snapshot
-// finds them. Writers enter what they write; what they have replaced, and entered the replacement
-// of, is reached from that.
+// Enters those rows from `first` to `end` - 1 that were there at opening, even if they were deleted
+// or replaced since: none leaves the indexes before all are in (keep_opening), so that every
+// snapshot finds them. Writers enter the rows that they write. If a writer replaced a row and
+// entered the replacement, the replacement leads to it.
 Status IndexBuild::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_t end,
                                 recovery::Phases& phases) {
   DeferredRows& deferred = *key.deferred_rows();
@@ -77,7 +77,7 @@ Status IndexBuild::enter_hashed(KeyIndex& key, std::uint32_t first, std::uint32_
   return {};
 }
 
-// Of keys that lack rows the one that was asked for first; else any.
+// The key that was asked for first, of those that lack rows; any of them if none was asked for.
 KeyIndex* IndexBuild::next_to_enter() const noexcept {
   KeyIndex* next = nullptr;
   std::int64_t asked_at = std::numeric_limits<std::int64_t>::max();
@@ -108,7 +108,7 @@ Status IndexBuild::build_hash(recovery::Phases& phases) {
   return {};
 }
 
-// Before anybody uses the table.
+// Called before the table is used.
 void IndexBuild::set_builds_later(bool builds_later) noexcept {
   builds_later_ = builds_later;
   const bool is_left = builds_later && is_deferred(DeferredIndexes::kHashIndexes);
@@ -120,7 +120,7 @@ void IndexBuild::release_opening() noexcept {
   if (keeps_opening_.exchange(false)) slots_->release_opening();
 }
 
-// When somebody first wanted indexes that are to be made; 0: nobody has, or there are none.
+// When missing indexes were first wanted; 0: not yet, or none are missing.
 std::int64_t IndexBuild::asked_at() const noexcept {
   return (deferred_.load(std::memory_order_relaxed) & DeferredIndexes::kAllIndexes) == 0
              ? 0

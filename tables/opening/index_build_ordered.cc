@@ -1,5 +1,5 @@
-// Ordered keys of rows in the delta after opening: looked up before they are made, and made while
-// transactions go on (decision 0020).
+// Ordered keys of rows in the delta after opening: searched before they are made, and made while
+// transactions run (decision 0020).
 
 #include <algorithm>
 #include <functional>
@@ -13,16 +13,16 @@ namespace flugs::engine {
 
 namespace {
 
-// Positions of rows that a thread enters, sorted, under one snapshot: 4 MB of entries. What dies
-// meanwhile waits for so long until it is given free.
+// Row positions that a thread enters, sorted, under one snapshot: 4 MB of entries. Rows that die
+// meanwhile become free only after that.
 constexpr std::uint32_t kRowsEntered = 1u << 18;
 
 }  // namespace
 
-// Rows in the range for which `is_wanted` holds, in order, until `visit` returns false. Nothing is
-// wanted that no snapshot from `oldest_snapshot` on sees. While the key is being made, or was when
-// that snapshot was taken, rows that it may lack are looked at one by one. Which those are was
-// settled at opening.
+// Visits the rows in the range for which `is_wanted` holds, in order, until `visit` returns false.
+// `is_wanted` may hold only for rows that some snapshot from `oldest_snapshot` on sees. While the
+// key is being made, or was when that snapshot was taken, the rows that it may lack are checked one
+// by one. Which rows these are was settled at opening.
 void IndexBuild::walk(const KeyIndex& key, const KeyRange& range, std::uint64_t oldest_snapshot,
                       FunctionRef<bool(std::uint32_t row)> is_wanted,
                       FunctionRef<bool(std::uint32_t row)> visit) const {
@@ -37,10 +37,10 @@ void IndexBuild::walk(const KeyIndex& key, const KeyRange& range, std::uint64_t 
   key.walk(range, visit_wanted, &entries);
 }
 
-// Writers enter what they write since opening, and take out what is given free. What was there is
-// entered here, if a snapshot of now sees it: while that is held nothing of it is given free, so
-// that no entry is of a row that is something else by now. A transaction that began before the
-// last of these snapshots may see rows that have no entry.
+// Writers have entered the rows that they wrote since opening, and take out rows that become free.
+// Older rows are entered here, if a present snapshot sees them: while that snapshot is held none of
+// them becomes free, so no entry names a row that was reused. A transaction that began before the
+// last of these snapshots may see rows without an entry.
 Status IndexBuild::enter_ordered(KeyIndex& key, recovery::Phases& phases) {
   const std::uint32_t end = data_.rows.rows_end();
   for (std::uint32_t first = 0; first < end;) {
@@ -70,7 +70,7 @@ Status IndexBuild::build_ordered(recovery::Phases& phases) {
   for (const std::size_t key : KeyPlaces(data_.keys.kept()))
     if (data_.keys[key]->is_ordered())
       if (Status s = enter_ordered(*data_.keys[key], phases); !s.ok()) return s;
-  // If nobody makes indexes without being asked, nobody has written yet.
+  // If no thread makes indexes unasked, no transaction has written yet.
   if (builds_later_) ordered_since_.store(slots_->advance(), std::memory_order_relaxed);
   return {};
 }

@@ -19,10 +19,10 @@ namespace flugs::engine {
 
 namespace {
 
-/// What the stamps of a row say that was there at opening.
+/// What the stamps say of a row that was there at opening.
 enum class Found : std::uint8_t {
   kLive,
-  kStaleTag,    // live; a tag says that somebody was, or is, about to delete it
+  kStaleTag,    // live; a tag says that a transaction was, or is, about to delete it
   kDeletedNow,  // since opening
   kDead,        // before, or never committed
   kImpossible,
@@ -68,8 +68,8 @@ void end_tag(mvcc::VersionLayout& version, pmem::Persister& persister) {
 // Must hold:  1 durable before the row is written again, else old stamps and new cells could meet.
 //             Later, no snapshot as old as step 1 may be left when the row is written again: a
 //             reader may have seen that it was created, and then see that it is not deleted.
-//             No row is given free that somebody else gives free: one that was deleted since
-//             opening is left to garbage collection, which has its block swept before it begins.
+//             No row may be freed twice: one that was deleted since opening is left to garbage
+//             collection, which has its block swept before it begins.
 Status RowSweep::sweep(std::uint32_t first, std::uint32_t end, Moment moment,
                        const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
                        pmem::Persister& persister, Counts& counts) const {
@@ -86,7 +86,7 @@ Status RowSweep::sweep(std::uint32_t first, std::uint32_t end, Moment moment,
   return {};
 }
 
-// Rows of one chunk, UnsweptRows::kBlockRows at most.
+// Sweeps rows of one chunk, UnsweptRows::kBlockRows at most.
 Status RowSweep::sweep_rows(std::uint32_t first, std::uint32_t end, Moment moment,
                             const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
                             pmem::Persister& persister, Counts& counts) const {
@@ -107,7 +107,7 @@ Status RowSweep::sweep_rows(std::uint32_t first, std::uint32_t end, Moment momen
     if (found == Found::kStaleTag && moment == Moment::kOpening) end_tag(version, persister);
   }
   counts.live += live_count;
-  // Codes are looked up without another check from here on.
+  // From here on codes are used without another check.
   return check_cells(data_, first, std::span(live.data(), live_count));
 }
 
@@ -122,8 +122,8 @@ Status RowSweep::impossible_stamps(std::uint32_t row, const mvcc::TransactionSlo
                                      mvcc::is_tag(deleted) ? 0 : deleted)));
 }
 
-// The rows of a group that died stay where they are: the next merge leaves them out. Of a group
-// that a run serves nothing but its version blocks is looked at.
+// The dead rows of a group stay where they are: the next merge leaves them out. In a group that a
+// run serves only the version blocks are read.
 Status RowSweep::sweep_group(const RowGroup& group, std::uint32_t first, std::uint32_t end,
                              Moment moment, const mvcc::TransactionSlots& slots,
                              pmem::Persister& persister, Counts& counts) const {
@@ -133,7 +133,7 @@ Status RowSweep::sweep_group(const RowGroup& group, std::uint32_t first, std::ui
   for (std::uint32_t row = first; row < end; ++row) {
     const std::uint32_t offset = row - group_first;
     mvcc::VersionLayout* version = group.stamped_version(offset);
-    if (version == nullptr && is_served) {  // nothing in the whole block
+    if (version == nullptr && is_served) {  // nothing to do in the whole block
       row = group_first + (offset | (RowGroupLayout::kBlockRows - 1));
       continue;
     }
@@ -153,8 +153,8 @@ Status RowSweep::sweep_group(const RowGroup& group, std::uint32_t first, std::ui
   return {};
 }
 
-// Of a block that was taken. What is wrong is kept for whoever asks; dead rows of a damaged block
-// are not used again.
+// Sweeps a block that was taken. Keeps an error for later callers; dead rows of a damaged block are
+// not reused.
 void RowSweep::sweep_block(std::uint32_t block) {
   const std::uint32_t first = block * UnsweptRows::kBlockRows;
   std::vector<std::uint32_t> free;
@@ -173,8 +173,8 @@ void RowSweep::sweep_block(std::uint32_t block) {
 }
 
 std::uint32_t RowSweep::rows_left_unswept(std::size_t tables) const noexcept {
-  // What slots had been granted at a crash lies at the end. Of many tables less is swept of each,
-  // so that opening does not take longer with their number than their loading.
+  // Rows that slots had been granted at a crash are at the end. With many tables fewer rows of each
+  // are swept, so that sweeping does not take longer than loading them.
   constexpr std::uint32_t kSweptAtOnce = 1u << 13;
   constexpr std::size_t kSweptInAll = std::size_t{1} << 17;
   const std::uint32_t share = static_cast<std::uint32_t>(std::clamp<std::size_t>(
@@ -188,7 +188,7 @@ void RowSweep::defer(std::uint32_t end, mvcc::TransactionSlots& slots) {
   unswept_.leave(end);
 }
 
-// A block that another thread sweeps is not waited for: that thread may be of the least priority.
+// Does not wait for a block that another thread sweeps: that thread may have the lowest priority.
 bool RowSweep::may_unlink(std::uint32_t row, std::size_t& sweeps_left) {
   if (__builtin_expect(!unswept_.has(row), 1)) return true;
   const std::uint32_t block = row / UnsweptRows::kBlockRows;

@@ -21,8 +21,8 @@ struct TableData;
 /// rows at once, in parallel; it may defer the first ones, in blocks.
 ///
 /// Invariants: a deferred block is swept once, by the thread that takes it. No row of it leaves an
-/// index, or is given free, before that. What is found wrong later is kept, and told to every
-/// caller of sweep_all.
+/// index, or is given free, before that. An error found later is kept, and returned to every caller
+/// of sweep_all.
 ///
 /// Thread-safety: any thread, except defer.
 class RowSweep final {
@@ -44,20 +44,20 @@ class RowSweep final {
                const mvcc::TransactionSlots& slots, std::vector<std::uint32_t>& free,
                pmem::Persister& persister, Counts& counts) const;
   /// Opening: how many rows may be deferred, from the first on, a multiple of
-  /// UnsweptRows::kBlockRows, unless keys are made of them. There are so many `tables`.
+  /// UnsweptRows::kBlockRows, unless keys are made of them. `tables`: their number.
   std::uint32_t rows_left_unswept(std::size_t tables) const noexcept;
   /// Opening: defers the rows below `end`, a multiple of UnsweptRows::kBlockRows.
   void defer(std::uint32_t end, mvcc::TransactionSlots& slots);
 
-  /// Whether garbage collection may unlink a row, which must be swept before: not while another
-  /// thread sweeps it. Sweeps its block if nobody has, and `sweeps_left` is not 0 yet.
+  /// Whether garbage collection may unlink a row: not before it is swept, nor while a thread sweeps
+  /// it. Sweeps its block if no thread has, unless `sweeps_left` is 0.
   bool may_unlink(std::uint32_t row, std::size_t& sweeps_left);
   /// Sweeps a deferred block; false: none is left that no other thread has taken.
   bool sweep_more();
   /// Sweeps all that is left. Fails with kCorrupt for any row since opening.
   Status sweep_all();
   std::uint32_t unswept_rows() const noexcept { return unswept_.rows(); }
-  /// The table is dropped: nothing of it is being swept any more on return.
+  /// Called when the table is dropped: on return no thread sweeps rows of it.
   void forget() noexcept { unswept_.forget(); }
 
  private:

@@ -14,8 +14,8 @@
 
 namespace flugs::engine {
 
-/// Rows that a statement has made so far. They are listed when somebody asks, as cascades hardly
-/// ever come to a row of which the transaction has made another version.
+/// Rows that a statement has made so far. They are listed only when needed: cascades hardly ever
+/// come to a row of which the transaction has made another version.
 class RowsMade {
  public:
   RowsMade(const TransactionContext& context, const TransactionMark& mark)
@@ -27,8 +27,8 @@ class RowsMade {
         rows_.insert(name_of(write.table, write.row));
     return rows_.contains(name_of(table.id().value(), row));
   }
-  /// The version of the record that was there before the statement; the row itself, if that was
-  /// there, or there was none.
+  /// The version of the record from before the statement; `row` itself if it is that version, or if
+  /// there was none.
   std::uint32_t before(const Table& table, std::uint32_t row) {
     const bool is_own =
         mvcc::load_stamp(table.rows().version(row).created) == context_.visibility.own_tag();
@@ -43,7 +43,7 @@ class RowsMade {
   }
 
   const TransactionContext& context_;
-  std::size_t next_;  // of the writes: not listed yet
+  std::size_t next_;  // the first write that is not listed yet
   std::unordered_set<std::uint64_t> rows_;
 };
 
@@ -51,8 +51,9 @@ namespace {
 
 using CascadeValues = std::array<Value, kKeyColumnsMax>;
 
-/// In one statement a column of a row gets one value, but for NULL. Else rows that refer to what
-/// they were before could take turns for ever (SQL: triggered data change violation).
+/// Checks that one statement gives a column of a row only one value besides NULL. Otherwise rows
+/// that refer to their own former values could change in turn for ever (SQL: triggered data change
+/// violation).
 Status check_first_change(const ForeignKey& foreign, RowsMade& made, std::uint32_t row,
                           std::span<const ColumnValue> changes) {
   const std::uint32_t before = made.before(foreign.child, row);
@@ -72,8 +73,8 @@ Status check_first_change(const ForeignKey& foreign, RowsMade& made, std::uint32
 
 }  // namespace
 
-// What the foreign keys say is to be done with rows that referred to the one that was deleted by
-// the write, or replaced by the row of the write before it.
+// Does what the foreign keys demand for rows that refer to the row that this write deleted, or that
+// the write before it replaced.
 Status Cascade::act_on_children(Table& parent, std::size_t write, RowsMade& made) {
   const std::uint32_t old = context_.writes[write].row;
   const TableData& data = parent.data();
@@ -133,7 +134,8 @@ Status Cascade::act_on_child(Table& child, std::uint32_t row,
                          : writer.update_only(RowId(row), changes).status();
 }
 
-// Indexes that opening left, of tables whose keys will be looked up or whose rows may be changed.
+// Prepares the indexes that opening left, for tables whose keys will be looked up or whose rows may
+// change.
 Status Cascade::prepare_related(Table& table) noexcept {
   for (const auto& foreign : table.references().foreign_keys())
     if (foreign->parent.index_build().is_deferred())
@@ -147,8 +149,8 @@ Status Cascade::prepare_related(Table& table) noexcept {
   return {};
 }
 
-// Follows foreign keys from what the statement has written, and from what that has written in turn.
-// Rows are asked at the end, when all is done that is to be done. On failure nothing is left.
+// Follows foreign keys from the statement's writes, and from the writes that follow. Checks the
+// rows at the end, when all writes are done. On failure it leaves nothing behind.
 Status Cascade::finish() {
   const Visit visiting(context_);  // which may take long
   Status s;
@@ -172,7 +174,8 @@ Status Cascade::finish() {
   }
   if (s.ok()) return s;
   if (s.code() == StatusCode::kConflict) context_.conflicts.add();
-  // The refusal rests on the rows on the way to it, which keep no trace of the statement.
+  // The refusal depends on rows that were changed on the way to it, and undoing leaves no trace of
+  // them: so note them as read.
   for (std::size_t i = mark_.writes; i < context_.writes.size() && reads != nullptr; ++i)
     if (context_.writes[i].deletes)
       reads->add_row(*context_.table_of(context_.writes[i].table), context_.writes[i].row);

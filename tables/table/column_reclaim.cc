@@ -12,7 +12,7 @@ namespace flugs::engine {
 
 namespace {
 
-/// What a row that has its code now would have instead, at most.
+/// Bytes that a row would have instead of its code, at most.
 std::uint64_t cell_bytes(const columns::Column& column) noexcept {
   if (!column.is_dictionary()) return 0;
   return column.is_text() ? 16 : 8;
@@ -32,8 +32,8 @@ std::uint64_t ColumnReclaim::bytes_of_column(std::size_t i) const {
   return bytes_owned(*data_.columns[i]);
 }
 
-// Groups have numbers themselves, and of texts the long ones' bytes in the column's heap, each text
-// once.
+// Groups store numbers themselves. Of texts they need the bytes of long ones in the column's heap,
+// each text once.
 std::uint64_t ColumnReclaim::bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
                                           FunctionRef<bool(std::size_t chunk)> is_merged) const {
   const columns::Column& column = *data_.columns[i];
@@ -50,7 +50,7 @@ std::uint64_t ColumnReclaim::bytes_needed(std::size_t i, mvcc::TransactionSlots&
   return bytes;
 }
 
-// Each long text once for every row, and for dead ones that an index names by it, which keep it.
+// Counts each long text once per row; also those of dead rows whose index entry needs the text.
 std::uint64_t ColumnReclaim::bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const {
   const columns::Column& column = *data_.columns[i];
   if (!column.is_text()) return 0;
@@ -72,7 +72,7 @@ std::uint64_t ColumnReclaim::text_bytes_in_chunk(std::size_t i, std::size_t chun
                                                  mvcc::TransactionSlots& slots,
                                                  bool with_dead) const {
   const columns::Column& column = *data_.columns[i];
-  const mvcc::SnapshotHold hold(slots);  // nobody writes to rows that it sees, or saw
+  const mvcc::SnapshotHold hold(slots);  // no thread writes to rows that it sees, or saw
   const mvcc::Visibility visibility = hold.visibility();
   const std::uint32_t first = data_.rows.first_row_of(chunk);
   const std::uint32_t end = std::min(first + data_.rows.rows_of(chunk), data_.rows.rows_end());
@@ -85,7 +85,7 @@ std::uint64_t ColumnReclaim::text_bytes_in_chunk(std::size_t i, std::size_t chun
   return bytes;
 }
 
-// Protocol change_type, with the type that it has: what it owns begins empty.
+// Protocol change_type with the present type: the new edition owns nothing at first.
 Status ColumnReclaim::rewrite_column(std::size_t number) {
   return columns_.begin_edition(number, data_.columns[number]->type());
 }
@@ -103,7 +103,7 @@ bool ColumnReclaim::keeps_former(std::size_t chunk, std::uint64_t bytes) const {
   return false;
 }
 
-// Whether nobody needs any more what the edition owns.
+// Whether nothing needs what the edition owns any more.
 bool ColumnReclaim::is_left_over(std::size_t i, const columns::Column& former) const noexcept {
   if (!former.is_used() ||
       data_.rows.is_read_as(i, former.edition(), TableColumns::needs_groups(former)))
@@ -112,9 +112,9 @@ bool ColumnReclaim::is_left_over(std::size_t i, const columns::Column& former) c
 }
 
 // Whether the list of changes can do without the editions between the column's first and its
-// newest: no group names one of them, and no cell is of any but the newest, so that nobody looks
-// for one. A group of NULLs alone needs nothing of its edition, but says its number: opening must
-// find it in the list, and no other edition may be given it.
+// newest: no group names one of them, and all cells are of the newest, so no reader looks for one.
+// A group with only NULLs needs nothing of its edition, but names its number: opening must find
+// that number in the list, and no other edition may get it.
 bool ColumnReclaim::has_middle_to_forget(std::size_t i) const noexcept {
   const columns::Column* former = data_.columns[i]->former();
   if (former == nullptr || former->former() == nullptr || data_.columns[i]->is_dropped())
@@ -137,9 +137,10 @@ bool ColumnReclaim::has_left_over() const noexcept {
   return false;
 }
 
-// No step of it is in the pool: what nothing leads to is free at the next opening, too.
+// No step of it is in the pool: after a crash, opening frees what nothing leads to.
 std::uint64_t ColumnReclaim::release_former_editions() {
-  // Who checks hints has them from the columns. Who builds indexes is not waited for.
+  // A check of hints uses the editions' hints, so it must not run now. Do not wait for a build of
+  // indexes.
   const std::unique_lock guard(build_mutex_, std::try_to_lock);
   if (!guard.owns_lock()) return 0;
   std::uint64_t bytes = 0;
@@ -187,7 +188,7 @@ void ColumnReclaim::forget_editions() {
   const Status altered = columns_.alter(std::move(next), [&] {
     for (const std::size_t i : shortened) data_.columns[i]->forget_middle_editions();
   });
-  if (!altered.ok()) return;  // a full pool: the list stays as long as it is until the next merge
+  if (!altered.ok()) return;  // a full pool: the list keeps its length until the next merge
   for (const pmem::Extent& layout : layouts) data_.pool.allocator().release(layout);
 }
 

@@ -28,25 +28,25 @@ class ColumnReclaim final {
   ColumnReclaim(TableData& data, TableColumns& columns, Mutex& build_mutex) noexcept
       : data_(data), columns_(columns), build_mutex_(build_mutex) {}
 
-  /// What the column's newest edition owns in the pool, its index there included.
+  /// Bytes that the column's newest edition owns in the pool, with its index there.
   std::uint64_t bytes_of_column(std::size_t i) const;
-  /// What it would take, at most, to hold its values without a dictionary, if the chunks were
-  /// merged for which `is_merged`. Looks at every text.
+  /// Bytes that the column would take, at most, to hold its values without a dictionary, after a
+  /// merge of the chunks for which `is_merged`. Reads every text.
   std::uint64_t bytes_needed(std::size_t i, mvcc::TransactionSlots& slots,
                              FunctionRef<bool(std::size_t chunk)> is_merged) const;
-  /// What a merge of all chunks and groups would write of its texts, at most.
+  /// Bytes of the column's texts that a merge of all chunks and groups would write, at most.
   std::uint64_t bytes_copied(std::size_t i, mvcc::TransactionSlots& slots) const;
-  /// The column, not a dropped one, gets another edition of the same type, which holds values
-  /// directly and owns nothing so far. Also under the database's ddl_mutex_. Fails with kBusy
-  /// (there are as many editions as can be), kOutOfSpace.
+  /// Gives the column, which must not be dropped, another edition of the same type, which holds
+  /// values directly and owns nothing yet. Also under the database's ddl_mutex_. Fails with kBusy
+  /// (the column has the most editions that it may), kOutOfSpace.
   Status rewrite_column(std::size_t number);
-  /// Whether the chunk has cells of a former edition that owns at least so many bytes in the pool,
-  /// or the group columns that a merge would write anew: it has to before such an edition can go.
+  /// Whether the chunk has cells of a former edition that owns at least `bytes` in the pool, or the
+  /// group has columns that a merge would rewrite: only then can such an edition go.
   bool keeps_former(std::size_t chunk, std::uint64_t bytes) const;
   bool has_left_over() const noexcept;
-  /// Gives back what former editions own of which no row is left; bytes in the pool. No transaction
-  /// is left that began before the last such row went, or before a column was rewritten. Also under
-  /// the database's ddl_mutex_.
+  /// Frees what former editions without rows own; returns bytes in the pool. Call it when no
+  /// transaction is left that began before the last such row went, or before a column was
+  /// rewritten. Also under the database's ddl_mutex_.
   std::uint64_t release_former_editions();
 
  private:

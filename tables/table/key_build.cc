@@ -13,7 +13,7 @@ namespace flugs::engine {
 namespace {
 
 constexpr std::uint32_t kRowsBetweenLooks = 4096;
-// Sorted at a time: 16 MB.
+// Entries that are sorted at a time: 16 MB.
 constexpr std::size_t kEntriesPerBatch = std::size_t{1} << 20;
 
 }  // namespace
@@ -21,7 +21,7 @@ constexpr std::size_t kEntriesPerBatch = std::size_t{1} << 20;
 KeyBuild::KeyBuild(const Table& table, std::size_t place) noexcept
     : table_(table), key_(*table.keys()[place]), place_(place) {}
 
-// Committed, and nobody is deleting it.
+// Whether the row is committed and no transaction is deleting it.
 bool KeyBuild::is_there(std::uint32_t row, const mvcc::Visibility& snapshot) const {
   using Fate = mvcc::Visibility::Fate;
   const mvcc::VersionLayout& version = table_.rows().version(row);

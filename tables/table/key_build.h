@@ -16,29 +16,29 @@ namespace flugs::engine {
 class KeyIndex;
 class Table;
 
-/// Makes the index of a key that is added to a table with rows, while transactions go on.
+/// Makes the index of a key that is added to a table with rows, while transactions run.
 ///
-/// Writers keep the key up since before the snapshot: those who began earlier have ended. So what
-/// the snapshot does not see they have entered, and entering what it sees, in any order, makes the
-/// index whole. A version that has been replaced since has its newer one there already, from which
-/// it is reached.
+/// Writers have maintained the key since before the snapshot: transactions that began earlier have
+/// ended. So writers have entered all that the snapshot does not see; entering the rows that it
+/// sees, in any order, completes the index. If a version has been replaced since, the index already
+/// has the newer one, which leads to it.
 ///
-/// A unique key: whoever writes a row finds those that are in and is refused; two that were there
-/// before meet when the second one comes in. What one meets may be on its way in or out, and is
-/// asked again in the end.
+/// A unique key: a writer finds the rows that are entered already, and is refused. Of two rows from
+/// before, the second meets the first when it is entered. A row that one meets may be about to come
+/// or go, so both are checked again at the end.
 ///
 /// Thread-safety: one thread.
 class KeyBuild {
  public:
   KeyBuild(const Table& table, std::size_t place) noexcept;
 
-  /// Enters what `snapshot`, of a transaction that is open, sees. Fails with kConstraintViolated,
+  /// Enters the rows that `snapshot`, of an open transaction, sees. Fails with kConstraintViolated,
   /// kNotFound (the table is being dropped), kCancelled (`stops`).
   Status enter_rows(const mvcc::Visibility& snapshot, const std::atomic<bool>& stops);
-  /// Whether rows with the same key were met that may not be there together.
+  /// Whether it met rows with the same key that may not both be there.
   bool has_doubts() const noexcept { return !doubts_.empty(); }
-  /// When all have ended that were open then: whether they are, in a snapshot of now. Fails with
-  /// kConstraintViolated.
+  /// Checks those rows in the present snapshot; all transactions that were open at enter_rows must
+  /// have ended. Fails with kConstraintViolated if both are there.
   Status settle_doubts(const mvcc::Visibility& now) const;
 
  private:

@@ -21,7 +21,7 @@ KeyMask unique_keys(const Table& table, Has&& has) {
   return keys;
 }
 
-// Nobody has said which of the keys is taken. With a NULL in it a row takes a key from nobody.
+// The refusal does not say which key was taken. A row with NULL in a key does not take that key.
 template <typename ValueOf>
 void add_keys(ReadSet& reads, const Table& table, KeyMask keys, ValueOf&& value_of) {
   std::array<Value, kKeyColumnsMax> wanted;
@@ -76,7 +76,7 @@ void ReadSet::add_scan(const Table& table, const Predicate& where) {
 
 void ReadSet::add_refused_insert(const Table& table, std::span<const Value> values,
                                  std::size_t width) {
-  // A column may have been added just now, so that the rows are narrower.
+  // The rows are narrower if a column has just been added.
   const KeyMask keys = unique_keys(table, [&](const KeyIndex& key) {
     return *std::max_element(key.columns().begin(), key.columns().end()) < width;
   });
@@ -84,7 +84,7 @@ void ReadSet::add_refused_insert(const Table& table, std::span<const Value> valu
     add_keys(*this, table, keys, [&](std::uint16_t column) { return values[first + column]; });
 }
 
-// That the row is not there, or not any more, has been read as well. Keys of other columns are the
+// That the row is not there, or no longer, has been read as well. Keys of other columns are the
 // row's own.
 void ReadSet::add_refused_update(const Table& table, std::uint32_t row,
                                  std::span<const ColumnValue> changes, StatusCode why) {

@@ -20,9 +20,10 @@ Result<Row> RowReader::read(const TransactionContext& context, RowId row) const 
   return data_.make_row(row.value());
 }
 
-// From the newest version with the key to the one that the snapshot sees. A version with another
-// key than the head's ends the chain: what lies behind it has an entry of its own. So does one that
-// is deleted in the snapshot: what lies behind it died before, and its row may be another record's.
+// Goes from the newest version with the key to the one that the snapshot sees. A version with
+// another key than the head's ends the chain: the versions behind it have an entry of their own. A
+// version that is deleted in the snapshot ends it, too: those behind it died before, and their rows
+// may be of another record by now.
 std::uint32_t RowReader::visible_version(const KeyIndex& key, std::uint32_t head,
                                          std::span<const Value> values,
                                          const mvcc::Visibility& visibility) const noexcept {
@@ -36,7 +37,7 @@ std::uint32_t RowReader::visible_version(const KeyIndex& key, std::uint32_t head
   return kNoRow;
 }
 
-// Visible rows whose key begins with `values`, found without the hash index.
+// Visits visible rows whose key begins with `values`, without the hash index.
 void RowReader::walk_unhashed(const KeyIndex& key, std::span<const Value> values,
                               const mvcc::Visibility& visibility,
                               FunctionRef<bool(const Row&)> visit) const {
@@ -115,7 +116,7 @@ Result<Row> RowReader::find(TransactionContext& context, std::size_t key_index,
   return is_whole ? Status(StatusCode::kNotFound) : key.hint_damage();
 }
 
-// What has not been found in the index.
+// Finds a row that was not found in the index.
 std::uint32_t RowReader::find_deferred(TransactionContext& context, const KeyIndex& key,
                                        std::span<const Value> values) const {
   static_cast<void>(key.lookup(values, context.scratch.candidates));
@@ -167,8 +168,8 @@ Status RowReader::find_all(TransactionContext& context, std::size_t key_index,
   const bool is_deferred = key.deferred_rows() != nullptr;
   const bool is_whole = key.lookup(wanted, candidates);
   for (const std::uint32_t head : candidates.view()) data_.rows.prefetch(head);
-  // An old snapshot may be led from a newer version to one that has an entry of its own as well: in
-  // a run, which comes later, or in a hint index or among rows without an entry, in any order.
+  // An old snapshot may be led from a newer version to one that also has an entry of its own: in a
+  // run, which comes later, or in a hint index or among rows without an entry, in any order.
   std::vector<std::uint32_t> led_to;
   const bool is_any_order = (key.has_hints() || is_deferred) && candidates.view().size() > 1;
   for (const std::uint32_t head : candidates.view()) {
@@ -202,7 +203,8 @@ Status RowReader::range(TransactionContext& context, std::size_t key_index, cons
   std::vector<Value> high;
   if (Status s = normalise_bounds(key, lower, low); !s.ok()) return s;
   if (Status s = normalise_bounds(key, upper, high); !s.ok()) return s;
-  // Without the index all rows are looked at: whoever wants the transaction to end is not to wait.
+  // Without the index all rows are checked: a request to end the transaction must not wait for
+  // that.
   constexpr std::uint32_t kRowsLookedAt = 1024;
   bool is_to_end = false;
   const auto is_seen = [&](std::uint32_t row) {
@@ -214,7 +216,8 @@ Status RowReader::range(TransactionContext& context, std::size_t key_index, cons
   return is_to_end ? context.ending.why_ended() : Status();
 }
 
-// At most `rows_max` rows that are visible and whose key begins with `wanted`, none of them NULL.
+// Collects at most `rows_max` visible rows whose key begins with `wanted`; none of these values is
+// NULL.
 Status RowReader::collect(std::size_t key_index, std::span<const Value> wanted,
                           const mvcc::Visibility& visibility, std::size_t rows_max,
                           std::vector<std::uint32_t>& rows) const {
@@ -248,7 +251,7 @@ bool RowReader::is_key_twice(std::size_t key, std::span<const Value> values,
   return collect(key, values, visibility, 2, found).ok() && found.size() == 2;
 }
 
-// False: one of them is NULL.
+// False: one of the values is NULL.
 bool RowReader::values_of(std::uint32_t row, std::span<const std::uint16_t> columns,
                           std::span<Value> values) const noexcept {
   const RowView view = data_.rows.view(row);

@@ -46,16 +46,16 @@ class RowReader final {
   Status scan(const TransactionContext& context, std::span<const ColumnId> columns,
               const Predicate& where, FunctionRef<bool(const ScanBatch&)> visit) const;
 
-  // Reads again what was read (ReadSet): whether it is the same in both snapshots. Arguments as
-  // they were, checked then.
+  // Reads again what was read (ReadSet): whether it is the same in both snapshots. The arguments
+  // are those of the first read, and were checked then.
   bool is_same_row(std::uint32_t row, const ReadAgain& again) const noexcept;
   bool is_same_lookup(std::size_t key, std::span<const Value> prefix, const ReadAgain& again) const;
   bool is_same_range(std::size_t key, const KeyBound& lower, const KeyBound& upper,
                      std::uint32_t last, const ReadAgain& again) const;
   bool is_same_scan(const Predicate& where, const ReadAgain& again) const;
 
-  /// At most `rows_max` rows that are visible and whose key begins with `wanted`, none of them
-  /// NULL.
+  /// Collects at most `rows_max` visible rows whose key begins with `wanted`; none of these values
+  /// is NULL.
   Status collect(std::size_t key, std::span<const Value> wanted, const mvcc::Visibility& visibility,
                  std::size_t rows_max, std::vector<std::uint32_t>& rows) const;
   /// Whether two rows that are visible have these values of a unique key.

@@ -1,4 +1,4 @@
-// What a serializable transaction has read, asked once more when it commits (ReadSet).
+// Reads again, at its commit, what a serializable transaction has read (ReadSet).
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ bool RowReader::is_same_row(std::uint32_t row, const ReadAgain& again) const noe
   return !data_.rows.exists(row) || again.is_same(data_.rows.version(row));
 }
 
-// The rows that a look-up without an ordered key finds, in ascending order.
+// Collects the rows that a look-up without an ordered key finds, in ascending order.
 void RowReader::collect_hashed(const KeyIndex& key, std::span<const Value> wanted,
                                const columns::Candidates& heads, const mvcc::Visibility& visibility,
                                std::vector<std::uint32_t>& out) const {
@@ -30,7 +30,7 @@ void RowReader::collect_hashed(const KeyIndex& key, std::span<const Value> wante
 
 bool RowReader::is_same_lookup(std::size_t key_index, std::span<const Value> prefix,
                                const ReadAgain& again) const {
-  if (!data_.keys.can_find(key_index)) return false;  // dropped: others may not have kept it up
+  if (!data_.keys.can_find(key_index)) return false;  // dropped, so perhaps not maintained
   const KeyIndex& key = *data_.keys[key_index];
   if (key.is_ordered())
     return is_same_range(key_index, {prefix, true}, {prefix, true}, kNoRow, again);
@@ -44,7 +44,8 @@ bool RowReader::is_same_lookup(std::size_t key_index, std::span<const Value> pre
       if (!is_same_row(row, again) && key.matches(row, wanted)) return false;
     return true;
   }
-  // One look-up for both snapshots: whoever commits below the later one has its entries in place.
+  // One look-up for both snapshots: a transaction that commits below the later one has its entries
+  // in place.
   columns::Candidates heads;
   if (!key.lookup(wanted, heads)) return false;
   std::vector<std::uint32_t> then;
@@ -54,12 +55,13 @@ bool RowReader::is_same_lookup(std::size_t key_index, std::span<const Value> pre
   return then == now;
 }
 
-// An ordered key has an entry for each version: each is looked at by itself.
+// An ordered key has an entry for each version, so each version is checked by itself.
 bool RowReader::is_same_range(std::size_t key_index, const KeyBound& lower, const KeyBound& upper,
                               std::uint32_t last, const ReadAgain& again) const {
   if (!data_.keys.can_find(key_index)) return false;
   const KeyIndex& key = *data_.keys[key_index];
-  // What was read was in order then; a column may have another type since, with the same payloads.
+  // The bounds were valid when they were read; a column may have another type since, with the same
+  // payloads.
   const auto normalised = [&](const KeyBound& bound) {
     std::vector<Value> values(bound.values.begin(), bound.values.end());
     for (std::size_t i = 0; i < values.size(); ++i)

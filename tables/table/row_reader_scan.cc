@@ -20,7 +20,7 @@ struct Filter {
   Match match = Match::kEveryRow;
   std::size_t column = 0;
   std::uint64_t code = 0;
-  std::uint16_t edition = 0;  // of the column that the code is of
+  std::uint16_t edition = 0;  // of the column, for the code
   Value value;
 
   bool admits(const columns::Column& on, const RowView& row) const noexcept {
@@ -80,8 +80,8 @@ void decode_value(ScanBatch::Column& out, std::size_t r, const RowView& row,
   }
 }
 
-// Column by column: the loop over the rows of one column keeps its dictionary in the caches; and
-// what they do not hold of it is asked for so many rows ahead.
+// Column by column: the loop over the rows of one column keeps its dictionary in the caches, and
+// what they do not hold is fetched this many rows ahead.
 void decode_batch(ScanBatch& batch, const columns::ColumnArray& columns,
                   std::span<const ColumnId> wanted, const RowStore& rows) {
   constexpr std::size_t kDecodedAhead = 64;
@@ -118,7 +118,7 @@ Status RowReader::scan(const TransactionContext& context, std::span<const Column
   }
   const Filter filter = make_filter(data_.columns, where);
   if (filter.match == Match::kNoRow) return {};
-  // Rows that a merge moved after a drop have nothing of the column any more.
+  // Rows that a merge moved after a drop no longer have values of the column.
   const auto dropped_meanwhile = [&]() -> Status {
     if (__builtin_expect(!data_.has_dropped_columns(), 1)) return {};
     for (const ColumnId id : wanted)

@@ -18,7 +18,7 @@ namespace flugs::engine {
 
 namespace {
 
-// How often a write that waits for a merge looks again.
+// How often a write that waits for a merge checks again.
 constexpr std::chrono::milliseconds kDeltaPause{1};
 
 void note_cells(const std::byte* row, std::uint32_t row_bytes) noexcept {
@@ -37,7 +37,8 @@ Status RowWriter::check_values(const TableDefinition& now, std::span<const Value
   return {};
 }
 
-// A row that nobody else may touch and no reader can reach: an earlier dead one, or a fresh one.
+// Takes a row that no other transaction may touch and no reader can reach: a dead row, or a fresh
+// one.
 Result<std::uint32_t> RowWriter::take_row() {
   LocalRows& local = context_.local_rows.of(table_);
   const columns::RowLayout* layout = data_.rows.current_layout();
@@ -45,7 +46,7 @@ Result<std::uint32_t> RowWriter::take_row() {
     return l.editions() == context_.scratch.editions && l.has_room(context_.scratch.bits) &&
            fits_constants(l, context_.scratch.bits.size());
   };
-  const auto is_ours = [&](std::uint32_t row) {  // the merge has not taken it, nor is about to
+  const auto is_ours = [&](std::uint32_t row) {  // not taken by a merge, nor about to be
     return data_.rows.takes_rows(row) && data_.rows.emptied_at(row) <= local.checked_at;
   };
   while (!local.free.empty() || table_.free_rows().refill(local)) {
@@ -64,7 +65,7 @@ Result<std::uint32_t> RowWriter::take_row() {
       !is_ours(local.range.next)) {
     table_.free_rows().forget_emptied(local);
     if (Status s = grant_rows(local); !s.ok()) {
-      // There may be dead rows where nobody has looked yet: for the next transaction.
+      // Rows not yet swept may be dead: sweep them for the next transaction.
       if (s.code() == StatusCode::kOutOfSpace) static_cast<void>(table_.row_sweep().sweep_all());
       return s;
     }
@@ -75,8 +76,8 @@ Result<std::uint32_t> RowWriter::take_row() {
   return row;
 }
 
-// Whether rows of the layout have room for the constants of columns from `first` on: those that
-// were added since the call began, for which it has asked no width.
+// Whether rows of the layout have space for the constants of columns from `first` on: those were
+// added since the call began, and the call has asked no width for them.
 bool RowWriter::fits_constants(const columns::RowLayout& layout, std::size_t first) const noexcept {
   for (std::size_t i = first; __builtin_expect(i < layout.cells().size(), 0); ++i) {
     const columns::Column& column = *data_.columns[i];
@@ -86,8 +87,8 @@ bool RowWriter::fits_constants(const columns::RowLayout& layout, std::size_t fir
   return true;
 }
 
-// The cells are of an edition that no row will have any more, or a column has come whose value has
-// no room where they would go.
+// The cells are of an edition that no row will have any more, or a column was added whose value
+// does not fit into the row.
 Status RowWriter::changed_meanwhile() const {
   context_.scratch.columns_changed = true;
   return Status(StatusCode::kConflict,
@@ -96,7 +97,8 @@ Status RowWriter::changed_meanwhile() const {
                             data_.name()));
 }
 
-// Only a merge that moves chunks already is waited for: before, it waits for this transaction.
+// Waits only for a merge that already moves chunks: before that, the merge waits for this
+// transaction.
 Status RowWriter::grant_rows(LocalRows& local) {
   if (__builtin_expect(table_.give_up_dictionaries(context_), 0)) return changed_meanwhile();
   std::chrono::steady_clock::time_point deadline{};
@@ -123,7 +125,7 @@ Status RowWriter::grant_rows(LocalRows& local) {
 
 void RowWriter::give_back(std::uint32_t row) { context_.dead_rows.give_back(table_, row); }
 
-// Hashes of some keys of a row, their places in the indexes on the way into the caches.
+// Computes hashes of some keys of a row, and starts fetching their places in the indexes.
 void RowWriter::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) const noexcept {
   for (const std::size_t i : KeyPlaces(keys)) {
     KeyIndex& key = *data_.keys[i];
@@ -133,8 +135,8 @@ void RowWriter::hash_keys(std::uint32_t row, KeyMask keys, KeyHashes& hashes) co
   }
 }
 
-// Enters a written row, its created word being the transaction's tag already, into every index that
-// the statement has found kept. On failure what was entered is taken out again.
+// Enters a written row, whose created word already has the transaction's tag, into every index that
+// the statement has found kept. On failure takes out what was entered.
 Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMask kept,
                                 KeyMask changed_keys, const KeyHashes& hashes) {
   const std::size_t first_change = context_.index_changes.size();
@@ -167,7 +169,7 @@ Status RowWriter::enter_indexes(std::uint32_t row, std::uint32_t replaced, KeyMa
   return {};
 }
 
-// From there on, which are all this table's.
+// Undoes the changes from `first` on, which are all of this table.
 void RowWriter::undo_index_changes(std::size_t first) {
   while (context_.index_changes.size() > first) {
     undo_index_change(data_, context_.index_changes.back());
@@ -192,8 +194,8 @@ Result<RowId> RowWriter::insert(std::span<const ColumnValue> given) {
   });
 }
 
-// The definition was taken first: if it has columns that the table has not had from the beginning,
-// the table has constraints.
+// The definition was taken first: if it has columns that were added to the table, the table has
+// constraints.
 Result<RowId> RowWriter::insert_values(const TableDefinition& now, std::span<const Value> values) {
   if (data_.constraints.any()) return insert_constrained(now, values);
   if (Status s = check_width(now, values.size()); !s.ok()) return s;
@@ -227,8 +229,8 @@ Result<RowId> RowWriter::insert_row(std::span<const Value> values) {
   return RowId(row);
 }
 
-// Cells and stamps of a row that no index names yet. `context_.scratch.bits` holds the widths they
-// need.
+// Writes cells and stamps of a row that no index names yet. `context_.scratch.bits` has the widths
+// that it needs.
 Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint32_t& row) {
   Result<std::uint32_t> taken = take_row();
   if (!taken.ok()) return std::move(taken).status();
@@ -237,13 +239,13 @@ Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint3
   std::byte* const target = data_.rows.address(row);
   note_cells(target, layout.row_bytes());
   for (std::size_t i = 0; i < cells.size(); ++i) layout.store(target, i, cells[i]);
-  // Columns that were added while the row was made ready.
+  // Columns that were added while the row was prepared.
   for (std::size_t i = cells.size(); __builtin_expect(i < layout.cells().size(), 0); ++i) {
     if (!data_.columns[i]->has_constant()) {
       give_back(row);
       return changed_meanwhile();
     }
-    // Of one that is dropped by now nobody has asked whether it fits.
+    // A column dropped meanwhile was never checked for width: store an empty cell.
     layout.store(target, i,
                  data_.is_dropped_column(i) ? columns::Cell{} : data_.columns[i]->constant());
   }
@@ -254,8 +256,8 @@ Status RowWriter::write_new_row(std::span<const columns::Cell> cells, std::uint3
   return {};
 }
 
-// The merge may move the row's entry at any time: the lock counts only if it was still the row's
-// after it had been taken (pairs with RowStore::Move).
+// The merge may move the row's entry at any time: the lock counts only if the entry is still the
+// row's after it was locked (pairs with RowStore::Move).
 Status RowWriter::lock_row(std::uint32_t row, mvcc::VersionLayout*& locked) {
   for (;;) {
     if (!data_.rows.exists(row) || !context_.visibility.sees(data_.rows.version(row)))
@@ -287,16 +289,17 @@ Status RowWriter::lock_row(std::uint32_t row, mvcc::VersionLayout*& locked) {
   }
 }
 
-// A tag in a row that the transaction has locked is that of one who is about to find that out, and
-// to take it back (respect_lock): when the lock was taken nobody was writing the row.
+// If this transaction has locked the row, a tag in it belongs to a writer that is about to find the
+// lock and to take the tag back (respect_lock): when the lock was taken no transaction was writing
+// the row.
 bool RowWriter::is_giving_way(std::uint32_t row) const {
   if (!context_.locks.is_own(table_.lock_name(row))) return false;
   return context_.visibility.resolve(data_.rows.version(row).deleted).fate !=
          mvcc::Visibility::Fate::kCommitted;
 }
 
-// Of a writer, who stores its tag and then looks for a lock, and a locker, who does it the other
-// way round (DatabaseCore::lock_record), at least one sees the other.
+// A writer stores its tag and then looks for a lock; a locker does it the other way round
+// (DatabaseCore::lock_record). So at least one of the two sees the other.
 Status RowWriter::respect_lock(std::uint32_t row, mvcc::VersionLayout& locked) const {
   if (!context_.locks.is_others(table_.lock_name(row))) return {};
   mvcc::store_stamp(locked.deleted, mvcc::kNoStamp);
@@ -311,7 +314,7 @@ void RowWriter::note_deleted(std::uint32_t row, mvcc::VersionLayout* locked, std
   context_.add_write({locked, data_.layout.table_id, row, sizeof(mvcc::VersionLayout), true});
 }
 
-// `keys`: those whose hash of the row is in `hashes`.
+// `keys`: the keys whose hash of the row is in `hashes`.
 void RowWriter::note_hashes(DeadRow& dead, KeyMask keys, const KeyHashes& hashes) const noexcept {
   constexpr KeyMask kKept = (1U << DeadRow::kHashesKept) - 1;
   for (const std::size_t i : KeyPlaces(static_cast<KeyMask>(keys & kKept)))
@@ -349,7 +352,7 @@ Status RowWriter::encode_changes(std::uint32_t row, std::span<const ColumnValue>
   return {};
 }
 
-// What a new version needs besides what its row's cells are wide.
+// The widths that a new version needs beyond those of its row's cells.
 void RowWriter::need_altered(const columns::RowLayout& layout) const {
   for (std::size_t i = 0; i < context_.scratch.bits.size(); ++i) {
     if (data_.columns[i]->is_dropped())
@@ -359,8 +362,8 @@ void RowWriter::need_altered(const columns::RowLayout& layout) const {
   }
 }
 
-// All cells of a row as they will be: a group has codes of its own, and so has an earlier edition
-// of a column, with texts that go when it goes.
+// Encodes all cells of the new row: codes of a group or of an earlier edition mean nothing
+// elsewhere, and the texts of an earlier edition go when it goes.
 Status RowWriter::encode_whole_row(std::uint32_t row, std::span<const ColumnValue> changes) {
   const RowView view = data_.rows.view(row);
   const std::size_t count = data_.columns.size();
@@ -386,8 +389,8 @@ Status RowWriter::encode_whole_row(std::uint32_t row, std::span<const ColumnValu
   return {};
 }
 
-// A row that this transaction inserted itself is not visible to anybody else: no new version,
-// unless it may have to be again what it is now.
+// No other transaction sees a row that this one inserted: change it in place, unless an undo may
+// need its present state.
 bool RowWriter::update_in_place(std::uint32_t row, std::span<const ColumnValue> changes) {
   if (mvcc::load_stamp(data_.rows.version(row).created) != context_.visibility.own_tag())
     return false;
@@ -406,7 +409,7 @@ bool RowWriter::update_in_place(std::uint32_t row, std::span<const ColumnValue> 
   return true;
 }
 
-// A copy of the row with the changes, its cells packed for the chunk it lands in; stamped.
+// Makes a copy of the row with the changes, its cells packed for its new chunk; stamped.
 Result<std::uint32_t> RowWriter::make_version(std::uint32_t row,
                                               std::span<const ColumnValue> changes) {
   Result<std::uint32_t> fresh = take_row();
@@ -424,7 +427,7 @@ Result<std::uint32_t> RowWriter::make_version(std::uint32_t row,
       __atomic_store_n(target_words + word, __atomic_load_n(source_words + word, __ATOMIC_RELAXED),
                        __ATOMIC_RELAXED);
   } else {
-    // Of a dropped column nobody has asked whether what the row has fits.
+    // A dropped column was never checked for width: store an empty cell.
     for (std::size_t i = 0; i < to.cells().size(); ++i)
       to.store(target, i, data_.is_dropped_column(i) ? columns::Cell{} : from.load_cell(source, i));
   }
@@ -461,7 +464,7 @@ Result<RowId> RowWriter::update_row(const TableDefinition& now, RowId row_id,
   if (Status s = lock_row(row, locked); !s.ok()) return s;
   // A key may have been begun since the look above, and its index may have the row: another
   // transaction updated the row and was undone (KeyIndex::undo_replace). This update must then put
-  // the new version in the row's place. From here on nobody else can enter the row.
+  // the new version in the row's place. From here on no other transaction can enter the row.
   if (const KeyMask now_kept = data_.keys.kept(); __builtin_expect(now_kept != kept, 0)) {
     kept = now_kept;
     hash_keys(row, kept, hashes);

@@ -22,8 +22,8 @@ class Table;
 /// key indexes, and the transaction notes the write. An update locks the old version before it
 /// makes the new one.
 ///
-/// Invariants: a statement goes by one definition of the table from its beginning to its end. When
-/// columns change in the midst of it in a way that it cannot go on with, it begins again
+/// Invariants: a statement uses one definition of the table from its beginning to its end. When
+/// columns change meanwhile in a way that it cannot go on with, it begins again
 /// (with_definition_of_now). A statement that fails changes nothing.
 ///
 /// Thread-safety: one thread, as the context.
@@ -32,9 +32,9 @@ class RowWriter final {
   RowWriter(Table& table, TransactionContext& context) noexcept;
 
   Result<RowId> insert(std::span<const Value> values);
-  /// A row of which some values are given: others are their defaults, or NULL.
+  /// Inserts a row of which some values are given: the others are their defaults, or NULL.
   Result<RowId> insert(std::span<const ColumnValue> given);
-  /// Row after row, `values` holds a value per column; all of them or none.
+  /// Inserts rows: `values` has row after row a value per column. All are inserted, or none.
   Status insert_rows(std::span<const Value> values, std::span<RowId> ids);
   Result<RowId> update(RowId row, std::span<const ColumnValue> changes);
   Status remove(RowId row);

@@ -1,4 +1,4 @@
-// What is asked of rows besides types, NULL and unique keys. Tables without such constraints do not
+// Constraints on rows besides types, NULL and unique keys. Tables without such constraints do not
 // come here, except for defaults.
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ Status RowWriter::check_width(const TableDefinition& now, std::size_t width) con
                                                           data_.name(), width, now.columns.size()));
 }
 
-// Of each row. Without a place for each row's id it is that of a row with all columns.
+// The number of values of each row. Without row ids it is the number of all columns.
 std::size_t RowWriter::width_of(const TableDefinition& now, std::span<const Value> values,
                                 std::span<const RowId> ids) const noexcept {
   const std::size_t count = now.columns.size();
@@ -29,7 +29,7 @@ std::size_t RowWriter::width_of(const TableDefinition& now, std::span<const Valu
   return data_.takes_width(now, width) ? width : count;
 }
 
-// Of a value that DefinedColumn::takes does not let pass.
+// Checks a value that DefinedColumn::takes has refused.
 Status RowWriter::look_at_value(const TableDefinition& now, std::size_t column,
                                 const Value& value) const {
   const DefinedColumn& defined = now.columns[column];
@@ -39,8 +39,8 @@ Status RowWriter::look_at_value(const TableDefinition& now, std::size_t column,
                 fmt::format("table {}, column {} was dropped", data_.name(), column));
 }
 
-// What a row has of a column of which it is given no value. An auto-increment column gets a number
-// later.
+// The value of a row in a column for which no value is given. An auto-increment column gets its
+// number later.
 Status RowWriter::default_of(const TableDefinition& now, std::size_t column, Value& value) const {
   const ColumnSchema& schema = now.schema().columns[column];
   value = schema.default_value.has_value() ? schema.default_value->value() : Value::null();
@@ -51,7 +51,8 @@ Status RowWriter::default_of(const TableDefinition& now, std::size_t column, Val
                             data_.name(), schema.name));
 }
 
-// Rows of before columns were added, with what these have by default, of all columns there are.
+// Completes rows with fewer columns, from before columns were added, with the defaults of the
+// missing columns.
 Status RowWriter::complete(const TableDefinition& now, std::span<const Value>& values,
                            std::size_t& width) const {
   const std::size_t count = now.columns.size();
@@ -92,7 +93,7 @@ Status RowWriter::complete_row(const TableDefinition& now, std::span<const Colum
   return {};
 }
 
-// Rows without a number get theirs, in a copy, if the column that is numbered has not been dropped.
+// Gives numbers to rows without one, in a copy, unless the numbered column has been dropped.
 Status RowWriter::number_rows(const TableDefinition& now, std::span<const Value>& values,
                               std::size_t width) {
   AutoIncrement* const source = table_.table_columns().number_source();
@@ -128,7 +129,7 @@ Status RowWriter::check_new_row(const TableDefinition& now, std::span<const Valu
   return {};
 }
 
-// The changes have been checked. Of the row as it will be, checks of columns that change.
+// The changes have been checked. Evaluates the checks of changed columns on the row as it will be.
 Status RowWriter::check_changed_row(const TableDefinition& now, std::uint32_t row,
                                     std::span<const ColumnValue> changes) const {
   const RowView view = data_.rows.view(row);
@@ -200,7 +201,7 @@ Status RowWriter::remove_constrained(RowId row) {
   return Cascade(context_, mark).finish();
 }
 
-// The row that a statement has made of another, and its own cascades of that.
+// The newest version that the statement and its own cascades have made of a row.
 RowId RowWriter::newest_since(const TransactionMark& mark, RowId row) const noexcept {
   std::uint32_t newest = row.value();
   for (std::size_t i = mark.writes; i < context_.writes.size(); ++i) {

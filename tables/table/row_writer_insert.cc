@@ -1,5 +1,5 @@
-// Rows that are inserted: how their values become cells. Many rows in one call: column by column,
-// so that the cache misses of the dictionaries' indexes overlap; then row by row.
+// Inserting rows: values become cells. Many rows in one call are encoded column by column, so that
+// the cache misses of the dictionaries' indexes overlap, and then written row by row.
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ bool is_long_text(const Value& value) noexcept {
 
 }  // namespace
 
-// Takes back what a call that failed in the middle has inserted.
+// Undoes the inserts of a call that failed in the middle.
 void RowWriter::undo_inserts(std::size_t writes, std::size_t changes) {
   undo_index_changes(changes);
   while (context_.writes.size() > writes) {
@@ -35,10 +35,11 @@ void RowWriter::undo_inserts(std::size_t writes, std::size_t changes) {
   }
 }
 
-// A long text that was stored stays where it is, even if its row is refused; rows that are refused
-// again and again must not fill the pool. So most texts are stored when the row is in all indexes,
-// which refuse it no more. Those that the indexes need before, and those of dictionaries, whose
-// codes decide how wide the row's cells are, are stored when the keys have been found to be free.
+// A long text that was stored stays in the pool, even if its row is refused, and rows that are
+// refused again and again must not fill the pool. So most texts are stored after the row has
+// entered all indexes, which can no longer refuse it. Texts that the indexes need before, and texts
+// of dictionaries, whose codes decide the cell widths, are stored once the keys have been found to
+// be free.
 bool RowWriter::is_stored_last(std::size_t column, KeyMask kept) const noexcept {
   if (data_.columns[column]->is_dictionary()) return false;
   const KeyPlaces keys(kept);
@@ -46,8 +47,8 @@ bool RowWriter::is_stored_last(std::size_t column, KeyMask kept) const noexcept 
                       [&](std::size_t key) { return data_.keys[key]->has_column(column); });
 }
 
-// Of texts that are stored last: a cell of an empty one. `kept`: the keys that are going to have
-// it.
+// Texts that are stored last get the cell of an empty text here. `kept`: the keys that the row will
+// enter.
 Status RowWriter::encode_new_row(std::span<const Value> values, KeyMask kept,
                                  bool& has_texts_left) {
   bool is_checked = false;
@@ -76,7 +77,7 @@ Status RowWriter::encode_new_row(std::span<const Value> values, KeyMask kept,
   return {};
 }
 
-// Nobody else reads these cells of a row that is not committed.
+// No other thread reads these cells of a row that is not committed.
 Status RowWriter::store_texts_left(std::uint32_t row, std::span<const Value> values, KeyMask kept) {
   const columns::RowLayout& layout = data_.rows.layout(row);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -97,7 +98,7 @@ Status RowWriter::check_keys_free(std::span<const Value> values) const {
   std::array<Value, kKeyColumnsMax> wanted;
   for (const KeyIndex* key : data_.keys) {
     const std::size_t count = key->columns().size();
-    // One of a column that has come since the call began is asked when the row is there.
+    // A key with a column that was added since the call began is checked when the row is there.
     if (*std::max_element(key->columns().begin(), key->columns().end()) >= values.size()) continue;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint16_t column = key->columns()[i];
@@ -145,8 +146,9 @@ Status RowWriter::check_shape(std::span<const Value> values, std::size_t width,
   return {};
 }
 
-// Rows of all columns that the definition has by which they were checked. In batches: a column that
-// begins anew meanwhile, as large calls make it do, lets only the batch begin again.
+// The rows have all columns of the definition by which they were checked. They are inserted in
+// batches: if a column is rewritten meanwhile, which large calls cause, only the batch starts
+// again.
 Status RowWriter::insert_checked_rows(std::span<const Value> values, std::size_t width,
                                       std::span<RowId> ids) {
   context_.scratch.inserted = values;

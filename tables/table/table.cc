@@ -61,14 +61,14 @@ void Table::load_what_is_whole(
   for (std::size_t i = 0; rows.ok() && i < data_.columns.size(); ++i)
     if (data_.columns[i]->is_dropped())
       visit(fmt::format("table {}, column {}", name(), i), columns_.load_dropped(i));
-  // What they cover is judged by the rows.
+  // The rows tell whether the chunks that the runs cover are right.
   if (rows.ok() && data_.layout.index_runs != 0)
     visit(fmt::format("table {}, index runs", name()), data_.runs.load());
   data_.find_keys_in_runs();
 }
 
-// A record must have one name for everybody as long as a lock on it is held, whatever keys are
-// added or dropped meanwhile. So the name is made of what no change of the schema touches.
+// A record must have one name for all transactions as long as a lock on it is held, whatever keys
+// are added or dropped meanwhile. So the name is made of what no change of the schema touches.
 //
 // In a table with a primary key the name is the hash of that key. A table gets its primary key when
 // it is created, and keeps the key and its columns. All versions with one key have one name.
@@ -77,7 +77,8 @@ void Table::load_what_is_whole(
 // writes the record, so others go on to find that version as the newest. No other row gets the id,
 // because the holder's snapshot holds it back.
 //
-// Another unique key names nothing: when it is dropped, two records may have equal values in it.
+// Other unique keys give no name: after such a key is dropped, two records may have equal values in
+// it.
 LockName Table::lock_name(std::uint32_t row) const noexcept {
   const bool has_primary_key = schema().has_primary_key;
   return {data_.layout.table_id,

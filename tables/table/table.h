@@ -26,8 +26,8 @@ class TransactionContext;
 /// what it works on; the table only puts them together, opens and drops them.
 ///
 ///   TableData        schema, columns, rows, keys and index runs, side by side
-///   RowReader        reads rows, RowWriter writes them: made for each statement, inside a
-///   transaction TableReferences  foreign keys, followed by Cascade at the end of a statement
+///   RowReader        reads rows, RowWriter writes them: made for each statement of a transaction
+///   TableReferences  foreign keys, followed by Cascade at the end of a statement
 ///   TableColumns     adds, drops and changes columns; ColumnReclaim rewrites them to reclaim space
 ///   FreeRows, RowSweep, IndexBuild   rows to be used again; work that opening defers
 ///
@@ -39,39 +39,38 @@ class Table final {
 
   /// Opening: claims columns and rows.
   Status load();
-  /// The same for audits: goes on behind a column or list that is damaged. `visit(part, status)`
-  /// for each, damaged or not.
+  /// The same for audits: continues after a damaged column or list. Calls `visit(part, status)` for
+  /// each part, damaged or not.
   void load_what_is_whole(FunctionRef<void(const std::string& part, const Status& status)> visit);
 
   TableId id() const noexcept { return data_.id(); }
   const TableData& data() const noexcept { return data_; }
   TableData& data() noexcept { return data_; }
-  /// As it is now; what it was may be read as long as the table is there. Who writes takes it once
-  /// (TableDefinition); who asks again may see another.
+  /// The present definition. A former one may be read as long as the table exists. A writer takes
+  /// it once (TableDefinition), because another call may return a newer one.
   const TableDefinition& definition() const noexcept { return data_.definition(); }
   const TableSchema& schema() const noexcept { return definition().schema(); }
   const std::string& name() const noexcept { return schema().name; }
   ReclaimChecks& reclaim_checks() noexcept { return reclaim_checks_; }
-  /// Gives up dictionaries that do not pay any more: their columns begin anew, without them.
-  /// Whether one has. Does nothing when another thread changes the table, or merges it: for the
-  /// next time.
+  /// Rewrites columns without their dictionaries if these no longer pay; true if it did. While
+  /// another thread changes or merges the table it does nothing: the next call tries again.
   bool give_up_dictionaries(TransactionContext& context);
   bool is_dropped() const noexcept { return data_.is_dropped(); }
   void set_dropped(bool dropped) noexcept {
     data_.dropped.store(dropped, std::memory_order_seq_cst);
   }
-  /// Dropped for good: its rows are not its own any more.
+  /// Dropped for good: its rows may belong to others.
   bool is_gone() const noexcept { return gone_.load(std::memory_order_acquire); }
   void set_gone() noexcept { gone_.store(true, std::memory_order_release); }
 
-  /// Of the auto-increment column; null when there is none.
+  /// The numbers of the auto-increment column; null when there is none.
   AutoIncrement* numbers() noexcept {
     return data_.constraints.any_of(RowConstraints::kNumbered) ? columns_.number_source() : nullptr;
   }
   /// Names the record of this version in RowLocks.
   LockName lock_name(std::uint32_t row) const noexcept;
-  /// Before one of its rows is locked in RowLocks for the first time; seq_cst, as the lock itself.
-  /// From then on who writes a row looks there; who writes to other tables never does.
+  /// Called before a row is locked in RowLocks for the first time; seq_cst, like the lock itself.
+  /// From then on writers of the table look there; writers of other tables never do.
   void note_locked_rows() const noexcept {
     if (!has_locked_rows_.load(std::memory_order_seq_cst))
       has_locked_rows_.store(true, std::memory_order_seq_cst);
@@ -89,19 +88,19 @@ class Table final {
   const IndexBuild& index_build() const noexcept { return index_build_; }
   FreeRows& free_rows() noexcept { return free_rows_; }
   const FreeRows& free_rows() const noexcept { return free_rows_; }
-  /// Held by a merge, and by dropping.
+  /// A merge holds it, and so does dropping.
   Mutex& merge_mutex() noexcept { return merge_mutex_; }
-  // What merges have replaced, and the row ids of chunks that they emptied, until nobody is left
-  // who may read it. Under merge_mutex().
+  // Chunks that merges have replaced, and the row ids of chunks that they emptied, are kept until
+  // no transaction is left that may read them. Under merge_mutex().
   bool has_replaced() const { return data_.rows.has_replaced() || data_.runs.has_replaced(); }
-  /// Transactions that began before `time` may read what has been replaced so far; no others.
+  /// Only transactions that began before `time` may read what has been replaced so far.
   void note_readers_of_replaced(std::uint64_t time) noexcept { replaced_readers_before_ = time; }
   std::uint64_t replaced_readers_before() const noexcept { return replaced_readers_before_; }
-  /// Gives it back. No transaction that began before is left.
+  /// Frees what was replaced. Call it when no transaction is left that began before.
   void release_replaced();
   MergeRecord& merge_record() noexcept { return merge_record_; }
   const MergeRecord& merge_record() const noexcept { return merge_record_; }
-  /// `policy` is in order.
+  /// `policy` must be valid.
   void set_merge_policy(const MergePolicy& policy) {
     merge_record_.set_policy(policy);
     data_.rows.set_delta_bytes_max(policy.delta_bytes_max);
@@ -111,17 +110,17 @@ class Table final {
   RowStore& rows() noexcept { return data_.rows; }
   const RowStore& rows() const noexcept { return data_.rows; }
   const columns::ColumnArray& columns() const noexcept { return data_.columns; }
-  /// Columns that were dropped keep their numbers; what rows have of them is not to be shown.
+  /// Dropped columns keep their numbers; their values in rows must not be shown.
   bool has_dropped_columns() const noexcept { return data_.has_dropped_columns(); }
   bool is_dropped_column(std::size_t column) const noexcept {
     return data_.is_dropped_column(column);
   }
   bool has_column(ColumnId column) const noexcept { return data_.has_column(column); }
-  /// What is said to a ColumnId that names none, or none any longer.
+  /// The status for a ColumnId that names no column, or one that was dropped.
   Status no_column(ColumnId column) const { return data_.no_column(column); }
   TableKeys& keys() noexcept { return data_.keys; }
   const TableKeys& keys() const noexcept { return data_.keys; }
-  /// Dropping: gives everything but the table's own extent back, DRAM too.
+  /// Called when the table is dropped: frees everything but the table's own extent, with DRAM.
   void release_all();
 
  private:

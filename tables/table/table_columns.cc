@@ -24,7 +24,7 @@ bool has_changed(const std::vector<ChangedColumnLayout>& changes, std::size_t co
                      [&](const ChangedColumnLayout& changed) { return changed.column == column; });
 }
 
-// What needs the column: "key k", or nothing.
+// Names what needs the column, like "key k"; empty: nothing does.
 std::string user_of(const TableSchema& schema, const std::string& column) {
   for (const KeySchema& key : schema.keys)
     if (names(key.columns, column)) return fmt::format("key {}", key.name);
@@ -42,7 +42,7 @@ TableColumns::TableColumns(TableData& data, const TableReferences& references,
                            std::vector<ChangedColumnLayout> changed)
     : data_(data), references_(references), changed_(std::move(changed)) {}
 
-// Those that the schema names, as they are when the table is created or opened.
+// Makes the columns that the schema names, when the table is created or opened.
 void TableColumns::make() {
   const StoredSchema& stored = data_.definition().stored;
   auto* created = reinterpret_cast<columns::ColumnLayout*>(&data_.layout + 1);
@@ -88,7 +88,7 @@ void TableColumns::make_numbers() {
   }
 }
 
-// Of columns that were added, and of their later editions: what check_layout has looked at.
+// The extents of added columns, and of later editions, which check_layout has checked.
 std::vector<pmem::Extent> TableColumns::added_extents() const {
   std::vector<std::uint64_t> layouts = data_.definition().stored.added_columns;
   for (const ChangedColumnLayout& changed : changed_) layouts.push_back(changed.layout);
@@ -100,7 +100,7 @@ std::vector<pmem::Extent> TableColumns::added_extents() const {
   return extents;
 }
 
-// Opening.
+// Called at opening.
 Status TableColumns::claim_added() {
   for (const pmem::Extent& extent : added_extents()) {
     const auto& added = *data_.pool.at(pmem::OffsetPtr<AddedColumnLayout>{extent.offset});
@@ -119,8 +119,8 @@ void TableColumns::release_added() {
   for (const pmem::Extent& extent : added_extents()) data_.pool.allocator().release(extent);
 }
 
-// Opening, when the rows are known. What a dropped column owns is claimed as long as a chunk or a
-// group has values of it; else nothing leads to it any more: it is free space.
+// Called at opening, when the rows are known. The extents of a dropped column are claimed as long
+// as a chunk or a group has values of it; otherwise nothing leads to them, and they are free space.
 Status TableColumns::load_dropped(std::size_t number) {
   columns::Column& column = *data_.columns[number];
   if (data_.rows.has_values_of(number, column.edition())) return column.load();
@@ -182,7 +182,7 @@ Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint3
       !s.ok())
     return s;
   next.added_columns.push_back(made.offset());
-  // From here to where the column is among the others no chunk is made.
+  // From here until the column is added no chunk is made.
   RowStore::ColumnsChange change(data_.rows);
   if (!has_constant && data_.rows.chunk_count() != 0)
     return Status(StatusCode::kConstraintViolated,
@@ -200,8 +200,8 @@ Result<ColumnId> TableColumns::add_column(const ColumnSchema& wanted, std::uint3
 }
 
 // Protocol drop_column: alter_table, with a schema in which the column has no name and is dropped.
-// What rows have of it stays where it is, and is given to nobody any more; chunks made from then on
-// have no cells of it, groups no values.
+// Its values in rows stay where they are, and are no longer shown; chunks made from then on have no
+// cells of it, groups no values.
 Status TableColumns::drop_column(ColumnId id) {
   if (!data_.has_column(id))
     return Status(StatusCode::kNotFound, std::string(data_.no_column(id).message()));
@@ -210,7 +210,7 @@ Status TableColumns::drop_column(ColumnId id) {
   if (const std::string user = user_of(next.schema, column.name); !user.empty())
     return Status(StatusCode::kConstraintViolated,
                   fmt::format("table {}, column {}: {} names it", data_.name(), column.name, user));
-  // One that is being added, and is not in the schema yet.
+  // A key that is being added, and is not in the schema yet.
   for (const std::size_t place : KeyPlaces(data_.keys.kept()))
     if (data_.keys[place]->has_column(id.value()))
       return Status(StatusCode::kConstraintViolated,

@@ -50,29 +50,29 @@ class TableColumns final {
 
   /// The schema as it is in the pool.
   StoredSchema stored() const;
-  /// Puts another schema into the place of the present one: durable, and valid for all, on return.
-  /// `take_over` is called between: it is durable, and nobody has it yet. Fails with
-  /// kInvalidArgument (complete_schema), kOutOfSpace; nothing has changed then.
+  /// Replaces the schema by `next`: durable, and valid for all, on return. Calls `take_over`
+  /// between: `next` is durable then, and no one uses it yet. Fails with kInvalidArgument
+  /// (complete_schema), kOutOfSpace; then nothing has changed.
   Status alter(StoredSchema next, FunctionRef<void()> take_over = [] {});
   /// See Database. `hint_tail_max`: set_hint_tail_max.
   Result<ColumnId> add_column(const ColumnSchema& wanted, std::uint32_t hint_tail_max);
   Status drop_column(ColumnId id);
   /// Also under the table's merge_mutex.
   Status change_type(ColumnId id, Type type);
-  /// The column gets another edition, of this type, which holds values directly. Fails with kBusy
-  /// (there are as many editions as can be), kOutOfSpace.
+  /// Gives the column another edition, of this type, which holds values directly. Fails with kBusy
+  /// (the column has the most editions that it may), kOutOfSpace.
   Status begin_edition(std::size_t number, Type type);
-  /// Reads cells of a column of which rows have no other edition any more like those of any other
-  /// column. At opening, or when no reader is left of what merges replaced.
+  /// When no row has a former edition of a column any more, its cells are read like those of any
+  /// other column. Called at opening, or when no reader of replaced chunks is left.
   void settle_editions() noexcept;
-  /// Whether groups need what a former edition owns: numbers they hold themselves.
+  /// Whether groups need what a former edition owns: they store all but long texts themselves.
   static bool needs_groups(const columns::Column& column) noexcept { return column.is_text(); }
 
-  /// Adding a key: from then on writers keep it up. Its columns are there. `place` is free, or the
-  /// next one.
+  /// Begins to add a key: from then on writers maintain it. Its columns exist. `place` is free, or
+  /// the next one.
   void begin_key(std::size_t place, const KeySchema& key);
-  /// The key is whole: durable, found, and in no index run from before. Also under the table's
-  /// merge_mutex; `next` is a schema with it. Fails as `alter` does.
+  /// Completes the key: durable, found, and in no earlier index run. Also under the table's
+  /// merge_mutex; `next` is a schema with the key. Fails like `alter`.
   Status finish_key(std::size_t place, StoredSchema next);
 
   /// The source of numbers, null if there never was one; and the column that it numbers, which may
@@ -96,10 +96,10 @@ class TableColumns final {
   TableData& data_;
   const TableReferences& references_;
   std::vector<ChangedColumnLayout> changed_;
-  /// Dropped columns that nothing had values of at opening: others stand in for them, which own
-  /// nothing.
+  /// A dropped column of which nothing had values at opening: a substitute that owns nothing stands
+  /// in for it.
   struct Forgotten {
-    std::unique_ptr<columns::ColumnLayout> layout;  // of that which stands in
+    std::unique_ptr<columns::ColumnLayout> layout;  // of the substitute
     std::unique_ptr<columns::Column> column;
   };
   std::vector<Forgotten> forgotten_;

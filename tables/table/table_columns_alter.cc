@@ -1,4 +1,4 @@
-// A table's schema, and how another takes its place.
+// A table's schema, and how it is replaced.
 
 #include <fmt/format.h>
 
@@ -15,8 +15,9 @@ namespace flugs::engine {
 
 namespace {
 
-// But for columns' changes, which are not in a definition: then another would be one more that
-// stays. Names in foreign keys are another table's or the schema's own.
+// Compares all but the changes of columns, which a definition does not have: another definition
+// would be one more that stays. Names in foreign keys are those of another table, or the schema's
+// own.
 bool is_same(const StoredSchema& a, const StoredSchema& b) {
   return a.added_columns == b.added_columns && a.added_keys == b.added_keys &&
          a.key_additions == b.key_additions && a.created_keys == b.created_keys &&
@@ -31,7 +32,7 @@ StoredSchema TableColumns::stored() const {
   return now;
 }
 
-// Opening: what lies outside of the table's own extent.
+// Opening: claims what is outside the table's own extent.
 Status TableColumns::claim_schema() {
   const pmem::Extent block = schema_block_of(data_.pool, data_.layout);
   if (block.bytes == 0) return {};
@@ -95,7 +96,7 @@ Status TableColumns::finish_key(std::size_t place, StoredSchema next) {
   next.added_keys |= static_cast<std::uint16_t>(1U << place);
   ++next.key_additions;
   if (Status s = alter(std::move(next)); !s.ok()) return s;
-  const StoredSchema& stored = data_.definition().stored;  // what `next` left open is in it
+  const StoredSchema& stored = data_.definition().stored;  // has all that `next` left open
   const KeySchema& key = stored.schema.keys[place];
   data_.runs.add_key(place, {key.unique, key.ordered, key.dropped, true}, stored.key_additions);
   data_.keys[place]->finish();

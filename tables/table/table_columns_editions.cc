@@ -1,4 +1,4 @@
-// Columns that get another type while the table is there (decision 0025), or begin anew (0026).
+// Changing the type of a column of a table in use (decision 0025), and rewriting a column (0026).
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ Constant constant_of_type(const Constant& constant, Type type) {
   return {columns::with_type(constant.value(), type), constant.scale()};
 }
 
-/// The condition with the constants to which it compares `column` as values of the type.
+/// The condition, with its constants for `column` as values of the type.
 Condition with_constants_of_type(const Condition& condition, const std::string& column, Type type) {
   std::vector<Condition::Node> nodes = condition.nodes();
   for (Condition::Node& node : nodes) {
@@ -46,7 +46,7 @@ std::unique_ptr<columns::Column> TableColumns::make_added(std::uint64_t offset,
   return made;
 }
 
-// Opening: the later editions of the columns, in the order in which they came.
+// Opening: makes the later editions of the columns, in the order in which they came.
 void TableColumns::make_editions() {
   for (const ChangedColumnLayout& changed : changed_) {
     const std::size_t i = changed.column;
@@ -58,7 +58,7 @@ void TableColumns::make_editions() {
   }
 }
 
-// Opening, when the rows are known: of editions before the newest what rows are of.
+// Opening, when the rows are known: loads those former editions of which there are rows.
 Status TableColumns::load_former_editions() {
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {
     columns::Column* former = data_.columns[i]->former();
@@ -72,8 +72,8 @@ Status TableColumns::load_former_editions() {
   return {};
 }
 
-// Cells of a column of which rows have no other edition any more are read like those of any other
-// column. At opening, or under merge_mutex() when nobody is left who reads what was replaced.
+// When no row has a former edition of a column any more, its cells are read like those of any other
+// column. Called at opening, or under merge_mutex() when no reader of replaced chunks is left.
 void TableColumns::settle_editions() noexcept {
   for (std::size_t i = 0; i < data_.columns.size(); ++i) {
     const columns::Column& column = *data_.columns[i];
@@ -88,7 +88,7 @@ void TableColumns::settle_editions() noexcept {
       decoder.kind.store(columns::DecodeKind::kChanged, std::memory_order_relaxed);
     } else {
       column.describe(decoder);
-      // A drop that came in between stores its kind behind its mark: ours must not stay over it.
+      // A drop that came in between stores its kind after its mark: our kind must not overwrite it.
       if (column.is_dropped())
         decoder.kind.store(columns::DecodeKind::kDropped, std::memory_order_relaxed);
     }
@@ -121,7 +121,7 @@ Status TableColumns::check_change(const StoredSchema& stored, std::size_t number
   return {};
 }
 
-// Foreign keys compare values of one type.
+// Checks that no foreign key uses the column: foreign keys compare values of one type.
 Status TableColumns::check_unreferred(const StoredSchema& stored, std::size_t number) const {
   const ColumnSchema& column = stored.schema.columns[number];
   const auto refused = [&](StatusCode code, const std::string& why) {
@@ -191,14 +191,14 @@ Status TableColumns::begin_edition(std::size_t number, Type type) {
       !s.ok())
     return s;
   next.changed_columns.back().layout = made.offset();
-  // From here to where the edition is the column's newest no chunk is made.
+  // From here until the edition is the column's newest no chunk is made.
   RowStore::ColumnsChange change(data_.rows);
   return alter(std::move(next), [&] {
     if (numbers_ != nullptr && numbered_ == number) numbers_->set_type(type);
     for (const std::size_t place : KeyPlaces(data_.keys.kept()))
       if (has_other_type && data_.keys[place]->has_column(number))
         data_.keys[place]->set_needs_normalising();
-    // Who reads cells of another edition than it knows asks the column.
+    // A reader of cells of an edition that it does not know asks the column.
     data_.decoders[number].kind.store(columns::DecodeKind::kChanged, std::memory_order_release);
     std::unique_ptr<columns::Column> kept = made.keep();
     kept->own_decoder(std::move(decoder));

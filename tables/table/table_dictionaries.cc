@@ -1,4 +1,4 @@
-// Columns that turn from codes to values while the table is written to (decision 0027).
+// Columns that change from codes to values while the table is written (decision 0027).
 
 #include <algorithm>
 #include <limits>
@@ -12,10 +12,10 @@ namespace flugs::engine {
 
 namespace {
 
-// With as many entries of 8 bytes a dictionary takes 8 MB, and its index more: reading a value is a
-// miss of the caches, and so is writing one.
+// With this many entries of 8 bytes a dictionary takes 8 MB, and its index more: each read or write
+// of a value is then a cache miss.
 constexpr std::uint32_t kEntriesMax = 1u << 20;
-// Of an entry in the column's hash index (decision 0015).
+// Bytes per entry in the column's hash index (decision 0015).
 constexpr std::uint64_t kIndexBytes = 15;
 
 bool has_judged_dictionary(const columns::Column& column) noexcept {
@@ -23,7 +23,7 @@ bool has_judged_dictionary(const columns::Column& column) noexcept {
          column.dictionary().count() >= column.judged_from() && !column.is_dropped();
 }
 
-// Whether the rows, which have codes, are shorter by more bytes than the dictionary takes.
+// Whether codes save more bytes in the rows than the dictionary takes.
 bool pays(const columns::Column& column, std::uint64_t rows) noexcept {
   const std::uint64_t entries = column.dictionary().count();
   const unsigned code_bits = columns::code_bits_for(entries);
@@ -41,7 +41,7 @@ bool Table::give_up_dictionaries(TransactionContext& context) {
   const std::size_t end = data_.columns.size();
   while (i < end && !is_judged(i)) ++i;
   if (__builtin_expect(i == end, 1)) return false;
-  // Who holds one of them may be waiting for this transaction to end.
+  // The holder of one of them may be waiting for this transaction to end, so only try.
   const std::unique_lock no_merge(merge_mutex_, std::try_to_lock);
   if (!no_merge.owns_lock()) return false;
   const std::unique_lock guard(*context.ddl_mutex, std::try_to_lock);

@@ -36,7 +36,7 @@ Status in_between(const ForeignKey& foreign) {
                 fmt::format("{}: is being created or dropped", name_of_foreign_key(foreign)));
 }
 
-// ------------------------------------------------------------------------------- who knows whom
+// ------------------------------------------------------------------------- links between tables
 
 const ForeignKeySchema& ForeignKey::schema() const noexcept {
   return child.schema().foreign_keys[number];
@@ -81,7 +81,7 @@ void TableReferences::forget_parents() {
   }
 }
 
-// Lists that were replaced may still be read; there are as many as foreign keys came and went.
+// Replaced lists may still be read, and stay; one is made whenever a foreign key comes or goes.
 void TableReferences::set_referrers(std::vector<const ForeignKey*> referrers) {
   const bool is_any = !referrers.empty();
   referrer_lists_.push_back(
@@ -94,8 +94,8 @@ void TableReferences::set_referrers(std::vector<const ForeignKey*> referrers) {
   }
 }
 
-// Whether the row was made from one of another transaction's that refers to the same: whoever
-// wants to delete what it refers to must have asked that one.
+// Whether the row was made from a row of another transaction with the same reference: a transaction
+// that deletes the parent must have checked that row.
 bool TableReferences::keeps_reference(const ForeignKey& foreign, std::uint32_t row,
                                       const mvcc::Visibility& visibility) const noexcept {
   const std::uint32_t before = table_.data().rows.previous(row);
@@ -153,7 +153,7 @@ Result<bool> TableReferences::check_parents(std::uint32_t row, const mvcc::Visib
   return is_referring;
 }
 
-// Of a row that the transaction has deleted, or replaced.
+// For a row that the transaction has deleted or replaced.
 Result<bool> TableReferences::check_children(std::uint32_t row, const mvcc::Visibility& visibility,
                                              ReadSet* reads) const {
   bool is_referenced = false;

@@ -35,8 +35,8 @@ class TableReferences final {
 
   /// The foreign key of the schema with this index leads to `parent`, and has been checked.
   void add(std::size_t index, Table& parent);
-  /// Opening: the same, for what stands in the pool; `find` gives null for a table that is not
-  /// there. Fails with kCorrupt.
+  /// Opening: the same for a foreign key of the pool; `find` returns null for a table that does not
+  /// exist. Fails with kCorrupt.
   Status link(std::size_t index, FunctionRef<Table*(TableId id)> find);
   /// Writes the current names of parents and their keys into the schema's foreign keys. To be
   /// called when they may have changed.
@@ -52,14 +52,14 @@ class TableReferences final {
     return foreign_keys_;
   }
 
-  /// Whether foreign keys hold for a row that was written, or for those that referred to it. The
-  /// value: whether that may change until the transaction commits. Fails with kConstraintViolated,
-  /// having noted what was read; kConflict.
+  /// Whether foreign keys hold for a row that was written, or for rows that referred to it. The
+  /// value says whether that may change until the transaction commits. Fails with
+  /// kConstraintViolated, after noting in `reads` what was read; kConflict.
   Result<bool> check(const mvcc::Write& write, const mvcc::Visibility& visibility,
                      ReadSet* reads) const;
   /// Audit. Fails with kCorrupt.
   Status verify(const mvcc::Visibility& visibility) const;
-  /// What an audit says of a row that refers to nothing.
+  /// The status of an audit for a row that refers to a missing row.
   Status unreferenced(const ForeignKey& foreign, std::uint32_t row) const;
 
  private:

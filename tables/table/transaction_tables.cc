@@ -1,4 +1,5 @@
-// What the parts of a transaction's context do to tables: they know no more of one than its name.
+// The parts of a transaction's context that work on tables; elsewhere the context knows only the
+// name of the class Table.
 
 #include <algorithm>
 
@@ -9,7 +10,7 @@
 
 namespace flugs::engine {
 
-// In the place of a table that was dropped, if there is one: tables may come and go for long.
+// Takes the place of a dropped table, if there is one: tables may come and go for a long time.
 LocalRows& SlotRows::add(Table& table) {
   auto place = std::find_if(tables_.begin(), tables_.end(),
                             [](const LocalRows& local) { return local.table->is_gone(); });
