@@ -19,7 +19,7 @@ namespace flugs {
 namespace {
 
 // Nanoseconds of one thread, measured as docs/benchmarks.md says.
-constexpr double kOpenNs = 2e6;  // mapping, slots, whatever the pool
+constexpr double kOpenNs = 2e6;  // mapping and slots, for any pool
 constexpr double kChunkNs = 400;
 constexpr double kGroupNs = 3500;
 constexpr double kHintSegmentNs = 0.5;
@@ -29,7 +29,7 @@ constexpr double kHashEntryNs = 90;
 constexpr double kOrderedComparisonNs = 25;  // not measured
 constexpr double kHintSegmentBytes = 4096;
 
-/// `tables`: how many there are.
+/// `tables`: number of tables.
 Status add_table(engine::Table& table, std::size_t tables, Ready ready,
                  engine::OpeningBudget& budget, OpeningEstimate& estimate) {
   ++estimate.tables;
@@ -88,7 +88,7 @@ Result<OpeningEstimate> estimate_opening(const OpenOptions& options) {
   Result<std::unique_ptr<pmem::PoolImage>> image =
       pmem::PoolImage::of_file(options.path, findings, pmem::PoolImage::Depth::kOpening);
   if (!image.ok()) return std::move(image).status();
-  for (const pmem::ImageFinding& finding : findings)  // of two headers one may be damaged
+  for (const pmem::ImageFinding& finding : findings)  // one of the two headers may be damaged
     if (!finding.status.ok() && finding.part != "pool header") return finding.status;
   pmem::Pool& pool = **image;
   OpeningEstimate estimate;

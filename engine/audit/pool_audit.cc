@@ -19,7 +19,7 @@ namespace flugs::engine {
 
 namespace {
 
-// Findings kept of each part; all are counted.
+// Findings kept per part; all are counted.
 constexpr std::size_t kFindingsKept = 20;
 constexpr std::uint32_t kRowsPerProgress = 1u << 16;
 
@@ -112,7 +112,7 @@ void PoolAudit::link_foreign_keys() {
   for (const auto& table : tables_) table->references().name_parents();
 }
 
-// Without indexes: hashes of what is there, sorted.
+// Uses no indexes, but sorted hashes of the rows.
 void PoolAudit::audit_foreign_keys(const Table& table) {
   for (const auto& foreign : table.references().foreign_keys()) {
     const std::string part =
@@ -230,7 +230,7 @@ void PoolAudit::audit_dictionaries(Table& table) {
       audit_.remark(part, fmt::format("{}: {} dictionary entries whose proof does not fit: torn by "
                                       "a crash, or damaged; {} fit",
                                       pool_.path(), counts.dropped, counts.entries));
-    // Entries are looked up only in an index that is whole.
+    // Entries are looked up only in a complete index.
     Status s = dictionary.finish_rebuild(counts);
     while (dictionary.enter_left_hints(persister)) {
     }
@@ -240,7 +240,7 @@ void PoolAudit::audit_dictionaries(Table& table) {
   });
 }
 
-// What rows have that lack a column.
+// Checks the constants of rows that lack a column.
 void PoolAudit::audit_constants(const Table& table) {
   for (const columns::Column* column : table.columns())
     if (!column->is_dropped() && column->has_constant() && !column->has_plausible_constant())
@@ -250,7 +250,8 @@ void PoolAudit::audit_constants(const Table& table) {
                                 pool_.path(), column->constant().low));
 }
 
-/// Whether the row is live; what recovery has not finished on the image is stale by now.
+/// Whether the row is live. A transaction that recovery has not finished on the image left stale
+/// tags.
 bool PoolAudit::audit_stamps(const Table& table, std::uint32_t row, const std::string& part) {
   const mvcc::VersionLayout& version = table.rows().version(row);
   for (const mvcc::Stamp stamp : {version.created, version.deleted}) {
@@ -339,7 +340,7 @@ void PoolAudit::audit_rows(Table& table) {
   audit_index_runs(table, audit_.part(part).damages == 0);
 }
 
-// Against rows only if these are whole: what they say is what counts.
+// Checks runs against rows only if the rows are undamaged, because the rows decide.
 void PoolAudit::audit_index_runs(const Table& table, bool has_whole_rows) {
   const std::size_t runs = table.runs().list().members.size();
   if (runs == 0) return;

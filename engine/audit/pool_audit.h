@@ -23,7 +23,8 @@ class AuditReport {
   CheckedPart& part(const std::string& name);
   void damage(const std::string& part, const std::string& message);
   void remark(const std::string& part, const std::string& message);
-  /// A part that was looked at; a status that is not ok is damage, and hides the rest of the part.
+  /// Notes a part that was checked; a status that is not ok is damage, and hides the rest of the
+  /// part.
   void note(const std::string& part, const Status& status);
 
  private:
@@ -34,9 +35,9 @@ class AuditReport {
   std::map<std::string, std::size_t> kept_;
 };
 
-/// Audits a pool from the application root on. Each layer checks its own layouts, with the code
-/// that opening checks them with; here they are put together, and what opening leaves out is added.
-/// What recovery would repair is repaired in the image.
+/// Audits a pool from the application root on. Each layer checks its own layouts with the same code
+/// as opening. The audit calls these checks, and adds those that opening leaves out. What recovery
+/// would repair is repaired in the image.
 class PoolAudit {
  public:
   PoolAudit(pmem::Pool& pool, PoolCheckReport& report,
@@ -68,13 +69,13 @@ class PoolAudit {
   std::vector<std::unique_ptr<Table>> tables_;
   std::map<std::uint32_t, Table*> by_id_;
   std::map<const Table*, std::vector<std::uint32_t>>
-      live_;  // of tables with foreign keys, or under
+      live_;  // of tables with foreign keys on either side
   std::unique_ptr<mvcc::TransactionSlots> slots_;
   std::uint64_t timestamp_limit_ = mvcc::kTimestampMax;
   bool knows_slots_ = false;
 };
 
-/// Audits a pool in a buffer, which is changed by it: for tests, on a copy.
+/// Audits a pool in a buffer, and changes the buffer: for tests, on a copy.
 Result<PoolCheckReport> check_pool_in_memory(std::span<std::byte> pool);
 
 }  // namespace flugs::engine

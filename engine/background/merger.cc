@@ -12,8 +12,8 @@ namespace flugs::engine {
 
 namespace {
 
-// Of a chunk's rows one in so many is looked at: a 64th of the lines of wide rows would do to tell
-// one percent from none, in 64 K rows; small chunks are looked at whole.
+// Looks at one row in this many of a chunk: in 64 K wide rows a 64th of the lines would be enough
+// to tell one percent from none. Small chunks are read completely.
 constexpr std::uint32_t kRowsPerSample = 16;
 constexpr std::uint32_t kSampledRowsMin = 4096;
 // How soon a writer that has reached the bound gets help, whatever the interval.
@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kNothingToWatchPause = std::chrono::hours(1)
 constexpr std::chrono::milliseconds kFailurePauseMax = std::chrono::minutes(1);
 constexpr std::chrono::milliseconds kStartPauseMin{1000};
 
-/// Twice as long after each failure.
+/// A pause that doubles after each failure.
 std::chrono::milliseconds pause_after(std::uint32_t failures, std::chrono::milliseconds interval) {
   constexpr std::uint32_t kDoublingsMax = 12;
   const auto longer = interval * (std::int64_t{1} << std::min(failures, kDoublingsMax));
@@ -73,8 +73,7 @@ Status Merger::set_policy(Table& table, const MergePolicy& policy) {
   return {};
 }
 
-// A thread that is not to be had is no reason to fail what was asked for: it is said where one asks
-// how merges stand, and tried again.
+// If the thread cannot start, report it in merge_status and retry; do not fail the caller.
 void Merger::start() noexcept {
   const std::lock_guard guard(mutex_);
   if (thread_.joinable()) return changed_.notify_one();
@@ -98,7 +97,7 @@ void Merger::start() noexcept {
 }
 
 void Merger::run(const std::stop_token& stop) noexcept {
-  // Linux takes this for the thread alone, and cuts it to the least priority there is.
+  // On Linux this is for the thread alone, and limited to the lowest priority.
   const int niceness = ::getpriority(PRIO_PROCESS, 0) + static_cast<int>(niceness_);
   if (niceness_ != 0) ::setpriority(PRIO_PROCESS, 0, niceness);
   while (!stop.stop_requested()) {
@@ -109,7 +108,7 @@ void Merger::run(const std::stop_token& stop) noexcept {
   }
 }
 
-// The tables one after the other; when the first of them is to be looked at again.
+// Visits the tables one after the other. Returns when the first of them must be visited again.
 Merger::Clock::time_point Merger::visit_all() {
   Clock::time_point next = Clock::now() + kNothingToWatchPause;
   std::unique_lock lock(mutex_);
@@ -131,14 +130,14 @@ Merger::Clock::time_point Merger::visit_all() {
   return next;
 }
 
-// Between two looks only whether the delta is full.
+// Between two looks it checks only whether the delta is full.
 void Merger::visit(Watched& watched, const MergePolicy& policy) {
   Table& table = *watched.table;
   const auto needs_help = [&] { return table.rows().is_delta_full(); };
   const auto now = Clock::now();
   if (now >= watched.next_merge || (now >= watched.next_help && needs_help())) {
     const bool is_first = watched.looked_at == 0;
-    // Held by a merge that somebody called for, or by dropping: another time.
+    // Held by a merge that the user called, or by a drop: try again later.
     const std::unique_lock only(table.merge_mutex(), std::try_to_lock);
     if (only.owns_lock() && !table.is_dropped()) look(watched, policy);
     const bool was_in_vain = !is_first && needs_help();
@@ -158,12 +157,12 @@ void Merger::look(Watched& watched, const MergePolicy& policy) {
   const std::uint64_t looked_at = std::exchange(watched.looked_at, slots_.advance());
   const std::optional<ProcessorTimes> times = std::exchange(watched.times, processor_times());
   if (looked_at == 0) return;  // nothing to compare with
-  // A system that does not tell is taken to be idle.
+  // A system that does not report its load counts as idle.
   std::uint32_t idle = 100;
   if (times && watched.times) idle = idle_percent(*times, *watched.times).value_or(0);
   if (!may_merge(watched, policy, looked_at, idle)) return;
   const bool is_full = table.rows().is_delta_full();
-  static_cast<void>(merge.sweep());  // run() says what is wrong
+  static_cast<void>(merge.sweep());  // run() reports errors
   const TableMerge::Plan plan = merge.choose([&](std::size_t chunk) {
     return is_full || is_quiet(table.rows(), chunk, looked_at, policy.written_percent);
   });
@@ -171,7 +170,7 @@ void Merger::look(Watched& watched, const MergePolicy& policy) {
     this->merge(watched, policy, merge);
 }
 
-// Before chunks are frozen: a merge that then waits in vain leaves them so.
+// Checked before chunks are frozen, because a merge that then waits in vain leaves them frozen.
 bool Merger::may_merge(const Watched& watched, const MergePolicy& policy, std::uint64_t looked_at,
                        std::uint32_t idle_percent) const {
   Table& table = *watched.table;

@@ -19,22 +19,23 @@
 
 namespace flugs::engine {
 
-/// Merges tables by their policies (decision 0013): one thread, from when a table has a policy that
-/// asks for it. Writers pay nothing: whether a chunk has been written to is read from the stamps of
-/// some of its rows.
+/// Merges tables by their policies (decision 0013) in one thread, which starts when a table has a
+/// policy that asks for it. Writers pay nothing: the merger reads from the stamps of some rows
+/// whether a chunk has been written to.
 /// Thread-safety: any thread, except creating and destroying.
 class Merger {
  public:
-  /// All are used until the object is gone; `ddl_mutex` is the database's.
+  /// All arguments must outlive the object; `ddl_mutex` is the database's.
   Merger(pmem::Pool& pool, mvcc::TransactionSlots& slots, Mutex& ddl_mutex, std::uint32_t niceness);
-  /// A merge that runs ends soon; what it has merged stays so.
+  /// Ends a running merge soon; what it has merged stays merged.
   ~Merger();
 
-  /// From now on. The table stays where it is until the object is gone. `policy` is in order.
+  /// Merges the table from now on. The table must stay until the object is gone. `policy` must be
+  /// valid.
   void watch(Table& table, const MergePolicy& policy);
   /// Fails with kInvalidArgument.
   Status set_policy(Table& table, const MergePolicy& policy);
-  /// When the thread could not be started: tries again, if enough time has passed.
+  /// If the thread could not be started: tries again, if enough time has passed.
   void retry_start() noexcept {
     if (__builtin_expect(wants_thread_.load(std::memory_order_relaxed), 0)) start();
   }
@@ -42,14 +43,14 @@ class Merger {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// What the thread keeps of a table.
+  /// What the thread notes of a table.
   struct Watched {
     Table* table;
     Clock::time_point next_look{};
     Clock::time_point next_merge{};
     Clock::time_point next_help{};  ///< for writers that find the delta full
     std::uint64_t looked_at = 0;  ///< time-stamp of the last look; 0: none since the policy was set
-    std::optional<ProcessorTimes> times{};  ///< then
+    std::optional<ProcessorTimes> times{};  ///< at the last look
     std::uint32_t failures = 0;             ///< in a row
     bool is_new = true;                     ///< under mutex_: the policy was changed
   };
@@ -71,8 +72,8 @@ class Merger {
   Mutex& ddl_mutex_;
   const std::uint32_t niceness_;
   std::atomic<bool> stops_{false};
-  std::atomic<bool> wants_thread_{false};  // there is work, but it could not be started
-  std::mutex mutex_;  // protects what follows; rank: a leaf, but for the tables' records
+  std::atomic<bool> wants_thread_{false};  // there is work, but the thread could not be started
+  std::mutex mutex_;  // protects the members below; rank: a leaf, but for the tables' records
   std::vector<std::unique_ptr<Watched>> watched_;
   bool is_changed_ = false;
   Clock::time_point next_start_{};

@@ -8,8 +8,8 @@
 
 namespace flugs::engine {
 
-// "cpu  user nice system idle iowait irq softirq steal guest guest_nice": the first line. What
-// guests had is in user and nice already.
+// The first line: "cpu  user nice system idle iowait irq softirq steal guest guest_nice". The time
+// of guests is already in user and nice.
 std::optional<ProcessorTimes> parse_processor_times(std::string_view stat) noexcept {
   constexpr std::string_view kHead = "cpu ";
   constexpr int kFields = 8;

@@ -12,7 +12,7 @@ struct ProcessorTimes {
   std::uint64_t all = 0;
 };
 
-/// From the text of /proc/stat; nothing when it is none.
+/// Parses the text of /proc/stat; empty when it is something else.
 std::optional<ProcessorTimes> parse_processor_times(std::string_view stat) noexcept;
 /// Nothing when the system does not tell.
 std::optional<ProcessorTimes> processor_times() noexcept;

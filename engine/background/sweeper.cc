@@ -16,7 +16,7 @@ namespace flugs::engine {
 
 namespace {
 
-// Between two looks at tables that are being dropped.
+// Pause between two looks at tables that are being dropped.
 constexpr std::chrono::milliseconds kDropPause{50};
 
 }  // namespace
@@ -27,8 +27,8 @@ Sweeper::Sweeper(std::vector<Table*> tables) : tables_(std::move(tables)) {
   if (started.ok()) thread_ = *std::move(started);
 }
 
-// One that lacks such indexes: of those that somebody wants, or if nobody does, the first. Null:
-// there is none.
+// The table that lacks such indexes and asked for them first; without `is_wanted`, the first that
+// has not asked. Null: there is none.
 Table* Sweeper::next_to_build(DeferredIndexes::Kind kind, bool is_wanted) const noexcept {
   Table* next = nullptr;
   for (Table* table : tables_) {
@@ -42,8 +42,9 @@ Table* Sweeper::next_to_build(DeferredIndexes::Kind kind, bool is_wanted) const 
   return next;
 }
 
-// One kind of one table at a time: another may be wanted meanwhile. Keys first, as look-ups in them
-// are dear until then. Whoever needs to know of damage asks again.
+// Makes one kind of index of one table at a time, since another may become wanted meanwhile. Keys
+// come first, because look-ups in them are slow until then. Damage is not reported here: a caller
+// that needs the indexes finds it again.
 bool Sweeper::build_next() noexcept {
   constexpr std::array kInTurn{DeferredIndexes::kHashIndexes, DeferredIndexes::kDictionaryIndexes,
                                DeferredIndexes::kOrderedIndexes};
@@ -61,7 +62,7 @@ void Sweeper::build(const std::stop_token& stop) noexcept {
   }
 }
 
-// A table that is being dropped gets no indexes, and may stay all the same.
+// A table that is being dropped gets no indexes, but its drop may fail: wait, and make them then.
 void Sweeper::wait_for_drops(const std::stop_token& stop) noexcept {
   const auto is_being_dropped = [](const Table* table) {
     return table->is_dropped() && !table->is_gone() && table->index_build().is_deferred();
@@ -77,7 +78,7 @@ void Sweeper::run(const std::stop_token& stop) noexcept {
   sleep_.sleep_for(stop, ThreadSleep::kFirst);
   build(stop);
   wait_for_drops(stop);
-  ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // Linux takes this for the thread alone
+  ::setpriority(PRIO_PROCESS, 0, kLeastPriority);  // on Linux for the thread alone
   for (Table* table : tables_) {
     while (!stop.stop_requested() && table->row_sweep().sweep_more()) pmem::begin_scm_task();
     while (!stop.stop_requested() &&

@@ -12,14 +12,14 @@ namespace flugs::engine {
 
 class Table;
 
-/// Makes the indexes that opening left (IndexBuild), in a thread of its own, in the order
-/// in which they are wanted; then sweeps what it left unswept (RowSweep::sweep_more), and reads
-/// what it has not read of indexes in the pool and of dictionary entries, standing back for all
-/// other threads; and ends. Thread-safety: creating and destroying only.
+/// Makes the indexes that opening left (IndexBuild) in a thread of its own, in the order in which
+/// they are wanted. Then, with the lowest priority, it sweeps the rows that opening left unswept
+/// (RowSweep::sweep_more), and checks the indexes in the pool and the dictionary entries that
+/// opening did not read. Then the thread ends. Thread-safety: creating and destroying only.
 class Sweeper {
  public:
-  /// The tables are used until the object is gone. Without a thread nothing is lost: rows are swept
-  /// when they are needed.
+  /// The tables must outlive the object. If the thread does not start, nothing is lost: rows are
+  /// swept when they are needed.
   explicit Sweeper(std::vector<Table*> tables);
   bool is_running() const noexcept { return thread_.joinable(); }
 

@@ -7,15 +7,16 @@
 
 namespace flugs::engine {
 
-/// How a thread of the database sleeps. One thread.
+/// Lets a thread of the database sleep. One thread.
 class ThreadSleep final {
  public:
-  /// How long threads that opening starts do so first. Otherwise a new one may have the processor
-  /// for some milliseconds, a slice of the scheduler's, before who has opened goes on, when other
-  /// processors are busy: after a crash one is, with the memory of the process that died.
+  /// How long threads that opening starts sleep first. Otherwise, if the other processors are busy,
+  /// a new thread may take the processor for some milliseconds, a slice of the scheduler, before
+  /// the caller of open goes on. After a crash one processor is busy: it releases the memory of the
+  /// process that died.
   static constexpr std::chrono::milliseconds kFirst{5};
 
-  /// Until `time` is over, or the thread is to stop.
+  /// Sleeps until `time` is over, or the thread must stop.
   void sleep_for(const std::stop_token& stop, std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     stopped_.wait_for(lock, stop, time, [] { return false; });

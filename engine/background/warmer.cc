@@ -28,7 +28,7 @@ void Warmer::run(const std::stop_token& stop) noexcept {
   bytes_left_.store(0, std::memory_order_relaxed);
 }
 
-// In steps: closing waits for one, and so may a thread that maps or unmaps memory.
+// Works in steps: closing waits for one step, and so may a thread that maps or unmaps memory.
 bool Warmer::warm(pmem::Extent extent, const std::stop_token& stop) noexcept {
   constexpr std::uint64_t kStepBytes = std::uint64_t{2} << 20;
   const std::uint64_t end = extent.offset + extent.bytes;

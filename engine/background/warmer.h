@@ -11,21 +11,21 @@
 
 namespace flugs::engine {
 
-/// Enters pages of the pool into the process's page tables (pmem::Pool::warm) in a thread of its
-/// own, in the order given; and ends. A page that is entered already costs next to nothing.
+/// Enters pages of the pool into the process's page tables (pmem::Pool::warm), in the given order,
+/// in a thread of its own, which then ends. A page that is already entered costs next to nothing.
 /// Thread-safety: any thread, except creating and destroying.
 class Warmer {
  public:
-  /// The pool is used until the object is gone. Without a thread nothing is lost: whoever reads a
-  /// page first enters it.
+  /// The pool must outlive the object. If the thread does not start, nothing is lost: the first
+  /// reader of a page enters it.
   Warmer(pmem::Pool& pool, std::vector<pmem::Extent> extents);
 
   std::uint64_t warmed_bytes() const noexcept {
     return warmed_bytes_.load(std::memory_order_relaxed);
   }
-  /// Bytes that are still to come; none when the kernel refused one.
+  /// Bytes that are still to come; 0 when the kernel refused some.
   std::uint64_t bytes_left() const noexcept { return bytes_left_.load(std::memory_order_relaxed); }
-  /// How long it has been at work.
+  /// How long the thread has worked.
   double ms() const noexcept {
     return static_cast<double>(ns_.load(std::memory_order_relaxed)) * 1e-6;
   }

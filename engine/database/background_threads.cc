@@ -62,7 +62,7 @@ void BackgroundThreads::start_sweeping(std::span<const std::unique_ptr<Table>> t
       unswept.push_back(table.get());
   if (!options_.sweeps_in_background || unswept.empty()) return;
   for (Table* table : unswept)
-    table->index_build().set_builds_later(true);  // its thread goes by that, too
+    table->index_build().set_builds_later(true);  // the sweeper's thread reads it, too
   sweeper_ = std::make_unique<Sweeper>(unswept);
   if (sweeper_->is_running()) return;
   for (Table* table : unswept) table->index_build().set_builds_later(false);
@@ -82,7 +82,7 @@ void BackgroundThreads::start_warming(std::span<const std::unique_ptr<Table>> ta
   warmer_ = std::make_unique<Warmer>(pool_, pages.hottest(bytes_max));
 }
 
-// With the thread: what it has fallen behind by when writers have to help it.
+// With the hint keeper's thread: how far it may fall behind before writers must help it.
 std::uint32_t BackgroundThreads::hint_tail_max() const noexcept {
   constexpr std::uint32_t kBehindMax = 1u << 16;
   return hint_keeper_ != nullptr ? kBehindMax : columns::Dictionary::kHintTailMax;

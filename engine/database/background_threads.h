@@ -20,8 +20,8 @@ class Table;
 /// The threads of an open database: Merger, HintKeeper, Sweeper and Warmer.
 ///
 /// Invariants:
-/// * A thread that the system refuses costs speed and nothing else: its work is done when somebody
-///   needs it. Only the merger is started again.
+/// * A thread that the system refuses costs only speed: its work is done when a call needs it. Only
+///   the merger is started again.
 /// * They end before any part of the database that they use goes (`stop`).
 ///
 /// Thread-safety: any thread, except `start` and `stop`.
@@ -37,13 +37,14 @@ class BackgroundThreads final {
                       IndexMode index_mode, std::span<const std::unique_ptr<Table>> tables);
   void stop() noexcept;
 
-  /// A table that was made, or loaded: merged by the policy of new tables from now on.
+  /// Takes in a table that was made or loaded: it is merged by the policy of new tables from now
+  /// on.
   void take_in(Table& table);
   /// How far hints of a dictionary may fall behind before writers help: much, when there is a
   /// thread for them.
   std::uint32_t hint_tail_max() const noexcept;
   Merger& merger() const noexcept { return *merger_; }
-  /// Fills in what statistics say of the threads.
+  /// Fills in the statistics of the threads.
   void report(Statistics& statistics) const;
 
  private:
@@ -55,9 +56,9 @@ class BackgroundThreads final {
   pmem::Pool& pool_;
   const OpenOptions& options_;
   std::unique_ptr<Merger> merger_;
-  std::unique_ptr<HintKeeper> hint_keeper_;  // null: who commits keeps hints
-  std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left unswept, or nobody is to
-  std::unique_ptr<Warmer> warmer_;           // null: there is little to warm, or nobody is to
+  std::unique_ptr<HintKeeper> hint_keeper_;  // null: commits keep hints
+  std::unique_ptr<Sweeper> sweeper_;         // null: nothing was left, or it is switched off
+  std::unique_ptr<Warmer> warmer_;           // null: there is little to warm, or it is switched off
 };
 
 }  // namespace flugs::engine

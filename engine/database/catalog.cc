@@ -25,7 +25,7 @@ Status invalid_reference(const TableSchema& schema, const ForeignKeySchema& fore
 
 }  // namespace
 
-// What the names in foreign keys mean, as of now.
+// Resolves the names in foreign keys, as they are now.
 Status Catalog::resolve_foreign_keys(TableSchema& schema) const {
   for (ForeignKeySchema& foreign : schema.foreign_keys) {
     const TableSchema* parent = foreign.table == schema.name ? &schema : nullptr;
@@ -87,7 +87,7 @@ Result<TableId> Catalog::create_table(const TableSchema& wanted) {
   stored.created_keys = schema->keys.size();
   stored.schema = std::move(*schema);
   auto made = std::make_unique<Table>(pool_, layout, std::move(stored));
-  made->set_dropped(true);  // nobody finds it so far, but its name is taken
+  made->set_dropped(true);  // it cannot be found yet, but its name is taken
   Table* table = adopt(std::move(made));
   Status s = introduce(*table, guard);
   std::uint64_t* place = free_place();
@@ -105,8 +105,9 @@ Result<TableId> Catalog::create_table(const TableSchema& wanted) {
   return table->id();
 }
 
-// Tells the tables that a new one refers to. Who has deleted rows of them without asking it must
-// have ended before it can have rows; who deletes some meanwhile gets kConflict.
+// Makes a new table known to the tables that it refers to. A transaction that has deleted rows of
+// those without a check of the new table must have ended before the new table can have rows. A
+// transaction that deletes such rows meanwhile gets kConflict.
 Status Catalog::introduce(Table& table, std::unique_lock<Mutex>& guard) {
   bool has_others = false;
   for (std::size_t i = 0; i < table.schema().foreign_keys.size(); ++i) {
@@ -115,7 +116,7 @@ Status Catalog::introduce(Table& table, std::unique_lock<Mutex>& guard) {
     table.references().add(i, *known_table(parent));
   }
   if (!has_others) return {};
-  guard.unlock();  // those we wait for may look tables up before they end
+  guard.unlock();  // transactions we wait for may look tables up before they end
   const bool nobody_is_left = transactions_.wait_for_all();
   guard.lock();
   if (nobody_is_left) return {};
@@ -148,9 +149,9 @@ Status Catalog::drop_table(TableId id) {
   if (dropped == nullptr) return no_table();
   if (Status s = check_unreferenced(*dropped); !s.ok()) return s;
   dropped->set_dropped(true);
-  // Those we wait for may look tables up, or make and drop others, before they end.
+  // Transactions we wait for may look tables up, or make and drop others, before they end.
   guard.unlock();
-  const std::lock_guard no_merge(dropped->merge_mutex());  // one that runs ends early
+  const std::lock_guard no_merge(dropped->merge_mutex());  // a running merge ends early
   const bool nobody_is_left = transactions_.wait_for_all();
   if (nobody_is_left) dropped->index_build().wait();
   guard.lock();
@@ -211,7 +212,7 @@ Status Catalog::finish_loading() {
   return link_foreign_keys();
 }
 
-// Opening: all tables are there.
+// Called at opening, when all tables are loaded.
 Status Catalog::link_foreign_keys() {
   for (const auto& table : owned_tables_)
     for (std::size_t i = 0; i < table->schema().foreign_keys.size(); ++i)

@@ -50,7 +50,7 @@ class Catalog final {
     return found == nullptr || found->is_dropped() ? nullptr : found;
   }
   const StableArray<Table*>& tables_by_id() const noexcept { return tables_by_id_; }
-  /// Dropped ones too. Under `ddl_mutex()`, or while nobody makes tables.
+  /// With dropped tables. Under `ddl_mutex()`, or while no tables are made.
   std::span<const std::unique_ptr<Table>> all() const noexcept { return owned_tables_; }
   Result<TableId> find_table(std::string_view name) const;
   std::vector<TableId> tables() const;
@@ -63,13 +63,13 @@ class Catalog final {
   /// Opening, when all have been added.
   Status finish_loading();
 
-  /// A little of each table's hints; true: there is more to do. Others want the catalogue
+  /// Keeps some hints of each table; true: there is more to do. Other threads need the catalogue
   /// meanwhile: call it again only after a pause.
   bool keep_hints(pmem::Persister& persister) noexcept;
-  /// The hints that opening left, of all dictionaries, as far as there is room for them.
+  /// Enters the hints that opening left, of all dictionaries, as far as there is space for them.
   void enter_left_hints();
 
-  /// The database is being closed: what takes long ends early.
+  /// Called when the database is being closed: long work ends early.
   void close() noexcept { closing_.store(true, std::memory_order_relaxed); }
   const std::atomic<bool>& is_closing() const noexcept { return closing_; }
 
@@ -96,7 +96,7 @@ class Catalog final {
   const std::uint64_t segment_bytes_;
   std::atomic<bool> closing_{false};
   mutable Mutex ddl_mutex_;
-  std::vector<std::unique_ptr<Table>> owned_tables_;  // dropped ones too, emptied
+  std::vector<std::unique_ptr<Table>> owned_tables_;  // with dropped ones, emptied
   StableArray<Table*> tables_by_id_;
   std::uint32_t next_table_id_ = 1;
 };

@@ -8,8 +8,8 @@
 
 namespace flugs::engine {
 
-/// The way from what lies behind a Database to the Database, for those who open it on a pool of
-/// their own.
+/// Converts between a Database and its DatabaseCore, for code that opens a database on a pool of
+/// its own.
 struct DatabaseAccess {
   static Database wrap(std::unique_ptr<DatabaseCore> core) {
     Database database;

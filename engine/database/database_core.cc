@@ -110,7 +110,7 @@ Status DatabaseCore::finish_opening() {
   }
   catalog_.enter_left_hints();
   Status first;
-  for (Table* table : found) {  // of one that is dropped meanwhile nothing is left
+  for (Table* table : found) {  // nothing is left of a table that is dropped meanwhile
     Status built = table->index_build().build(DeferredIndexes::kAllIndexes);
     if (first.ok() && !table->is_dropped()) first = std::move(built);
     if (Status s = table->row_sweep().sweep_all(); first.ok()) first = std::move(s);
@@ -185,7 +185,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
     return Status(StatusCode::kBusy, fmt::format("{} transactions are open", slots().taken()));
   const std::vector<TableId> ids = tables();
   const mvcc::Visibility now(slots().mirrors(), slots().now(), mvcc::kNoStamp);
-  for (const TableId id : ids) {  // of all: foreign keys look into other tables
+  for (const TableId id : ids) {  // of all: foreign keys refer to other tables
     if (Table* checked = table(id); checked != nullptr) {
       if (Status s = checked->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
     }
@@ -200,7 +200,7 @@ Status DatabaseCore::verify(const std::function<void(const Progress&)>& progress
       if (Status s = TableAudit(checked->data()).run(now); !s.ok()) return s;
     }
   }
-  // Across tables: with a snapshot, so that no merge gives back what is read.
+  // Foreign keys cross tables: hold a snapshot, so that no merge frees what is read.
   const Result<Transaction> reader = begin(AccessMode::kReadOnly);
   if (!reader.ok()) return reader.status();
   for (const TableId id : ids)

@@ -37,10 +37,10 @@ namespace flugs::engine {
 /// Thread-safety: any thread, except opening and closing.
 class DatabaseCore final {
  public:
-  /// What OpenOptions::clock comes to in a process that may run on so many processors.
+  /// The clock that OpenOptions::clock means in a process that may run on this many processors.
   static CommitClock clock_in_use(CommitClock wanted, unsigned processors);
   static Result<std::unique_ptr<DatabaseCore>> open(const OpenOptions& options);
-  /// On a pool that is open already (tests and crash images: a plain buffer).
+  /// Opens a database on a pool that is already open (tests and crash images: a plain buffer).
   static Result<std::unique_ptr<DatabaseCore>> open(std::unique_ptr<pmem::Pool> pool, bool created,
                                                     const OpenOptions& options) {
     return open(std::move(pool), created, options, OpeningBudget::of(options.ready));
@@ -48,10 +48,10 @@ class DatabaseCore final {
   static Result<std::unique_ptr<DatabaseCore>> open(std::unique_ptr<pmem::Pool> pool, bool created,
                                                     const OpenOptions& options,
                                                     OpeningBudget budget);
-  /// In a forked child it must not be destroyed: its threads are not there.
+  /// Must not be called in a forked child, which does not have the threads.
   ~DatabaseCore();
-  /// Whether this process is a child that was forked since it was opened. Then nothing else may be
-  /// called.
+  /// Whether this process is a child that was forked since the database was opened. Then nothing
+  /// else may be called.
   bool is_forked() const noexcept { return is_forked_.load(std::memory_order_relaxed); }
 
   Catalog& catalog() noexcept { return catalog_; }
@@ -97,7 +97,7 @@ class DatabaseCore final {
       target->reader().prefetch(key.index, values);
   }
   TransactionManager& transaction_manager() noexcept { return transactions_; }
-  /// As the functions of Database.
+  /// Like the functions of Database with these names.
   std::vector<TransactionInfo> transactions() const { return transactions_.open(); }
   Status cancel(TransactionId id) noexcept { return transactions_.cancel(id); }
   Status end_abandoned(TransactionId id, std::chrono::milliseconds idle) {
@@ -105,7 +105,7 @@ class DatabaseCore final {
   }
 
   pmem::Pool& pool() noexcept { return *pool_; }
-  /// Threads that queries share. Those of merges and of opening are their own.
+  /// Threads that queries share. Merges and opening have threads of their own.
   Crew& query_crew() const noexcept { return query_crew_; }
   const RecoveryReport& report() const noexcept { return report_; }
   Result<MergeReport> merge(TableId id, const MergeOptions& options);

@@ -74,7 +74,7 @@ Result<std::unique_ptr<DatabaseCore>> DatabaseCore::open(const OpenOptions& opti
   if (options.mode == OpenMode::kOpenOrCreate && pool.code() == StatusCode::kNotFound) {
     pool = pmem::Pool::create(wanted);
     created = pool.ok();
-    if (pool.code() == StatusCode::kAlreadyExists) pool = pmem::Pool::open(wanted);  // since then
+    if (pool.code() == StatusCode::kAlreadyExists) pool = pmem::Pool::open(wanted);  // made since
   }
   if (!pool.ok()) return std::move(pool).status();
   const double mapped_us = microseconds_since(start);

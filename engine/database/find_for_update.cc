@@ -16,13 +16,14 @@ namespace engine {
 
 namespace {
 
-// Between two looks whether who writes the row has ended.
+// Pause between two looks whether the row's writer has ended.
 constexpr std::chrono::microseconds kRowPauseMin{20};
 constexpr std::chrono::microseconds kRowPauseMax{1000};
 
 }  // namespace
 
-// Returns when nobody writes the row: ok if nobody has, kNotFound if somebody has committed that.
+// Waits until no transaction is writing the row: ok if none has, kNotFound if a write was
+// committed.
 Status TransactionManager::wait_for_writer(TransactionContext& context, const Table& table,
                                            std::uint32_t row,
                                            RowLocks::Clock::time_point deadline) {
@@ -31,7 +32,7 @@ Status TransactionManager::wait_for_writer(TransactionContext& context, const Ta
   bool is_waiting = false;
   Status status;
   for (;;) {
-    // The merge may have moved the entry. Who writes from here on sees the lock.
+    // The merge may have moved the entry. A transaction that writes from here on sees the lock.
     const mvcc::Visibility::Resolved found =
         context.visibility.resolve(table.rows().version(row).deleted);
     if (found.fate == mvcc::Visibility::Fate::kCommitted) status = Status(StatusCode::kNotFound);
@@ -57,7 +58,7 @@ Status TransactionManager::wait_for_writer(TransactionContext& context, const Ta
 Status TransactionManager::lock_record(TransactionContext& context, const Table& table,
                                        std::uint32_t row, RowLocks::Clock::time_point deadline) {
   if (mvcc::load_stamp(table.rows().version(row).created) == context.visibility.own_tag())
-    return {};  // nobody else sees it
+    return {};  // no other transaction sees it
   const Visit visiting(context);
   table.note_locked_rows();
   const LockName name = table.lock_name(row);

@@ -10,10 +10,10 @@ namespace flugs::engine {
 
 namespace {
 
-// While there is more to do: who waits for the catalogue gets it, which one that takes it again at
-// once would keep.
+// A pause while there is more to do: without it the keeper would take the mutex again at once, and
+// threads that wait for it would not get it.
 constexpr std::chrono::microseconds kKeeperPause(20);
-// Hints that opening left can wait longer than what others start with.
+// Hints that opening left may wait longer than the first work of other threads.
 constexpr std::chrono::milliseconds kFirstSleep = 2 * ThreadSleep::kFirst;
 
 }  // namespace

@@ -11,13 +11,13 @@ namespace flugs::engine {
 class Catalog;
 
 /// Makes the hints of new dictionary entries durable (Dictionary::keep_hints) in a thread of its
-/// own, so that who commits need not, and opening has few left to look at.
+/// own, so that commits need not do it, and opening finds few entries without hints.
 /// Thread-safety: any thread, except creating and destroying.
 class HintKeeper {
  public:
   /// `catalog` is used until the object is gone.
   HintKeeper(Catalog& catalog, pmem::Pool& pool, std::chrono::milliseconds interval);
-  /// False when it could not be started: then who commits has to keep them.
+  /// False when the thread could not be started: then commits must keep hints.
   bool is_running() const noexcept { return thread_.joinable(); }
 
  private:

@@ -14,14 +14,14 @@ namespace flugs::engine {
 
 namespace {
 
-// For transactions of the usual length.
+// Long enough for usual transactions.
 constexpr std::chrono::milliseconds kReleasePatience{100};
 
 Status no_key(const Table& table, std::size_t index) {
   return Status(StatusCode::kNotFound, fmt::format("table {}: no key {}", table.name(), index));
 }
 
-// The definition as it is now, with the key in that place.
+// The present definition, with the key in that place.
 StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
   StoredSchema next = table.table_columns().stored();
   if (place >= next.schema.keys.size()) next.schema.keys.resize(place + 1);
@@ -31,7 +31,7 @@ StoredSchema with_key(const Table& table, std::size_t place, KeySchema key) {
 
 }  // namespace
 
-// A place that a dropped key has left, or a new one behind the last.
+// The place of a dropped key, or a new place behind the last.
 Result<std::size_t> KeyChanges::place_for_key(Table& table, const KeySchema& key) {
   table.keys().release_withdrawn(transactions_.slots().oldest_snapshot());
   const std::vector<KeySchema>& keys = table.schema().keys;
@@ -51,7 +51,7 @@ Result<std::size_t> KeyChanges::place_for_key(Table& table, const KeySchema& key
                             kKeysMax, kKeysMax));
 }
 
-// Its columns by position are what holds: they may be called otherwise meanwhile.
+// Columns of the key are found by position: they may be renamed meanwhile.
 Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();
@@ -59,7 +59,7 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("table {}: a key that is dropped is not added", altered->name()));
   const std::lock_guard no_merge(altered->merge_mutex());
-  // From here on nobody makes indexes of the table, nor looks at rows that opening left.
+  // From here on no thread makes indexes of the table, or reads rows that opening left.
   if (Status s = altered->index_build().build(DeferredIndexes::kAllIndexes); !s.ok()) return s;
   if (Status s = altered->row_sweep().sweep_all(); !s.ok()) return s;
   std::size_t place = 0;
@@ -89,12 +89,12 @@ Result<KeyId> KeyChanges::add_key(TableId id, const KeySchema& wanted) {
     const std::lock_guard guard(catalog_.ddl_mutex());
     withdraw_key(*altered, place);
   }
-  if (made.code() != StatusCode::kBusy) release_key(*altered);  // who was waited for stays longer
+  if (made.code() != StatusCode::kBusy) release_key(*altered);  // kBusy: still in use
   return made;
 }
 
-// Writers have been keeping it up since before. Rows from before them, and readers from before the
-// rows are in, must not be left.
+// Writers have maintained the key since before this call. No transaction may be left that wrote
+// rows before them, or that reads from before all rows are in.
 Status KeyChanges::make_key(Table& table, std::size_t place) {
   const auto busy = [&] {
     return Status(StatusCode::kBusy,
@@ -176,12 +176,12 @@ void KeyChanges::withdraw_key(Table& table, std::size_t place) {
   table.keys().keep_until(place, transactions_.slots().advance());
 }
 
-// What is not given back here, because somebody may know the key still, is when the next one is
-// added to the table, or dropped.
+// A key that a transaction may still use is not freed here, but when the next key of the table is
+// added or dropped.
 void KeyChanges::release_key(Table& table) {
   static_cast<void>(
       transactions_.wait_for_snapshots(transactions_.slots().advance(), kReleasePatience));
-  table.index_build().wait();  // nobody looks at hints any more (Table::check_hints)
+  table.index_build().wait();  // then no thread reads its hints (Table::check_hints)
   const std::lock_guard guard(catalog_.ddl_mutex());
   if (!table.is_gone()) table.keys().release_withdrawn(transactions_.slots().oldest_snapshot());
 }

@@ -17,9 +17,9 @@ namespace flugs::engine {
 
 namespace {
 
-// Rows that one task goes through.
+// Rows per task.
 constexpr std::uint32_t kRowsPerTask = 1u << 16;
-// Fewer are loaded before other threads would have begun.
+// Fewer tables are loaded before other threads have started.
 constexpr std::size_t kTablesWorthThreads = 16;
 
 }  // namespace
@@ -57,7 +57,7 @@ Status Opening::recover() {
   return phases_.run("key indexes", [&] { return rebuild_key_indexes(); });
 }
 
-// Any thread, each another table.
+// Thread-safety: any thread, each with its own table.
 Status Opening::load_table(std::uint64_t offset, std::unique_ptr<Table>& table) {
   Result<StoredSchema> stored = check_table_layout(pool_, offset);
   if (!stored.ok()) return std::move(stored).status();
@@ -76,7 +76,8 @@ Status Opening::impossible_id(const std::string& owner, std::uint32_t id) const 
                 fmt::format("{}: {}: impossible or repeated table id {}", pool_.path(), owner, id));
 }
 
-// Of damaged tables the first in the catalogue is reported, whichever thread comes to it first.
+// If tables are damaged, the first of them in the catalogue is reported, whichever thread finds
+// damage first.
 Status Opening::load_tables() {
   struct Loaded {
     std::uint64_t offset = 0;
@@ -141,7 +142,8 @@ Result<std::uint64_t> Opening::resolve_transactions() {
   return counts.completed + counts.undone;
 }
 
-// Finds out what is to be made, and leaves what opening does not take.
+// Finds out which indexes must be made, and leaves for later those that opening does not make
+// itself.
 Status Opening::begin_rebuild() {
   for (const auto& table : catalog_.all()) {
     if (Status s = table->index_build().begin_dictionaries(); !s.ok()) return s;

@@ -16,8 +16,8 @@
 
 namespace flugs::engine {
 
-/// One opening of a database: creates it in an empty pool, or recovers it (docs/recovery.md). What
-/// takes long is left to the threads of the database.
+/// One opening of a database: creates it in an empty pool, or recovers it (docs/recovery.md). Long
+/// work is left to the threads of the database.
 ///
 /// Invariants:
 /// * Recovery claims every extent that the catalogue reaches, before anything is allocated.
@@ -73,7 +73,7 @@ class Opening final {
   recovery::Phases& phases_;
   RecoveryReport& report_;
   OpeningBudget budget_;
-  std::unique_ptr<pmem::FoundWords> found_words_;  // while it claims what the catalogue reaches
+  std::unique_ptr<pmem::FoundWords> found_words_;  // while opening claims what it reaches
 };
 
 }  // namespace flugs::engine

@@ -8,11 +8,12 @@
 
 namespace flugs::engine {
 
-/// Which tables' indexes opening makes itself, before it returns: with Ready::kFirstAnswer those
-/// that are made in no time, so that most databases are opened with nothing left to be done.
+/// Decides which tables' indexes opening makes itself, before it returns. With Ready::kFirstAnswer
+/// these are the indexes that take almost no time, so that most databases are opened with nothing
+/// left to do.
 class OpeningBudget {
  public:
-  /// Entries and rows, of all tables: a millisecond or two.
+  /// Entries and rows that opening takes, of all tables: a millisecond or two.
   static constexpr std::uint64_t kBuiltAtOnce = 1u << 14;
 
   explicit OpeningBudget(std::uint64_t entries_and_rows = kBuiltAtOnce) noexcept
@@ -22,7 +23,7 @@ class OpeningBudget {
                                                        : kBuiltAtOnce);
   }
 
-  /// Asked of one table after the other.
+  /// Whether opening makes these indexes itself; asked for one table after the other.
   bool takes(const DeferredIndexes& unbuilt) noexcept {
     const std::uint64_t cost = unbuilt.entries + unbuilt.rows;
     if (cost > left_) return false;
@@ -30,13 +31,15 @@ class OpeningBudget {
     return true;
   }
 
-  /// Nothing is taken; crash tests wait for nobody.
+  /// Opening makes no indexes; for crash tests, which must not wait.
   bool is_empty() const noexcept { return is_empty_; }
-  /// Asked of all tables' dictionary entries that may lack hints, after that.
+  /// Whether opening enters the hints of this many dictionary entries, of all tables; asked after
+  /// takes.
   bool takes_hints(std::uint64_t entries) const noexcept { return entries <= left_ / kHintCost; }
 
  private:
-  // As dear as so many entries of an index in DRAM: each is on pages that nobody has touched.
+  // A hint costs as much as this many entries of an index in DRAM: each is on pages not touched
+  // before.
   static constexpr std::uint64_t kHintCost = 128;
 
   std::uint64_t left_;

@@ -81,8 +81,8 @@ bool take_key(const engine::KeyIndex& key, std::span<const Value> row,
   return std::none_of(values.begin(), values.end(), [](const Value& v) { return v.is_null(); });
 }
 
-// What a whole row says of columns that are not in the key. A row that is there keeps the number
-// that a new one would get.
+// The values of a whole row for the columns that are not in the key. An existing row keeps its
+// number; only a new row would get one.
 std::vector<ColumnValue> all_but_key(const engine::TableDefinition& now,
                                      const engine::KeyIndex& key, std::span<const Value> row) {
   std::vector<ColumnValue> rest;
@@ -96,7 +96,7 @@ std::vector<ColumnValue> all_but_key(const engine::TableDefinition& now,
 
 }  // namespace
 
-// What is to be said before anything is read: the table, or why not.
+// Checks that come before any read: returns the table, or the reason why not.
 Result<engine::Table*> Transaction::table_to_write(KeyId key) {
   if (!is_usable()) return unusable();
   engine::Table* target = database_->table(key.table);
@@ -108,8 +108,8 @@ Result<engine::Table*> Transaction::table_to_write(KeyId key) {
   return target;
 }
 
-// With read committed each call has a snapshot of its own: when somebody has committed a newer
-// version between the look and the change, the next look finds that one.
+// With read committed each call has a snapshot of its own: if a newer version was committed between
+// the look and the change, the next look finds it.
 template <typename Change>
 Status Transaction::change_found(KeyId key, std::span<const Value> values, Change&& change) {
   for (;;) {
@@ -148,7 +148,7 @@ Result<bool> Transaction::compare_and_set(KeyId key, std::span<const Value> valu
   const Status done = change_found(key, values, [&](const Row& row) -> Status {
     is_same = std::all_of(expected.begin(), expected.end(),
                           [&](const ColumnValue& one) { return holds(**target, row, one); });
-    // Of a column that was dropped meanwhile NULL may have been read.
+    // A column that was dropped meanwhile may have been read as NULL.
     if (Status s = check_expected(**target, expected); !s.ok()) return s;
     return is_same ? update(key.table, row.id(), changes).status() : Status();
   });
@@ -191,7 +191,8 @@ Result<Upserted> Transaction::insert_or(KeyId key, std::span<const Value> row,
     if (found.code() != StatusCode::kNotFound) return found.status();
     const Result<RowId> id = insert(key.table, row);
     if (id.ok()) return Upserted{*id, true};
-    // Come between the look and the insert; by another key it would be refused again.
+    // The row may have come after the look; if another key refused the insert, that key would
+    // again.
     const bool may_have_come = id.code() == StatusCode::kAlreadyExists && context_->reads_anew();
     if (!may_have_come || !find(key, values).ok()) return id.status();
   }
@@ -210,7 +211,7 @@ Result<Upserted> Transaction::upsert(KeyId key, std::span<const Value> row,
     const engine::TableDefinition& now = (*target)->definition();
     Result<Upserted> done =
         insert_or(key, row, all_but_key(now, *(*target)->keys()[key.index], row));
-    // Of a row that is there a column may be named that has been dropped since.
+    // The changes of an existing row may name a column that was dropped meanwhile.
     const bool may_begin_again = done.code() == StatusCode::kInvalidArgument;
     if (!may_begin_again || &(*target)->definition() == &now) return done;
   }
@@ -243,7 +244,7 @@ Result<std::uint64_t> Transaction::remove_range(KeyId key, KeyBound lower, KeyBo
     return Status(done.code(), fmt::format("table {}, key {}", (*target)->name(),
                                            (*target)->keys()[key.index]->name()));
   }
-  // Rows of the range may refer to each other: foreign keys are asked when all of them are gone.
+  // Rows of the range may refer to each other: foreign keys are checked when all of them are gone.
   if (Status s = engine::RowWriter(**target, *context_).finish_removal(before); !s.ok()) return s;
   return removed;
 }

@@ -9,14 +9,15 @@ namespace flugs::engine {
 
 namespace {
 
-// A few rows per commit, and twice as many as it leaves behind itself: no commit pays for all.
+// Each commit collects a few rows, and twice as many as it leaves behind: no commit pays for all.
 constexpr std::size_t kRowsPerCollection = 8;
-// Of a large transaction only so many are paid for at its end, the others by the statements of the
-// next large one (work_ahead), and by each end for its part: one in so many of those that wait.
+// A large transaction pays at its end for only this many of its dead rows. The statements of the
+// next large one pay for others (work_ahead), and so does each end: for one in this many of the
+// rows that wait.
 constexpr std::size_t kDyingPerCollection = 512;
 constexpr std::size_t kDeadRowsPerRow = 2048;
 constexpr std::size_t kLocalFreeRowsMax = 512;
-// What unlinking reads is asked for so many rows ahead: the caches have lost some of it by then.
+// What unlinking reads is fetched this many rows ahead: the caches have lost some of it by then.
 constexpr std::size_t kDeadRowsAhead = 4;
 constexpr std::size_t kWritesPerOldest = 64 * WriteList::kWritesAhead;
 
@@ -44,7 +45,7 @@ void unlink_dead_rows(TransactionContext& context, std::size_t rows_max, std::si
     dead.fences = context.commits.get() + 1;
     context.dead_rows.unreachable().push(dead);
   }
-  // For the next time.
+  // For the next call.
   for (std::size_t i = 0; i < std::min(kDeadRowsAhead, waiting.size()); ++i)
     prefetch_unlinking(waiting[i]);
 }
@@ -71,11 +72,11 @@ void reuse_rows(TransactionContext& context, std::size_t rows_max) {
   }
 }
 
-// In the midst of a large transaction, whose commit would otherwise flush everything it wrote, and
-// whose snapshot is old: so rows that died before it began, and no others, are looked at.
+// Called within a large transaction, because its commit would otherwise have to flush everything
+// that it wrote. Its snapshot is old, so only rows that died before it began are collected.
 void reclaim_ahead(TransactionContext& context, std::size_t first, std::size_t end) {
   if (context.dead_rows.empty()) return;
-  // Those that it gave back itself must stand at the end (RowReclaimer::reclaim).
+  // Rows that the transaction itself gave back must stay at the end (RowReclaimer::reclaim).
   if (context.dead_rows.has_given_back()) return;
   if (first / kWritesPerOldest != end / kWritesPerOldest)
     context.dead_rows.oldest_snapshot().set(
@@ -108,8 +109,8 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
   const bool looks_again = rows.oldest_snapshot().is_due(rows.dead().size());
   // Without commits the clock stands still, and rows of aborted transactions would never be free.
   if (looks_again) slots_.advance();
-  // A snapshot of now instead of the transaction's: it holds up no collection, but drop_table waits
-  // for it, so that no table whose rows we touch goes away.
+  // A present snapshot instead of the transaction's: it delays no collection, but drop_table waits
+  // for it, so that no table whose rows are used here goes away.
   slots_.begin_snapshot(*context.slot);
   if (looks_again) {
     const std::uint64_t oldest = slots_.shared_oldest_snapshot(rows.oldest_snapshot().looked_at());
@@ -122,8 +123,9 @@ bool RowReclaimer::reclaim(TransactionContext& context) {
   return looks_again;
 }
 
-// The pool is full: without rows to write there is no commit whose fence rows could wait for. What
-// no snapshot holds can be used by the next transaction, of any slot, whatever it costs this one.
+// The pool is full: without rows to write there is no commit whose fence could free rows. So all
+// rows that no snapshot holds are made usable for the next transaction, of any slot, whatever that
+// costs this one.
 void RowReclaimer::reclaim_all(TransactionContext& context) {
   DeadRows& rows = context.dead_rows;
   const auto look_again = [&] {

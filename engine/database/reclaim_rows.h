@@ -19,8 +19,8 @@ class RowReclaimer final {
  public:
   explicit RowReclaimer(mvcc::TransactionSlots& slots) noexcept : slots_(slots) {}
 
-  /// At the end of a transaction that wrote: a few rows. True when it has found out the oldest
-  /// snapshot anew, which it does once in some thousand transactions of a slot.
+  /// Called at the end of a transaction that wrote: reclaims a few rows. True when it has looked
+  /// for the oldest snapshot again, which it does once in some thousand transactions of a slot.
   bool reclaim(TransactionContext& context);
 
  private:

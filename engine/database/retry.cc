@@ -18,14 +18,15 @@ namespace {
 
 using Clock = RetryQueue::Clock;
 
-/// As if they lay side by side: pauses of threads must not be the same.
+/// A random number below `bound`, different for each thread: pauses of threads must not be the
+/// same.
 std::uint64_t random_below(std::uint64_t bound) {
   thread_local std::minstd_rand random{std::random_device{}()};
   return bound == 0 ? 0 : random() % bound;
 }
 
-// What may go better the next time: somebody else was first, the delta is full, all slots are
-// taken, a merge had the transaction ended.
+// Failures that may not happen again: another transaction was first, the delta is full, all slots
+// are taken, a merge ended the transaction.
 bool is_worth_another(StatusCode code, bool ended_by_merge) noexcept {
   return code == StatusCode::kConflict || code == StatusCode::kBusy ||
          code == StatusCode::kTooManyTransactions ||
@@ -60,7 +61,7 @@ RetryQueue::Place::~Place() {
 }
 
 Clock::duration RetryQueue::Place::wait_for_turn() {
-  // Staleness costs an attempt that the one whose turn it is may lose to.
+  // A stale value costs one attempt, to which the work that has the turn may lose.
   note_read(SharedWord::kRetryQueue, &queue_.turn_);
   const std::uint64_t turn = queue_.turn_.load(std::memory_order_relaxed);
   if (__builtin_expect(turn == 0, 1) || turn == number_) return {};
@@ -73,7 +74,7 @@ Clock::duration RetryQueue::Place::wait_for_turn() {
   return Clock::now() - start;
 }
 
-// How many are before it.
+// Enters the work if it is not in the queue. Returns how many are before it.
 std::size_t RetryQueue::enter_or_find(std::uint64_t& number) {
   if (number == 0) {
     number = ++last_number_;
@@ -84,9 +85,9 @@ std::size_t RetryQueue::enter_or_find(std::uint64_t& number) {
                                   waiting_.begin());
 }
 
-// With n before it, each of which needs about as long as this one, it comes in the midst of as many
-// attempts. The first one only lets whom it met end, which may have lost its processor: the more
-// often it fails the longer it stands back, up to two milliseconds.
+// With n before it, each of which needs about as long as this one, the work pauses for n attempts
+// on average. The first in the queue pauses only to let the transaction that it met end, which may
+// have lost its processor: the more often it fails, the longer it pauses, up to two milliseconds.
 Clock::duration RetryQueue::Place::pause(Clock::duration spent, Clock::duration pause_max,
                                          Clock::time_point deadline) {
   ++failures_;
@@ -128,7 +129,7 @@ Status DatabaseCore::run_once(FunctionRef<Status(Transaction&)> work, const Retr
   Status done = work(*transaction);
   ended_by_merge =
       transaction->is_open() && transaction->context_->ending.ended_by() == EndedBy::kMerge;
-  if (done.ok() && transaction->is_open()) done = transaction->commit();  // else it was ended there
+  if (done.ok() && transaction->is_open()) done = transaction->commit();  // else `work` ended it
   report.commit_timestamp = transaction->commit_timestamp();
   return done;
 }

@@ -10,12 +10,12 @@
 
 namespace flugs::engine {
 
-/// Who is trying a piece of work again because it met with conflicts, in the order in which they
-/// began to. The first of them hardly pauses, the others the longer the more are before them; and
-/// when the first one fails again and again, all others wait for it, a bounded time.
+/// The work that is being tried again after conflicts, in the order in which it entered. The first
+/// in the queue hardly pauses; the others pause longer the more are before them. When the first one
+/// fails again and again, all others wait for it, for a bounded time.
 ///
-/// Nobody is noted down whose work succeeds at once: that costs one look at a word which changes
-/// only when somebody fails often.
+/// Work that succeeds at once is not entered. It costs one look at a word that changes only when
+/// some work fails often.
 /// Thread-safety: any thread.
 class RetryQueue {
  public:
@@ -29,10 +29,10 @@ class RetryQueue {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    /// Before each attempt: while another one has the turn, waits for it. How long it took.
+    /// Called before each attempt: waits while other work has the turn. Returns how long it waited.
     Clock::duration wait_for_turn();
-    /// After an attempt that took `spent` and failed: a pause, at most `pause_max`, until
-    /// `deadline`. How long it took.
+    /// Called after an attempt that took `spent` and failed: pauses for `pause_max` at most, and
+    /// until `deadline`. Returns how long it paused.
     Clock::duration pause(Clock::duration spent, Clock::duration pause_max,
                           Clock::time_point deadline);
 
@@ -42,12 +42,12 @@ class RetryQueue {
     std::uint32_t failures_ = 0;
   };
 
-  /// How many are in it.
+  /// Number of pieces of work in the queue.
   std::size_t size() const;
 
-  /// As many failures of the first one give it the turn.
+  /// After this many failures the first one gets the turn.
   static constexpr std::uint32_t kFailuresBeforeTurn = 8;
-  /// What others wait for it, an attempt.
+  /// How long others wait for it, per attempt.
   static constexpr std::chrono::milliseconds kTurnPatience{100};
 
  private:
@@ -57,7 +57,7 @@ class RetryQueue {
   std::condition_variable turn_ended_;
   std::vector<std::uint64_t> waiting_;  // ascending
   std::uint64_t last_number_ = 0;
-  std::atomic<std::uint64_t> turn_{0};  // whose it is; written under mutex_
+  std::atomic<std::uint64_t> turn_{0};  // number of the work with the turn; written under mutex_
 };
 
 }  // namespace flugs::engine

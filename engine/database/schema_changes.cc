@@ -32,7 +32,7 @@ Status taken(const std::string& table, const char* what, const std::string& name
 
 }  // namespace
 
-// Those of other tables that name this one, or a key of it.
+// Updates the foreign keys of other tables that name this table, or a key of it.
 void SchemaChanges::name_referrers(const Table& parent) {
   if (parent.references().referrers() == nullptr) return;
   for (const ForeignKey* foreign : *parent.references().referrers())
@@ -112,7 +112,7 @@ Status SchemaChanges::drop_column(TableId id, ColumnId column) {
   return altered->table_columns().drop_column(column);
 }
 
-// A merge writes its groups for the columns that it finds when it begins.
+// Holds off merges: a merge writes its groups for the columns that it finds when it begins.
 Status SchemaChanges::change_type(TableId id, ColumnId column, Type type) {
   Table* altered = catalog_.table(id);
   if (altered == nullptr) return no_table();

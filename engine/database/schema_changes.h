@@ -8,8 +8,8 @@
 
 namespace flugs::engine {
 
-/// Changes what tables and their parts are called, and which columns they have, while transactions
-/// go on (decisions 0022, 0023 and 0025).
+/// Renames tables and their parts, and adds, drops and changes columns, while transactions run
+/// (decisions 0022, 0023 and 0025).
 ///
 /// Invariant: names are unique, and what refers to a table, column or key by its name follows it.
 /// Thread-safety: any thread; each change is made under the catalogue's mutex.

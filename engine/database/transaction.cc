@@ -13,7 +13,7 @@ namespace flugs {
 
 namespace {
 
-// For the question of a serializable transaction at its commit: is it the same?
+// Notes a read row: a serializable transaction checks at its commit whether it is still the same.
 void note_row(engine::TransactionContext& context, const engine::Table& table, RowId row) {
   if (context.notes_reads()) context.reads.add_row(table, row.value());
 }
@@ -36,7 +36,7 @@ Result<RowId> update_and_note(engine::TransactionContext& context, engine::Table
   return version;
 }
 
-// `row`: all values, or some beside their columns.
+// `row`: all values, or some values with their columns.
 template <typename Given>
 Result<RowId> insert_and_note(engine::TransactionContext& context, engine::Table& table,
                               std::span<const Given> row) {
@@ -62,7 +62,7 @@ Status Transaction::unusable() const {
   return context_ == nullptr ? ended() : database_->transaction_manager().end_as_asked(*context_);
 }
 
-// A call that shows rows to `visit` until it returns false, or the transaction is to end.
+// Runs a call that shows rows to `visit` until it returns false or the transaction must end.
 template <typename Walk>
 Status Transaction::go_through(Walk&& walk, FunctionRef<bool(const Row&)> visit) const {
   bool is_cut = false;

@@ -5,12 +5,13 @@
 
 namespace flugs::engine {
 
-/// The way from a Transaction to what lies behind it, for the layers above the engine.
+/// Gives the layers above the engine access to the parts of a Transaction.
 struct TransactionAccess {
   static const DatabaseCore* database(const Transaction& transaction) noexcept {
     return transaction.database_;
   }
-  /// Whether calls of it may go on; if not, why not, and it is ended if it was asked to.
+  /// Whether calls of the transaction may go on; if not, the reason. Ends it if it was asked to
+  /// end.
   static Status check(const Transaction& transaction) {
     return transaction.is_usable() ? Status() : transaction.unusable();
   }

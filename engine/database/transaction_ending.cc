@@ -35,10 +35,10 @@ Status TransactionManager::cancel(TransactionId id) noexcept {
   return {};
 }
 
-// Every call that began since the look at which it was asked to answer would have answered. A call
-// marks that it is under way and then looks whether it is to end; here the order is the other way
-// round: so one that is under way is seen, and one that comes sees that it is to end, and finds the
-// ender at it.
+// A call that began after the transaction was asked to answer would have answered. A call marks
+// that it is under way and then checks whether the transaction must end; here the order is the
+// other way round. So a call under way is seen here, and a later call sees that the transaction
+// must end, and that another thread is ending it.
 Status TransactionManager::end_abandoned(TransactionId id, std::chrono::milliseconds idle) {
   if (idle < std::chrono::milliseconds(10))
     return Status(StatusCode::kInvalidArgument,
@@ -67,7 +67,7 @@ Status TransactionManager::end_abandoned(TransactionId id, std::chrono::millisec
   return {};
 }
 
-// By whoever has claimed it, its owner or another.
+// Called by the thread that has claimed the ending: the owner or another.
 void TransactionManager::end_claimed(TransactionContext& context) noexcept {
   undo(context);
   slots_.end_snapshot(*context.slot);
@@ -75,7 +75,7 @@ void TransactionManager::end_claimed(TransactionContext& context) noexcept {
   ended_.fetch_add(1, std::memory_order_relaxed);
 }
 
-// By its owner, whom somebody else may have forestalled.
+// Called by the owner; another thread may have claimed the ending before it.
 void TransactionManager::end_now(TransactionContext& context) noexcept {
   if (context.ending.claim_ending()) end_claimed(context);
   while (!context.ending.is_undone()) std::this_thread::yield();
@@ -98,14 +98,16 @@ Status TransactionManager::set_time_limit(TransactionContext& context,
   return {};
 }
 
-// What was asked to end by a merge may still commit: it does not hold that one up much longer.
+// A transaction that a merge asked to end may still commit: it delays that merge only a little
+// longer.
 bool TransactionManager::refuses_commit(TransactionContext& context) noexcept {
   if (!context.ending.must_end()) return false;
   return context.ending.ended_by() != EndedBy::kMerge || context.ending.is_undone();
 }
 
-// Everything that a transaction does looks whether attention is wanted; what it finds then is true
-// for ever. Other threads are not there any more, and what they held stays locked.
+// Every call of a transaction checks whether attention is wanted. From now on it always is, with
+// kFork as the reason. Other threads do not exist in the child, and the locks that they held stay
+// locked.
 void TransactionManager::end_in_child() noexcept {
   for (const auto& context : contexts_) context->ending.end_in_child();
 }

@@ -66,7 +66,7 @@ Status TransactionManager::prepare_write(TransactionContext* context) {
   return {};
 }
 
-// Locks go first: collecting lets go of the snapshot that holds back the rows whose ids are names
+// Locks go first: collecting garbage ends the snapshot that holds back the rows whose ids are names
 // of locks (Table::lock_name).
 void TransactionManager::clear(TransactionContext& context) noexcept {
   if (__builtin_expect(!context.locks.empty(), 0)) context.locks.release_since(0);
@@ -109,9 +109,10 @@ Result<std::uint64_t> TransactionManager::commit(TransactionContext& context) {
   return timestamp;
 }
 
-// Serializable: what it read must be at its commit time-stamp what it was in its snapshot, so that
-// transactions take effect in the order of their time-stamps. Between the two others may have
-// committed that change it; those that have no time-stamp yet will get a higher one.
+// Serializable: what the transaction read must be the same at its commit time-stamp as in its
+// snapshot, so that transactions take effect in the order of their time-stamps. Between the two,
+// others may have committed changes of it; transactions without a time-stamp yet will get a higher
+// one.
 bool TransactionManager::reads_hold(TransactionContext& context, std::uint64_t at) const {
   if (__builtin_expect(!context.notes_reads() && !context.asks_references, 1)) return true;
   slots_.pass(at);
@@ -120,9 +121,10 @@ bool TransactionManager::reads_hold(TransactionContext& context, std::uint64_t a
   return !context.notes_reads() || context.reads.holds(context.visibility, now);
 }
 
-// The same for foreign keys, at every level: each row that was written refers to one that is there
-// at the commit time-stamp, and none refers to what was deleted. Of two transactions of which one
-// deletes what the other refers to, the one with the higher time-stamp sees what the other did.
+// The same for foreign keys, at every isolation level: at the commit time-stamp each written row
+// must refer to an existing row, and no row may refer to a deleted one. If one of two transactions
+// deletes the row that the other refers to, the one with the higher time-stamp sees the other's
+// write.
 bool TransactionManager::references_hold(TransactionContext& context, const mvcc::Visibility& now) {
   for (const mvcc::Write& write : context.writes) {
     const Result<bool> holds =
@@ -136,7 +138,7 @@ bool TransactionManager::references_hold(TransactionContext& context, const mvcc
   return true;
 }
 
-// One that is to end may have been ended by another thread, or be about to.
+// Another thread may have ended a transaction that must end, or be about to.
 void TransactionManager::abort(TransactionContext& context) noexcept {
   context.ending.enter_last_call();
   if (context.ending.is_to_end()) {
@@ -173,9 +175,9 @@ void TransactionManager::undo(TransactionContext& context) noexcept {
   context.is_writing = false;
 }
 
-// What was read since is still noted, and rightly: which way the transaction went from here on may
-// depend on it, although it does not depend on what was written. Rows of its own that are noted and
-// undone are seen neither at the snapshot nor at the commit.
+// Reads since the savepoint stay noted, and rightly: what the transaction does from here on may
+// depend on them, although it does not depend on the undone writes. Rows of its own that are noted
+// and undone are seen neither at the snapshot nor at the commit.
 Status TransactionManager::rollback_to(TransactionContext& context,
                                        const Savepoint& savepoint) noexcept {
   const Result<std::size_t> place = context.savepoints.find(savepoint);
@@ -198,12 +200,12 @@ Status TransactionManager::release(TransactionContext& context,
   return {};
 }
 
-// Until no transaction is left whose snapshot is below; not for long.
+// Waits until no transaction is left whose snapshot is below `since`, but not for long.
 bool TransactionManager::wait_for_snapshots(std::uint64_t since,
                                             std::chrono::milliseconds patience) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (slots_.oldest_snapshot() < since) {
-    if (wait_observer != nullptr) {  // patience is for the clock of the machine
+    if (wait_observer != nullptr) {  // patience is in real time
       wait_observer->on_wait();
       continue;
     }

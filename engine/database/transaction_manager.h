@@ -21,12 +21,12 @@ class Merger;
 /// threads, and waits for them. It has one context per slot.
 ///
 /// Invariants:
-/// * A transaction that is open has a slot; nobody else uses the slot's context until the
-///   transaction has ended (`leave`), but for what EndingState lets other threads do.
+/// * A transaction that is open has a slot; no other thread uses the slot's context until the
+///   transaction has ended (`leave`), except as EndingState allows.
 /// * What a transaction did is undone once: by its owner, or by a thread that has claimed it.
 /// * Locks go before rows are reclaimed, and reclaiming before the slot.
 ///
-/// It knows tables only through the contexts: which tables there are is the catalogue's.
+/// It knows tables only through the contexts: the catalogue has the list of tables.
 /// Thread-safety: any thread, except creating, `create`, `start` and `connect`.
 class TransactionManager final {
  public:
@@ -47,35 +47,35 @@ class TransactionManager final {
 
   /// Fails with kTooManyTransactions.
   Result<TransactionContext*> begin(AccessMode mode, Isolation isolation);
-  /// With kReadCommitted, before a call reads or writes: gives it a snapshot of its own. The first
-  /// one goes on to hold rows back, so that row ids stay what they are.
+  /// With kReadCommitted, called before a call reads or writes: gives it a snapshot of its own. The
+  /// transaction's first snapshot still holds rows back, so that row ids keep their meaning.
   void begin_statement(TransactionContext& context) noexcept;
-  /// The transaction's context, made ready to write; null and `why` when it may not.
+  /// Prepares the transaction's context for writing. Fails when the transaction may not write.
   Status prepare_write(TransactionContext* context);
   Result<std::uint64_t> commit(TransactionContext& context);
   void abort(TransactionContext& context) noexcept;
   /// Transaction::rollback_to and release.
   static Status rollback_to(TransactionContext& context, const Savepoint& savepoint) noexcept;
   static Status release(TransactionContext& context, const Savepoint& savepoint) noexcept;
-  /// For a transaction that has to end (EndingState::is_to_end): undoes what it did and lets go of
-  /// its snapshot, unless a call of it is still going through rows. Its slot stays taken until
-  /// abort. The Status says what happened, kCancelled.
+  /// For a transaction that must end (EndingState::is_to_end): undoes it and ends its snapshot,
+  /// unless a call of it is still going through rows. Its slot stays taken until abort. The Status,
+  /// kCancelled, says what happened.
   Status end_as_asked(TransactionContext& context) noexcept;
-  /// Whether a transaction that wants to commit has to end instead.
+  /// Whether a transaction that wants to commit must end instead.
   static bool refuses_commit(TransactionContext& context) noexcept;
   static Status set_time_limit(TransactionContext& context, std::chrono::milliseconds limit);
-  /// Transaction::find_for_update, for a row that the transaction sees. kNotFound: somebody has
-  /// committed a newer version, or that it is gone.
+  /// Transaction::find_for_update, for a row that the transaction sees. Fails with kNotFound if a
+  /// newer version of the row, or its deletion, has been committed.
   Status lock_record(TransactionContext& context, const Table& table, std::uint32_t row,
                      RowLocks::Clock::time_point deadline);
 
   // ----------------------------------------------------------------------------- any thread
 
-  /// As the functions of Database.
+  /// Like the functions of Database with these names.
   std::vector<TransactionInfo> open() const;
   Status cancel(TransactionId id) noexcept;
   Status end_abandoned(TransactionId id, std::chrono::milliseconds idle);
-  /// Fills in what statistics say of transactions.
+  /// Fills in the statistics of transactions.
   void report(Statistics& statistics) const;
   /// In a forked child: none of them can be used any more.
   void end_in_child() noexcept;
@@ -104,7 +104,7 @@ class TransactionManager final {
   std::vector<std::unique_ptr<TransactionContext>> contexts_;  // by slot
   std::unique_ptr<TransactionWatch> watch_;
   std::unique_ptr<RowLocks> row_locks_;
-  std::atomic<std::uint64_t> ended_{0};  // transactions that were asked to
+  std::atomic<std::uint64_t> ended_{0};  // transactions that ended because they were asked to
   Merger* merger_ = nullptr;
 };
 

@@ -13,9 +13,9 @@
 
 namespace flugs::engine {
 
-/// How long transactions have been open, and have made no call, without their doing anything for
-/// it: whoever looks asks each of them to answer, which it does in its next call, and sees the next
-/// time whether it has. So what is told is counted from the look before, and never too much.
+/// How long transactions have been open, and how long they have made no call. Transactions do no
+/// work for this. Each look asks them to answer, which a transaction does in its next call; the
+/// next look sees whether it has. So times count from the look before, and are never too long.
 /// Thread-safety: any thread.
 class TransactionWatch {
  public:
@@ -32,7 +32,7 @@ class TransactionWatch {
     TransactionId id;
     Clock::time_point first;
     Clock::time_point asked;    // to answer
-    std::uint64_t answers = 0;  // when it was asked
+    std::uint64_t answers = 0;  // their number when it was asked
   };
 
   std::mutex mutex_;  // protects seen_; a leaf

@@ -55,9 +55,9 @@ ChunkMerge::UnusedRows ChunkMerge::find_unused(mvcc::TransactionSlots& slots, co
   return unused;
 }
 
-// A row that was deleted stays until the indexes have not named it for as long as the oldest
-// transaction is open, which may have its id from one. Without keys, what had been deleted before
-// the database was opened is in nobody's hands.
+// A deleted row stays until no index names it and all transactions have ended that were open when
+// the last index entry went: one of them may have its id. In a table without keys no transaction
+// has a row that was deleted before the database was opened.
 bool ChunkMerge::is_kept(std::uint32_t offset) const {
   using Fate = mvcc::Visibility::Fate;
   const mvcc::VersionLayout& version = rows_.version(first_row_ + offset);
@@ -68,8 +68,8 @@ bool ChunkMerge::is_kept(std::uint32_t offset) const {
   return deleted.fate != Fate::kCommitted || deleted.timestamp > slots_.opened_at();
 }
 
-// Nothing is begun in a frozen chunk, and whoever had begun something has ended: a tag that looks
-// as if it were in flight is damage, in a table whose rows opening does not look at.
+// No transaction begins a row in a frozen chunk, and those that had begun one have ended. So a tag
+// that seems in flight is damage, in a table whose rows opening does not read.
 Status ChunkMerge::choose_rows() {
   stored_.reserve(row_count_);
   for (std::uint32_t offset = 0; offset < row_count_; ++offset) {
@@ -88,15 +88,16 @@ Status ChunkMerge::choose_rows() {
   return {};
 }
 
-// All rows are of one chunk, and so are their cells of one edition of the column. Of a group it is
-// the newest, as it gives its columns.
+// All rows are in one chunk, so all their cells of the column have one edition. A group shows its
+// columns in the newest edition.
 const columns::Column& ChunkMerge::edition_of_rows(std::size_t index,
                                                    const columns::Column& column) const noexcept {
   const RowView view = rows_.view(first_row_ + stored_.front());
   return view.is_in_group() ? column : *column.at_edition(view.edition(index));
 }
 
-// Neighbours have entries of dictionaries that are far apart, which are asked for some rows ahead.
+// Neighbouring rows have dictionary entries that are far apart, so entries are fetched some rows
+// ahead.
 RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index,
                                     const columns::Column& edition) const noexcept {
   if (i + kRowsAhead < stored_.size()) {
@@ -106,8 +107,8 @@ RowView ChunkMerge::view_with_entry(std::size_t i, std::size_t index,
   return rows_.view(first_row_ + stored_[i]);
 }
 
-// Whether nobody reads more of the row than its keys: it is deleted in every snapshot, and kept for
-// the indexes that name it.
+// Whether only the row's keys are still read: it is deleted in every snapshot, and kept for the
+// indexes that name it.
 bool ChunkMerge::is_seen_by_nobody(std::uint32_t offset) const {
   const mvcc::Visibility::Resolved deleted =
       now_.resolve(rows_.version(first_row_ + offset).deleted);
@@ -120,8 +121,8 @@ bool ChunkMerge::is_in_key(std::size_t column) const {
   return false;
 }
 
-// Text of an earlier edition goes when that goes: the column gets its own, once for all rows that
-// share it.
+// Texts of an earlier edition go when it goes. So the newest edition gets a copy of each text, one
+// for all rows that share it.
 Status ChunkMerge::gather_texts(std::size_t index, columns::Column& column, ColumnData& data) {
   data.cells.resize(stored_.size());
   columns::Unflushed unflushed;
@@ -229,7 +230,7 @@ Status ChunkMerge::build() {
   return {};
 }
 
-// Single rows are asked for by key; those of a narrow table are read from the columns.
+// Single rows are read by key; those of a narrow table are read from the columns.
 bool ChunkMerge::is_read_by_row(const columns::MainRecords& records) const noexcept {
   return !table_.keys.empty() && records.field_count() >= columns::MainRecords::kFieldsMin;
 }
@@ -299,7 +300,7 @@ Status ChunkMerge::make_empty_chunk() {
   for (const columns::Column* column : table_.columns) needs.push_back(column->need(1));
   Result<columns::RowLayout> fresh = columns::RowLayout::make(needs);
   if (!fresh.ok()) return std::move(fresh).status();
-  // One that lacks a column, or has one of an earlier edition, would take no rows.
+  // A layout that lacks a column, or has one of an earlier edition, would take no rows.
   if (layout == nullptr || layout->cells().size() < table_.columns.size() ||
       layout->editions() != table_.columns.editions())
     layout = &*fresh;
@@ -309,7 +310,7 @@ Status ChunkMerge::make_empty_chunk() {
   return table_.runs.uncover(chunk_, persister_);  // before chunk_replace/2
 }
 
-// A stored row's entry in the new group; the group is nobody else's yet.
+// Writes a stored row's entry into the new group, which no other thread uses yet.
 Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& version) {
   auto& layout = *pool_.at(pmem::OffsetPtr<RowGroupLayout>{extent_.offset});
   auto* pointers = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(&layout) +
@@ -335,8 +336,8 @@ Status ChunkMerge::put_version(std::uint32_t offset, const mvcc::VersionLayout& 
   return {};
 }
 
-// Deletions into the new group, until a row is locked for too long. What is there already is
-// written over when the merge tries again.
+// Carries deletions into the new group, until a row is locked for too long. The next attempt
+// overwrites what this one wrote.
 Status ChunkMerge::carry_over(bool& is_locked) {
   using Fate = mvcc::Visibility::Fate;
   const auto deadline = std::chrono::steady_clock::now() + kMovePatience;
@@ -361,8 +362,8 @@ Status ChunkMerge::carry_over(bool& is_locked) {
   return {};
 }
 
-// Writers of the chunk wait from here until the object `move` is gone. Whoever has locked a row
-// just before it was there takes the lock back at once, or ends soon.
+// Writers of the chunk wait from here until the object `move` is gone. A transaction that locked a
+// row just before takes the lock back at once, or ends soon.
 Status ChunkMerge::move(bool& moved) {
   const auto start = std::chrono::steady_clock::now();
   const RowStore::Move move(rows_, chunk_);
@@ -386,8 +387,9 @@ Status ChunkMerge::run(std::chrono::milliseconds patience) {
   const auto start = std::chrono::steady_clock::now();
   counts_.bytes_before = rows_.bytes_of_chunk(chunk_);
   if (Status s = choose_rows(); !s.ok()) return s;
-  // Where the rows of a chunk stand may be being read: it becomes a group without rows first, and
-  // an empty chunk, perhaps of longer rows, when nobody is left who saw it as a chunk.
+  // Other threads may still read the rows of the chunk in their places. So the chunk first becomes
+  // a group without rows. A later merge makes it an empty chunk, perhaps with longer rows, when no
+  // transaction is left that saw it as a chunk.
   is_empty_ = stored_.empty() && rows_.group(chunk_) != nullptr;
   Status built = is_empty_ ? make_empty_chunk() : build();
   persister_.fence("row_group/1");  // not while writers wait

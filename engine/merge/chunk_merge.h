@@ -13,10 +13,10 @@
 
 namespace flugs::engine {
 
-/// The merge of one chunk, of rows or a group: what it held that is not dead goes into a new row
-/// group with the same row ids. The chunk has been frozen, then it was noted which rows were
-/// unused, and all transactions that were open then have ended: each row is committed in every
-/// snapshot, or dead, or unused; and nobody has the id of one that was noted. Thread-safety: one
+/// Merges one chunk, of rows or a group: its rows that are not dead go into a new row group with
+/// the same row ids. Before that, the chunk has been frozen; then its unused rows were noted, and
+/// all transactions that were open then have ended. So each row is committed in every snapshot, or
+/// dead, or unused, and no transaction has the id of a row that was noted. Thread-safety: one
 /// thread.
 class ChunkMerge {
  public:
@@ -29,7 +29,7 @@ class ChunkMerge {
     double move_us = 0;  ///< the longest that writers were kept waiting
   };
 
-  /// By offset: rows that nobody has created, or that are dead and in no index any more.
+  /// By offset: rows that no transaction has created, or that are dead and in no index any more.
   using UnusedRows = std::vector<bool>;
   static UnusedRows find_unused(mvcc::TransactionSlots& slots, const RowStore& rows,
                                 std::size_t chunk);
@@ -37,11 +37,11 @@ class ChunkMerge {
   ChunkMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, TableData& table, std::size_t chunk,
              const UnusedRows& unused);
 
-  /// kBusy: for as long as `patience`, a transaction held a row of the chunk; nothing has changed.
-  /// Fails with kOutOfSpace; nothing has changed.
+  /// Fails with kBusy (for `patience`, some transaction held a row of the chunk), kOutOfSpace; then
+  /// nothing has changed.
   Status run(std::chrono::milliseconds patience);
   const Counts& counts() const noexcept { return counts_; }
-  /// Nothing was left: the chunk is empty, its row ids can be used again.
+  /// No row was left: the chunk is empty, and its row ids can be used again.
   bool is_empty() const noexcept { return is_empty_; }
 
  private:
@@ -83,7 +83,7 @@ class ChunkMerge {
   const std::uint32_t row_count_;
   const UnusedRows& unused_;
   mvcc::Visibility now_;
-  std::uint64_t oldest_;  // snapshot there is
+  std::uint64_t oldest_;  // the oldest snapshot
   bool is_empty_ = false;
   pmem::Persister persister_;
   std::vector<std::uint32_t> stored_;  // offsets of rows that stay, ascending

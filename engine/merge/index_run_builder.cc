@@ -11,18 +11,17 @@ namespace flugs::engine {
 
 namespace {
 
-// Rows gathered in DRAM at a time: some 24 bytes for each.
+// Rows gathered in DRAM at a time: some 24 bytes per row.
 constexpr std::uint64_t kRowsPerRun = std::uint64_t{1} << 24;
-// A run goes into one made of at least so much less of its rows, so that a row is written again a
-// few times, and there are few runs: 1 to 100 M rows are five of them at most. A merge of
-// everything prefers fewer.
+// An earlier run is combined into a new one if it has at most this many times the new one's rows.
+// So each row is written again only a few times, and there are few runs: at most five for 1 to 100
+// M rows. A merge of everything prefers fewer runs.
 constexpr std::uint64_t kCombinedRatio = 4;
 constexpr std::uint64_t kCombinedRatioOfAll = 16;
 // Six entries in a line of eight: one line in ten is full.
 constexpr std::uint64_t kEntriesPerLine = 6;
 
-/// Entries in ascending order: those gathered, or those of a run that are of rows it covers and
-/// that are there.
+/// Which entries pass: all gathered ones; of a run, those of created rows that it covers.
 class RowFilter {
  public:
   RowFilter() = default;
@@ -92,7 +91,8 @@ class EntrySource {
   std::size_t at_ = 0;
 };
 
-// Few sources: the least of their first entries is looked for in all of them.
+// Merges sorted sources. There are few of them, so the least of their first entries is searched for
+// in all.
 template <typename Source, typename Before, typename Take>
 void combine(std::vector<Source>& sources, Before&& before, Take&& take) {
   for (;;) {
@@ -119,7 +119,7 @@ std::uint64_t home_lines_for(std::uint64_t entries) noexcept {
   return entries / kEntriesPerLine + 1;
 }
 
-// Where each slot goes: `put(position, slot)` in ascending order. Returns where they end.
+// Places the slots: calls `put(position, slot)` in ascending order. Returns where they end.
 template <typename Put>
 std::uint64_t place_slots(std::vector<SlotSource>& sources, std::uint64_t home_lines, Put&& put) {
   std::uint64_t end = 0;
@@ -144,7 +144,7 @@ IndexRunBuilder::IndexRunBuilder(pmem::Pool& pool, TableData& table, Crew& crew,
       stops_(stops),
       persister_(pool.medium()) {}
 
-// Groups that no run covers which has all keys, as many as are gathered at a time.
+// Groups that no run with all keys covers, as many as are gathered at a time.
 std::vector<std::size_t> IndexRunBuilder::next_chunks() const {
   std::vector<std::size_t> chunks;
   std::uint64_t rows = 0;
@@ -160,7 +160,7 @@ std::vector<std::size_t> IndexRunBuilder::next_chunks() const {
   return chunks;
 }
 
-// The first of the runs that go into a new one of so many rows.
+// The first of the earlier runs that are combined into a new run with this many rows.
 std::size_t IndexRunBuilder::first_combined(std::uint64_t rows, bool combines_all) const {
   const std::uint64_t ratio = combines_all ? kCombinedRatioOfAll : kCombinedRatio;
   const std::vector<IndexRuns::Member>& members = table_.runs.list().members;
@@ -191,15 +191,15 @@ Status IndexRunBuilder::build_and_publish(std::span<const std::size_t> chunks, b
   if (stops_()) return {};
   const pmem::SpaceReport space = pool_.allocator().space();
   if (bytes_gathered() > space.reserved_bytes - space.used_bytes - space.overhead_bytes)
-    return Status(StatusCode::kOutOfSpace);  // told to nobody: a merge goes on without a run
+    return Status(StatusCode::kOutOfSpace);  // not reported: the merge goes on without a run
   sort();
   std::uint64_t rows = 0;
   for (const std::size_t chunk : chunks) rows += rows_.group(chunk)->stored_rows();
   const std::size_t first = first_combined(rows, combines_all);
-  // Those that are replaced stay as long as their list does: nobody else releases it.
+  // The runs that are replaced stay as long as their list, which only this thread releases.
   const std::span<const IndexRuns::Member> all = table_.runs.list().members;
   const std::span<const IndexRuns::Member> sources = all.subspan(first);
-  for (const IndexRuns::Member& source : sources)  // a checksum of ours would vouch for damage
+  for (const IndexRuns::Member& source : sources)  // our checksum would confirm damage
     if (Status s = source.run->audit(); !s.ok()) return s;
   plan(sources);
   Result<pmem::Extent> extent = pool_.allocator().allocate(bytes(), persister_);
@@ -272,7 +272,7 @@ void IndexRunBuilder::sort() {
 
 // -------------------------------------------------------------------------------------- writing
 
-// Rows may go meanwhile, none comes: what is written is at most what was planned.
+// Rows may go meanwhile, but none comes: at most what is planned here is written.
 void IndexRunBuilder::plan(std::span<const IndexRuns::Member> sources) {
   for (const std::size_t k : KeyPlaces(table_.keys.kept())) {
     KeyParts& key = parts_[k];
@@ -297,7 +297,7 @@ std::uint64_t IndexRunBuilder::plan_slots(std::size_t key,
   return std::max(pmem::whole_lines(end * 8) / 8, home_lines * IndexRun::kSlotsPerLine);
 }
 
-// The least that a run with what was gathered takes, before it is sorted.
+// The least size of a run with the gathered entries, before they are sorted.
 std::uint64_t IndexRunBuilder::bytes_gathered() const noexcept {
   std::uint64_t bytes = 0;
   for (const KeyParts& key : parts_) bytes += key.slots.size() * 8 + key.entries.size() * (8 + 4);

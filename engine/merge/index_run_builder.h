@@ -14,8 +14,8 @@
 
 namespace flugs::engine {
 
-/// Writes index runs for a table that nobody else merges meanwhile: of row groups, and of earlier
-/// runs whose place the new one takes.
+/// Writes index runs of a table's row groups, and combines earlier runs into them. No other thread
+/// may merge the table meanwhile.
 /// Thread-safety: one thread.
 class IndexRunBuilder {
  public:
@@ -24,19 +24,19 @@ class IndexRunBuilder {
     std::uint64_t bytes = 0;
   };
 
-  /// `stops` is asked now and then whether to leave off. `threads` of the crew at most gather and
+  /// `stops` is called now and then: true ends the work. At most `threads` of the crew gather and
   /// sort.
   IndexRunBuilder(pmem::Pool& pool, TableData& table, Crew& crew, std::uint32_t threads,
                   FunctionRef<bool()> stops);
 
-  /// Runs for all groups that none covers; the few that there were, and are not much larger, go
-  /// into them. What there is no space for stays without one: not an error. `combines_all`: larger
-  /// ones go into them, too. Fails with kCorrupt.
+  /// Makes runs for all groups that no run covers. Combines earlier runs into them that are not
+  /// much larger; with `combines_all`, larger ones, too. A group for which there is no space stays
+  /// without a run: not an error. Fails with kCorrupt.
   Status index_groups(bool combines_all);
   const Counts& counts() const noexcept { return counts_; }
 
  private:
-  /// The entries of one key: gathered, and those of runs.
+  /// The gathered entries of one key, and the number of entries with those of runs.
   struct KeyParts {
     std::vector<std::uint64_t> slots;
     std::vector<columns::OrderedEntry> entries;

@@ -14,13 +14,14 @@ namespace flugs::engine {
 
 namespace {
 
-// A full chunk with fewer rows in use is left to rows to come, which use it again.
+// A full chunk with fewer rows in use is not merged: coming rows use its free rows.
 constexpr std::uint64_t kUsedPercentMin = 50;
 constexpr std::chrono::microseconds kLookPauseMin{100};
 constexpr std::chrono::microseconds kLookPauseMax{2000};
 constexpr std::chrono::milliseconds kPatienceMax = std::chrono::hours(24 * 365);
 
-// For the ends of chunks that a column's new heap does not fill, and for what is written meanwhile.
+// Adds space for the unfilled ends of chunks in a column's new heap, and for texts written
+// meanwhile.
 std::uint64_t with_reserve(std::uint64_t bytes) noexcept { return bytes + bytes / 4; }
 
 }  // namespace
@@ -37,8 +38,8 @@ TableMerge::TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& t
       stop_requested_(stops),
       patience_(std::clamp<std::chrono::milliseconds>(options.patience, {}, kPatienceMax)) {}
 
-// Whether enough rows of a group can be left out. One that died counts only when no index names it
-// any more: until then it stays, however often the group is merged.
+// Whether enough rows of a group can be left out. A dead row counts only when no index names it any
+// more: until then each merge of the group keeps it.
 bool TableMerge::is_worth_it(const RowGroup& group) const {
   if (group.stored_rows() == 0) return true;
   if (!group.is_up_to_date()) return true;
@@ -60,7 +61,7 @@ bool TableMerge::is_worth_it(const RowGroup& group) const {
          dead * 100 >= std::uint64_t{group.stored_rows()} * options_.dead_percent;
 }
 
-// Whether enough rows of a chunk are in use. In one that was emptied there may be few.
+// Whether enough rows of a chunk are in use. A chunk that was emptied may have few.
 bool TableMerge::is_worth_it(std::size_t chunk) const {
   const std::uint32_t first = rows_.first_row_of(chunk);
   const std::uint32_t rows = rows_.rows_of(chunk);
@@ -84,7 +85,7 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
       ++plan.groups;
       continue;
     }
-    // What an earlier merge has frozen, and did not come to, takes no rows until it is merged.
+    // A chunk that an earlier merge has frozen, but not merged, takes no rows until it is merged.
     const bool is_frozen = rows_.is_frozen(chunk);
     if (!is_frozen && !takes(chunk)) {
       ++plan.left_out;
@@ -100,15 +101,15 @@ TableMerge::Plan TableMerge::choose(FunctionRef<bool(std::size_t chunk)> takes) 
   return plan;
 }
 
-// A chunk without rows that has cells of a former edition is merged for what that owns: of
-// everything however little it is.
+// A chunk without rows is merged for the cells of a former edition that owns at least this many
+// bytes; in a merge of everything, however few.
 std::uint64_t TableMerge::former_bytes() const noexcept {
   return options_.scope == MergeScope::kEverything ? 0 : options_.waste_bytes;
 }
 
-// Columns of which much is needed by no row, and whose texts have room twice, beside what the merge
-// writes anew: else it would end half-way, and leave the pool full. Not all: only those that have
-// grown since they were looked at, or have room now.
+// Columns that own much that no row needs, if there is space for a second copy of their texts and
+// for what the merge writes: otherwise the merge would end half-way and leave the pool full.
+// Without `all`, only columns that have grown since the last check, or have the space now.
 std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
   const auto is_merged = [&](std::size_t chunk) {
     return std::ranges::binary_search(candidates_, chunk, {}, &Candidate::chunk);
@@ -139,8 +140,8 @@ std::vector<std::size_t> TableMerge::wasteful_columns(bool all) const {
   return wasteful;
 }
 
-// At most: of chunks and groups that are written again when a column of numbers begins anew, or
-// one of texts. What is there stays until the end.
+// Bytes, at most, of the chunks and groups that are written again when a column of numbers is
+// rewritten, or (`all_groups`) one of texts. The old ones stay until the end.
 std::uint64_t TableMerge::bytes_rewritten(bool all_groups) const noexcept {
   if (all_groups) return rows_.chunk_bytes();
   std::uint64_t bytes = rows_.delta_bytes();
@@ -149,8 +150,8 @@ std::uint64_t TableMerge::bytes_rewritten(bool all_groups) const noexcept {
   return bytes;
 }
 
-// What there is of these columns becomes a former edition's, which goes when no row needs it any
-// more: so the merge takes whatever has cells of it, and groups with its texts.
+// The present data of these columns becomes that of a former edition, which goes when no row needs
+// it any more. So the merge takes all chunks with cells of it, and groups with its texts.
 Status TableMerge::renew_columns() {
   const std::vector<std::size_t> wasteful = wasteful_columns(true);
   if (wasteful.empty()) return {};
@@ -159,8 +160,8 @@ Status TableMerge::renew_columns() {
     if (is_stopped()) return too_old();
     for (const std::size_t i : wasteful) {
       if (table_.columns()[i]->is_dropped()) continue;
-      // If not, it stays as it is: there may be space for the merge alone; rows may get too large
-      // for the column's values; or it may have had all editions that there are.
+      // A failure leaves the column as it is: there may be space for the merge alone; rows may get
+      // too large for the column's values; or the column may have used up its editions.
       if (table_.column_reclaim().rewrite_column(i).ok()) ++report_.columns_renewed;
     }
     table_.note_readers_of_replaced(slots_.advance());
@@ -197,7 +198,7 @@ bool TableMerge::is_stopped() const noexcept {
          (stop_requested_ != nullptr && stop_requested_->load(std::memory_order_relaxed));
 }
 
-// No transaction that began before `since` is left.
+// Waits until no transaction that began before `since` is left.
 bool TableMerge::wait_for_transactions(std::uint64_t since) {
   if (wait_patiently(since)) return true;
   if (!options_.ends_old_transactions || is_stopped()) return false;
@@ -206,7 +207,7 @@ bool TableMerge::wait_for_transactions(std::uint64_t since) {
   return wait_patiently(since);
 }
 
-// Each look interrupts the other processors.
+// Pauses between looks, as each look interrupts the other processors.
 bool TableMerge::wait_patiently(std::uint64_t since) const {
   const auto deadline = std::chrono::steady_clock::now() + patience_;
   auto pause = kLookPauseMin;
@@ -247,7 +248,7 @@ Status TableMerge::sweep() {
   while (table_.row_sweep().sweep_more())
     if (is_stopped()) return too_old();
   if (Status swept = table_.row_sweep().sweep_all(); !swept.ok()) return swept;
-  // A group has a checksum of its own: what is damaged must not get a good one.
+  // A group has a checksum of its own: damaged data must not get a valid one.
   while (check_more_entries(table_.data(), table_.index_build().mutex()))
     if (is_stopped()) return too_old();
   return check_hints(table_.data(), table_.index_build().mutex());
@@ -268,9 +269,9 @@ Status TableMerge::run() noexcept {
   if (!candidates_.empty()) {
     freeze_candidates();
     const auto frozen = std::chrono::steady_clock::now();
-    // First those end that may still begin a row in a frozen chunk; then, because what they
-    // committed last is above the snapshots of some that are open, those as well: no snapshot is
-    // without it.
+    // First wait for transactions that may still begin a row in a frozen chunk. Their last commits
+    // are above the snapshots of some transactions that are open. So wait for those, too: then
+    // every snapshot has these commits.
     if (!wait_for_transactions(slots_.advance()) || !wait_for_transactions(slots_.advance()))
       return too_old();
     report_.wait_us = microseconds_since(frozen);

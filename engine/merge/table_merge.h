@@ -16,22 +16,21 @@
 
 namespace flugs::engine {
 
-/// One merge of one table: chunks of rows become row groups, groups in which many rows have died
-/// are made again, chunks without a living row become groups without rows, and empty chunks at the
-/// merge that follows (decision 0012). Then the groups' key
-/// indexes are written, for the next opening (decision 0014).
+/// One merge of one table (decision 0012). Chunks of rows become row groups, and groups in which
+/// many rows have died are written again. Chunks without a living row become groups without rows,
+/// and the next merge turns these into empty chunks. Then the key indexes of the groups are
+/// written, for the next opening (decision 0014).
 /// Thread-safety: one merge of a table at a time (Table::merge_mutex); transactions go on.
 /// Source: SOFORT (DaMoN 2014), section 2 (main; the merge was left undone there); the carrying
 /// over of deletions after SAP HANA and Hyrise.
 class TableMerge {
  public:
-  /// `options` is used until the object is gone. When `stops` becomes true, a merge ends soon, as
-  /// when the table is dropped; null: it does not.
-  /// `ddl_mutex` is the database's.
+  /// `options` must outlive the object; `ddl_mutex` is the database's. When `stops` becomes true, a
+  /// merge ends soon, as it does when the table is dropped; null: nothing stops it.
   TableMerge(pmem::Pool& pool, mvcc::TransactionSlots& slots, Table& table, Mutex& ddl_mutex,
              const MergeOptions& options, const std::atomic<bool>* stops = nullptr);
 
-  /// What a merge would go through.
+  /// What a merge would work on.
   struct Plan {
     std::uint64_t chunks = 0;  ///< of rows
     std::uint64_t bytes = 0;   ///< of these
@@ -39,19 +38,20 @@ class TableMerge {
     std::uint64_t groups = 0;
     std::uint64_t left_out = 0;  ///< full chunks of rows that `takes` did not take
   };
-  /// Chooses what `run` will merge. Of the full chunks of rows only those that it takes.
+  /// Chooses what `run` will merge: of the full chunks of rows only those that `takes` accepts.
   Plan choose(FunctionRef<bool(std::size_t chunk)> takes) noexcept;
-  /// What opening has left of the table to sweep: which rows are dead, and that all are whole.
-  /// run() does it as well; whoever chooses before does it before that. kCorrupt, kCancelled.
+  /// Sweeps what opening has left of the table: finds dead rows, and checks that all rows are
+  /// undamaged. run() does so as well; a caller of `choose` must call it first. Fails with
+  /// kCorrupt, kCancelled.
   Status sweep();
-  /// What was chosen, everything if nothing was. Fails with kBusy (transactions that began earlier
-  /// are still open), kOutOfSpace. What had been merged by then stays so.
-  /// Memory that cannot be had ends the process.
+  /// Merges what was chosen; everything if nothing was. Fails with kBusy (transactions that began
+  /// earlier are still open), kOutOfSpace; what was merged until then stays merged. Running out of
+  /// memory ends the process.
   Status run() noexcept;
-  /// After `choose`: whether there is a column that run() lets begin anew, of those that have grown
-  /// since they were looked at.
+  /// After `choose`: whether run() would rewrite a column, of those that have grown since the last
+  /// check.
   bool has_wasteful_columns() const { return !wasteful_columns(false).empty(); }
-  /// Gives back what earlier merges left to readers, if these have ended.
+  /// Frees what earlier merges kept for readers, if these have ended.
   void release_if_unread();
   const MergeReport& report() const noexcept { return report_; }
 
@@ -93,7 +93,7 @@ class TableMerge {
   MergeReport report_;
   std::uint32_t done_ = 0;
   std::atomic<bool> stops_{false};
-  Crew crew_;  // its threads have the niceness of whoever merges
+  Crew crew_;  // its threads have the niceness of the thread that merges
 };
 
 }  // namespace flugs::engine
