@@ -38,7 +38,7 @@ TableSchema large_schema() {
   return schema;
 }
 
-/// Of a thread: what it did, and what went wrong first.
+/// Figures of a thread, and its first failure.
 struct SkewUser {
   std::uint64_t committed = 0;
   std::uint64_t conflicts = 0;

@@ -35,7 +35,7 @@ struct TatpEffect {
 class TatpAudit {
  public:
   explicit TatpAudit(const Witness& witness);
-  /// Of logged entries given directly, for tests.
+  /// Takes logged entries directly, for tests.
   explicit TatpAudit(std::span<const WitnessEntry> entries);
 
   /// T6 and T7 for one subscriber: `base` before the logs, `actual` as found.

@@ -65,14 +65,14 @@ struct TatpRunResult {
   Status failure;                ///< the first transaction that may not fail and did
 
   std::uint64_t executed() const noexcept;
-  /// Of the values that transactions inserted or changed, see `committed_bytes` of a type.
+  /// Bytes of the values that transactions inserted or changed; see `committed_bytes` of a type.
   std::uint64_t committed_bytes() const noexcept;
   /// Rule A leaves out failed inserts, B also updates and deletes that found no row, C every
   /// transaction that found nothing (workload description, "what counts").
   std::uint64_t counted_by_rule_a() const noexcept;
   std::uint64_t counted_by_rule_b() const noexcept;
   std::uint64_t counted_by_rule_c() const noexcept;
-  /// Of one of these counts; 0 when nothing was sampled.
+  /// One of these counts per second; 0 when nothing was sampled.
   double per_second(std::uint64_t count) const noexcept;
   /// A counter's growth within the sampling period for each committed write transaction; 0 without.
   double per_write(std::uint64_t Statistics::* counter) const noexcept;

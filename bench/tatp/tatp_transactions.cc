@@ -11,7 +11,7 @@ namespace flugs::bench {
 
 namespace {
 
-/// Attempts that spin before the processor is given to whoever holds the row.
+/// Attempts that spin before the thread yields to the holder of the row.
 constexpr std::uint64_t kSpinsMax = 4;
 
 /// What is not found is an outcome; everything else goes up.

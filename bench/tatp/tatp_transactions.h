@@ -31,7 +31,7 @@ class TatpClient {
   /// Starts fetching what the transaction will look up first.
   void prefetch(const TatpRequest& request) const noexcept;
 
-  /// Of the last transaction that wrote something; 0 before.
+  /// Time-stamp of the last transaction that wrote something; 0 before.
   std::uint64_t commit_timestamp() const noexcept { return commit_timestamp_; }
   std::uint64_t retries() const noexcept { return retries_; }
   const Status& failure() const noexcept { return failure_; }

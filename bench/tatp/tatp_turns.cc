@@ -12,7 +12,7 @@ namespace flugs::bench {
 
 namespace {
 
-/// The users of all sides, of whom those of one are at work at a time.
+/// The users of all sides; those of one side work at a time.
 class Turns {
  public:
   Turns(std::span<const TatpSide> sides, const Population& population,

@@ -16,7 +16,7 @@ struct TatpSide {
 };
 
 struct TatpTurnsOptions {
-  /// Of each side: users, mix, seed, and seconds of sampling and before it, in its own turns only.
+  /// For each side: users, mix, seed, and seconds of sampling and before it, in its own turns only.
   /// No merges are watched, no witness is told.
   TatpRunOptions run;
   std::uint32_t turn_ms = 100;

@@ -26,7 +26,7 @@ struct TatpControl {
   std::atomic<bool> failed{false};
   std::atomic<const MergeWatch*> merges{nullptr};
 
-  /// Whoever waits in kWaiting or kPaused goes on with it.
+  /// Users that wait in kWaiting or kPaused go on with this phase.
   void set(TatpPhase next) noexcept {
     phase.store(next, std::memory_order_release);
     phase.notify_all();

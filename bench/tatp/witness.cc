@@ -25,7 +25,7 @@ std::uint32_t value_of(const TatpRequest& request) noexcept {
 
 }  // namespace
 
-// The file: header, two bases, the users' logs. Space that nobody touches is not taken.
+// The file: header, two bases, the users' logs. Untouched space takes no memory.
 struct Witness::Header {
   std::uint64_t magic = 0;
   CrashPlan plan;

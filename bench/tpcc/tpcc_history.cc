@@ -222,7 +222,8 @@ Status TpccTerminal::pay(Transaction& transaction, std::uint32_t w) {
       .status();
 }
 
-/// By last name, which 60 % are: of those who bear it the middle one, ordered by first name.
+/// By last name, in 60 % of the cases: the middle one of the customers with that name, ordered by
+/// first name.
 Result<Row> TpccTerminal::paying_customer(const Transaction& transaction, std::uint32_t w,
                                           std::uint32_t d) {
   if (random_.below(100) >= 60)

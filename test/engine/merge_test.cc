@@ -200,7 +200,7 @@ TEST_CASE("a transaction that aborts leaves merged rows as they were", "[engine]
   t.abort();
   shop.check();
   must(shop.database->verify({}));
-  CHECK(shop.merge().groups_merged == 0);  // nobody died
+  CHECK(shop.merge().groups_merged == 0);  // no row died
 }
 
 TEST_CASE("a merge waits for transactions that began earlier, and says so", "[engine]") {

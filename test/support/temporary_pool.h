@@ -9,7 +9,7 @@
 
 namespace flugs::test {
 
-/// A path in `directory` that nobody else uses; what is there is removed at the end.
+/// An unused path in `directory`; its file is removed at the end.
 class TemporaryPath {
  public:
   explicit TemporaryPath(const std::string& directory = "/dev/shm")

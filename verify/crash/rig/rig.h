@@ -48,7 +48,7 @@ struct RigOptions {
                               ///< wait
   bool watches_creation = false;
   bool mutes_script = false;  ///< crash points begin at unmute(), not at watch()
-  // Of run_threads().
+  // For run_threads().
   Schedule schedule = {};
   std::uint64_t turns_seed = 0;  ///< of the threads' steps; 0: the script
   ExplorerOptions explorer;

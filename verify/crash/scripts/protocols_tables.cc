@@ -120,7 +120,7 @@ void script_alter_keys(CrashRig& rig) {
   rig.reopen();
   alter(with_key(people, "by_age", {"age", "id"}, false));  // beside a run that has it not
   rig.commit({update("people", 3, {set(3, Value::int32(90))})});
-  rig.merge("people");  // a run that has it, of a key that nobody has opened yet
+  rig.merge("people");  // a run with the key, which no opening has loaded yet
   rig.crash(1);
   rig.commit({remove("people", 4)});
   rig.merge("people");
